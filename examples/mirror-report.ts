@@ -16,11 +16,11 @@ export function mirrorBar(): { update(progress: MirrorProgress): void; end(): vo
   let etaMs: number | null = null;
   return {
     update: (progress) => {
-      const { resource, reading } = progress;
+      const { resource, mode } = progress;
       ({ etaMs } = progress);
-      if (now !== `${resource} ${reading}`) {
+      if (now !== `${resource} ${mode}`) {
         bar?.end();
-        now = `${resource} ${reading}`;
+        now = `${resource} ${mode}`;
         bar = progressBar(LABELS[resource], () => (etaMs ? `${Math.ceil(etaMs / 1000)} s left` : ""));
       }
       bar?.update(progress);

@@ -14,7 +14,7 @@ import {
 import { RESOURCES } from "../mirror/tables.js";
 import { type ConnectionFlags, openClient, withConnection, withResponseValidation } from "./connection.js";
 import { CommandError, durationOption, EXIT, failureOrInterruption, integersOption, interruptSignal } from "./exit.js";
-import { dateTime, ProgressLine, print, seconds, table, tell } from "./terminal.js";
+import { dateTime, print, seconds, table, tell, withProgress } from "./terminal.js";
 
 interface MirrorFlags extends ConnectionFlags {
   sqlite?: string;
@@ -113,19 +113,14 @@ async function runOnce(
   { full, allowRemovals, acceptAccount, json }: MirrorFlags,
   signal: AbortSignal,
 ): Promise<void> {
-  const progress = new ProgressLine();
-  try {
-    const report = await mirror.run({
-      full,
-      allowRemovals,
-      acceptAccount,
-      signal,
+  const options = { full, allowRemovals, acceptAccount, signal };
+  const report = await withProgress((progress) =>
+    mirror.run({
+      ...options,
       onProgress: ({ resource, received, totalCount }) => progress.update(`${resource}: ${received} of ${totalCount}`),
-    });
-    await printReport(report, json);
-  } finally {
-    progress.clear();
-  }
+    }),
+  );
+  await printReport(report, json);
 }
 
 async function watch(mirror: Mirror, everyMs: number, { json }: MirrorFlags, signal: AbortSignal): Promise<void> {

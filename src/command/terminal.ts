@@ -51,8 +51,18 @@ export function printable(value: unknown, maxWidth = 200): string {
 const REDRAW_MS = 100;
 const PLAIN_EVERY_MS = 10_000;
 
+/** Does work that reports its progress in one line, which disappears at the end. */
+export async function withProgress<T>(work: (progress: ProgressLine) => Promise<T>): Promise<T> {
+  const progress = new ProgressLine();
+  try {
+    return await work(progress);
+  } finally {
+    progress.clear();
+  }
+}
+
 /** A line on standard error that is redrawn on a terminal; elsewhere one line every ten seconds. */
-export class ProgressLine {
+class ProgressLine {
   readonly #stream: TerminalStream = process.stderr;
   #shownAt = 0;
   #isDrawn = false;

@@ -14,7 +14,7 @@ export type { EstimateOptions, MirrorOptions, RunOptions, WatchOptions } from ".
 export type {
   MirrorCounts,
   MirrorProgress,
-  MirrorReading,
+  MirrorReadMode,
   MirrorReport,
   MirrorResourceReport,
   MirrorRunKind,

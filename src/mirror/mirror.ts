@@ -1,28 +1,28 @@
 import { ConfigurationError } from "../errors/index.js";
+import { checkConfiguration } from "../schemas/check.js";
 import { monotonicNowMs } from "../time/clock.js";
 import { repeat } from "../time/repeat.js";
 import { AbortableSink } from "./copy/abortable-sink.js";
-import { type MirrorList, mirrorListsOf } from "./copy/lists.js";
+import { findAbandonedLists, type MirrorList, mirrorListsOf } from "./copy/lists.js";
 import { LocalCopy } from "./copy/local-copy.js";
 import { parseMirrorState } from "./copy/state.js";
 import { type MirrorStatus, mirrorStatusOf } from "./copy/status.js";
 import {
   checkEstimateOptions,
-  checkMirrorOptions,
   checkMirrorRunOptions,
   checkWatchOptions,
   type EstimateOptions,
   type MirrorOptions,
+  mirrorOptionsSchema,
   type RunOptions,
   type WatchOptions,
 } from "./options.js";
 import type { MirrorReport } from "./report.js";
-import { estimateMirrorRun, type MirrorEstimate } from "./run/estimate.js";
+import { estimateMirrorRun, forecastOf, type MirrorEstimate } from "./run/estimate.js";
 import { MirrorRun } from "./run/mirror-run.js";
 import { WatchSchedule } from "./run/watch-schedule.js";
 import { ListReader } from "./sync/list-reader.js";
 import { ListRun, type SyncSettings } from "./sync/list-run.js";
-import { ListSync, type MirrorListForecast } from "./sync/list-sync.js";
 import { REMOVAL_CONFIRMATION_DELAY_MS } from "./sync/removals.js";
 import { type MirrorResource, RESOURCES } from "./tables.js";
 
@@ -66,7 +66,7 @@ export class Mirror {
    * @param confirmAfterMs Tests wait less for the full pass that confirms many removals.
    */
   constructor(options: MirrorOptions, confirmAfterMs = REMOVAL_CONFIRMATION_DELAY_MS) {
-    checkMirrorOptions(options);
+    checkConfiguration("createMirror", mirrorOptionsSchema(), options);
     const { warehouses = [], resources = DEFAULT_RESOURCES } = options;
     this.#options = { ...options };
     this.#resources = RESOURCES.filter(
@@ -97,10 +97,13 @@ export class Mirror {
     return await this.#exclusively(async () => {
       options.signal?.throwIfAborted();
       const { client, warehouses } = this.#options;
-      const run = new MirrorRun(this.#lists, warehouses, client.rateLimit);
-      return await run.published(() =>
-        this.#withCopy(options, (copy) => run.update(copy, this.#syncsOf(copy, options))),
-      );
+      const run = new MirrorRun(this.#lists, client.rateLimit);
+      const work = (copy: LocalCopy) => {
+        const abandoned = findAbandonedLists(Object.keys(copy.state.lists), warehouses);
+        const dropped = this.#listRuns(copy, options, abandoned);
+        return run.update(copy, { updated: this.#listRuns(copy, options), dropped });
+      };
+      return await run.publishEndOf(() => this.#withCopy(options, work));
     });
   }
 
@@ -137,8 +140,8 @@ export class Mirror {
     checkEstimateOptions(options, this.#resources);
     return await this.#exclusively(async () => {
       return await this.#withCopy(options, async (copy) => {
-        const forecasts: MirrorListForecast[] = [];
-        for (const sync of this.#syncsOf(copy, options)) forecasts.push(await sync.forecast());
+        const forecasts = [];
+        for (const run of this.#listRuns(copy, options)) forecasts.push(await forecastOf(run));
         return estimateMirrorRun(forecasts);
       });
     });
@@ -193,8 +196,11 @@ export class Mirror {
     return state;
   }
 
-  #syncsOf(copy: LocalCopy, options: RunOptions): ListSync[] {
-    const { signal, full = false, allowRemovals = false, resources = this.#resources, onProgress } = options;
+  #listRuns(
+    copy: LocalCopy,
+    { signal, full = false, allowRemovals = false, resources = this.#resources, onProgress }: RunOptions,
+    lists = this.#lists.filter(({ resource }) => resources.includes(resource)),
+  ): ListRun[] {
     const {
       client,
       overlapMs = MINUTE_MS,
@@ -212,12 +218,10 @@ export class Mirror {
       confirmAfterMs: this.#confirmAfterMs,
       onProgress,
     };
-    return this.#lists
-      .filter(({ resource }) => resources.includes(resource))
-      .map((list) => {
-        const reader = new ListReader(client, list, { signal, concurrency });
-        return new ListSync(new ListRun(list, reader, copy, settings));
-      });
+    return lists.map((list) => {
+      const reader = new ListReader(client, list, { signal, concurrency });
+      return new ListRun(list, reader, copy, settings);
+    });
   }
 
   /** Two runs at the same time would overwrite each other. */

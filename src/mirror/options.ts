@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { InventoryClient } from "../client.js";
 import { InputValidationError } from "../errors/index.js";
 import { isObject } from "../errors/unknown-value.js";
-import { checkConfiguration, checkMethodOptions } from "../schemas/check.js";
+import { checkMethodOptions } from "../schemas/check.js";
 import { integer, lazy } from "../schemas/field.js";
 import {
   abortSignalSchema,
@@ -146,36 +146,32 @@ const resourceNamesSchema = () =>
     .min(1)
     .refine((names) => new Set(names).size === names.length, "must name each resource once");
 
-const mirrorOptionsSchema = lazy(() =>
-  createMirrorOptionsSchema().refine(
-    ({ resources, warehouses }) => warehouses !== undefined || !resources?.includes("warehouseStockLevels"),
-    {
+export const mirrorOptionsSchema = lazy(() =>
+  z
+    .strictObject({
+      client: requiredOption(objectWithMethodsSchema(["request", "paginate"], "must be an InventoryClient")),
+      sink: requiredOption(
+        objectWithMethodsSchema(
+          ["open", "keys", "read", "commit", "close"],
+          "must have the methods open, keys, read, commit and close",
+        ),
+      ),
+      resources: resourceNamesSchema().optional(),
+      warehouses: z
+        .array(integer())
+        .refine((ids) => new Set(ids).size === ids.length, "must name each warehouse once")
+        .optional(),
+      maxRemovedShare: z.number().min(0).max(1).optional(),
+      onEvent: functionSchema().optional(),
+      fullPassEveryMs: durationMsSchema().optional(),
+      overlapMs: z.number().min(0).optional(),
+      concurrency: integer().min(1).optional(),
+    })
+    .refine(({ resources, warehouses }) => warehouses !== undefined || !resources?.includes("warehouseStockLevels"), {
       path: ["warehouses"],
       error: "is required to mirror warehouseStockLevels",
-    },
-  ),
+    }),
 );
-
-const createMirrorOptionsSchema = () =>
-  z.strictObject({
-    client: requiredOption(objectWithMethodsSchema(["request", "paginate"], "must be an InventoryClient")),
-    sink: requiredOption(
-      objectWithMethodsSchema(
-        ["open", "keys", "read", "commit", "close"],
-        "must have the methods open, keys, read, commit and close",
-      ),
-    ),
-    resources: resourceNamesSchema().optional(),
-    warehouses: z
-      .array(integer())
-      .refine((ids) => new Set(ids).size === ids.length, "must name each warehouse once")
-      .optional(),
-    maxRemovedShare: z.number().min(0).max(1).optional(),
-    onEvent: functionSchema().optional(),
-    fullPassEveryMs: durationMsSchema().optional(),
-    overlapMs: z.number().min(0).optional(),
-    concurrency: integer().min(1).optional(),
-  });
 
 const estimateOptionsShape = () => ({
   signal: abortSignalSchema().optional(),
@@ -212,11 +208,6 @@ const createWatchOptionsSchema = (everyMs: z.ZodType) =>
 const watchOptionsSchema = lazy(() => createWatchOptionsSchema(durationMsSchema()));
 
 const watchByResourceOptionsSchema = lazy(() => createWatchOptionsSchema(intervalByResourceSchema()));
-
-/** Throws a `ConfigurationError` that names each option that is wrong. */
-export function checkMirrorOptions(options: MirrorOptions): void {
-  checkConfiguration("createMirror", mirrorOptionsSchema(), options);
-}
 
 /** Rejects options that are wrong, with an `InputValidationError`. */
 export function checkMirrorRunOptions(options: RunOptions, mirrored: readonly MirrorResource[]): void {

@@ -8,7 +8,7 @@ import { type MirrorResource, RESOURCES } from "./tables.js";
  * - `full`: all of it, which also finds what the service has removed.
  * - `increment`: what was modified since the last full pass or increment began.
  */
-export type MirrorReading = "first" | "full" | "increment";
+export type MirrorReadMode = "first" | "full" | "increment";
 
 /** Whether a run has read any list completely (`full`), or only what was modified (`increment`). */
 export type MirrorRunKind = "full" | "increment";
@@ -40,7 +40,7 @@ export interface MirrorResourceReport extends MirrorCounts {
   /** `full` if the list was read completely, the first time included. */
   kind: MirrorRunKind;
   /** How the list was read, in order. An increment that shows that records were removed is followed by a full pass. */
-  readings: MirrorReading[];
+  modes: MirrorReadMode[];
   /** Records in the copy after the run. */
   inCopy: number;
   /**
@@ -86,30 +86,16 @@ export interface MirrorProgress extends PagingProgress {
   /** ID of the warehouse, if stock levels per warehouse are being read. */
   wID?: number;
   /** How the resource is being read. */
-  reading: MirrorReading;
+  mode: MirrorReadMode;
 }
 
-export const runKindOf = (readings: readonly MirrorReading[]): MirrorRunKind =>
-  readings.every((reading) => reading === "increment") ? "increment" : "full";
+export const runKindOf = (modes: readonly MirrorReadMode[]): MirrorRunKind =>
+  modes.every((mode) => mode === "increment") ? "increment" : "full";
 
 /** What a run did for one list. */
 export interface ListReport extends Omit<MirrorResourceReport, "kind"> {
   list: MirrorList;
 }
-
-/** The report of a list that only lost its records, since it is not mirrored any more. */
-export const createDropReport = (list: MirrorList, removed: number, durationMs: number): ListReport => ({
-  list,
-  readings: [],
-  ...sumMirrorCounts([]),
-  removed,
-  inCopy: 0,
-  surplus: null,
-  missing: null,
-  awaitsFullPass: false,
-  honoursModifiedSince: null,
-  durationMs,
-});
 
 /** The report of a run, from those of its lists. */
 export function createMirrorReport(
@@ -124,7 +110,7 @@ export function createMirrorReport(
   }
   const counts = sumMirrorCounts(lists);
   return {
-    kind: runKindOf(lists.flatMap(({ readings }) => readings)),
+    kind: runKindOf(lists.flatMap(({ modes }) => modes)),
     ...counts,
     durationMs,
     // A run that is shorter than an interval uses at least one.
@@ -134,13 +120,13 @@ export function createMirrorReport(
 }
 
 function createResourceReport(lists: readonly ListReport[]): MirrorResourceReport {
-  const readings = lists.flatMap((list) => list.readings);
+  const modes = lists.flatMap((list) => list.modes);
   const sumOfKnown = (name: "surplus" | "missing") =>
     lists.reduce((sum: number | null, { [name]: count }) => (count === null ? sum : (sum ?? 0) + count), null);
   const [support, ...others] = new Set(lists.map(({ honoursModifiedSince }) => honoursModifiedSince));
   return {
-    kind: runKindOf(readings),
-    readings,
+    kind: runKindOf(modes),
+    modes,
     ...sumMirrorCounts(lists),
     inCopy: lists.reduce((sum, { inCopy }) => sum + inCopy, 0),
     surplus: sumOfKnown("surplus"),

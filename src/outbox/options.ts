@@ -1,6 +1,5 @@
 import * as z from "zod";
 import type { InventoryClient } from "../client.js";
-import { checkConfiguration, checkInput, checkMethodOptions } from "../schemas/check.js";
 import { integer, lazy } from "../schemas/field.js";
 import {
   abortSignalSchema,
@@ -131,7 +130,7 @@ const STORE_METHODS = [
   "prune",
 ] as const satisfies readonly (keyof OutboxStore)[];
 
-const optionsSchema = lazy(() =>
+export const outboxOptionsSchema = lazy(() =>
   z.strictObject({
     client: objectWithMethodsSchema(["request", "paginate"], "must be an InventoryClient").optional(),
     store: requiredOption(
@@ -150,9 +149,9 @@ const runShape = () => ({
   onProgress: functionSchema().optional(),
 });
 
-const runSchema = lazy(() => z.strictObject(runShape()));
+export const runOptionsSchema = lazy(() => z.strictObject(runShape()));
 
-const watchSchema = lazy(() =>
+export const watchOptionsSchema = lazy(() =>
   z.strictObject({
     ...runShape(),
     everyMs: requiredOption(durationMsSchema()),
@@ -161,47 +160,12 @@ const watchSchema = lazy(() =>
   }),
 );
 
-const addSchema = lazy(() => z.strictObject({ client: z.unknown().optional() }));
+export const addOptionsSchema = lazy(() => z.strictObject({ client: z.unknown().optional() }));
 
-const entriesSchema = lazy(() =>
+export const entriesOptionsSchema = lazy(() =>
   z.strictObject({ state: z.enum(OUTBOX_STATES).optional(), item: z.string().min(1).optional() }),
 );
 
-const resolutionSchema = lazy(() => z.enum(["applied", "not-applied"]));
+export const resolutionSchema = lazy(() => z.enum(["applied", "not-applied"]));
 
-const pruneSchema = lazy(() => z.strictObject({ olderThanMs: requiredOption(z.number().min(0)) }));
-
-/** Throws a `ConfigurationError` that names each option that is wrong. */
-export function checkOutboxOptions(options: OutboxOptions): void {
-  checkConfiguration("createOutbox", optionsSchema(), options);
-}
-
-/** Rejects options that are wrong, with an `InputValidationError`. */
-export function checkOutboxRunOptions(options: OutboxRunOptions): void {
-  checkMethodOptions("outbox.run", runSchema, options);
-}
-
-/** The same for a watch. */
-export function checkWatchOptions(options: OutboxWatchOptions): void {
-  checkMethodOptions("outbox.watch", watchSchema, options);
-}
-
-/** The same for `add` and `addMany`. */
-export function checkAddOptions(method: string, options: OutboxAddOptions): void {
-  checkMethodOptions(method, addSchema, options);
-}
-
-/** The same for `entries`. */
-export function checkEntriesOptions(options: OutboxEntriesOptions): void {
-  checkMethodOptions("outbox.entries", entriesSchema, options);
-}
-
-/** The same for `prune`. */
-export function checkPruneOptions(options: { olderThanMs: number }): void {
-  checkMethodOptions("outbox.prune", pruneSchema, options);
-}
-
-/** Rejects a decision that is neither `applied` nor `not-applied`. */
-export function checkResolution(decision: string): void {
-  checkInput("outbox.resolve", resolutionSchema, decision, ["decision"]);
-}
+export const pruneOptionsSchema = lazy(() => z.strictObject({ olderThanMs: requiredOption(z.number().min(0)) }));

@@ -1,6 +1,6 @@
 import { InputValidationError } from "../errors/index.js";
 import { forecastDurationMs } from "../paging/estimate.js";
-import { checkInput } from "../schemas/check.js";
+import { checkConfiguration, checkInput, checkMethodOptions } from "../schemas/check.js";
 import { copyPlainData } from "../schemas/copy-of.js";
 import { monotonicNowMs } from "../time/clock.js";
 import { repeat } from "../time/repeat.js";
@@ -16,23 +16,23 @@ import {
 } from "./new-entries.js";
 import { OutboxStoreAccess, requireClient } from "./open-store.js";
 import {
-  checkAddOptions,
-  checkEntriesOptions,
-  checkOutboxOptions,
-  checkOutboxRunOptions,
-  checkPruneOptions,
-  checkResolution,
-  checkWatchOptions,
+  addOptionsSchema,
+  entriesOptionsSchema,
   type OutboxAddOptions,
   type OutboxEntriesOptions,
   type OutboxOptions,
   type OutboxRunOptions,
   type OutboxWatchOptions,
+  outboxOptionsSchema,
+  pruneOptionsSchema,
+  resolutionSchema,
+  runOptionsSchema,
+  watchOptionsSchema,
 } from "./options.js";
 import type { OutboxEstimate, OutboxReport, OutboxSummary } from "./report.js";
 import { isIdempotent } from "./run/outcome.js";
 import { entriesToSend } from "./run/progress.js";
-import { runOutbox } from "./run/run.js";
+import { OutboxRun } from "./run/run.js";
 import type { EntryChange, NewDelivery, NewEntry, StoredDelivery, StoredEntry } from "./store.js";
 
 const DEFAULT_SETTLE_MS = 60_000;
@@ -54,7 +54,7 @@ const LIST_BATCH = 500;
  * @throws ConfigurationError if an option is wrong.
  */
 export function createOutbox(options: OutboxOptions): Outbox {
-  checkOutboxOptions(options);
+  checkConfiguration("createOutbox", outboxOptionsSchema(), options);
   return new Outbox(options);
 }
 
@@ -76,7 +76,7 @@ export class Outbox {
    * @throws InputValidationError if the entry is wrong, or if its key was added with another input.
    */
   async add(entry: NewOutboxEntry, options: OutboxAddOptions = {}): Promise<OutboxEntry> {
-    checkAddOptions("outbox.add", options);
+    checkMethodOptions("outbox.add", addOptionsSchema, options);
     const added = newEntry("outbox.add", entry, this.#options.mark, []);
     const [stored] = await this.#add("outbox.add", [added], options, () => []);
     if (!stored) throw new TypeError("the store did not return the entry");
@@ -91,7 +91,7 @@ export class Outbox {
    * index), or if a key was added with another input. Then nothing is added.
    */
   async addMany(entries: readonly NewOutboxEntry[], options: OutboxAddOptions = {}): Promise<OutboxEntry[]> {
-    checkAddOptions("outbox.addMany", options);
+    checkMethodOptions("outbox.addMany", addOptionsSchema, options);
     if (!Array.isArray(entries)) {
       throw new InputValidationError("outbox.addMany", [{ path: ["entries"], message: "must be an array" }]);
     }
@@ -129,7 +129,7 @@ export class Outbox {
    * @throws ConfigurationError if the store belongs to another service, or if there is no client.
    */
   async run(options: OutboxRunOptions = {}): Promise<OutboxReport> {
-    checkOutboxRunOptions(options);
+    checkMethodOptions("outbox.run", runOptionsSchema, options);
     const client = requireClient("outbox.run", this.#options.client);
     const { mark, settleMs = DEFAULT_SETTLE_MS, leaseMs = DEFAULT_LEASE_MS } = this.#options;
     const runOptions = copyPlainData(options);
@@ -137,7 +137,7 @@ export class Outbox {
     // Now, since it may be closed while the store is being opened.
     const { closed } = this.#access;
     return this.#access.send("outbox.run", ({ store, id: storeId }) =>
-      runOutbox({ client, store, storeId, closed, mark, settleMs, leaseMs }, runOptions),
+      new OutboxRun({ client, store, storeId, closed, mark, settleMs, leaseMs }, runOptions).run(),
     );
   }
 
@@ -147,7 +147,7 @@ export class Outbox {
    * @throws what a run or `onReport` throws, unless `onError` is given; what `onError` throws.
    */
   async watch(options: OutboxWatchOptions): Promise<void> {
-    checkWatchOptions(options);
+    checkMethodOptions("outbox.watch", watchOptionsSchema, options);
     requireClient("outbox.watch", this.#options.client);
     const { everyMs, onReport, onError, ...runOptions } = copyPlainData(options);
     let nextRunAt = 0;
@@ -172,7 +172,7 @@ export class Outbox {
 
   /** The entries in the order added. Pruned entries are left out. */
   async *entries(options: OutboxEntriesOptions = {}): AsyncGenerator<OutboxEntry, void, undefined> {
-    checkEntriesOptions(options);
+    checkMethodOptions("outbox.entries", entriesOptionsSchema, options);
     const { state, item } = options;
     const filter = { state, lane: item === undefined ? undefined : laneOf(item), limit: LIST_BATCH };
     for (let after = 0; ; ) {
@@ -187,9 +187,8 @@ export class Outbox {
 
   /** Counts the entries by state, pruned ones included. It sends no request. */
   async summary(): Promise<OutboxSummary> {
-    const { pending, sending, applied, rejected, unknown, canceled, oldestUnsettledAt } = await this.#access.read(
-      ({ store }) => store.count([]),
-    );
+    const counts = await this.#access.read(({ store }) => store.count([]));
+    const { pending, sending, applied, rejected, unknown, canceled, oldestUnsettledAt } = counts;
     const oldestUnsettledMs = oldestUnsettledAt === null ? null : Math.max(0, Date.now() - oldestUnsettledAt);
     return { pending, sending, applied, rejected, unknown, canceled, oldestUnsettledMs };
   }
@@ -202,7 +201,7 @@ export class Outbox {
    * @throws InputValidationError if there is no such entry, if it is in another state, or if its contents were pruned.
    */
   async resolve(key: string, decision: "applied" | "not-applied"): Promise<OutboxEntry> {
-    checkResolution(decision);
+    checkInput("outbox.resolve", resolutionSchema, decision, ["decision"]);
     const change: EntryChange =
       decision === "applied"
         ? { state: "applied", settledAt: Date.now(), error: null }
@@ -245,7 +244,7 @@ export class Outbox {
    * @returns the number of these entries.
    */
   async prune(options: { olderThanMs: number }): Promise<number> {
-    checkPruneOptions(options);
+    checkMethodOptions("outbox.prune", pruneOptionsSchema, options);
     const settledBefore = Date.now() - options.olderThanMs;
     return this.#access.change("outbox.prune", ({ store }) => store.prune({ settledBefore }));
   }

@@ -35,16 +35,10 @@ export interface OutboxSummary {
 }
 
 /** The progress of a run. */
-export interface OutboxProgress {
-  /** Entries that became `applied` in this run. */
-  applied: number;
-  /** Entries that became `rejected` in this run. */
-  rejected: number;
+export interface OutboxProgress extends Pick<OutboxReport, "applied" | "rejected" | "pending"> {
   /** Entries that became `unknown` in this run. */
   unknown: number;
-  /** Entries that are still to be sent, without those held back. */
-  pending: number;
-  /** Estimated time until these are sent, in ms. */
+  /** Estimated time until the pending entries are sent, in ms. */
   etaMs: number;
 }
 

@@ -1,4 +1,5 @@
 import type { ServiceIdentity } from "../storage/service.js";
+import type { OutboxSummary } from "./report.js";
 
 /** The writes that an outbox accepts: methods of `client.inventory` and `client.items`. */
 export type OutboxOperation = "receive" | "move" | "issue" | "create" | "update" | "discontinue";
@@ -151,19 +152,7 @@ export interface UpdateResult {
 }
 
 /** Number of entries, by state. */
-export interface OutboxCounts {
-  /** Entries to be sent. */
-  pending: number;
-  /** Entries with an attempt whose outcome is not stored yet. */
-  sending: number;
-  /** Entries that were applied. */
-  applied: number;
-  /** Entries that the service refused. */
-  rejected: number;
-  /** Entries about which a person must decide. */
-  unknown: number;
-  /** Entries that will never be sent. */
-  canceled: number;
+export interface OutboxCounts extends Omit<OutboxSummary, "oldestUnsettledMs"> {
   /** When the oldest entry that is not settled was added, in ms since the epoch; `null` if all are. */
   oldestUnsettledAt: number | null;
   /** Pending entries behind an `unknown` one of the same lane. They are counted as `pending`, too. */

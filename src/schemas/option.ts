@@ -26,7 +26,9 @@ export const countOrInfinitySchema = () =>
     "must be an integer of at least 0, or Infinity",
   );
 
-export const functionSchema = () => valueThat<() => void>((value) => typeof value === "function", "must be a function");
+export const functionSchemaOf = <F>() => valueThat<F>((value) => typeof value === "function", "must be a function");
+
+export const functionSchema = () => functionSchemaOf<() => void>();
 
 /** A value that has these methods. */
 export const objectWithMethodsSchema = <T>(methods: readonly string[], message: string) =>

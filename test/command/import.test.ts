@@ -395,7 +395,7 @@ describe("stocklot import", () => {
     const before = process.memoryUsage().heapUsed;
     let most = 0;
     let rows = 0;
-    for await (const _ of csvRows(path, ",")) {
+    for await (const _ of csvRows({ path, copy: path, delimiter: "," })) {
       rows += 1;
       if (rows % 50_000 === 0) most = Math.max(most, process.memoryUsage().heapUsed - before);
     }

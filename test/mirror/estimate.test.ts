@@ -36,7 +36,7 @@ describe("the estimate of a run", () => {
   });
 
   it("counts a pause once, and the slots that are free once, however many resources there are", () => {
-    const forecast = { records: 5, pages: 1, requests: 1, paceMs: 100, reading: "full" } as const;
+    const forecast = { records: 5, pages: 1, requests: 1, paceMs: 100, mode: "full" } as const;
     const limited = { available: 10, share: 90, intervalMs: MINUTE_MS };
     const estimate = (requests: number, pausedMs: number) =>
       estimateMirrorRun(
@@ -49,7 +49,7 @@ describe("the estimate of a run", () => {
       );
     expect(estimate(1, 0)).toMatchObject({ records: 15, pages: 3, requests: 3, durationMs: 300 });
     expect(estimate(1, 30_000).durationMs).toBe(30_300);
-    expect(estimate(1, 30_000).resources.lots).toMatchObject({ durationMs: 30_100, reading: "full" });
+    expect(estimate(1, 30_000).resources.lots).toMatchObject({ durationMs: 30_100, mode: "full" });
     // 30 requests, 10 of them now.
     expect(estimate(10, 0).durationMs).toBe(MINUTE_MS + 20 * 100);
     expect(estimate(10, 0).resources.lots?.durationMs).toBe(10 * 100);

@@ -60,7 +60,7 @@ describe("the first run", () => {
     expect(report.records).toBe(report.added);
     expect(report.requests).toBe(service.requests.length);
     expect(report.resources.lots).toMatchObject({
-      readings: ["first"],
+      modes: ["first"],
       added: 700,
       inCopy: 700,
       pages: 3,
@@ -122,7 +122,7 @@ describe("the first run", () => {
     for (let left = 50; left > 0; left -= 1) service.changeLot();
     const { resources } = await mirror.run();
     expectEqual();
-    expect(resources.lots).toMatchObject({ readings: ["first", "increment"], awaitsFullPass: false });
+    expect(resources.lots).toMatchObject({ modes: ["first", "increment"], awaitsFullPass: false });
   });
 
   it("reads lots again that it had read before an interruption, if the description of their item has changed", async () => {
@@ -131,7 +131,7 @@ describe("the first run", () => {
     service.describeItem();
     const { resources } = await mirror.run();
     expectEqual();
-    expect(resources.lots?.readings).toEqual(["first", "increment", "full"]);
+    expect(resources.lots?.modes).toEqual(["first", "increment", "full"]);
   });
 
   it("reports that it could not read again if the list ignores modifiedSince, and the next run does", async () => {
@@ -143,7 +143,7 @@ describe("the first run", () => {
       }
       const { resources } = await mirror.run();
       expect(resources.lots).toMatchObject({
-        readings: remove ? ["first", "full"] : ["first"],
+        modes: remove ? ["first", "full"] : ["first"],
         awaitsFullPass: !remove,
       });
       await mirror.run();
@@ -233,9 +233,9 @@ describe("an increment", () => {
       service.removeLot();
       const { resources } = await mirror.run();
       expectEqual();
-      expect(resources.lots).toMatchObject({ readings: ["full"], removed: 1 });
+      expect(resources.lots).toMatchObject({ modes: ["full"], removed: 1 });
       expect(resources.lots?.honoursModifiedSince).toBe(lots === "fails" ? null : false);
-      expect(resources.items?.readings).toEqual(["increment"]);
+      expect(resources.items?.modes).toEqual(["increment"]);
     }
     const probes = service.requests.filter(
       (request) => request.startsWith("/Inventory?") && request.includes("modifiedSince="),
@@ -254,7 +254,7 @@ describe("an increment", () => {
     expectEqual();
     // Increments that missed a change are not used again until one has listed all changes.
     service.changeLot();
-    expect((await mirror.run()).resources.lots).toMatchObject({ readings: ["full", "increment"] });
+    expect((await mirror.run()).resources.lots).toMatchObject({ modes: ["full", "increment"] });
     service.changeLot();
     expect((await mirror.run()).kind).toBe("increment");
     expectEqual();
@@ -268,7 +268,7 @@ describe("an increment", () => {
     service.hideLots(() => false);
     const { resources } = await mirror.run();
     expectEqual();
-    expect(resources.lots?.readings.slice(0, 3)).toEqual(["increment", "increment", "full"]);
+    expect(resources.lots?.modes.slice(0, 3)).toEqual(["increment", "increment", "full"]);
   });
 
   it("is given up if modifiedSince does not list all changes", async () => {
@@ -285,7 +285,7 @@ describe("an increment", () => {
     }
     const { resources } = await mirror.run();
     expectEqual();
-    expect(resources.lots).toMatchObject({ readings: ["full"], honoursModifiedSince: false });
+    expect(resources.lots).toMatchObject({ modes: ["full"], honoursModifiedSince: false });
   });
 
   it("reads all lots when the description of an item has changed, which they show", async () => {
@@ -295,7 +295,7 @@ describe("an increment", () => {
     service.describeItem();
     const { resources } = await mirror.run();
     expectEqual();
-    expect(resources.lots?.readings).toEqual(["increment", "full"]);
+    expect(resources.lots?.modes).toEqual(["increment", "full"]);
     expect(resources.lots?.honoursModifiedSince, "the increment of lots was not at fault").toBe(true);
     expect((await mirror.run()).kind).toBe("increment");
   });
@@ -312,7 +312,7 @@ describe("a record that the service has removed", () => {
     service.advance(HOUR_MS);
     const { resources } = await mirror.run();
     expectEqual();
-    expect(resources.lots).toMatchObject({ readings: ["increment", "full"], added: 1, removed: 1, surplus: 0 });
+    expect(resources.lots).toMatchObject({ modes: ["increment", "full"], added: 1, removed: 1, surplus: 0 });
     const removed = [...before.values()].find(({ recNo }) => !service.records("lots").has(recNo));
     expect(events).toContainEqual({ type: "removed", resource: "lots", key: removed?.recNo, record: removed });
   });
@@ -322,7 +322,7 @@ describe("a record that the service has removed", () => {
     await mirror.run();
     service.removeLot();
     await delay(5);
-    expect((await mirror.run()).resources.lots).toMatchObject({ readings: ["increment", "full"], removed: 1 });
+    expect((await mirror.run()).resources.lots).toMatchObject({ modes: ["increment", "full"], removed: 1 });
   });
 
   it("is not looked for in lists that show fewer records than they count, which is reported", async () => {
@@ -365,7 +365,7 @@ describe("a record that the service has removed", () => {
     await mirror.run();
     service.hideLots(() => true);
     const { resources } = await mirror.run({ allowRemovals: true });
-    expect(resources.lots).toMatchObject({ readings: ["increment", "full", "full"], removed: 700 });
+    expect(resources.lots).toMatchObject({ modes: ["increment", "full", "full"], removed: 700 });
     expect(sink.all("lots").size).toBe(0);
     service.hideLots(() => false);
     await mirror.run();
@@ -378,7 +378,7 @@ describe("a record that the service has removed", () => {
     service.removeLot();
     const { resources } = await mirror.run();
     expectEqual();
-    expect(resources.lots?.readings).toEqual(["full", "full"]);
+    expect(resources.lots?.modes).toEqual(["full", "full"]);
   });
 });
 
@@ -462,7 +462,7 @@ describe("a run", () => {
     expect(progressReports.map(({ resource, received, saved }) => [resource, received === saved])).toEqual(
       progressReports.map(({ resource }) => [resource, true]),
     );
-    expect(progressReports.at(0)).toMatchObject({ resource: "items", reading: "first", received: 30, totalCount: 30 });
+    expect(progressReports.at(0)).toMatchObject({ resource: "items", mode: "first", received: 30, totalCount: 30 });
     expect(progressReports.filter(({ resource }) => resource === "lots").at(-1)).toMatchObject({
       received: 700,
       totalCount: 700,
@@ -630,15 +630,15 @@ describe("an estimate", () => {
     const before = await mirror.estimate();
     expect(sink.state).toBeUndefined();
     expect(service.requests).toHaveLength(3);
-    expect(before.resources.lots).toMatchObject({ reading: "first", records: 5_000, pages: 20 });
+    expect(before.resources.lots).toMatchObject({ mode: "first", records: 5_000, pages: 20 });
     const report = await mirror.run();
     expect(before.records).toBe(report.records);
     expect(before.requests).toBeGreaterThan(report.requests * 0.7);
     expect(before.requests).toBeLessThan(report.requests * 1.3);
     service.advance(HOUR_MS);
     service.addLot();
-    expect((await mirror.estimate()).resources.lots).toMatchObject({ reading: "increment", records: 1, requests: 2 });
-    expect((await mirror.estimate({ full: true })).resources.lots).toMatchObject({ reading: "full", records: 5_001 });
+    expect((await mirror.estimate()).resources.lots).toMatchObject({ mode: "increment", records: 1, requests: 2 });
+    expect((await mirror.estimate({ full: true })).resources.lots).toMatchObject({ mode: "full", records: 5_001 });
   });
 });
 

@@ -26,14 +26,14 @@ describe("a record that the service counts, and does not list", () => {
   it("causes one more full pass, then none", async () => {
     const { service, mirror, sink } = setUp();
     service.isUnlisted = ({ recNo }) => recNo === 17;
-    const readings: unknown[] = [];
+    const modes: unknown[] = [];
     for (let run = 0; run < 4; run += 1) {
       const { resources } = await mirror.run();
-      readings.push(resources.lots?.readings);
+      modes.push(resources.lots?.modes);
       expect(resources.lots?.missing).toBe(1);
       service.advance(HOUR_MS);
     }
-    expect(readings).toEqual([["first"], ["increment", "full"], ["increment"], ["increment"]]);
+    expect(modes).toEqual([["first"], ["increment", "full"], ["increment"], ["increment"]]);
     // Removed records are noticed anyway, and found.
     service.removeLot();
     expect((await mirror.run()).removed).toBe(1);
@@ -41,7 +41,7 @@ describe("a record that the service counts, and does not list", () => {
     service.touchLot(17);
     await mirror.run({ full: true });
     expect(sink.all("lots")).toEqual(service.records("lots"));
-    expect((await mirror.run()).resources.lots).toMatchObject({ readings: ["increment"], missing: 0, surplus: 0 });
+    expect((await mirror.run()).resources.lots).toMatchObject({ modes: ["increment"], missing: 0, surplus: 0 });
   });
 
   it("is read if the list was only cut short", async () => {

@@ -96,7 +96,7 @@ describe("a full pass that never has enough time", () => {
     service.beforePage = () => {};
     for (let left = 50; left > 0; left -= 1) service.changeLot();
     expect((await mirror.run({ full: true })).resources.lots).toMatchObject({
-      readings: ["increment", "full"],
+      modes: ["increment", "full"],
       awaitsFullPass: false,
     });
     expect(sink.all("lots")).toEqual(service.records("lots"));

@@ -28,7 +28,7 @@ describe("stock levels per warehouse", () => {
     expect(sink.all("lots")).toEqual(service.records("lots"));
     const levels = service.warehouseLevels(1, 3).size;
     expect(resources.warehouseStockLevels).toMatchObject({
-      readings: ["first", "first"],
+      modes: ["first", "first"],
       added: levels,
       inCopy: levels,
     });

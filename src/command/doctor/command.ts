@@ -2,7 +2,7 @@ import { Command } from "commander";
 import type { ClientOptions } from "../../options.js";
 import { type ConnectionFlags, connectionOptions, withConnection } from "../connection.js";
 import { EXIT, interruptSignal } from "../exit.js";
-import { ProgressLine, painter, plural, print, type Style, tell } from "../terminal.js";
+import { painter, plural, print, type Style, tell, withProgress } from "../terminal.js";
 import { type Examination, examine } from "./examine.js";
 import type { Finding } from "./finding.js";
 
@@ -43,19 +43,15 @@ async function diagnose(flags: DoctorFlags): Promise<void> {
 /** Requests of an examination of a service on which every list can be read. */
 const USUAL_REQUESTS = 15;
 
-async function examineWithProgress(options: ClientOptions & { baseUrl: string }): Promise<Examination> {
-  const progress = new ProgressLine();
-  let requests = 0;
-  const request = () => {
-    requests += 1;
-    progress.update(`${requests} of about ${USUAL_REQUESTS} requests`);
-  };
-  try {
-    return await examine({ ...options, hooks: { request } }, interruptSignal());
-  } finally {
-    progress.clear();
-  }
-}
+const examineWithProgress = (options: ClientOptions & { baseUrl: string }): Promise<Examination> =>
+  withProgress((progress) => {
+    let requests = 0;
+    const request = () => {
+      requests += 1;
+      progress.update(`${requests} of about ${USUAL_REQUESTS} requests`);
+    };
+    return examine({ ...options, hooks: { request } }, interruptSignal());
+  });
 
 function lines({ aspect, verdict, summary, hint }: Finding, stream: NodeJS.WriteStream): string {
   const paint = painter(stream);

@@ -12,7 +12,7 @@ import { monotonicNowMs } from "../../time/clock.js";
 import { type ConnectionFlags, connectionOptions, withConnection, withResponseValidation } from "../connection.js";
 import { CommandError, EXIT, failureMessage, failureOrInterruption, integerOption, interruptSignal } from "../exit.js";
 import { modifiedSinceProbe } from "../list-probes.js";
-import { ProgressLine, seconds, tell, writeOutput } from "../terminal.js";
+import { seconds, tell, withProgress, writeOutput } from "../terminal.js";
 import { OutputFile } from "./output-file.js";
 import { FORMATS, type Format, type RecordFormat, recordFormat } from "./record-format.js";
 
@@ -146,11 +146,10 @@ async function writePages(
   isResumable: boolean,
 ): Promise<number> {
   const write = file ? (text: string) => file.append(text) : writeOutput;
-  const progress = new ProgressLine();
   const startedAt = monotonicNowMs();
   const before = file?.records ?? 0;
   let records = before;
-  try {
+  return withProgress(async (progress) => {
     for await (const { value, totalCount } of list.pages()) {
       if (records === 0 && value[0]) assertColumnsExist(columns, value[0]);
       // The checkpoint is still that of the previous page, which is in the file.
@@ -162,9 +161,7 @@ async function writePages(
     }
     await write(format.end(records));
     return records;
-  } finally {
-    progress.clear();
-  }
+  });
 }
 
 /** A misspelt column would be empty in every record. */

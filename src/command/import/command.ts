@@ -7,11 +7,11 @@ import { createOutbox, type Outbox, type OutboxReport, sqliteOutboxStore } from 
 import { isFileMissingError } from "../../storage/storage-failure.js";
 import { type ConnectionFlags, openClient, withConnection } from "../connection.js";
 import { CommandError, durationOption, EXIT, failureOrInterruption, interruptSignal } from "../exit.js";
-import { ProgressLine, plural, print, seconds, tell } from "../terminal.js";
+import { plural, print, seconds, tell, withProgress } from "../terminal.js";
 import { beginDelivery, deliveryOf } from "./delivery.js";
 import { type ImportOperation, type ImportSettings, OPERATIONS } from "./entries.js";
 import { type EarlierImports, openEntries, report, reportComplete } from "./report.js";
-import { type ValidRow, validate, validRows } from "./validate.js";
+import { validate, validRows } from "./validate.js";
 
 interface ImportFlags extends ConnectionFlags {
   operation: ImportOperation;
@@ -70,20 +70,15 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
     await copyFile(path, copy);
     // A column of keys alone identifies lines in the whole outbox, so that each file may contain earlier ones.
     const delivery = flags.delivery ?? (keyColumn === undefined ? basename(path) : undefined);
-    const settings: ImportSettings = { path, copy, operation, map, delivery, keyColumn, mark: flags.mark };
-    await importCopy(settings, delimiter, flags, signal);
+    const settings: ImportSettings = { path, copy, delimiter, operation, map, delivery, keyColumn, mark: flags.mark };
+    await importCopy(settings, flags, signal);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function importCopy(
-  settings: ImportSettings,
-  delimiter: string,
-  flags: ImportFlags,
-  signal: AbortSignal,
-): Promise<void> {
-  const { lines: count, invalid, problems, digest, firstKey } = await validate(settings, delimiter, signal);
+async function importCopy(settings: ImportSettings, flags: ImportFlags, signal: AbortSignal): Promise<void> {
+  const { lines: count, invalid, problems, digest, firstKey } = await validate(settings, signal);
   if (flags.json && (flags.dryRun || invalid > 0)) await print(JSON.stringify({ lines: count, invalid, problems }));
   if (invalid > 0) throw new CommandError(`${invalid} of ${count} lines are invalid; nothing was sent.`, EXIT.usage);
   if (flags.dryRun) {
@@ -100,13 +95,13 @@ async function importCopy(
   try {
     const imported = deliveryOf(settings, digest, count);
     const complete = imported && (await beginDelivery(outbox, imported, firstKey));
-    if (complete) return await reportComplete(complete, await openEntries(outbox, settings, delimiter), flags.json);
-    const earlier = await store(outbox, settings, validRows(settings, delimiter), { count, signal });
+    if (complete) return await reportComplete(complete, await openEntries(outbox, settings), flags.json);
+    const earlier = await store(outbox, settings, count, signal);
     const { durationMs } = await outbox.estimate();
     const before = earlier.settled > 0 ? `, of which ${earlier.settled} were sent by an earlier import` : "";
     tell(`${plural(count, "line")}${before}; about ${seconds(Math.max(durationMs, 1_000))}.`);
     const summary = await run(outbox, signal);
-    await report(summary, earlier, await openEntries(outbox, settings, delimiter), flags.json);
+    await report(summary, earlier, await openEntries(outbox, settings), flags.json);
   } catch (error) {
     throw failureOrInterruption(error, signal, "run it again to continue");
   } finally {
@@ -125,17 +120,12 @@ async function assertFile(path: string): Promise<void> {
 }
 
 /** Adds the lines to the outbox. Returns what earlier imports did with them. */
-async function store(
-  outbox: Outbox,
-  { delivery }: ImportSettings,
-  rows: AsyncIterable<ValidRow>,
-  { count, signal }: { count: number; signal: AbortSignal },
-): Promise<EarlierImports> {
-  const progress = new ProgressLine();
-  let stored = 0;
+function store(outbox: Outbox, settings: ImportSettings, count: number, signal: AbortSignal): Promise<EarlierImports> {
+  const { delivery } = settings;
   const earlier = { settled: 0, applied: 0, rejected: 0, unknown: 0 };
-  try {
-    for await (const batch of batches(rows)) {
+  return withProgress(async (progress) => {
+    let stored = 0;
+    for await (const batch of batches(validRows(settings))) {
       signal.throwIfAborted();
       const adding = delivery === undefined ? outbox.addMany(batch) : outbox.addLines(delivery, batch);
       const entries = await adding.catch((error: unknown) => {
@@ -149,9 +139,7 @@ async function store(
       progress.update(`${stored} of ${count} lines stored`);
     }
     return earlier;
-  } finally {
-    progress.clear();
-  }
+  });
 }
 
 /** Lines were validated before, so that only their keys can be refused. */
@@ -176,23 +164,20 @@ async function* batches<T>(rows: AsyncIterable<T>): AsyncGenerator<T[]> {
   if (batch.length > 0) yield batch;
 }
 
-async function run(outbox: Outbox, signal: AbortSignal): Promise<OutboxReport> {
-  const progress = new ProgressLine();
-  signal.addEventListener("abort", () => {
-    progress.clear();
-    tell("Waiting for requests under way; Ctrl-C again ends at once.");
-  });
-  try {
-    return await outbox.run({
+function run(outbox: Outbox, signal: AbortSignal): Promise<OutboxReport> {
+  return withProgress((progress) => {
+    signal.addEventListener("abort", () => {
+      progress.clear();
+      tell("Waiting for requests under way; Ctrl-C again ends at once.");
+    });
+    return outbox.run({
       signal,
       onProgress: ({ applied, rejected, unknown, pending, etaMs }) =>
         progress.update(
           `${applied} applied, ${rejected} rejected, ${unknown} unknown, ${pending} pending, ${seconds(etaMs)} left`,
         ),
     });
-  } finally {
-    progress.clear();
-  }
+  });
 }
 
 function deliveryOption(name: string): string {

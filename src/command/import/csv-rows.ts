@@ -12,6 +12,15 @@ export interface CsvRow {
   problem?: string;
 }
 
+/** A file, and how to read it. */
+export interface CsvFile {
+  path: string;
+  /** A copy of it: the file may change while it is being read. */
+  copy: string;
+  /** Between two cells. */
+  delimiter: string;
+}
+
 const REPLACEMENT_CHARACTER = "\uFFFD";
 
 /** Delimiters that a header of one cell may contain, as --delimiter takes them. */
@@ -25,8 +34,8 @@ const DELIMITERS = [
 const EXCEL_DELIMITER_PATTERN = /^sep=(.)$/;
 
 /** Reads a CSV file (RFC 4180, with or without a BOM, any line ends) row by row, in constant memory. Messages name `path`; `copy` is read. */
-export async function* csvRows(path: string, delimiter: string, copy = path): AsyncGenerator<CsvRow> {
-  await assertNotJson(path);
+export async function* csvRows({ path, copy, delimiter }: CsvFile): AsyncGenerator<CsvRow> {
+  await assertNotJson(path, copy);
   let columns: string[] | undefined;
   const parser = parse({
     bom: true,
@@ -61,8 +70,8 @@ export async function* csvRows(path: string, delimiter: string, copy = path): As
 const JSON_PATTERN = /^\uFEFF?\s*(\{|\[\s*\{)/;
 
 /** Otherwise a quote in the first line of JSON would be reported, or a strange column. */
-async function assertNotJson(path: string): Promise<void> {
-  const file = await open(path);
+async function assertNotJson(path: string, copy: string): Promise<void> {
+  const file = await open(copy);
   try {
     const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(100) });
     if (!JSON_PATTERN.test(buffer.toString("utf8", 0, bytesRead))) return;

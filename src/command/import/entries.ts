@@ -8,7 +8,7 @@ import type { NewOutboxEntry } from "../../outbox/entry.js";
 import type { MarkField } from "../../outbox/index.js";
 import { newEntry } from "../../outbox/new-entries.js";
 import { WRITES } from "../../service/operations.js";
-import type { CsvRow } from "./csv-rows.js";
+import type { CsvFile, CsvRow } from "./csv-rows.js";
 
 /** The operations that a CSV file can contain. */
 const { discontinue: _, ...IMPORTABLE } = WRITES;
@@ -18,11 +18,7 @@ export const OPERATIONS = Object.keys(IMPORTABLE);
 const fieldsOf = (operation: ImportOperation): Readonly<Record<string, z.ZodType>> =>
   IMPORTABLE[operation].input().shape;
 
-export interface ImportSettings {
-  /** The CSV file. */
-  path: string;
-  /** A copy of it, which is read: the file may change while it is being imported. */
-  copy: string;
+export interface ImportSettings extends CsvFile {
   operation: ImportOperation;
   /** Field by column, where they differ. */
   map: ReadonlyMap<string, string>;

@@ -13,14 +13,14 @@ interface OpenEntries {
   others: number;
 }
 
-export async function openEntries(outbox: Outbox, settings: ImportSettings, delimiter: string): Promise<OpenEntries> {
+export async function openEntries(outbox: Outbox, settings: ImportSettings): Promise<OpenEntries> {
   const open = new Map<string, OutboxEntry>();
   for (const state of ["rejected", "unknown"] as const) {
     for await (const entry of outbox.entries({ state })) open.set(entry.key, entry);
   }
   const entries: OutboxEntry[] = [];
   if (open.size === 0) return { entries, others: 0 };
-  for await (const { key } of validRows(settings, delimiter)) {
+  for await (const { key } of validRows(settings)) {
     const entry = open.get(key);
     if (entry) entries.push(entry);
   }

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { NewOutboxEntry } from "../../outbox/index.js";
 import { CommandError, EXIT, failureOrInterruption } from "../exit.js";
 import { tell } from "../terminal.js";
 import { type CsvRow, csvRows } from "./csv-rows.js";
@@ -19,12 +20,12 @@ interface Validation {
 }
 
 /** Reads the whole file before anything is stored or sent. */
-export async function validate(settings: ImportSettings, delimiter: string, signal: AbortSignal): Promise<Validation> {
+export async function validate(settings: ImportSettings, signal: AbortSignal): Promise<Validation> {
   const result: Omit<Validation, "digest" | "firstKey"> = { lines: 0, invalid: 0, problems: [] };
   const digest = createHash("sha256");
   let firstKey: string | undefined;
   const lineOfKey = new Map<string, number>();
-  for await (const row of csvRows(settings.path, delimiter, settings.copy)) {
+  for await (const row of csvRows(settings)) {
     if (signal.aborted) throw failureOrInterruption(signal.reason, signal, "nothing was sent");
     if (result.lines === 0) assertColumns(row, settings);
     result.lines += 1;
@@ -44,17 +45,15 @@ export async function validate(settings: ImportSettings, delimiter: string, sign
   return { ...result, digest: digest.digest("hex"), firstKey: firstKey ?? "" };
 }
 
-function problemsOf(imported: ImportedRow, settings: ImportSettings, lineOfKey: Map<string, number>): string[] {
+function problemsOf(imported: ImportedRow, { keyColumn }: ImportSettings, lineOfKey: Map<string, number>): string[] {
   if ("problems" in imported) return imported.problems;
-  // Without a column of keys, the key contains the number of the line.
-  return settings.keyColumn === undefined ? [] : repeatedKey(imported.entry.key, imported.line, lineOfKey);
-}
-
-/** Keys identify a line for ever, so two lines of a file must not share one. */
-function repeatedKey(key: string, line: number, lineOfKey: Map<string, number>): string[] {
-  const earlier = lineOfKey.get(key);
-  lineOfKey.set(key, line);
-  return earlier === undefined ? [] : [`the key "${key}" is that of line ${earlier}, too`];
+  // Otherwise the key contains the number of the line.
+  if (keyColumn === undefined) return [];
+  const { line, entry } = imported;
+  const earlier = lineOfKey.get(entry.key);
+  lineOfKey.set(entry.key, line);
+  // Keys identify a line for ever, so two lines of a file must not share one.
+  return earlier === undefined ? [] : [`the key "${entry.key}" is that of line ${earlier}, too`];
 }
 
 function assertColumns(row: CsvRow, settings: ImportSettings): void {
@@ -62,13 +61,10 @@ function assertColumns(row: CsvRow, settings: ImportSettings): void {
   if (problem !== undefined) throw new CommandError(problem, EXIT.usage);
 }
 
-export type ValidRow = Extract<ImportedRow, { entry: object }>["entry"];
-
 /** The lines of a validated file as entries. */
-export async function* validRows(settings: ImportSettings, delimiter: string): AsyncGenerator<ValidRow> {
-  for await (const row of csvRows(settings.path, delimiter, settings.copy)) {
+export async function* validRows(settings: ImportSettings): AsyncGenerator<NewOutboxEntry> {
+  for await (const row of csvRows(settings)) {
     const imported = importedRow(row, settings);
-    if (!("entry" in imported)) throw new CommandError(`${settings.path} was changed while it was read.`);
-    yield imported.entry;
+    if ("entry" in imported) yield imported.entry;
   }
 }

@@ -41,8 +41,6 @@ export class LocalCopy {
   #savedState: string | undefined;
   #hasWritten = false;
   #state: MirrorState;
-  /** True while events that are saved have not been emitted. */
-  #isEmitting = false;
 
   private constructor(
     sink: AbortableSink,
@@ -57,11 +55,8 @@ export class LocalCopy {
     this.#state = stateForClient(parseMirrorState(savedState), client);
   }
 
-  /** Opens the copy, and emits the events that an interrupted run may not have emitted. */
   static async open(sink: AbortableSink, options: LocalCopyOptions): Promise<LocalCopy> {
-    const copy = new LocalCopy(sink, options, await sink.open());
-    await copy.#emitPending();
-    return copy;
+    return new LocalCopy(sink, options, await sink.open());
   }
 
   /** True if another process has written to the copy since it was opened, and this one has not. */
@@ -82,11 +77,19 @@ export class LocalCopy {
     await this.#commit({ resource: list.resource, lists: this.#patched(list, statePatch) });
   }
 
-  /** Saves how the run ended. Events that were all emitted are not emitted again. */
+  /** Saves how the run ended, also after an abort. */
   async endRun(lastRun: NonNullable<MirrorState["lastRun"]>): Promise<void> {
     this.#sink.beginEnd();
-    const pendingEvents = this.#isEmitting ? this.#state.pendingEvents : undefined;
-    await this.#commit({ resource: "items", lastRun, pendingEvents });
+    await this.#commit({ lastRun });
+  }
+
+  /** Emits the events that an interrupted run may not have emitted. */
+  async emitPending(): Promise<void> {
+    const { pendingEvents } = this.#state;
+    if (pendingEvents === undefined) return;
+    const { resource, events } = pendingEvents;
+    const keys = events.flatMap(({ type, key }) => (type === "removed" ? [] : [key]));
+    await this.#emit(resource, events, await this.#read(resource, keys));
   }
 
   /** Writes the records that are new or differ from the copy, and saves `statePatch` with them. */
@@ -126,11 +129,11 @@ export class LocalCopy {
   async drop(list: MirrorList): Promise<number> {
     const removed = await this.remove(list, await this.numbers(list));
     const { [list.id]: _, ...lists } = this.#state.lists;
-    await this.#commit({ resource: list.resource, lists });
+    await this.#commit({ lists });
     return removed;
   }
 
-  /** The numbers of all records of a list, in no order. Their count is saved, if it was another. */
+  /** The numbers of all records of a list, in no order. */
   async numbers(list: MirrorList): Promise<number[]> {
     const numbers: number[] = [];
     for await (const keys of this.#sink.keys(list.resource)) {
@@ -139,7 +142,6 @@ export class LocalCopy {
         if (number !== undefined) numbers.push(number);
       }
     }
-    if (numbers.length !== this.stateOf(list).count) await this.save(list, { count: numbers.length });
     return numbers;
   }
 
@@ -152,17 +154,17 @@ export class LocalCopy {
     return indexByKey(resource, records);
   }
 
-  async #commit({ resource, upsert = [], remove = [], events = [], ...statePatch }: LocalCopyCommit): Promise<void> {
-    const pendingEvents =
-      this.#onEvent !== undefined && events.length > 0 ? { resource, events: [...events] } : undefined;
-    const next: MirrorState = { ...this.#state, pendingEvents, ...statePatch };
+  /** A batch names a resource, even if it changes nothing of it. Events that were not emitted yet stay in the state. */
+  async #commit({ resource = "items", upsert = [], remove = [], events = [], ...patch }: Commit): Promise<void> {
+    const next: MirrorState = { ...this.#state, ...patch };
+    if (this.#onEvent !== undefined && events.length > 0) next.pendingEvents = { resource, events: [...events] };
     const state = JSON.stringify(next);
     const status = createStatusRows(next, this.#lists);
     await this.#sink.commit({ resource, upsert, remove, previousState: this.#savedState, state, status });
     this.#hasWritten = true;
     this.#savedState = state;
     this.#state = next;
-    if (pendingEvents) await this.#emit(resource, events, indexByKey(resource, upsert));
+    await this.#emit(resource, events, indexByKey(resource, upsert));
   }
 
   /** One after the other, so a slow listener slows the run down. */
@@ -171,20 +173,12 @@ export class LocalCopy {
     events: readonly PendingEvent[],
     records: ReadonlyMap<MirrorKey, MirrorRecord>,
   ): Promise<void> {
-    this.#isEmitting = true;
+    if (events.length === 0) return;
     for (const pending of events) {
       const event = completeEvent(resource, pending, records);
       if (event !== undefined) await this.#onEvent?.(event);
     }
-    this.#isEmitting = false;
-  }
-
-  async #emitPending(): Promise<void> {
-    const { pendingEvents } = this.#state;
-    if (pendingEvents === undefined) return;
-    const { resource, events } = pendingEvents;
-    const keys = events.flatMap(({ type, key }) => (type === "removed" ? [] : [key]));
-    await this.#emit(resource, events, await this.#read(resource, keys));
+    this.#state = { ...this.#state, pendingEvents: undefined };
   }
 }
 
@@ -196,8 +190,8 @@ interface LocalCopyOptions {
 }
 
 /** What one commit changes; of the state, the members that it names. */
-interface LocalCopyCommit extends Partial<MirrorState> {
-  resource: MirrorResource;
+interface Commit extends Partial<MirrorState> {
+  resource?: MirrorResource;
   upsert?: readonly MirrorRecord[];
   remove?: readonly MirrorKey[];
   events?: readonly PendingEvent[];

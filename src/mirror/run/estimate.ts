@@ -1,13 +1,16 @@
 import { estimateFromForecast, type ListForecast } from "../../paging/estimate.js";
 import type { Estimate } from "../../paging/page.js";
-import type { MirrorReading } from "../report.js";
-import type { MirrorListForecast } from "../sync/list-sync.js";
+import type { MirrorReadMode } from "../report.js";
+import { incrementStartOf } from "../sync/increment.js";
+import type { ListRun } from "../sync/list-run.js";
+import { isFullPassDue } from "../sync/list-sync.js";
+import { sinceOf } from "../sync/modified-since.js";
 import type { MirrorResource } from "../tables.js";
 
 /** Estimated cost of the next run for one resource. */
 export interface MirrorResourceEstimate extends Estimate {
   /** How the resource will be read; if it consists of several lists, how the first one will be. */
-  reading: MirrorReading;
+  mode: MirrorReadMode;
 }
 
 /** Estimated cost of the next run. */
@@ -16,12 +19,33 @@ export interface MirrorEstimate extends Estimate {
   resources: Partial<Record<MirrorResource, MirrorResourceEstimate>>;
 }
 
+/** The forecast of one list. */
+interface MirrorListForecast extends ListForecast {
+  resource: MirrorResource;
+  mode: MirrorReadMode;
+}
+
+/** Requests of a run that read no page: how many records there are, and whether `modifiedSince` is honoured. */
+const EXTRA_REQUESTS_BY_MODE = { first: 3, full: 1, increment: 1 } as const satisfies Record<MirrorReadMode, number>;
+
+/** Estimated cost of updating a list. */
+export async function forecastOf(run: ListRun): Promise<MirrorListForecast> {
+  const { state, settings, reader, list } = run;
+  const since = isFullPassDue(state, settings, Date.now()) ? undefined : sinceOf(state);
+  const mode = !state.lastPass ? "first" : since === undefined ? "full" : "increment";
+  const forecast = await reader.forecast(
+    since === undefined ? { from: state.pass?.checkpoint } : { modifiedSince: incrementStartOf(run, since) },
+  );
+  const requests = forecast.requests + EXTRA_REQUESTS_BY_MODE[mode];
+  return { ...forecast, requests, mode, resource: list.resource };
+}
+
 /** The estimate of a run. Its lists are read one after the other, and share one limit. */
 export function estimateMirrorRun(forecasts: readonly MirrorListForecast[]): MirrorEstimate {
   const resources: MirrorEstimate["resources"] = {};
-  for (const { resource, reading } of forecasts) {
+  for (const { resource, mode } of forecasts) {
     const lists = forecasts.filter((forecast) => forecast.resource === resource);
-    resources[resource] ??= { ...estimateFromForecast(sumOfForecasts(lists)), reading };
+    resources[resource] ??= { ...estimateFromForecast(sumOfForecasts(lists)), mode };
   }
   return { ...estimateFromForecast(sumOfForecasts(forecasts)), resources };
 }

@@ -2,16 +2,24 @@ import { publishMessage } from "../../core/telemetry/channels.js";
 import type { MirrorRunEvent } from "../../core/telemetry/events.js";
 import type { RateLimitSnapshot } from "../../limiter/rate-limiter.js";
 import { monotonicNowMs } from "../../time/clock.js";
-import { findAbandonedLists, type MirrorList } from "../copy/lists.js";
+import type { MirrorList } from "../copy/lists.js";
 import type { LocalCopy } from "../copy/local-copy.js";
 import { mirrorStatusOf } from "../copy/status.js";
-import { createDropReport, createMirrorReport, type ListReport, type MirrorReport, runKindOf } from "../report.js";
-import type { ListSync } from "../sync/list-sync.js";
+import { createMirrorReport, type MirrorReport, runKindOf } from "../report.js";
+import type { ListRun } from "../sync/list-run.js";
+import { finish, readChanges } from "../sync/list-sync.js";
+
+/** The lists of a run. */
+export interface RunLists {
+  /** Lists to update. */
+  updated: readonly ListRun[];
+  /** Lists that are not mirrored any more. */
+  dropped: readonly ListRun[];
+}
 
 /** One run: updates lists, and records how it ended. */
 export class MirrorRun {
   readonly #lists: readonly MirrorList[];
-  readonly #warehouses: readonly number[] | undefined;
   readonly #rateLimit: RateLimitSnapshot;
   readonly #startedAt = Date.now();
   readonly #startedAtMs = monotonicNowMs();
@@ -19,18 +27,14 @@ export class MirrorRun {
   #kind: MirrorReport["kind"] = "increment";
   #resources: MirrorRunEvent["resources"] = {};
 
-  /**
-   * @param lists All lists of the mirror.
-   * @param warehouses The option of the mirror.
-   */
-  constructor(lists: readonly MirrorList[], warehouses: readonly number[] | undefined, rateLimit: RateLimitSnapshot) {
+  /** @param lists All lists of the mirror. */
+  constructor(lists: readonly MirrorList[], rateLimit: RateLimitSnapshot) {
     this.#lists = lists;
-    this.#warehouses = warehouses;
     this.#rateLimit = rateLimit;
   }
 
-  /** Does the work of the run, and reports its end to the diagnostics channel. */
-  async published<T>(work: () => Promise<T>): Promise<T> {
+  /** Does the work of the run, and publishes its end on the diagnostics channel. */
+  async publishEndOf<T>(work: () => Promise<T>): Promise<T> {
     let failure: { error: string } | undefined;
     try {
       return await work();
@@ -47,16 +51,16 @@ export class MirrorRun {
     }
   }
 
-  /** Updates the lists of `syncs`, and removes those that were taken out of the option. */
-  async update(copy: LocalCopy, syncs: readonly ListSync[]): Promise<MirrorReport> {
+  async update(copy: LocalCopy, lists: RunLists): Promise<MirrorReport> {
     try {
-      const abandoned = findAbandonedLists(Object.keys(copy.state.lists), this.#warehouses);
-      const reports = [...(await dropLists(copy, abandoned)), ...(await syncLists(syncs))];
-      await this.#end(copy, syncs);
+      await copy.emitPending();
+      await updateLists(lists);
+      await this.#end(copy, lists);
+      const reports = [...lists.dropped, ...lists.updated].map((run) => run.report());
       return createMirrorReport(reports, this.#durationMs, this.#rateLimit);
     } catch (error) {
       // That it cannot be saved matters less than why the run failed.
-      await this.#end(copy, syncs, error).catch(() => {});
+      await this.#end(copy, lists, error).catch(() => {});
       throw error;
     }
   }
@@ -65,10 +69,10 @@ export class MirrorRun {
     return monotonicNowMs() - this.#startedAtMs;
   }
 
-  async #end(copy: LocalCopy, syncs: readonly ListSync[], error?: unknown): Promise<void> {
-    this.#kind = runKindOf(syncs.flatMap(({ readings }) => readings));
+  async #end(copy: LocalCopy, { updated }: RunLists, error?: unknown): Promise<void> {
+    this.#kind = runKindOf(updated.flatMap(({ modes }) => modes));
     const { resources } = mirrorStatusOf(copy.state, this.#lists, Date.now());
-    for (const { list } of syncs) {
+    for (const { list } of updated) {
       const { records = 0, lagMs = null } = resources[list.resource] ?? {};
       this.#resources = { ...this.#resources, [list.resource]: { records, lagMs } };
     }
@@ -81,25 +85,17 @@ export class MirrorRun {
   }
 }
 
-/** Removes the records of lists that are not mirrored any more. */
-async function dropLists(copy: LocalCopy, lists: readonly MirrorList[]): Promise<ListReport[]> {
-  const reports: ListReport[] = [];
-  for (const list of lists) {
-    const startedAt = monotonicNowMs();
-    const removed = await copy.drop(list);
-    reports.push(createDropReport(list, removed, monotonicNowMs() - startedAt));
+async function updateLists({ updated, dropped }: RunLists): Promise<void> {
+  for (const run of dropped) {
+    await run.measure(async () => {
+      run.counts.removed = await run.copy.drop(run.list);
+    });
   }
-  return reports;
-}
-
-async function syncLists(syncs: readonly ListSync[]): Promise<ListReport[]> {
-  const reports: ListReport[] = [];
   // Changes of all lists come first: they also arrive if every run is interrupted in a full pass.
-  for (const sync of syncs) await sync.readChanges();
-  for (const sync of syncs) reports.push(await sync.finish());
+  for (const run of updated) await readChanges(run);
+  for (const run of updated) await finish(run);
   // Only now: the other lists are up to date.
-  for (const { refusal } of syncs) if (refusal) throw refusal;
-  return reports;
+  for (const { refusal } of updated) if (refusal) throw refusal;
 }
 
 /** What is saved of an error. */

@@ -7,9 +7,9 @@ import { laterTimeOf, probeModifiedSince, sinceOf } from "./modified-since.js";
 import { removeUnseenRecords } from "./removals.js";
 
 /** A full pass that has ended. */
-export interface FullPassResult {
-  /** True if a part of the list was read before an interruption. */
-  isResumed: boolean;
+export interface FullPass {
+  /** False if a part of the list was read before an interruption. */
+  isWhole: boolean;
   /** Numbers of records that an increment must list too, see {@link ListRun.apply}. */
   expectedInIncrement: readonly number[];
 }
@@ -19,13 +19,13 @@ export interface FullPassResult {
  *
  * @throws UnexpectedRemovalsError when too many records would be removed. None was.
  */
-export async function makeFullPass(run: ListRun): Promise<FullPassResult> {
+export async function makeFullPass(run: ListRun): Promise<FullPass> {
   const startedAt = monotonicNowMs();
   const { listed, beganAt, since, newest, expectedInIncrement } = await readWholeList(run);
   const decisive = await removeUnseenRecords(run, listed);
   const { state, settings } = run;
   const { increments, lastPass, asOf = 0, count } = state;
-  const { isResumed } = decisive;
+  const isWhole = !decisive.isResumed;
   const isSupportUnknown = increments.support === undefined || (increments.support === "ignored" && settings.full);
   const support = isSupportUnknown
     ? await probeModifiedSince(run.reader, count, increments.since ?? since ?? Date.now())
@@ -43,7 +43,7 @@ export async function makeFullPass(run: ListRun): Promise<FullPassResult> {
     asOf: Math.max(asOf, beganAt),
     lacking: decisive.total - count,
     // Without increments, only the next full pass shows what has changed since it was read.
-    stale: isResumed ? state.stale || sinceOf({ increments: next }) === undefined : undefined,
+    stale: isWhole ? undefined : state.stale || sinceOf({ increments: next }) === undefined,
     increments: next,
     lastPass: {
       endedAt: Date.now(),
@@ -52,7 +52,7 @@ export async function makeFullPass(run: ListRun): Promise<FullPassResult> {
       unlisted: Math.min(lastPass?.shortage ?? 0, decisive.shortage),
     },
   });
-  return { isResumed, expectedInIncrement };
+  return { isWhole, expectedInIncrement };
 }
 
 /** A list that was read to its end. */
@@ -72,7 +72,10 @@ async function readWholeList(run: ListRun): Promise<ReadList> {
   const { pass: interrupted, lastPass, stale } = run.state;
   const isFirst = lastPass === undefined;
   const source = run.reader.read({ from: interrupted?.checkpoint });
-  const listed = new ListedRecords(await run.copy.numbers(run.list), interrupted);
+  const inCopy = await run.copy.numbers(run.list);
+  // Somebody may have removed rows from the copy.
+  if (inCopy.length !== run.state.count) await run.save({ count: inCopy.length });
+  const listed = new ListedRecords(inCopy, interrupted);
   const beganAt = interrupted?.beganAt ?? Date.now();
   const since = () => (interrupted ? interrupted.since : source.startedAt());
   /** Before the page that is being written, which is read again. */
@@ -86,7 +89,7 @@ async function readWholeList(run: ListRun): Promise<ReadList> {
       ...(!interrupted && { stale: undefined }),
     };
   };
-  const readAgain = async () => {
+  const startAgain = async () => {
     await run.save({ pass: undefined });
     return await readWholeList(run);
   };
@@ -100,8 +103,8 @@ async function readWholeList(run: ListRun): Promise<ReadList> {
   } catch (error) {
     if (!interrupted || !(error instanceof InputValidationError || error instanceof PaginationError)) throw error;
     // The list cannot be resumed there any more. Records that are already in the copy do no harm.
-    return await readAgain();
+    return await startAgain();
   }
-  if (!isFirst && !listed.isConclusive) return await readAgain();
+  if (!isFirst && !listed.isConclusive) return await startAgain();
   return { listed, beganAt, since: since(), ...applied };
 }

@@ -1,7 +1,9 @@
+import type { UnexpectedRemovalsError } from "../../errors/index.js";
+import { monotonicNowMs } from "../../time/clock.js";
 import { type MirrorList, recordNumberOf } from "../copy/lists.js";
 import type { LocalCopy } from "../copy/local-copy.js";
-import type { ListState } from "../copy/state.js";
-import type { MirrorProgress, MirrorReading } from "../report.js";
+import { awaitsFullPass, type ListState, surplusOf } from "../copy/state.js";
+import type { ListReport, MirrorProgress, MirrorReadMode } from "../report.js";
 import type { ListPages, ListReader } from "./list-reader.js";
 import { laterTimeOf, newestModified } from "./modified-since.js";
 
@@ -24,7 +26,12 @@ const MAX_EXPECTED_NUMBERS = 10_000;
 /** One list in one run: what the reader reads is applied to the copy, page by page. */
 export class ListRun {
   readonly counts = { added: 0, changed: 0, removed: 0 };
-  readonly readings: MirrorReading[] = [];
+  readonly modes: MirrorReadMode[] = [];
+  /** The full pass of step 1: `whole` unless a part of the list was read before an interruption. */
+  firstPass: "whole" | "resumed" | undefined;
+  /** Set if too many records would have been removed. Then none was removed. */
+  refusal: UnexpectedRemovalsError | undefined;
+  #durationMs = 0;
 
   constructor(
     readonly list: MirrorList,
@@ -42,13 +49,40 @@ export class ListRun {
     return this.copy.save(this.list, statePatch);
   }
 
+  /** Adds the time that a step takes to the report. */
+  async measure(step: () => Promise<void>): Promise<void> {
+    const startedAt = monotonicNowMs();
+    try {
+      await step();
+    } finally {
+      this.#durationMs += monotonicNowMs() - startedAt;
+    }
+  }
+
+  report(): ListReport {
+    const { count, lacking, increments } = this.state;
+    const surplus = surplusOf(this.state);
+    return {
+      list: this.list,
+      modes: this.modes,
+      ...this.reader.stats,
+      ...this.counts,
+      inCopy: count,
+      surplus: surplus === undefined ? null : Math.max(0, surplus),
+      missing: lacking === undefined ? null : Math.max(0, lacking),
+      awaitsFullPass: awaitsFullPass(this.state),
+      honoursModifiedSince: increments.support === undefined ? null : increments.support === "honoured",
+      durationMs: this.#durationMs,
+    };
+  }
+
   /** Writes pages to the copy, each together with the part of the state that `patchOf` returns. */
   async apply(
-    reading: MirrorReading,
+    mode: MirrorReadMode,
     source: ListPages,
     patchOf: (page: { totalCount: number }, numbers: readonly number[]) => Partial<ListState>,
   ): Promise<AppliedPages> {
-    this.readings.push(reading);
+    this.modes.push(mode);
     const expectedInIncrement: number[] = [];
     let newest: number | undefined;
     for await (const page of source.pages) {
@@ -61,7 +95,7 @@ export class ListRun {
       const { resource, wID } = this.list;
       const progress = source.progress();
       if (progress) {
-        await this.settings.onProgress?.({ ...progress, resource, reading, ...(wID !== undefined && { wID }) });
+        await this.settings.onProgress?.({ ...progress, resource, mode, ...(wID !== undefined && { wID }) });
       }
     }
     return { expectedInIncrement, newest };

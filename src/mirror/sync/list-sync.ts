@@ -1,12 +1,8 @@
 import { UnexpectedRemovalsError } from "../../errors/index.js";
-import type { ListForecast } from "../../paging/estimate.js";
 import { monotonicNowMs } from "../../time/clock.js";
-import type { MirrorList } from "../copy/lists.js";
 import { awaitsFullPass, type ListState, surplusOf } from "../copy/state.js";
-import type { ListReport, MirrorReading } from "../report.js";
-import type { MirrorResource } from "../tables.js";
-import { type FullPassResult, makeFullPass } from "./full-pass.js";
-import { incrementStartOf, readIncrement } from "./increment.js";
+import { type FullPass, makeFullPass } from "./full-pass.js";
+import { readIncrement } from "./increment.js";
 import type { ListRun, SyncSettings } from "./list-run.js";
 import { modifiedSinceSupportAfterCheck, shouldVerifyModifiedSince, sinceOf } from "./modified-since.js";
 import { sizesAfterRun } from "./removals.js";
@@ -49,8 +45,7 @@ import { sizesAfterRun } from "./removals.js";
  *
  * After a full pass, an increment must list what the pass found changed (modified-since.ts).
  *
- * Absence means removed at the end of a full pass that listed as many records as the service counts: at once, if records came
- * in the order of their numbers, otherwise if a second full pass agrees (listed-records.ts, removals.ts).
+ * Only a full pass removes records, at its end: removals.ts describes when absence means removed.
  */
 
 /** A full pass that takes less time may run again immediately. */
@@ -76,166 +71,93 @@ export const mayRepairByFullPass = ({ lastPass }: Pick<ListState, "lastPass">, n
   lastPass.durationMs < MAX_SHORT_FULL_PASS_MS ||
   now - lastPass.endedAt >= lastPass.durationMs / MAX_REPAIR_TIME_SHARE;
 
-/** The forecast of one list. */
-export interface MirrorListForecast extends ListForecast {
-  resource: MirrorResource;
-  reading: MirrorReading;
+/** Step 1: fills a new copy, or reads the records that were modified since the last run. */
+export const readChanges = (run: ListRun): Promise<void> =>
+  takeStep(run, async () => {
+    if (!run.state.lastPass) run.firstPass = (await fullPass(run)).isWhole ? "whole" : "resumed";
+    const since = sinceOf(run.state);
+    // All of it was read just now, or step 2 will: an increment would add nothing.
+    const readsAll = run.firstPass ? run.firstPass === "whole" : run.settings.full && run.state.pass === undefined;
+    if (since !== undefined && !readsAll) await readIncrement(run, since);
+  });
+
+/** Step 2: makes a full pass if one is needed. */
+export async function finish(run: ListRun): Promise<void> {
+  await takeStep(run, async () => {
+    if (run.refusal || run.firstPass === "whole") return;
+    if (await needsFullPass(run)) await fullPass(run);
+  });
+  const sizes = sizesAfterRun(run.state, Date.now(), run.settings);
+  if (sizes !== run.state.sizes) await run.save({ sizes });
 }
 
-/** Decides what a run does about one list, as described above. */
-export class ListSync {
-  /** Set if too many records would have been removed. Then none was removed. */
-  refusal: UnexpectedRemovalsError | undefined;
-  readonly #run: ListRun;
-  /** The full pass of step 1. */
-  #firstPass: FullPassResult | undefined;
-  #durationMs = 0;
-
-  constructor(run: ListRun) {
-    this.#run = run;
-  }
-
-  get list(): MirrorList {
-    return this.#run.list;
-  }
-
-  get readings(): readonly MirrorReading[] {
-    return this.#run.readings;
-  }
-
-  /** Step 1: fills a new copy, or reads the records that were modified since the last run. */
-  async readChanges(): Promise<void> {
-    await this.#step(async () => {
-      if (!this.#state.lastPass) this.#firstPass = await this.#fullPass();
-      const since = sinceOf(this.#state);
-      if (since !== undefined && !this.#readsEverything) await readIncrement(this.#run, since);
-    });
-  }
-
-  /** Step 2: makes a full pass if one is needed. */
-  async finish(): Promise<ListReport> {
-    await this.#step(async () => {
-      if (this.refusal || this.#firstPass?.isResumed === false) return;
-      if (await this.#needsFullPass()) await this.#fullPass();
-    });
-    const { sizes: before } = this.#state;
-    const sizes = sizesAfterRun(this.#state, Date.now(), this.#run.settings);
-    if (sizes !== before) await this.#run.save({ sizes });
-    return this.#report();
-  }
-
-  /** Estimated cost of the next run. */
-  async forecast(): Promise<MirrorListForecast> {
-    const state = this.#state;
-    const since = isFullPassDue(state, this.#run.settings, Date.now()) ? undefined : sinceOf(state);
-    const reading = !state.lastPass ? "first" : since === undefined ? "full" : "increment";
-    const forecast = await this.#run.reader.forecast(
-      since === undefined ? { from: state.pass?.checkpoint } : { modifiedSince: incrementStartOf(this.#run, since) },
-    );
-    const requests = forecast.requests + EXTRA_REQUESTS_BY_READING[reading];
-    return { ...forecast, requests, reading, resource: this.list.resource };
-  }
-
-  get #state(): ListState {
-    return this.#run.state;
-  }
-
-  /** True if this run has made a full pass from its beginning, or will: an increment would add nothing. */
-  get #readsEverything(): boolean {
-    return this.#firstPass ? !this.#firstPass.isResumed : this.#run.settings.full && this.#state.pass === undefined;
-  }
-
-  /**
-   * Measures a step. If it refuses to remove records, the full pass has ended anyway: the next one is due as usual, and
-   * runs in between refuse by the counts.
-   */
-  async #step(action: () => Promise<void>): Promise<void> {
+/**
+ * If a step refuses to remove records, the full pass has ended anyway: the next one is due as usual, and runs in between
+ * refuse by the counts.
+ */
+const takeStep = (run: ListRun, step: () => Promise<void>): Promise<void> =>
+  run.measure(async () => {
     const startedAt = monotonicNowMs();
     try {
-      await action();
+      await step();
     } catch (error) {
       if (!UnexpectedRemovalsError.is(error)) throw error;
-      this.refusal = error;
+      run.refusal = error;
       const { removals, records } = error;
-      const { lastPass } = this.#state;
+      const { lastPass } = run.state;
       const ended = { endedAt: Date.now(), durationMs: monotonicNowMs() - startedAt };
-      await this.#run.save({
+      await run.save({
         pass: undefined,
         refused: { removals, records },
         ...(lastPass && { lastPass: { ...lastPass, ...ended } }),
       });
     }
-    this.#durationMs += monotonicNowMs() - startedAt;
-  }
+  });
 
-  async #needsFullPass(): Promise<boolean> {
-    const { settings, list } = this.#run;
-    if (!this.#firstPass && isFullPassDue(this.#state, settings, Date.now())) return true;
-    if (settings.allowRemovals && awaitsFullPass(this.#state)) return true;
-    // The last run lacked records, and the increment has not shown them.
-    const hasLacked = this.#surplus < 0;
-    await this.#compareCounts();
-    const { refused } = this.#state;
-    if (refused && this.#surplus > 0) {
-      this.refusal = new UnexpectedRemovalsError({ resource: list.resource, ...refused });
-      return false;
-    }
-    if (refused) await this.#run.save({ refused: undefined });
-    const since = sinceOf(this.#state);
-    // Records may have been added since the increment, or before it without a date.
-    if (this.#surplus < 0 && !hasLacked && since !== undefined) await readIncrement(this.#run, since);
-    // Without increments, the next run makes a full pass anyway.
-    const isStale = this.#state.stale === true && since !== undefined;
-    return (this.#surplus !== 0 || isStale) && mayRepairByFullPass(this.#state, Date.now());
+async function needsFullPass(run: ListRun): Promise<boolean> {
+  const { settings, list } = run;
+  if (!run.firstPass && isFullPassDue(run.state, settings, Date.now())) return true;
+  if (settings.allowRemovals && awaitsFullPass(run.state)) return true;
+  const surplus = () => surplusOf(run.state) ?? 0;
+  // The last run lacked records, and the increment has not shown them.
+  const hasLacked = surplus() < 0;
+  await compareCounts(run);
+  const { refused } = run.state;
+  if (refused && surplus() > 0) {
+    run.refusal = new UnexpectedRemovalsError({ resource: list.resource, ...refused });
+    return false;
   }
-
-  /** A full pass, after which increments are checked against it. */
-  async #fullPass(): Promise<FullPassResult> {
-    const { since } = this.#state.increments;
-    const pass = await makeFullPass(this.#run);
-    const { support } = this.#state.increments;
-    const mustVerify = shouldVerifyModifiedSince(support, this.#run.settings.full);
-    if (since !== undefined && pass.expectedInIncrement.length > 0 && mustVerify) {
-      const seen = await readIncrement(this.#run, since);
-      const listsAllChanges = pass.expectedInIncrement.every((number) => seen.has(number));
-      const checked = modifiedSinceSupportAfterCheck(support, listsAllChanges);
-      await this.#run.save({ increments: { ...this.#state.increments, support: checked } });
-    }
-    // Without increments, the difference may be changes that were not read yet.
-    if (this.#state.increments.support === "honoured") await this.#compareCounts();
-    return pass;
-  }
-
-  /**
-   * Saves how many records the copy lacks. Changes in the meantime cannot hide a removal: what existed before an increment
-   * is in the copy, and what is added later does not make the copy larger.
-   */
-  async #compareCounts(): Promise<void> {
-    const total = await this.#run.reader.count();
-    await this.#run.save({ lacking: total - this.#state.count });
-  }
-
-  get #surplus(): number {
-    return surplusOf(this.#state) ?? 0;
-  }
-
-  #report(): ListReport {
-    const { count, lacking, increments } = this.#state;
-    const surplus = surplusOf(this.#state);
-    return {
-      list: this.list,
-      readings: [...this.readings],
-      ...this.#run.reader.stats,
-      ...this.#run.counts,
-      inCopy: count,
-      surplus: surplus === undefined ? null : Math.max(0, surplus),
-      missing: lacking === undefined ? null : Math.max(0, lacking),
-      awaitsFullPass: awaitsFullPass(this.#state),
-      honoursModifiedSince: increments.support === undefined ? null : increments.support === "honoured",
-      durationMs: this.#durationMs,
-    };
-  }
+  if (refused) await run.save({ refused: undefined });
+  const since = sinceOf(run.state);
+  // Records may have been added since the increment, or before it without a date.
+  if (surplus() < 0 && !hasLacked && since !== undefined) await readIncrement(run, since);
+  // Without increments, the next run makes a full pass anyway.
+  const isStale = run.state.stale === true && since !== undefined;
+  return (surplus() !== 0 || isStale) && mayRepairByFullPass(run.state, Date.now());
 }
 
-/** Requests of a run that read no page: how many records there are, and whether `modifiedSince` is honoured. */
-const EXTRA_REQUESTS_BY_READING = { first: 3, full: 1, increment: 1 } as const satisfies Record<MirrorReading, number>;
+/** A full pass, after which increments are checked against it. */
+async function fullPass(run: ListRun): Promise<FullPass> {
+  const { since } = run.state.increments;
+  const pass = await makeFullPass(run);
+  const { support } = run.state.increments;
+  const mustVerify = shouldVerifyModifiedSince(support, run.settings.full);
+  if (since !== undefined && pass.expectedInIncrement.length > 0 && mustVerify) {
+    const seen = await readIncrement(run, since);
+    const listsAllChanges = pass.expectedInIncrement.every((number) => seen.has(number));
+    const checked = modifiedSinceSupportAfterCheck(support, listsAllChanges);
+    await run.save({ increments: { ...run.state.increments, support: checked } });
+  }
+  // Without increments, the difference may be changes that were not read yet.
+  if (run.state.increments.support === "honoured") await compareCounts(run);
+  return pass;
+}
+
+/**
+ * Saves how many records the copy lacks. Changes in the meantime cannot hide a removal: what existed before an increment
+ * is in the copy, and what is added later does not make the copy larger.
+ */
+async function compareCounts(run: ListRun): Promise<void> {
+  const total = await run.reader.count();
+  await run.save({ lacking: total - run.state.count });
+}

@@ -1,5 +1,4 @@
 import { SeenKeys } from "../../paging/seen-keys.js";
-import { monotonicNowMs } from "../../time/clock.js";
 import type { ListState } from "../copy/state.js";
 
 /** More unseen records than this are not saved with each page: the full pass starts again if it is interrupted. */
@@ -9,14 +8,10 @@ const MAX_SAVED_UNSEEN_NUMBERS = 1_000;
 type InterruptedPass = NonNullable<ListState["pass"]>;
 
 /**
- * The records that a full pass has listed, compared with those of the copy. It determines which records of the copy were not
- * listed, and whether that proves that they were removed.
- *
- * If records are listed in the order of their numbers, which never change, none can have been missed. If not, a record
- * may have changed its position while the list was read.
+ * The records that a full pass has listed, compared with those of the copy: which of these were not listed, and what that
+ * proves. removals.ts has the rule.
  */
 export class ListedRecords {
-  readonly beganAt = monotonicNowMs();
   readonly isResumed: boolean;
   /** False if the part before an interruption is unknown, so that records which were not seen may have been listed there. */
   isConclusive: boolean;
@@ -63,8 +58,8 @@ export class ListedRecords {
   }
 
   /**
-   * True if as many records were listed as the service reports. In order, as many as it reported last: records that were
-   * removed earlier can hide no other. If the order may change, as many as it reported at any time.
+   * True if as many records were listed as the service counts. In order, as many as it counted last: records that were
+   * removed earlier can hide no other. If the order may change, as many as it counted at any time.
    *
    * @param unlisted Records that the service counts, but does not list.
    */

@@ -1,14 +1,26 @@
 import { UnexpectedRemovalsError } from "../../errors/index.js";
-import { monotonicNowMs } from "../../time/clock.js";
 import { sleep } from "../../time/wait.js";
 import type { ListState } from "../copy/state.js";
 import type { ListRun, SyncSettings } from "./list-run.js";
 import { ListedRecords } from "./listed-records.js";
 
+/*
+ * When absence means removed. A full pass compares the records that it lists with those of the copy (`ListedRecords`). Those
+ * that it has not listed were removed from the service if
+ *
+ *   it listed as many as the service counts, in the order of their numbers: these never change, so none was missed;
+ *   or a second pass, which then confirms them, did so;
+ *   or both listed as many as the service counts, in any order: a record may have changed its position during one of them.
+ *
+ * Otherwise nothing is removed. Nor is it if a pass was resumed and what it listed before is not known (`isConclusive`).
+ *
+ * A guard follows: a run neither removes a large part of the records, nor do many runs in small parts.
+ */
+
 /** A run may always remove this many records of a resource. */
 const MAX_REMOVALS_WITHOUT_CONFIRMATION = 50;
 
-/** A second full pass that confirms many removals begins this long after the first, in ms: a service may return nothing for a moment. */
+/** How long a run waits before a full pass that confirms many removals, in ms: a service may return nothing for a moment. */
 export const REMOVAL_CONFIRMATION_DELAY_MS = 3_000;
 
 /** The guard compares with the largest size of this many days, so that many small removals cannot drain a copy unnoticed. */
@@ -39,9 +51,7 @@ const isLargeRemovedShare = (removals: number, records: number, maxRemovedShare:
   removals > records * maxRemovedShare;
 
 /**
- * Removes the records that a full pass has not listed. If records are not listed in the order of their numbers, a record
- * may have changed its position while the list was read. Then a second full pass decides, and also if no record was listed
- * at all. Nothing is removed if fewer records were listed than the service reports.
+ * Removes the records that a full pass has not listed, as described above.
  *
  * @returns the full pass that decided.
  * @throws UnexpectedRemovalsError when too many records would be removed. None was.
@@ -52,7 +62,7 @@ export async function removeUnseenRecords(run: ListRun, first: ListedRecords): P
   let decisive = first;
   let unseen = first.unseen();
   if (unseen.length > 0 && !(first.isInOrder && first.isComplete(unlisted))) {
-    decisive = await readListAgain(run, first, unseen);
+    decisive = await makeConfirmingPass(run, unseen);
     unseen = decisive.unseen();
   }
   const isCertain = decisive.isComplete(unlisted) && (decisive.isInOrder || first.isComplete(unlisted));
@@ -70,17 +80,17 @@ export async function removeUnseenRecords(run: ListRun, first: ListedRecords): P
   return decisive;
 }
 
-/** Makes a second full pass, for the records that the first one has not seen. */
-async function readListAgain(run: ListRun, first: ListedRecords, unseen: readonly number[]): Promise<ListedRecords> {
+/** A second full pass, for the records that the first one has not listed. */
+async function makeConfirmingPass(run: ListRun, unseen: readonly number[]): Promise<ListedRecords> {
   const { signal, maxRemovedShare, confirmAfterMs } = run.settings;
   if (isLargeRemovedShare(unseen.length, run.state.count, maxRemovedShare)) {
-    await sleep(first.beganAt + confirmAfterMs - monotonicNowMs(), signal);
+    await sleep(confirmAfterMs, signal);
     signal?.throwIfAborted();
   }
-  const second = new ListedRecords(unseen);
+  const listed = new ListedRecords(unseen);
   await run.apply("full", run.reader.read(), (page, numbers) => {
-    second.add(numbers, page.totalCount);
+    listed.add(numbers, page.totalCount);
     return {};
   });
-  return second;
+  return listed;
 }

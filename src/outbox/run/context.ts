@@ -8,13 +8,17 @@ import type { FailuresInARow } from "./failures.js";
 /** Options of all requests of a run: other calls take precedence, and waiting for them is no failure. */
 export const BACKGROUND = { priority: "low", totalTimeoutMs: Infinity } as const;
 
-/** What the steps of a run share. */
-export interface RunContext {
+/** What the steps of a run share: the settings of the outbox. */
+export interface RunSettings {
   readonly client: InventoryClient;
   readonly store: OutboxStore;
   readonly storeId: string;
   readonly mark: MarkField | undefined;
   readonly settleMs: number;
+}
+
+/** And the state of the run. */
+export interface RunContext extends RunSettings {
   readonly commits: EntryCommits;
   readonly capacity: Capacity;
   readonly failures: FailuresInARow;
@@ -22,7 +26,7 @@ export interface RunContext {
   readonly stopped: AbortSignal;
   /** Counts requests for the report. */
   addRequests(count: number): void;
-  /** Leaves an lane alone for the rest of the run. */
+  /** Leaves a lane alone for the rest of the run. */
   setAside(lane: string): void;
   /** Ends the run with an error, once the requests in flight have ended. */
   fail(error: unknown): void;

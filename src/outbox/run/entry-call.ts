@@ -136,20 +136,13 @@ function callMethod(
   body: object,
   options: RequestOptions,
 ): Promise<unknown> {
-  switch (operation) {
-    case "receive":
-      return inventory.receive(uncheckedAs<OutboxInputs["receive"]>(body), options);
-    case "move":
-      return inventory.move(uncheckedAs<OutboxInputs["move"]>(body), options);
-    case "issue":
-      return inventory.issue(uncheckedAs<OutboxInputs["issue"]>(body), options);
-    case "create":
-      return items.create(uncheckedAs<OutboxInputs["create"]>(body), options);
-    case "update": {
-      const { shortID, ...changes } = uncheckedAs<OutboxInputs["update"]>(body);
-      return items.update(shortID, changes, options);
-    }
-    case "discontinue":
-      return items.discontinue(uncheckedAs<OutboxInputs["discontinue"]>(body).shortID, options);
-  }
+  const methods: { [Operation in OutboxOperation]: (input: OutboxInputs[Operation]) => Promise<unknown> } = {
+    receive: (input) => inventory.receive(input, options),
+    move: (input) => inventory.move(input, options),
+    issue: (input) => inventory.issue(input, options),
+    create: (input) => items.create(input, options),
+    update: ({ shortID, ...changes }) => items.update(shortID, changes, options),
+    discontinue: ({ shortID }) => items.discontinue(shortID, options),
+  };
+  return methods[operation](uncheckedAs<never>(body));
 }

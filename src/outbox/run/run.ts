@@ -10,20 +10,15 @@ import type { OutboxReport } from "../report.js";
 import type { ClaimedLane, OutboxStore } from "../store.js";
 import { Capacity } from "./capacity.js";
 import { EntryCommits } from "./commits.js";
-import type { RunContext } from "./context.js";
+import type { RunContext, RunSettings } from "./context.js";
 import { FailuresInARow } from "./failures.js";
 import { workOnLane } from "./lane-worker.js";
 import { type Lease, Leases } from "./lease.js";
 import { entriesToSend, RunProgress } from "./progress.js";
 
-export interface RunSettings {
-  client: InventoryClient;
-  store: OutboxStore;
-  storeId: string;
+interface Settings extends RunSettings {
   /** Aborted when the outbox is closed. */
   closed: AbortSignal;
-  mark: MarkField | undefined;
-  settleMs: number;
   leaseMs: number;
 }
 
@@ -40,11 +35,7 @@ const MIN_POLL_MS = 20;
 const MAX_POLL_MS = 1_000;
 
 /** Sends the entries of an outbox until no work is left. */
-export function runOutbox(settings: RunSettings, options: OutboxRunOptions): Promise<OutboxReport> {
-  return new OutboxRun(settings, options).run();
-}
-
-class OutboxRun implements RunContext {
+export class OutboxRun implements RunContext {
   readonly client: InventoryClient;
   readonly store: OutboxStore;
   readonly storeId: string;
@@ -65,7 +56,7 @@ class OutboxRun implements RunContext {
   #requests = 0;
   #failure: { error: unknown } | undefined;
 
-  constructor(settings: RunSettings, { concurrency = DEFAULT_CONCURRENCY, signal, ...callbacks }: OutboxRunOptions) {
+  constructor(settings: Settings, { concurrency = DEFAULT_CONCURRENCY, signal, ...callbacks }: OutboxRunOptions) {
     const { client, store, storeId, closed, mark, settleMs, leaseMs } = settings;
     this.client = client;
     this.store = store;

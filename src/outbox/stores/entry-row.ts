@@ -5,6 +5,7 @@ import {
   type EntryProgress,
   isComplete,
   type NewDelivery,
+  type NewEntry,
   OUTBOX_OPERATIONS,
   OUTBOX_STATES,
   type StoredDelivery,
@@ -45,19 +46,35 @@ const COLUMN_BY_FIELD: Readonly<Record<keyof StoredEntry, string>> = {
 
 /** What a query selects, so that its rows have the names of fields. */
 export const SELECTED_COLUMNS_SQL = Object.entries(COLUMN_BY_FIELD)
-  .map(([field, column]) => `entry.${column} AS "${field}"`)
+  .map(([field, column]) => `${column} AS "${field}"`)
   .join(", ");
 
-/** The columns that a change sets, with their new values. */
-export function changedColumns(change: EntryChange): { column: string; value: string | number | null }[] {
-  return Object.entries(PROGRESS_COLUMNS).flatMap(([field, column]) => {
-    const value: unknown = Reflect.get(change, field);
-    if (value === undefined) return [];
-    return [{ column, value: typeof value === "number" || value === null ? value : String(value) }];
-  });
+/** Sets these columns. `placeholder` returns the nth value of a command; the first is the key, {@link progressValues} follow. */
+export const setProgressSql = (placeholder: (number: number) => string): string =>
+  Object.values(PROGRESS_COLUMNS)
+    .map((column, index) => `${column} = ${placeholder(index + 2)}`)
+    .join(", ");
+
+/** The part of an entry that changes, after a change: in the order of the columns. */
+export function progressValues(entry: EntryProgress, change: EntryChange): (string | number | null)[] {
+  const { state = entry.state, attempts = entry.attempts, body = entry.body, sentAt = entry.sentAt } = change;
+  const { clockAheadMs = entry.clockAheadMs, settledAt = entry.settledAt } = change;
+  const { result = entry.result, error = entry.error } = change;
+  return [state, attempts, body, sentAt, clockAheadMs, settledAt, result, error];
 }
 
-/** An lane as a column stores it: neither database can store a NUL, and SQLite no unpaired surrogate. Usually it is unchanged. */
+/** An entry that is added, by column. */
+export const rowOfEntry = ({ key, operation, lane, input, inputHash, addedAt, delivery }: NewEntry) => ({
+  key,
+  operation,
+  lane: laneToColumn(lane),
+  input,
+  input_hash: inputHash,
+  added_at: addedAt,
+  delivery,
+});
+
+/** A lane as a column stores it: neither database can store a NUL, and SQLite no unpaired surrogate. Usually it is unchanged. */
 export const laneToColumn = (lane: string) => JSON.stringify(lane).slice(1, -1);
 
 const laneOfColumn = (column: string) => String(JSON.parse(`"${column}"`));
@@ -88,6 +105,17 @@ const entryRowSchema = /* @__PURE__ */ lazy(() =>
 /** The entry of a row that was selected by {@link SELECTED_COLUMNS_SQL}. */
 export const entryOfRow = (row: unknown): StoredEntry => entryRowSchema().parse(row);
 
+const laneRowSchema = /* @__PURE__ */ lazy(() =>
+  z.object({
+    lane: z.string(),
+    unleased: numericSchema().nullish(),
+    quiet: numericSchema().nullish(),
+  }),
+);
+
+/** The lane of a row, as the column stores it; how long ago its lease ended, and how long nothing may be sent, in ms. */
+export const laneOfRow = (row: unknown) => laneRowSchema().parse(row);
+
 const deliveryRowSchema = /* @__PURE__ */ lazy(() =>
   z.object({
     name: z.string(),
@@ -111,16 +139,9 @@ export const conflictingDeliveries = ({ name }: NewDelivery, others: readonly St
   others.filter((other) => other.name === name || !isComplete(other));
 
 const countsRowSchema = /* @__PURE__ */ lazy(() =>
-  z.object({
-    pending: numericSchema(),
-    sending: numericSchema(),
-    applied: numericSchema(),
-    rejected: numericSchema(),
-    unknown: numericSchema(),
-    canceled: numericSchema(),
-    oldestUnsettledAt: numericSchema().nullable(),
-    heldBack: numericSchema(),
-  }),
+  z
+    .record(z.enum([...OUTBOX_STATES, "heldBack"]), numericSchema())
+    .and(z.object({ oldestUnsettledAt: numericSchema().nullable() })),
 );
 
 /** The counts of a row with these names. */

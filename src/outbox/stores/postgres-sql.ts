@@ -1,5 +1,5 @@
 import { quoteName } from "../../storage/tables.js";
-import { SELECTED_COLUMNS_SQL, STATE_COUNTS_SQL, UNSETTLED_STATES_SQL } from "./entry-row.js";
+import { SELECTED_COLUMNS_SQL, STATE_COUNTS_SQL, setProgressSql, UNSETTLED_STATES_SQL } from "./entry-row.js";
 
 /** The quoted names of the tables, with their schema. */
 export interface TableNames {
@@ -77,6 +77,7 @@ const IS_LEASED_SQL = "leased_until > clock_timestamp()";
 /** The commands of an outbox store. `$1`, `$2` … are their values. */
 export function commandsFor({ store, entries, lanes, deliveries }: TableNames) {
   const selectSql = `SELECT ${SELECTED_COLUMNS_SQL} FROM ${entries} AS entry`;
+  const listSql = `${selectSql} WHERE sequence > $1 AND input IS NOT NULL AND ($2::text IS NULL OR state = $2)`;
   return {
     store: `SELECT id, version, service FROM ${store}`,
     createStore: `
@@ -84,12 +85,15 @@ export function commandsFor({ store, entries, lanes, deliveries }: TableNames) {
       ON CONFLICT (only_row) DO UPDATE SET version = excluded.version`,
     claimService: `UPDATE ${store} SET service = $1 WHERE service IS NULL OR service = $2`,
 
+    beginAdd: "SAVEPOINT stocklot_outbox_add",
     insert: `
       INSERT INTO ${entries} (key, operation, lane, input, input_hash, added_at, delivery)
       SELECT key, operation, lane, input, input_hash, added_at, delivery
-      FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::double precision[], $7::text[])
-        WITH ORDINALITY AS added (key, operation, lane, input, input_hash, added_at, delivery, position)
+      FROM ROWS FROM (json_to_recordset($1) AS (key text, operation text, lane text, input text, input_hash text,
+        added_at double precision, delivery text)) WITH ORDINALITY
+        AS added (key, operation, lane, input, input_hash, added_at, delivery, position)
       ORDER BY position ON CONFLICT (key) DO NOTHING`,
+    undoAdd: "ROLLBACK TO SAVEPOINT stocklot_outbox_add",
     // Others that begin at the same time wait.
     lockDeliveries: `LOCK TABLE ${deliveries} IN SHARE ROW EXCLUSIVE MODE`,
     addDelivery: `INSERT INTO ${deliveries} (name, file, digest, lines, begun_at) VALUES ($1, $2, $3, $4, $5)`,
@@ -101,9 +105,8 @@ export function commandsFor({ store, entries, lanes, deliveries }: TableNames) {
       FROM ${deliveries} WHERE name = $1 OR file = $2 OR digest = $3 ORDER BY begun_at`,
 
     get: `${selectSql} WHERE key = ANY ($1)`,
-    list: `${selectSql}
-      WHERE sequence > $1 AND input IS NOT NULL AND ($2::text IS NULL OR state = $2) AND ($3::text IS NULL OR lane = $3)
-      ORDER BY sequence LIMIT $4`,
+    list: `${listSql} ORDER BY sequence LIMIT $3`,
+    listOfLane: `${listSql} AND lane = $4 ORDER BY sequence LIMIT $3`,
     next: `${selectSql} WHERE lane = $1 AND state IN ${UNSETTLED_STATES_SQL} ORDER BY sequence LIMIT 1`,
     count: `
       WITH counted AS (
@@ -149,12 +152,16 @@ export function commandsFor({ store, entries, lanes, deliveries }: TableNames) {
     lockLease: `
       SELECT FROM ${lanes} WHERE lane = (SELECT lane FROM ${entries} WHERE key = $1) AND owner = $2 AND ${IS_LEASED_SQL}
       FOR UPDATE`,
-    change: (assignments: readonly string[]) => `
-      UPDATE ${entries} AS entry SET ${["key = key", ...assignments]}
-      WHERE key = $1 AND attempts = $2 AND state = ANY ($3) RETURNING ${SELECTED_COLUMNS_SQL}`,
+    lockEntry: `${selectSql} WHERE key = $1 FOR UPDATE`,
+    change: `
+      UPDATE ${entries} AS entry SET ${setProgressSql((number) => `$${number}`)} WHERE key = $1
+      RETURNING ${SELECTED_COLUMNS_SQL}`,
     keepQuiet: `
       INSERT INTO ${lanes} AS lane (lane, quiet_until)
       VALUES ($1, clock_timestamp() + $2::double precision * interval '1 millisecond')
       ON CONFLICT (lane) DO UPDATE SET quiet_until = greatest(lane.quiet_until, excluded.quiet_until)`,
   };
 }
+
+/** A command of an outbox store. */
+export type StoreCommand = keyof ReturnType<typeof commandsFor>;

@@ -1,4 +1,5 @@
-import { SELECTED_COLUMNS_SQL, STATE_COUNTS_SQL, UNSETTLED_STATES_SQL } from "./entry-row.js";
+import { SELECTED_COLUMNS_SQL, STATE_COUNTS_SQL, setProgressSql, UNSETTLED_STATES_SQL } from "./entry-row.js";
+import type { StoreCommand } from "./postgres-sql.js";
 
 /** Of the whole store: its id, and the version of its tables. */
 export const CREATE_STORE_TABLE_SQL = `
@@ -54,19 +55,38 @@ CREATE TABLE stocklot_outbox_lanes (
 ) WITHOUT ROWID`,
 ];
 
-/** The lane has a lease that has not ended. A lease that seems to last longer than it can was taken before the machine restarted. */
-const IS_LEASED_SQL = "(leased_until > ?1 AND leased_until <= ?1 + lease_ms)";
+/** The SQL function that returns the time by which leases are measured, in ms. */
+export const CLOCK_FUNCTION = "stocklot_clock_ms";
+const NOW = `${CLOCK_FUNCTION}()`;
 
-export const STATEMENTS = {
+/** The lane has a lease that has not ended. A lease that seems to last longer than it can was taken before the machine restarted. */
+const IS_LEASED_SQL = `(leased_until > ${NOW} AND leased_until <= ${NOW} + lease_ms)`;
+
+/** How long nothing may be sent, in ms. After a restart of the machine, the whole time again. */
+const QUIET_SQL = `max(0, min(quiet_until - ${NOW}, quiet_ms))`;
+
+const SELECT_SQL = `SELECT ${SELECTED_COLUMNS_SQL} FROM stocklot_outbox_entries AS entry`;
+const LIST_SQL = `${SELECT_SQL} WHERE sequence > ?1 AND input IS NOT NULL AND (?2 IS NULL OR state = ?2)`;
+
+/** The members of an array, which is bound as JSON. */
+const membersOf = (array: string) => `(SELECT value FROM json_each(${array}))`;
+
+/** The commands of an outbox store. A transaction locks all others out, so nothing else needs a lock. */
+export const STATEMENTS: Readonly<Record<StoreCommand, string>> = {
   store: "SELECT id, version, service FROM stocklot_outbox_store",
   createStore: `
     INSERT INTO stocklot_outbox_store (only, id, version) VALUES (1, ?, ?)
     ON CONFLICT (only) DO UPDATE SET version = excluded.version`,
   claimService: "UPDATE stocklot_outbox_store SET service = ?1 WHERE service IS NULL OR service = ?2",
 
+  beginAdd: "SAVEPOINT stocklot_outbox_add",
   insert: `
     INSERT INTO stocklot_outbox_entries (key, operation, lane, input, input_hash, added_at, delivery)
-    VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    SELECT value ->> 'key', value ->> 'operation', value ->> 'lane', value ->> 'input', value ->> 'input_hash',
+      value ->> 'added_at', value ->> 'delivery'
+    FROM json_each(?) WHERE true ORDER BY key ON CONFLICT (key) DO NOTHING`,
+  undoAdd: "ROLLBACK TO SAVEPOINT stocklot_outbox_add",
+  lockDeliveries: "SELECT 1",
   addDelivery: "INSERT INTO stocklot_outbox_deliveries (name, file, digest, lines, begun_at) VALUES (?, ?, ?, ?, ?)",
   deliveries: `
     SELECT name, file, digest, lines, begun_at AS "begunAt", (
@@ -75,24 +95,17 @@ export const STATEMENTS = {
     ) AS entries
     FROM stocklot_outbox_deliveries WHERE name = ?1 OR file = ?2 OR digest = ?3 ORDER BY begun_at`,
 
-  get: `SELECT ${SELECTED_COLUMNS_SQL} FROM stocklot_outbox_entries AS entry WHERE key = ?`,
-  list: `
-    SELECT ${SELECTED_COLUMNS_SQL} FROM stocklot_outbox_entries AS entry
-    WHERE sequence > ?1 AND input IS NOT NULL AND (?2 IS NULL OR state = ?2) ORDER BY sequence LIMIT ?3`,
-  // One statement for both would not use the index of lanes.
-  listOfLane: `
-    SELECT ${SELECTED_COLUMNS_SQL} FROM stocklot_outbox_entries AS entry
-    WHERE sequence > ?1 AND input IS NOT NULL AND (?2 IS NULL OR state = ?2) AND lane = ?4 ORDER BY sequence LIMIT ?3`,
-  next: `
-    SELECT ${SELECTED_COLUMNS_SQL} FROM stocklot_outbox_entries AS entry
-    WHERE lane = ? AND state IN ${UNSETTLED_STATES_SQL} ORDER BY sequence LIMIT 1`,
+  get: `${SELECT_SQL} WHERE key IN ${membersOf("?")}`,
+  list: `${LIST_SQL} ORDER BY sequence LIMIT ?3`,
+  listOfLane: `${LIST_SQL} AND lane = ?4 ORDER BY sequence LIMIT ?3`,
+  next: `${SELECT_SQL} WHERE lane = ? AND state IN ${UNSETTLED_STATES_SQL} ORDER BY sequence LIMIT 1`,
   count: `
     WITH counted AS (
       SELECT state, count(*) AS entries FROM stocklot_outbox_entries
-      WHERE lane NOT IN (SELECT value FROM json_each(?1)) GROUP BY state
+      WHERE lane NOT IN ${membersOf("?1")} GROUP BY state
     ), blocked AS (
       SELECT lane, min(sequence) AS sequence FROM stocklot_outbox_entries
-      WHERE state = 'unknown' AND lane NOT IN (SELECT value FROM json_each(?1)) GROUP BY lane
+      WHERE state = 'unknown' AND lane NOT IN ${membersOf("?1")} GROUP BY lane
     )
     SELECT ${STATE_COUNTS_SQL},
       (SELECT min(added_at) FROM stocklot_outbox_entries WHERE state IN ${UNSETTLED_STATES_SQL}) AS "oldestUnsettledAt",
@@ -104,22 +117,45 @@ export const STATEMENTS = {
     WHERE state NOT IN ${UNSETTLED_STATES_SQL} AND settled_at < ? AND input IS NOT NULL RETURNING 1`,
 
   claimable: `
-    SELECT ${SELECTED_COLUMNS_SQL}, leased_until, lease_ms, quiet_until, quiet_ms
+    SELECT entry.lane AS lane
     FROM stocklot_outbox_entries AS entry LEFT JOIN stocklot_outbox_lanes AS leased ON leased.lane = entry.lane
     WHERE state IN ('pending', 'sending')
       AND NOT EXISTS (
         SELECT 1 FROM stocklot_outbox_entries AS earlier
         WHERE earlier.lane = entry.lane AND earlier.sequence < entry.sequence
           AND earlier.state IN ${UNSETTLED_STATES_SQL})
-      AND entry.lane NOT IN (SELECT value FROM json_each(?2))
+      AND entry.lane NOT IN ${membersOf("?1")}
       AND ${IS_LEASED_SQL} IS NOT TRUE
-    ORDER BY sequence LIMIT ?3`,
+    ORDER BY sequence LIMIT ?2`,
+  addLanes: `INSERT INTO stocklot_outbox_lanes (lane) SELECT value FROM json_each(?) WHERE true ON CONFLICT DO NOTHING`,
+  // Without a time if the clock has started again since the lease was taken.
+  lockFreeLanes: `
+    SELECT lane, CASE WHEN leased_until <= ${NOW} THEN ${NOW} - leased_until END AS unleased, ${QUIET_SQL} AS quiet
+    FROM stocklot_outbox_lanes WHERE lane IN ${membersOf("?")} AND ${IS_LEASED_SQL} IS NOT TRUE`,
+  firstEntries: `
+    ${SELECT_SQL} WHERE sequence IN (
+      SELECT (SELECT sequence FROM stocklot_outbox_entries
+        WHERE lane = wanted.value AND state IN ${UNSETTLED_STATES_SQL} ORDER BY sequence LIMIT 1)
+      FROM json_each(?) AS wanted) ORDER BY sequence`,
   lease: `
-    INSERT INTO stocklot_outbox_lanes (lane, owner, leased_until, lease_ms) VALUES (?1, ?2, ?3, ?4)
-    ON CONFLICT (lane) DO UPDATE SET owner = ?2, leased_until = ?3, lease_ms = ?4`,
-  isHeld: `SELECT 1 FROM stocklot_outbox_lanes WHERE ${IS_LEASED_SQL} AND lane = ?2 AND owner = ?3`,
-  quiet: "SELECT quiet_until, quiet_ms FROM stocklot_outbox_lanes WHERE lane = ?",
+    UPDATE stocklot_outbox_lanes SET owner = ?2, leased_until = ${NOW} + ?3, lease_ms = ?3
+    WHERE lane IN ${membersOf("?1")}`,
+  renew: `
+    UPDATE stocklot_outbox_lanes SET leased_until = ${NOW} + ?3, lease_ms = ?3
+    WHERE lane IN ${membersOf("?1")} AND owner = ?2 AND ${IS_LEASED_SQL} RETURNING lane`,
+  release: `
+    UPDATE stocklot_outbox_lanes SET leased_until = ${NOW}, lease_ms = 0
+    WHERE lane = ?1 AND owner = ?2 AND ${IS_LEASED_SQL}`,
+  lockLease: `
+    SELECT 1 FROM stocklot_outbox_lanes
+    WHERE lane = (SELECT lane FROM stocklot_outbox_entries WHERE key = ?1) AND owner = ?2 AND ${IS_LEASED_SQL}`,
+  lockEntry: `${SELECT_SQL} WHERE key = ?`,
+  change: `
+    UPDATE stocklot_outbox_entries AS entry SET ${setProgressSql((number) => `?${number}`)} WHERE key = ?1
+    RETURNING ${SELECTED_COLUMNS_SQL}`,
+  // An earlier wish that lasts longer takes precedence.
   keepQuiet: `
-    INSERT INTO stocklot_outbox_lanes (lane, quiet_until, quiet_ms) VALUES (?1, ?2, ?3)
-    ON CONFLICT (lane) DO UPDATE SET quiet_until = ?2, quiet_ms = ?3`,
+    INSERT INTO stocklot_outbox_lanes (lane, quiet_until, quiet_ms) VALUES (?1, ${NOW} + ?2, ?2)
+    ON CONFLICT (lane) DO UPDATE SET
+      quiet_until = ${NOW} + max(?2, coalesce(${QUIET_SQL}, 0)), quiet_ms = max(?2, coalesce(${QUIET_SQL}, 0))`,
 };

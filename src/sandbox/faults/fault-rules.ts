@@ -10,14 +10,13 @@ import {
   STATUS_BY_ERROR_CODE,
   textResponse,
 } from "../http/messages.js";
-import { expandFaultShorthand, type Fault, type FaultRule, faultRuleSchema } from "../options/fault-rule.js";
+import { type CompleteFaultRule, faultRuleSchema } from "../options/fault-rule.js";
 
 /** The part of a request that rules match. */
 type FaultableRequest = Pick<LoggedRequest, "method" | "path" | "clientId">;
 
 interface ActiveFaultRule {
-  readonly rule: FaultRule;
-  readonly fault: Fault;
+  readonly rule: CompleteFaultRule;
   readonly path: RegExp | undefined;
   /** How many requests it has matched. */
   matched: number;
@@ -40,9 +39,9 @@ export class FaultRules {
   /** Throws a `ConfigurationError` for an invalid rule. */
   add(value: unknown): void {
     checkConfiguration("addFault", faultRuleSchema(), value ?? null, { quotesStrings: true });
-    const rule: FaultRule = faultRuleSchema().parse(value);
+    const rule = faultRuleSchema().parse(value);
     const path = typeof rule.path === "string" ? wildcardToRegExp(rule.path) : rule.path;
-    this.#rules.push({ rule, fault: expandFaultShorthand(rule.fault), path, matched: 0, applied: 0 });
+    this.#rules.push({ rule, path, matched: 0, applied: 0 });
   }
 
   clear(): void {
@@ -53,8 +52,8 @@ export class FaultRules {
   /** The rules that can still apply, as the page shows them. */
   get descriptions(): string[] {
     return this.#rules
-      .filter(({ rule, applied }) => applied < (rule.times ?? Number.POSITIVE_INFINITY))
-      .map(({ rule: { method, path = "*", times = Number.POSITIVE_INFINITY }, fault, applied }) => {
+      .filter(({ rule, applied }) => applied < rule.times)
+      .map(({ rule: { method, path = "*", times, fault }, applied }) => {
         const name =
           fault.type === "status"
             ? fault.status
@@ -65,16 +64,16 @@ export class FaultRules {
   }
 
   /** The fault to apply to this request, if any. */
-  takeFaultFor(subject: FaultableRequest): Fault | undefined {
+  takeFaultFor(subject: FaultableRequest): CompleteFault | undefined {
     for (const active of this.#rules) {
       const { rule } = active;
       if (!this.#matches(active, subject)) continue;
       active.matched += 1;
-      if (active.matched <= (rule.skip ?? 0)) continue;
-      if (active.applied >= (rule.times ?? Number.POSITIVE_INFINITY)) continue;
+      if (active.matched <= rule.skip) continue;
+      if (active.applied >= rule.times) continue;
       if (rule.probability !== undefined && this.#random() >= rule.probability) continue;
       active.applied += 1;
-      return active.fault;
+      return rule.fault;
     }
     return undefined;
   }
@@ -92,52 +91,37 @@ function wildcardToRegExp(path: string): RegExp {
   return new RegExp(`^${literal.join(".*")}$`);
 }
 
-const DEFAULT_CHUNK_DELAY_MS = 50;
-const DEFAULT_CHUNK_BYTES = 256;
-const DEFAULT_OVERSIZED_BODY_BYTES = 100 * 1024 * 1024;
+type CompleteFault = CompleteFaultRule["fault"];
 
 /** Whether the request still takes effect. */
-export function doesRequestTakeEffect(fault: Fault): boolean {
-  switch (fault.type) {
-    case "status":
-    case "drop":
-    case "hang":
-    case "html":
-      return fault.when === "after";
-    default:
-      return true;
-  }
-}
+export const doesRequestTakeEffect = (fault: CompleteFault): boolean => !("when" in fault) || fault.when === "after";
 
 /**
  * The faulty response; undefined if there is never one. `response` is the service's own, undefined if the request did not
  * take effect.
  */
-export function applyFault(fault: Fault, response: SandboxResponse | undefined): SandboxResponse | undefined {
+export function applyFault(fault: CompleteFault, response: SandboxResponse | undefined): SandboxResponse | undefined {
   switch (fault.type) {
     case "status":
       return faultStatusResponse(fault.status, fault.body, fault.headers);
     case "html":
-      return htmlResponse(fault.status ?? 502, proxyErrorPageHtml(fault.status ?? 502));
+      return htmlResponse(fault.status, proxyErrorPageHtml(fault.status));
     case "hang":
       return undefined;
     case "drop":
       return DROPPED_RESPONSE;
     case "wrong-shape":
-      return jsonResponse(response?.status ?? 200, fault.body ?? { unexpected: true });
+      return jsonResponse(response?.status ?? 200, fault.body);
     case "invalid-json":
       return withInvalidJson(responseOrEmptyObject(response));
     case "empty":
       return { ...responseOrEmptyObject(response), body: "" };
     case "oversized":
-      return {
-        ...responseOrEmptyObject(response),
-        body: `"${"x".repeat(fault.bytes ?? DEFAULT_OVERSIZED_BODY_BYTES)}"`,
-      };
+      return { ...responseOrEmptyObject(response), body: `"${"x".repeat(fault.bytes)}"` };
     case "truncated":
       return { ...responseOrEmptyObject(response), delivery: { kind: "truncated", bytes: fault.bytes } };
     case "slow": {
-      const { delayMs = DEFAULT_CHUNK_DELAY_MS, chunkBytes = DEFAULT_CHUNK_BYTES } = fault;
+      const { delayMs, chunkBytes } = fault;
       return { ...responseOrEmptyObject(response), delivery: { kind: "slow", delayMs, chunkBytes } };
     }
   }

@@ -128,8 +128,9 @@ const isRegExp = (value: unknown) => Object.prototype.toString.call(value) === "
 
 /** Just below the longest JavaScript string. */
 const MAX_OVERSIZED_BODY_BYTES = 500_000_000;
+const DEFAULT_OVERSIZED_BODY_BYTES = 100 * 1024 * 1024;
 
-/** The allowed values of a fault rule. */
+/** The allowed values of a fault rule, and the defaults. */
 export const faultRuleSchema = lazy(() =>
   z.strictObject({
     method: z
@@ -148,15 +149,18 @@ export const faultRuleSchema = lazy(() =>
       )
       .optional(),
     clientId: nonBlankString().optional(),
-    skip: integerAtLeast(0).optional(),
-    times: countOrInfinitySchema().optional(),
+    skip: integerAtLeast(0).default(0),
+    times: countOrInfinitySchema().default(Number.POSITIVE_INFINITY),
     probability: z.number().min(0).max(1).optional(),
     fault: z.preprocess(expandFaultShorthand, faultSchema()),
   }),
 );
 
+/** A rule with all its defaults. */
+export type CompleteFaultRule = z.output<ReturnType<typeof faultRuleSchema>>;
+
 function faultSchema() {
-  const when = z.enum(["before", "after"]).optional();
+  const when = z.enum(["before", "after"]).default("before");
   return z.discriminatedUnion(
     "type",
     [
@@ -173,16 +177,16 @@ function faultSchema() {
       z.strictObject({ type: z.enum(["drop", "hang"]), when }),
       z.strictObject({
         type: z.literal("slow"),
-        delayMs: delayMilliseconds().optional(),
-        chunkBytes: integerAtLeast(1).optional(),
+        delayMs: delayMilliseconds().default(50),
+        chunkBytes: integerAtLeast(1).default(256),
       }),
       z.strictObject({ type: z.literal("truncated"), bytes: integerAtLeast(0).optional() }),
       z.strictObject({ type: z.enum(["invalid-json", "empty"]) }),
-      z.strictObject({ type: z.literal("html"), status: httpStatusCodeSchema().optional(), when }),
-      z.strictObject({ type: z.literal("wrong-shape"), body: z.unknown().optional() }),
+      z.strictObject({ type: z.literal("html"), status: httpStatusCodeSchema().default(502), when }),
+      z.strictObject({ type: z.literal("wrong-shape"), body: z.unknown().default({ unexpected: true }) }),
       z.strictObject({
         type: z.literal("oversized"),
-        bytes: integerAtLeast(0).max(MAX_OVERSIZED_BODY_BYTES).optional(),
+        bytes: integerAtLeast(0).max(MAX_OVERSIZED_BODY_BYTES).default(DEFAULT_OVERSIZED_BODY_BYTES),
       }),
     ],
     { error: `must be a status or one of ${FAULT_SHORTHANDS.join(", ")}` },

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { integer, lazy } from "../../schemas/field.js";
-import { countOrInfinitySchema, functionSchema } from "../../schemas/option.js";
+import { countOrInfinitySchema, functionSchemaOf } from "../../schemas/option.js";
 import { itemSchema } from "../../service/item.js";
 import { lotSchema } from "../../service/lot.js";
 import {
@@ -13,48 +13,58 @@ import {
 import { faultRuleSchema } from "./fault-rule.js";
 import type { SandboxOptions } from "./options.js";
 
-/** The allowed values of each option. Contradictions between options are found when the data are created. */
+/** The allowed values of each option, and the defaults. Contradictions between options are found when the data are created. */
 export const sandboxOptionsSchema = lazy(() =>
-  z
-    .strictObject({
-      clients: z.array(sandboxClientSchema()).nonempty("must not be empty"),
-      warehouses: z.array(z.strictObject({ wID: integer(), name: z.string() })).nonempty("must not be empty"),
-      items: countOrRecordsSchema(userItemSchema()),
-      lots: countOrRecordsSchema(userLotSchema()),
-      aliases: z.record(z.string(), z.string()),
-      stockLevels: z.array(userStockLevelSchema()),
-      seed: integer(),
-      rateLimit: z.union([z.literal(false), sandboxRateLimitSchema()], { error: "must be an object or false" }),
-      tokenTtlSeconds: z.number().positive(),
-      latencyMs: z.union([delayMilliseconds(), latencyRangeSchema()], {
+  z.strictObject({
+    clients: z.array(sandboxClientSchema()).nonempty("must not be empty").optional(),
+    warehouses: z
+      .array(z.strictObject({ wID: integer(), name: z.string() }))
+      .nonempty("must not be empty")
+      .optional(),
+    items: countOrRecordsSchema(userItemSchema()).optional(),
+    lots: countOrRecordsSchema(userLotSchema()).optional(),
+    aliases: z.record(z.string(), z.string()).optional(),
+    stockLevels: z.array(userStockLevelSchema()).optional(),
+    seed: integer().default(1),
+    rateLimit: z
+      .union([z.literal(false), sandboxRateLimitSchema()], { error: "must be an object or false" })
+      .prefault({}),
+    tokenTtlSeconds: z.number().positive().default(3600),
+    latencyMs: z
+      .union([delayMilliseconds(), latencyRangeSchema()], {
         error: "must be a number or [min, max], max not below min",
-      }),
-      now: functionSchema(),
-      faults: z.array(faultRuleSchema()),
-      createForm: z.enum(["reference", "item"]),
-      duplicateStatus: z.literal([400, 409]),
-      alternateNames: z.boolean(),
-      receiveForm: transactionFormSchema(),
-      moveForm: transactionFormSchema(),
-      issueForm: transactionFormSchema(),
-      receiveStatus: z.literal([200, 201]),
-      tokenFailureStatus: z.literal([400, 401, 403]),
-      tokenFailureForm: z.enum(["envelope", "oauth"]),
-      expiresInForm: z.enum(["number", "text", "missing"]),
-      unknownItemStatus: z.literal([400, 404]),
-      shortageStatus: z.literal([400, 409]),
-      unknownWarehouse: z.enum(["forbidden", "not-found"]),
-      heldLots: z.enum(["allow", "refuse"]),
-      invalidPaging: z.enum(["clamp", "refuse"]),
-      modifiedSinceOn: z.array(z.enum(["items", "lots", "stockLevels"])),
-      sortOn: z.array(z.enum(["items", "lots", "stockLevels"])),
-      reasonCodes: z.array(integer()),
-      createdBy: z.enum(["omit", "text", "integer"]),
-      requestLogSize: countOrInfinitySchema(),
-      compression: z.boolean(),
-    } satisfies Record<keyof SandboxOptions, z.ZodType>)
-    .partial(),
+      })
+      .default(0),
+    now: functionSchemaOf<() => number>().default(() => () => Date.now()),
+    faults: z.array(faultRuleSchema()).default([]),
+    createForm: z.enum(["reference", "item"]).default("reference"),
+    duplicateStatus: z.literal([400, 409]).default(409),
+    alternateNames: z.boolean().default(true),
+    receiveForm: transactionFormSchema().default("object"),
+    moveForm: transactionFormSchema().default("object"),
+    issueForm: transactionFormSchema().default("object"),
+    receiveStatus: z.literal([200, 201]).default(201),
+    tokenFailureStatus: z.literal([400, 401, 403]).default(401),
+    tokenFailureForm: z.enum(["envelope", "oauth"]).default("envelope"),
+    expiresInForm: z.enum(["number", "text", "missing"]).default("number"),
+    unknownItemStatus: z.literal([400, 404]).default(400),
+    shortageStatus: z.literal([400, 409]).default(400),
+    unknownWarehouse: z.enum(["forbidden", "not-found"]).default("forbidden"),
+    heldLots: z.enum(["allow", "refuse"]).default("allow"),
+    invalidPaging: z.enum(["clamp", "refuse"]).default("clamp"),
+    modifiedSinceOn: listNamesSchema(),
+    sortOn: listNamesSchema(),
+    reasonCodes: z.array(integer()).optional(),
+    createdBy: z.enum(["omit", "text", "integer"]).default("omit"),
+    requestLogSize: countOrInfinitySchema().default(100_000),
+    compression: z.boolean().default(true),
+  } satisfies Record<keyof SandboxOptions, z.ZodType>),
 );
+
+function listNamesSchema() {
+  const names = ["items", "lots", "stockLevels"] as const;
+  return z.array(z.enum(names)).default([...names]);
+}
 
 function sandboxClientSchema() {
   return z.strictObject({
@@ -67,16 +77,14 @@ function sandboxClientSchema() {
 }
 
 function sandboxRateLimitSchema() {
-  return z
-    .strictObject({
-      requests: integerAtLeast(1),
-      intervalMs: z.number().positive(),
-      window: z.enum(["sliding", "fixed"]),
-      per: z.enum(["client", "address"]),
-      retryAfter: z.literal([false, "seconds", "date"]),
-      countRefused: z.boolean(),
-    })
-    .partial();
+  return z.strictObject({
+    requests: integerAtLeast(1).default(100),
+    intervalMs: z.number().positive().default(60_000),
+    window: z.enum(["sliding", "fixed"]).default("sliding"),
+    per: z.enum(["client", "address"]).default("client"),
+    retryAfter: z.literal([false, "seconds", "date"]).default(false),
+    countRefused: z.boolean().default(false),
+  });
 }
 
 function latencyRangeSchema() {
@@ -89,7 +97,9 @@ function countOrRecordsSchema(record: z.ZodType) {
 
 function transactionFormSchema() {
   const names = ["object", "number", "text", "nested", "empty"] as const;
-  return z.union([z.enum(names), functionSchema()], { error: `must be a function or one of ${names.join(", ")}` });
+  return z.union([z.enum(names), functionSchemaOf<(recNo: number) => unknown>()], {
+    error: `must be a function or one of ${names.join(", ")}`,
+  });
 }
 
 /** An item of the caller's. */

@@ -1,32 +1,21 @@
+import type * as z from "zod";
 import { checkConfiguration } from "../../schemas/check.js";
 import { assertUniqueField, sandboxOptionError } from "../validation.js";
-import type {
-  SandboxClient,
-  SandboxItem,
-  SandboxLot,
-  SandboxOptions,
-  SandboxRateLimit,
-  SandboxWarehouse,
-} from "./options.js";
+import type { SandboxClient, SandboxItem, SandboxLot, SandboxOptions, SandboxWarehouse } from "./options.js";
 import { sandboxOptionsSchema } from "./schema.js";
 
-/** The same fields, none of which can be missing or undefined. */
-type AllDefined<T> = { [K in keyof T]-?: Exclude<T[K], undefined> };
-
-export type SandboxRateLimitSettings = AllDefined<SandboxRateLimit>;
+type Completed = z.output<ReturnType<typeof sandboxOptionsSchema>>;
 
 /** The caller's options, completed with defaults. */
-export interface SandboxSettings extends AllDefined<Omit<SandboxOptions, "aliases" | "stockLevels" | "reasonCodes">> {
+export interface SandboxSettings extends Omit<Completed, "clients" | "warehouses" | "items" | "lots" | "latencyMs"> {
   readonly clients: readonly [SandboxClient, ...SandboxClient[]];
   readonly warehouses: readonly [SandboxWarehouse, ...SandboxWarehouse[]];
   readonly items: number | readonly SandboxItem[];
   readonly lots: number | readonly SandboxLot[];
-  readonly rateLimit: SandboxRateLimitSettings | false;
   readonly latencyMs: readonly [min: number, max: number];
-  readonly aliases: SandboxOptions["aliases"];
-  readonly stockLevels: SandboxOptions["stockLevels"];
-  readonly reasonCodes: SandboxOptions["reasonCodes"];
 }
+
+export type SandboxRateLimitSettings = Exclude<SandboxSettings["rateLimit"], false>;
 
 const DEFAULT_ITEM_COUNT = 250;
 const DEFAULT_LOT_COUNT = 2000;
@@ -40,66 +29,26 @@ const DEFAULT_WAREHOUSES: [SandboxWarehouse, ...SandboxWarehouse[]] = [
   { wID: 4, name: "Returns" },
 ];
 
-const DEFAULT_RATE_LIMIT: SandboxRateLimitSettings = {
-  requests: 100,
-  intervalMs: 60_000,
-  window: "sliding",
-  per: "client",
-  retryAfter: false,
-  countRefused: false,
-};
-
 /** Adds the defaults. Throws a `ConfigurationError` for an option that does not exist or is invalid. */
 export function resolveSandboxSettings(options: SandboxOptions): SandboxSettings {
   checkConfiguration("createSandbox", sandboxOptionsSchema(), options, { quotesStrings: true });
+  // They were checked, and stay as they are.
   const { items, lots, ...rest } = options;
+  const { latencyMs, ...completed } = sandboxOptionsSchema().parse(rest);
   const clients = nonEmptyListOr(options.clients ?? [], DEFAULT_CLIENT);
   const warehouses = nonEmptyListOr(options.warehouses ?? collectWarehouses(options), DEFAULT_WAREHOUSES[0]);
   assertUniqueField("clients", "clientId", clients);
   assertUniqueField("warehouses", "wID", warehouses);
   assertClientWarehousesExist(clients, warehouses);
   return {
-    ...DEFAULT_SETTINGS,
-    ...withoutUndefined(rest),
+    ...completed,
     clients,
     warehouses,
     items: items ?? (Array.isArray(lots) ? 0 : DEFAULT_ITEM_COUNT),
     lots: lots ?? (Array.isArray(items) ? 0 : DEFAULT_LOT_COUNT),
-    rateLimit:
-      options.rateLimit === false ? false : { ...DEFAULT_RATE_LIMIT, ...withoutUndefined(options.rateLimit ?? {}) },
-    latencyMs: toLatencyRange(options.latencyMs ?? 0),
-    aliases: options.aliases,
-    stockLevels: options.stockLevels,
-    reasonCodes: options.reasonCodes,
+    latencyMs: typeof latencyMs === "number" ? [latencyMs, latencyMs] : latencyMs,
   };
 }
-
-const DEFAULT_SETTINGS = {
-  seed: 1,
-  tokenTtlSeconds: 3600,
-  now: () => Date.now(),
-  faults: [],
-  createForm: "reference",
-  duplicateStatus: 409,
-  alternateNames: true,
-  receiveForm: "object",
-  moveForm: "object",
-  issueForm: "object",
-  receiveStatus: 201,
-  tokenFailureStatus: 401,
-  tokenFailureForm: "envelope",
-  expiresInForm: "number",
-  unknownItemStatus: 400,
-  shortageStatus: 400,
-  unknownWarehouse: "forbidden",
-  heldLots: "allow",
-  invalidPaging: "clamp",
-  modifiedSinceOn: ["items", "lots", "stockLevels"],
-  sortOn: ["items", "lots", "stockLevels"],
-  createdBy: "omit",
-  requestLogSize: 100_000,
-  compression: true,
-} as const;
 
 /** The default warehouses and those that the data name, if the caller lists none. Names in the data take precedence. */
 function collectWarehouses({ lots, clients = [], stockLevels = [] }: SandboxOptions): SandboxWarehouse[] {
@@ -128,10 +77,6 @@ function assertClientWarehousesExist(clients: readonly SandboxClient[], warehous
       throw sandboxOptionError(["clients"], `there is no warehouse ${unknown}, which "${clientId}" is assigned to`);
     }
   }
-}
-
-function toLatencyRange(latency: number | readonly [number, number]): readonly [number, number] {
-  return typeof latency === "number" ? [latency, latency] : latency;
 }
 
 /** Without the fields that are undefined, so that they do not override a default. */

@@ -1,0 +1,245 @@
+import { ConfigurationError } from "../../errors/index.js";
+import { fieldOf } from "../../errors/unknown-value.js";
+import type { ServiceIdentity } from "../../storage/service.js";
+import type {
+  ClaimedLane,
+  EntryChange,
+  EntryCondition,
+  NewDelivery,
+  NewEntry,
+  OutboxCounts,
+  OutboxStore,
+  StoredDelivery,
+  StoredEntry,
+  UpdateResult,
+} from "../store.js";
+import {
+  conflictingDeliveries,
+  countsOfRow,
+  deliveryOfRow,
+  entryOfRow,
+  laneOfRow,
+  laneToColumn,
+  progressValues,
+  rowOfEntry,
+} from "./entry-row.js";
+import type { StoreCommand } from "./postgres-sql.js";
+
+/*
+ * An outbox in an SQL database. Each operation stands here once, as the commands that it runs in one SQL transaction.
+ * postgres-sql.ts and sqlite-sql.ts have the commands. They differ in arrays and clocks, and in locks: with PostgreSQL
+ * transactions run at the same time, so a row that was read must be locked before it is changed; with SQLite a transaction
+ * locks all others out.
+ *
+ * An operation is a generator, so that both databases can drive it: PostgreSQL waits for each command, and SQLite, whose
+ * driver is synchronous, runs a transaction in one go, while nothing else in the process can get in between.
+ */
+
+type Value = string | number | null;
+
+/** One command of a transaction. An array is one value. */
+export interface Command {
+  command: StoreCommand;
+  values: readonly (Value | readonly Value[])[];
+}
+
+type Rows = readonly unknown[];
+
+/** Yields the commands of a transaction, and receives the rows of each. A command that fails throws there. */
+export type Operation<T> = Generator<Command, T, Rows>;
+
+function* run(command: StoreCommand, values: Command["values"] = []): Operation<Rows> {
+  return yield { command, values };
+}
+
+/** How often a claim looks for other lanes, if other processes claim those that it has found at the same moment. */
+const MAX_CLAIM_ATTEMPTS = 5;
+
+/** Longer than any wait; an interval cannot be infinite. */
+const MAX_QUIET_MS = 1e12;
+
+/** The operations of a store. A subclass opens the database and runs the commands. */
+export abstract class SqlOutboxStore<Opened extends { id: string }> implements OutboxStore {
+  readonly #name: string;
+  #opened: Promise<Opened> | undefined;
+
+  /** @param name of the function that creates the store, for messages */
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  /** Opens the database, and creates or upgrades the tables. */
+  protected abstract connect(): Promise<Opened>;
+
+  /** Closes what `connect` has opened; `undefined` if it failed. */
+  protected abstract disconnect(opened: Opened | undefined): Promise<void>;
+
+  /** Runs an operation that changes nothing. */
+  protected abstract read<T>(begin: () => Operation<T>): Promise<T>;
+
+  /** @param begin Called again if the transaction has to be repeated. */
+  protected abstract transaction<T>(begin: () => Operation<T>): Promise<T>;
+
+  /** Runs an operation in a transaction of the caller. */
+  protected abstract join<T>(transaction: unknown, operation: Operation<T>): Promise<T>;
+
+  async open(): Promise<string> {
+    this.#opened ??= this.connect();
+    try {
+      return (await this.#opened).id;
+    } catch (error) {
+      this.#opened = undefined;
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    const opened = this.#opened;
+    this.#opened = undefined;
+    await this.disconnect(await opened?.catch(() => undefined));
+  }
+
+  protected get opened(): Promise<Opened> {
+    if (this.#opened) return this.#opened;
+    throw new ConfigurationError(`${this.#name}: the store is not open. Call open() first.`);
+  }
+
+  claimService({ id, address }: ServiceIdentity): Promise<string> {
+    return this.transaction(function* () {
+      yield* run("claimService", [id, address]);
+      const [row] = yield* run("store");
+      return String(fieldOf(row, "service"));
+    });
+  }
+
+  async add(added: readonly NewEntry[], transaction?: unknown): Promise<StoredEntry[]> {
+    if (transaction === undefined) return this.transaction(() => addEntries(added));
+    return this.join(transaction, addEntries(added));
+  }
+
+  beginDelivery(delivery: NewDelivery): Promise<StoredDelivery[]> {
+    const { name, file, digest, lines, begunAt } = delivery;
+    return this.transaction(function* () {
+      yield* run("lockDeliveries");
+      const others = (yield* run("deliveries", [name, file, digest])).map(deliveryOfRow);
+      const conflicts = conflictingDeliveries(delivery, others);
+      if (conflicts.length === 0) yield* run("addDelivery", [name, file, digest, lines, begunAt]);
+      return conflicts;
+    });
+  }
+
+  async delivery(name: string): Promise<StoredDelivery | undefined> {
+    return (await this.read(() => run("deliveries", [name, null, null]))).map(deliveryOfRow)[0];
+  }
+
+  async get(key: string): Promise<StoredEntry | undefined> {
+    return (await this.read(() => run("get", [[key]]))).map(entryOfRow)[0];
+  }
+
+  async list({ state, lane, after, limit }: Parameters<OutboxStore["list"]>[0]): Promise<StoredEntry[]> {
+    const filter = [after, state ?? null, limit];
+    // One command for both would not use the index of lanes.
+    const rows = await this.read(() =>
+      lane === undefined ? run("list", filter) : run("listOfLane", [...filter, laneToColumn(lane)]),
+    );
+    return rows.map(entryOfRow);
+  }
+
+  async count(except: readonly string[]): Promise<OutboxCounts> {
+    const [row] = await this.read(() => run("count", [except.map(laneToColumn)]));
+    return countsOfRow(row);
+  }
+
+  claim({ owner, leaseMs, limit, except }: Parameters<OutboxStore["claim"]>[0]): Promise<ClaimedLane[]> {
+    return this.transaction(function* () {
+      const claimed: ClaimedLane[] = [];
+      const tried = except.map(laneToColumn);
+      for (let attempt = 1; attempt <= MAX_CLAIM_ATTEMPTS && claimed.length < limit; attempt += 1) {
+        const rows = yield* run("claimable", [tried, limit - claimed.length]);
+        if (rows.length === 0) break;
+        const candidates = rows.map(laneOfRow).map(({ lane }) => lane);
+        claimed.push(...(yield* leaseFreeLanes(candidates, owner, leaseMs)));
+        tried.push(...candidates);
+      }
+      return claimed;
+    });
+  }
+
+  async renew({ owner, leaseMs, lanes }: Parameters<OutboxStore["renew"]>[0]): Promise<string[]> {
+    const rows = await this.transaction(() => run("renew", [lanes.map(laneToColumn), owner, leaseMs]));
+    const renewed = new Set(rows.map(laneOfRow).map((row) => row.lane));
+    return lanes.filter((lane) => renewed.has(laneToColumn(lane)));
+  }
+
+  async release({ owner, lane }: Parameters<OutboxStore["release"]>[0]): Promise<void> {
+    await this.transaction(() => run("release", [laneToColumn(lane), owner]));
+  }
+
+  async next(lane: string): Promise<StoredEntry | undefined> {
+    const [entry] = (await this.read(() => run("next", [laneToColumn(lane)]))).map(entryOfRow);
+    return entry?.state === "unknown" ? undefined : entry;
+  }
+
+  update(
+    key: string,
+    { state, attempts, owner }: EntryCondition,
+    change: EntryChange,
+  ): Promise<UpdateResult | undefined> {
+    return this.transaction(function* () {
+      // The lease stays locked until the change is committed.
+      const isAllowed = owner === undefined || (yield* run("lockLease", [key, owner])).length > 0;
+      const [entry] = (yield* run("lockEntry", [key])).map(entryOfRow);
+      if (!entry) return undefined;
+      if (!isAllowed || !state.includes(entry.state) || entry.attempts !== attempts) return { changed: false, entry };
+      const [row] = yield* run("change", [key, ...progressValues(entry, change)]);
+      if (change.quietMs !== undefined)
+        yield* run("keepQuiet", [laneToColumn(entry.lane), Math.min(change.quietMs, MAX_QUIET_MS)]);
+      return { changed: true, entry: entryOfRow(row) };
+    });
+  }
+
+  async prune({ settledBefore }: { settledBefore: number }): Promise<number> {
+    return (await this.transaction(() => run("prune", [settledBefore]))).length;
+  }
+}
+
+/** Leases those lanes that are still free, and returns them with their next entries. */
+function* leaseFreeLanes(candidates: readonly string[], owner: string, leaseMs: number): Operation<ClaimedLane[]> {
+  yield* run("addLanes", [candidates]);
+  const times = new Map((yield* run("lockFreeLanes", [candidates])).map(laneOfRow).map((free) => [free.lane, free]));
+  // Read again: these entries may have changed before their lanes were locked.
+  const first = (yield* run("firstEntries", [[...times.keys()]])).map(entryOfRow);
+  const claimed = first
+    .filter(({ state }) => state !== "unknown")
+    .map((entry): ClaimedLane => {
+      const { unleased = null, quiet = null } = times.get(laneToColumn(entry.lane)) ?? {};
+      return { lane: entry.lane, entry, unleasedMs: unleased ?? undefined, quietMs: Math.max(0, quiet ?? 0) };
+    });
+  yield* run("lease", [claimed.map(({ lane }) => laneToColumn(lane)), owner, leaseMs]);
+  return claimed;
+}
+
+/** Adds all entries or none. In either case, the transaction can continue. */
+function* addEntries(added: readonly NewEntry[]): Operation<StoredEntry[]> {
+  const keys = added.map(({ key }) => key);
+  const storedEntries = function* (): Operation<StoredEntry[]> {
+    const found = new Map((yield* run("get", [keys])).map(entryOfRow).map((entry) => [entry.key, entry]));
+    return keys.flatMap((key) => found.get(key) ?? []);
+  };
+  yield* run("beginAdd");
+  try {
+    yield* run("insert", [JSON.stringify(added.map(rowOfEntry))]);
+    const hashes = new Map(added.map(({ key, inputHash }) => [key, inputHash]));
+    const stored = yield* storedEntries();
+    if (stored.every(({ key, inputHash }) => hashes.get(key) === inputHash)) return stored;
+  } catch (error) {
+    try {
+      yield* run("undoAdd");
+    } catch {
+      // The first error is the reason.
+    }
+    throw error;
+  }
+  yield* run("undoAdd");
+  return yield* storedEntries();
+}
