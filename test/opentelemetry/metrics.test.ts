@@ -8,7 +8,7 @@ import type { SandboxOptions } from "stocklot/sandbox";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { publishMessage } from "../../src/core/telemetry/channels.js";
 import type { ClientOptions } from "../../src/index.js";
-import { emptyData, memoryStore } from "../outbox/support/memory-store.js";
+import { emptyData, memoryStore } from "../../src/outbox/stores/memory-store.js";
 import { MemorySink } from "../support/memory-sink.js";
 import { connect, type Point, SECRET, startMetrics } from "./support.js";
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { memoryStore } from "./support/memory-store.js";
+import { memoryStore } from "../../src/outbox/stores/memory-store.js";
 import { inVirtualTime, useVirtualTime, wait } from "./support/virtual-time.js";
 import { createWorld, isWrite, receipt } from "./support/world.js";
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { NewOutboxEntry } from "../../src/outbox/index.js";
-import { memoryStore } from "./support/memory-store.js";
+import { memoryStore } from "../../src/outbox/stores/memory-store.js";
 import { inVirtualTime, useVirtualTime, wait } from "./support/virtual-time.js";
 import { connectionReset, createWorld, type Intercept, isWrite, receipt } from "./support/world.js";
 

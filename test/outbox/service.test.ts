@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ConfigurationError } from "../../src/index.js";
 import { createOutbox } from "../../src/outbox/index.js";
-import { memoryStore } from "./support/memory-store.js";
+import { memoryStore } from "../../src/outbox/stores/memory-store.js";
 import { createWorld, receipt } from "./support/world.js";
 
 const OTHER = "https://other.example/api/v1";

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { OutboxStore } from "../../src/outbox/index.js";
-import { memoryStore } from "./support/memory-store.js";
+import { memoryStore } from "../../src/outbox/stores/memory-store.js";
 import { inVirtualTime, useVirtualTime } from "./support/virtual-time.js";
 import { connectionReset, createWorld, isWrite, receipt } from "./support/world.js";
 

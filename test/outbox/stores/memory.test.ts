@@ -1,4 +1,4 @@
-import { emptyData, memoryStore } from "../support/memory-store.js";
+import { emptyData, memoryStore } from "../../../src/outbox/stores/memory-store.js";
 import { describeStore } from "./conformance.js";
 
 describeStore("an outbox store in memory", () => {

@@ -7,9 +7,9 @@ import {
   type OutboxOptions,
   type OutboxStore,
 } from "../../../src/outbox/index.js";
+import { emptyData, memoryStore } from "../../../src/outbox/stores/memory-store.js";
 import { createSandbox, type SandboxOptions } from "../../../src/sandbox/index.js";
 import { type Random, seededRandom } from "../../unit/paging/changing-list.js";
-import { emptyData, memoryStore } from "./memory-store.js";
 import { wait } from "./virtual-time.js";
 
 const SKUS = ["BOLT", "NUT", "WASHER"] as const;

@@ -1,7 +1,7 @@
 import { createSandbox, type SandboxOptions } from "stocklot/sandbox";
 import { type ClientOptions, InventoryClient } from "../../../src/index.js";
 import { createOutbox, type NewOutboxEntry, type OutboxOptions } from "../../../src/outbox/index.js";
-import { emptyData, memoryStore } from "./memory-store.js";
+import { emptyData, memoryStore } from "../../../src/outbox/stores/memory-store.js";
 
 export type Intercept = (request: Request, send: () => Promise<Response>) => Promise<Response>;
 

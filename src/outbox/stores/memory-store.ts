@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { monotonicNowMs } from "../../time/clock.js";
 import {
   isComplete,
   type NewDelivery,
@@ -6,9 +7,9 @@ import {
   type OutboxStore,
   type StoredDelivery,
   type StoredEntry,
-} from "../../../src/outbox/store.js";
+} from "../store.js";
 
-interface Item {
+interface Lane {
   owner?: string;
   /** When its lease ends or has ended, by the monotonic clock. */
   leasedUntil?: number;
@@ -22,7 +23,9 @@ export interface StoreData {
   lastSequence: number;
   entries: Map<string, StoredEntry & { delivery?: string | undefined }>;
   deliveries: Map<string, NewDelivery>;
-  lanes: Map<string, Item>;
+  lanes: Map<string, Lane>;
+  /** The entries of each lane, in the order added. */
+  entriesByLane: Map<string, StoredEntry[]>;
 }
 
 export const emptyData = (): StoreData => ({
@@ -31,6 +34,7 @@ export const emptyData = (): StoreData => ({
   entries: new Map(),
   deliveries: new Map(),
   lanes: new Map(),
+  entriesByLane: new Map(),
 });
 
 const EMPTY = {
@@ -47,16 +51,16 @@ const EMPTY = {
 const OPEN: readonly OutboxState[] = ["pending", "sending"];
 const SETTLED: readonly OutboxState[] = ["applied", "rejected", "canceled"];
 
-/** The simplest store: everything in memory. Entries are in the order added, since a `Map` keeps the order of its keys. */
+/** Everything in memory, for writes that need not survive the process. A `Map` keeps the order in which entries were added. */
 export function memoryStore(data: StoreData = emptyData()): OutboxStore {
-  const now = () => performance.now();
+  const now = monotonicNowMs;
   const copy = ({ delivery: _, ...entry }: StoredEntry & { delivery?: unknown }): StoredEntry => entry;
   const entries = () => [...data.entries.values()];
   const isLeased = (lane: string) => (data.lanes.get(lane)?.leasedUntil ?? -Infinity) > now();
   const holds = (lane: string, owner: string) => isLeased(lane) && data.lanes.get(lane)?.owner === owner;
-  const changeItem = (lane: string, change: Item) => data.lanes.set(lane, { ...data.lanes.get(lane), ...change });
+  const changeLane = (lane: string, change: Lane) => data.lanes.set(lane, { ...data.lanes.get(lane), ...change });
   const nextOf = (lane: string) => {
-    const unsettled = entries().find((entry) => entry.lane === lane && !SETTLED.includes(entry.state));
+    const unsettled = data.entriesByLane.get(lane)?.find(({ state }) => !SETTLED.includes(state));
     return unsettled && OPEN.includes(unsettled.state) ? unsettled : undefined;
   };
 
@@ -85,7 +89,10 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
       for (const entry of isConflict ? [] : added) {
         if (data.entries.has(entry.key)) continue;
         data.lastSequence += 1;
-        data.entries.set(entry.key, { ...entry, ...EMPTY, sequence: data.lastSequence });
+        const stored = { ...entry, ...EMPTY, sequence: data.lastSequence };
+        data.entries.set(entry.key, stored);
+        const ofLane = data.entriesByLane.get(entry.lane) ?? [];
+        data.entriesByLane.set(entry.lane, [...ofLane, stored]);
       }
       return added.flatMap(({ key }) => data.entries.get(key) ?? []).map(copy);
     },
@@ -136,10 +143,10 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
       for (const entry of entries()) {
         const { lane } = entry;
         if (claimed.length >= limit) break;
-        if (entry !== nextOf(lane) || isLeased(lane) || except.includes(lane)) continue;
+        if (!OPEN.includes(entry.state) || entry !== nextOf(lane) || isLeased(lane) || except.includes(lane)) continue;
         const { leasedUntil, quietUntil = -Infinity } = data.lanes.get(lane) ?? {};
         const unleasedMs = leasedUntil === undefined ? undefined : now() - leasedUntil;
-        changeItem(lane, { owner, leasedUntil: now() + leaseMs });
+        changeLane(lane, { owner, leasedUntil: now() + leaseMs });
         claimed.push({ lane, entry: copy(entry), unleasedMs, quietMs: Math.max(0, quietUntil - now()) });
       }
       return claimed;
@@ -147,12 +154,12 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
 
     async renew({ owner, leaseMs, lanes }) {
       const held = lanes.filter((lane) => holds(lane, owner));
-      for (const lane of held) changeItem(lane, { leasedUntil: now() + leaseMs });
+      for (const lane of held) changeLane(lane, { leasedUntil: now() + leaseMs });
       return held;
     },
 
     async release({ owner, lane }) {
-      if (holds(lane, owner)) changeItem(lane, { leasedUntil: now() });
+      if (holds(lane, owner)) changeLane(lane, { leasedUntil: now() });
     },
 
     async next(lane) {
@@ -168,7 +175,7 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
       Object.assign(entry, Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined)));
       if (quietMs !== undefined) {
         const { quietUntil = -Infinity } = data.lanes.get(entry.lane) ?? {};
-        changeItem(entry.lane, { quietUntil: Math.max(quietUntil, now() + quietMs) });
+        changeLane(entry.lane, { quietUntil: Math.max(quietUntil, now() + quietMs) });
       }
       return { changed: true, entry: copy(entry) };
     },
