@@ -3,25 +3,34 @@ import { StocklotError } from "./stocklot-error.js";
 import { wording } from "./wording.js";
 
 /**
- * A run of a mirror would have removed a large part of a resource from the copy: more than `maxRemovedShare` and more than 50
- * records. The service may have returned a list that is not complete. Nothing of the resource was removed.
+ * A run of a mirror would have removed a large part of a resource from the copy (more than `maxRemovedShare` and more than 50
+ * records), or a plan would discontinue a large part of the catalog (more than `maxDiscontinuedShare` and more than 10 items,
+ * or all of several). The list or the source may not be complete. Nothing was removed or discontinued.
  */
 export class UnexpectedRemovalsError extends StocklotError {
   static {
     brandErrorClass(UnexpectedRemovalsError, "UnexpectedRemovalsError");
   }
 
-  /** The resource, as `MirrorResource` names it. */
+  /** The resource, as `MirrorResource` names it; `items` of a plan. */
   readonly resource: string;
-  /** Number of records that the service no longer lists. */
+  /** Number of records that the service no longer lists, or of items that would be discontinued. */
   readonly removals: number;
-  /** Number of records in the copy. */
+  /** Number of records in the copy, or of active items that the plan owns. */
   readonly records: number;
 
-  constructor({ resource, removals, records }: { resource: string; removals: number; records: number }) {
-    super(
-      `mirror.run: the service no longer lists ${removals} of the ${records} records of ${resource}. None of them was removed from the copy. If that is correct, ${wording().confirmRemovals}.`,
-    );
+  constructor({
+    resource,
+    removals,
+    records,
+    message = `mirror.run: the service no longer lists ${removals} of the ${records} records of ${resource}. None of them was removed from the copy. If that is correct, ${wording().confirmRemovals}.`,
+  }: {
+    resource: string;
+    removals: number;
+    records: number;
+    message?: string;
+  }) {
+    super(message);
     this.resource = resource;
     this.removals = removals;
     this.records = records;

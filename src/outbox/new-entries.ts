@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import * as z from "zod";
 import { encodeJson } from "../core/request/payload.js";
 import { InputValidationError, type Issue } from "../errors/index.js";
-import { fieldOf, isObject } from "../errors/unknown-value.js";
+import { fieldOf } from "../errors/unknown-value.js";
+import { canonicalJson } from "../schemas/canonical-json.js";
 import { checkInput } from "../schemas/check.js";
 import { lazy, string, withCheck } from "../schemas/field.js";
 import { WRITES } from "../service/operations.js";
@@ -62,15 +63,6 @@ export function newEntries(method: string, entries: readonly unknown[], mark: Ma
 
 /** Entries of one lane are sent in order: those of one item. The service may ignore spaces around a SKU, and case. */
 export const laneOf = (sku: string) => sku.trim().toLowerCase();
-
-/** JSON with sorted names: equal for equal values. */
-function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_, part: unknown) =>
-    isObject(part) && !Array.isArray(part)
-      ? Object.fromEntries(Object.entries(part).sort(([one], [other]) => (one < other ? -1 : 1)))
-      : part,
-  );
-}
 
 /** Entries by key. Throws an `InputValidationError` if two of them differ. `pathOf` is where an entry is in the arguments. */
 export function withoutRepeatedKeys(

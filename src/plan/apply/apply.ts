@@ -1,0 +1,321 @@
+import { createHash } from "node:crypto";
+import * as z from "zod";
+import type { InventoryClient } from "../../client.js";
+import { ConfigurationError } from "../../errors/index.js";
+import { fieldOf } from "../../errors/unknown-value.js";
+import type { NewOutboxEntry, OutboxEntry } from "../../outbox/entry.js";
+import { laneOf } from "../../outbox/new-entries.js";
+import { createOutbox, type Outbox } from "../../outbox/outbox.js";
+import { memoryStore } from "../../outbox/stores/memory-store.js";
+import { checkMethodOptions } from "../../schemas/check.js";
+import { lazy } from "../../schemas/field.js";
+import { abortSignalSchema, functionSchemaOf, objectWithMethodsSchema, requiredOption } from "../../schemas/option.js";
+import { mayTakeOver } from "../../storage/service.js";
+import { callSafely } from "../../time/callback.js";
+import { monotonicNowMs, startTimer } from "../../time/clock.js";
+import { isSameValue, type StoredForm } from "../compare.js";
+import type { ItemChange, PlanContent } from "../document.js";
+import { stateOfChange } from "./change-state.js";
+import { PresentItems } from "./present-items.js";
+
+/** Options of `plan.apply`. */
+export interface PlanApplyOptions {
+  /** The client that reads the items again. Without an outbox, it also sends the writes. */
+  client: InventoryClient;
+  /**
+   * The outbox that sends the writes. It needs a client of the same service.
+   * @default none: the writes are sent directly, and do not survive the process
+   */
+  outbox?: Outbox | undefined;
+  /**
+   * Ends the application. It waits for the requests in flight, then rejects with the signal's reason.
+   * @default none
+   */
+  signal?: AbortSignal | null | undefined;
+  /**
+   * Called after each item. An error is ignored.
+   * @default none
+   */
+  onProgress?: ((progress: PlanApplyProgress) => unknown) | undefined;
+}
+
+/** The progress of `plan.apply`. */
+export interface PlanApplyProgress {
+  /** Items that are done: applied, stale, rejected or unknown. */
+  done: number;
+  /** Items that the plan changes. */
+  total: number;
+}
+
+/** An item of a report, and why it is in it. */
+export interface ReportedItem {
+  /** SKU of the item. */
+  shortID: string;
+  /** The reason, for people. */
+  reason: string;
+}
+
+/** What `plan.apply` did. */
+export interface PlanReport {
+  /** Items that are as desired now, whoever wrote them. */
+  applied: number;
+  /** Items that somebody changed since the plan was made. They were not written. */
+  stale: ReportedItem[];
+  /** Items whose write the service refused, or that could not be sent. */
+  rejected: ReportedItem[];
+  /** Items whose write may or may not have been applied. A person must decide about them, see `outbox.resolve`. */
+  unknown: ReportedItem[];
+  /** Values that the service keeps in another form. Pass them as `ignoreStoredForms`, or they are planned again. */
+  storedDifferently: StoredForm[];
+  /** Requests sent, token requests excluded. */
+  requests: number;
+  /** Time taken, in ms. */
+  durationMs: number;
+}
+
+const optionsSchema = lazy(() =>
+  z.strictObject({
+    client: requiredOption(objectWithMethodsSchema(["request", "paginate"], "must be an InventoryClient")),
+    outbox: objectWithMethodsSchema(["addMany", "run", "cancel"], "must be an Outbox").optional(),
+    signal: abortSignalSchema().optional(),
+    onProgress: functionSchemaOf<(progress: PlanApplyProgress) => unknown>().optional(),
+  }),
+);
+
+/** No write is based on a reading that is older. */
+const MAX_READING_AGE_MS = 600_000;
+/** The part of that time that writes may take by the rate limit: failures and pauses take the rest. */
+const WRITING_SHARE = 0.6;
+const MAX_CHUNK = 5_000;
+/** How far `modified` may be behind the `Date` header. */
+const MAX_CLOCK_LAG_MS = 120_000;
+const KEY_PREFIX = "plan-items/";
+const MAX_KEY_LENGTH = 200;
+
+export async function applyPlan(content: PlanContent, options: PlanApplyOptions): Promise<PlanReport> {
+  checkMethodOptions("plan.apply", optionsSchema, options);
+  const { client, outbox, signal } = options;
+  assertService(content, client);
+  signal?.throwIfAborted();
+  if (outbox) return new PlanApplication(content, options, outbox).run();
+  const direct = createOutbox({ client, store: memoryStore() });
+  try {
+    return await new PlanApplication(content, options, direct).run();
+  } finally {
+    await direct.close();
+  }
+}
+
+function assertService({ service }: PlanContent, { service: own }: InventoryClient): void {
+  if (service.id === own.id || mayTakeOver(service.id, own)) return;
+  throw new ConfigurationError(
+    `plan.apply: the plan belongs to the service "${service.id}", and the client to "${own.id}". Nothing was sent. Make a plan for this service.`,
+  );
+}
+
+/**
+ * Applies a plan in chunks. Of each chunk, the items are read, then those that are as they were enter the outbox, then the
+ * outbox runs. A chunk is as large as the rate limit allows to send while the reading is fresh. If it is not sent when the
+ * reading is too old, the run is stopped and its unsent changes are read again.
+ *
+ * The key of an entry consists of the plan's id and the SKU. So a change is in one of these states, also after a crash:
+ *
+ * | entry | next |
+ * |---|---|
+ * | none | read the item: `done`, `stale`, or add the entry |
+ * | pending, never sent | read the item: leave it to the run, or cancel the entry: `done`, `stale` |
+ * | pending or sending, under way | leave it to the run |
+ * | applied | `done` |
+ * | rejected | read the item: `done` (another process was faster), or reported |
+ * | unknown, canceled | reported |
+ */
+class PlanApplication {
+  readonly #content: PlanContent;
+  readonly #outbox: Outbox;
+  readonly #present: PresentItems;
+  readonly #signal: AbortSignal | null | undefined;
+  readonly #onProgress: PlanApplyOptions["onProgress"];
+  readonly #chunkSize: number;
+  readonly #startedAt = monotonicNowMs();
+  readonly #report: Omit<PlanReport, "requests" | "durationMs"> = {
+    applied: 0,
+    stale: [],
+    rejected: [],
+    unknown: [],
+    storedDifferently: [],
+  };
+  /** Changes that an entry has applied. */
+  readonly #written: ItemChange[] = [];
+  #done = 0;
+  #runRequests = 0;
+
+  constructor(content: PlanContent, { client, signal, onProgress }: PlanApplyOptions, outbox: Outbox) {
+    this.#content = content;
+    this.#outbox = outbox;
+    this.#signal = signal;
+    this.#onProgress = onProgress;
+    this.#present = new PresentItems(client, signal);
+    const { share, intervalMs } = client.bulkAllowance;
+    const writable = Math.floor((share * MAX_READING_AGE_MS * WRITING_SHARE) / intervalMs);
+    this.#chunkSize = Math.max(1, Math.min(writable, MAX_CHUNK));
+  }
+
+  async run(): Promise<PlanReport> {
+    const { changes } = this.#content;
+    await this.#cancelOtherPlans();
+    for (let start = 0; start < changes.length; start += this.#chunkSize) {
+      await this.#applyChunk(changes.slice(start, start + this.#chunkSize));
+    }
+    await this.#compareStored();
+    const requests = this.#present.requests + this.#runRequests;
+    return { ...this.#report, requests, durationMs: monotonicNowMs() - this.#startedAt };
+  }
+
+  /** Unsent entries of other plans for the same items must not overwrite this one later. */
+  async #cancelOtherPlans(): Promise<void> {
+    const { id, changes } = this.#content;
+    const lanes = new Set(changes.map(({ shortID }) => laneOf(shortID)));
+    for await (const entry of this.#outbox.entries({ state: "pending" })) {
+      const isOther = entry.key.startsWith(KEY_PREFIX) && !entry.key.startsWith(`${KEY_PREFIX}${id}/`);
+      const isSent = entry.sentAt !== undefined;
+      if (isOther && !isSent && lanes.has(laneOf(String(fieldOf(entry.input, "shortID"))))) {
+        await this.#outbox.cancel(entry.key);
+      }
+    }
+  }
+
+  async #applyChunk(chunk: readonly ItemChange[]): Promise<void> {
+    let due: readonly ItemChange[] = chunk;
+    while (due.length > 0) {
+      const readAt = monotonicNowMs();
+      const waiting = await this.#addEntries(due);
+      const isComplete = waiting.length === 0 || (await this.#send(readAt));
+      due = await this.#settle(waiting, isComplete);
+    }
+  }
+
+  /** Reads the items of changes that are not under way, and adds entries. Returns the changes that have one. */
+  async #addEntries(changes: readonly ItemChange[]): Promise<ItemChange[]> {
+    const entries = new Map<ItemChange, OutboxEntry | undefined>();
+    for (const change of changes) entries.set(change, await this.#outbox.get(this.#keyOf(change)));
+    const unread = changes.filter((change) => {
+      const entry = entries.get(change);
+      return !entry || (entry.state === "pending" && entry.sentAt === undefined);
+    });
+    const items = await this.#present.read(
+      unread.map(({ shortID }) => shortID),
+      this.#content.items,
+    );
+    const added: NewOutboxEntry[] = [];
+    const waiting = new Set(changes);
+    for (const change of unread) {
+      const state = stateOfChange(change, items.get(change.shortID));
+      const isAdded = entries.get(change) !== undefined;
+      if (state.kind === "due") {
+        if (!isAdded) added.push(this.#entryOf(change));
+        continue;
+      }
+      if (isAdded) await this.#outbox.cancel(this.#keyOf(change));
+      waiting.delete(change);
+      if (state.kind === "done") this.#countApplied();
+      else this.#reportAs("stale", change, state.reason);
+    }
+    await this.#outbox.addMany(added);
+    return [...waiting];
+  }
+
+  /** Runs the outbox while the reading is fresh. Returns whether the run has ended by itself. */
+  async #send(readAt: number): Promise<boolean> {
+    const aged = new AbortController();
+    const remainingMs = MAX_READING_AGE_MS - (monotonicNowMs() - readAt);
+    const stopTimer = startTimer(remainingMs, () =>
+      aged.abort(new DOMException("The reading is too old.", "AbortError")),
+    );
+    const signal = this.#signal ? AbortSignal.any([this.#signal, aged.signal]) : aged.signal;
+    try {
+      const { requests } = await this.#outbox.run({ signal, onResult: () => this.#showProgress(1) });
+      this.#runRequests += requests;
+      return true;
+    } catch (error) {
+      if (error !== aged.signal.reason || this.#signal?.aborted) throw error;
+      return false;
+    } finally {
+      stopTimer();
+    }
+  }
+
+  /** Reports what became of the entries. Returns the changes whose entries were not sent in time. */
+  async #settle(waiting: readonly ItemChange[], isComplete: boolean): Promise<ItemChange[]> {
+    const unsent: ItemChange[] = [];
+    for (const change of waiting) {
+      const entry = await this.#outbox.get(this.#keyOf(change));
+      const reason = String(fieldOf(entry?.error, "message") ?? "no reason was stored");
+      if (entry?.state === "applied") {
+        this.#countApplied();
+        this.#written.push(change);
+      } else if (entry?.state === "unknown") this.#reportAs("unknown", change, reason);
+      else if (entry?.state === "canceled") this.#reportAs("stale", change, "its entry in the outbox was canceled");
+      else if (entry?.state === "rejected") await this.#reportRejected(change, reason);
+      else if (isComplete) this.#reportAs("rejected", change, `not sent: ${reason}. Apply the plan again.`);
+      else unsent.push(change);
+    }
+    return unsent;
+  }
+
+  /** Two processes that apply one plan: what the other one has written is applied, and refused to this one. */
+  async #reportRejected(change: ItemChange, reason: string): Promise<void> {
+    const item = await this.#present.readOne(change.shortID);
+    if (stateOfChange(change, item).kind === "done") this.#countApplied();
+    else this.#reportAs("rejected", change, reason);
+  }
+
+  /** Reads the written items again, and reports the values that the service keeps in another form. */
+  async #compareStored(): Promise<void> {
+    const skus = this.#written.map(({ shortID }) => shortID);
+    if (skus.length === 0) return;
+    const { firstDate } = this.#present;
+    const items =
+      firstDate === undefined || skus.length < MIN_FOR_LIST
+        ? new Map()
+        : await this.#present.readModified(skus, firstDate - MAX_CLOCK_LAG_MS);
+    for (const { shortID, fields } of this.#written) {
+      const item = items.get(shortID) ?? (await this.#present.readOne(shortID));
+      for (const [field, { before, after: sent }] of Object.entries(fields)) {
+        const stored: unknown = (item && Reflect.get(item, field)) ?? null;
+        const isSent = before !== sent;
+        if (isSent && !isSameValue(sent, stored)) this.#report.storedDifferently.push({ shortID, field, sent, stored });
+      }
+    }
+  }
+
+  #entryOf(change: ItemChange): NewOutboxEntry {
+    const { operation, shortID, fields } = change;
+    const key = this.#keyOf(change);
+    const changes = Object.fromEntries(Object.entries(fields).map(([name, { after }]) => [name, after]));
+    return operation === "discontinue"
+      ? { key, operation, input: { shortID } }
+      : { key, operation, input: { ...changes, shortID } };
+  }
+
+  #keyOf({ shortID }: ItemChange): string {
+    const key = `${KEY_PREFIX}${this.#content.id}/${shortID}`;
+    if (key.length <= MAX_KEY_LENGTH) return key;
+    return `${KEY_PREFIX}${this.#content.id}/sha256-${createHash("sha256").update(shortID).digest("hex")}`;
+  }
+
+  #reportAs(kind: "stale" | "rejected" | "unknown", { shortID }: ItemChange, reason: string): void {
+    this.#report[kind].push({ shortID, reason });
+  }
+
+  #countApplied(): void {
+    this.#report.applied += 1;
+  }
+
+  #showProgress(done: number): void {
+    this.#done += done;
+    callSafely(() => this.#onProgress?.({ done: this.#done, total: this.#content.changes.length }));
+  }
+}
+
+/** Fewer items are read singly, since the list of modified items takes two requests. */
+const MIN_FOR_LIST = 3;

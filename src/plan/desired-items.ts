@@ -1,0 +1,80 @@
+import { encodeJson } from "../core/request/payload.js";
+import { InputValidationError, type Issue } from "../errors/index.js";
+import { isObject } from "../errors/unknown-value.js";
+import { laneOf } from "../outbox/new-entries.js";
+import { checkInput } from "../schemas/check.js";
+import type { ItemChanges } from "../service/item-input.js";
+import { itemChangesSchema } from "../service/item-input.js";
+import { WRITES } from "../service/operations.js";
+
+/** How an item should be. Fields that are left out, `null` or `undefined` stay as they are. */
+export interface DesiredItem extends ItemChanges {
+  /** SKU of the item. */
+  shortID: string;
+}
+
+/** A row, checked. */
+export interface DesiredRow {
+  shortID: string;
+  /** Its place in the source, from 0. */
+  index: number;
+  fields: Record<string, unknown>;
+}
+
+export interface DesiredItems {
+  /** By SKU, trimmed and without regard to case. */
+  rows: Map<string, DesiredRow>;
+  /** The undocumented fields, each with the index of its first row. */
+  undocumented: Map<string, number>;
+}
+
+/** The service sets them, whatever is sent. */
+const SET_BY_SERVICE = new Set(["partNo", "created", "createdBy", "modified"]);
+
+/** Reads and checks all rows. Throws one `InputValidationError` that lists every wrong one. */
+export async function readDesiredItems(
+  desired: Iterable<unknown> | AsyncIterable<unknown>,
+  signal: AbortSignal | null | undefined,
+): Promise<DesiredItems> {
+  const rows = new Map<string, DesiredRow>();
+  const undocumented = new Map<string, number>();
+  const documented = itemChangesSchema().shape;
+  const issues: Issue[] = [];
+  let index = -1;
+  for await (const given of desired) {
+    signal?.throwIfAborted();
+    index += 1;
+    const row = checkRow(given, index, issues);
+    if (!row) continue;
+    const key = laneOf(row.shortID);
+    const same = rows.get(key);
+    if (same) {
+      issues.push({ path: [index, "shortID"], message: `"${row.shortID}" is the same item as in row ${same.index}` });
+    }
+    rows.set(key, row);
+    for (const name of Object.keys(row.fields)) {
+      if (!(name in documented) && !undocumented.has(name)) undocumented.set(name, index);
+    }
+  }
+  if (index < 0)
+    issues.push({ path: ["desired"], message: "must contain a row: an empty source is probably a mistake" });
+  if (issues.length > 0) throw new InputValidationError("planItems", issues);
+  return { rows, undocumented };
+}
+
+/** A checked copy of a row, as it would be sent. Adds its issues, and returns `undefined` if it has any. */
+function checkRow(given: unknown, index: number, issues: Issue[]): DesiredRow | undefined {
+  try {
+    const present = isObject(given)
+      ? Object.fromEntries(Object.entries(given).filter(([name, value]) => value != null && !SET_BY_SERVICE.has(name)))
+      : given;
+    const checked = checkInput("planItems", WRITES.create.input, present, [index]);
+    const { shortID, ...fields }: DesiredItem = JSON.parse(encodeJson("planItems", checked, [index]));
+    if (shortID === shortID.trim()) return { shortID, index, fields: { ...fields } };
+    issues.push({ path: [index, "shortID"], message: `must not begin or end with a space, as "${shortID}" does` });
+  } catch (error) {
+    if (!(error instanceof InputValidationError)) throw error;
+    issues.push(...error.issues);
+  }
+  return undefined;
+}

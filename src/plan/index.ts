@@ -1,0 +1,11 @@
+/**
+ * Desired state: the catalog as it should be. A plan is the difference, which can be reviewed and applied.
+ *
+ * @module stocklot/plan
+ */
+export type { PlanApplyOptions, PlanApplyProgress, PlanReport, ReportedItem } from "./apply/apply.js";
+export type { StoredForm } from "./compare.js";
+export type { DesiredItem } from "./desired-items.js";
+export type { BlockedItem, FieldChange, ItemChange, PlanCounts } from "./document.js";
+export { type Plan, type PlanEstimate, readPlan } from "./plan.js";
+export { type PlanItemsOptions, planItems } from "./plan-items.js";

@@ -1,0 +1,208 @@
+import { randomBytes } from "node:crypto";
+import * as z from "zod";
+import type { InventoryClient } from "../client.js";
+import { InputValidationError, type Issue, UnexpectedRemovalsError } from "../errors/index.js";
+import { nearestName } from "../errors/unknown-name.js";
+import { isObject } from "../errors/unknown-value.js";
+import type { PagingProgress } from "../paging/page.js";
+import { checkMethodOptions } from "../schemas/check.js";
+import { lazy, string } from "../schemas/field.js";
+import {
+  abortSignalSchema,
+  functionSchemaOf,
+  objectWithMethodsSchema,
+  requiredOption,
+  valueThat,
+} from "../schemas/option.js";
+import type { Item } from "../service/item.js";
+import { itemChangesSchema } from "../service/item-input.js";
+import { comparisonWith, type StoredForm } from "./compare.js";
+import { type DesiredItem, type DesiredItems, readDesiredItems } from "./desired-items.js";
+import { discontinueChange, ItemDifference } from "./item-difference.js";
+import { Plan } from "./plan.js";
+import { readStock } from "./stock.js";
+
+/** Options of {@link planItems}. */
+export interface PlanItemsOptions {
+  /** The client that reads the catalog. */
+  client: InventoryClient;
+  /**
+   * How the items should be, each item once. `partNo`, `created`, `createdBy` and `modified` are ignored: the service sets
+   * them.
+   */
+  desired: Iterable<DesiredItem> | AsyncIterable<DesiredItem>;
+  /**
+   * The fields that are compared and changed. A create sends every field of its row anyway.
+   * @default the fields that occur in any row
+   */
+  fields?: readonly string[] | undefined;
+  /**
+   * What happens to active items of the service that are not in `desired`.
+   * @default "keep"
+   */
+  absent?: "keep" | "discontinue" | undefined;
+  /** Only items for which it returns true may be discontinued. Required with `absent: "discontinue"`. */
+  owns?: ((item: Item) => boolean) | undefined;
+  /**
+   * If more than this share of the active items that the plan owns, and more than 10, would be discontinued, or all of
+   * several, the source is probably not complete: `UnexpectedRemovalsError`. From 0 to 1.
+   * @default 0.05
+   */
+  maxDiscontinuedShare?: number | undefined;
+  /**
+   * Also discontinues items with stock or open quantities in a warehouse that the client may read. Otherwise they are
+   * blocked.
+   * @default false
+   */
+  withStock?: boolean | undefined;
+  /**
+   * `storedDifferently` of an earlier report: these pairs of values count as equal.
+   * @default none
+   */
+  ignoreStoredForms?: readonly StoredForm[] | undefined;
+  /**
+   * Ends the planning, which rejects with the signal's reason.
+   * @default none
+   */
+  signal?: AbortSignal | null | undefined;
+  /**
+   * Called after each page of the catalog. An error is logged and has no other effect.
+   * @default none
+   */
+  onProgress?: ((progress: PagingProgress) => void) | undefined;
+}
+
+const isIterable = (value: unknown) => isObject(value) && (Symbol.iterator in value || Symbol.asyncIterator in value);
+
+const storedFormSchema = () => z.object({ shortID: string(), field: string(), sent: z.unknown(), stored: z.unknown() });
+
+const optionsSchema = lazy(() =>
+  z.strictObject({
+    client: requiredOption(objectWithMethodsSchema(["request", "paginate"], "must be an InventoryClient")),
+    desired: requiredOption(valueThat(isIterable, "must be an array or an iterable of rows")),
+    fields: z.array(string()).optional(),
+    absent: z.enum(["keep", "discontinue"]).optional(),
+    owns: functionSchemaOf<(item: Item) => boolean>().optional(),
+    maxDiscontinuedShare: z.number().min(0).max(1).optional(),
+    withStock: z.boolean().optional(),
+    ignoreStoredForms: z.array(storedFormSchema()).optional(),
+    signal: abortSignalSchema().optional(),
+    onProgress: functionSchemaOf<(progress: PagingProgress) => void>().optional(),
+  }),
+);
+
+/** Fewer items may always be discontinued, unless they are all. */
+const MIN_UNEXPECTED = 10;
+const DEFAULT_MAX_DISCONTINUED_SHARE = 0.05;
+
+/**
+ * Compares the catalog of the service with the catalog as it should be, and returns the writes that make them equal. It
+ * reads the catalog once (with `gapless`, discontinued items too), and sends no write.
+ *
+ * Source: `GET /Item/All`; `GET /Inventory/StockLevels` if items are to be discontinued.
+ *
+ * @example
+ * import { planItems } from "stocklot/plan";
+ *
+ * const plan = await planItems({ client, desired: [{ shortID: "BOLT-M8", description: "Hex bolt M8, zinc plated" }] });
+ * console.log(plan.toText());
+ * const report = await plan.apply({ client });
+ * console.log(report.applied);
+ * @throws InputValidationError that lists every wrong row: two rows of one SKU, a SKU with surrounding spaces, a field that no
+ * item has. Also if there is no row, or if an option is wrong.
+ * @throws UnexpectedRemovalsError if too many items would be discontinued, see `maxDiscontinuedShare`.
+ * @throws what the client throws if the catalog cannot be read.
+ */
+export async function planItems(options: PlanItemsOptions): Promise<Plan> {
+  checkMethodOptions("planItems", optionsSchema, options);
+  const { client, desired, fields, absent = "keep", owns, withStock = false, signal, onProgress } = options;
+  const { ignoreStoredForms = [], maxDiscontinuedShare = DEFAULT_MAX_DISCONTINUED_SHARE } = options;
+  if (absent === "discontinue" && !owns) {
+    const message = 'is required with absent: "discontinue": which items may be discontinued';
+    throw new InputValidationError("planItems", [{ path: ["owns"], message }]);
+  }
+  signal?.throwIfAborted();
+  const source = await readDesiredItems(desired, signal);
+  const plannedAt = new Date().toISOString();
+  const difference = new ItemDifference({
+    rows: source.rows,
+    fields: new Set(fields ?? fieldsOf(source)),
+    isDesired: comparisonWith(ignoreStoredForms),
+    isDropped: (item) => absent === "discontinue" && owns?.(item) === true,
+    isOwned: (item) => !owns || owns(item) === true,
+  });
+  const catalog = client.items.list({ includeDiscontinued: true }, { gapless: true, signal, onProgress });
+  for await (const item of catalog) difference.addItem(item);
+  assertFieldsExist(source, fields, difference.fieldNames);
+  difference.finish();
+  const { changes, blocked, discontinued, unchanged, items } = difference;
+  const stock =
+    withStock || discontinued.length === 0 ? new Map() : await readStock(client, discontinued, items, signal);
+  const allowed = discontinued.filter(({ partNo }) => !stock.has(partNo));
+  for (const { shortID, partNo } of discontinued) {
+    const quantities = stock.get(partNo);
+    if (quantities !== undefined) blocked.push({ shortID, reason: `it has stock or open quantities: ${quantities}` });
+  }
+  assertDiscontinuedShare(allowed.length, difference.owned, maxDiscontinuedShare);
+  for (const item of allowed) changes.push(discontinueChange(item));
+  const count = (name: string) => changes.reduce((sum, { operation }) => sum + Number(operation === name), 0);
+  const { id, address } = client.service;
+  return new Plan(
+    {
+      format: "stocklot plan",
+      version: 1,
+      kind: "items",
+      id: randomBytes(8).toString("hex"),
+      service: { id, address },
+      plannedAt,
+      items,
+      counts: {
+        create: count("create"),
+        update: count("update"),
+        discontinue: allowed.length,
+        unchanged,
+        blocked: blocked.length,
+      },
+      changes,
+      blocked,
+    },
+    client,
+  );
+}
+
+const fieldsOf = ({ rows }: DesiredItems): Set<string> =>
+  new Set([...rows.values()].flatMap((row) => Object.keys(row.fields)));
+
+/** The service would drop a field that it does not have, or refuse it: which is not documented. */
+function assertFieldsExist(
+  { rows, undocumented }: DesiredItems,
+  compared: readonly string[] = [],
+  ofItems: ReadonlySet<string>,
+): void {
+  const documented = Object.keys(itemChangesSchema().shape);
+  const missing = (name: string) => !documented.includes(name) && !ofItems.has(name);
+  const describe = (name: string) => {
+    const nearest = nearestName(name, documented);
+    return `no item has a field "${name}"${nearest === undefined ? "" : `, did you mean "${nearest}"?`}`;
+  };
+  const issues: Issue[] = compared.flatMap((name, index) =>
+    missing(name) ? [{ path: ["fields", index], message: describe(name) }] : [],
+  );
+  const unknown = [...undocumented.keys()].filter(missing);
+  for (const { index, fields } of unknown.length > 0 ? rows.values() : []) {
+    for (const name of unknown) if (name in fields) issues.push({ path: [index, name], message: describe(name) });
+  }
+  if (issues.length > 0) throw new InputValidationError("planItems", issues);
+}
+
+function assertDiscontinuedShare(removals: number, records: number, maxShare: number): void {
+  const isTooMany = removals > MIN_UNEXPECTED && removals > maxShare * records;
+  const isAll = removals > 1 && removals === records;
+  if (!isTooMany && !(isAll && maxShare < 1)) return;
+  throw new UnexpectedRemovalsError({
+    resource: "items",
+    removals,
+    records,
+    message: `planItems: ${removals} of the ${records} active items would be discontinued. Nothing was planned. Check whether the source is complete. If it is, increase maxDiscontinuedShare (${maxShare}).`,
+  });
+}
