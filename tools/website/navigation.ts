@@ -49,6 +49,7 @@ export const ENTRY_POINTS = [
   "stocklot",
   "stocklot/outbox",
   "stocklot/mirror",
+  "stocklot/plan",
   "stocklot/sandbox",
   "stocklot/msw",
   "stocklot/redis",
