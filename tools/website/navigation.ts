@@ -20,6 +20,7 @@ export const GUIDE_GROUPS: readonly PageGroup[] = [
       "docs/rate-limits-and-retries.md",
       "docs/reliability.md",
       "docs/reliable-writes.md",
+      "docs/plan.md",
       "docs/mirroring.md",
       "docs/csv-and-streams.md",
       "docs/command.md",
