@@ -1,6 +1,6 @@
-import { ConfigurationError, type Item } from "stocklot";
+import { ConfigurationError, InventoryClient, type Item } from "stocklot";
 import { type Plan, type PlanReport, planItems, readPlan } from "stocklot/plan";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { emptyData } from "../../src/outbox/stores/memory-store.js";
 import { createRandom } from "../search/distributions.js";
 import { runs } from "../support/runs.js";
@@ -81,7 +81,7 @@ describe.each(["through an outbox", "directly"] as const)("plan.apply, %s,", (wa
       const body = isWrite ? (await request.text()).replace(/another a/i, "ANOTHER A") : undefined;
       return one.sandbox.fetch(body === undefined ? request : new Request(request.url, { ...init, body }));
     };
-    const client = new (one.client.constructor as typeof import("stocklot").InventoryClient)({
+    const client = new InventoryClient({
       baseUrl: one.sandbox.baseUrl,
       ...one.sandbox.credentials,
       fetch,
@@ -101,7 +101,6 @@ describe.each(["through an outbox", "directly"] as const)("plan.apply, %s,", (wa
     const one = world(CATALOG);
     const plan = readPlan(JSON.stringify(await planOf(one)));
     const other = world(CATALOG);
-    const { InventoryClient } = await import("stocklot");
     const client = new InventoryClient({
       baseUrl: "https://other.test/api/v1",
       ...other.sandbox.credentials,
@@ -109,6 +108,42 @@ describe.each(["through an outbox", "directly"] as const)("plan.apply, %s,", (wa
     });
     await expect(plan.apply({ client, ...outboxOf(other) })).rejects.toBeInstanceOf(ConfigurationError);
     expect(other.sandbox.requests).toEqual([]);
+  });
+});
+
+describe("plan.apply within a limit", () => {
+  it("bases no write on data that are older than ten minutes", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance", "Date"] });
+    const names = Array.from({ length: 30 }, (_, index) => `N${String(index).padStart(2, "0")}`);
+    const one = world(names.map((name) => item(name)));
+    const plan = await planItems({ client: one.client, desired: names.map((name) => item(name, { category: 5 })) });
+    const readAt = new Map<string, number>();
+    const ages: number[] = [];
+    const applied = plan.apply({
+      client: new InventoryClient({
+        baseUrl: one.sandbox.baseUrl,
+        ...one.sandbox.credentials,
+        rateLimit: { requests: 2, intervalMs: 60_000, reserved: 0 },
+        fetch: async (input, init) => {
+          const request = new Request(input, init);
+          const sku = new URL(request.url).searchParams.get("key");
+          const isRead = request.method === "GET";
+          for (const name of isRead ? (sku === null ? names : [sku]) : []) readAt.set(name, Date.now());
+          if (request.method === "PUT") {
+            const body: unknown = await request.clone().json();
+            ages.push(Date.now() - (readAt.get(String(Reflect.get(Object(body), "shortID"))) ?? 0));
+          }
+          return one.sandbox.fetch(request);
+        },
+      }),
+    });
+    await vi.advanceTimersByTimeAsync(60 * 60_000);
+    expect(await applied).toMatchObject({ applied: 30, ...NOTHING });
+    vi.useRealTimers();
+    expect(ages).toHaveLength(30);
+    expect(Math.max(...ages)).toBeLessThanOrEqual(600_000);
+    // Otherwise the test would show nothing.
+    expect(Math.max(...ages)).toBeGreaterThan(60_000);
   });
 });
 
@@ -203,7 +238,7 @@ describe("plan.apply with an outbox", () => {
       for (let attempt = 0; report === undefined && attempt < 30; attempt += 1) {
         one.sandbox.clearFaults();
         const died = new AbortController();
-        let writes = 0;
+        const before = one.writes().length;
         const limit = Math.floor(random() * 8);
         const dropped = random() < 0.5;
         if (dropped) one.sandbox.addFault({ path: "/Item", fault: "drop-after", times: 1, probability: 0.5 });
@@ -214,8 +249,7 @@ describe("plan.apply with an outbox", () => {
             outbox,
             signal: died.signal,
             onProgress: () => {
-              writes += 1;
-              if (writes > limit) died.abort(new Error("died"));
+              if (one.writes().length - before > limit) died.abort(new Error("died"));
             },
           })
           .catch(() => undefined);
