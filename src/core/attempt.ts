@@ -22,7 +22,7 @@ export async function sendAttempt(
     trace = call.beginAttempt(client.serviceClock.offset);
     const response = await exchange(client, call, token, trace);
     assertSuccess(client, call, response, token);
-    journal?.attemptEnded({ response, mayHaveBeenApplied: true });
+    journal?.attemptEnded({ response, mayHaveBeenApplied: false });
     return response;
   } catch (failure) {
     call.inFlight = false;
@@ -122,6 +122,7 @@ function endOf(call: Call, failure: unknown): AttemptEnd {
     failure instanceof ErrorResponse ? failure.response : { status: head?.status, body: undefined };
   return {
     response: status === undefined ? undefined : { status, body },
-    mayHaveBeenApplied: mayHaveBeenApplied(call, failure),
+    // A success status proves that it was, even if the body was cut off.
+    mayHaveBeenApplied: !isSuccessStatus(status ?? 0) && mayHaveBeenApplied(call, failure),
   };
 }
