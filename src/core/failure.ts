@@ -59,7 +59,7 @@ export function mayHaveBeenApplied(call: AttemptedCall, failure: unknown): boole
   if (failure instanceof CanceledError) return isSuccessStatus(responseStatusOf(call));
   if (!(failure instanceof TransportFailure) || !call.attemptTrace?.sent) return false;
   if (failure.kind === "connection" || failure.kind === "exception") return !isProvenAppliedByStatus(call);
-  return failure.kind === "cancelled" || failure.kind === "timeout";
+  return failure.kind === "canceled" || failure.kind === "timeout";
 }
 
 /** The status of the response proves that the write was applied. */
@@ -79,6 +79,8 @@ export function describeFailure(failure: unknown): string {
 export function failureTypeForMetrics(failure: unknown): string {
   if (!(failure instanceof TransportFailure)) return "exception";
   const { kind, cause } = failure;
+  // The public spelling.
+  if (kind === "canceled") return "cancelled";
   if (kind !== "connection" && kind !== "exception") return kind;
   try {
     return networkFailureCode(cause) ?? String(fieldOf(cause, "name") || kind);

@@ -83,7 +83,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
   let closing: Promise<void> | undefined;
   // Created at first use: Workers forbid it at module level, where clients are created.
   let closedController: AbortController | undefined;
-  const client: ClientParts = {
+  const parts: ClientParts = {
     limiter,
     transport,
     telemetry,
@@ -155,7 +155,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     if (!call.whole) reportStart(call);
     let error: unknown;
     try {
-      const response = await sendWithRetries(client, call);
+      const response = await sendWithRetries(parts, call);
       return await read({ response, call, validation });
     } catch (thrown) {
       const failure = toCallFailure(call, thrown);

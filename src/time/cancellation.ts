@@ -9,7 +9,10 @@ export type CancelReason =
   | { kind: "out-of-time"; totalTimeoutMs: number; isEarly: boolean }
   | { kind: "closed" };
 
-/** Thrown inside the package if a call was canceled. Never reaches the caller. */
+/**
+ * Thrown inside the package if a call was canceled while it waited. While it is being sent, the transport throws a
+ * `TransportFailure` of the kind "canceled" instead. Neither reaches the caller.
+ */
 export class CanceledError extends Error {
   constructor(readonly reason: CancelReason) {
     super(reason.kind);
