@@ -95,6 +95,8 @@ export class Call implements RetryState, SlotRequest {
   pendingValidation: Promise<unknown> | undefined;
   /** Of the last attempt. */
   attemptTrace: AttemptTrace | undefined;
+  /** How long the last attempt took, in ms. Of a part of a whole, its own. */
+  lastAttemptMs = 0;
   /** The failure of the previous attempt, as an error for the caller. */
   lastError: unknown;
   /** Set by the limiter; later attempts keep it. */
@@ -176,7 +178,9 @@ export class Call implements RetryState, SlotRequest {
   }
 
   endAttempt({ startedAt, headAt = monotonicNowMs() }: AttemptTrace): void {
+    const endedAt = monotonicNowMs();
     this.spent.sendingMs += headAt - startedAt;
-    this.spent.readingMs += monotonicNowMs() - headAt;
+    this.spent.readingMs += endedAt - headAt;
+    this.lastAttemptMs = endedAt - startedAt;
   }
 }
