@@ -145,7 +145,11 @@ export function createQueueingLimiter(
     publishWanted();
   }
 
-  /** Reports to the source how many waiting calls may start if there are slots for them, single calls first. */
+  /**
+   * Reports to the source how many waiting calls may start if there are slots for them, single calls first; and to the pause
+   * whether calls wait. Every change of the queue, of the pause or of the requests in flight ends with this, or a call would
+   * wait without a timer. Only `tryAcquire` need not: no call waits then.
+   */
   function publishWanted(): void {
     const waiting = queue.counts;
     const starts = allowedStarts();
