@@ -21,8 +21,8 @@ export interface CallRequest<T> {
   read: ResponseReader<T>;
   /** By default `high` for writes, `normal` for reads. */
   priority?: SlotRequest["priority"] | undefined;
-  /** A further page of an iteration. */
-  isBulk?: boolean | undefined;
+  /** By default `single`. */
+  slotKind?: SlotRequest["slotKind"] | undefined;
   /** A success status alone proves that the write was applied, even if the connection breaks within the body. */
   appliedByStatus?: boolean | undefined;
   /** Why a response with a success status is no success. */
@@ -134,9 +134,8 @@ export class Call implements RetryState, SlotRequest {
     return this.settings.priority ?? this.request.priority ?? (this.isWrite ? "high" : "normal");
   }
 
-  /** A further page of an iteration, or a write of an outbox: it may not use the reserved slots. */
-  get isBulk(): boolean {
-    return this.request.isBulk === true || this.settings.journal !== undefined;
+  get slotKind(): SlotRequest["slotKind"] {
+    return this.settings.journal ? "bulk" : (this.request.slotKind ?? "single");
   }
 
   /** Whether the request changes something. */

@@ -10,7 +10,7 @@ export function createPriorityQueue<T>() {
   /** From the most urgent to the least. */
   const pairs = { token: createPair(), high: createPair(), normal: createPair(), low: createPair() };
   const queues = Object.values(pairs).flatMap(({ single, bulk }) => [single, bulk]);
-  const queueFor = ({ priority, isBulk }: SlotRequest) => pairs[priority][isBulk ? "bulk" : "single"];
+  const queueFor = ({ priority, slotKind }: SlotRequest) => pairs[priority][slotKind];
 
   /** How many calls wait in the first `length` queues. */
   const countsOf = (length: number): SlotCounts => {
@@ -49,7 +49,7 @@ export function createPriorityQueue<T>() {
       // A retry keeps its arrival, so it may be ahead of its whole queue.
       const { single, bulk } = countsOf(queues.indexOf(queueFor(request)) + (request.arrival === undefined ? 1 : 0));
       // Bulk calls may wait for their own quota, so a single call may start before them.
-      return { single, bulk: request.isBulk ? bulk : 0 };
+      return { single, bulk: request.slotKind === "bulk" ? bulk : 0 };
     },
     *[Symbol.iterator](): Generator<T> {
       for (const queue of queues) yield* queue;

@@ -105,7 +105,7 @@ function createPageSession<T>(
     gapless,
     onProgress: onProgress && ((progress) => sender.guard("onProgress", () => onProgress(progress))),
     keyOf,
-    fetch: (request, { isBulk, signal }) => {
+    fetch: (request, { slotKind, signal }) => {
       const readPage = pageReader(request);
       const callRequest: CallRequest<Page<T>> = {
         method: "GET",
@@ -118,8 +118,8 @@ function createPageSession<T>(
             : latencyMs + (lastAttemptMs - latencyMs) / LATENCY_AVERAGE_REQUESTS;
           return readPage(context);
         },
-        priority: isBulk ? "low" : "normal",
-        isBulk,
+        priority: slotKind === "bulk" ? "low" : "normal",
+        slotKind,
       };
       return inCallersContext(() => sender.sendPart(callRequest, requestOptions, signal));
     },

@@ -142,12 +142,12 @@ export class PageStream<T> {
 
   #send(pending: PendingPage<T>): void {
     const { request } = pending;
-    const isBulk = this.#requests > 0;
+    const slotKind = this.#requests > 0 ? "bulk" : "single";
     const requestedAt = this.#clock;
     this.#requests += 1;
     this.#inFlight += 1;
     const fetch = async (signal: AbortSignal) => {
-      const page = await this.#session.fetch(request, { isBulk, signal });
+      const page = await this.#session.fetch(request, { slotKind, signal });
       this.#clock += 1;
       this.#listEnd = page.totalCount;
       this.#plan.noteAppliedSize(request, page);

@@ -1,4 +1,10 @@
-import { type SlotCounts, type SlotListener, type SlotSource, totalCountOf } from "../../limiter/slot-source.js";
+import {
+  type SlotCounts,
+  type SlotKind,
+  type SlotListener,
+  type SlotSource,
+  totalCountOf,
+} from "../../limiter/slot-source.js";
 import type { MonotonicClock } from "../../time/clock.js";
 import { afterReplyTimeout } from "../script.js";
 import { countHeldSlots, createHeldSlots } from "./held-slots.js";
@@ -76,7 +82,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
       if (!last || now - last.sentAt > timings.holdMs) return settings.requests - heldCount;
       return Math.min(settings.requests, last.reply.free + Math.max(0, last.heldCount - heldCount));
     },
-    earliestStart(_isBulk, ahead) {
+    earliestStart(_kind, ahead) {
       const now = clock.now();
       const quota = outage?.quota(now);
       if (quota) return held.earliestStart(quota, now);
@@ -96,11 +102,11 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
       }
       schedule();
     },
-    take(isBulk) {
+    take(kind) {
       const now = clock.now();
       const quota = outage?.quota(now);
-      if (!takeGranted(isBulk) && !(quota && held.isBelow(quota, isBulk, now))) return undefined;
-      const slot = held.add(isBulk ? "bulk" : "single");
+      if (!takeGranted(kind) && !(quota && held.isBelow(quota, kind, now))) return undefined;
+      const slot = held.add(kind);
       const end = (afterMs: number) => {
         slot.freeAt = clock.now() + afterMs;
         reportSoon();
@@ -193,11 +199,11 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     granted = ZERO_SLOT_COUNTS;
   }
 
-  /** A slot for a page was granted as one; a single call may use either. */
-  function takeGranted(isBulk: boolean): boolean {
-    const kind = isBulk || granted.single === 0 ? "bulk" : "single";
-    if (granted[kind] === 0) return false;
-    granted = { ...granted, [kind]: granted[kind] - 1 };
+  /** A bulk call uses a slot that was granted as one; a single call may use either. */
+  function takeGranted(kind: SlotKind): boolean {
+    const used = granted.single === 0 ? "bulk" : kind;
+    if (granted[used] === 0) return false;
+    granted = { ...granted, [used]: granted[used] - 1 };
     return true;
   }
 
