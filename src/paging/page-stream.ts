@@ -72,11 +72,11 @@ export class PageStream<T> {
     return this.#queue[0]?.result ?? Promise.reject(new RangeError("No page was planned."));
   }
 
-  /** The consumer now holds the next page, so another one may be read ahead. `then` replaces the planned requests. */
-  take(then?: PageRequest): void {
+  /** The consumer now holds the next page, so another one may be read ahead. `next` replaces the planned requests. */
+  take(next?: PageRequest): void {
     this.#taken = this.#queue.shift();
     this.#awaited = false;
-    if (then) this.continueWith(then);
+    if (next) this.continueWith(next);
     else this.#sendDue();
   }
 

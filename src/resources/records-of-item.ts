@@ -6,8 +6,8 @@ import { invalidResponseError } from "../core/response/caller-error.js";
 import { PaginationError } from "../errors/index.js";
 import { createPaginator, type ListDefinition, type ListOptions } from "../paging/list.js";
 import type { Page } from "../paging/page.js";
+import { ItemRecordsSearch, UnsortedListError } from "../paging/search/item-records-search.js";
 import { RememberedPlaces } from "../paging/search/remembered-places.js";
-import { RunSearch, UnsortedListError } from "../paging/search/run-search.js";
 import { checkInput } from "../schemas/check.js";
 import { integer, lazy, optionalFields } from "../schemas/field.js";
 import type { Item } from "../service/item.js";
@@ -63,7 +63,7 @@ export class RecordsOfItem {
 
   async read<T extends { partNo: number }>(
     list: ItemRecordList<T>,
-    ...[shortID, scope, options]: [string, ItemScope, ItemSearchOptions]
+    { shortID, scope, options }: { shortID: string; scope: ItemScope; options: ItemSearchOptions },
   ): Promise<{ partNo: number; path: string; records: T[] }> {
     checkInput(list.name, skuSchema, shortID, ["shortID"]);
     const params = checkInput(list.name, itemScopeSchema, scope, [], { noun: "parameter" });
@@ -77,7 +77,7 @@ export class RecordsOfItem {
         return {
           partNo,
           path,
-          records: await new RunSearch(this.#searched(series, list, params, path), partNo).read(),
+          records: await new ItemRecordsSearch(this.#searched(series, list, params, path), partNo).read(),
         };
       } catch (error) {
         if (!(error instanceof UnsortedListError)) throw error;
