@@ -104,7 +104,7 @@ class EntryCall implements AttemptJournal {
     if (!this.#mayHaveBeenApplied && this.#entry.state === "sending") {
       const { sentAt, clockAheadMs } = this.#before;
       const change = { state: "pending", sentAt, clockAheadMs } as const;
-      await this.#store(this.#run.commits.storeOutcome(this.#entry, change));
+      await this.#store(this.#run.commits.storeAttemptOutcome(this.#entry, change));
     }
     if (this.#run.stopped.aborted) throw this.#run.stopped.reason;
   }
