@@ -18,7 +18,8 @@ export interface OverlappingPageInput {
  * The page that overlaps what has been read and is expected to contain the most new records.
  *
  * For each size one page begins just before `end`. Its gain is what it contains after `end`. If the list moves by the whole
- * overlap, the gain is lost, since another page has to be read first. Without shifts, the best page is the one that ends furthest right: on a calm list it needs the fewest requests.
+ * overlap, the gain is lost, since another page has to be read first. Without shifts, the best page is the one that ends
+ * furthest right: on a calm list it needs the fewest requests.
  */
 export function bestOverlappingPage({ end, maxPageSize, shifts }: OverlappingPageInput): PageRequest {
   // If every size up to the largest divides `end`, no page can overlap: the next page follows without overlap, and gap search joins it.
