@@ -92,14 +92,14 @@ export class InventoryClient {
         retry: mergeRetryOptions(DEFAULT_RETRY_SETTINGS, options.retry),
         headers: { accept: "application/json", "user-agent": `stocklot/${VERSION}`, ...headers },
       },
-      createTokenManager: (sendOwn) =>
+      createTokenManager: (sendTokenRequest) =>
         createTokenManager({
           store,
           warn,
           async request(cancellation) {
             const credentials = { clientId, clientSecret: await readSecret(cancellation) };
             rememberHeaders(headers);
-            const token = await sendOwn(createTokenRequest(credentials), cancellation);
+            const token = await sendTokenRequest(createTokenRequest(credentials), cancellation);
             telemetry.emit("token", () => ({ expiresAt: token.expiresAt }));
             return token;
           },

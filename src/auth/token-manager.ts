@@ -31,15 +31,15 @@ export interface TokenManager {
   readonly lastToken: string | undefined;
   /** Waits for a token. The refresh is canceled when no call waits for it any more. */
   ensureToken(cancellation: Cancellation): Promise<void>;
-  /** The service rejected this token. Only the first report of a token has an effect. */
-  invalidate(stale: string): void;
+  /** The service refused this token. Only the first report of a token has an effect. */
+  invalidate(refused: string): void;
 }
 
 export function createTokenManager({ store, request, warn }: TokenManagerOptions): TokenManager {
   let token: (StoredToken & { refreshAt: number }) | undefined;
   let refresh: TokenRefresh | undefined;
-  /** The token that the service rejected last; a store that could not delete it may still return it. */
-  let rejectedToken: string | undefined;
+  /** The token that the service refused last; a store that could not delete it may still return it. */
+  let refusedToken: string | undefined;
   /**
    * The promise that the new token is saved. Until then the store is not used for anything else, or it could keep the
    * old token.
@@ -59,13 +59,14 @@ export function createTokenManager({ store, request, warn }: TokenManagerOptions
       try {
         await refresh.cancellation.join(cancellation, refresh.result);
       } catch (error) {
+        // A renewal that failed was put off if the current token can still be used.
         if (cancellation.reason || this.freshToken === undefined) throw error;
       }
     },
-    invalidate(stale) {
-      if (token?.accessToken !== stale) return;
+    invalidate(refused) {
+      if (token?.accessToken !== refused) return;
       token = undefined;
-      rejectedToken = stale;
+      refusedToken = refused;
     },
   };
 
@@ -75,14 +76,14 @@ export function createTokenManager({ store, request, warn }: TokenManagerOptions
       // A canceled refresh must not overwrite the token of a later one.
       if (cancellation.reason) return;
       token = { ...newToken, refreshAt: tokenRefreshTime(newToken.expiresAt, Date.now()) };
-      refresh = rejectedToken = undefined;
+      refresh = refusedToken = undefined;
     });
     result.catch((error) => {
       if (cancellation.reason) return;
       refresh = undefined;
       const now = Date.now();
-      const isRejected = error instanceof Error && isRefusedCredentialsError(error.cause);
-      if (!token || token.expiresAt <= now || isRejected) return;
+      const areCredentialsRefused = error instanceof Error && isRefusedCredentialsError(error.cause);
+      if (!token || token.expiresAt <= now || areCredentialsRefused) return;
       // The service may be available again before the token expires.
       token.refreshAt = tokenRefreshTime(token.expiresAt, now);
       warn(`the token could not be renewed, the client continues to use the current one: ${messageOf(error)}`);
@@ -93,9 +94,9 @@ export function createTokenManager({ store, request, warn }: TokenManagerOptions
   async function fetchToken(cancellation: Cancellation): Promise<StoredToken> {
     await cancellation.race(pendingSave);
     // The token that is about to expire may still be in the store.
-    const excluded = [rejectedToken, token?.accessToken];
-    const [stale] = excluded;
-    if (stale !== undefined) await withTimeout("delete", () => store.delete(stale), cancellation);
+    const refused = refusedToken;
+    const excluded = [refused, token?.accessToken];
+    if (refused !== undefined) await withTimeout("delete", () => store.delete(refused), cancellation);
     const stored = await readUsable(cancellation, excluded);
     if (stored) return stored;
     const unlock = await lock(cancellation);
@@ -118,8 +119,8 @@ export function createTokenManager({ store, request, warn }: TokenManagerOptions
     excluded: readonly (string | undefined)[],
   ): Promise<StoredToken | undefined> {
     const stored = await withTimeout("get", () => store.get(), cancellation);
-    // It may have been rejected while the store was read.
-    if (!isUsableToken(stored) || [...excluded, rejectedToken].includes(stored.accessToken)) return undefined;
+    // It may have been refused while the store was read.
+    if (!isUsableToken(stored) || [...excluded, refusedToken].includes(stored.accessToken)) return undefined;
     rememberSecret(stored.accessToken);
     return stored;
   }
@@ -174,7 +175,7 @@ export function createTokenManager({ store, request, warn }: TokenManagerOptions
   }
 }
 
-/** The statuses with which a token endpoint rejects credentials. */
+/** The statuses with which a token endpoint refuses credentials. */
 const REFUSED_CREDENTIALS_STATUSES = [400, 401, 403];
 
 const isRefusedCredentialsError = (error: unknown) =>

@@ -12,7 +12,7 @@ import {
 import type { MonotonicClock } from "../time/clock.js";
 
 /**
- * Bottleneck's priorities range from 0 to 9. Pages have the least urgent one, so that jobs of other code take
+ * Bottleneck's priorities range from 0 to 9. Bulk calls have the least urgent one, so that jobs of other code take
  * precedence.
  */
 const JOB_PRIORITY: Record<SlotKind, number> = { single: 5, bulk: 9 };
@@ -57,11 +57,11 @@ export function createBottleneckSlots({ bottlenecks, window, clock, listener }: 
     get available() {
       return available();
     },
-    take(isBulk) {
-      const indexOf = (kind: SlotKind) => started.findIndex((job) => job.kind === kind);
-      // A single call may use the job of a page, so a page never takes precedence over it. A page may not use the job of
-      // a single call.
-      const index = isBulk || indexOf("single") < 0 ? indexOf("bulk") : indexOf("single");
+    take(kind) {
+      const indexOf = (wantedKind: SlotKind) => started.findIndex((job) => job.kind === wantedKind);
+      // A single call may use the job of a bulk call, so that never takes precedence over it. A bulk call may not use the
+      // job of a single call.
+      const index = kind === "bulk" || indexOf("single") < 0 ? indexOf("bulk") : indexOf("single");
       const [job] = index < 0 ? [] : started.splice(index, 1);
       if (!job) return undefined;
       inFlight += 1;
@@ -76,7 +76,7 @@ export function createBottleneckSlots({ bottlenecks, window, clock, listener }: 
         },
       };
     },
-    earliestStart(_isBulk, ahead) {
+    earliestStart(_kind, ahead) {
       // A Bottleneck of the caller does not report when a slot will be free.
       if (!window) return 0;
       const { requests, intervalMs } = window;
@@ -121,7 +121,7 @@ export function createBottleneckSlots({ bottlenecks, window, clock, listener }: 
         leaveQueue();
         if (missingJobs(kind) <= 0) return;
         const message = `the Bottleneck refused a slot, nothing was sent: ${messageOf(error)}`;
-        listener.slotRefused(kind === "bulk", new ConnectionError(message, { cause: error }));
+        listener.slotRefused(kind, new ConnectionError(message, { cause: error }));
       });
   }
 

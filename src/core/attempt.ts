@@ -1,5 +1,5 @@
 import { monotonicNowMs } from "../time/clock.js";
-import type { SlotAndToken } from "./acquire-slot.js";
+import type { SlotAndToken } from "./acquire-slot-and-token.js";
 import type { Call } from "./call.js";
 import type { ClientParts } from "./client-parts.js";
 import { ErrorResponse, FalseSuccess, failureTypeForMetrics, mayHaveBeenApplied } from "./failure.js";
@@ -11,18 +11,18 @@ import { type AttemptTrace, isSuccessStatus, TransportFailure, type WireResponse
 
 /** Sends the request of a call once, with a slot that was granted. Rejects unless the response is a success. */
 export async function sendAttempt(
-  client: ClientParts,
+  parts: ClientParts,
   call: Call,
   { slot, token }: SlotAndToken,
 ): Promise<WireResponse> {
   const { journal } = call.settings;
   let trace: AttemptTrace | undefined;
   try {
-    if (journal) await call.cancellation.race(journal.beforeSend(client.serviceClock.offset));
-    trace = call.beginAttempt(client.serviceClock.offset);
-    const response = await exchange(client, call, token, trace);
-    assertSuccess(client, call, response, token);
-    journal?.attemptEnded({ response, mayHaveBeenApplied: true });
+    if (journal) await call.cancellation.race(journal.beforeSend(parts.serviceClock.offset));
+    trace = call.beginAttempt(parts.serviceClock.offset);
+    const response = await exchange(parts, call, token, trace);
+    assertSuccess(parts, call, response, token);
+    journal?.attemptEnded({ response, mayHaveBeenApplied: false });
     return response;
   } catch (failure) {
     call.inFlight = false;
@@ -74,22 +74,21 @@ async function exchange(
  * Rethrows the failure if there is no such head.
  */
 function errorHeadWithoutBody({ head }: AttemptTrace, failure: unknown): WireResponse {
-  const isCutOff = failure instanceof TransportFailure && failure.kind !== "cancelled";
+  const isCutOff = failure instanceof TransportFailure && failure.kind !== "canceled";
   if (isCutOff && head && !isSuccessStatus(head.status)) return { ...head, body: new Uint8Array() };
   throw failure;
 }
 
-function assertSuccess(client: ClientParts, call: Call, response: WireResponse, token: string | undefined): void {
+function assertSuccess(parts: ClientParts, call: Call, response: WireResponse, token: string | undefined): void {
   const { status } = response;
   if (isSuccessStatus(status)) {
     const problem = call.request.describeFalseSuccess?.(response);
     if (problem === undefined) return;
     throw new FalseSuccess(problem);
   }
-  if (status === 401 && token !== undefined) client.tokens.invalidate(token);
+  if (status === 401 && token !== undefined) parts.tokens.invalidate(token);
   if (status !== 429) throw new ErrorResponse(response);
-  // The pause begins before the slot is returned (`sendAttempt`), or a waiting call would be granted it.
-  throw new ErrorResponse(response, pauseAfter429(client, call, response));
+  throw new ErrorResponse(response, pauseAfter429(parts, call, response));
 }
 
 /** Pauses the limiter, unless it is paused already. Returns after how long the service may be asked again, in ms. */
@@ -122,6 +121,7 @@ function endOf(call: Call, failure: unknown): AttemptEnd {
     failure instanceof ErrorResponse ? failure.response : { status: head?.status, body: undefined };
   return {
     response: status === undefined ? undefined : { status, body },
-    mayHaveBeenApplied: mayHaveBeenApplied(call, failure),
+    // A success status proves that it was, even if the body was cut off.
+    mayHaveBeenApplied: !isSuccessStatus(status ?? 0) && mayHaveBeenApplied(call, failure),
   };
 }

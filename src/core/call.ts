@@ -21,8 +21,8 @@ export interface CallRequest<T> {
   read: ResponseReader<T>;
   /** By default `high` for writes, `normal` for reads. */
   priority?: SlotRequest["priority"] | undefined;
-  /** A further page of an iteration. */
-  isBulk?: boolean | undefined;
+  /** By default `single`. */
+  slotKind?: SlotRequest["slotKind"] | undefined;
   /** A success status alone proves that the write was applied, even if the connection breaks within the body. */
   appliedByStatus?: boolean | undefined;
   /** Why a response with a success status is no success. */
@@ -95,6 +95,8 @@ export class Call implements RetryState, SlotRequest {
   pendingValidation: Promise<unknown> | undefined;
   /** Of the last attempt. */
   attemptTrace: AttemptTrace | undefined;
+  /** How long the last attempt took, in ms. Of a part of a whole, its own. */
+  lastAttemptMs = 0;
   /** The failure of the previous attempt, as an error for the caller. */
   lastError: unknown;
   /** Set by the limiter; later attempts keep it. */
@@ -132,9 +134,8 @@ export class Call implements RetryState, SlotRequest {
     return this.settings.priority ?? this.request.priority ?? (this.isWrite ? "high" : "normal");
   }
 
-  /** A further page of an iteration, or a write of an outbox: it may not use the reserved slots. */
-  get isBulk(): boolean {
-    return this.request.isBulk === true || this.settings.journal !== undefined;
+  get slotKind(): SlotRequest["slotKind"] {
+    return this.settings.journal ? "bulk" : (this.request.slotKind ?? "single");
   }
 
   /** Whether the request changes something. */
@@ -176,7 +177,9 @@ export class Call implements RetryState, SlotRequest {
   }
 
   endAttempt({ startedAt, headAt = monotonicNowMs() }: AttemptTrace): void {
+    const endedAt = monotonicNowMs();
     this.spent.sendingMs += headAt - startedAt;
-    this.spent.readingMs += monotonicNowMs() - headAt;
+    this.spent.readingMs += endedAt - headAt;
+    this.lastAttemptMs = endedAt - startedAt;
   }
 }

@@ -8,8 +8,8 @@ import { isSuccessStatus, TransportFailure, type WireResponse } from "./transpor
 export class ErrorResponse extends Error {
   constructor(
     readonly response: WireResponse,
-    /** For a 429: the wait that the service requested, or the rest of the pause. */
-    readonly retryAfterMs = 0,
+    /** For a 429: the wait that the service requested, or the rest of the pause, in ms. */
+    readonly waitMs = 0,
   ) {
     super(`HTTP ${response.status}`);
   }
@@ -59,7 +59,7 @@ export function mayHaveBeenApplied(call: AttemptedCall, failure: unknown): boole
   if (failure instanceof CanceledError) return isSuccessStatus(responseStatusOf(call));
   if (!(failure instanceof TransportFailure) || !call.attemptTrace?.sent) return false;
   if (failure.kind === "connection" || failure.kind === "exception") return !isProvenAppliedByStatus(call);
-  return failure.kind === "cancelled" || failure.kind === "timeout";
+  return failure.kind === "canceled" || failure.kind === "timeout";
 }
 
 /** The status of the response proves that the write was applied. */
@@ -79,6 +79,8 @@ export function describeFailure(failure: unknown): string {
 export function failureTypeForMetrics(failure: unknown): string {
   if (!(failure instanceof TransportFailure)) return "exception";
   const { kind, cause } = failure;
+  // The public spelling.
+  if (kind === "canceled") return "cancelled";
   if (kind !== "connection" && kind !== "exception") return kind;
   try {
     return networkFailureCode(cause) ?? String(fieldOf(cause, "name") || kind);

@@ -36,30 +36,34 @@ export interface PipelineConfig {
   ): TokenManager;
 }
 
+/** The interface of the core for what takes several requests: a list, or a search in one. */
+export interface PartSender {
+  /**
+   * Sends one of them, with options that were validated. It may be a page that is read ahead, before a caller waits for it,
+   * so it rejects with a `CallFailure`. `signal` aborts it too.
+   */
+  sendPart<T>(request: CallRequest<T>, options?: RequestOptions, signal?: AbortSignal): Promise<T>;
+  /** Runs a callback of the caller's; an error in it is logged. */
+  guard(what: string, run: () => unknown): void;
+  /** How much the rate limit allows. */
+  readonly limiter: Pick<RateLimiter, "snapshot" | "reserved">;
+}
+
 /** The interface of the core for resources and paging. */
-export interface Sender {
+export interface Sender extends PartSender {
   /** Sends a request and returns the result of its reader. Also rejects with the errors of `buildRequest`. */
   send<T>(buildRequest: () => CallRequest<T>, options?: RequestOptions): Promise<T>;
   /**
-   * Sends the request for a page, with options that were validated. It may be read ahead, before a caller waits for it, so
-   * it rejects with a `CallFailure`. `signal` aborts it too.
-   */
-  sendPage<T>(request: CallRequest<T>, options?: RequestOptions, signal?: AbortSignal): Promise<T>;
-  /**
    * Sends several requests, one after another, as one call of the caller's, with options that were validated: one deadline,
-   * one signal, one end. `run` sends each of them with `sendPage`. `list` is what the call is named after.
+   * one signal, one end. `list` is what the call is named after. The options of each part are those of the call.
    */
   sendSeries<T>(
     list: { method: string; path: string },
     options: RequestOptions,
-    run: (part: Sender) => Promise<T>,
+    run: (series: PartSender) => Promise<T>,
   ): Promise<T>;
-  /** Runs a callback of the caller's; an error in it is logged. */
-  guard(what: string, run: () => unknown): void;
   /** Logs a warning. */
   warn(message: string): void;
-  /** How much the rate limit allows. */
-  readonly limiter: Pick<RateLimiter, "snapshot" | "reserved">;
   /** Aborted when the client is closed. */
   readonly closed: AbortSignal;
 }
@@ -83,7 +87,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
   let closing: Promise<void> | undefined;
   // Created at first use: Workers forbid it at module level, where clients are created.
   let closedController: AbortController | undefined;
-  const client: ClientParts = {
+  const parts: ClientParts = {
     limiter,
     transport,
     telemetry,
@@ -106,7 +110,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
         return Promise.reject(error);
       }
     },
-    sendPage: (request, options, signal) => runCall(request, createCall(request, options, signal)),
+    sendPart: (request, options, signal) => runCall(request, createCall(request, options, signal)),
     sendSeries: (list, options, run) => runSeries(createCall(list, options), run).catch(throwCallerError),
     guard: (what, callback) => telemetry.guard(what, callback),
     warn: telemetry.warn,
@@ -155,7 +159,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     if (!call.whole) reportStart(call);
     let error: unknown;
     try {
-      const response = await sendWithRetries(client, call);
+      const response = await sendWithRetries(parts, call);
       return await read({ response, call, validation });
     } catch (thrown) {
       const failure = toCallFailure(call, thrown);
@@ -168,13 +172,13 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     }
   }
 
-  async function runSeries<T>(whole: Call, run: (part: Sender) => Promise<T>): Promise<T> {
-    const sendPage: Sender["sendPage"] = (request) =>
+  async function runSeries<T>(whole: Call, run: (series: PartSender) => Promise<T>): Promise<T> {
+    const sendPart: PartSender["sendPart"] = (request) =>
       runCall(request, new Call(request, encodeRequest(request), whole.settings, whole.cancellation, whole));
     reportStart(whole);
     let error: unknown;
     try {
-      return await run({ ...pipeline, sendPage });
+      return await run({ sendPart, guard: pipeline.guard, limiter });
     } catch (thrown) {
       error = thrown instanceof CallFailure ? thrown.cause : thrown;
       throw thrown;

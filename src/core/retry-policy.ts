@@ -91,7 +91,7 @@ export function decideRetry(
   random = Math.random(),
 ): RetryDecision | undefined {
   const { sent, status, retryAfterMs } = outcome;
-  // After a 429 the limiter pauses all calls.
+  // No back-off of its own: after a 429 the limiter pauses all calls.
   if (status === 429) return ifBudgetLeft(settings.maxRateLimitRetries, "rateLimitRetries", 0);
   if (status === 401) return ifBudgetLeft(1, "authRetries", 0);
   if (sent && !(state.isIdempotent && isTransientStatus(status))) return undefined;

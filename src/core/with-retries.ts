@@ -1,6 +1,6 @@
 import pRetry from "p-retry";
 import { monotonicNowMs } from "../time/clock.js";
-import { acquireSlot } from "./acquire-slot.js";
+import { acquireSlotAndToken } from "./acquire-slot-and-token.js";
 import { sendAttempt } from "./attempt.js";
 import type { Call } from "./call.js";
 import type { ClientParts } from "./client-parts.js";
@@ -14,15 +14,15 @@ import type { WireResponse } from "./transport/transport.js";
  * back-off is ours, because it ends with the call. It is only set up after the first failure, since it takes as long as all
  * other steps of a call together (bench: overhead).
  */
-export function sendWithRetries(client: ClientParts, call: Call): Promise<WireResponse> {
+export function sendWithRetries(parts: ClientParts, call: Call): Promise<WireResponse> {
   // No async functions: each would take 0.5 KiB in every queued call (bench: memory).
-  const sendOnce = () => acquireSlot(client, call).then((grant) => sendAttempt(client, call, grant));
+  const sendOnce = () => acquireSlotAndToken(parts, call).then((acquired) => sendAttempt(parts, call, acquired));
   return sendOnce().catch(async (failure) => {
-    await backOff(client, call, failure);
+    await backOff(parts, call, failure);
     return pRetry(sendOnce, {
       retries: Infinity,
       minTimeout: 0,
-      onFailedAttempt: ({ error }) => backOff(client, call, error),
+      onFailedAttempt: ({ error }) => backOff(parts, call, error),
     });
   });
 }

@@ -32,9 +32,9 @@ export function createLocalSlots(
       reclaim();
       return allQuota.free;
     },
-    take(isBulk) {
+    take(kind) {
       reclaim();
-      const quotas = isBulk ? [allQuota, bulkQuota] : [allQuota];
+      const quotas = kind === "bulk" ? [allQuota, bulkQuota] : [allQuota];
       if (quotas.some(({ free }) => free === 0)) return undefined;
       for (const quota of quotas) quota.take();
       return {
@@ -47,10 +47,10 @@ export function createLocalSlots(
         },
       };
     },
-    earliestStart(isBulk, ahead) {
+    earliestStart(kind, ahead) {
       const now = reclaim();
       const anySlot = allQuota.earliestStart(totalCountOf(ahead), now, intervalMs);
-      return isBulk ? Math.max(anySlot, bulkQuota.earliestStart(ahead.bulk, now, intervalMs)) : anySlot;
+      return kind === "single" ? anySlot : Math.max(anySlot, bulkQuota.earliestStart(ahead.bulk, now, intervalMs));
     },
     setWanted(wanted) {
       setWakeUp(nextGrantTime(wanted));

@@ -13,16 +13,16 @@ export interface Pause {
   readonly allowance: number;
   /** The total time of all pauses up to now, in ms. */
   readonly totalMs: number;
-  /** Begins a pause, with a timer for its end, and returns true, unless there is one already: the first 429 decides. */
+  /** Begins a pause and returns true, unless there is one already: the first 429 decides. */
   begin(pauseMs: number, error?: () => unknown): boolean;
   /** A request starts; the first after a pause is the probe. */
   requestStarts(): EndProbe | undefined;
-  /** Without calls that wait there is no timer, since it would keep the process alive. */
+  /** Sets whether calls wait for the end of the pause. Without them there is no timer: it would keep the process alive. */
   setAwaited(isAwaited: boolean): void;
 }
 
 type Phase =
-  /** No pause, and the probe after the last one has succeeded. */
+  /** No pause, and the probe after the last one has ended without a 429. */
   | { readonly name: "open" }
   | {
       readonly name: "paused";
@@ -73,13 +73,11 @@ export function createPause(clock: MonotonicClock, onEnd: () => void): Pause {
     begin(pauseMs, error) {
       if (updatePhase().name === "paused") return false;
       const from = clock.now();
-      const until = from + pauseMs;
-      phase = { name: "paused", from, until, error };
-      setAlarm(until);
+      phase = { name: "paused", from, until: from + pauseMs, error };
       return true;
     },
     requestStarts() {
-      if (phase.name !== "probeDue") return undefined;
+      if (updatePhase().name !== "probeDue") return undefined;
       const probing: Phase = { name: "probing" };
       phase = probing;
       return (sent) => {
@@ -88,7 +86,8 @@ export function createPause(clock: MonotonicClock, onEnd: () => void): Pause {
       };
     },
     setAwaited(isAwaited) {
-      if (phase.name === "paused") setAlarm(isAwaited ? phase.until : undefined);
+      const current = updatePhase();
+      if (current.name === "paused") setAlarm(isAwaited ? current.until : undefined);
     },
   };
 }

@@ -1,16 +1,16 @@
 import type { SlotRequest } from "./rate-limiter.js";
 import type { SlotCounts } from "./slot-source.js";
 
-/** From the most urgent to the least. */
-const PRIORITIES = ["token", "high", "normal", "low"] as const;
-
 /**
  * The queue of a limiter, ordered by priority, then by arrival. The bulk calls of each priority have a queue of their own, behind
  * its single calls, because bulk calls may have to wait while single calls need not.
  */
 export function createPriorityQueue<T>() {
-  /** Two for each priority: single calls, then bulk calls. */
-  const queues = PRIORITIES.flatMap(() => [createLinkedQueue<T>(), createLinkedQueue<T>()]);
+  const createPair = () => ({ single: createLinkedQueue<T>(), bulk: createLinkedQueue<T>() });
+  /** From the most urgent to the least. */
+  const pairs = { token: createPair(), high: createPair(), normal: createPair(), low: createPair() };
+  const queues = Object.values(pairs).flatMap(({ single, bulk }) => [single, bulk]);
+  const queueFor = ({ priority, slotKind }: SlotRequest) => pairs[priority][slotKind];
 
   /** How many calls wait in the first `length` queues. */
   const countsOf = (length: number): SlotCounts => {
@@ -28,8 +28,7 @@ export function createPriorityQueue<T>() {
     },
     /** Adds a value by its arrival. Returns a function that removes it. */
     add(value: T, request: SlotRequest, arrival: number): () => void {
-      const queue = queues[queueIndexOf(request)];
-      if (!queue) throw new RangeError(`no queue for priority ${request.priority}`);
+      const queue = queueFor(request);
       const link = queue.add(value, arrival);
       return () => queue.remove(link);
     },
@@ -48,17 +47,15 @@ export function createPriorityQueue<T>() {
     /** How many calls are certainly ahead of a request that joins the queue now. */
     countsAhead(request: SlotRequest): SlotCounts {
       // A retry keeps its arrival, so it may be ahead of its whole queue.
-      const { single, bulk } = countsOf(queueIndexOf(request) + (request.arrival === undefined ? 1 : 0));
+      const { single, bulk } = countsOf(queues.indexOf(queueFor(request)) + (request.arrival === undefined ? 1 : 0));
       // Bulk calls may wait for their own quota, so a single call may start before them.
-      return { single, bulk: request.isBulk ? bulk : 0 };
+      return { single, bulk: request.slotKind === "bulk" ? bulk : 0 };
     },
     *[Symbol.iterator](): Generator<T> {
       for (const queue of queues) yield* queue;
     },
   };
 }
-
-const queueIndexOf = ({ priority, isBulk }: SlotRequest) => PRIORITIES.indexOf(priority) * 2 + (isBulk ? 1 : 0);
 
 /** A waiter in a linked queue. */
 export interface QueueLink<T> {

@@ -29,9 +29,9 @@ export function createQueueingLimiter(
     pausedElsewhere(pauseMs) {
       if (pause.begin(pauseMs)) cancelPastDeadline(pauseMs);
     },
-    slotRefused(isBulk, error) {
+    slotRefused(kind, error) {
       let last: Waiter | undefined;
-      for (const waiter of queue) if (waiter.request.isBulk === isBulk) last = waiter;
+      for (const waiter of queue) if (waiter.request.slotKind === kind) last = waiter;
       if (last) fail(last, error);
       publishWanted();
     },
@@ -105,7 +105,7 @@ export function createQueueingLimiter(
   }
 
   function takeSlot(request: SlotRequest): Slot | undefined {
-    const slot = allowedStarts() > 0 && source.take(request.isBulk);
+    const slot = allowedStarts() > 0 && source.take(request.slotKind);
     if (!slot) return undefined;
     request.arrival ??= ++arrivals;
     const endProbe = pause.requestStarts();
@@ -136,7 +136,7 @@ export function createQueueingLimiter(
 
   /** The earliest time at which this request can have a slot, as far as is known. */
   function earliestStart(request: SlotRequest): number {
-    const slot = source.earliestStart(request.isBulk, queue.countsAhead(request));
+    const slot = source.earliestStart(request.slotKind, queue.countsAhead(request));
     return Math.max(slot, pause.until ?? slot);
   }
 
@@ -145,7 +145,11 @@ export function createQueueingLimiter(
     publishWanted();
   }
 
-  /** Reports to the source how many waiting calls may start if there are slots for them, single calls first. */
+  /**
+   * Reports to the source how many waiting calls may start if there are slots for them, single calls first; and to the pause
+   * whether calls wait. Every change of the queue, of the pause or of the requests in flight ends with this, or a call would
+   * wait without a timer. Only `tryAcquire` need not: no call waits then.
+   */
   function publishWanted(): void {
     const waiting = queue.counts;
     const starts = allowedStarts();

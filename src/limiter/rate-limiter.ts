@@ -1,5 +1,5 @@
 import type { Cancellation } from "../time/cancellation.js";
-import type { Slot } from "./slot-source.js";
+import type { Slot, SlotKind } from "./slot-source.js";
 
 /** How urgent a call is. Writes are `high`, single reads `normal`, further pages of an iteration `low`. */
 export type Priority = "high" | "normal" | "low";
@@ -24,8 +24,7 @@ export interface RateLimitSnapshot {
 export interface SlotRequest {
   /** A token request takes precedence, since all calls may be waiting for it. */
   readonly priority: Priority | "token";
-  /** A further page of an iteration, or a write of an outbox: it may not use the reserved slots. */
-  readonly isBulk: boolean;
+  readonly slotKind: SlotKind;
   /** Position in the order in which calls reached the limiter, which sets it. A retry keeps that of the first attempt. */
   arrival?: number | undefined;
   /** Ends the wait. */

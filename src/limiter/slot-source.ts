@@ -1,11 +1,8 @@
-/** Numbers of slots, or of the calls that wait for them: for single calls, and for bulk calls, most of which are further pages. */
-export interface SlotCounts {
-  single: number;
-  bulk: number;
-}
+/** What a slot is for. `bulk`: a further page of an iteration, or a write of an outbox; these may not use the reserved slots. */
+export type SlotKind = "single" | "bulk";
 
-/** What a slot is for. */
-export type SlotKind = keyof SlotCounts;
+/** Numbers of slots, or of the calls that wait for them. */
+export type SlotCounts = Record<SlotKind, number>;
 
 /** The slots, or calls, of both kinds. */
 export const totalCountOf = ({ single, bulk }: SlotCounts): number => single + bulk;
@@ -21,11 +18,11 @@ export interface Slot {
 /** Where the slots of a limiter come from: the quota of this process, or one that several processes share. */
 export interface SlotSource {
   /** Takes a slot if one is free, as far as is known. */
-  take(isBulk: boolean): Slot | undefined;
+  take(kind: SlotKind): Slot | undefined;
   /** Free slots, as far as is known. */
   readonly available: number;
   /** The earliest time at which a request behind others can have a slot, as far as is known. */
-  earliestStart(isBulk: boolean, ahead: SlotCounts): number;
+  earliestStart(kind: SlotKind, ahead: SlotCounts): number;
   /**
    * Sets how many waiting calls could start if there were slots for them. The source notifies its listener when another
    * attempt may succeed. No call waits if both counts are 0.
@@ -44,7 +41,7 @@ export interface SlotListener {
   /** No slot is free before this time has passed. */
   slotsDelayed(delayMs: number): void;
   /** One slot that was requested will not be granted: the call of this kind that would wait longest fails. */
-  slotRefused(isBulk: boolean, error: unknown): void;
+  slotRefused(kind: SlotKind, error: unknown): void;
   /** No slot will be granted to the calls that wait now. */
   slotsFailed(error: unknown): void;
 }

@@ -70,17 +70,17 @@ export class PageEmitter<T> {
   }
 
   /** Counts that pages are read again, or searched for, because records have moved. */
-  noteGap(): void {
+  countGapRepair(): void {
     this.#gapsRepaired += 1;
   }
 
   /**
    * The page for the consumer, with `newRecords` as its records. Once it is consumed, the list has been read up to
-   * `position`. Throws after too many pages without a new record. `mayBeStalled`: a page without a new record is no
+   * `position`. Throws after too many pages without a new record. `isStallExplained`: a page without a new record is no
    * reason to stop.
    */
-  emit(page: Page<T>, newRecords: T[], position: ReadPosition, mayBeStalled = false): EmittedPage<T> {
-    this.#checkProgress(page, newRecords, mayBeStalled);
+  emit(page: Page<T>, newRecords: T[], position: ReadPosition, isStallExplained = false): EmittedPage<T> {
+    this.#checkProgress(page, newRecords, isStallExplained);
     this.#received += newRecords.length;
     this.#lastKeys = appendCheckpointKeys(
       this.#lastKeys,
@@ -95,12 +95,12 @@ export class PageEmitter<T> {
     };
   }
 
-  #checkProgress(page: Page<T>, newRecords: T[], mayBeStalled: boolean): void {
+  #checkProgress(page: Page<T>, newRecords: T[], isStallExplained: boolean): void {
     const offset = startOfPage(page);
     // Records without keys are new if their page begins after all others and before the end of the list.
-    const advances = this.hasKeys || mayBeStalled || (offset > this.#furthestOffset && offset < page.totalCount);
+    const advances = this.hasKeys || isStallExplained || (offset > this.#furthestOffset && offset < page.totalCount);
     if (newRecords.length > 0 && advances) this.#stalledPages = 0;
-    else if (!mayBeStalled) this.#stalledPages += 1;
+    else if (!isStallExplained) this.#stalledPages += 1;
     if (page.hasMore && this.#stalledPages >= MAX_STALLED_PAGES) {
       throw new PaginationError(
         `${this.#session.label}: the last ${MAX_STALLED_PAGES} pages, up to page ${page.page}, contained no new record, but the service reports more records. ${CONTRADICTION_ADVICE}`,

@@ -6,7 +6,7 @@ import { GaplessReader } from "./gapless/reader.js";
 import type { Page, PagedList } from "./page.js";
 import { SequentialReader } from "./sequential.js";
 
-const ITERATION_DONE = { done: true, value: undefined } as const;
+export const ITERATION_DONE = { done: true, value: undefined } as const;
 
 /** An iteration over the pages of a list. */
 export interface PageIterator<T> extends AsyncIterableIterator<Page<T>, undefined, undefined> {

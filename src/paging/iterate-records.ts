@@ -1,6 +1,5 @@
+import { ITERATION_DONE } from "./iterate-pages.js";
 import type { Page } from "./page.js";
-
-const ITERATION_DONE = { done: true, value: undefined } as const;
 
 /**
  * The records of a list, one after the other. Not an async generator, since that takes several turns of the event loop per

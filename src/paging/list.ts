@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { CallRequest, ResponseReader } from "../core/call.js";
-import type { Sender } from "../core/pipeline.js";
+import type { PartSender } from "../core/pipeline.js";
 import { type RequestOptions, requestOptionsShape } from "../core/request/options.js";
 import { encodeRequest, type Query } from "../core/request/payload.js";
 import { captureContext } from "../core/telemetry/channels.js";
@@ -52,7 +52,7 @@ export const pagingOf = ({ key, stableSort }: DocumentedList) => ({
 });
 
 /** The records of a list. Parameters and options are copied now: changing them afterwards has no effect. */
-export function createPaginator<T, Params>(sender: Sender, list: ListDefinition<T, Params>): Paginator<T> {
+export function createPaginator<T, Params>(sender: PartSender, list: ListDefinition<T, Params>): Paginator<T> {
   const readParams = snapshotArgument(list.params);
   const readOptions = snapshotArgument(list.options);
   return new Paginator<T>({
@@ -76,7 +76,7 @@ const describePlace = (schema: LazySchema<z.ZodObject>, name: string, place: str
 
 /** One use of a list, with its request resolved. */
 function createPageSession<T>(
-  sender: Sender,
+  sender: PartSender,
   { name, pageReader, maxPageSize, keyOf, stableSort }: Omit<ListDefinition<T, unknown>, "request">,
   path: string,
   requested: Query & PageQueryParams,
@@ -105,25 +105,23 @@ function createPageSession<T>(
     gapless,
     onProgress: onProgress && ((progress) => sender.guard("onProgress", () => onProgress(progress))),
     keyOf,
-    fetch: (request, { isBulk, signal }) => {
+    fetch: (request, { slotKind, signal }) => {
       const readPage = pageReader(request);
       const callRequest: CallRequest<Page<T>> = {
         method: "GET",
         path,
         query: { ...query, ...request },
         read: (context) => {
-          const { call } = context;
-          const { sendingMs, readingMs } = call.spent;
-          const durationMs = (sendingMs + readingMs) / call.attempts;
+          const { lastAttemptMs } = context.call;
           latencyMs = Number.isNaN(latencyMs)
-            ? durationMs
-            : latencyMs + (durationMs - latencyMs) / LATENCY_AVERAGE_REQUESTS;
+            ? lastAttemptMs
+            : latencyMs + (lastAttemptMs - latencyMs) / LATENCY_AVERAGE_REQUESTS;
           return readPage(context);
         },
-        priority: isBulk ? "low" : "normal",
-        isBulk,
+        priority: slotKind === "bulk" ? "low" : "normal",
+        slotKind,
       };
-      return inCallersContext(() => sender.sendPage(callRequest, requestOptions, signal));
+      return inCallersContext(() => sender.sendPart(callRequest, requestOptions, signal));
     },
     pace: () => ({ latencyMs, ...pageAllowanceOf(sender.limiter) }),
   };

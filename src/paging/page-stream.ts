@@ -72,11 +72,11 @@ export class PageStream<T> {
     return this.#queue[0]?.result ?? Promise.reject(new RangeError("No page was planned."));
   }
 
-  /** The consumer now holds the next page, so another one may be read ahead. `then` replaces the planned requests. */
-  take(then?: PageRequest): void {
+  /** The consumer now holds the next page, so another one may be read ahead. `next` replaces the planned requests. */
+  take(next?: PageRequest): void {
     this.#taken = this.#queue.shift();
     this.#awaited = false;
-    if (then) this.continueWith(then);
+    if (next) this.continueWith(next);
     else this.#sendDue();
   }
 
@@ -142,12 +142,12 @@ export class PageStream<T> {
 
   #send(pending: PendingPage<T>): void {
     const { request } = pending;
-    const isBulk = this.#requests > 0;
+    const slotKind = this.#requests > 0 ? "bulk" : "single";
     const requestedAt = this.#clock;
     this.#requests += 1;
     this.#inFlight += 1;
     const fetch = async (signal: AbortSignal) => {
-      const page = await this.#session.fetch(request, { isBulk, signal });
+      const page = await this.#session.fetch(request, { slotKind, signal });
       this.#clock += 1;
       this.#listEnd = page.totalCount;
       this.#plan.noteAppliedSize(request, page);

@@ -1,3 +1,4 @@
+import type { SlotKind } from "../limiter/slot-source.js";
 import type { Checkpoint } from "./checkpoint.js";
 import type { RecordKey } from "./seen-keys.js";
 
@@ -115,10 +116,10 @@ export interface PagedList<T> {
 /** One use of a list (an iteration, one page, or an estimate), with checked arguments and its request resolved. */
 export interface PageSession<T> extends PagingSettings<T> {
   /**
-   * Fetches one page. `isBulk` is false for the first page of an iteration, which has the priority of any other call.
+   * Fetches one page. The first page of an iteration takes a `single` slot, and has the priority of any other call.
    * `createCallerError` turns the reason of a rejection into the caller's error.
    */
-  fetch(request: PageRequest, context: { isBulk: boolean; signal?: AbortSignal | undefined }): Promise<Page<T>>;
+  fetch(request: PageRequest, context: { slotKind: SlotKind; signal?: AbortSignal | undefined }): Promise<Page<T>>;
   /** Time per request, in ms, without waiting for a slot, averaged over the last ones; and what the limiter allows. */
   pace(): { latencyMs: number } & PageAllowance;
 }

@@ -134,7 +134,7 @@ export class Paginator<T> implements AsyncIterable<T> {
 /** A page that is not part of an iteration. */
 async function fetchSinglePage<T>(session: PageSession<T>, request: PageRequest): Promise<Page<T>> {
   try {
-    return await session.fetch(request, { isBulk: false });
+    return await session.fetch(request, { slotKind: "single" });
   } catch (error) {
     throw createCallerError(error);
   }

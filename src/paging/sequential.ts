@@ -56,7 +56,7 @@ export class SequentialReader<T> {
     frontier: SequentialFrontier,
     next: ReceivedPage<T>,
   ): AsyncGenerator<EmittedPage<T>, void> {
-    this.#emitter.noteGap();
+    this.#emitter.countGapRepair();
     const { pageSize, totalCount } = next.page;
     const found: { page: Page<T>; newRecords: T[] }[] = [];
     let { from } = missed;

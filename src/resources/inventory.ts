@@ -140,7 +140,7 @@ export class Inventory {
     options: ItemSearchOptions = {},
   ): Promise<StockLevel | null> {
     const list = { name: "inventory.getStockLevel", define: stockLevelListOf };
-    const { partNo, path, records } = await this.#recordsOfItem.read(list, shortID, scope, options);
+    const { partNo, path, records } = await this.#recordsOfItem.read(list, { shortID, scope, options });
     const [level = null, second] = records;
     if (!second) return level;
     const message = `partNo ${partNo} is listed twice`;
@@ -174,7 +174,7 @@ export class Inventory {
     const define = (params: InventoryListParams, listOptions: ListOptions) =>
       lotListOf(lotPageReader, params, listOptions);
     const list = { name: "inventory.getLots", define };
-    const { records } = await this.#recordsOfItem.read(list, shortID, scope, options);
+    const { records } = await this.#recordsOfItem.read(list, { shortID, scope, options });
     return records.sort((one, next) => one.recNo - next.recNo);
   }
 

@@ -1,13 +1,13 @@
 import * as z from "zod";
 import type { CallRequest } from "../core/call.js";
-import type { Sender } from "../core/pipeline.js";
+import type { PartSender, Sender } from "../core/pipeline.js";
 import { type RequestOptions, requestOptionsShape } from "../core/request/options.js";
 import { invalidResponseError } from "../core/response/caller-error.js";
 import { PaginationError } from "../errors/index.js";
 import { createPaginator, type ListDefinition, type ListOptions } from "../paging/list.js";
 import type { Page } from "../paging/page.js";
+import { ItemRecordsSearch, UnsortedListError } from "../paging/search/item-records-search.js";
 import { RememberedPlaces } from "../paging/search/remembered-places.js";
-import { RunSearch, UnsortedListError } from "../paging/search/run-search.js";
 import { checkInput } from "../schemas/check.js";
 import { integer, lazy, optionalFields } from "../schemas/field.js";
 import type { Item } from "../service/item.js";
@@ -63,7 +63,7 @@ export class RecordsOfItem {
 
   async read<T extends { partNo: number }>(
     list: ItemRecordList<T>,
-    ...[shortID, scope, options]: [string, ItemScope, ItemSearchOptions]
+    { shortID, scope, options }: { shortID: string; scope: ItemScope; options: ItemSearchOptions },
   ): Promise<{ partNo: number; path: string; records: T[] }> {
     checkInput(list.name, skuSchema, shortID, ["shortID"]);
     const params = checkInput(list.name, itemScopeSchema, scope, [], { noun: "parameter" });
@@ -71,29 +71,33 @@ export class RecordsOfItem {
       noun: "option",
     });
     const { path } = list.define(params, {}).request(params, {});
-    return this.#sender.sendSeries({ method: "GET", path }, requestOptions, async (part) => {
-      const partNo = await this.#partNoOf(part, shortID);
+    return this.#sender.sendSeries({ method: "GET", path }, requestOptions, async (series) => {
+      const partNo = await this.#partNoOf(series, shortID);
       try {
-        return { partNo, path, records: await new RunSearch(this.#searched(part, list, params, path), partNo).read() };
+        return {
+          partNo,
+          path,
+          records: await new ItemRecordsSearch(this.#searched(series, list, params, path), partNo).read(),
+        };
       } catch (error) {
         if (!(error instanceof UnsortedListError)) throw error;
         if (ifUnsorted === "error") throw unsortedError(error);
         this.#warnOnce(list.name, error);
-        return { partNo, path, records: await readWholeList(part, list.define(params, WHOLE_LIST), partNo) };
+        return { partNo, path, records: await readWholeList(series, list.define(params, WHOLE_LIST), partNo) };
       }
     });
   }
 
-  async #partNoOf(part: Sender, shortID: string): Promise<number> {
+  async #partNoOf(series: PartSender, shortID: string): Promise<number> {
     const known = this.#partNos.get(shortID);
     if (known !== undefined) return known;
-    const partNo = await part.sendPage(partNoRequest(shortID));
+    const partNo = await series.sendPart(partNoRequest(shortID));
     remember(this.#partNos, shortID, partNo, MAX_PART_NUMBERS);
     return partNo;
   }
 
   #searched<T extends { partNo: number }>(
-    part: Sender,
+    series: PartSender,
     list: ItemRecordList<T>,
     params: InventoryListParams,
     path: string,
@@ -107,7 +111,7 @@ export class RecordsOfItem {
       keyOf,
       numberOf: ({ partNo }: T) => partNo,
       fetch: (request: { page: number; pageSize: number }, direction: "ASC" | "DESC") =>
-        part.sendPage({
+        series.sendPart({
           method: "GET",
           path,
           query: { ...request, sort: "partNo", direction },
@@ -115,7 +119,7 @@ export class RecordsOfItem {
         }),
       readOn: (from: { page: number; pageSize: number }, onPage: (page: Page<T>) => void) => {
         const definition = list.define({ ...params, ...from, sort: "partNo", direction: "ASC" }, WHOLE_LIST);
-        return createPaginator(part, { ...definition, pageReader: observed(definition.pageReader, onPage) }).pages();
+        return createPaginator(series, { ...definition, pageReader: observed(definition.pageReader, onPage) }).pages();
       },
     };
   }
@@ -138,12 +142,12 @@ const unsortedError = ({ message }: Error) =>
   );
 
 async function readWholeList<T extends { partNo: number }>(
-  part: Sender,
+  series: PartSender,
   definition: ListDefinition<T, InventoryListParams>,
   target: number,
 ): Promise<T[]> {
   const records: T[] = [];
-  for await (const record of createPaginator(part, definition)) if (record.partNo === target) records.push(record);
+  for await (const record of createPaginator(series, definition)) if (record.partNo === target) records.push(record);
   return records;
 }
 

@@ -9,7 +9,10 @@ export type CancelReason =
   | { kind: "out-of-time"; totalTimeoutMs: number; isEarly: boolean }
   | { kind: "closed" };
 
-/** Thrown inside the package if a call was canceled. Never reaches the caller. */
+/**
+ * Thrown inside the package if a call was canceled while it waited. While it is being sent, the transport throws a
+ * `TransportFailure` of the kind "canceled" instead. Neither reaches the caller.
+ */
 export class CanceledError extends Error {
   constructor(readonly reason: CancelReason) {
     super(reason.kind);
@@ -139,6 +142,7 @@ export class SharedCancellation extends Cancellation {
     } finally {
       this.#waiting.delete(cancellation);
       if (this.#waiting.size === 0) {
+        // Reaches no caller: it ends the requests and waits for the result.
         const reason = new DOMException("No call waits for the result any more.", "AbortError");
         this.cancel({ kind: "aborted", reason });
       }

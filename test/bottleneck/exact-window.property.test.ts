@@ -53,7 +53,7 @@ describe("a limiter on a Bottleneck of its own, whatever calls arrive and howeve
 
 test("a limiter on a Bottleneck of its own uses at least 90 % of the limit at saturation", async () => {
   const [requests, intervalMs, rounds] = [40, 4_000, 6];
-  const call = { at: 0, priority: "normal", isBulk: false, latencyMs: 50, countedAt: 0.5 } as const;
+  const call = { at: 0, priority: "normal", slotKind: "single", latencyMs: 50, countedAt: 0.5 } as const;
   const calls = Array.from({ length: requests * rounds }, () => ({
     ...call,
     outcome: "completed" as const,

@@ -1,6 +1,7 @@
 import { type ClientOptions, ConfigurationError, type RateLimiter } from "stocklot";
 import { createRedisRateLimiter } from "stocklot/redis";
 import { afterAll, describe, expect, test } from "vitest";
+import type { SlotKind } from "../../src/limiter/slot-source.js";
 import { CallCancellation, CanceledError } from "../../src/time/cancellation.js";
 import { mostInAnyWindow } from "../unit/limiter/service-windows.js";
 import { ask, connect, duration, isSettled, limiterAt, newKey, sleep } from "./support/limiters.js";
@@ -49,14 +50,14 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
   }, async () => {
     const [requests, intervalMs] = [6, 200];
     const limiters = limitersOf(3, { requests, intervalMs, reserved: 2, maxConcurrent: 4 });
-    const counted: { time: number; isBulk: boolean }[] = [];
+    const counted: { time: number; slotKind: SlotKind }[] = [];
     const call = async (limiter: (typeof limiters)[0]) => {
       await sleep(Math.random() * 2_000);
       const cancellation = new CallCancellation([], Math.random() < 0.2 ? Math.random() * 1_000 : 60_000);
-      const isBulk = Math.random() < 0.4;
+      const slotKind = Math.random() < 0.4 ? "bulk" : "single";
       const slot = await ask(limiter, {
-        isBulk,
-        priority: isBulk ? "low" : "normal",
+        slotKind,
+        priority: slotKind === "bulk" ? "low" : "normal",
         cancellation,
       }).catch(() => undefined);
       if (!slot) return;
@@ -65,7 +66,7 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
       await sleep(Math.random() < 0.8 ? Math.random() * 20 : Math.random() * 500);
       const endedAt = performance.now();
       if (Math.random() < 0.1) return slot.endUnsent();
-      counted.push({ time: startedAt + Math.random() * (endedAt - startedAt), isBulk });
+      counted.push({ time: startedAt + Math.random() * (endedAt - startedAt), slotKind });
       slot.endSent();
     };
     await Promise.all(limiters.flatMap((limiter) => Array.from({ length: 40 }, () => call(limiter))));
@@ -76,14 +77,14 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
         intervalMs,
       ),
     ).toBeLessThanOrEqual(requests);
-    const pages = counted.filter(({ isBulk }) => isBulk).map(({ time }) => time);
+    const pages = counted.filter(({ slotKind }) => slotKind === "bulk").map(({ time }) => time);
     expect(mostInAnyWindow(pages, intervalMs)).toBeLessThanOrEqual(requests - 2);
   });
 
   test("leave the reserved slots to single calls, in all processes together", async () => {
     const [first, second] = limitersOf(2, { requests: 5, intervalMs: 5_000, reserved: 2 });
-    await Promise.all(Array.from({ length: 3 }, () => ask(first, { isBulk: true, priority: "low" })));
-    expect(await isSettled(ask(second, { isBulk: true, priority: "low" }))).toBe(false);
+    await Promise.all(Array.from({ length: 3 }, () => ask(first, { slotKind: "bulk", priority: "low" })));
+    expect(await isSettled(ask(second, { slotKind: "bulk", priority: "low" }))).toBe(false);
     expect(await isSettled(ask(second), 1_000)).toBe(true);
     expect(await isSettled(ask(second), 1_000)).toBe(true);
     expect(await isSettled(ask(second))).toBe(false);
@@ -91,8 +92,8 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
 
   test("keep no reserved slot from single calls for pages of another process, which may not use it", async () => {
     const [reading, waiting, writing] = limitersOf(3, { requests: 10, intervalMs: 5_000, reserved: 4 });
-    await Promise.all(Array.from({ length: 6 }, () => ask(reading, { isBulk: true, priority: "low" })));
-    const pages = Array.from({ length: 4 }, () => ask(waiting, { isBulk: true, priority: "low" }));
+    await Promise.all(Array.from({ length: 6 }, () => ask(reading, { slotKind: "bulk", priority: "low" })));
+    const pages = Array.from({ length: 4 }, () => ask(waiting, { slotKind: "bulk", priority: "low" }));
     expect(await isSettled(Promise.race(pages))).toBe(false);
     const singles = Promise.all(Array.from({ length: 4 }, () => ask(writing)));
     expect(await isSettled(singles, 1_000)).toBe(true);

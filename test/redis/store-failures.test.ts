@@ -4,6 +4,7 @@ import { Redis } from "ioredis";
 import { ConnectionError } from "stocklot";
 import { createRedisRateLimiter, createRedisTokenStore } from "stocklot/redis";
 import { afterAll, describe, expect, test } from "vitest";
+import type { SlotKind } from "../../src/limiter/slot-source.js";
 import { CallCancellation } from "../../src/time/cancellation.js";
 import { mostInAnyWindow } from "../unit/limiter/service-windows.js";
 import { ask, connect, duration, limiterAt, newKey, sleep } from "./support/limiters.js";
@@ -291,7 +292,7 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
       import { CallCancellation } from "./src/time/cancellation.ts";
       const redis = new Redis(${JSON.stringify(lasting?.url)});
       const limiter = createRedisRateLimiter({ redis, key: "${newKey()}" });
-      const slot = await limiter.acquire({ priority: "normal", isBulk: false, cancellation: new CallCancellation() });
+      const slot = await limiter.acquire({ priority: "normal", slotKind: "single", cancellation: new CallCancellation() });
       redis.disconnect();
       slot.endSent();
       setTimeout(() => console.log("done"), 1_500);
@@ -321,23 +322,23 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
     const [requests, intervalMs, reserved] = [6, 300, 2];
     const options = { redis, key: newKey(), requests, intervalMs, reserved, onWarning: () => {} };
     const limiters = Array.from({ length: 4 }, () => createRedisRateLimiter({ ...options, onStoreError: "fail" }));
-    const times: { time: number; isBulk: boolean }[] = [];
+    const times: { time: number; slotKind: SlotKind }[] = [];
     let isOver = false;
     const callers = limiters.flatMap((limiter) =>
       Array.from({ length: 4 }, async (_, index) => {
-        const isBulk = index % 2 === 0;
+        const slotKind = index % 2 === 0 ? "bulk" : "single";
         while (!isOver) {
           const cancellation = new CallCancellation([], Math.random() < 0.2 ? 200 : 10_000);
           const slot = await ask(limiter, {
-            isBulk,
-            priority: isBulk ? "low" : "normal",
+            slotKind,
+            priority: slotKind === "bulk" ? "low" : "normal",
             cancellation,
           }).catch(() => sleep(20));
           cancellation.dispose();
           if (!slot) continue;
           await sleep(Math.random() * 60);
           if (Math.random() < 0.1) slot.endUnsent();
-          else times.push({ time: performance.now(), isBulk });
+          else times.push({ time: performance.now(), slotKind });
           slot.endSent();
         }
       }),
@@ -348,7 +349,7 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
     const all = times.map(({ time }) => time);
     expect(all.length).toBeGreaterThan(2 * requests);
     expect(mostInAnyWindow(all, intervalMs)).toBeLessThanOrEqual(requests);
-    const pages = times.filter(({ isBulk }) => isBulk).map(({ time }) => time);
+    const pages = times.filter(({ slotKind }) => slotKind === "bulk").map(({ time }) => time);
     expect(mostInAnyWindow(pages, intervalMs)).toBeLessThanOrEqual(requests - reserved);
   });
 

@@ -10,7 +10,7 @@ function block(ms: number): void {
 }
 
 const request = (cancellation = new CallCancellation()) =>
-  ({ priority: "normal", isBulk: false, cancellation }) as const;
+  ({ priority: "normal", slotKind: "single", cancellation }) as const;
 
 /** Whether a promise is fulfilled within a time that is long for anything that happens at once. */
 const comesSoon = (promise: Promise<unknown>) =>

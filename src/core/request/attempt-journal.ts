@@ -7,7 +7,7 @@ export const attemptJournalSymbol: unique symbol = Symbol.for("stocklot.attemptJ
 export interface AttemptEnd {
   /** The response, if its head was received; the body is missing if it was cut off. */
   response: { status: number; body: Uint8Array | undefined } | undefined;
-  /** The service may have applied the request, or has applied it. */
+  /** The service may have applied the request, and no response proves whether it has. */
   mayHaveBeenApplied: boolean;
 }
 

@@ -63,7 +63,7 @@ export function errorOfFailedAttempt(call: Call, failure: unknown): unknown {
 function transportError(call: Call, failure: TransportFailure): unknown {
   const { kind, cause } = failure;
   switch (kind) {
-    case "cancelled":
+    case "canceled":
       return canceledError(call, call.cancellation.reason);
     case "timeout":
       return timeoutError(
@@ -138,7 +138,7 @@ function isWriteOutcomeUnknown(call: Call, failure: unknown): boolean {
   if (!call.isWrite) return false;
   const isUnknown = mayHaveBeenApplied(call, failure);
   const wasCanceled =
-    failure instanceof CanceledError || (failure instanceof TransportFailure && failure.kind === "cancelled");
+    failure instanceof CanceledError || (failure instanceof TransportFailure && failure.kind === "canceled");
   // Idempotent writes fail as reads do, unless the caller has aborted one.
   return wasCanceled && call.cancellation.reason?.kind === "aborted"
     ? isUnknown || call.mayHaveBeenApplied

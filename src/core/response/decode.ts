@@ -124,8 +124,10 @@ function describeUnreadableBody(text: string, call: Call): string {
 /** Throws or logs the issues of a response, as the client is configured. */
 export function throwOrLogIssues(issues: Issue[], context: ResponseContext): void {
   const { call, validation } = context;
-  const isAccepted = validation.mode !== "error" || call.request.isTokenRequest;
-  const error = invalidResponseError(context, issues, isAccepted ? "" : wording().acceptResponses);
-  if (validation.mode === "error") throw error;
+  const isError = validation.mode === "error";
+  // The response to a token request is validated whatever the setting is.
+  const advice = isError && !call.request.isTokenRequest ? wording().acceptResponses : "";
+  const error = invalidResponseError(context, issues, advice);
+  if (isError) throw error;
   validation.warn(error.message);
 }

@@ -80,8 +80,8 @@ export function performExchange(request: WireRequest, send: WireSender): Promise
     fail,
     failWith: (cause) => fail(describeNetworkFailure(cause) ? "connection" : "exception", cause),
   };
-  const stops = [startTimer(timeoutMs, () => fail("timeout")), cancellation.onCancel(() => fail("cancelled"))];
-  if (cancellation.reason) fail("cancelled");
+  const stops = [startTimer(timeoutMs, () => fail("timeout")), cancellation.onCancel(() => fail("canceled"))];
+  if (cancellation.reason) fail("canceled");
   else send(request, exchange).catch(exchange.failWith);
   return result;
 

@@ -48,7 +48,7 @@ export class TransportFailure extends Error {
   readonly network: NetworkFailure | undefined;
 
   constructor(
-    readonly kind: "connection" | "exception" | "timeout" | "cancelled" | "too large" | "undecodable",
+    readonly kind: "connection" | "exception" | "timeout" | "canceled" | "too large" | "undecodable",
     cause?: unknown,
   ) {
     super(kind, { cause });

@@ -32,7 +32,7 @@ export function createUndiciSender(
     dispatcher.dispatch(options, {
       onRequestStart(controller) {
         // Only releases the connection: the exchange has ended by then.
-        const cancel = () => controller.abort(new Error("cancelled"));
+        const cancel = () => controller.abort(new Error("canceled"));
         if (exchange.ended) return cancel();
         exchange.cancel = cancel;
         try {

@@ -57,13 +57,13 @@ export class EntryCommits {
       await this.#persistently(() => changeThisAttempt({ state, sentAt, clockAheadMs })).catch(() => {});
       throw error;
     };
-    const result = await begin().catch(() => confirm().catch(undo));
+    const result = await begin().catch(confirm).catch(undo);
     if (!result?.changed) throw new AttemptOutdated(result?.entry);
     return result.entry;
   }
 
   /** Stores the outcome that was found for an entry while its lane is leased. Returns `undefined` if the entry or the lease has changed. */
-  async storeFound(entry: StoredEntry, change: EntryChange): Promise<StoredEntry | undefined> {
+  async storeFoundOutcome(entry: StoredEntry, change: EntryChange): Promise<StoredEntry | undefined> {
     const condition = { state: [entry.state], attempts: entry.attempts, owner: this.#owner };
     const result = await this.#persistently(() => this.#store.update(entry.key, condition, change));
     if (!result) return undefined;
@@ -73,7 +73,7 @@ export class EntryCommits {
   }
 
   /** Stores the outcome of an attempt. It is a fact, so it does not depend on the lease. Returns the entry as it is then. */
-  async storeOutcome(entry: StoredEntry, change: EntryChange & { state: OutboxState }): Promise<StoredEntry> {
+  async storeAttemptOutcome(entry: StoredEntry, change: EntryChange & { state: OutboxState }): Promise<StoredEntry> {
     const { attempts } = entry;
     const isApplied = change.state === "applied";
     let current = entry;

@@ -3,7 +3,6 @@ import { type AttemptEnd, type AttemptJournal, attemptJournalSymbol } from "../.
 import type { RequestOptions } from "../../core/request/options.js";
 import { uncheckedAs } from "../../core/response/decode.js";
 import type { ClockOffset } from "../../core/service-clock.js";
-import { isSuccessStatus } from "../../core/transport/transport.js";
 import { isObject } from "../../errors/unknown-value.js";
 import { onAbort } from "../../time/abort.js";
 import type { OutboxInputs } from "../entry.js";
@@ -98,15 +97,14 @@ class EntryCall implements AttemptJournal {
   attemptEnded({ response, mayHaveBeenApplied }: AttemptEnd): void {
     this.#isInFlight = false;
     this.#response = response;
-    const isSuccess = response !== undefined && isSuccessStatus(response.status);
-    this.#mayHaveBeenApplied ||= mayHaveBeenApplied && !isSuccess;
+    this.#mayHaveBeenApplied ||= mayHaveBeenApplied;
   }
 
   async beforeRetry(): Promise<void> {
     if (!this.#mayHaveBeenApplied && this.#entry.state === "sending") {
       const { sentAt, clockAheadMs } = this.#before;
       const change = { state: "pending", sentAt, clockAheadMs } as const;
-      await this.#store(this.#run.commits.storeOutcome(this.#entry, change));
+      await this.#store(this.#run.commits.storeAttemptOutcome(this.#entry, change));
     }
     if (this.#run.stopped.aborted) throw this.#run.stopped.reason;
   }

@@ -53,7 +53,7 @@ export function findOutcome(run: RunContext, attempt: UncertainAttempt): Promise
 }
 
 async function findReceiptOutcome(run: RunContext, attempt: UncertainAttempt): Promise<EntryChange> {
-  const { entry, inProgressMs } = attempt;
+  const { entry } = attempt;
   const body = uncheckedAs<SentReceipt["body"]>(JSON.parse(entry.body ?? "{}"));
   const others = await otherReceipts(run, entry, body);
   return unknownIfUnreadable(attempt, async () => {
@@ -63,12 +63,16 @@ async function findReceiptOutcome(run: RunContext, attempt: UncertainAttempt): P
       mark: markIn(body, markOf(run.storeId, entry.key)),
       others,
       accepts: "identity",
-      inProgressMs: Math.max(inProgressMs, Math.min(BETWEEN_LOOKS_MS, run.settleMs)),
+      inProgressMs: withSecondLook(run, attempt),
       options: findOptions(run, attempt),
     });
     return afterReceiptSearch(found, attempt);
   });
 }
+
+/** For how long the attempt counts as in progress: long enough for a second look, unless `settleMs` is less. */
+const withSecondLook = ({ settleMs }: RunContext, { inProgressMs }: UncertainAttempt) =>
+  Math.max(inProgressMs, Math.min(BETWEEN_LOOKS_MS, settleMs));
 
 const sentOf = <Body>(entry: StoredEntry, body: Body) => ({
   body,
@@ -96,9 +100,8 @@ function afterReceiptSearch({ outcome, lots }: ReceiptSearchResult, attempt: Unc
 }
 
 async function findCreationOutcome(run: RunContext, attempt: UncertainAttempt): Promise<EntryChange> {
-  const inProgressMs = Math.max(attempt.inProgressMs, Math.min(BETWEEN_LOOKS_MS, run.settleMs));
   return unknownIfUnreadable(attempt, async () => {
-    const { outcome, item } = await searchItem(run, attempt, "create", inProgressMs);
+    const { outcome, item } = await searchItem(run, attempt, "create", withSecondLook(run, attempt));
     if (outcome === "applied") return applied({ shortID: item?.shortID, status: STATUS.create, item });
     if (outcome === "not-applied") return { state: "pending" };
     return unknownOutcome(AMBIGUOUS_ITEM, attempt);

@@ -157,7 +157,7 @@ class LaneWorker {
   /** Stores the outcome of an attempt that is known. */
   async #store(work: Work, change: EntryChange & { state: OutboxState }): Promise<Work> {
     const quietUntilMs = quietUntil(work, change);
-    return { ...work, quietUntilMs, entry: await this.#run.commits.storeOutcome(work.entry, change) };
+    return { ...work, quietUntilMs, entry: await this.#run.commits.storeAttemptOutcome(work.entry, change) };
   }
 
   /** Finds out the outcome of an uncertain attempt, and stores it. */
@@ -170,7 +170,7 @@ class LaneWorker {
     try {
       const change = await find(this.#run, { entry, inProgressMs, cause, signal: this.#interrupted });
       const quietUntilMs = quietUntil(work, change);
-      const found = await this.#run.commits.storeFound(entry, change);
+      const found = await this.#run.commits.storeFoundOutcome(entry, change);
       return found && { ...work, quietUntilMs, entry: found };
     } catch (error) {
       if (this.#interrupted.aborted) return undefined;

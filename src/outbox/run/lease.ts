@@ -1,7 +1,7 @@
 import { monotonicNowMs, startTimer } from "../../time/clock.js";
 import type { ClaimedLane, OutboxStore } from "../store.js";
 
-/** Thrown if a process may no longer work on an lane. Never reaches the caller. */
+/** Thrown if a process may no longer work on a lane. Never reaches the caller. */
 export class LeaseEnded extends Error {
   constructor(lane: string) {
     super(`the lease of ${lane} has ended`);
@@ -11,7 +11,7 @@ export class LeaseEnded extends Error {
 /** A share of the lease in which nothing is sent any more, so that a request has left this process before the lease ends. */
 const SAFETY_MARGIN = 0.1;
 
-/** The right to work on an lane, for a limited time. */
+/** The right to work on a lane, for a limited time. */
 export class Lease {
   readonly #controller = new AbortController();
   #stopTimer = () => {};

@@ -25,7 +25,7 @@ export interface CallEnd {
   operation: OutboxOperation;
   /** The response to the last attempt, if there was one; the body is missing if it was cut off. */
   response: { status: number; body: Uint8Array | undefined } | undefined;
-  /** Whether any attempt of the call may have been applied, besides a success. */
+  /** Whether any attempt of the call may have been applied, and no response proves whether it was. */
   mayHaveBeenApplied: boolean;
   /** Whether an attempt before this call may have been applied. */
   mayHaveBeenAppliedBefore: boolean;

@@ -21,7 +21,7 @@ interface StalledPage {
 export class GaplessFrontier {
   /** Position of the first record of the iteration, once it is known. */
   #base: number | undefined;
-  #end: number;
+  #probableEnd: number;
   #provenEnd: number;
   #totalCount: number;
   #receivedAt = 0;
@@ -33,7 +33,7 @@ export class GaplessFrontier {
   constructor({ from, label }: { readonly from: Checkpoint | undefined; readonly label: string }) {
     this.#label = label;
     this.#base = from?.end;
-    this.#end = this.#provenEnd = from?.end ?? 0;
+    this.#probableEnd = this.#provenEnd = from?.end ?? 0;
     this.#totalCount = from?.totalCount ?? 0;
   }
 
@@ -42,12 +42,12 @@ export class GaplessFrontier {
     return this.#base !== undefined;
   }
 
-  /** Position up to which the list has been read, as far as is known: changes of the list move it. */
-  get end(): number {
-    return this.#end;
+  /** Position up to which the list has been read, as far as is known: changes of the list move it. A guess unless it is `provenEnd`. */
+  get probableEnd(): number {
+    return this.#probableEnd;
   }
 
-  /** Position up to which the list is known to have been read. Less than `end` if `end` is a guess. */
+  /** Position up to which the list is known to have been read: where the page read last ends. */
   get provenEnd(): number {
     return this.#provenEnd;
   }
@@ -64,7 +64,7 @@ export class GaplessFrontier {
 
   /** Sets the position, after a search has found where the records read so far end now. */
   moveTo(end: number, totalCount: number): void {
-    this.#end = this.#provenEnd = end;
+    this.#probableEnd = this.#provenEnd = end;
     this.#totalCount = totalCount;
   }
 
@@ -72,7 +72,7 @@ export class GaplessFrontier {
   shiftShownBy({ page, receivedAt }: ReceivedPage<unknown>, { continuity, last }: PageOverlap): number | undefined {
     const elapsed = receivedAt - this.#receivedAt;
     if (continuity !== "overlapping" || last < 0 || elapsed <= 0) return undefined;
-    return (this.#end - (startOfPage(page) + last + 1)) / elapsed;
+    return (this.#probableEnd - (startOfPage(page) + last + 1)) / elapsed;
   }
 
   /** Advances to the end of a page that is not disjoint. Returns the index of its first record that may be emitted. */
@@ -84,15 +84,16 @@ export class GaplessFrontier {
     const isNewer = receivedAt > this.#receivedAt;
     const firstToEmit = indexToEmitFrom(this.#base, overlap, isNewer);
     this.#provenEnd = endOfPage(page);
-    this.#end = overlap.continuity === "contained" ? Math.max(this.#provenEnd, this.#grownEnd(read)) : this.#provenEnd;
+    this.#probableEnd =
+      overlap.continuity === "contained" ? Math.max(this.#provenEnd, this.#grownEnd(read)) : this.#provenEnd;
     this.#totalCount = page.totalCount;
     this.#receivedAt = receivedAt;
     return firstToEmit;
   }
 
   /**
-   * Notes at the time `now` how many new records a page contained. Returns true if a page without a new record is no reason
-   * to stop.
+   * Notes at the time `now` how many new records a page contained. Returns whether the stall before it is explained: then a
+   * page without a new record is no reason to stop.
    */
   noteNewRecords(count: number, read: ReceivedPage<unknown>, now: number): boolean {
     const last = this.#stall;
@@ -124,7 +125,7 @@ export class GaplessFrontier {
   #grownEnd(read: ReceivedPage<unknown>): number {
     const total = read.page.totalCount;
     const isTotalUnreliable = this.#stall !== undefined && !canStallBeExplained(read, this.#stall);
-    return isTotalUnreliable ? total : this.#end + total - this.#totalCount;
+    return isTotalUnreliable ? total : this.#probableEnd + total - this.#totalCount;
   }
 }
 

@@ -1,4 +1,5 @@
 import { PaginationError } from "../../errors/index.js";
+import { leftmostPageReaching } from "../choose-page.js";
 import { type EmittedPage, PageEmitter, refuseEmptyPageWithMore } from "../emitter.js";
 import type { EtaEstimator } from "../estimate.js";
 import {
@@ -13,7 +14,7 @@ import {
 import { PageStream } from "../page-stream.js";
 import type { RecordKey } from "../seen-keys.js";
 import { GaplessFrontier, type PageOverlap, pageOverlapOf } from "./frontier.js";
-import { GaplessPlan, leftmostPageReaching } from "./plan.js";
+import { GaplessPlan } from "./plan.js";
 import { type GapSearch, gapSearchAfterHit, gapSearchAfterMiss, nextSearchPage, ResumeSearch } from "./search.js";
 
 /** Consecutive searches in a gap that may find no new record. Enough to go back through a list of any length. */
@@ -71,11 +72,11 @@ export class GaplessReader<T> {
       if (this.#frontier.hasBegun && isListEmpty(page)) return;
       if (this.#frontier.hasBegun && this.#isDisjoint(page)) {
         this.#plan.noteGap();
-        this.#emitter.noteGap();
+        this.#emitter.countGapRepair();
         const result = yield* this.#fillGap(page);
         if (result === "list-ended") return;
         if (result === "target-obsolete") {
-          this.#stream.continueWith(this.#plan.requestAfter(this.#frontier.end));
+          this.#stream.continueWith(this.#plan.requestAfter(this.#frontier.probableEnd));
           continue;
         }
       }
@@ -99,7 +100,7 @@ export class GaplessReader<T> {
     this.#stream.continueWith(this.#plan.requestAfter(end));
     let { page } = await this.#stream.peek();
     if (isListEmpty(page) || !this.#isDisjoint(page)) return;
-    this.#emitter.noteGap();
+    this.#emitter.countGapRepair();
     const { totalCount } = this.#frontier;
     // The best first guess: all records that were added or removed since were before the end.
     const search = new ResumeSearch(keys, (total) => end + total - totalCount);
@@ -123,7 +124,7 @@ export class GaplessReader<T> {
    * emitted once one of them has been seen.
    */
   async *#fillGap(target: Page<T>): AsyncGenerator<EmittedPage<T>, GapFillResult> {
-    const { end, provenEnd, totalCount } = this.#frontier;
+    const { probableEnd: end, provenEnd, totalCount } = this.#frontier;
     let search: GapSearch = {
       low: provenEnd < end ? provenEnd : undefined,
       high: Math.min(startOfPage(target), target.totalCount),
@@ -154,7 +155,7 @@ export class GaplessReader<T> {
       if (this.#isTargetObsolete(target)) return "target-obsolete";
       // Here the end is known: the next page follows without a search.
       fruitlessSearches = 0;
-      const reached = this.#frontier.end;
+      const reached = this.#frontier.probableEnd;
       search = { low: reached, high: reached, expected: reached, misses: 0, hits: 0 };
     }
     throw this.#gapError(target);
@@ -162,7 +163,7 @@ export class GaplessReader<T> {
 
   /** True if a disjoint page is no longer needed, or so far away that reading ahead is faster than filling the gap. */
   #isTargetObsolete(target: Page<T>): boolean {
-    const { end } = this.#frontier;
+    const { probableEnd: end } = this.#frontier;
     if (target.value.length === 0 || end >= endOfPage(target)) return true;
     return startOfPage(target) - end > this.#stream.planned.length * this.#plan.maxPageSize;
   }
@@ -180,7 +181,7 @@ export class GaplessReader<T> {
 
   /** The request to continue with if the planned pages contain nothing new, or leave a gap even if nothing changes. */
   #nextRequestOverride(): PageRequest | undefined {
-    const { end, receivedAt } = this.#frontier;
+    const { probableEnd: end, receivedAt } = this.#frontier;
     // The first planned page is the one that is about to be taken.
     const [, ...planned] = this.#stream.planned;
     const [next] = planned;
@@ -199,13 +200,13 @@ export class GaplessReader<T> {
   }
 
   #emit(read: ReceivedPage<T>, newRecords: T[]): EmittedPage<T> {
-    const mayBeStalled = this.#frontier.noteNewRecords(newRecords.length, read, this.#stream.clock);
-    const { end, totalCount } = this.#frontier;
+    const isStallExplained = this.#frontier.noteNewRecords(newRecords.length, read, this.#stream.clock);
+    const { probableEnd: end, totalCount } = this.#frontier;
     return this.#emitter.emit(
       read.page,
       newRecords,
       { end, totalCount, pageSize: this.#plan.maxPageSize },
-      mayBeStalled,
+      isStallExplained,
     );
   }
 

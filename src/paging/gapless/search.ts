@@ -1,6 +1,6 @@
+import { bestOverlappingPage, leftmostPageReaching } from "../choose-page.js";
 import { endOfPage, type Page, type PageRequest, startOfPage } from "../page.js";
 import type { RecordKey } from "../seen-keys.js";
-import { bestOverlappingPage, leftmostPageReaching } from "./plan.js";
 
 /** What is known about the position to which the end of the records read so far has moved. */
 export interface GapSearch {

@@ -1,3 +1,4 @@
+import { pageAround } from "../choose-page.js";
 import type { PageRequest } from "../page.js";
 import type { Place, RememberedPlaces } from "./remembered-places.js";
 import type { SortedPage, ValueOrder } from "./sorted-page.js";
@@ -147,23 +148,6 @@ export class PlaceSearch {
     const start = lowest.position - density * lowest.value;
     return Math.abs(start) <= lowest.position / 2 ? { position: -1, value: 0 } : undefined;
   }
-}
-
-/** The page with the widest margin around two positions. It contains them if any page does. */
-export function pageAround(from: number, to: number, maxPageSize: number): PageRequest {
-  let best = { page: 1, pageSize: maxPageSize };
-  let widest = -Infinity;
-  for (let pageSize = maxPageSize; pageSize >= 1; pageSize -= 1) {
-    for (const page of [Math.floor(from / pageSize) + 1, Math.ceil(to / pageSize)]) {
-      if (page < 1) continue;
-      const start = (page - 1) * pageSize;
-      const margin = Math.min(start === 0 ? Infinity : from - start, start + pageSize - 1 - to);
-      if (margin <= widest) continue;
-      widest = margin;
-      best = { page, pageSize };
-    }
-  }
-  return best;
 }
 
 const contains = ({ page, pageSize }: PageRequest, from: number, to: number) =>

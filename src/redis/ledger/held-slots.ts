@@ -39,8 +39,8 @@ export function createHeldSlots() {
       return { single: heldForMs("single"), bulk: heldForMs("bulk") };
     },
     /** Whether a call may use a slot of the quota. */
-    isBelow(quota: OutageQuota, isBulk: boolean, now: number): boolean {
-      return count(now) < quota.slots && !(isBulk && count(now, "bulk") >= quota.bulk);
+    isBelow(quota: OutageQuota, kind: SlotKind, now: number): boolean {
+      return count(now) < quota.slots && (kind === "single" || count(now, "bulk") < quota.bulk);
     },
     /** The earliest time at which a call can have a slot of the quota. */
     earliestStart(quota: OutageQuota, now: number): number {

@@ -64,6 +64,7 @@ end
 
 local processCount, held, heldBulk, heldBy = 0, 0, 0, {}
 local waiting, heldByWaiting = {}, 0
+-- All that it wants, so that it is among those that wait; what is granted is subtracted below.
 own.wanted = request.wanted.single + request.wanted.bulk
 for name, process in pairs(processes) do
   local silentMs = now - process.seen
@@ -95,17 +96,19 @@ elseif own.wanted > 0 then
     local due = name ~= this and math.min(processes[name].wanted, evenPart - heldBy[name]) or 0
     dueToOthers = dueToOthers + math.max(0, due)
   end
+  -- Its even part, or what the others are not due: rounding must not leave a free slot to nobody.
   grantable = math.max(math.floor(evenPart - heldBy[this]), free - math.floor(dueToOthers))
 end
 grantable = isPaused and 0 or math.max(0, math.min(grantable, free))
 
--- Single calls first. Pages that would need a reserved slot do not count as wanted, or it would be kept for them.
+-- Single calls first. Bulk calls that would need a reserved slot do not count as wanted, or it would be kept for them.
 local wantedBulk = math.min(request.wanted.bulk, math.max(0, limit.bulk - heldBulk))
 local single = math.min(grantable, request.wanted.single)
 local bulk = math.min(grantable - single, wantedBulk)
 -- Free one hold from now unless this process reports again: so come back the slots of one that is killed.
 for _ = 1, single do table.insert(own.single, now + limit.holdMs) end
 for _ = 1, bulk do table.insert(own.bulk, now + limit.holdMs) end
+-- What it still lacks: the others take it into account at their exchanges.
 own.wanted = request.wanted.single - single + wantedBulk - bulk
 
 redis.call('HSET', KEYS[1], 'ledger', cjson.encode(ledger))

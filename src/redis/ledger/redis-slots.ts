@@ -1,4 +1,10 @@
-import { type SlotCounts, type SlotListener, type SlotSource, totalCountOf } from "../../limiter/slot-source.js";
+import {
+  type SlotCounts,
+  type SlotKind,
+  type SlotListener,
+  type SlotSource,
+  totalCountOf,
+} from "../../limiter/slot-source.js";
 import type { MonotonicClock } from "../../time/clock.js";
 import { afterReplyTimeout } from "../script.js";
 import { countHeldSlots, createHeldSlots } from "./held-slots.js";
@@ -76,7 +82,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
       if (!last || now - last.sentAt > timings.holdMs) return settings.requests - heldCount;
       return Math.min(settings.requests, last.reply.free + Math.max(0, last.heldCount - heldCount));
     },
-    earliestStart(_isBulk, ahead) {
+    earliestStart(_kind, ahead) {
       const now = clock.now();
       const quota = outage?.quota(now);
       if (quota) return held.earliestStart(quota, now);
@@ -96,11 +102,11 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
       }
       schedule();
     },
-    take(isBulk) {
+    take(kind) {
       const now = clock.now();
       const quota = outage?.quota(now);
-      if (!takeGranted(isBulk) && !(quota && held.isBelow(quota, isBulk, now))) return undefined;
-      const slot = held.add(isBulk ? "bulk" : "single");
+      if (!takeGranted(kind) && !(quota && held.isBelow(quota, kind, now))) return undefined;
+      const slot = held.add(kind);
       const end = (afterMs: number) => {
         slot.freeAt = clock.now() + afterMs;
         reportSoon();
@@ -131,6 +137,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     const pollAt = isWaiting && outage?.quota(now) ? now + OUTAGE_POLL_INTERVAL_MS : Infinity;
     const time = Math.min(nextAt, pollAt);
     if (time === Infinity) return;
+    // Either leads here again: the limiter ends its round with `setWanted`.
     timer = setTimeout(pollAt < Infinity ? listener.slotsChanged : schedule, Math.ceil(time - now));
     // A heartbeat does not keep the process alive.
     if (!isWaiting && !hasChanged) timer.unref?.();
@@ -162,9 +169,9 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
 
   function createRequest(now: number): LedgerRequest {
     // A process that was idle knows nothing that a new ledger lacks: its next call need not wait until slots are returned.
-    const isRecent = last && now - last.sentAt < timings.holdMs;
+    const recentEpoch = last && now - last.sentAt < timings.holdMs ? last.reply.epoch : undefined;
     return {
-      knownEpoch: hasUsedOutageQuota ? NO_LEDGER_EPOCH : isRecent ? last?.reply.epoch : undefined,
+      knownEpoch: hasUsedOutageQuota ? NO_LEDGER_EPOCH : recentEpoch,
       heldForMs: held.heldForMs(now, timings.holdMs),
       wanted: outage?.quota(now) ? ZERO_SLOT_COUNTS : wanted,
       pauseMs: Math.max(0, Math.ceil((pauseUntil ?? now) - now)),
@@ -182,22 +189,23 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     outage = undefined;
     if (request.knownEpoch === NO_LEDGER_EPOCH) hasUsedOutageQuota = false;
     if (request.pauseMs > 0) pauseUntil = undefined;
-    const isRefused = isUsable && (single < request.wanted.single || bulk < request.wanted.bulk);
-    if (isRefused) exchangeAt = Math.min(exchangeAt, now + Math.max(reply.nextMs + 1, EXCHANGE_BATCH_MS));
+    // Less was granted than wanted: the next exchange takes place when the next slot can be free.
+    const isShort = isUsable && (single < request.wanted.single || bulk < request.wanted.bulk);
+    if (isShort) exchangeAt = Math.min(exchangeAt, now + Math.max(reply.nextMs + 1, EXCHANGE_BATCH_MS));
     if (reply.pauseMs > 0) listener.pausedElsewhere(reply.pauseMs);
     granted = isUsable ? reply.granted : ZERO_SLOT_COUNTS;
     listener.slotsChanged();
-    if (isRefused && reply.free === 0) listener.slotsDelayed(nextFreeAt() - clock.now());
+    if (isShort && reply.free === 0) listener.slotsDelayed(nextFreeAt() - clock.now());
     // Slots that nobody took are free again with the next exchange.
     if (!isUsable || totalCountOf(granted) > 0) reportSoon();
     granted = ZERO_SLOT_COUNTS;
   }
 
-  /** A slot for a page was granted as one; a single call may use either. */
-  function takeGranted(isBulk: boolean): boolean {
-    const kind = isBulk || granted.single === 0 ? "bulk" : "single";
-    if (granted[kind] === 0) return false;
-    granted = { ...granted, [kind]: granted[kind] - 1 };
+  /** A bulk call uses a slot that was granted as one; a single call may use either. */
+  function takeGranted(kind: SlotKind): boolean {
+    const used = granted.single === 0 ? "bulk" : kind;
+    if (granted[used] === 0) return false;
+    granted = { ...granted, [used]: granted[used] - 1 };
     return true;
   }
 

@@ -34,7 +34,7 @@ export type Asked = Partial<Omit<SlotRequest, "lifetime">> & { cancellation?: Ca
 export const ask = (
   limiter: RateLimiter,
   { cancellation = new CallCancellation(), ...request }: Asked = {},
-): Promise<Slot> => limiter.acquire({ priority: "normal", isBulk: false, ...request, cancellation });
+): Promise<Slot> => limiter.acquire({ priority: "normal", slotKind: "single", ...request, cancellation });
 
 export const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 

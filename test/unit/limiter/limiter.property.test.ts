@@ -156,7 +156,7 @@ describe("whatever comes, and however the service counts", () => {
 const plainCall: SimulatedCall = {
   at: 0,
   priority: "normal",
-  isBulk: false,
+  slotKind: "single",
   latencyMs: 40,
   countedAt: 1,
   outcome: "completed",
@@ -189,11 +189,11 @@ describe("at saturation", () => {
   });
 
   test("pages take what is not reserved, and a single call never waits for them", async () => {
-    const pages = Array.from({ length: 60 }, () => ({ ...plainCall, isBulk: true, priority: "low" as const }));
+    const pages = Array.from({ length: 60 }, () => ({ ...plainCall, slotKind: "bulk" as const, priority: "low" as const }));
     const singles = Array.from({ length: 12 }, (_, index) => ({ ...plainCall, at: 100 + index * 600 }));
     const { simulation } = await simulate(limitsOf(10, 1_000, 16, 2), [...pages, ...singles]);
     for (const { call, sentAt, arrivedAt } of simulation.results) {
-      if (!call.isBulk) expect((sentAt[0] ?? 0) - arrivedAt).toBeLessThan(1);
+      if (call.slotKind === "single") expect((sentAt[0] ?? 0) - arrivedAt).toBeLessThan(1);
     }
     expect(mostInAnyWindow(simulation.times(true), 1_000)).toBe(8);
   });

@@ -10,7 +10,7 @@ import { VirtualTime } from "./virtual-time.js";
 type Asked = Partial<Omit<SlotRequest, "lifetime">> & { cancellation?: CallCancellation };
 
 const ask = (limiter: RateLimiter, { cancellation = new CallCancellation(), ...request }: Asked = {}) =>
-  limiter.acquire({ priority: "normal", isBulk: false, ...request, cancellation });
+  limiter.acquire({ priority: "normal", slotKind: "single", ...request, cancellation });
 
 /** Whether the promise has a result once everything that needs no time is done. */
 async function isSettled(promise: Promise<unknown>): Promise<boolean> {
@@ -105,7 +105,7 @@ describe("a slot", () => {
         slot.endUnsent();
       });
     const all = [
-      take("page", { priority: "low", isBulk: true }),
+      take("page", { priority: "low", slotKind: "bulk" }),
       take("low", { priority: "low" }),
       take("read 1", {}),
       take("read 2", {}),
@@ -119,7 +119,7 @@ describe("a slot", () => {
 
   test("goes to a call that comes back before those that came later", async () => {
     const limiter = limiterOf({ requests: 1 });
-    const request: SlotRequest = { priority: "normal", isBulk: false, cancellation: new CallCancellation() };
+    const request: SlotRequest = { priority: "normal", slotKind: "single", cancellation: new CallCancellation() };
     const first = await limiter.acquire(request);
     const { arrival } = request;
     const later = ask(limiter);
@@ -146,7 +146,7 @@ describe("a slot", () => {
 
   test("that is reserved goes to single calls only", async () => {
     const limiter = limiterOf({ requests: 5, reserved: 2 });
-    const pages = Array.from({ length: 5 }, () => ask(limiter, { isBulk: true, priority: "low" }));
+    const pages = Array.from({ length: 5 }, () => ask(limiter, { slotKind: "bulk", priority: "low" }));
     expect(await Promise.all(pages.map(isSettled))).toEqual([true, true, true, false, false]);
     expect(await isSettled(ask(limiter))).toBe(true);
     expect(await isSettled(ask(limiter))).toBe(true);
@@ -284,7 +284,7 @@ describe("a pause", () => {
   test("is all that holds back calls without a limit", async () => {
     const limiter = createUnlimitedRateLimiter();
     expect(limiter.snapshot()).toMatchObject({ limit: Number.POSITIVE_INFINITY, available: Number.POSITIVE_INFINITY });
-    await Promise.all(Array.from({ length: 1_000 }, () => ask(limiter, { isBulk: true })));
+    await Promise.all(Array.from({ length: 1_000 }, () => ask(limiter, { slotKind: "bulk" })));
     limiter.pause(1_000);
     const waiting = ask(limiter);
     expect(await isSettled(waiting)).toBe(false);
@@ -326,7 +326,7 @@ describe("the snapshot", () => {
 });
 
 describe("the estimate of a wait", () => {
-  const request = { priority: "normal", isBulk: false, cancellation: new CallCancellation() } as const;
+  const request = { priority: "normal", slotKind: "single", cancellation: new CallCancellation() } as const;
   const estimate = (limiter: RateLimiter, more: Partial<SlotRequest> = {}) =>
     limiter.estimateWait({ ...request, ...more });
 
@@ -369,10 +369,10 @@ describe("the estimate of a wait", () => {
 
 test("a slot can be taken without waiting, unless there is none or others wait", async () => {
   const limiter = limiterOf({ requests: 2 });
-  const request = () => ({ priority: "high", isBulk: false, cancellation: new CallCancellation() }) as const;
+  const request = () => ({ priority: "high", slotKind: "single", cancellation: new CallCancellation() }) as const;
   const slot = limiter.tryAcquire(request());
   expect(limiter.snapshot()).toMatchObject({ available: 1, inFlight: 1 });
-  const pages = [1, 2].map(() => ask(limiter, { isBulk: true }));
+  const pages = [1, 2].map(() => ask(limiter, { slotKind: "bulk" }));
   expect(limiter.snapshot().queued).toBe(1);
   expect(limiter.tryAcquire(request())).toBeUndefined();
   slot?.endUnsent();
@@ -428,7 +428,7 @@ describe("the options", () => {
 
   test("reserve a tenth when nothing else is said", async () => {
     const limiter = createRateLimiter({ requests: 20, maxConcurrent: 100 });
-    const pages = Array.from({ length: 20 }, () => ask(limiter, { isBulk: true }));
+    const pages = Array.from({ length: 20 }, () => ask(limiter, { slotKind: "bulk" }));
     expect((await Promise.all(pages.map(isSettled))).filter(Boolean)).toHaveLength(18);
   });
 

@@ -5,9 +5,13 @@ import type { SlotRequest } from "../../../src/limiter/rate-limiter.js";
 import { CallCancellation } from "../../../src/time/cancellation.js";
 
 const cancellation = new CallCancellation();
-const asks = (priority: SlotRequest["priority"], isBulk = false, order?: number): SlotRequest => ({
+const asks = (
+  priority: SlotRequest["priority"],
+  slotKind: SlotRequest["slotKind"] = "single",
+  order?: number,
+): SlotRequest => ({
   priority,
-  isBulk,
+  slotKind,
   cancellation,
   ...(order === undefined ? {} : { arrival: order }),
 });
@@ -50,11 +54,11 @@ describe("the lanes of a limiter", () => {
   test("let the most urgent go first, and bulk behind the other calls of their urgency", () => {
     const lanes = createPriorityQueue<string>();
     const add = (name: string, request: SlotRequest, order: number) => lanes.add(name, request, order);
-    add("low page", asks("low", true), 1);
+    add("low page", asks("low", "bulk"), 1);
     add("low", asks("low"), 2);
-    add("normal page", asks("normal", true), 3);
+    add("normal page", asks("normal", "bulk"), 3);
     add("normal", asks("normal"), 4);
-    add("high page", asks("high", true), 5);
+    add("high page", asks("high", "bulk"), 5);
     add("high", asks("high"), 6);
     add("token", asks("token"), 7);
     const inOrder = ["token", "high", "high page", "normal", "normal page", "low", "low page"];
@@ -69,8 +73,8 @@ describe("the lanes of a limiter", () => {
     for (const [index, name] of ["write 1", "write 2"].entries()) {
       takeOut.set(name, lanes.add(name, asks("high"), index));
     }
-    lanes.add("page 1", asks("high", true), 2);
-    lanes.add("page 2", asks("high", true), 3);
+    lanes.add("page 1", asks("high", "bulk"), 2);
+    lanes.add("page 2", asks("high", "bulk"), 3);
     takeOut.set("read", lanes.add("read", asks("normal"), 4));
     const offered: string[] = [];
     for (const name of lanes.heads()) {
@@ -85,18 +89,18 @@ describe("the lanes of a limiter", () => {
     ["a token request has only others ahead", asks("token"), 1, 0],
     ["a write has tokens and writes ahead", asks("high"), 2, 0],
     ["a read has those and reads ahead, but bulk not for sure", asks("normal"), 3, 0],
-    ["a page has all ahead", asks("low", true), 4, 2],
-    ["an urgent page has only more urgent calls ahead", asks("high", true), 2, 1],
-    ["one that comes back may be the first of its lane", asks("normal", false, 1), 2, 0],
+    ["a page has all ahead", asks("low", "bulk"), 4, 2],
+    ["an urgent page has only more urgent calls ahead", asks("high", "bulk"), 2, 1],
+    ["one that comes back may be the first of its lane", asks("normal", "single", 1), 2, 0],
   ];
   test.each(ahead)("count who goes first for sure: %s", (_, request, single, bulk) => {
     const lanes = createPriorityQueue<string>();
     lanes.add("token", asks("token"), 1);
     lanes.add("write", asks("high"), 2);
-    lanes.add("urgent page", asks("high", true), 3);
+    lanes.add("urgent page", asks("high", "bulk"), 3);
     lanes.add("read", asks("normal"), 4);
     lanes.add("low", asks("low"), 5);
-    lanes.add("page", asks("low", true), 6);
+    lanes.add("page", asks("low", "bulk"), 6);
     expect(lanes.countsAhead(request)).toEqual({ single, bulk });
   });
 });

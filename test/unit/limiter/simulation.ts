@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { type RateLimitOptions, rateLimitSettings } from "../../../src/limiter/rate-limit-options.js";
 import type { RateLimiter, SlotRequest } from "../../../src/limiter/rate-limiter.js";
+import type { SlotKind } from "../../../src/limiter/slot-source.js";
 import { CallCancellation, CanceledError } from "../../../src/time/cancellation.js";
 import type { VirtualTime } from "./virtual-time.js";
 
@@ -9,7 +10,7 @@ export interface SimulatedCall {
   /** When it comes, in ms from the beginning. */
   at: number;
   priority: SlotRequest["priority"];
-  isBulk: boolean;
+  slotKind: SlotKind;
   /** How long the service takes. */
   latencyMs: number;
   /** At which part of that time the service counts the request. */
@@ -41,7 +42,7 @@ const URGENCY: SlotRequest["priority"][] = ["token", "high", "normal", "low"];
 /** Sends calls through a limiter to a service that exists only in virtual time, and watches the limiter's promises. */
 export class Simulation {
   /** When the service counted each request, and whether it was a page. */
-  readonly counted: { time: number; isBulk: boolean }[] = [];
+  readonly counted: { time: number; slotKind: SlotKind }[] = [];
   readonly results: SimulatedResult[] = [];
   /** Promises that were broken. */
   readonly broken: string[] = [];
@@ -82,14 +83,14 @@ export class Simulation {
     this.limiter.totalPausedMs();
     const { waitMs } = this.limiter.estimateWait({
       priority: "normal",
-      isBulk: false,
+      slotKind: "single",
       cancellation: new CallCancellation(),
     });
     if (!(waitMs >= 0)) this.broken.push(`a wait of ${waitMs} ms is expected`);
   }
 
   times(pagesOnly = false): number[] {
-    return this.counted.filter(({ isBulk }) => isBulk || !pagesOnly).map(({ time }) => time);
+    return this.counted.filter(({ slotKind }) => slotKind === "bulk" || !pagesOnly).map(({ time }) => time);
   }
 
   async #run(call: SimulatedCall): Promise<void> {
@@ -136,7 +137,7 @@ export class Simulation {
       return undefined;
     }
     result.sentAt.push(startedAt);
-    this.counted.push({ time: startedAt + call.countedAt * (now - startedAt), isBulk: call.isBulk });
+    this.counted.push({ time: startedAt + call.countedAt * (now - startedAt), slotKind: call.slotKind });
     const comesBack = call.outcome === "refused" && !cancellation.reason;
     if (comesBack) {
       this.limiter.pause(call.pauseMs);
@@ -158,8 +159,8 @@ export class Simulation {
     const place = order ?? ++this.#arrivals;
     this.#waiting.set(id, { call, cancellation, order: place });
     try {
-      const { priority, isBulk } = call;
-      const request: SlotRequest = { priority, isBulk, cancellation, arrival: order };
+      const { priority, slotKind } = call;
+      const request: SlotRequest = { priority, slotKind, cancellation, arrival: order };
       const slot = await this.limiter.acquire(request);
       this.#waiting.delete(id);
       void this.#noteGrant(call, place);
@@ -177,9 +178,11 @@ export class Simulation {
     for (const [id, { call: other, cancellation, order: otherOrder }] of waiting) {
       if (cancellation.reason || !this.#waiting.has(id)) continue;
       const otherRank = URGENCY.indexOf(other.priority);
-      const isPassed = otherRank < rank || (otherRank === rank && !other.isBulk && call.isBulk);
-      if (isPassed && !other.isBulk) this.broken.push(`a ${other.priority} call was passed by a ${call.priority} one`);
-      const sameLane = otherRank === rank && other.isBulk === call.isBulk;
+      const isPassed =
+        otherRank < rank || (otherRank === rank && other.slotKind === "single" && call.slotKind === "bulk");
+      if (isPassed && other.slotKind === "single")
+        this.broken.push(`a ${other.priority} call was passed by a ${call.priority} one`);
+      const sameLane = otherRank === rank && other.slotKind === call.slotKind;
       if (sameLane && otherOrder < order) this.broken.push("a call was passed by one that came later");
     }
   }
@@ -220,7 +223,7 @@ export function anyCalls(
     fc.record({
       at: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 3_000 })),
       priority: fc.constantFrom<SlotRequest["priority"]>("token", "high", "normal", "low"),
-      isBulk: pages ? fc.boolean() : fc.constant(false),
+      slotKind: pages ? fc.constantFrom("single", "bulk") : fc.constant("single"),
       latencyMs: fc.oneof(fc.integer({ min: 0, max: 20 }), fc.integer({ min: 0, max: 1_500 })),
       countedAt: fc.oneof(fc.constantFrom(0, 1), fc.double({ min: 0, max: 1, noNaN: true })),
       outcome: failures

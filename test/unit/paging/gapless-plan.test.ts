@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { bestOverlappingPage, leftmostPageReaching } from "../../../src/paging/gapless/plan.js";
+import { bestOverlappingPage, leftmostPageReaching } from "../../../src/paging/choose-page.js";
 import type { PageRequest } from "../../../src/paging/page.js";
 
 const offset = ({ page, pageSize }: PageRequest) => (page - 1) * pageSize;

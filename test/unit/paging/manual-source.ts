@@ -1,10 +1,11 @@
+import type { SlotKind } from "../../../src/limiter/slot-source.js";
 import type { Page, PagedList, PageRequest, PageSession, PagingSettings } from "../../../src/paging/page.js";
 import { type Lot, NO_LIMIT } from "./changing-list.js";
 
 /** A request that waits until the test responds to it. */
 export interface OpenRequest {
   request: PageRequest;
-  isBulk: boolean;
+  slotKind: SlotKind;
   signal: AbortSignal;
   respond(page?: Partial<Page<Lot>>): Promise<void>;
   fail(error: unknown): Promise<void>;
@@ -50,12 +51,12 @@ export class ManualSource implements PagedList<Lot> {
 
   fetch(
     request: PageRequest,
-    { isBulk, signal }: { isBulk: boolean; signal?: AbortSignal | undefined },
+    { slotKind, signal }: { slotKind: SlotKind; signal?: AbortSignal | undefined },
   ): Promise<Page<Lot>> {
     return new Promise((resolve, reject) => {
       this.sent.push({
         request,
-        isBulk,
+        slotKind,
         signal: signal ?? new AbortController().signal,
         respond: (page) => {
           resolve({ ...this.#page(request), ...page });

@@ -54,7 +54,7 @@ describe("reading ahead", () => {
     const pages = new Paginator(source).pages();
     void pages.next();
     await source.respond(1);
-    expect(source.sent.map(({ isBulk }) => isBulk)).toEqual([false, true, true]);
+    expect(source.sent.map(({ slotKind }) => slotKind)).toEqual(["single", "bulk", "bulk"]);
   });
 });
 

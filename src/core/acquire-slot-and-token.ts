@@ -16,9 +16,9 @@ export interface SlotAndToken {
  * Waits for a token, then for a slot. In this order, because the token request needs a slot too, and there may be only
  * one. If the token expires in the queue, the slot is returned and a new token is requested.
  */
-export async function acquireSlot(client: ClientParts, call: Call): Promise<SlotAndToken> {
+export async function acquireSlotAndToken(parts: ClientParts, call: Call): Promise<SlotAndToken> {
   const startedAt = monotonicNowMs();
-  const { limiter, tokens, telemetry, state } = client;
+  const { limiter, tokens, telemetry, state } = parts;
   const pausedBefore = limiter.totalPausedMs();
   const needsToken = !call.request.isTokenRequest;
   let waitedMs = 0;
@@ -26,10 +26,10 @@ export async function acquireSlot(client: ClientParts, call: Call): Promise<Slot
     for (let round = 1; ; round += 1) {
       // Checked first, so that no token is requested for a canceled call.
       call.cancellation.throwIfCanceled();
-      if (needsToken && tokens.freshToken === undefined) await waitForToken(client, call);
+      if (needsToken && tokens.freshToken === undefined) await waitForToken(parts, call);
       call.waitingFor = "slot";
       const queuedAt = monotonicNowMs();
-      const slot = limiter.tryAcquire(call) ?? (await waitForSlot(client, call));
+      const slot = limiter.tryAcquire(call) ?? (await waitForSlot(parts, call));
       waitedMs += monotonicNowMs() - queuedAt;
       const token = round < MAX_TOKEN_REFRESHES ? tokens.freshToken : tokens.lastToken;
       if (!call.cancellation.reason && (token !== undefined || !needsToken)) {
@@ -44,7 +44,7 @@ export async function acquireSlot(client: ClientParts, call: Call): Promise<Slot
     if (call.cancellation.reason?.kind === "out-of-time") call.unmetWait = limiter.estimateWait(call);
     throw failure;
   } finally {
-    client.waits.end(call);
+    parts.waits.end(call);
     const pausedMs = limiter.totalPausedMs() - pausedBefore;
     call.spent.pausedMs += pausedMs;
     call.spent.waitingMs += Math.max(0, monotonicNowMs() - startedAt - pausedMs);

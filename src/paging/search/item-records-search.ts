@@ -1,8 +1,8 @@
 import { PaginationError } from "../../errors/index.js";
-import { bestOverlappingPage } from "../gapless/plan.js";
+import { bestOverlappingPage, pageAround } from "../choose-page.js";
 import type { Page, PageRequest } from "../page.js";
 import type { RecordKey } from "../seen-keys.js";
-import { PlaceSearch, pageAround, type Run } from "./place-search.js";
+import { PlaceSearch, type Run } from "./place-search.js";
 import type { RememberedPlaces } from "./remembered-places.js";
 import { type Direction, numericOrder, type SortedPage, textOrder, toSortedPage } from "./sorted-page.js";
 
@@ -45,7 +45,7 @@ const DIRECTIONS: readonly Direction[] = ["DESC", "ASC"];
  *
  * A page that is not in the order asked for ends the search with an {@link UnsortedListError}.
  */
-export class RunSearch<T> {
+export class ItemRecordsSearch<T> {
   readonly #list: SearchedList<T>;
   readonly #target: number;
   #search: PlaceSearch;
@@ -68,8 +68,9 @@ export class RunSearch<T> {
       const page = await this.#fetch(request, direction);
       if (page.isFirst && page.isLast) return this.#recordsOf(page.records);
       const run = this.#search.learn(page);
+      // It is absent by numbers, and this page has shown that the order is that of numbers.
       if (this.#isSearchedAsText && places.isNumeric) return [];
-      const unproven = this.#nextUnproven(run);
+      const unproven = this.#takeUnprovenDirection(run);
       direction = unproven ?? "ASC";
       if (run && unproven) {
         request = pageOfRun(page, run, unproven, places.maxPageSize);
@@ -106,8 +107,8 @@ export class RunSearch<T> {
     return sorted;
   }
 
-  /** The next direction in which the order has to be proved. */
-  #nextUnproven(run: Run | undefined): Direction | undefined {
+  /** The next direction in which the order has to be proved. Each is returned once. */
+  #takeUnprovenDirection(run: Run | undefined): Direction | undefined {
     const { places, label } = this.#list;
     const direction = run && DIRECTIONS.find((one) => !places.provenDirections.has(one));
     if (direction === undefined) return undefined;
