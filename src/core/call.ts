@@ -72,6 +72,8 @@ export class Call implements RetryState, SlotRequest {
   readonly id: number;
   /** If the call sends several requests: the whole call, which this request is a part of. */
   readonly whole: Call | undefined;
+  /** If it sends several requests: the one that was sent last. */
+  lastPart: Call | undefined;
   readonly startedAtMs = monotonicNowMs();
   /** In ms since the epoch. */
   readonly startedAtEpochMs = Date.now();
@@ -160,6 +162,7 @@ export class Call implements RetryState, SlotRequest {
     this.clockAheadMs = clock && Math.floor(clock.minMs);
     this.attemptTrace = { startedAt: monotonicNowMs(), sent: false, headAt: undefined, head: undefined };
     if (this.whole) {
+      this.whole.lastPart = this;
       this.whole.attempts += 1;
       this.whole.attemptTrace = this.attemptTrace;
     }

@@ -224,7 +224,9 @@ export function createPipeline(config: PipelineConfig): Pipeline {
       error: error === undefined ? undefined : String(fieldOf(error, "name") || typeof error),
     });
     if (!onResponse || !head) return;
-    telemetry.guard("onResponse", () => onResponse(redactData({ ...head, method, path, attempts, durationMs })));
+    const { method: sentMethod, path: sentPath } = (call.lastPart ?? call).request;
+    const response = { ...head, method: sentMethod, path: sentPath, attempts, durationMs };
+    telemetry.guard("onResponse", () => onResponse(redactData(response)));
   }
 
   async function finishAndClose(): Promise<void> {

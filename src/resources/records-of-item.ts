@@ -3,11 +3,12 @@ import type { CallRequest } from "../core/call.js";
 import type { PartSender, Sender } from "../core/pipeline.js";
 import { type RequestOptions, requestOptionsShape } from "../core/request/options.js";
 import { invalidResponseError } from "../core/response/caller-error.js";
-import { PaginationError } from "../errors/index.js";
+import { PaginationError, ResponseValidationError } from "../errors/index.js";
 import { createPaginator, type ListDefinition, type ListOptions } from "../paging/list.js";
 import type { Page } from "../paging/page.js";
-import { ItemRecordsSearch, UnsortedListError } from "../paging/search/item-records-search.js";
+import { ItemRecordsSearch } from "../paging/search/item-records-search.js";
 import { RememberedPlaces } from "../paging/search/remembered-places.js";
+import { UnsortedListError } from "../paging/search/searched-list.js";
 import { checkInput } from "../schemas/check.js";
 import { integer, lazy, optionalFields } from "../schemas/field.js";
 import type { Item } from "../service/item.js";
@@ -83,7 +84,11 @@ export class RecordsOfItem {
         if (!(error instanceof UnsortedListError)) throw error;
         if (ifUnsorted === "error") throw unsortedError(error);
         this.#warnOnce(list.name, error);
-        return { partNo, path, records: await readWholeList(series, list.define(params, WHOLE_LIST), partNo) };
+        return {
+          partNo,
+          path,
+          records: await readWholeList(series, list.define(params, WHOLE_LIST), partNoReader(path), partNo),
+        };
       }
     });
   }
@@ -105,11 +110,12 @@ export class RecordsOfItem {
     const { maxPageSize, keyOf = () => undefined, pageReader } = list.define(params, {});
     const places = this.#places.get(path) ?? new RememberedPlaces(maxPageSize);
     remember(this.#places, path, places, MAX_LISTS);
+    const partNoOf = partNoReader(path);
     return {
       label: `GET ${path}`,
       places,
       keyOf,
-      numberOf: ({ partNo }: T) => partNo,
+      numberOf: (record: T) => partNoOf(record),
       fetch: (request: { page: number; pageSize: number }, direction: "ASC" | "DESC") =>
         series.sendPart({
           method: "GET",
@@ -144,11 +150,25 @@ const unsortedError = ({ message }: Error) =>
 async function readWholeList<T extends { partNo: number }>(
   series: PartSender,
   definition: ListDefinition<T, InventoryListParams>,
+  partNoIn: (record: T) => number,
   target: number,
 ): Promise<T[]> {
   const records: T[] = [];
-  for await (const record of createPaginator(series, definition)) if (record.partNo === target) records.push(record);
+  for await (const record of createPaginator(series, definition)) if (partNoIn(record) === target) records.push(record);
   return records;
+}
+
+/** A record without a part number may belong to any item, however strictly responses are validated. */
+function partNoReader(path: string): (record: { partNo: number | string }) => number {
+  return ({ partNo }) => {
+    if (Number.isSafeInteger(partNo) || (typeof partNo === "string" && /^\d{1,15}$/.test(partNo)))
+      return Number(partNo);
+    const message = "expected an integer";
+    throw new ResponseValidationError(`GET ${path}: a record has no integer partNo, so one item cannot be found.`, {
+      status: 200,
+      issues: [{ path: ["value", "partNo"], message }],
+    });
+  };
 }
 
 /** The item's part number, which must be an integer however strictly responses are validated: the search is based on it. */

@@ -204,4 +204,48 @@ describe("A search for one item", () => {
     await expect(inventory.listLots(params).page()).rejects.toThrow("client.inventory.getLots(shortID)");
     await expect(inventory.listStockLevels(params).page()).rejects.toThrow("client.inventory.getStockLevel(shortID)");
   });
+
+  it("finds part numbers that are numeric strings, and refuses records without one, if responses are not validated", async () => {
+    for (const responseValidation of ["warn", "off"] as const) {
+      for (const numbers of [[10, 20, 30], NUMBERS]) {
+        const service = new SearchedService(numbers);
+        const changed = (change: (record: Record<string, unknown>) => unknown) =>
+          service.client({
+            responseValidation,
+            fetch: async (input, init) => {
+              const response = await service.fetch(input, init);
+              const body = Object(await response.json());
+              for (const record of body.value ?? []) change(record);
+              return Response.json(body, { status: response.status });
+            },
+          });
+        const withStrings = changed((record) => Object.assign(record, { partNo: String(record.partNo) }));
+        expect(await withStrings.inventory.getLots("SKU-20")).toHaveLength(1);
+        expect(await withStrings.inventory.getStockLevel("SKU-25")).toBeNull();
+        const without = changed((record) => Reflect.deleteProperty(record, "partNo"));
+        await expect(without.inventory.getLots("SKU-20")).rejects.toBeInstanceOf(ResponseValidationError);
+      }
+    }
+  });
+
+  it("reports the path of the last response to onResponse", async () => {
+    const service = new SearchedService(NUMBERS);
+    const paths: string[] = [];
+    const options = { onResponse: ({ path }: ResponseInfo) => void paths.push(path) };
+    await expect(service.client().inventory.getLots("NO-SUCH", { wid: 3 }, options)).rejects.toBeInstanceOf(
+      NotFoundError,
+    );
+    expect(paths).toEqual(["/Item"]);
+  });
+
+  it("does not trust a response that is another page than was requested", async () => {
+    const service = new SearchedService(NUMBERS);
+    const client = service.client({
+      fetch: async (input, init) => {
+        const body = Object(await (await service.fetch(input, init)).json());
+        return Response.json(body.value ? { ...body, page: 1 } : body);
+      },
+    });
+    await expect(client.inventory.getLots(`SKU-${PART_NO}`)).rejects.toBeInstanceOf(PaginationError);
+  });
 });

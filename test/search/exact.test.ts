@@ -111,4 +111,31 @@ describe("A search for one item", () => {
     expect(await service.client().inventory.getStockLevel("SKU-20")).toMatchObject({ partNo: 20 });
     expect(await service.client().inventory.getStockLevel("SKU-25")).toBeNull();
   });
+
+  it("misses no lot that changes its place among the lots of its item, even at each request", async () => {
+    let searches = 0;
+    for (let seed = 1; seed <= runs(60); seed += 1) {
+      const random = createRandom(seed);
+      const count = 260 + Math.floor(random() * 800);
+      const others = Array.from({ length: 2_000 }, (_, index) => index + 1);
+      const jumps = [1, 3][seed % 2] ?? 1;
+      const isOnce = random() < 0.5;
+      let requests = 0;
+      const service = new SearchedService([...others, ...Array<number>(count).fill(1_000)], {
+        beforePage: ({ records }) => {
+          requests += 1;
+          if (isOnce && requests !== 5) return;
+          const ofItem = records.filter(({ partNo }) => partNo === 1_000);
+          for (let jump = 0; jump < jumps; jump += 1) {
+            const moved = ofItem[Math.floor(random() * ofItem.length)];
+            if (moved) moved.rank = random() < 0.5 ? -requests : Math.floor(random() * 3_000);
+          }
+        },
+      });
+      const found = recNosOf(await service.client().inventory.getLots("SKU-1000"));
+      searches += 1;
+      expect(found, `seed ${seed}`).toEqual(numbersOf(service.records, 1_000));
+    }
+    expect(searches).toBeGreaterThan(0);
+  });
 });

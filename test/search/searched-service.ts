@@ -7,6 +7,8 @@ import { InventoryClient } from "stocklot";
 export interface SearchedRecord {
   recNo: number;
   partNo: number;
+  /** Its place among the records of the same number, instead of `recNo`. */
+  rank?: number;
 }
 
 export interface SearchedServiceOptions {
@@ -91,7 +93,9 @@ export class SearchedService {
     const compare = (one: SearchedRecord, next: SearchedRecord) =>
       sorting === "text" ? compareText(String(one.partNo), String(next.partNo)) : one.partNo - next.partNo;
     const compareTies = (one: SearchedRecord, next: SearchedRecord) =>
-      ties === "shuffled" ? (shuffled.get(one.recNo) ?? 0) - (shuffled.get(next.recNo) ?? 0) : one.recNo - next.recNo;
+      ties === "shuffled"
+        ? (shuffled.get(one.recNo) ?? 0) - (shuffled.get(next.recNo) ?? 0)
+        : (one.rank ?? one.recNo) - (next.rank ?? next.recNo);
     const sign = isDescending ? -1 : 1;
     const tieSign = ties === "reversed-with-direction" ? sign : 1;
     return this.records.toSorted((one, next) => sign * compare(one, next) || tieSign * compareTies(one, next));

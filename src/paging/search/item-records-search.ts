@@ -1,25 +1,10 @@
 import { PaginationError } from "../../errors/index.js";
-import { bestOverlappingPage, pageAround } from "../choose-page.js";
-import type { Page, PageRequest } from "../page.js";
-import type { RecordKey } from "../seen-keys.js";
+import { pageAround } from "../choose-page.js";
+import type { PageRequest } from "../page.js";
+import { LongRun } from "./long-run.js";
 import { PlaceSearch, type Run } from "./place-search.js";
-import type { RememberedPlaces } from "./remembered-places.js";
+import { type SearchedList, UnsortedListError } from "./searched-list.js";
 import { type Direction, numericOrder, type SortedPage, textOrder, toSortedPage } from "./sorted-page.js";
-
-/** A list that can be requested in the order of a number that its records have. */
-export interface SearchedList<T> {
-  /** Method and path, the start of every message. */
-  label: string;
-  numberOf(record: T): unknown;
-  keyOf(record: T): RecordKey | undefined;
-  places: RememberedPlaces;
-  fetch(request: PageRequest, direction: Direction): Promise<Page<T>>;
-  /** Reads on from a page, ascending and gapless: the new records of each page. `onPage` receives each page as served. */
-  readOn(from: PageRequest, onPage: (page: Page<T>) => void): AsyncIterable<Page<T>>;
-}
-
-/** The list is not in the order asked for: only reading the whole list finds a record. */
-export class UnsortedListError extends Error {}
 
 /** Twice as many as a calm list of a million records needs. */
 const MAX_PAGES = 40;
@@ -41,7 +26,7 @@ const DIRECTIONS: readonly Direction[] = ["DESC", "ASC"];
  * - *Complete*: a page contains the place with both neighbours.
  * - *Doubting absence*: the service may sort numbers as strings. Until a page has shown numeric order, a number is absent only if
  *   its place among strings is empty, too; that is searched in the same way.
- * - *Long run*: the records do not fit on one page. They are read gapless from the page that contains their beginning.
+ * - *Long run*: the records do not fit on one page ({@link LongRun}).
  *
  * A page that is not in the order asked for ends the search with an {@link UnsortedListError}.
  */
@@ -63,6 +48,7 @@ export class ItemRecordsSearch<T> {
     const { label, places } = this.#list;
     let direction: Direction = places.provenDirections.has("DESC") ? "ASC" : "DESC";
     let request = direction === "ASC" ? this.#search.next() : { page: 1, pageSize: places.maxPageSize };
+    const longRun = new LongRun(this.#list, this.#target);
     let longRunReads = 0;
     for (let pages = 0; pages < MAX_PAGES && longRunReads < MAX_LONG_RUN_READS; pages += 1) {
       const page = await this.#fetch(request, direction);
@@ -78,20 +64,19 @@ export class ItemRecordsSearch<T> {
       }
       if (run?.isComplete) {
         const records = page.records.slice(run.from, run.to);
-        this.#notePlace(page.start + run.from, records.length);
+        places.notePlace({ value: this.#target, position: page.start + run.from, length: Math.max(1, records.length) });
         if (records.length > 0 || this.#isAbsent(page, run)) return records;
         this.#isSearchedAsText = true;
         this.#search = new PlaceSearch(this.#target, textOrder, places);
       } else {
         const start = run ? page.start + run.from : this.#search.longRunStart;
-        if (start !== undefined) {
-          longRunReads += 1;
-          const records = await this.#readLongRun(start, longRunReads === MAX_LONG_RUN_READS);
-          if (records) return records;
-        }
+        if (start !== undefined && (await longRun.readOnce(start))) return longRun.records;
+        if (start !== undefined) longRunReads += 1;
       }
       request = this.#search.next();
     }
+    // Sorted by a column whose values differ, the whole list does not depend on that order.
+    if (longRunReads > 0) throw new UnsortedListError(`${label}: records with the same partNo change their order`);
     throw new PaginationError(
       `${label}: the list changes faster than the records with partNo ${this.#target} can be found in it. Try again later.`,
     );
@@ -100,6 +85,9 @@ export class ItemRecordsSearch<T> {
   async #fetch(request: PageRequest, direction: Direction): Promise<SortedPage<T>> {
     const { places, fetch, label, numberOf } = this.#list;
     const page = await fetch(request, direction);
+    if (page.page !== request.page) {
+      throw new PaginationError(`${label}: the response to a request for page ${request.page} is page ${page.page}.`);
+    }
     places.noteAppliedSize(request, page.pageSize);
     const sorted = toSortedPage(page, direction, numberOf);
     if (!sorted) throw new UnsortedListError(`${label}: page ${page.page} is not in the order of partNo`);
@@ -127,56 +115,8 @@ export class ItemRecordsSearch<T> {
     return this.#list.places.isNumeric || this.#isSearchedAsText || isAbsentAsText;
   }
 
-  #notePlace(position: number, length: number): void {
-    this.#list.places.notePlace({ value: this.#target, position, length: Math.max(1, length) });
-  }
-
   #recordsOf(records: readonly T[]): T[] {
     return records.filter((record) => this.#list.numberOf(record) === this.#target);
-  }
-
-  /**
-   * The records of a run that does not fit on one page, or did not on the page that was read. `undefined` if it has moved away
-   * from its position, or if its records have changed their order. That order is not documented; if it is not stable,
-   * overlapping pages prove nothing.
-   */
-  async #readLongRun(start: number, isLastAttempt: boolean): Promise<T[] | undefined> {
-    const { keyOf, numberOf, places, readOn, label } = this.#list;
-    const target = this.#target;
-    const positions = new Map<RecordKey | undefined, number>();
-    let state: "reading" | "moved" | "reordered" | "unsorted" = "reading";
-    const check = (served: Page<T>) => {
-      const page = toSortedPage(served, "ASC", numberOf);
-      if (!page) state = "unsorted";
-      if (!page || state !== "reading") return;
-      const [first = target] = page.values;
-      if (positions.size === 0 && !page.isFirst && first >= target) state = "moved";
-      const shifts = new Set<number>();
-      for (const [index, record] of page.records.entries()) {
-        if (numberOf(record) !== target) continue;
-        const position = page.start + index;
-        const before = positions.get(keyOf(record));
-        if (before !== undefined) shifts.add(position - before);
-        positions.set(keyOf(record), position);
-      }
-      if (shifts.size > 1) state = "reordered";
-    };
-    const records: T[] = [];
-    const first = bestOverlappingPage({ end: start, maxPageSize: places.maxPageSize, shifts: [] });
-    for await (const { value } of readOn(first, check)) {
-      if (state !== "reading") break;
-      records.push(...this.#recordsOf(value));
-      if (value.some((record) => Number(numberOf(record)) > target)) break;
-    }
-    const [place = start] = positions.values();
-    if (state === "reading") {
-      this.#notePlace(place, records.length);
-      return records;
-    }
-    if (state === "unsorted" || (state === "reordered" && isLastAttempt)) {
-      throw new UnsortedListError(`${label}: records change their order from page to page`);
-    }
-    return undefined;
   }
 }
 

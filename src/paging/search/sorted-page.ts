@@ -20,7 +20,7 @@ export interface SortedPage<T> {
 export function toSortedPage<T>(
   page: Page<T>,
   direction: Direction,
-  numberOf: (record: T) => unknown,
+  numberOf: (record: T) => number,
 ): SortedPage<T> | undefined {
   const { value, totalCount, hasMore } = page;
   const offset = startOfPage(page);
@@ -28,8 +28,8 @@ export function toSortedPage<T>(
   const isAtEnd = !hasMore && offset + value.length >= totalCount;
   const isAscending = direction === "ASC";
   const records = isAscending ? value : value.toReversed();
-  const values = records.map(numberOf).filter((number): number is number => Number.isSafeInteger(number));
-  const isSorted = values.length === records.length && isAscendingBy(numericOrder, values);
+  const values = records.map(numberOf);
+  const isSorted = isAscendingBy(numericOrder, values);
   if (!isSorted && !(isAtStart && isAtEnd)) return undefined;
   return {
     records,

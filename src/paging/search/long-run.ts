@@ -1,0 +1,124 @@
+import { bestOverlappingPage } from "../choose-page.js";
+import type { Page } from "../page.js";
+import { type SearchedList, UnsortedListError } from "./searched-list.js";
+import { type SortedPage, toSortedPage } from "./sorted-page.js";
+
+/** A pass over a run reads at most so many pages more than the run has. */
+const MAX_FURTHER_PAGES = 20;
+
+/**
+ * The records of one number that do not fit on one page.
+ *
+ * A pass reads them gapless, from the page that contains their beginning to the one that contains what follows. That proves
+ * nothing if they change their order among each other meanwhile: one that moves from a page still to be read to one that
+ * was read is missed. The order is not documented, so a pass counts as complete only if
+ *
+ * - it found as many records as there are positions between beginning and end, and the beginning, read once more, has moved
+ *   as far as the records that two pages had in common: nothing has moved within the run; or
+ * - it found no record that an earlier pass had not found.
+ *
+ * The records of all passes are returned, each as it was read last.
+ */
+export class LongRun<T> {
+  readonly #list: SearchedList<T>;
+  readonly #target: number;
+  readonly #found = new Map<unknown, T>();
+  #passes = 0;
+
+  constructor(list: SearchedList<T>, target: number) {
+    this.#list = list;
+    this.#target = target;
+  }
+
+  get records(): T[] {
+    return [...this.#found.values()];
+  }
+
+  /** Reads the run that begins at a position. Returns whether all records have been found. */
+  async readOnce(start: number): Promise<boolean> {
+    const { places, readOn } = this.#list;
+    const request = bestOverlappingPage({ end: start, maxPageSize: places.maxPageSize, shifts: [] });
+    const pass = new Pass(this.#list, this.#target);
+    const known = this.#found.size;
+    for await (const { value } of readOn(request, (page) => pass.add(page))) {
+      if (pass.isLost || pass.pages > MAX_FURTHER_PAGES + (2 * pass.count) / places.maxPageSize) return false;
+      for (const record of value) {
+        if (this.#list.numberOf(record) === this.#target) this.#found.set(this.#list.keyOf(record) ?? record, record);
+      }
+      if (pass.hasEnded) break;
+    }
+    if (pass.isLost) return false;
+    this.#passes += 1;
+    places.notePlace({ value: this.#target, position: pass.start, length: Math.max(1, pass.count) });
+    if (this.#passes > 1 && this.#found.size === known) return true;
+    if (!pass.isCountRight) return false;
+    const again = new Pass(this.#list, this.#target);
+    again.add(await this.#list.fetch(request, "ASC"));
+    return !again.isLost && again.start - pass.start === pass.shift;
+  }
+}
+
+/** One pass over a run: where its records stand, and how they have moved from page to page. */
+class Pass<T> {
+  /** The beginning of the run is not on the first page, or its records have moved by different distances. */
+  isLost = false;
+  /** A page has shown what follows the run. */
+  hasEnded = false;
+  pages = 0;
+  /** Position of the first record on the first page. */
+  start = 0;
+  /** By how many positions the run has moved since. */
+  shift = 0;
+  #end = 0;
+  readonly #positions = new Map<unknown, number>();
+  readonly #list: SearchedList<T>;
+  readonly #target: number;
+
+  constructor(list: SearchedList<T>, target: number) {
+    this.#list = list;
+    this.#target = target;
+  }
+
+  /** How many records were found. */
+  get count(): number {
+    return this.#positions.size;
+  }
+
+  /** As many records as there are positions between the beginning and the end of the run. */
+  get isCountRight(): boolean {
+    return this.count === this.#end - (this.start + this.shift);
+  }
+
+  add(served: Page<T>): void {
+    const page = toSortedPage(served, "ASC", this.#list.numberOf);
+    if (!page) throw new UnsortedListError(`${this.#list.label}: page ${served.page} is not in the order of partNo`);
+    this.pages += 1;
+    if (this.pages === 1) this.#begin(page);
+    this.#notePositions(page);
+    const next = page.values.findIndex((value) => value > this.#target);
+    this.hasEnded = next >= 0 || page.isLast;
+    this.#end = page.start + (next < 0 ? page.values.length : next);
+  }
+
+  #begin({ values, start, isFirst }: SortedPage<T>): void {
+    const index = values.indexOf(this.#target);
+    // Behind the neighbour that precedes the run. If only that is on the page, the run follows.
+    this.start = start + (index < 0 ? values.length : index);
+    const [first = this.#target] = values;
+    this.isLost = !isFirst && first >= this.#target;
+  }
+
+  #notePositions({ records, values, start }: SortedPage<T>): void {
+    const shifts = new Set<number>();
+    for (const [index, record] of records.entries()) {
+      if (values[index] !== this.#target) continue;
+      const key = this.#list.keyOf(record) ?? record;
+      const before = this.#positions.get(key);
+      if (before !== undefined) shifts.add(start + index - before);
+      this.#positions.set(key, start + index);
+    }
+    const [shift = 0] = shifts;
+    this.shift += shift;
+    this.isLost ||= shifts.size > 1;
+  }
+}
