@@ -73,7 +73,13 @@ export async function plan(quick: boolean): Promise<Section> {
     });
     const seconds = (performance.now() - startedAt) / 1_000;
     if (made.counts.update !== items * CHANGED_SHARE) throw new Error(`${made.counts.update} updates`);
-    measured.push({ items, requests: requests.count, peak: peak / MIB, seconds, json: JSON.stringify(made).length / MIB });
+    measured.push({
+      items,
+      requests: requests.count,
+      peak: peak / MIB,
+      seconds,
+      json: JSON.stringify(made).length / MIB,
+    });
   }
   const [small, large = small] = measured;
   return {
