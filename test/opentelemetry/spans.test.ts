@@ -71,6 +71,23 @@ describe("a call", () => {
     expect([tokenAttempt, attempt].map((span) => span?.instrumentationScope.name)).toEqual(["stocklot", "stocklot"]);
   });
 
+  it("that sends several requests is one span, with a child for each request", async () => {
+    const { client } = await traced();
+    await client.items.list().page();
+    resetSpans();
+    await client.inventory.getLots("BOLT-M8");
+    const call = spans().at(-1);
+    expect(call).toMatchObject({ name: "GET /api/v1/Inventory", kind: SpanKind.INTERNAL });
+    expect(call?.attributes).not.toHaveProperty(conventions.ATTR_HTTP_REQUEST_RESEND_COUNT);
+    const children = spans().slice(0, -1);
+    expect(children.length).toBeGreaterThan(1);
+    expect(children.map(({ name }) => name)).toEqual([
+      "GET /api/v1/Item",
+      ...children.slice(1).map(() => "GET /api/v1/Inventory"),
+    ]);
+    expect(new Set(children.map(parentOf))).toEqual(new Set([call && idOf(call)]));
+  });
+
   it("is named after the method if the endpoint is not known", async () => {
     const { client } = await traced();
     await client.request({ method: "GET", path: "/Orders/4711" }).catch(() => {});
