@@ -7,6 +7,7 @@ const entry = {
   bottleneck: "src/bottleneck/index.ts",
   mirror: "src/mirror/index.ts",
   outbox: "src/outbox/index.ts",
+  plan: "src/plan/index.ts",
   sandbox: "src/sandbox/index.ts",
   msw: "src/msw/index.ts",
   opentelemetry: "src/opentelemetry/index.ts",

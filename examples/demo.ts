@@ -13,6 +13,7 @@ import {
 } from "stocklot";
 import { createMirror, sqliteSink } from "stocklot/mirror";
 import { createOutbox, sqliteOutboxStore } from "stocklot/outbox";
+import { planItems } from "stocklot/plan";
 import { createSandbox } from "stocklot/sandbox";
 import { change, number, type ProgressBar, printTable, progressBar, style } from "./terminal.js";
 
@@ -134,6 +135,18 @@ say(`first run: ${number(first.added)} items, lots and stock levels copied, in $
 await client.items.update(itemID, { putUp: "Box of 100" });
 const second = await mirror.run();
 say(`second run, after a change of one item: ${second.changed} record changed, in ${second.requests} requests`);
+
+heading("Plan: the catalog as it should be");
+const plan = await planItems({
+  client,
+  desired: [
+    { shortID: itemID, putUp: "Box of 50" },
+    { shortID: "DEMO-NEW", description: "planned", uOM: "EA" },
+  ],
+});
+for (const line of plan.toText().split("\n")) if (line !== "") say(line);
+const report = await plan.apply({ client });
+say(`${report.applied} applied, ${report.stale.length} stale, in ${report.requests} requests`);
 
 heading("Errors have types");
 try {

@@ -11,6 +11,7 @@ export const SECTIONS: Record<string, () => Promise<(quick: boolean) => Promise<
   startup: async () => (await import("./start-up.js")).startUp,
   growth: async () => (await import("./growth.js")).growth,
   search: async () => (await import("./search.js")).search,
+  plan: async () => (await import("./plan.js")).plan,
   mirror: async () => (await import("./mirror.js")).mirror,
   outbox: async () => (await import("./outbox.js")).outbox,
 };

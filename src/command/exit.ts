@@ -10,6 +10,8 @@ export const EXIT = {
   usage: 2,
   /** Everything was done before. */
   alreadyDone: 3,
+  /** The plan is not empty. */
+  somethingToDo: 4,
   /** Ctrl-C: 128 + the number of SIGINT. */
   interrupted: 130,
   /** 128 + the number of SIGTERM. */

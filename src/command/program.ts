@@ -7,6 +7,7 @@ import { exportCommand } from "./export/command.js";
 import { getCommand } from "./get.js";
 import { importCommand } from "./import/command.js";
 import { mirrorCommand } from "./mirror.js";
+import { applyCommand, planCommand } from "./plan/command.js";
 import { sandboxCommand } from "./sandbox/command.js";
 import { hideExperimentalWarnings, tell } from "./terminal.js";
 import { useWordingOf } from "./wording.js";
@@ -56,7 +57,16 @@ export function createProgram(): Command {
     .version(VERSION, "-v, --version")
     .addHelpText("after", HELP)
     .hook("preAction", (_, command) => useWordingOf(command));
-  const commands = [doctorCommand(), sandboxCommand(), getCommand(), exportCommand(), importCommand(), mirrorCommand()];
+  const commands = [
+    doctorCommand(),
+    sandboxCommand(),
+    getCommand(),
+    exportCommand(),
+    importCommand(),
+    planCommand(),
+    applyCommand(),
+    mirrorCommand(),
+  ];
   const allOptions = commands.flatMap(optionNames);
   for (const command of [stocklot, ...commands]) {
     command

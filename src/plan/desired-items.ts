@@ -1,6 +1,6 @@
 import { encodeJson } from "../core/request/payload.js";
 import { InputValidationError, type Issue } from "../errors/index.js";
-import { isObject } from "../errors/unknown-value.js";
+import { fieldOf, isObject } from "../errors/unknown-value.js";
 import { laneOf } from "../outbox/new-entries.js";
 import { checkInput } from "../schemas/check.js";
 import type { ItemChanges } from "../service/item-input.js";
@@ -40,17 +40,21 @@ export async function readDesiredItems(
   const undocumented = new Map<string, number>();
   const documented = itemChangesSchema().shape;
   const issues: Issue[] = [];
+  /** The row of each SKU, wrong rows included. */
+  const indexes = new Map<string, number>();
   let index = -1;
   for await (const given of desired) {
     signal?.throwIfAborted();
     index += 1;
     const row = checkRow(given, index, issues);
-    if (!row) continue;
-    const key = laneOf(row.shortID);
-    const same = rows.get(key);
-    if (same) {
-      issues.push({ path: [index, "shortID"], message: `"${row.shortID}" is the same item as in row ${same.index}` });
+    const sku = fieldOf(given, "shortID");
+    const key = typeof sku === "string" ? laneOf(sku) : "";
+    const same = indexes.get(key);
+    if (same !== undefined) {
+      issues.push({ path: [index, "shortID"], message: `"${sku}" is the same item as in row ${same}` });
     }
+    if (key !== "") indexes.set(key, index);
+    if (!row) continue;
     rows.set(key, row);
     for (const name of Object.keys(row.fields)) {
       if (!(name in documented) && !undocumented.has(name)) undocumented.set(name, index);

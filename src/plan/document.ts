@@ -6,7 +6,7 @@ import { canonicalJson } from "../schemas/canonical-json.js";
 import { integer, lazy, string } from "../schemas/field.js";
 import type { ServiceIdentity } from "../storage/service.js";
 
-/** The value of a field when the plan was made, and the one that it should have. */
+/** The value of a field at the time of the plan, and the one that it should have. */
 export interface FieldChange {
   /** `null` in a create. */
   before: unknown;
@@ -109,7 +109,7 @@ export function parsePlan(json: unknown): PlanContent {
     throw new ConfigurationError("readPlan: this is not a plan, or one of another version. Make a new plan.");
   }
   if (digestOf(result.data) !== digest) {
-    throw new ConfigurationError("readPlan: the plan was changed after it was made. Make a new plan.");
+    throw new ConfigurationError("readPlan: the plan was changed since. Make a new plan.");
   }
   return result.data;
 }

@@ -94,8 +94,8 @@ export class Plan {
   }
 
   /**
-   * Sends the writes. Each item is read again before its write: one that already is as desired counts as applied, whoever
-   * did it; one that is no longer as it was when the plan was made is `stale` and is not written.
+   * Sends the writes. Each item is read again before its write: one that already is as desired counts as applied,
+   * no matter who wrote it; one that is no longer as it was at the time of the plan is `stale` and is not written.
    *
    * With an outbox, the writes survive crashes: apply the same plan again with the same outbox to continue. Other pending
    * entries of the outbox are sent along. Unsent entries of other plans for the same items are canceled first. Without an

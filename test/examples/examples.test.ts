@@ -417,6 +417,19 @@ describe.concurrent(
 );
 
 describe.concurrent(
+  "sync-catalog",
+  () => {
+    it("shows the difference and applies it", async ({ expect }) => {
+      const { code, out, err } = await run("sync-catalog.ts");
+      expect({ code, err }).toEqual({ code: 0, err: "" });
+      expect(out).toContain("+ BOLT-M9");
+      expect(out).toMatch(/^2 applied in \d+ requests\.$/m);
+    });
+  },
+  TIMEOUT_MS,
+);
+
+describe.concurrent(
   "stock-endpoint",
   () => {
     it("returns the stock of a SKU until it is interrupted", async ({ expect }) => {

@@ -185,13 +185,13 @@ function deliveryOption(name: string): string {
   throw new InvalidArgumentError("It must be a name.");
 }
 
-function delimiterOption(text: string): string {
+export function delimiterOption(text: string): string {
   if (text === "tab" || text === "\\t") return "\t";
   if (text.length === 1 && !/["\r\n]/.test(text)) return text;
   throw new InvalidArgumentError("It must be one character other than a quote or a line break, or tab.");
 }
 
-function mapOption(text: string, earlier: ReadonlyMap<string, string> = new Map()): ReadonlyMap<string, string> {
+export function mapOption(text: string, earlier: ReadonlyMap<string, string> = new Map()): ReadonlyMap<string, string> {
   const [column, field, ...more] = text.split("=");
   if (!column || !field || more.length > 0) throw new InvalidArgumentError("It must be column=field.");
   return new Map([...earlier, [column.trim(), field.trim()]]);

@@ -123,7 +123,7 @@ const withoutOptional = (schema: z.ZodType | undefined) => (schema instanceof z.
 const NUMBER_PATTERN = /^[+-]?(\d+\.?\d*|\.\d+)$/;
 
 /** A cell as the field's type; the text itself if it is none, or has digits that a number loses, so that validation reports it. */
-function cellValue(cell: string, schema: z.ZodType | undefined): string | number | boolean {
+export function cellValue(cell: string, schema: z.ZodType | undefined): string | number | boolean {
   const inner = withoutOptional(schema);
   if (inner instanceof z.ZodNumber && NUMBER_PATTERN.test(cell)) {
     return new Big(cell.replace("+", "")).eq(new Big(Number(cell))) ? Number(cell) : cell;

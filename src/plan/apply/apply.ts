@@ -57,9 +57,9 @@ export interface ReportedItem {
 
 /** What `plan.apply` did. */
 export interface PlanReport {
-  /** Items that are as desired now, whoever wrote them. */
+  /** Items that are as desired now, no matter who wrote them. */
   applied: number;
-  /** Items that somebody changed since the plan was made. They were not written. */
+  /** Items that somebody changed since the plan. They were not written. */
   stale: ReportedItem[];
   /** Items whose write the service refused, or that could not be sent. */
   rejected: ReportedItem[];
@@ -82,7 +82,7 @@ const optionsSchema = lazy(() =>
   }),
 );
 
-/** No write is based on a reading that is older. */
+/** No write is based on older data. */
 const MAX_READING_AGE_MS = 600_000;
 /** The part of that time that writes may take by the rate limit: failures and pauses take the rest. */
 const WRITING_SHARE = 0.6;
@@ -115,8 +115,8 @@ function assertService({ service }: PlanContent, { service: own }: InventoryClie
 
 /**
  * Applies a plan in chunks. Of each chunk, the items are read, then those that are as they were enter the outbox, then the
- * outbox runs. A chunk is as large as the rate limit allows to send while the reading is fresh. If it is not sent when the
- * reading is too old, the run is stopped and its unsent changes are read again.
+ * outbox runs. A chunk is as large as the rate limit allows to send while these data are fresh. If they become too old
+ * before it is sent, the run is stopped and the items of its unsent changes are read again.
  *
  * The key of an entry consists of the plan's id and the SKU. So a change is in one of these states, also after a crash:
  *
@@ -146,7 +146,8 @@ class PlanApplication {
   };
   /** Changes that an entry has applied. */
   readonly #written: ItemChange[] = [];
-  #done = 0;
+  /** Keys of the changes that are done. */
+  readonly #done = new Set<string>();
   #runRequests = 0;
 
   constructor(content: PlanContent, { client, signal, onProgress }: PlanApplyOptions, outbox: Outbox) {
@@ -217,14 +218,14 @@ class PlanApplication {
       }
       if (isAdded) await this.#outbox.cancel(this.#keyOf(change));
       waiting.delete(change);
-      if (state.kind === "done") this.#countApplied();
+      if (state.kind === "done") this.#countApplied(change);
       else this.#reportAs("stale", change, state.reason);
     }
     await this.#outbox.addMany(added);
     return [...waiting];
   }
 
-  /** Runs the outbox while the reading is fresh. Returns whether the run has ended by itself. */
+  /** Runs the outbox while the data are fresh. Returns whether the run has ended by itself. */
   async #send(readAt: number): Promise<boolean> {
     const aged = new AbortController();
     const remainingMs = MAX_READING_AGE_MS - (monotonicNowMs() - readAt);
@@ -233,7 +234,7 @@ class PlanApplication {
     );
     const signal = this.#signal ? AbortSignal.any([this.#signal, aged.signal]) : aged.signal;
     try {
-      const { requests } = await this.#outbox.run({ signal, onResult: () => this.#showProgress(1) });
+      const { requests } = await this.#outbox.run({ signal, onResult: ({ key }) => this.#markDone(key) });
       this.#runRequests += requests;
       return true;
     } catch (error) {
@@ -251,7 +252,7 @@ class PlanApplication {
       const entry = await this.#outbox.get(this.#keyOf(change));
       const reason = String(fieldOf(entry?.error, "message") ?? "no reason was stored");
       if (entry?.state === "applied") {
-        this.#countApplied();
+        this.#countApplied(change);
         this.#written.push(change);
       } else if (entry?.state === "unknown") this.#reportAs("unknown", change, reason);
       else if (entry?.state === "canceled") this.#reportAs("stale", change, "its entry in the outbox was canceled");
@@ -265,7 +266,7 @@ class PlanApplication {
   /** Two processes that apply one plan: what the other one has written is applied, and refused to this one. */
   async #reportRejected(change: ItemChange, reason: string): Promise<void> {
     const item = await this.#present.readOne(change.shortID);
-    if (stateOfChange(change, item).kind === "done") this.#countApplied();
+    if (stateOfChange(change, item).kind === "done") this.#countApplied(change);
     else this.#reportAs("rejected", change, reason);
   }
 
@@ -303,17 +304,21 @@ class PlanApplication {
     return `${KEY_PREFIX}${this.#content.id}/sha256-${createHash("sha256").update(shortID).digest("hex")}`;
   }
 
-  #reportAs(kind: "stale" | "rejected" | "unknown", { shortID }: ItemChange, reason: string): void {
-    this.#report[kind].push({ shortID, reason });
+  #reportAs(kind: "stale" | "rejected" | "unknown", change: ItemChange, reason: string): void {
+    this.#report[kind].push({ shortID: change.shortID, reason });
+    this.#markDone(this.#keyOf(change));
   }
 
-  #countApplied(): void {
+  #countApplied(change: ItemChange): void {
     this.#report.applied += 1;
+    this.#markDone(this.#keyOf(change));
   }
 
-  #showProgress(done: number): void {
-    this.#done += done;
-    callSafely(() => this.#onProgress?.({ done: this.#done, total: this.#content.changes.length }));
+  /** The run also reports entries of others. */
+  #markDone(key: string): void {
+    if (!key.startsWith(`${KEY_PREFIX}${this.#content.id}/`) || this.#done.has(key)) return;
+    this.#done.add(key);
+    callSafely(() => this.#onProgress?.({ done: this.#done.size, total: this.#content.changes.length }));
   }
 }
 

@@ -4,9 +4,9 @@ import type { ItemChange } from "../document.js";
 
 /** How an item is now, compared with a change of a plan. */
 export type ChangeState =
-  /** As it should be, whoever did it. */
+  /** As it should be, no matter by whom. */
   | { kind: "done" }
-  /** As it was when the plan was made. */
+  /** As it was at the time of the plan. */
   | { kind: "due" }
   | { kind: "stale"; reason: string };
 

@@ -82,7 +82,7 @@ export async function buildSnippets(
     alias: {
       stocklot: source(""),
       ...Object.fromEntries(
-        ["bottleneck", "mirror", "msw", "opentelemetry", "outbox", "redis", "sandbox"].map((entry) => [
+        ["bottleneck", "mirror", "msw", "opentelemetry", "outbox", "plan", "redis", "sandbox"].map((entry) => [
           `stocklot/${entry}`,
           source(entry),
         ]),

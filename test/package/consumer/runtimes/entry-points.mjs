@@ -64,6 +64,13 @@ export async function useEntryPoints({ folder }) {
       await outbox.close();
       if (applied !== 1) throw new Error(`applied ${applied} writes`);
     },
+    "stocklot/plan": async () => {
+      const { planItems } = await import("stocklot/plan");
+      const client = connect();
+      const plan = await planItems({ client, desired: [{ shortID: "PLANNED", description: "planned" }] });
+      const { applied } = await plan.apply({ client });
+      if (applied !== 1) throw new Error(`applied ${applied} writes`);
+    },
     "stocklot/opentelemetry": async () => {
       const { instrumentStocklot } = await import("stocklot/opentelemetry");
       const stop = instrumentStocklot();

@@ -1,0 +1,278 @@
+import { ConfigurationError, InventoryClient, type Item } from "stocklot";
+import { type Plan, type PlanReport, planItems, readPlan } from "stocklot/plan";
+import { describe, expect, it, vi } from "vitest";
+import { emptyData } from "../../src/outbox/stores/memory-store.js";
+import { createRandom } from "../search/distributions.js";
+import { runs } from "../support/runs.js";
+import { item, type World, world } from "./support.js";
+
+const bySku = (items: readonly Item[]) => new Map(items.map((one) => [one.shortID, one]));
+const reported = ({ stale, rejected, unknown }: PlanReport) => ({ stale, rejected, unknown });
+const NOTHING = { stale: [], rejected: [], unknown: [] };
+
+const CATALOG = [item("A"), item("B"), item("C"), ...Array.from({ length: 50 }, (_, index) => item(`K${index}`))];
+const DESIRED = [
+  item("A", { description: "another A" }),
+  item("B", { category: 9, units: 2.5 }),
+  item("D"),
+  item("E"),
+  item("C", { discontinued: true }),
+];
+
+async function planOf({ client }: World, desired: Parameters<typeof planItems>[0]["desired"] = DESIRED): Promise<Plan> {
+  return planItems({ client, desired });
+}
+
+describe.each(["through an outbox", "directly"] as const)("plan.apply, %s,", (way) => {
+  const outboxOf = (one: World) => (way === "directly" ? {} : { outbox: one.outbox() });
+
+  it("makes the catalog as desired; the second plan is empty", async () => {
+    const one = world(CATALOG);
+    const plan = await planOf(one);
+    const progress: unknown[] = [];
+    const report = await plan.apply({
+      client: one.client,
+      ...outboxOf(one),
+      onProgress: (step) => progress.push(step),
+    });
+    expect(reported(report)).toEqual(NOTHING);
+    expect(report).toMatchObject({ applied: 5, storedDifferently: [], durationMs: expect.any(Number) });
+    const items = bySku(await one.items());
+    expect(items.get("A")).toMatchObject({ description: "another A", category: 1 });
+    expect(items.get("B")).toMatchObject({ category: 9, units: 2.5 });
+    expect(items.get("C")?.discontinued).toBe(true);
+    expect(items.get("E")?.description).toBe("item E");
+    expect((await planOf(one)).isEmpty).toBe(true);
+    expect(one.writes()).toHaveLength(5);
+    expect(progress.at(-1)).toEqual({ done: 5, total: 5 });
+  });
+
+  it("does not overwrite what somebody changed since, and counts what is as desired already", async () => {
+    const one = world(CATALOG);
+    const plan = await planOf(one);
+    await one.client.items.update("A", { description: "by hand" });
+    await one.client.items.update("B", { category: 9, units: 2.5 });
+    await one.client.items.update("C", { putUp: "box" });
+    await one.client.items.create(item("D"));
+    await one.client.items.create(item("E", { description: "by hand" }));
+    const before = one.writes().length;
+    const report = await plan.apply({ client: one.client, ...outboxOf(one) });
+    expect(report.applied).toBe(2);
+    expect(report.stale.map(({ shortID }) => shortID).sort()).toEqual(["A", "C", "E"]);
+    expect(report.stale.find(({ shortID }) => shortID === "A")?.reason).toBe("changed meanwhile: description");
+    expect(one.writes().length).toBe(before);
+  });
+
+  it("reports what the service refuses, and applies the rest", async () => {
+    const one = world(CATALOG);
+    const plan = await planOf(one);
+    one.sandbox.addFault({ method: "PUT", path: "/Item", times: 1, fault: 409 });
+    const report = await plan.apply({ client: one.client, ...outboxOf(one) });
+    expect(report.applied).toBe(4);
+    expect(report.rejected).toHaveLength(1);
+    expect(report.rejected[0]?.reason).toContain("409");
+  });
+
+  it("reports values that the service keeps in another form, which can then be ignored", async () => {
+    const one = world(CATALOG);
+    const fetch: typeof globalThis.fetch = async (input, init) => {
+      const request = new Request(input, init);
+      const isWrite = ["POST", "PUT"].includes(request.method) && request.url.endsWith("/Item");
+      const body = isWrite ? (await request.text()).replace(/another a/i, "ANOTHER A") : undefined;
+      return one.sandbox.fetch(body === undefined ? request : new Request(request.url, { ...init, body }));
+    };
+    const client = new InventoryClient({
+      baseUrl: one.sandbox.baseUrl,
+      ...one.sandbox.credentials,
+      fetch,
+      rateLimit: false,
+    });
+    const plan = await planItems({ client, desired: DESIRED });
+    const report = await plan.apply({ client });
+    expect(report.storedDifferently).toEqual([
+      { shortID: "A", field: "description", sent: "another A", stored: "ANOTHER A" },
+    ]);
+    expect((await planItems({ client, desired: DESIRED })).counts.update).toBe(1);
+    const { storedDifferently: ignoreStoredForms } = JSON.parse(JSON.stringify(report));
+    expect((await planItems({ client, desired: DESIRED, ignoreStoredForms })).isEmpty).toBe(true);
+  });
+
+  it("refuses a plan of another service", async () => {
+    const one = world(CATALOG);
+    const plan = readPlan(JSON.stringify(await planOf(one)));
+    const other = world(CATALOG);
+    const client = new InventoryClient({
+      baseUrl: "https://other.test/api/v1",
+      ...other.sandbox.credentials,
+      fetch: other.sandbox.fetch,
+    });
+    await expect(plan.apply({ client, ...outboxOf(other) })).rejects.toBeInstanceOf(ConfigurationError);
+    expect(other.sandbox.requests).toEqual([]);
+  });
+});
+
+describe("plan.apply within a limit", () => {
+  it("bases no write on data that are older than ten minutes", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance", "Date"] });
+    const names = Array.from({ length: 30 }, (_, index) => `N${String(index).padStart(2, "0")}`);
+    const one = world(names.map((name) => item(name)));
+    const plan = await planItems({ client: one.client, desired: names.map((name) => item(name, { category: 5 })) });
+    const readAt = new Map<string, number>();
+    const ages: number[] = [];
+    const applied = plan.apply({
+      client: new InventoryClient({
+        baseUrl: one.sandbox.baseUrl,
+        ...one.sandbox.credentials,
+        rateLimit: { requests: 2, intervalMs: 60_000, reserved: 0 },
+        fetch: async (input, init) => {
+          const request = new Request(input, init);
+          const sku = new URL(request.url).searchParams.get("key");
+          const isRead = request.method === "GET";
+          for (const name of isRead ? (sku === null ? names : [sku]) : []) readAt.set(name, Date.now());
+          if (request.method === "PUT") {
+            const body: unknown = await request.clone().json();
+            ages.push(Date.now() - (readAt.get(String(Reflect.get(Object(body), "shortID"))) ?? 0));
+          }
+          return one.sandbox.fetch(request);
+        },
+      }),
+    });
+    await vi.advanceTimersByTimeAsync(60 * 60_000);
+    expect(await applied).toMatchObject({ applied: 30, ...NOTHING });
+    vi.useRealTimers();
+    expect(ages).toHaveLength(30);
+    expect(Math.max(...ages)).toBeLessThanOrEqual(600_000);
+    // Otherwise the test would show nothing.
+    expect(Math.max(...ages)).toBeGreaterThan(60_000);
+  });
+});
+
+describe("plan.apply with an outbox", () => {
+  it("is applied by another process from its document, and again without effect", async () => {
+    const one = world(CATALOG);
+    const json = JSON.stringify(await planOf(one));
+    const report = await readPlan(json).apply({ client: one.client, outbox: one.outbox() });
+    expect(report.applied).toBe(5);
+    const again = await readPlan(json).apply({ client: one.client, outbox: one.outbox() });
+    expect(again).toMatchObject({ applied: 5, ...NOTHING });
+    expect(one.writes()).toHaveLength(5);
+  });
+
+  it("may be applied by two at once", async () => {
+    for (const shared of [true, false]) {
+      const one = world(CATALOG);
+      const other = world([], {}, emptyData());
+      const json = JSON.stringify(await planOf(one));
+      const { createOutbox } = await import("stocklot/outbox");
+      const { memoryStore } = await import("../../src/outbox/stores/memory-store.js");
+      const second = shared
+        ? one.outbox()
+        : createOutbox({ client: one.client, store: memoryStore(emptyData()), settleMs: 0 });
+      const reports = await Promise.all([
+        readPlan(json).apply({ client: one.client, outbox: one.outbox() }),
+        readPlan(json).apply({ client: one.client, outbox: second }),
+      ]);
+      for (const report of reports) expect(report).toMatchObject({ applied: 5, ...NOTHING });
+      expect((await planOf(one)).isEmpty).toBe(true);
+      expect(one.writes().filter((write) => write === "POST /Item").length).toBeLessThanOrEqual(shared ? 2 : 4);
+      other.sandbox.reset();
+    }
+  });
+
+  it("cancels Monday's unsent entries, so that they do not come back on Tuesday", async () => {
+    const one = world(CATALOG);
+    const monday = await planOf(one, [item("A", { description: "Monday" }), item("B", { description: "Monday" })]);
+    one.sandbox.addFault({ method: "PUT", path: "/Item", fault: 403 });
+    const { message } = await monday
+      .apply({ client: one.client, outbox: one.outbox() })
+      .then(({ rejected }) => ({ message: JSON.stringify(rejected) }))
+      .catch((error) => error);
+    expect(message).toContain("403");
+    one.sandbox.clearFaults();
+    const outbox = one.outbox();
+    const [old] = monday.changes;
+    const key = `plan-items/${"0".repeat(16)}/${old?.shortID}`;
+    await outbox.add({ key, operation: "update", input: { shortID: "A", description: "Sunday" } });
+    const tuesday = await planOf(one, [item("A", { description: "Tuesday" })]);
+    await tuesday.apply({ client: one.client, outbox });
+    expect((await outbox.get(key))?.state).toBe("canceled");
+    await outbox.run();
+    expect(bySku(await one.items()).get("A")?.description).toBe("Tuesday");
+  });
+
+  it("reads an item again before it sends an entry that an earlier process left behind", async () => {
+    const one = world(CATALOG);
+    const plan = await planOf(one);
+    const outbox = one.outbox();
+    // The process died after the entries were added.
+    await outbox.addMany([
+      { key: `plan-items/${plan.id}/A`, operation: "update", input: { shortID: "A", description: "another A" } },
+    ]);
+    await one.client.items.update("A", { description: "by hand" });
+    const report = await plan.apply({ client: one.client, outbox });
+    expect(report.stale).toEqual([{ shortID: "A", reason: "changed meanwhile: description" }]);
+    expect(bySku(await one.items()).get("A")?.description).toBe("by hand");
+  });
+
+  it("ends the same, and creates nothing twice, wherever the process dies and whatever others change", async () => {
+    for (let seed = 1; seed <= runs(60); seed += 1) {
+      const random = createRandom(seed);
+      const names = Array.from({ length: 12 }, (_, index) => `S${index}`);
+      const catalog = names
+        .filter(() => random() < 0.6)
+        .map((name) => item(name, { category: Math.floor(random() * 3) }));
+      const one = world(catalog);
+      const desired = names
+        .filter(() => random() < 0.8)
+        .map((name) => item(name, { category: Math.floor(random() * 3), discontinued: random() < 0.1 }));
+      if (desired.length === 0) continue;
+      const plan = await planItems({ client: one.client, desired, maxDiscontinuedShare: 1 });
+      const byHand = plan.changes.filter(() => random() < 0.2).map(({ shortID }) => shortID);
+      for (const shortID of byHand) {
+        const exists = bySku(await one.items()).has(shortID);
+        if (exists) await one.client.items.update(shortID, { putUp: "by hand", description: "by hand" });
+        else await one.client.items.create(item(shortID, { description: "by hand" }));
+      }
+      const json = JSON.stringify(plan);
+      let report: PlanReport | undefined;
+      for (let attempt = 0; report === undefined && attempt < 30; attempt += 1) {
+        one.sandbox.clearFaults();
+        const died = new AbortController();
+        const before = one.writes().length;
+        const limit = Math.floor(random() * 8);
+        const dropped = random() < 0.5;
+        if (dropped) one.sandbox.addFault({ path: "/Item", fault: "drop-after", times: 1, probability: 0.5 });
+        const outbox = one.outbox();
+        report = await readPlan(json)
+          .apply({
+            client: one.client,
+            outbox,
+            signal: died.signal,
+            onProgress: () => {
+              if (one.writes().length - before > limit) died.abort(new Error("died"));
+            },
+          })
+          .catch(() => undefined);
+      }
+      one.sandbox.clearFaults();
+      expect(report, `seed ${seed}`).toBeDefined();
+      const items = bySku(await one.items());
+      for (const { operation, shortID, fields } of plan.changes) {
+        const present = items.get(shortID);
+        if (byHand.includes(shortID)) {
+          expect(present?.description, `seed ${seed}, ${shortID}`).toBe("by hand");
+          continue;
+        }
+        if (operation === "discontinue") expect(present?.discontinued).toBe(true);
+        else
+          for (const [name, { after }] of Object.entries(fields))
+            expect(Reflect.get(present ?? {}, name)).toEqual(after);
+      }
+      const created = one.sandbox.requests.filter(
+        ({ method, path, status }) => method === "POST" && path === "/Item" && status === 201,
+      );
+      const skus = created.map(({ body }) => Reflect.get(Object(body), "shortID"));
+      expect(new Set(skus).size).toBe(skus.length);
+    }
+  });
+});
