@@ -115,7 +115,7 @@ const takeStep = (run: ListRun, step: () => Promise<void>): Promise<void> =>
     }
   });
 
-/** True if a full pass is to be made whatever the counts show. */
+/** True if a full pass is needed whatever the counts show. */
 const mustMakeFullPass = ({ state, settings, firstPass }: ListRun): boolean =>
   (!firstPass && isFullPassDue(state, settings, Date.now())) || (settings.allowRemovals && awaitsFullPass(state));
 
