@@ -189,7 +189,11 @@ describe("at saturation", () => {
   });
 
   test("pages take what is not reserved, and a single call never waits for them", async () => {
-    const pages = Array.from({ length: 60 }, () => ({ ...plainCall, slotKind: "bulk" as const, priority: "low" as const }));
+    const pages = Array.from({ length: 60 }, () => ({
+      ...plainCall,
+      slotKind: "bulk" as const,
+      priority: "low" as const,
+    }));
     const singles = Array.from({ length: 12 }, (_, index) => ({ ...plainCall, at: 100 + index * 600 }));
     const { simulation } = await simulate(limitsOf(10, 1_000, 16, 2), [...pages, ...singles]);
     for (const { call, sentAt, arrivedAt } of simulation.results) {
