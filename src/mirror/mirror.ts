@@ -98,6 +98,7 @@ export class Mirror {
       options.signal?.throwIfAborted();
       const { client, warehouses } = this.#options;
       const run = new MirrorRun(this.#lists, client.rateLimit);
+      // Twice if the last commit of a killed process overtakes it, see `#withCopy`.
       const work = (copy: LocalCopy) => {
         const abandoned = findAbandonedLists(Object.keys(copy.state.lists), warehouses);
         const dropped = this.#listRuns(copy, options, abandoned);

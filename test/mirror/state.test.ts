@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ConfigurationError } from "../../src/index.js";
-import { parseMirrorState } from "../../src/mirror/copy/state.js";
+import { parseMirrorState, surplusOf } from "../../src/mirror/copy/state.js";
 
 const SAVED = JSON.stringify({
   version: 1,
@@ -57,5 +57,20 @@ describe("a saved state", () => {
   ])("%j is refused", (saved) => {
     expect(() => parseMirrorState(saved)).toThrow(ConfigurationError);
     expect(() => parseMirrorState(saved)).toThrow("another version");
+  });
+});
+
+describe("a service that counts two records that it never lists", () => {
+  it.each([
+    ["the first full pass lacks them", { count: 98, lacking: 2, shortage: 2, unlisted: 0 }, -2],
+    [
+      "a second one that lacks them too shows that they are not listed",
+      { count: 98, lacking: 2, shortage: 2, unlisted: 2 },
+      0,
+    ],
+    ["a record that is removed later is in excess", { count: 98, lacking: 1, shortage: 2, unlisted: 2 }, 1],
+  ])("%s", (_, { count, lacking, ...pass }, surplus) => {
+    const lastPass = { endedAt: 0, durationMs: 0, ...pass };
+    expect(surplusOf({ count, lacking, lastPass, increments: {} })).toBe(surplus);
   });
 });

@@ -108,6 +108,8 @@ const CALLS: Readonly<Record<string, readonly [method: string, call: Call]>> = {
 /** The forms of GET /Item besides the list. */
 const OTHER_CALLS: readonly (readonly [method: string, call: Call])[] = [
   ["items.get", (c) => c.items.get("NUT/M8")],
+  ["inventory.getLots", (c) => c.inventory.getLots("BOLT", { wid: 2 })],
+  ["inventory.getStockLevel", (c) => c.inventory.getStockLevel("BOLT")],
   ["items.getByAlias", (c) => c.items.getByAlias("B-1")],
   ["items.listByCategory", (c) => c.items.listByCategory(3)],
 ];

@@ -24,9 +24,9 @@ const listStateSchema = () =>
         /** When it ended, by this machine's clock, in ms. */
         endedAt: z.number(),
         durationMs: z.number(),
-        /** Records that it lacked by the service's count, though records were listed in the order of their keys. */
+        /** How many fewer records it listed than the service counted; 0 if they were not in the order of their keys. */
         shortage: z.number(),
-        /** How many of these the pass before lacked too: the service counts them, but does not list them. */
+        /** How much of the shortage the pass before had too: the service counts these records, but does not list them. */
         unlisted: z.number(),
       })
       .optional(),
@@ -39,7 +39,7 @@ const listStateSchema = () =>
         since: z.number().optional(),
         /** Where it resumes. The list checks it when it resumes. */
         checkpoint: z.custom<Checkpoint>(),
-        /** Its result up to there. Missing if records were not listed in the order of their keys. */
+        /** Its result up to there. Missing if a pass that resumes could conclude nothing from it, see `ListedRecords`. */
         listed: z
           .object({
             records: z.number(),
@@ -54,7 +54,10 @@ const listStateSchema = () =>
     /** True if records may differ in a way that neither an increment nor the counts show. */
     stale: z.boolean().optional(),
     increments: z.object({
-      /** Whether they can be relied on. Missing while nothing is known. */
+      /**
+       * Whether they can be relied on. Missing while nothing is known. `honoured`: they list all changes. `ignored`: the list
+       * has no `modifiedSince`. `doubted`: one did not list a change that a full pass found; `incomplete`: two in a row.
+       */
       support: z.enum(["honoured", "ignored", "doubted", "incomplete"]).optional(),
       /** The service's clock, in ms, when the last read that is in the copy began. Missing without a `Date` header. */
       since: z.number().optional(),
@@ -122,6 +125,13 @@ export const NEW_LIST_STATE: ListState = { count: 0, increments: {} };
 /**
  * Records that the copy has in excess of those that the service lists; negative if it lacks some of these. `undefined` if
  * they were not compared yet.
+ *
+ * An example: the service counts 100 records, but never lists two of them; then it removes one record.
+ *
+ *                              counted  count  lacking  shortage  unlisted  surplus  missing (report)
+ *   after the first full pass      100     98        2         2         0       -2                 2  differs: another pass
+ *   after the second one           100     98        2         2         2        0                 2
+ *   after the removal               99     98        1         2         2        1                 1  differs: another pass
  */
 export const surplusOf = ({ count, lacking, lastPass }: ListState): number | undefined =>
   lacking === undefined ? undefined : Math.min(count, (lastPass?.unlisted ?? 0) - lacking);

@@ -3,7 +3,7 @@ import { monotonicNowMs } from "../../time/clock.js";
 import type { ListState } from "../copy/state.js";
 import type { AppliedPages, ListRun } from "./list-run.js";
 import { ListedRecords } from "./listed-records.js";
-import { laterTimeOf, probeModifiedSince, sinceOf } from "./modified-since.js";
+import { hasIncrements, laterTimeOf, probeModifiedSince } from "./modified-since.js";
 import { removeUnseenRecords } from "./removals.js";
 
 /** A full pass that has ended. */
@@ -25,16 +25,17 @@ export async function makeFullPass(run: ListRun): Promise<FullPass> {
   const decisive = await removeUnseenRecords(run, listed);
   const { state, settings } = run;
   const { increments, lastPass, asOf = 0, count } = state;
-  const isWhole = !decisive.isResumed;
-  const isSupportUnknown = increments.support === undefined || (increments.support === "ignored" && settings.full);
-  const support = isSupportUnknown
+  // A second pass, which confirmed removals, is always whole.
+  const { isWhole } = decisive;
+  const mustProbe = increments.support === undefined || (increments.support === "ignored" && settings.full);
+  const support = mustProbe
     ? await probeModifiedSince(run.reader, count, increments.since ?? since ?? Date.now())
     : increments.support;
   const next = {
     ...increments,
     support,
-    // What was read before an interruption may have changed since then.
-    since: listed.isResumed ? (increments.since ?? since) : since,
+    // What was read before an interruption may have changed since then, so the next increment begins no later than before.
+    since: listed.isWhole ? since : (increments.since ?? since),
     newestModified: laterTimeOf(increments.newestModified, newest),
   };
   await run.save({
@@ -43,7 +44,7 @@ export async function makeFullPass(run: ListRun): Promise<FullPass> {
     asOf: Math.max(asOf, beganAt),
     lacking: decisive.total - count,
     // Without increments, only the next full pass shows what has changed since it was read.
-    stale: isWhole ? undefined : state.stale || sinceOf({ increments: next }) === undefined,
+    stale: isWhole ? undefined : state.stale || !hasIncrements({ increments: next }),
     increments: next,
     lastPass: {
       endedAt: Date.now(),

@@ -27,8 +27,8 @@ const MAX_EXPECTED_NUMBERS = 10_000;
 export class ListRun {
   readonly counts = { added: 0, changed: 0, removed: 0 };
   readonly modes: MirrorReadMode[] = [];
-  /** The full pass of step 1: `whole` unless a part of the list was read before an interruption. */
-  firstPass: "whole" | "resumed" | undefined;
+  /** The full pass of step 1, which has filled the copy. */
+  firstPass: { readonly isWhole: boolean } | undefined;
   /** Set if too many records would have been removed. Then none was removed. */
   refusal: UnexpectedRemovalsError | undefined;
   #durationMs = 0;

@@ -4,7 +4,7 @@ import { awaitsFullPass, type ListState, surplusOf } from "../copy/state.js";
 import { type FullPass, makeFullPass } from "./full-pass.js";
 import { readIncrement } from "./increment.js";
 import type { ListRun, SyncSettings } from "./list-run.js";
-import { modifiedSinceSupportAfterCheck, shouldVerifyModifiedSince, sinceOf } from "./modified-since.js";
+import { hasIncrements, modifiedSinceSupportAfterCheck, shouldVerifyModifiedSince, sinceOf } from "./modified-since.js";
 import { sizesAfterRun } from "./removals.js";
 
 /*
@@ -60,10 +60,7 @@ export const isFullPassDue = (
   { full, fullPassEveryMs }: Pick<SyncSettings, "full" | "fullPassEveryMs">,
   now: number,
 ): boolean =>
-  full ||
-  state.pass !== undefined ||
-  sinceOf(state) === undefined ||
-  now - (state.lastPass?.endedAt ?? 0) >= fullPassEveryMs;
+  full || state.pass !== undefined || !hasIncrements(state) || now - (state.lastPass?.endedAt ?? 0) >= fullPassEveryMs;
 
 /** True if an additional full pass may run now. A long one does not run again and again for a few records. */
 export const mayRepairByFullPass = ({ lastPass }: Pick<ListState, "lastPass">, now: number): boolean =>
@@ -74,18 +71,22 @@ export const mayRepairByFullPass = ({ lastPass }: Pick<ListState, "lastPass">, n
 /** Step 1: fills a new copy, or reads the records that were modified since the last run. */
 export const readChanges = (run: ListRun): Promise<void> =>
   takeStep(run, async () => {
-    if (!run.state.lastPass) run.firstPass = (await fullPass(run)).isWhole ? "whole" : "resumed";
+    if (!run.state.lastPass) run.firstPass = await makeVerifiedFullPass(run);
     const since = sinceOf(run.state);
     // All of it was read just now, or step 2 will: an increment would add nothing.
-    const readsAll = run.firstPass ? run.firstPass === "whole" : run.settings.full && run.state.pass === undefined;
+    const readsAll = run.firstPass ? run.firstPass.isWhole : run.settings.full && run.state.pass === undefined;
     if (since !== undefined && !readsAll) await readIncrement(run, since);
   });
 
 /** Step 2: makes a full pass if one is needed. */
 export async function finish(run: ListRun): Promise<void> {
   await takeStep(run, async () => {
-    if (run.refusal || run.firstPass === "whole") return;
-    if (await needsFullPass(run)) await fullPass(run);
+    if (run.refusal || run.firstPass?.isWhole) return;
+    if (!mustMakeFullPass(run)) {
+      await updateDifference(run);
+      if (run.refusal || !mayRepair(run)) return;
+    }
+    await makeVerifiedFullPass(run);
   });
   const sizes = sizesAfterRun(run.state, Date.now(), run.settings);
   if (sizes !== run.state.sizes) await run.save({ sizes });
@@ -114,30 +115,37 @@ const takeStep = (run: ListRun, step: () => Promise<void>): Promise<void> =>
     }
   });
 
-async function needsFullPass(run: ListRun): Promise<boolean> {
-  const { settings, list } = run;
-  if (!run.firstPass && isFullPassDue(run.state, settings, Date.now())) return true;
-  if (settings.allowRemovals && awaitsFullPass(run.state)) return true;
+/** True if a full pass is needed whatever the counts show. */
+const mustMakeFullPass = ({ state, settings, firstPass }: ListRun): boolean =>
+  (!firstPass && isFullPassDue(state, settings, Date.now())) || (settings.allowRemovals && awaitsFullPass(state));
+
+/** Finds out whether the copy still differs by the counts, and whether removals that were refused are refused again. */
+async function updateDifference(run: ListRun): Promise<void> {
   const surplus = () => surplusOf(run.state) ?? 0;
   // The last run lacked records, and the increment has not shown them.
   const hasLacked = surplus() < 0;
   await compareCounts(run);
   const { refused } = run.state;
   if (refused && surplus() > 0) {
-    run.refusal = new UnexpectedRemovalsError({ resource: list.resource, ...refused });
-    return false;
+    run.refusal = new UnexpectedRemovalsError({ resource: run.list.resource, ...refused });
+    return;
   }
   if (refused) await run.save({ refused: undefined });
   const since = sinceOf(run.state);
   // Records may have been added since the increment, or before it without a date.
   if (surplus() < 0 && !hasLacked && since !== undefined) await readIncrement(run, since);
+}
+
+/** True if the copy differs, and an additional full pass may correct that now. */
+function mayRepair({ state }: ListRun): boolean {
   // Without increments, the next run makes a full pass anyway.
-  const isStale = run.state.stale === true && since !== undefined;
-  return (surplus() !== 0 || isStale) && mayRepairByFullPass(run.state, Date.now());
+  const isStale = state.stale === true && hasIncrements(state);
+  return ((surplusOf(state) ?? 0) !== 0 || isStale) && mayRepairByFullPass(state, Date.now());
 }
 
 /** A full pass, after which increments are checked against it. */
-async function fullPass(run: ListRun): Promise<FullPass> {
+async function makeVerifiedFullPass(run: ListRun): Promise<FullPass> {
+  // From before the pass: an increment since then must list what the pass finds changed.
   const { since } = run.state.increments;
   const pass = await makeFullPass(run);
   const { support } = run.state.increments;

@@ -12,7 +12,8 @@ type InterruptedPass = NonNullable<ListState["pass"]>;
  * proves. removals.ts has the rule.
  */
 export class ListedRecords {
-  readonly isResumed: boolean;
+  /** False if a part of the list was read before an interruption. */
+  readonly isWhole: boolean;
   /** False if the part before an interruption is unknown, so that records which were not seen may have been listed there. */
   isConclusive: boolean;
   #records: number;
@@ -29,8 +30,8 @@ export class ListedRecords {
 
   constructor(numbersInCopy: readonly number[], interrupted?: InterruptedPass) {
     const listed = interrupted?.listed;
-    this.isResumed = interrupted !== undefined;
-    this.isConclusive = !this.isResumed || listed !== undefined;
+    this.isWhole = interrupted === undefined;
+    this.isConclusive = this.isWhole || listed !== undefined;
     this.#records = listed?.records ?? 0;
     this.#lastNumber = listed?.lastNumber ?? Number.NEGATIVE_INFINITY;
     this.#unseen = [...(listed?.unseen ?? [])];
@@ -49,7 +50,7 @@ export class ListedRecords {
     }
     if (this.#isInOrder) this.#compareUntil(this.#lastNumber);
     // The checkpoint was in the order of the numbers, and this part of the list is not.
-    else if (this.isResumed) this.isConclusive = false;
+    else if (!this.isWhole) this.isConclusive = false;
   }
 
   /** True if records were listed, in the order of their numbers. */

@@ -18,6 +18,9 @@ export const afterEveryChange = (now: number): Date => new Date(now + TEN_YEARS_
 export const sinceOf = ({ increments: { support, since } }: Pick<ListState, "increments">): number | undefined =>
   support === "honoured" ? since : undefined;
 
+/** Whether changes can be read by increments. */
+export const hasIncrements = (state: Pick<ListState, "increments">): boolean => sinceOf(state) !== undefined;
+
 /** A list that can be counted: all records, or those modified since a moment. */
 export interface RecordCounter {
   count(modifiedSince?: Date): Promise<number>;

@@ -22,10 +22,11 @@ const DIRECTIONS: readonly Direction[] = ["DESC", "ASC"];
  * **States of a search.**
  * - *First page*, until descending order is proved: the highest numbers. It shows the total, and often the whole list.
  * - *Probing*: `PlaceSearch` chooses pages until one contains the beginning of the place.
- * - *Proving the order*: once per list, the place is read in the direction in which no page has shown the order yet.
- * - *Complete*: a page contains the place with both neighbours.
- * - *Doubting absence*: the service may sort numbers as strings. Until a page has shown numeric order, a number is absent only if
- *   its place among strings is empty, too; that is searched in the same way.
+ * - *Proving the order* (`#takeUnprovenDirection`): once per list, the place is read in the direction in which no page has
+ *   shown the order yet.
+ * - *Complete* (`Run.isComplete`): a page contains the place with both neighbours.
+ * - *Doubting absence* (`#isSearchedAsText`): the service may sort numbers as strings. Until a page has shown numeric order, a
+ *   number is absent only if its place among strings is empty, too; that is searched in the same way.
  * - *Long run*: the records do not fit on one page ({@link LongRun}).
  *
  * A page that is not in the order asked for ends the search with an {@link UnsortedListError}.

@@ -3,7 +3,7 @@ import type { Page } from "../page.js";
 import { type SearchedList, UnsortedListError } from "./searched-list.js";
 import { type SortedPage, toSortedPage } from "./sorted-page.js";
 
-/** A pass over a run reads at most so many pages more than the run has. */
+/** A pass over a run reads at most this many pages more than twice what the run fills. */
 const MAX_FURTHER_PAGES = 20;
 
 /**
@@ -13,7 +13,7 @@ const MAX_FURTHER_PAGES = 20;
  * nothing if they change their order among each other meanwhile: one that moves from a page still to be read to one that
  * was read is missed. The order is not documented, so a pass counts as complete only if
  *
- * - it found as many records as there are positions between beginning and end, and the beginning, read once more, has moved
+ * - it found as many records as there are positions between beginning and end, and the beginning, read again, has moved
  *   as far as the records that two pages had in common: nothing has moved within the run; or
  * - it found no record that an earlier pass had not found.
  *

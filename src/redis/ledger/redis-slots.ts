@@ -57,7 +57,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
   let wanted: SlotCounts = ZERO_SLOT_COUNTS;
   /** The current exchange. If it is overdue, Redis counts as unreachable, but its reply may still arrive. */
   let exchange: { isOverdue: boolean } | undefined;
-  /** When the next exchange is due. */
+  /** When the next exchange is due: a heartbeat after the last one, or earlier if there is a reason (`exchangeBy`). */
   let exchangeAt = -Infinity;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let last: LastExchange | undefined;
@@ -98,7 +98,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
         queueMicrotask(() => listener.slotsFailed(error));
       }
       if (wanted.single > before.single || wanted.bulk > before.bulk) {
-        exchangeAt = Math.min(exchangeAt, Math.max(clock.now(), nextFreeAt()));
+        exchangeBy(Math.max(clock.now(), nextFreeAt()));
       }
       schedule();
     },
@@ -123,6 +123,11 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
   /** No slot is free before, as far as the ledger knew; a time in the past if one was free. */
   function nextFreeAt(): number {
     return !outage && last?.reply.free === 0 ? last.sentAt + last.reply.nextMs + 1 : -Infinity;
+  }
+
+  /** Brings the next exchange forward. */
+  function exchangeBy(time: number): void {
+    exchangeAt = Math.min(exchangeAt, time);
   }
 
   /** Starts the next exchange if it is due, or sets the timer that does. */
@@ -191,7 +196,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     if (request.pauseMs > 0) pauseUntil = undefined;
     // Less was granted than wanted: the next exchange takes place when the next slot can be free.
     const isShort = isUsable && (single < request.wanted.single || bulk < request.wanted.bulk);
-    if (isShort) exchangeAt = Math.min(exchangeAt, now + Math.max(reply.nextMs + 1, EXCHANGE_BATCH_MS));
+    if (isShort) exchangeBy(now + Math.max(reply.nextMs + 1, EXCHANGE_BATCH_MS));
     if (reply.pauseMs > 0) listener.pausedElsewhere(reply.pauseMs);
     granted = isUsable ? reply.granted : ZERO_SLOT_COUNTS;
     listener.slotsChanged();
@@ -211,7 +216,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
 
   function reportSoon(): void {
     hasChanged = true;
-    exchangeAt = Math.min(exchangeAt, clock.now() + EXCHANGE_BATCH_MS);
+    exchangeBy(clock.now() + EXCHANGE_BATCH_MS);
     schedule();
   }
 

@@ -44,15 +44,15 @@ export function createLotReader({ time, wid, listLots, addLot }: LotReaderOption
   async function readList(wid: number | undefined, options: RequestOptions): Promise<void> {
     const params = { ...NEWEST_FIRST, wid };
     const first = await listLots(params, options).page();
-    if (createPageReader()(first.value) || !first.hasMore) return;
+    if (createAgeCheck()(first.value) || !first.hasMore) return;
     // Several pages: lots removed in the meantime must not hide the one searched for.
-    const readPage = createPageReader();
+    const isRestOlder = createAgeCheck();
     const lots = listLots(params, { ...options, readAhead: 0, gapless: true });
-    for await (const { value } of lots.pages()) if (readPage(value)) return;
+    for await (const { value } of lots.pages()) if (isRestOlder(value)) return;
   }
 
-  /** Returns a function that reads one page after another, and returns true if all further pages are older than the receipt. */
-  function createPageReader() {
+  /** Returns a function that takes the lots of one page after another, and returns true if all further ones are older than the receipt. */
+  function createAgeCheck() {
     let isNewestFirst = true;
     let last: Lot | undefined;
     return (lots: readonly Lot[]) => {
