@@ -105,7 +105,7 @@ const CALLS: Readonly<Record<string, readonly [method: string, call: Call]>> = {
   ],
 };
 
-/** The forms of GET /Item besides the list. */
+/** The forms of GET /Item besides the list, and searches. */
 const OTHER_CALLS: readonly (readonly [method: string, call: Call])[] = [
   ["items.get", (c) => c.items.get("NUT/M8")],
   ["inventory.getLots", (c) => c.inventory.getLots("BOLT", { wid: 2 })],
