@@ -3,7 +3,7 @@
  *
  * @module stocklot/plan
  */
-export type { PlanApplyOptions, PlanApplyProgress, PlanReport, ReportedItem } from "./apply/apply.js";
+export type { PlanApplyOptions, PlanApplyProgress, PlanReport, ReportedItem } from "./apply/options.js";
 export type { StoredForm } from "./compare.js";
 export type { DesiredItem } from "./desired-items.js";
 export type { BlockedItem, FieldChange, ItemChange, PlanCounts } from "./document.js";

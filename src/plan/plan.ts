@@ -4,7 +4,8 @@ import { forecastDurationMs } from "../paging/estimate.js";
 import { checkInput } from "../schemas/check.js";
 import { integer, lazy } from "../schemas/field.js";
 import { MAX_PAGE_SIZE } from "../service/lists.js";
-import { applyPlan, type PlanApplyOptions, type PlanReport } from "./apply/apply.js";
+import { applyPlan } from "./apply/apply.js";
+import type { PlanApplyOptions, PlanReport } from "./apply/options.js";
 import {
   type BlockedItem,
   digestOf,

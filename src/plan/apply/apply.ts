@@ -1,86 +1,20 @@
 import { createHash } from "node:crypto";
-import * as z from "zod";
 import type { InventoryClient } from "../../client.js";
-import { ConfigurationError } from "../../errors/index.js";
+import { ConfigurationError, InputValidationError } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import type { NewOutboxEntry, OutboxEntry } from "../../outbox/entry.js";
 import { laneOf } from "../../outbox/new-entries.js";
 import { createOutbox, type Outbox } from "../../outbox/outbox.js";
 import { memoryStore } from "../../outbox/stores/memory-store.js";
 import { checkMethodOptions } from "../../schemas/check.js";
-import { lazy } from "../../schemas/field.js";
-import { abortSignalSchema, functionSchemaOf, objectWithMethodsSchema, requiredOption } from "../../schemas/option.js";
 import { mayTakeOver } from "../../storage/service.js";
 import { callSafely } from "../../time/callback.js";
 import { monotonicNowMs, startTimer } from "../../time/clock.js";
-import { isSameValue, type StoredForm } from "../compare.js";
+import { isSameValue } from "../compare.js";
 import type { ItemChange, PlanContent } from "../document.js";
 import { stateOfChange } from "./change-state.js";
+import { applyOptionsSchema, type PlanApplyOptions, type PlanReport } from "./options.js";
 import { PresentItems } from "./present-items.js";
-
-/** Options of `plan.apply`. */
-export interface PlanApplyOptions {
-  /** The client that reads the items again. Without an outbox, it also sends the writes. */
-  client: InventoryClient;
-  /**
-   * The outbox that sends the writes. It needs a client of the same service.
-   * @default none: the writes are sent directly, and do not survive the process
-   */
-  outbox?: Outbox | undefined;
-  /**
-   * Ends the application. It waits for the requests in flight, then rejects with the signal's reason.
-   * @default none
-   */
-  signal?: AbortSignal | null | undefined;
-  /**
-   * Called after each item. An error is ignored.
-   * @default none
-   */
-  onProgress?: ((progress: PlanApplyProgress) => unknown) | undefined;
-}
-
-/** The progress of `plan.apply`. */
-export interface PlanApplyProgress {
-  /** Items that are done: applied, stale, rejected or unknown. */
-  done: number;
-  /** Items that the plan changes. */
-  total: number;
-}
-
-/** An item of a report, and why it is in it. */
-export interface ReportedItem {
-  /** SKU of the item. */
-  shortID: string;
-  /** The reason, for people. */
-  reason: string;
-}
-
-/** What `plan.apply` did. */
-export interface PlanReport {
-  /** Items that are as desired now, no matter who wrote them. */
-  applied: number;
-  /** Items that somebody changed since the plan. They were not written. */
-  stale: ReportedItem[];
-  /** Items whose write the service refused, or that could not be sent. */
-  rejected: ReportedItem[];
-  /** Items whose write may or may not have been applied. A person must decide about them, see `outbox.resolve`. */
-  unknown: ReportedItem[];
-  /** Values that the service keeps in another form. Pass them as `ignoreStoredForms`, or they are planned again. */
-  storedDifferently: StoredForm[];
-  /** Requests sent, token requests excluded. */
-  requests: number;
-  /** Time taken, in ms. */
-  durationMs: number;
-}
-
-const optionsSchema = lazy(() =>
-  z.strictObject({
-    client: requiredOption(objectWithMethodsSchema(["request", "paginate"], "must be an InventoryClient")),
-    outbox: objectWithMethodsSchema(["addMany", "run", "cancel"], "must be an Outbox").optional(),
-    signal: abortSignalSchema().optional(),
-    onProgress: functionSchemaOf<(progress: PlanApplyProgress) => unknown>().optional(),
-  }),
-);
 
 /** No write is based on older data. */
 const MAX_READING_AGE_MS = 600_000;
@@ -93,7 +27,7 @@ const KEY_PREFIX = "plan-items/";
 const MAX_KEY_LENGTH = 200;
 
 export async function applyPlan(content: PlanContent, options: PlanApplyOptions): Promise<PlanReport> {
-  checkMethodOptions("plan.apply", optionsSchema, options);
+  checkMethodOptions("plan.apply", applyOptionsSchema, options);
   const { client, outbox, signal } = options;
   assertService(content, client);
   signal?.throwIfAborted();
@@ -180,8 +114,19 @@ class PlanApplication {
       const isOther = entry.key.startsWith(KEY_PREFIX) && !entry.key.startsWith(`${KEY_PREFIX}${id}/`);
       const isSent = entry.sentAt !== undefined;
       if (isOther && !isSent && lanes.has(laneOf(String(fieldOf(entry.input, "shortID"))))) {
-        await this.#outbox.cancel(entry.key);
+        await this.#cancel(entry.key);
       }
+    }
+  }
+
+  /** Returns false if another process has changed the entry meanwhile: it may have been sent. */
+  async #cancel(key: string): Promise<boolean> {
+    try {
+      await this.#outbox.cancel(key);
+      return true;
+    } catch (error) {
+      if (error instanceof InputValidationError) return false;
+      throw error;
     }
   }
 
@@ -216,7 +161,7 @@ class PlanApplication {
         if (!isAdded) added.push(this.#entryOf(change));
         continue;
       }
-      if (isAdded) await this.#outbox.cancel(this.#keyOf(change));
+      if (isAdded && !(await this.#cancel(this.#keyOf(change)))) continue;
       waiting.delete(change);
       if (state.kind === "done") this.#countApplied(change);
       else this.#reportAs("stale", change, state.reason);
