@@ -2,6 +2,7 @@ import { InputValidationError } from "../errors/index.js";
 import { forecastDurationMs } from "../paging/estimate.js";
 import { checkConfiguration, checkInput, checkMethodOptions } from "../schemas/check.js";
 import { copyPlainData } from "../schemas/copy-of.js";
+import type { ServiceIdentity } from "../storage/service.js";
 import { monotonicNowMs } from "../time/clock.js";
 import { repeat } from "../time/repeat.js";
 import { entryOf, type NewOutboxEntry, type OutboxEntry } from "./entry.js";
@@ -67,6 +68,11 @@ export class Outbox {
   constructor(options: OutboxOptions) {
     this.#options = { ...options };
     this.#access = new OutboxStoreAccess(options.store, options.client?.service);
+  }
+
+  /** The service of its client. @internal */
+  get service(): ServiceIdentity | undefined {
+    return this.#options.client?.service;
   }
 
   /**

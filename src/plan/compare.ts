@@ -1,5 +1,7 @@
+import * as z from "zod";
 import { isObject } from "../errors/unknown-value.js";
 import { canonicalJson } from "../schemas/canonical-json.js";
+import { string } from "../schemas/field.js";
 
 /** A value that the service keeps in another form than it was sent, such as in upper case. */
 export interface StoredForm {
@@ -13,6 +15,9 @@ export interface StoredForm {
   stored: unknown;
 }
 
+export const storedFormSchema = () =>
+  z.object({ shortID: string(), field: string(), sent: z.unknown(), stored: z.unknown() });
+
 const isBlank = (value: unknown) => value === "" || value === null || value === undefined;
 
 /** Strings exactly, numbers as numbers. A blank string is the same as `null`. */
@@ -21,20 +26,31 @@ export function isSameValue(one: unknown, other: unknown): boolean {
   return one === other || (isObject(one) && isObject(other) && canonicalJson(one) === canonicalJson(other));
 }
 
-/** Compares desired values with present ones; pairs that are known as stored forms are equal. */
-export type IsDesired = (shortID: string, field: string, desired: unknown, present: unknown) => boolean;
+/** The value of a field; `null` if the item does not have it. */
+export const fieldValue = (item: object, name: string): unknown =>
+  Object.hasOwn(item, name) ? (Reflect.get(item, name) ?? null) : null;
 
-export function comparisonWith(forms: readonly StoredForm[]): IsDesired {
-  const byField = new Map<string, StoredForm[]>();
-  const keyOf = (shortID: string, field: string) => JSON.stringify([shortID, field]);
-  for (const form of forms) {
-    const key = keyOf(form.shortID, form.field);
-    byField.set(key, [...(byField.get(key) ?? []), form]);
+/** Compares desired values with present ones; pairs that are known as stored forms are equal. */
+export class Comparison {
+  /** The pairs that were found. */
+  readonly storedForms: StoredForm[] = [];
+  readonly #forms = new Map<string, StoredForm[]>();
+
+  constructor(forms: readonly StoredForm[]) {
+    for (const form of forms) {
+      const key = fieldKey(form.shortID, form.field);
+      this.#forms.set(key, [...(this.#forms.get(key) ?? []), form]);
+    }
   }
-  return (shortID, field, desired, present) =>
-    isSameValue(desired, present) ||
-    (byField.size > 0 &&
-      (byField.get(keyOf(shortID, field)) ?? []).some(
-        ({ sent, stored }) => isSameValue(sent, desired) && isSameValue(stored, present),
-      ));
+
+  isDesired(shortID: string, field: string, desired: unknown, present: unknown): boolean {
+    if (isSameValue(desired, present)) return true;
+    const form = (this.#forms.get(fieldKey(shortID, field)) ?? []).find(
+      ({ sent, stored }) => isSameValue(sent, desired) && isSameValue(stored, present),
+    );
+    if (form) this.storedForms.push(form);
+    return form !== undefined;
+  }
 }
+
+const fieldKey = (shortID: string, field: string) => JSON.stringify([shortID, field]);

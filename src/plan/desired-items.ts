@@ -6,6 +6,7 @@ import { checkInput } from "../schemas/check.js";
 import type { ItemChanges } from "../service/item-input.js";
 import { itemChangesSchema } from "../service/item-input.js";
 import { WRITES } from "../service/operations.js";
+import { race, whenAborted } from "../time/wait.js";
 
 /** How an item should be. Fields that are left out, `null` or `undefined` stay as they are. */
 export interface DesiredItem extends ItemChanges {
@@ -43,8 +44,7 @@ export async function readDesiredItems(
   /** The row of each SKU, wrong rows included. */
   const indexes = new Map<string, number>();
   let index = -1;
-  for await (const given of desired) {
-    signal?.throwIfAborted();
+  for await (const given of signal ? endedBy(desired, signal) : desired) {
     index += 1;
     const row = checkRow(given, index, issues);
     const sku = fieldOf(given, "shortID");
@@ -57,7 +57,7 @@ export async function readDesiredItems(
     if (!row) continue;
     rows.set(key, row);
     for (const name of Object.keys(row.fields)) {
-      if (!(name in documented) && !undocumented.has(name)) undocumented.set(name, index);
+      if (!Object.hasOwn(documented, name) && !undocumented.has(name)) undocumented.set(name, index);
     }
   }
   if (index < 0)
@@ -81,4 +81,23 @@ function checkRow(given: unknown, index: number, issues: Issue[]): DesiredRow | 
     issues.push(...error.issues);
   }
   return undefined;
+}
+
+/** The rows of a source, until the signal aborts: a source may never return its next row. */
+async function* endedBy(
+  source: Iterable<unknown> | AsyncIterable<unknown>,
+  signal: AbortSignal,
+): AsyncGenerator<unknown, void> {
+  const rows = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      const { done, value } = await race(Promise.resolve(rows.next()), whenAborted(signal));
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    // A source that waits would never end.
+    void Promise.resolve(rows.return?.()).catch(() => {});
+  }
 }

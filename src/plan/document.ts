@@ -5,6 +5,7 @@ import { messageOf } from "../errors/unknown-value.js";
 import { canonicalJson } from "../schemas/canonical-json.js";
 import { integer, lazy, string } from "../schemas/field.js";
 import type { ServiceIdentity } from "../storage/service.js";
+import { type StoredForm, storedFormSchema } from "./compare.js";
 
 /** The value of a field at the time of the plan, and the one that it should have. */
 export interface FieldChange {
@@ -64,6 +65,8 @@ export interface PlanContent {
   counts: PlanCounts;
   changes: ItemChange[];
   blocked: BlockedItem[];
+  /** Values in another form than desired that counted as equal. */
+  storedForms: StoredForm[];
 }
 
 const countsSchema = () =>
@@ -93,6 +96,7 @@ const contentSchema = lazy(() =>
       }),
     ),
     blocked: z.array(z.strictObject({ shortID: string(), reason: string() })),
+    storedForms: z.array(storedFormSchema()),
   }),
 );
 

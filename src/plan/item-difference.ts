@@ -1,6 +1,6 @@
 import { laneOf } from "../outbox/new-entries.js";
 import type { Item } from "../service/item.js";
-import type { IsDesired } from "./compare.js";
+import { type Comparison, fieldValue } from "./compare.js";
 import type { DesiredRow } from "./desired-items.js";
 import type { BlockedItem, FieldChange, ItemChange } from "./document.js";
 
@@ -8,7 +8,7 @@ export interface DifferenceOptions {
   rows: ReadonlyMap<string, DesiredRow>;
   /** The fields that are compared. */
   fields: ReadonlySet<string>;
-  isDesired: IsDesired;
+  comparison: Comparison;
   /** Whether an active item without a row is to be discontinued. */
   isDropped(item: Item): boolean;
   /** Whether the item counts for the share of discontinued ones. */
@@ -91,10 +91,10 @@ export class ItemDifference {
   }
 
   #changedFields({ shortID, fields }: DesiredRow, item: Item): [string, FieldChange][] {
-    const { fields: compared, isDesired } = this.#options;
+    const { fields: compared, comparison } = this.#options;
     return Object.entries(fields).flatMap(([name, after]): [string, FieldChange][] => {
-      const before: unknown = Reflect.get(item, name) ?? null;
-      if (!compared.has(name) || isDesired(shortID, name, after, before)) return [];
+      const before = fieldValue(item, name);
+      if (!compared.has(name) || comparison.isDesired(shortID, name, after, before)) return [];
       return [[name, { before, after }]];
     });
   }

@@ -7,16 +7,10 @@ import { isObject } from "../errors/unknown-value.js";
 import type { PagingProgress } from "../paging/page.js";
 import { checkMethodOptions } from "../schemas/check.js";
 import { lazy, string } from "../schemas/field.js";
-import {
-  abortSignalSchema,
-  functionSchemaOf,
-  objectWithMethodsSchema,
-  requiredOption,
-  valueThat,
-} from "../schemas/option.js";
+import { abortSignalSchema, functionSchemaOf, objectWithMethodsSchema, requiredOption } from "../schemas/option.js";
 import type { Item } from "../service/item.js";
 import { itemChangesSchema } from "../service/item-input.js";
-import { comparisonWith, type StoredForm } from "./compare.js";
+import { Comparison, type StoredForm, storedFormSchema } from "./compare.js";
 import { type DesiredItem, type DesiredItems, readDesiredItems } from "./desired-items.js";
 import { discontinueChange, ItemDifference } from "./item-difference.js";
 import { Plan } from "./plan.js";
@@ -74,12 +68,11 @@ export interface PlanItemsOptions {
 
 const isIterable = (value: unknown) => isObject(value) && (Symbol.iterator in value || Symbol.asyncIterator in value);
 
-const storedFormSchema = () => z.object({ shortID: string(), field: string(), sent: z.unknown(), stored: z.unknown() });
-
 const optionsSchema = lazy(() =>
   z.strictObject({
     client: requiredOption(objectWithMethodsSchema(["request", "paginate"], "must be an InventoryClient")),
-    desired: requiredOption(valueThat(isIterable, "must be an array or an iterable of rows")),
+    // The object itself is checked: of a copy, the iterator would be missing.
+    desired: z.unknown(),
     fields: z.array(string()).optional(),
     absent: z.enum(["keep", "discontinue"]).optional(),
     owns: functionSchemaOf<(item: Item) => boolean>().optional(),
@@ -116,6 +109,10 @@ const DEFAULT_MAX_DISCONTINUED_SHARE = 0.05;
 export async function planItems(options: PlanItemsOptions): Promise<Plan> {
   checkMethodOptions("planItems", optionsSchema, options);
   const { client, desired, fields, absent = "keep", owns, withStock = false, signal, onProgress } = options;
+  if (!isIterable(desired)) {
+    const message = `must be an array or an iterable of rows, not ${desired === null ? "null" : `a ${typeof desired}`}`;
+    throw new InputValidationError("planItems", [{ path: ["desired"], message }]);
+  }
   const { ignoreStoredForms = [], maxDiscontinuedShare = DEFAULT_MAX_DISCONTINUED_SHARE } = options;
   if (absent === "discontinue" && !owns) {
     const message = 'is required with absent: "discontinue": which items may be discontinued';
@@ -124,10 +121,11 @@ export async function planItems(options: PlanItemsOptions): Promise<Plan> {
   signal?.throwIfAborted();
   const source = await readDesiredItems(desired, signal);
   const plannedAt = new Date().toISOString();
+  const comparison = new Comparison(ignoreStoredForms);
   const difference = new ItemDifference({
     rows: source.rows,
     fields: new Set(fields ?? fieldsOf(source)),
-    isDesired: comparisonWith(ignoreStoredForms),
+    comparison,
     isDropped: (item) => absent === "discontinue" && owns?.(item) === true,
     isOwned: (item) => !owns || owns(item) === true,
   });
@@ -165,6 +163,7 @@ export async function planItems(options: PlanItemsOptions): Promise<Plan> {
       },
       changes,
       blocked,
+      storedForms: comparison.storedForms,
     },
     client,
   );
@@ -183,14 +182,15 @@ function assertFieldsExist(
   const missing = (name: string) => !documented.includes(name) && !ofItems.has(name);
   const describe = (name: string) => {
     const nearest = nearestName(name, documented);
-    return `no item has a field "${name}"${nearest === undefined ? "" : `, did you mean "${nearest}"?`}`;
+    return `is a field that no item has${nearest === undefined ? "" : `, did you mean "${nearest}"?`}`;
   };
   const issues: Issue[] = compared.flatMap((name, index) =>
     missing(name) ? [{ path: ["fields", index], message: describe(name) }] : [],
   );
   const unknown = [...undocumented.keys()].filter(missing);
   for (const { index, fields } of unknown.length > 0 ? rows.values() : []) {
-    for (const name of unknown) if (name in fields) issues.push({ path: [index, name], message: describe(name) });
+    for (const name of unknown)
+      if (Object.hasOwn(fields, name)) issues.push({ path: [index, name], message: describe(name) });
   }
   if (issues.length > 0) throw new InputValidationError("planItems", issues);
 }

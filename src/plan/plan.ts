@@ -39,7 +39,7 @@ export class Plan {
 
   /** @internal */
   constructor(content: PlanContent, client?: InventoryClient) {
-    this.#content = content;
+    this.#content = deepFreeze(content);
     this.#client = client;
   }
 
@@ -114,6 +114,13 @@ export class Plan {
   toJSON(): object {
     return { ...this.#content, digest: digestOf(this.#content) };
   }
+}
+
+/** What is applied is what was reviewed. */
+function deepFreeze<T>(value: T): T {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  for (const part of Object.values(value)) deepFreeze(part);
+  return Object.freeze(value);
 }
 
 /**

@@ -1,7 +1,8 @@
 import { ConfigurationError, InventoryClient, type Item } from "stocklot";
+import { createOutbox } from "stocklot/outbox";
 import { type Plan, type PlanReport, planItems, readPlan } from "stocklot/plan";
 import { describe, expect, it, vi } from "vitest";
-import { emptyData } from "../../src/outbox/stores/memory-store.js";
+import { emptyData, memoryStore } from "../../src/outbox/stores/memory-store.js";
 import { createRandom } from "../search/distributions.js";
 import { runs } from "../support/runs.js";
 import { item, type World, world } from "./support.js";
@@ -111,6 +112,85 @@ describe.each(["through an outbox", "directly"] as const)("plan.apply, %s,", (wa
   });
 });
 
+describe("plan.apply", () => {
+  it("refuses an outbox of another service", async () => {
+    const one = world(CATALOG);
+    const other = world(CATALOG);
+    const plan = await planOf(one);
+    const elsewhere = new InventoryClient({
+      baseUrl: "https://other.test/api/v1",
+      ...other.sandbox.credentials,
+      fetch: other.sandbox.fetch,
+    });
+    const outbox = createOutbox({ client: elsewhere, store: memoryStore() });
+    await expect(plan.apply({ client: one.client, outbox })).rejects.toBeInstanceOf(ConfigurationError);
+    expect(other.sandbox.requests).toEqual([]);
+  });
+
+  it("counts a write as applied that took effect although every response was lost", async () => {
+    const one = world(CATALOG);
+    const plan = await planOf(one, [item("A", { description: "another A" })]);
+    one.sandbox.addFault({ method: "PUT", path: "/Item", fault: "drop-after" });
+    expect(await plan.apply({ client: one.client })).toMatchObject({ applied: 1, ...NOTHING });
+  });
+
+  it("names the entry with unknown outcome that an item waits for", async () => {
+    const one = world(CATALOG);
+    const data = emptyData();
+    const outbox = createOutbox({ client: one.client, store: memoryStore(data), settleMs: 0 });
+    await outbox.add({ key: "old", operation: "issue", input: { itemID: "A", units: 1, wid: 1, reasonCode: 1 } });
+    one.sandbox.addFault({ path: "/Inventory/Issue", fault: "drop-after", times: 1 });
+    await outbox.run();
+    const plan = await planOf(one, [item("A", { description: "another A" })]);
+    const { unknown } = await plan.apply({ client: one.client, outbox });
+    expect(unknown).toEqual([{ shortID: "A", reason: expect.stringContaining('waits for the entry "old"') }]);
+  });
+
+  it("does not take a later change by somebody else for a stored form, and repeats forms that were ignored", async () => {
+    let aheadMs = 0;
+    const one = world(CATALOG, { now: () => Date.now() + aheadMs });
+    const other = new InventoryClient({
+      baseUrl: one.sandbox.baseUrl,
+      ...one.sandbox.credentials,
+      fetch: one.sandbox.fetch,
+    });
+    const client = new InventoryClient({
+      baseUrl: one.sandbox.baseUrl,
+      ...one.sandbox.credentials,
+      fetch: async (input, init) => {
+        const { method } = new Request(input, init);
+        const response = await one.sandbox.fetch(new Request(input, init));
+        if (method !== "PUT") return response;
+        aheadMs = 60_000;
+        await other.items.update("A", { description: "by hand" });
+        return response;
+      },
+    });
+    const known = { shortID: "B", field: "description", sent: "Item B", stored: "item B" };
+    const desired = [item("A", { description: "another A" }), item("B", { description: "Item B" })];
+    const plan = await planItems({ client, desired, ignoreStoredForms: [known] });
+    expect(plan.counts).toMatchObject({ update: 1, unchanged: 1 });
+    const report = await readPlan(JSON.stringify(plan)).apply({ client });
+    expect(report).toMatchObject({ applied: 1, storedDifferently: [known] });
+  });
+
+  it("returns its report although the items cannot be read at the end", async () => {
+    const one = world(CATALOG);
+    const client = new InventoryClient({
+      baseUrl: one.sandbox.baseUrl,
+      ...one.sandbox.credentials,
+      retry: false,
+      fetch: async (input, init) => {
+        const request = new Request(input, init);
+        if (request.method === "PUT") one.sandbox.addFault({ method: "GET", path: "/Item", fault: 500 });
+        return one.sandbox.fetch(request);
+      },
+    });
+    const plan = await planOf(one, [item("A", { description: "another A" })]);
+    expect(await plan.apply({ client })).toMatchObject({ applied: 1, ...NOTHING });
+  });
+});
+
 describe("plan.apply within a limit", () => {
   it("bases no write on data that are older than ten minutes", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance", "Date"] });
@@ -163,8 +243,6 @@ describe("plan.apply with an outbox", () => {
       const one = world(CATALOG);
       const other = world([], {}, emptyData());
       const json = JSON.stringify(await planOf(one));
-      const { createOutbox } = await import("stocklot/outbox");
-      const { memoryStore } = await import("../../src/outbox/stores/memory-store.js");
       const second = shared
         ? one.outbox()
         : createOutbox({ client: one.client, store: memoryStore(emptyData()), settleMs: 0 });

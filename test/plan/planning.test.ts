@@ -106,7 +106,7 @@ describe("planItems", () => {
     );
     expect(error).toBeInstanceOf(InputValidationError);
     expect(error.issues).toEqual([
-      { path: [1, "descripton"], message: 'no item has a field "descripton", did you mean "description"?' },
+      { path: [1, "descripton"], message: 'is a field that no item has, did you mean "description"?' },
     ]);
   });
 
@@ -193,6 +193,44 @@ describe("planItems", () => {
     expect(sandbox.requests).toEqual([]);
   });
 
+  it("accepts any iterable, and refuses names that every object has", async () => {
+    const { client } = world([item("A")]);
+    const rows = [item("A", { category: 4 })];
+    const iterables = [
+      { [Symbol.iterator]: () => rows[Symbol.iterator]() },
+      {
+        [Symbol.asyncIterator]: async function* () {
+          yield* rows;
+        },
+      },
+    ];
+    for (const desired of iterables) expect((await planItems({ client, desired })).counts.update).toBe(1);
+    for (const name of ["constructor", "toString", "__proto__"]) {
+      const desired = [
+        Object.fromEntries([
+          ["shortID", "A"],
+          [name, "z"],
+        ]) as never,
+      ];
+      await expect(planItems({ client, desired })).rejects.toBeInstanceOf(InputValidationError);
+    }
+  });
+
+  it("ends with the reason of the signal while the source never returns its next row", async () => {
+    const { client } = world([item("A")]);
+    const reason = new Error("no time");
+    const controller = new AbortController();
+    const desired = {
+      [Symbol.asyncIterator]: () => ({
+        next: () => {
+          controller.abort(reason);
+          return new Promise<IteratorResult<never>>(() => {});
+        },
+      }),
+    };
+    await expect(planItems({ client, desired, signal: controller.signal })).rejects.toBe(reason);
+  });
+
   it("ends with the reason of the signal", async () => {
     const { client } = world(1_000);
     const reason = new Error("no time");
@@ -252,6 +290,12 @@ describe("A plan", () => {
     ]) {
       expect(() => readPlan(changed)).toThrow(expect.objectContaining({ name: "ConfigurationError" }));
     }
+  });
+
+  it("cannot be changed in memory", async () => {
+    const { changes } = await plan();
+    expect(() => (changes as unknown[]).push({})).toThrow(TypeError);
+    expect(() => Object.assign(changes[0]?.fields.description ?? {}, { after: "x" })).toThrow(TypeError);
   });
 
   it("estimates requests and time without a request", async () => {

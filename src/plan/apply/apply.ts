@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { InventoryClient } from "../../client.js";
+import { isStocklotError } from "../../errors/any-error.js";
 import { ConfigurationError, InputValidationError } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import type { NewOutboxEntry, OutboxEntry } from "../../outbox/entry.js";
@@ -7,10 +7,11 @@ import { laneOf } from "../../outbox/new-entries.js";
 import { createOutbox, type Outbox } from "../../outbox/outbox.js";
 import { memoryStore } from "../../outbox/stores/memory-store.js";
 import { checkMethodOptions } from "../../schemas/check.js";
-import { mayTakeOver } from "../../storage/service.js";
+import type { Item } from "../../service/item.js";
+import { mayTakeOver, type ServiceIdentity } from "../../storage/service.js";
 import { callSafely } from "../../time/callback.js";
 import { monotonicNowMs, startTimer } from "../../time/clock.js";
-import { isSameValue } from "../compare.js";
+import { fieldValue, isSameValue } from "../compare.js";
 import type { ItemChange, PlanContent } from "../document.js";
 import { stateOfChange } from "./change-state.js";
 import { applyOptionsSchema, type PlanApplyOptions, type PlanReport } from "./options.js";
@@ -30,6 +31,7 @@ export async function applyPlan(content: PlanContent, options: PlanApplyOptions)
   checkMethodOptions("plan.apply", applyOptionsSchema, options);
   const { client, outbox, signal } = options;
   assertService(content, client);
+  if (outbox) assertService(content, outbox);
   signal?.throwIfAborted();
   if (outbox) return new PlanApplication(content, options, outbox).run();
   const direct = createOutbox({ client, store: memoryStore() });
@@ -40,8 +42,9 @@ export async function applyPlan(content: PlanContent, options: PlanApplyOptions)
   }
 }
 
-function assertService({ service }: PlanContent, { service: own }: InventoryClient): void {
-  if (service.id === own.id || mayTakeOver(service.id, own)) return;
+/** The client that reads and the one that writes. An outbox without a client rejects its run. */
+function assertService({ service }: PlanContent, { service: own }: { service: ServiceIdentity | undefined }): void {
+  if (!own || service.id === own.id || mayTakeOver(service.id, own)) return;
   throw new ConfigurationError(
     `plan.apply: the plan belongs to the service "${service.id}", and the client to "${own.id}". Nothing was sent. Make a plan for this service.`,
   );
@@ -60,7 +63,7 @@ function assertService({ service }: PlanContent, { service: own }: InventoryClie
  * | pending, never sent | read the item: leave it to the run, or cancel the entry: `done`, `stale` |
  * | pending or sending, under way | leave it to the run |
  * | applied | `done` |
- * | rejected | read the item: `done` (another process was faster), or reported |
+ * | rejected, or sent with an uncertain outcome | read the item: `done`, or reported |
  * | unknown, canceled | reported |
  */
 class PlanApplication {
@@ -79,7 +82,7 @@ class PlanApplication {
     storedDifferently: [],
   };
   /** Changes that an entry has applied. */
-  readonly #written: ItemChange[] = [];
+  readonly #written: { change: ItemChange; appliedAt: number }[] = [];
   /** Keys of the changes that are done. */
   readonly #done = new Set<string>();
   #runRequests = 0;
@@ -101,6 +104,7 @@ class PlanApplication {
     for (let start = 0; start < changes.length; start += this.#chunkSize) {
       await this.#applyChunk(changes.slice(start, start + this.#chunkSize));
     }
+    this.#report.storedDifferently.push(...this.#content.storedForms);
     await this.#compareStored();
     const requests = this.#present.requests + this.#runRequests;
     return { ...this.#report, requests, durationMs: monotonicNowMs() - this.#startedAt };
@@ -195,42 +199,80 @@ class PlanApplication {
     const unsent: ItemChange[] = [];
     for (const change of waiting) {
       const entry = await this.#outbox.get(this.#keyOf(change));
-      const reason = String(fieldOf(entry?.error, "message") ?? "no reason was stored");
+      const reason = String(fieldOf(entry?.error, "message") ?? "").replace(/\.+$/, "");
       if (entry?.state === "applied") {
         this.#countApplied(change);
-        this.#written.push(change);
+        this.#written.push({ change, appliedAt: entry.settledAt ?? Date.now() });
       } else if (entry?.state === "unknown") this.#reportAs("unknown", change, reason);
       else if (entry?.state === "canceled") this.#reportAs("stale", change, "its entry in the outbox was canceled");
-      else if (entry?.state === "rejected") await this.#reportRejected(change, reason);
-      else if (isComplete) this.#reportAs("rejected", change, `not sent: ${reason}. Apply the plan again.`);
-      else unsent.push(change);
+      else if (entry?.state === "rejected") await this.#countOrReport("rejected", change, reason);
+      else if (!isComplete) unsent.push(change);
+      else if (entry?.sentAt !== undefined || entry?.state === "sending") {
+        await this.#countOrReport(
+          "unknown",
+          change,
+          `sent, without a certain outcome (${reason}). Apply the plan again`,
+        );
+      } else this.#reportAs(...(await this.#whyNotSent(change, reason)));
     }
     return unsent;
   }
 
-  /** Two processes that apply one plan: what the other one has written is applied, and refused to this one. */
-  async #reportRejected(change: ItemChange, reason: string): Promise<void> {
+  /** The service may have applied it anyway, or another process has. */
+  async #countOrReport(kind: "rejected" | "unknown", change: ItemChange, reason: string): Promise<void> {
     const item = await this.#present.readOne(change.shortID);
     if (stateOfChange(change, item).kind === "done") this.#countApplied(change);
-    else this.#reportAs("rejected", change, reason);
+    else this.#reportAs(kind, change, reason);
   }
 
-  /** Reads the written items again, and reports the values that the service keeps in another form. */
+  /** Behind an entry with unknown outcome, or known not to have been applied. */
+  async #whyNotSent(change: ItemChange, reason: string): Promise<["rejected" | "unknown", ItemChange, string]> {
+    for await (const { key } of this.#outbox.entries({ state: "unknown", item: change.shortID })) {
+      return [
+        "unknown",
+        change,
+        `not sent: it waits for the entry "${key}", whose outcome is unknown. Resolve that first`,
+      ];
+    }
+    return ["rejected", change, `not sent${reason === "" ? "" : ` (${reason})`}. Apply the plan again`];
+  }
+
+  /**
+   * Reads the written items again, and reports the values that the service keeps in another form. A failure must not take
+   * the report with it.
+   */
   async #compareStored(): Promise<void> {
-    const skus = this.#written.map(({ shortID }) => shortID);
-    if (skus.length === 0) return;
-    const { firstDate } = this.#present;
-    const items =
-      firstDate === undefined || skus.length < MIN_FOR_LIST
-        ? new Map()
-        : await this.#present.readModified(skus, firstDate - MAX_CLOCK_LAG_MS);
-    for (const { shortID, fields } of this.#written) {
-      const item = items.get(shortID) ?? (await this.#present.readOne(shortID));
-      for (const [field, { before, after: sent }] of Object.entries(fields)) {
-        const stored: unknown = (item && Reflect.get(item, field)) ?? null;
-        const isSent = before !== sent;
-        if (isSent && !isSameValue(sent, stored)) this.#report.storedDifferently.push({ shortID, field, sent, stored });
+    try {
+      const items = await this.#readWritten();
+      for (const { change, appliedAt } of this.#written) {
+        const item = items.get(change.shortID) ?? (await this.#present.readOne(change.shortID));
+        if (!item || (change.operation === "discontinue" && !item.discontinued)) {
+          this.#report.applied -= 1;
+          this.#reportAs(
+            "unknown",
+            change,
+            item ? "it was applied, but is not discontinued" : "it was applied, but is missing",
+          );
+        } else if (!this.#present.isModifiedAfter(item, appliedAt)) this.#reportStoredForms(change, item);
       }
+    } catch (error) {
+      this.#signal?.throwIfAborted();
+      if (!isStocklotError(error)) throw error;
+    }
+  }
+
+  #readWritten(): Promise<Map<string, Item>> | Map<string, Item> {
+    const skus = this.#written.map(({ change }) => change.shortID);
+    const { firstDate } = this.#present;
+    if (firstDate === undefined || skus.length < MIN_FOR_LIST) return new Map();
+    return this.#present.readModified(skus, firstDate - MAX_CLOCK_LAG_MS);
+  }
+
+  #reportStoredForms({ shortID, operation, fields }: ItemChange, item: Item): void {
+    if (operation === "discontinue") return;
+    for (const [field, { after: sent }] of Object.entries(fields)) {
+      const stored = fieldValue(item, field);
+      if (!isSameValue(sent, stored)) this.#report.storedDifferently.push({ shortID, field, sent, stored });
     }
   }
 

@@ -1,5 +1,5 @@
 import type { Item } from "../../service/item.js";
-import { isSameValue } from "../compare.js";
+import { fieldValue, isSameValue } from "../compare.js";
 import type { ItemChange } from "../document.js";
 
 /** How an item is now, compared with a change of a plan. */
@@ -13,7 +13,7 @@ export type ChangeState =
 export function stateOfChange({ operation, fields }: ItemChange, item: Item | undefined): ChangeState {
   const names = Object.keys(fields);
   const differing = (side: "before" | "after") =>
-    names.filter((name) => !isSameValue(fields[name]?.[side], item && Reflect.get(item, name)));
+    names.filter((name) => !isSameValue(fields[name]?.[side], item && fieldValue(item, name)));
   if (operation === "create") {
     if (!item) return { kind: "due" };
     const others = differing("after");

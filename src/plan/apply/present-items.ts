@@ -10,6 +10,8 @@ export class PresentItems {
   requests = 0;
   /** The service's clock at the first response, in ms since the epoch; `undefined` if responses have no `Date` header. */
   firstDate: number | undefined;
+  /** By how many ms the service's clock is ahead. */
+  #clockAheadMs: number | undefined;
   readonly #client: InventoryClient;
   readonly #signal: AbortSignal | null | undefined;
 
@@ -48,6 +50,12 @@ export class PresentItems {
     return pagesOf(totalCount) < skus.length ? this.#readList(skus, params) : new Map();
   }
 
+  /** Whether somebody has changed the item since: then its values are not those that were sent. */
+  isModifiedAfter({ modified }: Item, time: number): boolean {
+    const modifiedAt = /Z|[+-]\d\d:?\d\d$/i.test(modified) ? Date.parse(modified) : Date.parse(`${modified}Z`);
+    return this.#clockAheadMs !== undefined && modifiedAt - this.#clockAheadMs > time + CLOCK_TOLERANCE_MS;
+  }
+
   async #readList(skus: readonly string[], params: ItemListParams): Promise<Map<string, Item>> {
     const wanted = new Set(skus);
     const items = new Map<string, Item>();
@@ -60,11 +68,16 @@ export class PresentItems {
     const onResponse = ({ attempts, headers }: ResponseInfo) => {
       this.requests += attempts;
       const date = Date.parse(headers.date ?? "");
-      if (!Number.isNaN(date)) this.firstDate ??= date;
+      if (Number.isNaN(date)) return;
+      this.firstDate ??= date;
+      this.#clockAheadMs ??= date - Date.now();
     };
     return { signal: this.#signal, onResponse };
   }
 }
+
+/** `Date` headers are in seconds, and a response takes its time. */
+const CLOCK_TOLERANCE_MS = 3_000;
 
 /** With gapless, about a tenth more than there are pages. */
 const pagesOf = (records: number) => Math.ceil((records * 1.1) / MAX_PAGE_SIZE);
