@@ -252,7 +252,12 @@ const PLANTS: readonly Plant[] = [
   {
     problem: "lists that ignore sort and direction",
     env: () => serveOddly({ changeQuery: withoutSort }),
-    findings: [ignoresSort("items"), ignoresSort("lots"), ignoresSort("stockLevels")],
+    findings: [
+      ignoresSort("items"),
+      ignoresSort("lots"),
+      ignoresSort("stockLevels"),
+      ["note", "lots", /GET \/Inventory: sort=partNo is not honoured/],
+    ],
   },
   {
     problem: "lists that ignore sort and direction, of items whose SKUs begin alike",
