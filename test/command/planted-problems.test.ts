@@ -502,13 +502,18 @@ const PLANTS: readonly Plant[] = [
   },
   {
     problem: "one slow list",
-    env: () =>
-      serveOddly({
+    env: () => {
+      let isSlow = true;
+      return serveOddly({
         changeResponse: async (response, path) => {
-          if (path.endsWith("/StockLevels")) await sleep(2_100);
+          if (isSlow && path.endsWith("/StockLevels")) {
+            isSlow = false;
+            await sleep(2_100);
+          }
           return response;
         },
-      }),
+      });
+    },
     findings: [["note", "latency", /slowest 2\d\d\d ms \(GET \/Inventory\/StockLevels\).*--timeout/s]],
   },
   {
