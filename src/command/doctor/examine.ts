@@ -11,7 +11,7 @@ import { createRateLimiter } from "../../limiter/create-rate-limiter.js";
 import type { ClientOptions } from "../../options.js";
 import type { SandboxOptions } from "../../sandbox/options/options.js";
 import { LISTS } from "../../service/lists.js";
-import { READS } from "../../service/operations.js";
+import { READS, TOKEN_REQUEST } from "../../service/operations.js";
 import { describeAddress, tlsFindings } from "./connection.js";
 import { type Finding, ok, problem, TRY_LATER_HINT } from "./finding.js";
 import { itemSearchFindings } from "./item-search.js";
@@ -50,6 +50,10 @@ export async function examine(
     retry: false,
     hooks: {
       ...options.hooks,
+      request: (event) => {
+        if (event.path === TOKEN_REQUEST.path) tokens.requestedAt = Date.now();
+        options.hooks?.request?.(event);
+      },
       response: ({ durationMs }) => {
         probe.lastDurationMs = durationMs;
       },

@@ -13,10 +13,12 @@ const UNKNOWN_CREDENTIALS = { clientId: "stocklot-doctor", clientSecret: "not-a-
 /** Keeps no token, but notes how long the last one is valid. */
 export class ObservedTokenStore implements TokenStore {
   lifetimeMs: number | undefined;
+  /** When the token was requested, which its lifetime counts from. */
+  requestedAt = Date.now();
 
   async get(): Promise<undefined> {}
   async set({ expiresAt }: StoredToken): Promise<void> {
-    this.lifetimeMs = expiresAt - Date.now();
+    this.lifetimeMs = expiresAt - this.requestedAt;
   }
   async delete(): Promise<void> {}
 }
