@@ -5,7 +5,7 @@ import { messageOf } from "../errors/unknown-value.js";
 import { canonicalJson } from "../schemas/canonical-json.js";
 import { integer, lazy, string } from "../schemas/field.js";
 import type { ServiceIdentity } from "../storage/service.js";
-import { type StoredForm, storedFormSchema } from "./compare.js";
+import { type StoredForm, storedFormSchema } from "./items/compare.js";
 
 /** The value of a field at the time of the plan, and the one that it should have. */
 export interface FieldChange {

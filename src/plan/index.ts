@@ -4,8 +4,8 @@
  * @module stocklot/plan
  */
 export type { PlanApplyOptions, PlanApplyProgress, PlanReport, ReportedItem } from "./apply/options.js";
-export type { StoredForm } from "./compare.js";
-export type { DesiredItem } from "./desired-items.js";
 export type { BlockedItem, FieldChange, ItemChange, PlanCounts } from "./document.js";
+export type { StoredForm } from "./items/compare.js";
+export type { DesiredItem } from "./items/desired-items.js";
+export { type PlanItemsOptions, planItems } from "./items/plan-items.js";
 export { type Plan, type PlanEstimate, readPlan } from "./plan.js";
-export { type PlanItemsOptions, planItems } from "./plan-items.js";

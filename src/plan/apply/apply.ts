@@ -11,11 +11,11 @@ import type { Item } from "../../service/item.js";
 import { mayTakeOver, type ServiceIdentity } from "../../storage/service.js";
 import { callSafely } from "../../time/callback.js";
 import { monotonicNowMs, startTimer } from "../../time/clock.js";
-import { fieldValue, isSameValue } from "../compare.js";
 import type { ItemChange, PlanContent } from "../document.js";
-import { stateOfChange } from "./change-state.js";
+import { stateOfChange } from "../items/change-state.js";
+import { fieldValue, isSameValue } from "../items/compare.js";
+import { PresentItems } from "../items/present-items.js";
 import { applyOptionsSchema, type PlanApplyOptions, type PlanReport } from "./options.js";
-import { PresentItems } from "./present-items.js";
 
 /** No write is based on older data. */
 const MAX_READING_AGE_MS = 600_000;

@@ -3,7 +3,7 @@ import type { InventoryClient } from "../../client.js";
 import type { Outbox } from "../../outbox/outbox.js";
 import { lazy } from "../../schemas/field.js";
 import { abortSignalSchema, functionSchemaOf, objectWithMethodsSchema, requiredOption } from "../../schemas/option.js";
-import type { StoredForm } from "../compare.js";
+import type { StoredForm } from "../items/compare.js";
 
 /** Options of `plan.apply`. */
 export interface PlanApplyOptions {

@@ -1,8 +1,8 @@
-import { laneOf } from "../outbox/new-entries.js";
-import type { Item } from "../service/item.js";
+import { laneOf } from "../../outbox/new-entries.js";
+import type { Item } from "../../service/item.js";
+import type { BlockedItem, FieldChange, ItemChange } from "../document.js";
 import { type Comparison, fieldValue } from "./compare.js";
 import type { DesiredRow } from "./desired-items.js";
-import type { BlockedItem, FieldChange, ItemChange } from "./document.js";
 
 export interface DifferenceOptions {
   rows: ReadonlyMap<string, DesiredRow>;

@@ -1,19 +1,19 @@
 import { randomBytes } from "node:crypto";
 import * as z from "zod";
-import type { InventoryClient } from "../client.js";
-import { InputValidationError, type Issue, UnexpectedRemovalsError } from "../errors/index.js";
-import { nearestName } from "../errors/unknown-name.js";
-import { isObject } from "../errors/unknown-value.js";
-import type { PagingProgress } from "../paging/page.js";
-import { checkMethodOptions } from "../schemas/check.js";
-import { lazy, string } from "../schemas/field.js";
-import { abortSignalSchema, functionSchemaOf, objectWithMethodsSchema, requiredOption } from "../schemas/option.js";
-import type { Item } from "../service/item.js";
-import { itemChangesSchema } from "../service/item-input.js";
+import type { InventoryClient } from "../../client.js";
+import { InputValidationError, type Issue, UnexpectedRemovalsError } from "../../errors/index.js";
+import { nearestName } from "../../errors/unknown-name.js";
+import { isObject } from "../../errors/unknown-value.js";
+import type { PagingProgress } from "../../paging/page.js";
+import { checkMethodOptions } from "../../schemas/check.js";
+import { lazy, string } from "../../schemas/field.js";
+import { abortSignalSchema, functionSchemaOf, objectWithMethodsSchema, requiredOption } from "../../schemas/option.js";
+import type { Item } from "../../service/item.js";
+import { itemChangesSchema } from "../../service/item-input.js";
+import { Plan } from "../plan.js";
 import { Comparison, type StoredForm, storedFormSchema } from "./compare.js";
 import { type DesiredItem, type DesiredItems, readDesiredItems } from "./desired-items.js";
 import { discontinueChange, ItemDifference } from "./item-difference.js";
-import { Plan } from "./plan.js";
 import { readStock } from "./stock.js";
 
 /** Options of {@link planItems}. */

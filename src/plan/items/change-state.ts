@@ -1,6 +1,6 @@
 import type { Item } from "../../service/item.js";
-import { fieldValue, isSameValue } from "../compare.js";
 import type { ItemChange } from "../document.js";
+import { fieldValue, isSameValue } from "./compare.js";
 
 /** How an item is now, compared with a change of a plan. */
 export type ChangeState =

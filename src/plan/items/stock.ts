@@ -1,7 +1,7 @@
-import type { InventoryClient } from "../client.js";
-import type { Item } from "../service/item.js";
-import { MAX_PAGE_SIZE } from "../service/lists.js";
-import type { StockLevel } from "../service/stock-level.js";
+import type { InventoryClient } from "../../client.js";
+import type { Item } from "../../service/item.js";
+import { MAX_PAGE_SIZE } from "../../service/lists.js";
+import type { StockLevel } from "../../service/stock-level.js";
 
 const QUANTITIES = ["inStock", "onOrder", "onHold", "committed", "packed", "aSN"] as const;
 

@@ -1,12 +1,12 @@
-import { encodeJson } from "../core/request/payload.js";
-import { InputValidationError, type Issue } from "../errors/index.js";
-import { fieldOf, isObject } from "../errors/unknown-value.js";
-import { laneOf } from "../outbox/new-entries.js";
-import { checkInput } from "../schemas/check.js";
-import type { ItemChanges } from "../service/item-input.js";
-import { itemChangesSchema } from "../service/item-input.js";
-import { WRITES } from "../service/operations.js";
-import { race, whenAborted } from "../time/wait.js";
+import { encodeJson } from "../../core/request/payload.js";
+import { InputValidationError, type Issue } from "../../errors/index.js";
+import { fieldOf, isObject } from "../../errors/unknown-value.js";
+import { laneOf } from "../../outbox/new-entries.js";
+import { checkInput } from "../../schemas/check.js";
+import type { ItemChanges } from "../../service/item-input.js";
+import { itemChangesSchema } from "../../service/item-input.js";
+import { WRITES } from "../../service/operations.js";
+import { race, whenAborted } from "../../time/wait.js";
 
 /** How an item should be. Fields that are left out, `null` or `undefined` stay as they are. */
 export interface DesiredItem extends ItemChanges {
