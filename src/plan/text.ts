@@ -1,3 +1,4 @@
+import { withoutControlCharacters } from "../errors/unknown-value.js";
 import type { FieldChange, ItemChange, PlanContent } from "./document.js";
 
 const SIGNS = { create: "+", update: "~", discontinue: "-" } as const;
@@ -22,7 +23,9 @@ export function planText(plan: PlanContent, limit: number): string {
     const changes = plan.changes.filter((change) => change.operation === operation);
     return group(changes, limit, linesOfChange);
   });
-  const blocked = group(plan.blocked, limit, ({ shortID, reason }) => [`! ${name(shortID)}  ${oneLine(reason)}`]);
+  const blocked = group(plan.blocked, limit, ({ shortID, reason }) => [
+    `! ${withoutControlCharacters(shortID)}  ${withoutControlCharacters(reason)}`,
+  ]);
   return [countsLine(plan), ...groups, blocked].filter((text) => text !== "").join("\n\n");
 }
 
@@ -33,7 +36,7 @@ function group<T>(members: readonly T[], limit: number, linesOf: (member: T) => 
 }
 
 function linesOfChange({ operation, shortID, fields }: ItemChange): string[] {
-  const head = `${SIGNS[operation]} ${name(shortID)}`;
+  const head = `${SIGNS[operation]} ${withoutControlCharacters(shortID)}`;
   const entries = Object.entries(fields);
   if (operation === "discontinue") return [`${head}  ${value(fields.description?.before ?? "")}`.trimEnd()];
   const nameWidth = Math.max(0, ...entries.map(([field]) => field.length));
@@ -45,11 +48,7 @@ function linesOfChange({ operation, shortID, fields }: ItemChange): string[] {
   return [head, ...entries.map(line)];
 }
 
-/** Control characters could change what a terminal shows. */
-const oneLine = (text: string) => text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "\ufffd");
-const name = (shortID: string) => oneLine(shortID);
-
 function value(given: unknown): string {
-  const text = oneLine(given === null || given === undefined ? '""' : JSON.stringify(given));
+  const text = withoutControlCharacters(given === null || given === undefined ? '""' : JSON.stringify(given));
   return text.length > COLUMN_WIDTH ? `${text.slice(0, COLUMN_WIDTH - 1)}…` : text;
 }

@@ -1,5 +1,6 @@
 import { BadRequestError, NotImplementedError, ServerError } from "../../errors/index.js";
-import { parseServiceDate } from "../../schemas/date.js";
+import { fieldOf } from "../../errors/unknown-value.js";
+import { serviceTimeMs } from "../../schemas/date.js";
 import type { ListState } from "../copy/state.js";
 
 /** Whether a list honours `modifiedSince`, as far as it is known. */
@@ -73,19 +74,10 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 export function newestModified(records: readonly object[]): number | undefined {
   let newest: number | undefined;
   for (const record of records) {
-    const modified = parseDateOrUndefined("modified" in record ? record.modified : undefined);
+    const modified = serviceTimeMs(fieldOf(record, "modified"));
     if (modified !== undefined) newest = Math.max(newest ?? modified, modified);
   }
   return newest;
-}
-
-function parseDateOrUndefined(value: unknown): number | undefined {
-  if (typeof value !== "string") return undefined;
-  try {
-    return parseServiceDate(value).getTime();
-  } catch {
-    return undefined; // A response that was not validated.
-  }
 }
 
 /** The later of two dates, either of which may be unknown. */

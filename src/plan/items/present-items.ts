@@ -1,6 +1,8 @@
 import type { InventoryClient } from "../../client.js";
 import type { RequestOptions, ResponseInfo } from "../../core/request/options.js";
+import { dateHeaderMs } from "../../core/service-clock.js";
 import { NotFoundError } from "../../errors/index.js";
+import { serviceTimeMs } from "../../schemas/date.js";
 import type { Item } from "../../service/item.js";
 import type { ItemListParams } from "../../service/list-params.js";
 import { MAX_PAGE_SIZE } from "../../service/lists.js";
@@ -52,7 +54,7 @@ export class PresentItems {
 
   /** Whether somebody has changed the item since: then its values are not those that were sent. */
   isModifiedAfter({ modified }: Item, time: number): boolean {
-    const modifiedAt = /Z|[+-]\d\d:?\d\d$/i.test(modified) ? Date.parse(modified) : Date.parse(`${modified}Z`);
+    const modifiedAt = serviceTimeMs(modified) ?? 0;
     return this.#clockAheadMs !== undefined && modifiedAt - this.#clockAheadMs > time + CLOCK_TOLERANCE_MS;
   }
 
@@ -67,8 +69,8 @@ export class PresentItems {
   #options(): RequestOptions {
     const onResponse = ({ attempts, headers }: ResponseInfo) => {
       this.requests += attempts;
-      const date = Date.parse(headers.date ?? "");
-      if (Number.isNaN(date)) return;
+      const date = dateHeaderMs(headers);
+      if (date === undefined) return;
       this.firstDate ??= date;
       this.#clockAheadMs ??= date - Date.now();
     };
