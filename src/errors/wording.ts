@@ -16,7 +16,8 @@ const LIBRARY_WORDING = {
   serviceId: "create the client with the option serviceId:",
   acceptAccount: "call run({ acceptAccount: true })",
   confirmRemovals: "confirm it with run({ allowRemovals: true })",
-  decideOutcome: "call outbox.resolve",
+  /** About the entry with this key. */
+  decideOutcome: (_key: string) => "call outbox.resolve",
 };
 export type Wording = Readonly<typeof LIBRARY_WORDING>;
 

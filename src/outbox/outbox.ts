@@ -31,10 +31,18 @@ import {
   watchOptionsSchema,
 } from "./options.js";
 import type { OutboxEstimate, OutboxReport, OutboxSummary } from "./report.js";
-import { isIdempotent } from "./run/outcome.js";
+import { whyNotCanceled } from "./run/outcome.js";
 import { entriesToSend } from "./run/progress.js";
 import { OutboxRun } from "./run/run.js";
-import type { EntryChange, NewDelivery, NewEntry, StoredDelivery, StoredEntry } from "./store.js";
+import type {
+  BatchResult,
+  EntryChange,
+  NewEntry,
+  OutboxBatch,
+  OutboxStore,
+  StoredDelivery,
+  StoredEntry,
+} from "./store.js";
 
 const DEFAULT_SETTLE_MS = 60_000;
 const DEFAULT_LEASE_MS = 30_000;
@@ -105,20 +113,41 @@ export class Outbox {
     return added.length === 0 ? [] : this.#add("outbox.addMany", added, options, (index) => [index]);
   }
 
-  /** Records a delivery; returns those that prevent it. @internal */
-  beginDelivery(delivery: NewDelivery): Promise<StoredDelivery[]> {
-    return this.#access.change("import", ({ store }) => store.beginDelivery(delivery));
+  /**
+   * Stores changes together, or nothing.
+   *
+   * @throws InputValidationError if a key was added with another input.
+   * @internal
+   */
+  async commit(batch: OutboxBatch): Promise<BatchResult> {
+    const result = await this.#access.change("import", ({ store }) => store.commit(batch));
+    if (result.entries.length > 0) storedEntriesOf("import", batch.add, result.entries, (index) => [index]);
+    return result;
   }
 
-  /** The delivery with this name. @internal */
-  delivery(name: string): Promise<StoredDelivery | undefined> {
-    return this.#access.read(({ store }) => store.delivery(name));
+  /** Deliveries, see {@link OutboxStore.deliveries}. With a client, the store must belong to its service. @internal */
+  deliveries(filter?: Parameters<OutboxStore["deliveries"]>[0]): Promise<StoredDelivery[]> {
+    return this.#access.change("import", ({ store }) => store.deliveries(filter));
   }
 
-  /** Adds lines of a delivery. @internal */
-  addLines(delivery: string, entries: readonly NewOutboxEntry[]): Promise<OutboxEntry[]> {
-    const added = newEntries("outbox.addLines", entries, this.#options.mark).map((entry) => ({ ...entry, delivery }));
-    return this.#add("outbox.addLines", added, {}, (index) => [index]);
+  /** The entry with this key, as it is stored. @internal */
+  stored(key: string): Promise<StoredEntry | undefined> {
+    checkInput("outbox.get", keySchema, key, ["key"]);
+    return this.#access.read(({ store }) => store.get(key));
+  }
+
+  /** The entries of {@link entries}, as they are stored; of one delivery with pruned ones. @internal */
+  async *storedEntries(
+    filter: Omit<Parameters<OutboxStore["list"]>[0], "after" | "limit">,
+  ): AsyncGenerator<StoredEntry, void, undefined> {
+    for (let after = 0; ; ) {
+      const batch = await this.#access.read(({ store }) => store.list({ ...filter, after, limit: LIST_BATCH }));
+      for (const stored of batch) {
+        after = stored.sequence;
+        yield stored;
+      }
+      if (batch.length < LIST_BATCH) return;
+    }
   }
 
   /**
@@ -171,8 +200,7 @@ export class Outbox {
 
   /** The entry with this key; `undefined` if there is none. */
   async get(key: string): Promise<OutboxEntry | undefined> {
-    checkInput("outbox.get", keySchema, key, ["key"]);
-    const stored = await this.#access.read(({ store }) => store.get(key));
+    const stored = await this.stored(key);
     return stored && entryOf(stored);
   }
 
@@ -180,15 +208,8 @@ export class Outbox {
   async *entries(options: OutboxEntriesOptions = {}): AsyncGenerator<OutboxEntry, void, undefined> {
     checkMethodOptions("outbox.entries", entriesOptionsSchema, options);
     const { state, item } = options;
-    const filter = { state, lane: item === undefined ? undefined : laneOf(item), limit: LIST_BATCH };
-    for (let after = 0; ; ) {
-      const batch = await this.#access.read(({ store }) => store.list({ ...filter, after }));
-      for (const stored of batch) {
-        after = stored.sequence;
-        yield entryOf(stored);
-      }
-      if (batch.length < LIST_BATCH) return;
-    }
+    const filter = { state, lane: item === undefined ? undefined : laneOf(item) };
+    for await (const stored of this.storedEntries(filter)) yield entryOf(stored);
   }
 
   /** Counts the entries by state, pruned ones included. It sends no request. */
@@ -226,11 +247,7 @@ export class Outbox {
    */
   async cancel(key: string): Promise<OutboxEntry> {
     const change: EntryChange = { state: "canceled", settledAt: Date.now() };
-    return this.#changeEntry("outbox.cancel", key, change, ({ state, operation, sentAt }) => {
-      if (state === "rejected" || state === "canceled") return undefined;
-      if (state !== "pending") return `is ${state}, not rejected or pending`;
-      return isIdempotent(operation) && sentAt !== null ? "may have been applied" : undefined;
-    });
+    return this.#changeEntry("outbox.cancel", key, change, whyNotCanceled);
   }
 
   /** Estimates the requests and the duration of the next run, without failures. It sends no request. */

@@ -1,12 +1,9 @@
-import { createReadStream } from "node:fs";
-import { createInterface } from "node:readline";
 import type * as z from "zod";
 import { nearestName } from "../../errors/unknown-name.js";
-import { isObject, messageOf } from "../../errors/unknown-value.js";
 import { WRITES } from "../../service/operations.js";
 import { CommandError, EXIT } from "../exit.js";
-import { type CsvRow, csvRows } from "../import/csv-rows.js";
 import { cellValue } from "../import/entries.js";
+import { fileRows, formatOf, type Row } from "../rows.js";
 
 /** A file of rows, and what its columns mean. */
 export interface PlanSource {
@@ -31,39 +28,24 @@ export class SourceRows implements AsyncIterable<object> {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<object> {
     const { path } = this.#source;
-    const rows = /\.(ndjson|jsonl)$/i.test(path) ? this.#ndjsonRows() : this.#csvRows();
-    for await (const { line, fields } of rows) {
+    const format = formatOf(path);
+    for await (const row of fileRows({ path, copy: path, delimiter: this.#source.delimiter, format })) {
+      const { line, cells, problem } = row;
+      if (problem !== undefined) throw new CommandError(`${path}: line ${line}: ${problem}.`, EXIT.usage);
+      if (format === "csv" && this.lines.length === 0) this.#assertColumns(row);
       this.lines.push(line);
-      yield fields;
+      const named = this.#named(cells);
+      yield format === "csv" ? this.#typed(named) : named;
     }
   }
 
-  async *#ndjsonRows(): AsyncGenerator<{ line: number; fields: object }> {
-    const { path } = this.#source;
-    const input = createReadStream(path);
-    let line = 0;
-    for await (const text of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
-      line += 1;
-      if (text.trim() === "") continue;
-      yield { line, fields: this.#named(parseLine(path, line, text)) };
-    }
-  }
-
-  async *#csvRows(): AsyncGenerator<{ line: number; fields: object }> {
-    const { path, delimiter } = this.#source;
+  /** Cells as the types of their fields; empty ones are missing. */
+  #typed(named: object): object {
     const shape: Readonly<Record<string, z.ZodType>> = WRITES.create.input().shape;
-    let isFirst = true;
-    for await (const row of csvRows({ path, copy: path, delimiter })) {
-      if (row.problem !== undefined) throw new CommandError(`${path}: line ${row.line}: ${row.problem}.`, EXIT.usage);
-      if (isFirst) this.#assertColumns(row);
-      isFirst = false;
-      const cells = Object.entries(this.#named(row.cells)).filter(([, cell]) => cell !== "");
-      const fields = cells.map(([field, cell]) => [
-        field,
-        typeof cell === "string" ? cellValue(cell, shape[field]) : cell,
-      ]);
-      yield { line: row.line, fields: Object.fromEntries(fields) };
-    }
+    const cells = Object.entries(named).filter(([, cell]) => cell !== "");
+    return Object.fromEntries(
+      cells.map(([field, cell]) => [field, typeof cell === "string" ? cellValue(cell, shape[field]) : cell]),
+    );
   }
 
   /** The fields of a row by their own names, with those that are set. */
@@ -75,7 +57,7 @@ export class SourceRows implements AsyncIterable<object> {
     return { ...Object.fromEntries(named), ...Object.fromEntries(set) };
   }
 
-  #assertColumns({ cells }: CsvRow): void {
+  #assertColumns({ cells }: Row): void {
     const { path, map, ignore, set } = this.#source;
     const columns = Object.keys(cells);
     const missing = [...map.keys(), ...ignore].find((column) => !columns.includes(column));
@@ -87,15 +69,5 @@ export class SourceRows implements AsyncIterable<object> {
     const nearest = nearestName("shortID", columns);
     const advice = nearest === undefined ? "Use --map COLUMN=shortID." : `Use --map "${nearest}=shortID".`;
     throw new CommandError(`${path}: no column is shortID, the SKU. ${advice}`, EXIT.usage);
-  }
-}
-
-function parseLine(path: string, line: number, text: string): object {
-  try {
-    const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ""));
-    if (isObject(value) && !Array.isArray(value)) return value;
-    throw new TypeError("it must be an object");
-  } catch (error) {
-    throw new CommandError(`${path}: line ${line} is not a JSON object: ${messageOf(error)}.`, EXIT.usage);
   }
 }
