@@ -12,6 +12,23 @@ export interface CountGroup {
   serial?: string;
 }
 
+/** The part of a lot that matters in a count. */
+export type CountedLot = Pick<
+  Lot,
+  | "recNo"
+  | "partNo"
+  | "shortID"
+  | "spot"
+  | "units"
+  | "received"
+  | "serial"
+  | "serial2"
+  | "rFIDTag"
+  | "hold"
+  | "associate"
+  | "jobID"
+>;
+
 const LOT_FIELDS = [
   "recNo",
   "partNo",
@@ -25,13 +42,9 @@ const LOT_FIELDS = [
   "hold",
   "associate",
   "jobID",
-] as const satisfies readonly (keyof Lot)[];
+] as const satisfies readonly (keyof CountedLot)[];
 
-/** The part of a lot that matters in a count. */
-export type CountedLot = Pick<Lot, (typeof LOT_FIELDS)[number]>;
-
-/** Fields of lots by which people know them, and which may be changed without any movement. */
-const isSameField = (name: (typeof LOT_FIELDS)[number], one: CountedLot, other: CountedLot): boolean =>
+const isSameField = (name: keyof CountedLot, one: CountedLot, other: CountedLot): boolean =>
   name === "units" ? isSameQuantity(one.units, other.units) : (one[name] ?? "") === (other[name] ?? "");
 
 /** A lot that is in stock, as it is counted; `undefined` for shipped, inactive and empty lots. */
