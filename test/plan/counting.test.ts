@@ -72,8 +72,10 @@ describe("planCount", () => {
     expect(text).toMatch(/^ {4}lot \d+, received 2025-\d\d-\d\d, bin A-01: 5, issue 5$/m);
     expect(text).toMatch(/^ {4}lot \d+, received 2025-\d\d-\d\d, bin A-01: 2.5, issue 1$/m);
 
+    const before = one.sandbox.requests.length;
     const report = await apply(one, plan);
     expect(report).toMatchObject({ applied: 2, stale: [], rejected: [], unknown: [], storedDifferently: [] });
+    expect(report.requests).toBe(one.sandbox.requests.length - before);
     expect([await unitsOf(one, "A"), await unitsOf(one, "B"), await unitsOf(one, "C")]).toEqual([12, 1.5, 7]);
     const [receipt] = bodiesOf(one).filter(({ path }) => path.endsWith("Receive"));
     expect(receipt?.body).toMatchObject({ itemID: "A", units: 2, wid: WID, spot: "A-01", reasonCode: 21 });
