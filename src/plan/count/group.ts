@@ -47,24 +47,26 @@ const LOT_FIELDS = [
 const isSameField = (name: keyof CountedLot, one: CountedLot, other: CountedLot): boolean =>
   name === "units" ? isSameQuantity(one.units, other.units) : (one[name] ?? "") === (other[name] ?? "");
 
-/** A lot that is in stock, as it is counted; `undefined` for shipped, inactive and empty lots. */
+/**
+ * A lot that is in stock, as it is counted; `undefined` for shipped, inactive and empty lots. A service that does not conform
+ * may leave out fields.
+ */
 export function countedLot(lot: Lot): CountedLot | undefined {
-  if (lot.active === false || (lot.shipped ?? null) !== null || lot.units === 0) return undefined;
-  const { recNo, partNo, shortID, units, received, serial2, rFIDTag, hold, associate, jobID } = lot;
-  const { spot, serial } = lot;
+  const { active, shipped, recNo, partNo, shortID, spot, units, received, serial, hold, associate, jobID } = lot;
+  if (active === false || (shipped ?? null) !== null || units === 0) return undefined;
   return {
     recNo,
     partNo,
     shortID,
     spot: spot ?? "",
     units,
-    received,
+    received: received ?? "",
     serial: serial ?? "",
-    serial2,
-    rFIDTag,
-    hold,
-    associate,
-    jobID,
+    serial2: lot.serial2 ?? null,
+    rFIDTag: lot.rFIDTag ?? null,
+    hold: hold ?? false,
+    associate: associate ?? "",
+    jobID: jobID ?? 0,
   };
 }
 
