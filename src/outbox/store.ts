@@ -4,14 +4,7 @@ import type { OutboxSummary } from "./report.js";
 /** The writes that an outbox accepts: methods of `client.inventory` and `client.items`. */
 export type OutboxOperation = "receive" | "move" | "issue" | "create" | "update" | "discontinue";
 
-export const OUTBOX_OPERATIONS = [
-  "receive",
-  "move",
-  "issue",
-  "create",
-  "update",
-  "discontinue",
-] as const satisfies readonly OutboxOperation[];
+export const OUTBOX_OPERATIONS = ["receive", "move", "issue", "create", "update", "discontinue"] as const;
 
 /**
  * - `pending`: to be sent
@@ -22,14 +15,7 @@ export const OUTBOX_OPERATIONS = [
  */
 export type OutboxState = "pending" | "sending" | "applied" | "rejected" | "unknown" | "canceled";
 
-export const OUTBOX_STATES = [
-  "pending",
-  "sending",
-  "applied",
-  "rejected",
-  "unknown",
-  "canceled",
-] as const satisfies readonly OutboxState[];
+export const OUTBOX_STATES = ["pending", "sending", "applied", "rejected", "unknown", "canceled"] as const;
 
 /** A JSON value as it is stored. */
 export type StoredJson = string;
