@@ -8,7 +8,9 @@ import { getCommand } from "./get.js";
 import { importCommand } from "./import/command.js";
 import { mirrorCommand } from "./mirror.js";
 import { outboxCommand } from "./outbox/command.js";
-import { applyCommand, planCommand } from "./plan/command.js";
+import { applyCommand } from "./plan/apply.js";
+import { countCommand } from "./plan/count.js";
+import { planCommand } from "./plan/plan-items.js";
 import { sandboxCommand } from "./sandbox/command.js";
 import { hideExperimentalWarnings, tell } from "./terminal.js";
 import { useWordingOf } from "./wording.js";
@@ -69,11 +71,14 @@ export function createProgram(): Command {
     importCommand(),
     outboxCommand(),
     planCommand(),
+    countCommand(),
     applyCommand(),
     mirrorCommand(),
   ];
-  const allOptions = commands.flatMap(optionNames);
-  for (const command of [stocklot, ...commands]) {
+  for (const command of commands) stocklot.addCommand(command);
+  const all = [stocklot, ...commands.flatMap((command) => [command, ...command.commands])];
+  const allOptions = all.flatMap(optionNames);
+  for (const command of all) {
     command
       .exitOverride()
       .configureOutput({ getOutHelpWidth: () => Math.min(process.stdout.columns || HELP_WIDTH, HELP_WIDTH) })
@@ -81,7 +86,6 @@ export function createProgram(): Command {
     const { error } = command;
     command.error = (message, options) =>
       error.call(command, describeOptionError(options?.code, command, allOptions) ?? message, options);
-    if (command !== stocklot) stocklot.addCommand(command);
   }
   return stocklot;
 }

@@ -16,6 +16,7 @@ export function useWordingOf(command: Command): void {
     timeoutMs: "--timeout",
     maxResponseBytes: "16 MiB",
     connectionString: has("--postgres") ? "--postgres" : "an outbox in PostgreSQL",
+    maxDiscontinuedShare: "--max-discontinued-share",
     acceptResponses: has("--response-validation")
       ? "To accept such responses anyway, set --response-validation warn."
       : "",

@@ -6,6 +6,7 @@ import type { ServiceIdentity } from "../storage/service.js";
 import { monotonicNowMs } from "../time/clock.js";
 import { repeat } from "../time/repeat.js";
 import { entryOf, type NewOutboxEntry, type OutboxEntry } from "./entry.js";
+import { markOf, withMark } from "./marks.js";
 import {
   keyProblem,
   keySchema,
@@ -111,6 +112,18 @@ export class Outbox {
     }
     const added = newEntries("outbox.addMany", entries, this.#options.mark);
     return added.length === 0 ? [] : this.#add("outbox.addMany", added, options, (index) => [index]);
+  }
+
+  /** As {@link addMany}; receipts carry their mark in the remark, whatever the option `mark` is. @internal */
+  async addMarked(entries: readonly NewOutboxEntry[]): Promise<OutboxEntry[]> {
+    const storeId = await this.#access.read(async ({ id }) => id);
+    const marked = entries.map((entry) =>
+      entry.operation === "receive"
+        ? { ...entry, input: withMark(entry.input, "remark", markOf(storeId, entry.key)) }
+        : entry,
+    );
+    const added = newEntries("outbox.addMany", marked, undefined);
+    return added.length === 0 ? [] : this.#add("outbox.addMany", added, {}, (index) => [index]);
   }
 
   /**
