@@ -66,11 +66,11 @@ export function integerOption(min: number, max = Number.MAX_SAFE_INTEGER): (text
   };
 }
 
-const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** Parses an option that is a duration such as `30s` or `5m`; returns ms. */
 export function durationOption(text: string): number {
-  const [, amount, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text) ?? [];
+  const [, amount, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(text) ?? [];
   const ms = Number(amount) * (UNITS[unit ?? ""] ?? Number.NaN);
   if (ms > 0) return ms;
   throw new InvalidArgumentError("It must be a duration such as 30s, 5m or 1h.");

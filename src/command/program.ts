@@ -1,4 +1,4 @@
-import { Command, CommanderError } from "commander";
+import { type Argument, Command, CommanderError } from "commander";
 import { nearestName } from "../errors/unknown-name.js";
 import { VERSION } from "../version.js";
 import { doctorCommand } from "./doctor/command.js";
@@ -7,6 +7,7 @@ import { exportCommand } from "./export/command.js";
 import { getCommand } from "./get.js";
 import { importCommand } from "./import/command.js";
 import { mirrorCommand } from "./mirror.js";
+import { outboxCommand } from "./outbox/command.js";
 import { applyCommand } from "./plan/apply.js";
 import { countCommand } from "./plan/count.js";
 import { planCommand } from "./plan/plan-items.js";
@@ -57,6 +58,9 @@ export function createProgram(): Command {
   const stocklot = new Command("stocklot")
     .description("Look at, copy and change what the Inventory and Item Catalog Service stores.")
     .version(VERSION, "-v, --version")
+    .configureHelp({
+      subcommandTerm: (command) => command.name() + command.registeredArguments.map(argumentTerm).join(""),
+    })
     .addHelpText("after", HELP)
     .hook("preAction", (_, command) => useWordingOf(command));
   const commands = [
@@ -65,6 +69,7 @@ export function createProgram(): Command {
     getCommand(),
     exportCommand(),
     importCommand(),
+    outboxCommand(),
     planCommand(),
     countCommand(),
     applyCommand(),
@@ -86,6 +91,10 @@ export function createProgram(): Command {
 }
 
 const HELP_WIDTH = 80;
+
+/** All commands have options, so that the list need not say so. */
+const argumentTerm = (argument: Argument) =>
+  argument.required ? ` <${argument.name()}>` : ` [${argument.name()}${argument.variadic ? "..." : ""}]`;
 
 const optionNames = ({ options }: Command) => options.flatMap(({ long }) => long ?? []);
 

@@ -27,6 +27,9 @@ export function tell(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
+/** Between two columns. */
+const GAP = "  ";
+
 /** The columns of a table, as wide as their contents. Numbers are aligned to the right. */
 export function table(header: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
   const cells = [header, ...rows.map((row) => row.map(String))];
@@ -38,9 +41,42 @@ export function table(header: readonly string[], rows: readonly (readonly (strin
         const width = widths[column] ?? 0;
         return isNumeric[column] ? cell.padStart(width) : cell.padEnd(width);
       })
-      .join("  ")
+      .join(GAP)
       .trimEnd();
   return cells.map(line).join("\n");
+}
+
+/** How many characters a line may have: those of the terminal. */
+export const outputWidth = (): number => (process.stdout.isTTY ? process.stdout.columns : 0) || 80;
+
+/** A table of data that is not wider than a line: its widest columns are cut. */
+export function fittedTable(header: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
+  const cells = rows.map((row) => row.map((cell) => (typeof cell === "number" ? cell : printable(cell))));
+  const widths = header.map((name, column) =>
+    cells.reduce((width, row) => Math.max(width, String(row[column]).length), name.length),
+  );
+  const total = () => widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length);
+  while (total() > outputWidth()) {
+    const widest = widths.indexOf(Math.max(...widths));
+    widths[widest] = (widths[widest] ?? 0) - 1;
+  }
+  const cut = cells.map((row) =>
+    row.map((cell, column) => (typeof cell === "number" ? cell : printable(cell, widths[column]))),
+  );
+  return table(header, cut);
+}
+
+/** Words in lines that are not wider than a line of the terminal, each after the indent. */
+export function wrapped(text: string, indent: number): string {
+  const width = Math.max(20, outputWidth() - indent);
+  const lines = [""];
+  for (const word of text.split(" ").flatMap((word) => word.match(new RegExp(`.{1,${width}}`, "gs")) ?? [])) {
+    const line = lines.at(-1) ?? "";
+    if (line === "") lines[lines.length - 1] = word;
+    else if (line.length + 1 + word.length <= width) lines[lines.length - 1] = `${line} ${word}`;
+    else lines.push(word);
+  }
+  return lines.join(`\n${" ".repeat(indent)}`);
 }
 
 /** Data for a terminal: without control characters, which could change what it shows, and of limited width. */
@@ -87,7 +123,8 @@ class ProgressLine {
 }
 
 /** `1 line`, `2 lines`. */
-export const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
+export const plural = (count: number, noun: string, nouns = `${noun}s`): string =>
+  `${count} ${count === 1 ? noun : nouns}`;
 
 export function seconds(ms: number): string {
   if (ms < 90_000) return `${Math.round(ms / 1_000)} s`;

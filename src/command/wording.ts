@@ -15,7 +15,7 @@ export function useWordingOf(command: Command): void {
     allowInsecureHttp: "--allow-insecure-http",
     timeoutMs: "--timeout",
     maxResponseBytes: "16 MiB",
-    connectionString: "--postgres",
+    connectionString: has("--postgres") ? "--postgres" : "an outbox in PostgreSQL",
     maxDiscontinuedShare: "--max-discontinued-share",
     acceptResponses: has("--response-validation")
       ? "To accept such responses anyway, set --response-validation warn."

@@ -30,6 +30,12 @@ export function markIn(body: object, mark: string): string | undefined {
   return isMarked ? mark : undefined;
 }
 
+/** The mark that a receipt was sent with, whatever store and key it is of. */
+export function markTokenIn(body: unknown): string | undefined {
+  const pattern = new RegExp(`^${RECEIPT_MARK.source}`, "i");
+  return ["remark", "serial"].flatMap((field) => pattern.exec(String(fieldOf(body, field) ?? ""))?.[0] ?? [])[0];
+}
+
 /**
  * Removes the mark of an outbox from a remark, for reports.
  *

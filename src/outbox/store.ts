@@ -4,14 +4,7 @@ import type { OutboxSummary } from "./report.js";
 /** The writes that an outbox accepts: methods of `client.inventory` and `client.items`. */
 export type OutboxOperation = "receive" | "move" | "issue" | "create" | "update" | "discontinue";
 
-export const OUTBOX_OPERATIONS = [
-  "receive",
-  "move",
-  "issue",
-  "create",
-  "update",
-  "discontinue",
-] as const satisfies readonly OutboxOperation[];
+export const OUTBOX_OPERATIONS = ["receive", "move", "issue", "create", "update", "discontinue"] as const;
 
 /**
  * - `pending`: to be sent
@@ -22,14 +15,7 @@ export const OUTBOX_OPERATIONS = [
  */
 export type OutboxState = "pending" | "sending" | "applied" | "rejected" | "unknown" | "canceled";
 
-export const OUTBOX_STATES = [
-  "pending",
-  "sending",
-  "applied",
-  "rejected",
-  "unknown",
-  "canceled",
-] as const satisfies readonly OutboxState[];
+export const OUTBOX_STATES = ["pending", "sending", "applied", "rejected", "unknown", "canceled"] as const;
 
 /** A JSON value as it is stored. */
 export type StoredJson = string;
@@ -128,23 +114,21 @@ export interface ClaimedLane {
 export interface OutboxBatch {
   /** Entries to add, as by `add`. */
   add: readonly NewEntry[];
-  /** Entries that become `canceled`, provided that each has still this state and number of attempts. */
+  /** Entries that become `canceled`, if each still has this state and number of attempts. */
   cancel?: readonly Pick<StoredEntry, "key" | "state" | "attempts">[] | undefined;
   /** The delivery that the added entries belong to. */
   delivery?: NewDelivery | undefined;
-  /** The digest of the earlier version of the delivery, which is replaced; left out if there must be none. */
+  /** The digest of the version of the delivery that is replaced; left out if there must be none. */
   replaces?: string | undefined;
 }
 
 /** What became of an {@link OutboxBatch}. It was stored if nothing prevents it. */
 export interface BatchResult {
-  /**
-   * Deliveries that prevent it: of the same name, unless it is replaced, or of the same file or digest and not complete.
-   */
+  /** Deliveries that prevent it: of the same name and not replaced, or of the same file or digest and incomplete. */
   deliveries: StoredDelivery[];
-  /** Entries to cancel that have changed since, which prevents it. */
+  /** Entries to cancel that have changed since: they prevent it. */
   changed: StoredEntry[];
-  /** What is now stored with the key of each added entry. Another `inputHash` prevents it. */
+  /** What is stored with the key of each added entry. Another `inputHash` prevents it. */
   entries: StoredEntry[];
 }
 
@@ -215,7 +199,7 @@ export interface OutboxStore {
   /** Cancels entries, adds others and records their delivery: all of it, or nothing if something prevents it. */
   commit(batch: OutboxBatch): Promise<BatchResult>;
   /** The deliveries with this name, file or digest, the oldest first; all of them without a filter. */
-  deliveries(filter?: Pick<NewDelivery, "name"> & Partial<NewDelivery>): Promise<StoredDelivery[]>;
+  deliveries(filter?: Partial<NewDelivery>): Promise<StoredDelivery[]>;
   /** The entry with this key, pruned or not. */
   get(key: string): Promise<StoredEntry | undefined>;
   /**

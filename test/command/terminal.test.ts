@@ -62,11 +62,11 @@ afterAll(() => rmSync(directory, { recursive: true }));
 const fileNamed = (name: string) => join(directory, name);
 
 describe.skipIf(!RUN_ALL || !existsSync(SCRIPT))("on a pseudo-terminal", () => {
-  /** Starts the command; what is typed goes to its terminal. */
-  function startOnTerminal(args: readonly string[], env: Record<string, string>) {
+  /** Starts the command, after another one that sets up the terminal; what is typed goes to its terminal. */
+  function startOnTerminal(args: readonly string[], env: Record<string, string>, before = "true") {
     const command = [process.execPath, COMMAND_FILE, ...args].map((word) => `'${word}'`).join(" ");
     // Without exec, the shell would end with the code of a Ctrl-C, too.
-    const child = spawn(SCRIPT, ["-qec", `exec ${command}`, "/dev/null"], {
+    const child = spawn(SCRIPT, ["-qec", `${before}; exec ${command}`, "/dev/null"], {
       env: { PATH: process.env.PATH, TERM: "xterm", ...env },
     });
     onTestFinished(() => void child.kill("SIGKILL"));
@@ -100,6 +100,7 @@ describe.skipIf(!RUN_ALL || !existsSync(SCRIPT))("on a pseudo-terminal", () => {
     ],
     ["import", () => [...receipts(40), fileNamed("once.db")], /\r\d+ applied.*\[K.*applied.*\r\nthis run +40 /s],
     ["mirror", () => ["mirror", "--sqlite", fileNamed("once-mirror.db")], /\rlots: \d+ of 2000.*\[K.*lots +2000/s],
+    ["outbox", () => ["outbox", fileNamed("once.db"), "list", "--limit", "1"], /^key +state .*\r\n40\.csv:2 +applied /],
   ] as const)("shows colours and progress: %s", async (_, args, expected) => {
     const { env } = await serve({ latencyMs: 40 });
     const { code, shown } = await startOnTerminal(args(), env).ended;
@@ -114,6 +115,7 @@ describe.skipIf(!RUN_ALL || !existsSync(SCRIPT))("on a pseudo-terminal", () => {
     ["export", ["export", "items", "--columns", "shortID"]],
     ["mirror", ["mirror", "--sqlite", fileNamed("pipe-mirror.db")]],
     ["import", ["import", fileNamed("1.csv"), "--operation", "receive", "--outbox", fileNamed("pipe.db")]],
+    ["outbox", ["outbox", fileNamed("pipe.db"), "list"]],
   ])("shows neither in a pipe: %s", async (_, args) => {
     receipts(1);
     const { env } = await serve();
@@ -121,6 +123,21 @@ describe.skipIf(!RUN_ALL || !existsSync(SCRIPT))("on a pseudo-terminal", () => {
     expect(code).toBe(0);
     expect(out + err).not.toContain(ESCAPE);
     expect(out + err).not.toContain("\r\u001b");
+  });
+
+  it("fits a table of an outbox into the width of the terminal, without control characters of its data", async () => {
+    const { env } = await serve();
+    const [file, outbox] = [fileNamed("wide.csv"), fileNamed("wide.db")];
+    writeFileSync(file, `itemID,units,wid,reasonCode\n"${ESCAPE}[2J${"X".repeat(90)}",1,1,1\n`);
+    expect((await run(["import", file, "--operation", "receive", "--outbox", outbox], env)).code).toBe(1);
+    for (const columns of [60, 120]) {
+      const launcher = `stty columns ${columns}`;
+      const { shown } = await startOnTerminal(["outbox", outbox, "list"], {}, launcher).ended;
+      const lines = shown.split("\r\n");
+      expect(lines[1]).toMatch(/^wide\.csv:2 +rejected +receive +\ufffd\[2JX+… +\d{4}/);
+      expect(Math.max(...lines.map((line) => line.length))).toBe(columns);
+      expect(shown).not.toContain(ESCAPE);
+    }
   });
 
   it("shows no colours with NO_COLOR", async () => {

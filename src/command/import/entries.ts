@@ -1,7 +1,7 @@
 import { Big } from "big.js";
 import * as z from "zod";
 import { InputValidationError } from "../../errors/index.js";
-import { nearestName } from "../../errors/unknown-name.js";
+import { nearestName, nearestNameHint } from "../../errors/unknown-name.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import type { MarkField, NewEntry } from "../../outbox/index.js";
 import { newEntry } from "../../outbox/new-entries.js";
@@ -79,10 +79,7 @@ export function fieldProblem({ cells }: Row, settings: ImportSettings): string |
   return `unknown columns: ${unknown.join(", ")}. Use --map column=field or --ignore column, or remove them.`;
 }
 
-function didYouMean(name: string, names: readonly string[]): string {
-  const nearest = nearestName(name, names);
-  return nearest === undefined ? "." : `, did you mean "${nearest}"?`;
-}
+const didYouMean = (name: string, names: readonly string[]) => nearestNameHint(name, names) || ".";
 
 /** The field that a column contains; undefined for a column that contains none, for instance nothing but the key. */
 function fieldOfColumn(column: string, { operation, map, keyColumn, ignore }: ImportSettings): string | undefined {

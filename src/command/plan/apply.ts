@@ -1,11 +1,12 @@
 import { Command } from "commander";
 import { ConfigurationError } from "../../errors/index.js";
 import { messageOf } from "../../errors/unknown-value.js";
-import { createOutbox, sqliteOutboxStore } from "../../outbox/index.js";
+import { createOutbox } from "../../outbox/index.js";
 import { describeGroup } from "../../plan/count/text.js";
 import { type PlanReport, type ReportedGroup, type ReportedItem, readPlan } from "../../plan/index.js";
 import { type ConnectionFlags, openClient, withConnection } from "../connection.js";
 import { CommandError, EXIT, failureOrInterruption, interruptSignal } from "../exit.js";
+import { outboxStoreOf } from "../outbox/open.js";
 import { plural, print, printable, seconds, withProgress } from "../terminal.js";
 import { parseJsonFile } from "./planned.js";
 
@@ -18,7 +19,7 @@ export function applyCommand(): Command {
   const command = new Command("apply")
     .description("send the writes of a plan, each exactly once: run it again to continue")
     .argument("<file>", "plan of stocklot plan or stocklot count plan, with --out")
-    .requiredOption("--outbox <file>", "SQLite file that keeps track of every write; keep it")
+    .requiredOption("--outbox <file>", "SQLite file, or postgres:// address, that keeps track of every write")
     .option("--json", "print the report as JSON")
     .addHelpText(
       "after",
@@ -32,7 +33,7 @@ async function apply(path: string, flags: ApplyFlags): Promise<void> {
   const planned = openPlan(path);
   const signal = interruptSignal();
   const client = await openClient(flags);
-  const outbox = createOutbox({ client, store: sqliteOutboxStore({ path: flags.outbox }) });
+  const outbox = createOutbox({ client, store: outboxStoreOf("--outbox", flags.outbox, "create") });
   try {
     const report = await withProgress<PlanReport<ReportedItem | ReportedGroup>>((progress) =>
       planned.apply({

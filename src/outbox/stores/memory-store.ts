@@ -76,7 +76,7 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
       );
 
   const add = (added: readonly NewEntry[]): StoredEntry[] => {
-    const storedEntries = () => added.flatMap(({ key }) => data.entries.get(key) ?? []).map(copy);
+    const storedEntries = () => added.flatMap(({ key }) => data.entries.get(key) ?? []);
     for (const entry of isOtherInput(added, storedEntries()) ? [] : added) {
       if (data.entries.has(entry.key)) continue;
       data.lastSequence += 1;
@@ -85,7 +85,7 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
       const ofLane = data.entriesByLane.get(entry.lane) ?? [];
       data.entriesByLane.set(entry.lane, [...ofLane, stored]);
     }
-    return storedEntries();
+    return storedEntries().map(copy);
   };
 
   return {

@@ -16,6 +16,7 @@ import {
 } from "../../storage/postgres/driver.js";
 import { missingSteps } from "../../storage/tables.js";
 import type { OutboxStore } from "../store.js";
+import type { Operation } from "./operation.js";
 import {
   commandsFor,
   createStoreTableSql,
@@ -24,7 +25,7 @@ import {
   type TableNames,
   tableNames,
 } from "./postgres-sql.js";
-import { type Operation, SqlOutboxStore } from "./sql-store.js";
+import { SqlOutboxStore } from "./sql-store.js";
 
 /** Options of {@link postgresOutboxStore}: exactly one of `pool` and `connectionString`. */
 export interface PostgresOutboxStoreOptions {

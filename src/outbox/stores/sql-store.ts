@@ -14,19 +14,9 @@ import type {
   StoredEntry,
   UpdateResult,
 } from "../store.js";
-import {
-  changedEntries,
-  conflictingDeliveries,
-  countsOfRow,
-  deliveryOfRow,
-  entryOfRow,
-  isOtherInput,
-  laneOfRow,
-  laneToColumn,
-  progressValues,
-  rowOfEntry,
-} from "./entry-row.js";
-import type { StoreCommand } from "./postgres-sql.js";
+import { addEntries, commitBatch, deliveriesLike } from "./batch.js";
+import { countsOfRow, deliveryOfRow, entryOfRow, laneOfRow, laneToColumn, progressValues } from "./entry-row.js";
+import { type Operation, run } from "./operation.js";
 
 /*
  * An outbox in an SQL database. Each operation stands here once, as the commands that it runs in one SQL transaction.
@@ -38,31 +28,11 @@ import type { StoreCommand } from "./postgres-sql.js";
  * driver is synchronous, runs a transaction in one go, while nothing else in the process can get in between.
  */
 
-type Value = string | number | null;
-
-/** One command of a transaction. An array is one value. */
-export interface Command {
-  command: StoreCommand;
-  values: readonly (Value | readonly Value[])[];
-}
-
-type Rows = readonly unknown[];
-
-/** Yields the commands of a transaction, and receives the rows of each. A command that fails throws there. */
-export type Operation<T> = Generator<Command, T, Rows>;
-
-function* run(command: StoreCommand, values: Command["values"] = []): Operation<Rows> {
-  return yield { command, values };
-}
-
 /** How often a claim looks for other lanes, if other processes claim those that it has found at the same moment. */
 const MAX_CLAIM_ATTEMPTS = 5;
 
 /** Longer than any wait; an interval cannot be infinite. */
 const MAX_QUIET_MS = 1e12;
-
-/** Entries that one command adds or reads. */
-const ENTRIES_PER_COMMAND = 500;
 
 /** The operations of a store. A subclass opens the database and runs the commands. */
 export abstract class SqlOutboxStore<Opened extends { id: string }> implements OutboxStore {
@@ -218,59 +188,4 @@ function* leaseFreeLanes(candidates: readonly string[], owner: string, leaseMs: 
     });
   yield* run("lease", [claimed.map(({ lane }) => laneToColumn(lane)), owner, leaseMs]);
   return claimed;
-}
-
-/** What is prevented changes nothing: everything is verified, and locked, before the first change. */
-function* commitBatch(batch: OutboxBatch): Operation<BatchResult> {
-  const { add, cancel = [], delivery } = batch;
-  const result: BatchResult = { deliveries: [], changed: [], entries: [] };
-  if (delivery) {
-    yield* run("lockDeliveries");
-    result.deliveries = conflictingDeliveries(batch, (yield* deliveriesLike(delivery)).map(deliveryOfRow));
-  }
-  const canceled = cancel.map(({ key }) => key);
-  const stored = (yield* run("lockEntries", [canceled])).map(entryOfRow);
-  result.changed = changedEntries(batch, new Map(stored.map((entry) => [entry.key, entry])));
-  if (result.deliveries.length > 0 || result.changed.length > 0) return result;
-  result.entries = yield* addEntries(add);
-  if (isOtherInput(add, result.entries)) return result;
-  yield* run("cancel", [canceled, Date.now()]);
-  if (delivery) {
-    const { name, file, digest, lines, begunAt } = delivery;
-    yield* run("recordDelivery", [name, file, digest, lines, begunAt]);
-  }
-  return result;
-}
-
-const deliveriesLike = (filter: Parameters<OutboxStore["deliveries"]>[0]) =>
-  run("deliveries", [filter?.name ?? null, filter?.file ?? null, filter?.digest ?? null]);
-
-/** Adds all entries or none. In either case, the transaction can continue. */
-function* addEntries(added: readonly NewEntry[]): Operation<StoredEntry[]> {
-  const slices = Array.from({ length: Math.ceil(added.length / ENTRIES_PER_COMMAND) }, (_, index) =>
-    added.slice(index * ENTRIES_PER_COMMAND, (index + 1) * ENTRIES_PER_COMMAND),
-  );
-  const storedEntries = function* (): Operation<StoredEntry[]> {
-    const stored: StoredEntry[] = [];
-    for (const keys of slices.map((slice) => slice.map(({ key }) => key))) {
-      const found = new Map((yield* run("get", [keys])).map(entryOfRow).map((entry) => [entry.key, entry]));
-      stored.push(...keys.flatMap((key) => found.get(key) ?? []));
-    }
-    return stored;
-  };
-  yield* run("beginAdd");
-  try {
-    for (const slice of slices) yield* run("insert", [JSON.stringify(slice.map(rowOfEntry))]);
-    const stored = yield* storedEntries();
-    if (!isOtherInput(added, stored)) return stored;
-  } catch (error) {
-    try {
-      yield* run("undoAdd");
-    } catch {
-      // The first error is the reason.
-    }
-    throw error;
-  }
-  yield* run("undoAdd");
-  return yield* storedEntries();
 }

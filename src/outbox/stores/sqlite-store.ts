@@ -12,8 +12,9 @@ import {
 } from "../../storage/sqlite/driver.js";
 import { missingSteps } from "../../storage/tables.js";
 import type { OutboxStore } from "../store.js";
+import type { Operation } from "./operation.js";
 import type { StoreCommand } from "./postgres-sql.js";
-import { type Operation, SqlOutboxStore } from "./sql-store.js";
+import { SqlOutboxStore } from "./sql-store.js";
 import { CLOCK_FUNCTION, CREATE_STORE_TABLE_SQL, SCHEMA_STEPS, STATEMENTS } from "./sqlite-sql.js";
 
 /** Options of {@link sqliteOutboxStore}. */

@@ -64,6 +64,25 @@ describe.each(["package", "node"] as const)("sqliteOutboxStore, driver: %s", (na
       expect(database.prepare("SELECT id FROM orders").all()).toMatchObject([{ id: 7 }]);
     });
 
+    it("creates nothing if it must exist, and reads beside a process that writes", async () => {
+      database.exec("CREATE TABLE orders (id)");
+      for (const existing of ["read", "change"] as const) {
+        await expect(openStore({ existing })).rejects.toThrow(
+          `${path}: there is no outbox in this file. Check the path.`,
+        );
+      }
+      expect(database.prepare("SELECT name FROM sqlite_master").all()).toMatchObject([{ name: "orders" }]);
+      const store = await openStore();
+      await store.add([newEntry("a")]);
+      const changing = await openStore({ existing: "change" });
+      await changing.commit({ add: [newEntry("b")], cancel: [{ key: "a", state: "pending", attempts: 0 }] });
+      database.exec("BEGIN IMMEDIATE");
+      const reading = await openStore({ existing: "read", lockWaitMs: 0 });
+      expect(await reading.count([])).toMatchObject({ pending: 1, canceled: 1 });
+      database.exec("ROLLBACK");
+      await expect(reading.add([newEntry("c")])).rejects.toMatchObject({ name: "StorageError", problem: "read-only" });
+    });
+
     it("measures leases by a clock that starts again when the machine does", async () => {
       let now = 1_000_000;
       const clock = () => now;

@@ -1,0 +1,94 @@
+import { nearestNameHint } from "../../errors/unknown-name.js";
+import type { Outbox, StoredDelivery, StoredEntry } from "../../outbox/index.js";
+import { whyNotCanceled } from "../../outbox/run/outcome.js";
+import { CommandError, EXIT } from "../exit.js";
+import { plural, print, printable, tell } from "../terminal.js";
+import type { Action } from "./action.js";
+import { outboxCommandLine } from "./paste.js";
+
+/** Records the decision of a person. */
+export async function resolveEntry({ outbox, file, words: [key = "", decision] }: Action): Promise<void> {
+  if (decision !== "applied" && decision !== "not-applied")
+    throw new CommandError(`the decision must be applied or not-applied, not ${printable(decision)}.`, EXIT.usage);
+  await findEntry(outbox, file, key);
+  const { state } = await outbox.resolve(key, decision);
+  await print(`${printable(key)} is ${state}${state === "pending" ? " now: the next run sends it." : "."}`);
+}
+
+/** Drops entries, all of them or none. */
+export async function cancelEntries({ outbox, file, words }: Action): Promise<void> {
+  const keys = [...new Set(words)];
+  if (keys.length === 0) throw new CommandError("Name keys, or a delivery with --delivery.", EXIT.usage);
+  const entries: StoredEntry[] = [];
+  for (const key of keys) entries.push(await findEntry(outbox, file, key));
+  const problems = entries.flatMap((entry) => {
+    const problem = whyNotCanceled(entry);
+    return problem === undefined ? [] : [`"${printable(entry.key)}" ${problem}.`];
+  });
+  if (problems.length === 0) {
+    const { changed } = await outbox.commit({ add: [], cancel: entries });
+    problems.push(...changed.map(({ key }) => `"${printable(key)}" was changed at the same time.`));
+  }
+  if (problems.length > 0) throw new CommandError(`${problems.join("\n")}\nNothing was canceled.`, EXIT.usage);
+  await print(`${plural(keys.length, "entry", "entries")} canceled.`);
+}
+
+/** Entries that are canceled in one transaction. */
+const BATCH = 500;
+
+/** Drops what was not applied of a delivery. A run may send lines meanwhile. */
+export async function cancelDelivery({ outbox, file, words, flags: { delivery = "" }, signal }: Action): Promise<void> {
+  if (words.length > 0) throw new CommandError("Name keys, or a delivery with --delivery, not both.", EXIT.usage);
+  await findDelivery(outbox, delivery);
+  const open: StoredEntry[] = [];
+  for await (const entry of outbox.storedEntries({ delivery }))
+    if (entry.state !== "canceled" && whyNotCanceled(entry) === undefined) open.push(entry);
+  let canceled = 0;
+  for (let from = 0; from < open.length; from += BATCH) {
+    let batch = open.slice(from, from + BATCH);
+    for (;;) {
+      signal.throwIfAborted();
+      const changed = new Set((await outbox.commit({ add: [], cancel: batch })).changed.map(({ key }) => key));
+      if (changed.size === 0) break;
+      // These are being sent.
+      batch = batch.filter(({ key }) => !changed.has(key));
+    }
+    canceled += batch.length;
+  }
+  await print(`${plural(canceled, "entry", "entries")} canceled.`);
+  const { entries } = await findDelivery(outbox, delivery);
+  const { applied = 0, sending = 0, unknown = 0, pending = 0 } = entries;
+  const sent = applied + sending + unknown + pending;
+  if (sent === 0) return;
+  process.exitCode = EXIT.failure;
+  tell(
+    `${plural(sent, "entry", "entries")} of it cannot be canceled: ${applied} applied, ${unknown} unknown, ` +
+      `${sending + pending} under way. See ${outboxCommandLine(file, "list", "--delivery", delivery)}`,
+  );
+}
+
+export async function pruneEntries({ outbox, flags: { olderThan } }: Action): Promise<void> {
+  if (olderThan === undefined) throw new CommandError("Set --older-than, for instance --older-than 90d.", EXIT.usage);
+  const pruned = await outbox.prune({ olderThanMs: olderThan });
+  await print(`The contents of ${plural(pruned, "entry", "entries")} removed; the keys stay.`);
+}
+
+/** @throws CommandError if there is none. */
+export async function findEntry(outbox: Outbox, file: string, key: string): Promise<StoredEntry> {
+  const entry = await outbox.stored(key);
+  if (entry) return entry;
+  const advice = `${outboxCommandLine(file, "list")} lists them.`;
+  throw new CommandError(`there is no entry "${printable(key)}". ${advice}`, EXIT.usage);
+}
+
+/** @throws CommandError if there is none. */
+export async function findDelivery(outbox: Outbox, name: string): Promise<StoredDelivery> {
+  const deliveries = await outbox.deliveries();
+  const delivery = deliveries.find((other) => other.name === name);
+  if (delivery) return delivery;
+  const hint = nearestNameHint(
+    name,
+    deliveries.map((other) => other.name),
+  );
+  throw new CommandError(printable(`there is no delivery "${name}"${hint || "."}`), EXIT.usage);
+}

@@ -1,0 +1,83 @@
+import { fieldOf, isObject } from "../../errors/unknown-value.js";
+import { entryOf } from "../../outbox/entry.js";
+import type { StoredEntry } from "../../outbox/index.js";
+import { markTokenIn } from "../../outbox/marks.js";
+import { dateTime, plural, print, printable, wrapped } from "../terminal.js";
+import type { Action } from "./action.js";
+import { findEntry } from "./change.js";
+import { itemOf } from "./list.js";
+import { outboxCommandLine, shellWord } from "./paste.js";
+import { reasonOf } from "./reason.js";
+
+/** Prints an entry with what a person needs to decide about it. */
+export async function showEntry({ outbox, file, words: [key = ""], flags }: Action): Promise<void> {
+  const stored = await findEntry(outbox, file, key);
+  const entry = entryOf(stored);
+  // With its mark, as the service received it.
+  const sent: unknown = stored.body === null ? undefined : JSON.parse(stored.body);
+  if (flags.json) return print(JSON.stringify({ ...entry, ...(sent === undefined ? {} : { sent }) }, null, 2));
+  const lines: [label: string, value: string][] = [
+    ["key", entry.key],
+    ["state", entry.state],
+    ["operation", entry.operation],
+    ["added", dateTime(entry.addedAt)],
+    ["sent", entry.sentAt === undefined ? "never" : `${dateTime(entry.sentAt)}, ${plural(entry.attempts, "attempt")}`],
+    ...(entry.settledAt === undefined ? [] : [["settled", dateTime(entry.settledAt)] satisfies [string, string]]),
+    ...fieldsOf(sent ?? entry.input),
+    ...(entry.result === undefined ? [] : [["result", JSON.stringify(entry.result)] satisfies [string, string]]),
+    ...(entry.error === undefined ? [] : [["reason", reasonOf(entry.error)] satisfies [string, string]]),
+    ...(entry.state === "unknown" ? evidenceOf(stored, sent) : []),
+  ];
+  for (const [label, value] of lines) {
+    const text = printable(value, Number.POSITIVE_INFINITY);
+    await print(`${printable(label).padEnd(LABEL_WIDTH)} ${wrapped(text, LABEL_WIDTH + 1)}`.trimEnd());
+  }
+  for (const line of nextSteps(stored, file)) await print(line);
+}
+
+const LABEL_WIDTH = 12;
+
+function fieldsOf(input: unknown): [string, string][] {
+  if (!isObject(input)) return [["contents", "pruned"]];
+  const valueOfField = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
+  return Object.entries(input).map(([name, value]) => [`  ${name}`, valueOfField(value)]);
+}
+
+/** What the outbox looked for, and the lots that may be of this receipt. */
+function evidenceOf({ operation, sentAt, error }: StoredEntry, sent: unknown): [string, string][] {
+  const since = `since ${dateTime(sentAt ?? 0)}`;
+  const item = itemOf(sent);
+  if (operation === "create") return [["looked for", `the item ${item}, created ${since}`]];
+  if (operation !== "receive") return [];
+  const mark = markTokenIn(sent);
+  const identity = ["serial", "rfidTag"].flatMap((name) => {
+    const value = fieldOf(sent, name);
+    return value === undefined || value === null || value === "" ? [] : [`${name} ${String(value)}`];
+  });
+  const by = mark === undefined ? identity.join(", ") : `the mark ${mark}`;
+  const lots: unknown = error === null ? undefined : fieldOf(JSON.parse(error), "lots");
+  const what = `lots of ${item}, received ${since}`;
+  const unproven = "; nothing in the receipt identifies its lot, so any of them may be it";
+  return [
+    ["looked for", by === "" ? `${what}${unproven}` : `${what}, with ${by}`],
+    ...(Array.isArray(lots) ? [["may be it", `lots (recno) ${lots.join(", ")}`] satisfies [string, string]] : []),
+  ];
+}
+
+/** Commands that are ready to paste. */
+function nextSteps({ key, state, input }: StoredEntry, file: string): string[] {
+  const step = (label: string, action: string, ...words: string[]) =>
+    `${label}:\n  ${outboxCommandLine(file, action, key, ...words)}`;
+  if (input === null) return [];
+  const item = itemOf(JSON.parse(input));
+  if (state === "unknown")
+    return [
+      "",
+      `Compare with what the service stores:\n  stocklot get ${shellWord(item)}`,
+      step("If it was applied", "resolve", "applied"),
+      step("If it was not applied, send it", "resolve", "not-applied"),
+    ];
+  if (state === "rejected")
+    return ["", step("To resend it as it is", "resolve", "not-applied"), step("To drop it", "cancel")];
+  return state === "pending" ? ["", step("To drop it", "cancel")] : [];
+}

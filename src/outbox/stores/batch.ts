@@ -1,0 +1,69 @@
+import type { BatchResult, NewEntry, OutboxBatch, OutboxStore, StoredEntry } from "../store.js";
+import {
+  changedEntries,
+  conflictingDeliveries,
+  deliveryOfRow,
+  entryOfRow,
+  isOtherInput,
+  rowOfEntry,
+} from "./entry-row.js";
+import { type Operation, run } from "./operation.js";
+
+/** Entries that one command adds or reads. */
+const ENTRIES_PER_COMMAND = 500;
+
+/** What is prevented changes nothing: everything is verified, and locked, before the first change. */
+export function* commitBatch(batch: OutboxBatch): Operation<BatchResult> {
+  const { add, cancel = [], delivery } = batch;
+  const result: BatchResult = { deliveries: [], changed: [], entries: [] };
+  if (delivery) {
+    yield* run("lockDeliveries");
+    result.deliveries = conflictingDeliveries(batch, (yield* deliveriesLike(delivery)).map(deliveryOfRow));
+  }
+  const canceled = cancel.map(({ key }) => key);
+  const stored = (yield* run("lockEntries", [canceled])).map(entryOfRow);
+  result.changed = changedEntries(batch, new Map(stored.map((entry) => [entry.key, entry])));
+  if (result.deliveries.length > 0 || result.changed.length > 0) return result;
+  result.entries = yield* addEntries(add);
+  if (isOtherInput(add, result.entries)) return result;
+  yield* run("cancel", [canceled, Date.now()]);
+  if (delivery) {
+    const { name, file, digest, lines, begunAt } = delivery;
+    yield* run("recordDelivery", [name, file, digest, lines, begunAt]);
+  }
+  return result;
+}
+
+/** The rows of deliveries, see `OutboxStore.deliveries`. */
+export const deliveriesLike = (filter: Parameters<OutboxStore["deliveries"]>[0]) =>
+  run("deliveries", [filter?.name ?? null, filter?.file ?? null, filter?.digest ?? null]);
+
+/** Adds all entries or none. In either case, the transaction can continue. */
+export function* addEntries(added: readonly NewEntry[]): Operation<StoredEntry[]> {
+  const slices = Array.from({ length: Math.ceil(added.length / ENTRIES_PER_COMMAND) }, (_, index) =>
+    added.slice(index * ENTRIES_PER_COMMAND, (index + 1) * ENTRIES_PER_COMMAND),
+  );
+  const storedEntries = function* (): Operation<StoredEntry[]> {
+    const stored: StoredEntry[] = [];
+    for (const keys of slices.map((slice) => slice.map(({ key }) => key))) {
+      const found = new Map((yield* run("get", [keys])).map(entryOfRow).map((entry) => [entry.key, entry]));
+      stored.push(...keys.flatMap((key) => found.get(key) ?? []));
+    }
+    return stored;
+  };
+  yield* run("beginAdd");
+  try {
+    for (const slice of slices) yield* run("insert", [JSON.stringify(slice.map(rowOfEntry))]);
+    const stored = yield* storedEntries();
+    if (!isOtherInput(added, stored)) return stored;
+  } catch (error) {
+    try {
+      yield* run("undoAdd");
+    } catch {
+      // The first error is the reason.
+    }
+    throw error;
+  }
+  yield* run("undoAdd");
+  return yield* storedEntries();
+}

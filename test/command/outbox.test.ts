@@ -1,0 +1,268 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { SandboxOptions } from "stocklot/sandbox";
+import { afterAll, beforeEach, describe, expect, it } from "vitest";
+import { outboxCommandLine, shellWord } from "../../src/command/outbox/paste.js";
+import { createOutbox, sqliteOutboxStore } from "../../src/outbox/index.js";
+import { findPostgres } from "../support/postgres-server.js";
+import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
+import { waitUntil } from "../support/with-server.js";
+import { run, serve, start } from "./support/run-command.js";
+
+const directory = mkdtempSync(join(tmpdir(), "stocklot-outbox-command-"));
+afterAll(() => rmSync(directory, { recursive: true }));
+const postgres = await findPostgres();
+afterAll(() => postgres?.close());
+
+describe("a command to paste", () => {
+  it.each([
+    ["day.csv:2", "day.csv:2"],
+    ["delivery/ä", "'delivery/ä'"],
+    ["it's", "'it'\\''s'"],
+    ["$(reboot)", "'$(reboot)'"],
+    ["", "''"],
+  ])("quotes %s", (word, quoted) => {
+    expect(shellWord(word)).toBe(quoted);
+  });
+
+  it("separates keys that look like options", () => {
+    expect(outboxCommandLine("a b.db", "resolve", "-k", "applied")).toBe(
+      "stocklot outbox 'a b.db' resolve -- -k applied",
+    );
+    expect(outboxCommandLine("o.db", "list", "--delivery", "day 1")).toBe(
+      "stocklot outbox o.db list --delivery 'day 1'",
+    );
+  });
+});
+
+describe("stocklot outbox", () => {
+  beforeEach(({ skip }) => skip(!RUN_ALL, ONLY_IN_TEST_ALL));
+
+  const newFile = () => join(directory, `${++files}.db`);
+  let files = 0;
+
+  /** Imports lines of receipts as the delivery "day". */
+  function importLines(file: string, env: Record<string, string>, ...lines: string[]) {
+    const csv = `${directory}/${++files}.csv`;
+    writeFileSync(csv, `itemID,units,wid,reasonCode,remark\n${lines.join("\n")}\n`);
+    const args = ["import", csv, "--operation", "receive", "--outbox", file, "--delivery", "day", "--settle", "300ms"];
+    return run(args, env);
+  }
+
+  /** An outbox with an unknown, a rejected and a pending entry. */
+  async function openEntries(file = newFile(), options: SandboxOptions = {}) {
+    const { sandbox, env } = await serve({
+      faults: [{ path: "/Inventory/Receive", fault: "drop-after", times: 1 }],
+      ...options,
+    });
+    const imported = await importLines(file, env, "BOLT-M8,5,1,1,first", "NO-SUCH,6,1,1,second", "BOLT-M8,7,1,1,third");
+    expect(imported.code).toBe(1);
+    const outbox = (...args: string[]) => run(["outbox", file, ...args], {});
+    return { sandbox, env, file, imported, outbox };
+  }
+
+  it("shows what a person needs to decide about an unknown entry, and records the decision", async () => {
+    const { env, file, imported, outbox } = await openEntries();
+    const received = async (remark: string) => {
+      const { out } = await run(["get", "BOLT-M8", "--json"], env);
+      const { lots } = JSON.parse(out);
+      return lots.flatMap((lot: { remark: string; recNo: number }) => (lot.remark === remark ? [lot.recNo] : []));
+    };
+    const resolve = `stocklot outbox ${file} resolve day:2 applied`;
+    expect(imported.out).toContain(`Check whether it was applied, then run ${resolve}, or the same with not-applied.`);
+    const shown = await outbox("show", "day:2");
+    expect(shown).toMatchObject({ code: 0, err: "" });
+    expect(shown.out).toMatch(/^state +unknown\n/m);
+    expect(shown.out).toMatch(/^sent +\d{4}-\S+Z, 1 attempt\n {2}itemID +BOLT-M8\n {2}units +5\n/m);
+    expect(shown.out).toMatch(/^looked for +lots of BOLT-M8, received since \d{4}/m);
+    const [, recNo] = /^may be it +lots \(recno\) (\d+)\n/m.exec(shown.out) ?? [];
+    expect(await received("first")).toEqual([Number(recNo)]);
+    expect(shown.out).toContain(`If it was applied:\n  ${resolve}\n`);
+    expect(shown.out).toContain("stocklot get BOLT-M8\n");
+    const json = JSON.parse((await outbox("show", "day:2", "--json")).out);
+    expect(json).toMatchObject({ key: "day:2", sent: { units: 5 }, error: { lots: [Number(recNo)] } });
+
+    expect(await outbox("resolve", "day:2", "applied")).toEqual({ code: 0, out: "day:2 is applied.\n", err: "" });
+    expect(await outbox("resolve", "day:2", "applied")).toMatchObject({ code: 2, out: "" });
+    const sent = await run(["outbox", file, "run", "--json"], env);
+    expect({ code: sent.code, report: JSON.parse(sent.out) }).toMatchObject({ code: 0, report: { applied: 1 } });
+    expect(await received("third")).toHaveLength(1);
+  });
+
+  it("a message that a program has stored names the command, too", async () => {
+    const { file, env } = await openEntries();
+    const outbox = createOutbox({ store: sqliteOutboxStore({ path: file }) });
+    const entry = await outbox.get("day:2");
+    await outbox.close();
+    expect(entry?.error).toMatchObject({ reason: expect.stringMatching(/^The outcome is unknown: [^\n]*\)\.$/) });
+    const out = (await run(["outbox", file, "show", "day:2"], env)).out;
+    expect(out).not.toContain("outbox.resolve");
+  });
+
+  it("lists entries in tables of 80 columns without control characters, and as JSON", async () => {
+    const { env } = await serve();
+    const file = newFile();
+    const sku = `\u001b[2J${"X".repeat(90)}`;
+    await importLines(file, env, `${sku},5,1,1,"a\u001b]0;title\u0007"`, "BOLT-M8,1,1,1,b");
+    for (const args of [["list"], ["show", "day:2"], ["deliveries"], ["summary"]]) {
+      const { code, out } = await run(["outbox", file, ...args], {});
+      expect(code).toBe(0);
+      expect(out).not.toMatch(/\p{Cc}(?<!\n)/u);
+      expect(out.split("\n").filter((line) => line.length > 80 && !line.startsWith("  stocklot"))).toEqual([]);
+    }
+    const listed = async (...args: string[]) => {
+      const { out } = await run(["outbox", file, "list", "--json", ...args], {});
+      return JSON.parse(out).map(({ key }: { key: string }) => key);
+    };
+    expect(await listed()).toEqual(["day:2", "day:3"]);
+    expect(await listed("--state", "applied")).toEqual(["day:3"]);
+    expect(await listed("--item", " bolt-m8")).toEqual(["day:3"]);
+    expect(await listed("--delivery", "day", "--limit", "1")).toEqual(["day:2"]);
+    const limited = await run(["outbox", file, "list", "--limit", "1"], {});
+    expect(limited.err).toBe("Only the first 1 are shown. Set --limit to see more.\n");
+  });
+
+  it("counts the entries, and fails if one is unknown or waits for too long", async () => {
+    const { file, env, outbox } = await openEntries();
+    const counts = { pending: 1, sending: 0, applied: 0, rejected: 1, unknown: 1, canceled: 0 };
+    const unknown = await outbox("summary", "--json");
+    expect({ ...unknown, out: JSON.parse(unknown.out) }).toMatchObject({ code: 1, out: counts });
+    expect((await outbox("summary")).err).toContain(`stocklot outbox ${file} list --state unknown\n`);
+    await outbox("resolve", "day:2", "not-applied");
+    expect(await outbox("summary", "--max-age", "26h")).toMatchObject({ code: 0, err: "" });
+    expect(await outbox("summary", "--max-age", "1ms")).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/waits for longer/),
+    });
+    expect(await run(["outbox", file, "run"], env)).toMatchObject({ code: 0 });
+    expect(await outbox("summary", "--max-age", "1ms")).toMatchObject({ code: 0, err: "" });
+  });
+
+  it("cancels entries, all that were named or none", async () => {
+    const { outbox } = await openEntries();
+    const refused = await outbox("cancel", "day:3", "day:2");
+    expect(refused).toEqual({
+      code: 2,
+      out: "",
+      err: 'stocklot: "day:2" is unknown, not rejected or pending.\nNothing was canceled.\n',
+    });
+    expect(await outbox("cancel", "day:3", "day:4")).toMatchObject({ code: 0, out: "2 entries canceled.\n" });
+    expect((await outbox("list", "--state", "canceled")).out.match(/^day:/gm)).toHaveLength(2);
+  });
+
+  it("cancels a delivery that was imported by mistake, as far as it was not sent", async () => {
+    const { sandbox, env } = await serve({ latencyMs: 20 });
+    const file = newFile();
+    const lines = Array.from({ length: 40 }, (_, index) => `BOLT-M8,1,1,1,line ${index}`);
+    const csv = join(directory, "mistake.csv");
+    writeFileSync(csv, `itemID,units,wid,reasonCode,remark\n${lines.join("\n")}\n`);
+    const importing = start(["import", csv, "--operation", "receive", "--outbox", file], env);
+    const booked = () => sandbox.requests.filter(({ path, status }) => path === "/Inventory/Receive" && status === 201);
+    await waitUntil(() => booked().length > 4);
+    // Another process cancels while this one sends.
+    const canceled = await run(["outbox", file, "cancel", "--delivery", "mistake.csv"], {});
+    expect(canceled).toMatchObject({ code: 1, out: expect.stringMatching(/^\d+ entries canceled\.\n$/) });
+    expect(canceled.err).toMatch(/^\d+ entries of it cannot be canceled: \d+ applied, 0 unknown, \d+ under way\./);
+    expect((await importing.ended).code).toBe(0);
+    const count = Number.parseInt(canceled.out, 10);
+    expect(count).toBeGreaterThan(0);
+    expect(booked()).toHaveLength(40 - count);
+    const deliveries = await run(["outbox", file, "deliveries", "--json"], {});
+    expect(JSON.parse(deliveries.out)).toMatchObject([
+      { name: "mistake.csv", lines: 40, complete: true, entries: { applied: 40 - count, canceled: count } },
+    ]);
+  });
+
+  it("removes the contents of old settled entries", async () => {
+    const { outbox } = await openEntries();
+    expect(await outbox("prune")).toMatchObject({ code: 2, err: expect.stringContaining("--older-than 90d") });
+    expect(await outbox("prune", "--older-than", "1d")).toMatchObject({
+      out: expect.stringMatching(/of 0 entries removed/),
+    });
+    await outbox("cancel", "day:4");
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(await outbox("prune", "--older-than", "1ms")).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/of 2 entries removed/),
+    });
+    expect((await outbox("show", "day:4")).out).toMatch(/^contents +pruned$/m);
+  });
+
+  it("creates nothing by reading, and changes no other database", async () => {
+    const missing = newFile();
+    for (const args of [["summary"], ["list"], ["deliveries"], ["show", "a"], ["cancel", "a"], ["run"]]) {
+      const ended = await run(["outbox", missing, ...args], {});
+      expect(ended).toEqual({ code: 2, out: "", err: `stocklot: ${missing}: no such file. Check the path.\n` });
+    }
+    expect(existsSync(missing)).toBe(false);
+    const { env } = await serve({ items: 5, lots: 20 });
+    const mirror = newFile();
+    await run(["mirror", "--sqlite", mirror], env);
+    const before = readFileSync(mirror);
+    for (const args of [["summary"], ["prune", "--older-than", "1d"]]) {
+      const ended = await run(["outbox", mirror, ...args], {});
+      expect(ended).toMatchObject({
+        code: 1,
+        out: "",
+        err: expect.stringContaining("there is no outbox in this file"),
+      });
+    }
+    expect(readFileSync(mirror).equals(before)).toBe(true);
+  });
+
+  it("only run needs the service, and refuses another one", async () => {
+    const { file, outbox } = await openEntries();
+    expect(await outbox("run")).toMatchObject({ code: 1, err: expect.stringContaining("STOCKLOT_BASE_URL") });
+    const other = await serve();
+    const refused = await run(["outbox", file, "run"], other.env);
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining("belongs to the service") });
+    expect(other.sandbox.requests).toEqual([]);
+  });
+
+  it.each([
+    [["list", "a"], "Write: stocklot outbox FILE list"],
+    [["resolve", "a"], "Write: stocklot outbox FILE resolve KEY applied|not-applied"],
+    [["resolve", "a", "yes"], "the decision must be applied or not-applied, not yes."],
+    [["resolve", "a", "applied"], 'there is no entry "a".'],
+    [["show", "a", "--state", "unknown"], "--state is not an option of outbox show."],
+    [["list", "--base-url", "https://example.com/v1"], "--base-url is not an option of outbox list."],
+    [["cancel"], "Name keys, or a delivery with --delivery."],
+    [["cancel", "--delivery", "dayy"], 'there is no delivery "dayy", did you mean "day"?'],
+    [["list", "--delivery", "day 2"], 'there is no delivery "day 2", did you mean "day"?'],
+    [["lst"], "Allowed choices are summary, list"],
+  ])("refuses wrong arguments with exit code 2: %j", async (args, message) => {
+    const { env } = await serve();
+    const file = newFile();
+    await importLines(file, env, "BOLT-M8,1,1,1,a");
+    const { code, out, err } = await run(["outbox", file, ...args], {});
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(err).toContain(message);
+  });
+
+  it("works with an outbox in PostgreSQL, whose password is no argument", async ({ skip }) => {
+    skip(postgres === undefined, "no PostgreSQL");
+    const url = postgres?.url ?? "";
+    expect(await run(["outbox", url, "summary"], {})).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('there is no outbox in the schema "public"'),
+    });
+    const { outbox, file, env } = await openEntries(url);
+    expect(await outbox("list")).toMatchObject({ code: 0, out: expect.stringMatching(/^day:2 +unknown /m) });
+    expect(await outbox("resolve", "day:2", "applied")).toMatchObject({ code: 0 });
+    expect((await run(["outbox", file, "run"], env)).code).toBe(0);
+    expect(JSON.parse((await outbox("deliveries", "--json")).out)).toMatchObject([
+      { name: "day", lines: 3, complete: true, entries: { applied: 2, rejected: 1 } },
+    ]);
+    const secret = "postgres://stock:canary@db/stock";
+    for (const args of [
+      ["outbox", secret, "list"],
+      ["import", "x.csv", "--operation", "receive", "--outbox", secret],
+    ]) {
+      writeFileSync(join(directory, "x.csv"), "itemID,units,wid,reasonCode\nBOLT-M8,1,1,1\n");
+      const { code, err } = await run(args, {}, directory);
+      expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining("must not contain a password") });
+      expect(err).not.toContain("canary");
+    }
+  });
+});
