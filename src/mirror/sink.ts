@@ -1,5 +1,5 @@
 import type { MirrorStatusRow } from "./copy/status.js";
-import type { MirrorKey, MirrorRecord, MirrorResource } from "./tables.js";
+import type { MirrorKey, MirrorRecord, MirrorRecords, MirrorResource } from "./tables.js";
 
 /** What one commit writes: all of it, or nothing. */
 export interface MirrorBatch {
@@ -60,4 +60,25 @@ export interface MirrorSink {
    * process writes. It must not write anything. Optional: without it, `status()` opens and closes the copy.
    */
   readState?(): Promise<string | undefined>;
+  /**
+   * Opens the copy for `openCopy`, without `open()`, also while another process writes. `undefined` if there is no copy;
+   * none is created. Optional: without it, `openCopy` rejects the sink.
+   */
+  openReader?(): Promise<MirrorReader | undefined>;
+}
+
+/** A copy that is read by {@link openCopy}. It writes nothing, and no SQL transaction outlasts a call. */
+export interface MirrorReader {
+  /** The state that the last commit saved; `undefined` if there is none. */
+  readState(): Promise<string | undefined>;
+  /**
+   * The records with these values of their fields, in batches, in any order. A `shortID` is compared without regard to
+   * surrounding spaces and case; records without one belong to the item of their `partNo`.
+   */
+  find<R extends MirrorResource>(
+    resource: R,
+    where: Readonly<Record<string, string | number>>,
+  ): AsyncIterable<readonly MirrorRecords[R][]>;
+  /** Closes files and connections that the sink opened itself. */
+  close(): Promise<void>;
 }

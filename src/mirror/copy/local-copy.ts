@@ -156,7 +156,7 @@ export class LocalCopy {
 
   /** A batch names a resource, even if it changes nothing of it. Events that were not emitted yet stay in the state. */
   async #commit({ resource = "items", upsert = [], remove = [], events = [], ...patch }: Commit): Promise<void> {
-    const next: MirrorState = { ...this.#state, ...patch };
+    const next: MirrorState = { ...this.#state, ...patch, mirrored: this.#lists.map(({ id }) => id) };
     if (this.#onEvent !== undefined && events.length > 0) next.pendingEvents = { resource, events: [...events] };
     const state = JSON.stringify(next);
     const status = createStatusRows(next, this.#lists);

@@ -101,6 +101,8 @@ const mirrorStateSchema = lazy(() =>
     service: z.string().optional(),
     /** The client ID of the account that has read them. */
     account: z.string().optional(),
+    /** The lists of the mirror that ran last, by `id`. */
+    mirrored: z.array(z.string()).optional(),
     /** By the `id` of the list. */
     lists: z.record(z.string(), listStateSchema()),
     /** The run that ended last. */

@@ -7,6 +7,7 @@ import {
   createIndexesSql,
   createTableSql,
   PRIMARY_KEY_SQL,
+  type SqlDialect,
   type SqlTypeNames,
   selectStockSql,
   tableMissingError,
@@ -24,6 +25,13 @@ export const POSTGRES_COLUMN_TYPES: SqlTypeNames = {
 };
 
 type NameOf = (name: string) => string;
+
+export const postgresDialect = (schema: string): SqlDialect => ({
+  nameOf: namesIn(schema),
+  // Any other collation may change more letters than SQLite does, or others.
+  skuOf: (column) => `lower(btrim(${column}) COLLATE "C")`,
+  parameter: (number) => `$${number}`,
+});
 
 export const namesIn =
   (schema: string): NameOf =>
@@ -103,7 +111,9 @@ export async function ensureCopy(
   // Also if somebody has deleted the row to start a new copy: a commit locks it.
   if (isNew) commands.push(`INSERT INTO ${nameOf("stocklot_state")} VALUES (1, NULL) ON CONFLICT DO NOTHING`);
   if (commands.length > 0) await runLocked(connection, [...(await missingSchema(connection, schema)), ...commands]);
-  return mapResources((resource) => (mayChange ? createIndexesSql(resource, nameOf, (name) => found.has(name)) : []));
+  return mapResources((resource) =>
+    mayChange ? createIndexesSql(resource, postgresDialect(schema), (name) => found.has(name)) : [],
+  );
 }
 
 export const runLocked = (connection: PostgresConnection, commands: readonly string[]): Promise<void> =>

@@ -5,7 +5,7 @@ import { valueThat } from "../../schemas/option.js";
 import { PostgresConnection } from "../../storage/postgres/connection.js";
 import { isQueryable, type PostgresQueryable, queryRows, usableSchema } from "../../storage/postgres/driver.js";
 import { quoteName } from "../../storage/tables.js";
-import type { MirrorBatch, MirrorSink, SinkOpenOptions } from "../sink.js";
+import type { MirrorBatch, MirrorReader, MirrorSink, SinkOpenOptions } from "../sink.js";
 import {
   fieldsOfKey,
   type MirrorKey,
@@ -16,8 +16,9 @@ import {
   tableOf,
 } from "../tables.js";
 import { KEY_BATCH_SIZE, keysInBatches, otherMirrorError, throwSinkNotOpen } from "./copy-tables.js";
-import { ensureCopy, namesIn, POSTGRES_COLUMN_TYPES, readState, runLocked } from "./postgres-copy.js";
+import { ensureCopy, namesIn, POSTGRES_COLUMN_TYPES, postgresDialect, readState, runLocked } from "./postgres-copy.js";
 import { encodeExtraFields, RowCodec } from "./row-codec.js";
+import { SqlReader } from "./sql-reader.js";
 
 /** Options of {@link postgresSink}: exactly one of `pool`, `client` and `connectionString`. */
 export interface PostgresSinkOptions {
@@ -165,11 +166,27 @@ class PostgresSink implements MirrorSink {
   }
 
   async readState(): Promise<string | undefined> {
-    const connection = this.#opened?.connection ?? new PostgresConnection(this.#options);
+    const reader = await this.openReader();
     try {
-      return await readState(connection, await usableSchema(connection, this.#options.schema));
+      return await reader.readState();
     } finally {
-      if (connection !== this.#opened?.connection) await connection.close();
+      await reader.close();
+    }
+  }
+
+  async openReader(): Promise<MirrorReader> {
+    const connection = new PostgresConnection({ ...this.#options, readOnly: true });
+    try {
+      const schema = await usableSchema(connection, this.#options.schema);
+      return new SqlReader({
+        dialect: postgresDialect(schema),
+        query: (sql, values) => queryRows(connection, sql, values),
+        readState: () => readState(connection, schema),
+        close: () => connection.close(),
+      });
+    } catch (error) {
+      await connection.close();
+      throw error;
     }
   }
 

@@ -1,4 +1,4 @@
-import type { SqliteDatabase, SqliteStatement } from "../../storage/sqlite/driver.js";
+import type { SqliteDatabase } from "../../storage/sqlite/driver.js";
 import { quoteName } from "../../storage/tables.js";
 import { type MirrorResource, mapResources, RESOURCES, type Table, tableOf } from "../tables.js";
 import {
@@ -6,6 +6,8 @@ import {
   createTableSql,
   KEY_BATCH_SIZE,
   PRIMARY_KEY_SQL,
+  type Rows,
+  type SqlDialect,
   type SqlTypeNames,
   selectStockSql,
   tableMissingError,
@@ -20,6 +22,12 @@ const SQLITE_COLUMN_TYPES: SqlTypeNames = {
   text: "TEXT",
   boolean: "INTEGER",
   extra: "TEXT",
+};
+
+export const SQLITE_DIALECT: SqlDialect = {
+  nameOf: quoteName,
+  skuOf: (column) => `lower(trim(${column}))`,
+  parameter: () => "?",
 };
 
 /** Tables with one row: the saved state, and the status for readers. */
@@ -48,16 +56,13 @@ FROM stocklot_status, json_each(stocklot_status.status) AS row`;
 
 export const LOAD_STATE_SQL = "SELECT state FROM stocklot_state";
 
-export function stateOf(loadState: SqliteStatement): string | undefined {
-  const [row] = loadState.all();
-  return row && String(row.state);
-}
+export const stateOf = ([row]: Rows) => row && String(row.state);
 
 /** Creates the tables and views that are missing, verifies the others, and prepares the statements of a copy. */
 export function prepareCopy(database: SqliteDatabase) {
   database.exec(CREATE_STATE_SQL);
   const loadState = database.prepare(LOAD_STATE_SQL);
-  const isNew = stateOf(loadState) === undefined;
+  const isNew = stateOf(loadState.all()) === undefined;
   for (const table of RESOURCES.map(tableOf)) {
     const found = existingColumns(database, table);
     if (found.size > 0) checkColumns(table, SQLITE_COLUMN_TYPES, found);

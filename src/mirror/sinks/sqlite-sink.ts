@@ -2,13 +2,13 @@ import { existsSync } from "node:fs";
 import * as z from "zod";
 import { checkConfiguration } from "../../schemas/check.js";
 import { SqliteConnection } from "../../storage/sqlite/connection.js";
-import { findSqliteDriver, type SqliteDriver } from "../../storage/sqlite/driver.js";
-import { quoteName } from "../../storage/tables.js";
-import type { MirrorBatch, MirrorSink, SinkOpenOptions } from "../sink.js";
+import { findSqliteDriver, type SqliteDriver, type SqliteValue } from "../../storage/sqlite/driver.js";
+import type { MirrorBatch, MirrorReader, MirrorSink, SinkOpenOptions } from "../sink.js";
 import { fieldsOfKey, type MirrorKey, type MirrorRecord, type MirrorResource, tableOf } from "../tables.js";
 import { createIndexesSql, keysInBatches, otherMirrorError, throwSinkNotOpen } from "./copy-tables.js";
 import { encodeExtraFields } from "./row-codec.js";
-import { LOAD_STATE_SQL, prepareCopy, stateOf } from "./sqlite-copy.js";
+import { SqlReader } from "./sql-reader.js";
+import { LOAD_STATE_SQL, prepareCopy, SQLITE_DIALECT, stateOf } from "./sqlite-copy.js";
 
 /** Options of {@link sqliteSink}. */
 export interface SqliteSinkOptions {
@@ -50,7 +50,7 @@ export class SqliteSink implements MirrorSink {
   async open({ signal }: SinkOpenOptions = {}): Promise<string | undefined> {
     this.#opened ??= await this.#open(signal);
     const { connection, loadState } = this.#opened;
-    return await connection.read(() => stateOf(loadState));
+    return await connection.read(() => stateOf(loadState.all()));
   }
 
   keys(resource: MirrorResource): AsyncIterable<readonly MirrorKey[]> {
@@ -72,30 +72,38 @@ export class SqliteSink implements MirrorSink {
     const table = tables[resource];
     const isComplete = status?.some((row) => row.resource === resource && row.complete) ?? false;
     await connection.transaction((database) => {
-      if (stateOf(loadState) !== previousState) throw otherMirrorError(this.#path);
+      if (stateOf(loadState.all()) !== previousState) throw otherMirrorError(this.#path);
       for (const record of upsert) table.upsert.run(...table.codec.encode(record));
       for (const key of remove) table.remove.run(...fieldsOfKey(key));
       saveState.run(state);
       if (status) saveStatus.run(encodeExtraFields(status));
       if (isComplete && !indexed.has(resource)) {
-        for (const sql of createIndexesSql(resource, quoteName)) database.exec(sql);
+        for (const sql of createIndexesSql(resource, SQLITE_DIALECT)) database.exec(sql);
       }
     });
     if (isComplete) indexed.add(resource);
   }
 
   async readState(): Promise<string | undefined> {
+    const reader = await this.openReader();
+    try {
+      return await reader?.readState();
+    } finally {
+      await reader?.close();
+    }
+  }
+
+  async openReader(): Promise<MirrorReader | undefined> {
     if (!existsSync(this.#path)) return undefined;
     const source = { path: this.#path, loadDriver: this.#loadDriver, synchronous: "read-only" } as const;
     const connection = await SqliteConnection.open(source);
-    try {
-      return await connection.read((database) => {
-        const found = database.prepare("SELECT name FROM sqlite_schema WHERE name = 'stocklot_state'").all();
-        return found.length > 0 ? stateOf(database.prepare(LOAD_STATE_SQL)) : undefined;
-      });
-    } finally {
-      await connection.close();
-    }
+    const query = (sql: string, values: SqliteValue[] = []) =>
+      connection.read((database) => database.prepare(sql).all(...values));
+    const readState = async () => {
+      const found = await query("SELECT name FROM sqlite_schema WHERE name = 'stocklot_state'");
+      return found.length > 0 ? stateOf(await query(LOAD_STATE_SQL)) : undefined;
+    };
+    return new SqlReader({ dialect: SQLITE_DIALECT, query, readState, close: () => connection.close() });
   }
 
   async close(): Promise<void> {
