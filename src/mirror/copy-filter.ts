@@ -2,6 +2,7 @@ import * as z from "zod";
 import { checkInput } from "../schemas/check.js";
 import { integer, type LazySchema, lazy, optionalFields } from "../schemas/field.js";
 import { valueThat } from "../schemas/option.js";
+import { type MirrorKey, type MirrorResource, RESOURCES } from "./tables.js";
 
 // What the methods of `openCopy` take.
 
@@ -41,6 +42,19 @@ export interface CopyStockLevelFilter {
   wID?: number | undefined;
 }
 
+/** Which changes to read: those that have all of these values. */
+export interface CopyChangesFilter {
+  /**
+   * The `seq` of a change: those behind it.
+   * @default the changes from the oldest on
+   */
+  after?: number | undefined;
+  /** The resource. */
+  resource?: MirrorResource | undefined;
+  /** The key of a record. */
+  key?: MirrorKey | undefined;
+}
+
 /** No database stores another string in a column. */
 const storable = () =>
   valueThat<string>(
@@ -63,6 +77,14 @@ export const lotFilterSchema = filterSchemaOf(() => ({
   serial: storable(),
   rFIDTag: storable(),
 }));
+
+export const changesFilterSchema = lazy(() =>
+  z.strictObject({
+    after: integer().min(0).optional(),
+    resource: z.enum(RESOURCES).optional(),
+    key: z.union([integer(), storable()]).optional(),
+  }),
+);
 
 /** Values of fields. */
 export type CopyFilter = Readonly<Record<string, string | number>>;

@@ -7,9 +7,16 @@
 
 export type { MirrorRunEvent } from "../core/telemetry/events.js";
 export type { PostgresQuery, PostgresQueryable } from "../storage/postgres/driver.js";
-export type { FieldChange, MirrorEvent, MirrorEventOf } from "./copy/events.js";
-export type { MirrorResourceStatus, MirrorRunStatus, MirrorStatus, MirrorStatusRow } from "./copy/status.js";
-export type { CopyItemFilter, CopyLotFilter, CopyStockLevelFilter } from "./copy-filter.js";
+export type { FieldChange, MirrorEvent, MirrorEventOf, MirrorGap } from "./copy/events.js";
+export type { ChangesQuery, MirrorChange, RecordChange } from "./copy/history.js";
+export type {
+  MirrorHistoryStatus,
+  MirrorResourceStatus,
+  MirrorRunStatus,
+  MirrorStatus,
+  MirrorStatusRow,
+} from "./copy/status.js";
+export type { CopyChangesFilter, CopyItemFilter, CopyLotFilter, CopyStockLevelFilter } from "./copy-filter.js";
 export { createMirror, type Mirror } from "./mirror.js";
 export { type MirrorCopy, type OpenCopyOptions, openCopy } from "./open-copy.js";
 export type { EstimateOptions, MirrorOptions, RunOptions, WatchOptions } from "./options.js";

@@ -1,19 +1,22 @@
 import * as z from "zod";
 import { ConfigurationError } from "../errors/index.js";
-import { checkConfiguration } from "../schemas/check.js";
+import { checkConfiguration, checkInput } from "../schemas/check.js";
 import { lazy } from "../schemas/field.js";
 import { objectWithMethodsSchema } from "../schemas/option.js";
 import type { Item } from "../service/item.js";
 import type { Lot } from "../service/lot.js";
 import type { StockLevel } from "../service/stock-level.js";
+import { assertNotExpired, type MirrorChange } from "./copy/history.js";
 import { mirrorListOf, mirrorListOfId } from "./copy/lists.js";
 import { type MirrorState, parseMirrorState } from "./copy/state.js";
 import { type MirrorStatus, mirrorStatusOf } from "./copy/status.js";
 import {
+  type CopyChangesFilter,
   type CopyFilter,
   type CopyItemFilter,
   type CopyLotFilter,
   type CopyStockLevelFilter,
+  changesFilterSchema,
   checkFilter,
   itemFilterSchema,
   lotFilterSchema,
@@ -114,6 +117,27 @@ export class MirrorCopy {
     yield* this.#find("copy.stockLevels", resource, where, needed);
   }
 
+  /**
+   * The changes that the history of the copy has, in the order of their `seq`, which is that of commits. With the `seq` of
+   * the last one as `after`, a later call continues behind it.
+   *
+   * @throws InputValidationError when the filter is wrong, or rows behind `after` have expired.
+   * @throws ConfigurationError when the copy has no history.
+   * @throws what the sink throws.
+   */
+  async *changes(filter: CopyChangesFilter = {}): AsyncGenerator<MirrorChange, void, undefined> {
+    const { after, resource, key } = checkInput("copy.changes", changesFilterSchema, filter);
+    const { history } = await this.#readState("copy.changes");
+    if (history?.days === undefined) throw noHistoryError();
+    const oldest = await this.#oldestChange();
+    const start = after ?? (oldest ?? history.seq + 1) - 1;
+    assertNotExpired("copy.changes", history, start, oldest);
+    for await (const changes of this.#reader.changes({ after: start, resource, key })) {
+      yield* changes;
+      this.#assertOpen("copy.changes");
+    }
+  }
+
   /** How complete and how recent the copy is: the same as `mirror.status()`. */
   async status(): Promise<MirrorStatus> {
     const state = await this.#readState("copy.status");
@@ -148,6 +172,11 @@ export class MirrorCopy {
     }
   }
 
+  async #oldestChange(): Promise<number | undefined> {
+    for await (const [first] of this.#reader.changes({ after: 0 })) return first?.seq;
+    return undefined;
+  }
+
   async #readState(method: string): Promise<MirrorState> {
     this.#assertOpen(method);
     const saved = await this.#reader.readState();
@@ -171,6 +200,11 @@ export class MirrorCopy {
     throw incompleteError(method, listId);
   }
 }
+
+const noHistoryError = () =>
+  new ConfigurationError(
+    "copy.changes: the copy has no history. Create its mirror with the option history: { days }; changes from then on are recorded.",
+  );
 
 const incompleteError = (method: string, what: string) =>
   new ConfigurationError(

@@ -1,3 +1,4 @@
+import type { ChangesQuery, MirrorChange } from "./copy/history.js";
 import type { MirrorStatusRow } from "./copy/status.js";
 import type { MirrorKey, MirrorRecord, MirrorRecords, MirrorResource } from "./tables.js";
 
@@ -16,6 +17,13 @@ export interface MirrorBatch {
   previousState: string | undefined;
   /** The progress of the mirror, saved in the same SQL transaction. */
   state: string;
+  /** Rows for the table `changes`, in ascending order of `seq`. Only if the copy has a history. */
+  changes?: readonly MirrorChange[];
+  /**
+   * Before `changes` are added: the rows of the table `changes` up to the first that is not older than this time are
+   * removed.
+   */
+  expireChanges?: string;
   /** The status of the copy for its readers: one row per resource. A sink may ignore it. */
   status?: readonly MirrorStatusRow[];
 }
@@ -65,6 +73,11 @@ export interface MirrorSink {
    * none is created. Optional: without it, `openCopy` rejects the sink.
    */
   openReader?(): Promise<MirrorReader | undefined>;
+  /**
+   * Rows of the table `changes` in ascending order of `seq`, in batches. Optional: a sink with it supports the option
+   * `history`, and its `commit` writes `changes` and `expireChanges`.
+   */
+  changes?(query: ChangesQuery): AsyncIterable<readonly MirrorChange[]>;
 }
 
 /** A copy that is read by {@link openCopy}. It writes nothing, and no SQL transaction outlasts a call. */
@@ -79,6 +92,8 @@ export interface MirrorReader {
     resource: R,
     where: Readonly<Record<string, string | number>>,
   ): AsyncIterable<readonly MirrorRecords[R][]>;
+  /** Rows of the table `changes` in ascending order of `seq`, in batches. */
+  changes(query: ChangesQuery): AsyncIterable<readonly MirrorChange[]>;
   /** Closes files and connections that the sink opened itself. */
   close(): Promise<void>;
 }

@@ -18,6 +18,15 @@ export interface SqlDialect {
   parameter(number: number): string;
 }
 
+/** A value of a query. */
+export type SqlValue = string | number;
+
+/** A connection that reads rows. */
+export interface SqlSource {
+  dialect: SqlDialect;
+  query(sql: string, values: SqlValue[]): Promise<Rows>;
+}
+
 /** Follows the type of a key column. */
 export const PRIMARY_KEY_SQL = " PRIMARY KEY";
 
@@ -95,6 +104,9 @@ export function selectStockSql(nameOf: (name: string) => string): string {
 SELECT levels."partNo", items."shortID", items."description", ${quantities.map((name) => `levels.${quoteName(name)}`)}
 FROM ${nameOf("stock_levels")} AS levels LEFT JOIN ${nameOf("items")} AS items ON items."partNo" = levels."partNo"`;
 }
+
+/** Records that one query of a reader returns. */
+export const READ_BATCH_SIZE = 1_000;
 
 /** Keys that one query returns. */
 export const KEY_BATCH_SIZE = 10_000;

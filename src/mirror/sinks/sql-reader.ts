@@ -1,18 +1,13 @@
 import { quoteName } from "../../storage/tables.js";
+import type { ChangesQuery, MirrorChange } from "../copy/history.js";
 import type { MirrorReader } from "../sink.js";
 import { type MirrorRecords, type MirrorResource, tableOf } from "../tables.js";
-import { type Rows, rowsInBatches, type SqlDialect } from "./copy-tables.js";
+import { changesInBatches } from "./changes-table.js";
+import { READ_BATCH_SIZE, rowsInBatches, type SqlDialect, type SqlSource, type SqlValue } from "./copy-tables.js";
 import { RowCodec } from "./row-codec.js";
 
-/** Records that one query returns. */
-const BATCH_SIZE = 1_000;
-
-type SqlValue = string | number;
-
-/** A connection that only reads, and what differs between databases. */
-export interface SqlReaderSource {
-  dialect: SqlDialect;
-  query(sql: string, values: SqlValue[]): Promise<Rows>;
+/** A copy in a database, which is only read. */
+export interface SqlReaderSource extends SqlSource {
   readState(): Promise<string | undefined>;
   close(): Promise<void>;
 }
@@ -38,12 +33,16 @@ export class SqlReader implements MirrorReader {
   ): AsyncGenerator<readonly MirrorRecords[R][]> {
     const table = tableOf(resource);
     const codec = new RowCodec(table);
-    const batches = rowsInBatches(table, BATCH_SIZE, (last) => {
+    const batches = rowsInBatches(table, READ_BATCH_SIZE, (last) => {
       const { sql, values } = findSql(resource, where, last, this.#source.dialect);
       return this.#source.query(sql, values);
     });
     // The rows of a resource were encoded from its records.
     for await (const rows of batches) yield rows.map((row) => codec.decode(row) as MirrorRecords[R]);
+  }
+
+  changes(query: ChangesQuery): AsyncGenerator<readonly MirrorChange[]> {
+    return changesInBatches(query, this.#source);
   }
 
   close(): Promise<void> {
@@ -71,7 +70,7 @@ export function findSql(
   conditions.push(`(${key}) > (${last.map(bind)})`);
   const columns = new RowCodec(table).columns.map(quoteName);
   const sql = `
-SELECT ${columns} FROM ${nameOf(table.name)} WHERE ${conditions.join(" AND ")} ORDER BY ${key} LIMIT ${BATCH_SIZE}`;
+SELECT ${columns} FROM ${nameOf(table.name)} WHERE ${conditions.join(" AND ")} ORDER BY ${key} LIMIT ${READ_BATCH_SIZE}`;
   return { sql, values };
 }
 

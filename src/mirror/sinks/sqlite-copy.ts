@@ -1,6 +1,8 @@
 import type { SqliteDatabase } from "../../storage/sqlite/driver.js";
 import { quoteName } from "../../storage/tables.js";
+import type { MirrorBatch } from "../sink.js";
 import { type MirrorResource, mapResources, RESOURCES, type Table, tableOf } from "../tables.js";
+import { CHANGES_COLUMNS, CHANGES_TABLE, createChangesSql, expireChangesSql, rowOfChange } from "./changes-table.js";
 import {
   checkColumns,
   createTableSql,
@@ -113,4 +115,14 @@ function tableStatements(database: SqliteDatabase, table: Table) {
       `SELECT ${key} FROM ${name} WHERE (${key}) > (${keyValues}) ORDER BY ${key} LIMIT ${KEY_BATCH_SIZE}`,
     ),
   };
+}
+
+/** Adds rows to the table of the history, and removes the oldest. It is created at the first use. */
+export function writeChanges(database: SqliteDatabase, { changes = [], expireChanges }: MirrorBatch): void {
+  if (changes.length === 0 && expireChanges === undefined) return;
+  const found = database.prepare("SELECT name FROM sqlite_schema WHERE name = ?").all(CHANGES_TABLE);
+  if (found.length === 0) database.exec(createChangesSql(SQLITE_COLUMN_TYPES, SQLITE_DIALECT));
+  if (expireChanges !== undefined) database.prepare(expireChangesSql(SQLITE_DIALECT, "?")).run(expireChanges);
+  const insert = database.prepare(`INSERT INTO ${CHANGES_TABLE} VALUES (${CHANGES_COLUMNS.map(() => "?")})`);
+  for (const change of changes) insert.run(...rowOfChange(change));
 }

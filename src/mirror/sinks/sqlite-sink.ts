@@ -2,13 +2,15 @@ import { existsSync } from "node:fs";
 import * as z from "zod";
 import { checkConfiguration } from "../../schemas/check.js";
 import { SqliteConnection } from "../../storage/sqlite/connection.js";
-import { findSqliteDriver, type SqliteDriver, type SqliteValue } from "../../storage/sqlite/driver.js";
+import { findSqliteDriver, type SqliteDriver } from "../../storage/sqlite/driver.js";
+import type { ChangesQuery, MirrorChange } from "../copy/history.js";
 import type { MirrorBatch, MirrorReader, MirrorSink, SinkOpenOptions } from "../sink.js";
 import { fieldsOfKey, type MirrorKey, type MirrorRecord, type MirrorResource, tableOf } from "../tables.js";
-import { createIndexesSql, keysInBatches, otherMirrorError, throwSinkNotOpen } from "./copy-tables.js";
+import { changesInBatches } from "./changes-table.js";
+import { createIndexesSql, keysInBatches, otherMirrorError, type SqlSource, throwSinkNotOpen } from "./copy-tables.js";
 import { encodeExtraFields } from "./row-codec.js";
 import { SqlReader } from "./sql-reader.js";
-import { LOAD_STATE_SQL, prepareCopy, SQLITE_DIALECT, stateOf } from "./sqlite-copy.js";
+import { LOAD_STATE_SQL, prepareCopy, SQLITE_DIALECT, stateOf, writeChanges } from "./sqlite-copy.js";
 
 /** Options of {@link sqliteSink}. */
 export interface SqliteSinkOptions {
@@ -67,7 +69,8 @@ export class SqliteSink implements MirrorSink {
     return rows.map((row) => codec.decode(row));
   }
 
-  async commit({ resource, upsert, remove, previousState, state, status }: MirrorBatch): Promise<void> {
+  async commit(batch: MirrorBatch): Promise<void> {
+    const { resource, upsert, remove, previousState, state, status } = batch;
     const { connection, tables, loadState, saveState, saveStatus, indexed } = this.#copy;
     const table = tables[resource];
     const isComplete = status?.some((row) => row.resource === resource && row.complete) ?? false;
@@ -75,6 +78,7 @@ export class SqliteSink implements MirrorSink {
       if (stateOf(loadState.all()) !== previousState) throw otherMirrorError(this.#path);
       for (const record of upsert) table.upsert.run(...table.codec.encode(record));
       for (const key of remove) table.remove.run(...fieldsOfKey(key));
+      writeChanges(database, batch);
       saveState.run(state);
       if (status) saveStatus.run(encodeExtraFields(status));
       if (isComplete && !indexed.has(resource)) {
@@ -97,13 +101,16 @@ export class SqliteSink implements MirrorSink {
     if (!existsSync(this.#path)) return undefined;
     const source = { path: this.#path, loadDriver: this.#loadDriver, synchronous: "read-only" } as const;
     const connection = await SqliteConnection.open(source);
-    const query = (sql: string, values: SqliteValue[] = []) =>
-      connection.read((database) => database.prepare(sql).all(...values));
+    const { dialect, query } = sourceOn(connection);
     const readState = async () => {
-      const found = await query("SELECT name FROM sqlite_schema WHERE name = 'stocklot_state'");
-      return found.length > 0 ? stateOf(await query(LOAD_STATE_SQL)) : undefined;
+      const found = await query("SELECT name FROM sqlite_schema WHERE name = 'stocklot_state'", []);
+      return found.length > 0 ? stateOf(await query(LOAD_STATE_SQL, [])) : undefined;
     };
-    return new SqlReader({ dialect: SQLITE_DIALECT, query, readState, close: () => connection.close() });
+    return new SqlReader({ dialect, query, readState, close: () => connection.close() });
+  }
+
+  changes(query: ChangesQuery): AsyncIterable<readonly MirrorChange[]> {
+    return changesInBatches(query, sourceOn(this.#copy.connection));
   }
 
   async close(): Promise<void> {
@@ -131,3 +138,8 @@ export class SqliteSink implements MirrorSink {
 
 /** An open copy. */
 type SqliteCopy = { readonly connection: SqliteConnection } & ReturnType<typeof prepareCopy>;
+
+const sourceOn = (connection: SqliteConnection): SqlSource => ({
+  dialect: SQLITE_DIALECT,
+  query: (sql, values) => connection.read((database) => database.prepare(sql).all(...values)),
+});
