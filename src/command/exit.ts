@@ -81,6 +81,13 @@ export function integersOption(text: string): number[] {
   return text.split(",").map((part) => integerOption(0)(part.trim()));
 }
 
+/** Parses a list of names of fields such as `description,category`. */
+export function namesOption(text: string): string[] {
+  const names = text.split(",").map((name) => name.trim());
+  if (names.includes("")) throw new InvalidArgumentError("It must be names of fields, separated by commas.");
+  return names;
+}
+
 class InterruptedError extends CommandError {
   constructor(exitCode: number) {
     super("interrupted", exitCode);

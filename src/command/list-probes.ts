@@ -1,6 +1,6 @@
 /** Probes of the lists of a service, one page each. The doctor, `export --since` and the conformance suite use them. */
 
-import { afterEveryChange } from "../mirror/sync/modified-since.js";
+import { afterEveryChange } from "../paging/modified-since.js";
 import { type DocumentedList, MAX_PAGE_SIZE } from "../service/lists.js";
 
 const unusualDirection = ({ defaultDirection }: DocumentedList) => (defaultDirection === "ASC" ? "DESC" : "ASC");

@@ -23,6 +23,7 @@ import {
   integersOption,
   interruptSignal,
 } from "./exit.js";
+import { assertPostgresAddress } from "./postgres-address.js";
 import { dateTime, print, seconds, table, tell, withProgress } from "./terminal.js";
 
 interface MirrorFlags extends ConnectionFlags {
@@ -99,28 +100,14 @@ const warehousesOption = (text: string) => (text === "none" ? [] : integersOptio
 const historyOption = (text: string) =>
   text === "off" ? (false as const) : { days: integerOption(1, MAX_HISTORY_DAYS)(text) };
 
-const POSTGRES_ADDRESS_PATTERN = /^(postgres(ql)?:\/\/|socket:|\/)/;
-
 function sinkOf({ sqlite, postgres }: MirrorFlags): MirrorSink {
   if (sqlite === "") throw new CommandError("--sqlite must be the name of a file.", EXIT.usage);
   if (sqlite !== undefined) return sqliteSink({ path: sqlite });
   if (postgres !== undefined) {
-    // The driver accepts any string as an address. It may contain a password, so it is not quoted.
-    if (!POSTGRES_ADDRESS_PATTERN.test(postgres))
-      throw new CommandError("--postgres must be an address such as postgres://user@host/database.", EXIT.usage);
-    if (hasPassword(postgres)) throw new CommandError(PASSWORD_ADVICE, EXIT.usage);
+    assertPostgresAddress("--postgres", postgres);
     return postgresSink({ connectionString: postgres });
   }
   throw new CommandError("--sqlite or --postgres is required.", EXIT.usage);
-}
-
-const PASSWORD_ADVICE =
-  "--postgres must not contain a password, since others can see it. Put it into PGPASSWORD or a .pgpass file.";
-
-/** In doubt it has one: a password may contain characters that do not belong into a URL. */
-function hasPassword(address: string): boolean {
-  if (/[?&]\w*password=/i.test(address)) return true;
-  return URL.canParse(address) ? new URL(address).password !== "" : /^\w+:\/\/[^@/]*:.*@/s.test(address);
 }
 
 async function runOnce(

@@ -7,7 +7,9 @@ import { exportCommand } from "./export/command.js";
 import { getCommand } from "./get.js";
 import { importCommand } from "./import/command.js";
 import { mirrorCommand } from "./mirror.js";
-import { applyCommand, planCommand } from "./plan/command.js";
+import { applyCommand } from "./plan/apply.js";
+import { countCommand } from "./plan/count.js";
+import { planCommand } from "./plan/plan-items.js";
 import { sandboxCommand } from "./sandbox/command.js";
 import { hideExperimentalWarnings, tell } from "./terminal.js";
 import { useWordingOf } from "./wording.js";
@@ -64,11 +66,14 @@ export function createProgram(): Command {
     exportCommand(),
     importCommand(),
     planCommand(),
+    countCommand(),
     applyCommand(),
     mirrorCommand(),
   ];
-  const allOptions = commands.flatMap(optionNames);
-  for (const command of [stocklot, ...commands]) {
+  for (const command of commands) stocklot.addCommand(command);
+  const all = [stocklot, ...commands.flatMap((command) => [command, ...command.commands])];
+  const allOptions = all.flatMap(optionNames);
+  for (const command of all) {
     command
       .exitOverride()
       .configureOutput({ getOutHelpWidth: () => Math.min(process.stdout.columns || HELP_WIDTH, HELP_WIDTH) })
@@ -76,7 +81,6 @@ export function createProgram(): Command {
     const { error } = command;
     command.error = (message, options) =>
       error.call(command, describeOptionError(options?.code, command, allOptions) ?? message, options);
-    if (command !== stocklot) stocklot.addCommand(command);
   }
   return stocklot;
 }

@@ -1,4 +1,5 @@
 import type { Writable } from "node:stream";
+import { withoutControlCharacters } from "../errors/unknown-value.js";
 import { monotonicNowMs } from "../time/clock.js";
 
 const STYLES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, magenta: 35 };
@@ -44,7 +45,7 @@ export function table(header: readonly string[], rows: readonly (readonly (strin
 
 /** Data for a terminal: without control characters, which could change what it shows, and of limited width. */
 export function printable(value: unknown, maxWidth = 200): string {
-  const text = String(value ?? "").replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "\ufffd");
+  const text = withoutControlCharacters(String(value ?? ""));
   return text.length > maxWidth ? `${text.slice(0, maxWidth - 1)}…` : text;
 }
 

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { setWording } from "../errors/wording.js";
+import { outboxCommandLine } from "./outbox/paste.js";
 
 /** Makes messages of the library name the options of this subcommand, and the variables that are set. */
 export function useWordingOf(command: Command): void {
@@ -15,6 +16,7 @@ export function useWordingOf(command: Command): void {
     timeoutMs: "--timeout",
     maxResponseBytes: "16 MiB",
     connectionString: "--postgres",
+    maxDiscontinuedShare: "--max-discontinued-share",
     acceptResponses: has("--response-validation")
       ? "To accept such responses anyway, set --response-validation warn."
       : "",
@@ -26,6 +28,7 @@ export function useWordingOf(command: Command): void {
     serviceId: "set --service-id (or STOCKLOT_SERVICE_ID) to",
     acceptAccount: "add --accept-account",
     confirmRemovals: "confirm it with --allow-removals",
-    decideOutcome: 'decide about it: see "Unknown lines" in the guide of the command',
+    decideOutcome: (key) =>
+      `run ${outboxCommandLine(String(options.outbox ?? command.args[0]), "resolve", key, "applied")}, or the same with not-applied`,
   });
 }

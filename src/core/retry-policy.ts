@@ -1,4 +1,5 @@
 import { copyPlainData } from "../schemas/copy-of.js";
+import { dateHeaderMs } from "./service-clock.js";
 
 /** When a call is retried. */
 export interface RetryOptions {
@@ -134,8 +135,7 @@ export function parseRetryAfterMs(headers: Record<string, string>, now: number):
   if (/^[-+\d.]/.test(value)) return undefined;
   const date = Date.parse(value);
   if (Number.isNaN(date)) return undefined;
-  const respondedAt = Date.parse(headers.date ?? "");
-  return Math.max(0, date - (Number.isNaN(respondedAt) ? now : respondedAt));
+  return Math.max(0, date - (dateHeaderMs(headers) ?? now));
 }
 
 const finiteOrUndefined = (delayMs: number) => (Number.isFinite(delayMs) ? delayMs : undefined);

@@ -1,4 +1,5 @@
 import { monotonicNowMs } from "../time/clock.js";
+import type { ResponseInfo } from "./request/options.js";
 import type { AttemptTrace } from "./transport/transport.js";
 
 /** How far the clock of the service is ahead of the clock of this machine, in ms. */
@@ -9,6 +10,21 @@ export interface ClockOffset {
 
 /** The `Date` header is in whole seconds. */
 const HEADER_PRECISION_MS = 1_000;
+
+/** The `Date` header of a response, in ms since the epoch; `undefined` if it has none. */
+export function dateHeaderMs({ date = "" }: Readonly<Record<string, string>>): number | undefined {
+  const time = Date.parse(date);
+  return Number.isNaN(time) ? undefined : time;
+}
+
+/** The service's time when a call began, or earlier: the `Date` header is set when the response begins, at the earliest. */
+export function serviceTimeBefore({
+  headers,
+  durationMs,
+}: Pick<ResponseInfo, "headers" | "durationMs">): number | undefined {
+  const served = dateHeaderMs(headers);
+  return served === undefined ? undefined : Math.floor(served - durationMs);
+}
 
 /** The clock of the service, as the `Date` header of the last response shows it. */
 export class ServiceClock {
@@ -21,8 +37,8 @@ export class ServiceClock {
   /** `undefined` if no response had a readable `Date` header. */
   get offset(): ClockOffset | undefined {
     const { head, startedAt = 0, headAt = 0 } = this.#trace ?? {};
-    const served = Date.parse(head?.headers.date ?? "");
-    if (Number.isNaN(served)) return undefined;
+    const served = dateHeaderMs(head?.headers ?? {});
+    if (served === undefined) return undefined;
     // The time since then is measured by the monotonic clock: the local clock may have been set meanwhile.
     const [time, localTime] = [monotonicNowMs(), Date.now()];
     return {

@@ -13,6 +13,9 @@ export function messageOf(thrown: unknown): string {
   }
 }
 
+/** Text for a terminal: without control characters, which could change what it shows. */
+export const withoutControlCharacters = (text: string) => text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "\ufffd");
+
 /** A message without line breaks, which OpenSSL puts into its messages. */
 export const toOneLine = (text: string) =>
   text

@@ -7,6 +7,9 @@ const LIBRARY_WORDING = {
   timeoutMs: "timeoutMs",
   maxResponseBytes: "maxResponseBytes",
   connectionString: "connectionString",
+  maxDiscontinuedShare: "maxDiscontinuedShare",
+  /** A row of the caller's, by its index. */
+  row: (index: number) => `row ${index}`,
   /** The rest are phrases; empty if the reader has no such means. */
   acceptResponses: 'To accept such responses anyway, set responseValidation to "warn" or "off".',
   orTrustIssuer: ", or pass a dispatcher with connect: { ca }",
@@ -16,7 +19,8 @@ const LIBRARY_WORDING = {
   serviceId: "create the client with the option serviceId:",
   acceptAccount: "call run({ acceptAccount: true })",
   confirmRemovals: "confirm it with run({ allowRemovals: true })",
-  decideOutcome: "call outbox.resolve",
+  /** About the entry with this key. */
+  decideOutcome: (_key: string) => "call outbox.resolve",
 };
 export type Wording = Readonly<typeof LIBRARY_WORDING>;
 
@@ -27,5 +31,5 @@ export const wording = (): Wording => current;
 
 /** Replaces words for the whole process, which the command does before anything else. */
 export function setWording(words: Partial<Wording>): void {
-  current = { ...LIBRARY_WORDING, ...words };
+  current = { ...current, ...words };
 }

@@ -18,12 +18,14 @@ export type {
 export { createOutbox, type Outbox } from "./outbox.js";
 export type { OutboxEstimate, OutboxProgress, OutboxReport, OutboxSummary } from "./report.js";
 export type {
+  BatchResult,
   ClaimedLane,
   EntryChange,
   EntryCondition,
   EntryProgress,
   NewDelivery,
   NewEntry,
+  OutboxBatch,
   OutboxCounts,
   OutboxOperation,
   OutboxState,

@@ -10,7 +10,8 @@ import { WRITES } from "../service/operations.js";
 import type { MarkField } from "./marks.js";
 import { type NewEntry, OUTBOX_OPERATIONS, type StoredEntry } from "./store.js";
 
-const MAX_KEY_LENGTH = 200;
+/** Characters of a key. */
+export const MAX_KEY_LENGTH = 200;
 
 export const keySchema = /* @__PURE__ */ lazy(() =>
   withCheck(string().min(1).max(MAX_KEY_LENGTH, `must be at most ${MAX_KEY_LENGTH} characters long`), (key) => {

@@ -6,6 +6,7 @@ import type { ServiceIdentity } from "../storage/service.js";
 import { monotonicNowMs } from "../time/clock.js";
 import { repeat } from "../time/repeat.js";
 import { entryOf, type NewOutboxEntry, type OutboxEntry } from "./entry.js";
+import { markOf, withMark } from "./marks.js";
 import {
   keyProblem,
   keySchema,
@@ -31,10 +32,18 @@ import {
   watchOptionsSchema,
 } from "./options.js";
 import type { OutboxEstimate, OutboxReport, OutboxSummary } from "./report.js";
-import { isIdempotent } from "./run/outcome.js";
+import { whyNotCanceled } from "./run/outcome.js";
 import { entriesToSend } from "./run/progress.js";
 import { OutboxRun } from "./run/run.js";
-import type { EntryChange, NewDelivery, NewEntry, StoredDelivery, StoredEntry } from "./store.js";
+import type {
+  BatchResult,
+  EntryChange,
+  NewEntry,
+  OutboxBatch,
+  OutboxStore,
+  StoredDelivery,
+  StoredEntry,
+} from "./store.js";
 
 const DEFAULT_SETTLE_MS = 60_000;
 const DEFAULT_LEASE_MS = 30_000;
@@ -105,20 +114,53 @@ export class Outbox {
     return added.length === 0 ? [] : this.#add("outbox.addMany", added, options, (index) => [index]);
   }
 
-  /** Records a delivery; returns those that prevent it. @internal */
-  beginDelivery(delivery: NewDelivery): Promise<StoredDelivery[]> {
-    return this.#access.change("import", ({ store }) => store.beginDelivery(delivery));
+  /** As {@link addMany}; receipts carry their mark in the remark, whatever the option `mark` is. @internal */
+  async addMarked(entries: readonly NewOutboxEntry[]): Promise<OutboxEntry[]> {
+    const storeId = await this.#access.read(async ({ id }) => id);
+    const marked = entries.map((entry) =>
+      entry.operation === "receive"
+        ? { ...entry, input: withMark(entry.input, "remark", markOf(storeId, entry.key)) }
+        : entry,
+    );
+    const added = newEntries("outbox.addMany", marked, undefined);
+    return added.length === 0 ? [] : this.#add("outbox.addMany", added, {}, (index) => [index]);
   }
 
-  /** The delivery with this name. @internal */
-  delivery(name: string): Promise<StoredDelivery | undefined> {
-    return this.#access.read(({ store }) => store.delivery(name));
+  /**
+   * Stores changes together, or nothing.
+   *
+   * @throws InputValidationError if a key was added with another input.
+   * @internal
+   */
+  async commit(batch: OutboxBatch): Promise<BatchResult> {
+    const result = await this.#access.change("import", ({ store }) => store.commit(batch));
+    if (result.entries.length > 0) storedEntriesOf("import", batch.add, result.entries, (index) => [index]);
+    return result;
   }
 
-  /** Adds lines of a delivery. @internal */
-  addLines(delivery: string, entries: readonly NewOutboxEntry[]): Promise<OutboxEntry[]> {
-    const added = newEntries("outbox.addLines", entries, this.#options.mark).map((entry) => ({ ...entry, delivery }));
-    return this.#add("outbox.addLines", added, {}, (index) => [index]);
+  /** Deliveries, see {@link OutboxStore.deliveries}. With a client, the store must belong to its service. @internal */
+  deliveries(filter?: Parameters<OutboxStore["deliveries"]>[0]): Promise<StoredDelivery[]> {
+    return this.#access.change("import", ({ store }) => store.deliveries(filter));
+  }
+
+  /** The entry with this key, as it is stored. @internal */
+  stored(key: string): Promise<StoredEntry | undefined> {
+    checkInput("outbox.get", keySchema, key, ["key"]);
+    return this.#access.read(({ store }) => store.get(key));
+  }
+
+  /** The entries of {@link entries}, as they are stored; of one delivery with pruned ones. @internal */
+  async *storedEntries(
+    filter: Omit<Parameters<OutboxStore["list"]>[0], "after" | "limit">,
+  ): AsyncGenerator<StoredEntry, void, undefined> {
+    for (let after = 0; ; ) {
+      const batch = await this.#access.read(({ store }) => store.list({ ...filter, after, limit: LIST_BATCH }));
+      for (const stored of batch) {
+        after = stored.sequence;
+        yield stored;
+      }
+      if (batch.length < LIST_BATCH) return;
+    }
   }
 
   /**
@@ -171,8 +213,7 @@ export class Outbox {
 
   /** The entry with this key; `undefined` if there is none. */
   async get(key: string): Promise<OutboxEntry | undefined> {
-    checkInput("outbox.get", keySchema, key, ["key"]);
-    const stored = await this.#access.read(({ store }) => store.get(key));
+    const stored = await this.stored(key);
     return stored && entryOf(stored);
   }
 
@@ -180,15 +221,8 @@ export class Outbox {
   async *entries(options: OutboxEntriesOptions = {}): AsyncGenerator<OutboxEntry, void, undefined> {
     checkMethodOptions("outbox.entries", entriesOptionsSchema, options);
     const { state, item } = options;
-    const filter = { state, lane: item === undefined ? undefined : laneOf(item), limit: LIST_BATCH };
-    for (let after = 0; ; ) {
-      const batch = await this.#access.read(({ store }) => store.list({ ...filter, after }));
-      for (const stored of batch) {
-        after = stored.sequence;
-        yield entryOf(stored);
-      }
-      if (batch.length < LIST_BATCH) return;
-    }
+    const filter = { state, lane: item === undefined ? undefined : laneOf(item) };
+    for await (const stored of this.storedEntries(filter)) yield entryOf(stored);
   }
 
   /** Counts the entries by state, pruned ones included. It sends no request. */
@@ -226,11 +260,7 @@ export class Outbox {
    */
   async cancel(key: string): Promise<OutboxEntry> {
     const change: EntryChange = { state: "canceled", settledAt: Date.now() };
-    return this.#changeEntry("outbox.cancel", key, change, ({ state, operation, sentAt }) => {
-      if (state === "rejected" || state === "canceled") return undefined;
-      if (state !== "pending") return `is ${state}, not rejected or pending`;
-      return isIdempotent(operation) && sentAt !== null ? "may have been applied" : undefined;
-    });
+    return this.#changeEntry("outbox.cancel", key, change, whyNotCanceled);
   }
 
   /** Estimates the requests and the duration of the next run, without failures. It sends no request. */

@@ -72,10 +72,10 @@ export interface StoredDelivery extends NewDelivery {
   entries: Partial<Record<OutboxState, number>>;
 }
 
-/** Whether every line of a delivery is applied, rejected or canceled. */
-export function isComplete({ lines, entries }: StoredDelivery): boolean {
-  const { applied = 0, rejected = 0, canceled = 0 } = entries;
-  return applied + rejected + canceled === lines;
+/** Whether every line of a delivery is applied, rejected or canceled. Its lines are stored together with it. */
+export function isComplete({ entries }: StoredDelivery): boolean {
+  const { pending = 0, sending = 0, unknown = 0 } = entries;
+  return pending + sending + unknown === 0;
 }
 
 /** The part of an entry that changes. Times are by the clock of the process that wrote them. */
@@ -122,6 +122,30 @@ export interface ClaimedLane {
    * for.
    */
   quietMs: number;
+}
+
+/** Changes that are stored together, or not at all. */
+export interface OutboxBatch {
+  /** Entries to add, as by `add`. */
+  add: readonly NewEntry[];
+  /** Entries that become `canceled`, provided that each has still this state and number of attempts. */
+  cancel?: readonly Pick<StoredEntry, "key" | "state" | "attempts">[] | undefined;
+  /** The delivery that the added entries belong to. */
+  delivery?: NewDelivery | undefined;
+  /** The digest of the earlier version of the delivery, which is replaced; left out if there must be none. */
+  replaces?: string | undefined;
+}
+
+/** What became of an {@link OutboxBatch}. It was stored if nothing prevents it. */
+export interface BatchResult {
+  /**
+   * Deliveries that prevent it: of the same name, unless it is replaced, or of the same file or digest and not complete.
+   */
+  deliveries: StoredDelivery[];
+  /** Entries to cancel that have changed since, which prevents it. */
+  changed: StoredEntry[];
+  /** What is now stored with the key of each added entry. Another `inputHash` prevents it. */
+  entries: StoredEntry[];
 }
 
 /** The condition that an entry must meet for a change to apply. */
@@ -188,20 +212,20 @@ export interface OutboxStore {
    * @returns for each entry, in the same order, what is now stored with its key
    */
   add(entries: readonly NewEntry[], transaction?: unknown): Promise<StoredEntry[]>;
-  /**
-   * Records a delivery, unless another one has its name, or its file or digest and is not complete.
-   *
-   * @returns these others; none if it was recorded
-   */
-  beginDelivery(delivery: NewDelivery): Promise<StoredDelivery[]>;
-  /** The delivery with this name. */
-  delivery(name: string): Promise<StoredDelivery | undefined>;
+  /** Cancels entries, adds others and records their delivery: all of it, or nothing if something prevents it. */
+  commit(batch: OutboxBatch): Promise<BatchResult>;
+  /** The deliveries with this name, file or digest, the oldest first; all of them without a filter. */
+  deliveries(filter?: Pick<NewDelivery, "name"> & Partial<NewDelivery>): Promise<StoredDelivery[]>;
   /** The entry with this key, pruned or not. */
   get(key: string): Promise<StoredEntry | undefined>;
-  /** Up to `limit` entries with a greater sequence than `after`, in the order added, without pruned ones. */
+  /**
+   * Up to `limit` entries with a greater sequence than `after`, in the order added. Pruned ones are left out, except
+   * those of a `delivery`.
+   */
   list(filter: {
     state?: OutboxState | undefined;
     lane?: string | undefined;
+    delivery?: string | undefined;
     after: number;
     limit: number;
   }): Promise<StoredEntry[]>;

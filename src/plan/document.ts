@@ -1,127 +1,103 @@
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import * as z from "zod";
 import { ConfigurationError } from "../errors/index.js";
 import { messageOf } from "../errors/unknown-value.js";
 import { canonicalJson } from "../schemas/canonical-json.js";
-import { integer, lazy, string } from "../schemas/field.js";
-import type { ServiceIdentity } from "../storage/service.js";
-import { type StoredForm, storedFormSchema } from "./compare.js";
+import { type LazySchema, string } from "../schemas/field.js";
+import { mayTakeOver, type ServiceIdentity } from "../storage/service.js";
 
-/** The value of a field at the time of the plan, and the one that it should have. */
-export interface FieldChange {
-  /** `null` in a create. */
-  before: unknown;
-  /** The desired value. */
-  after: unknown;
-}
-
-/** A write of a plan. */
-export interface ItemChange {
-  /** The method of `client.items` that is called. */
-  operation: "create" | "update" | "discontinue";
-  /** SKU of the item. */
-  shortID: string;
-  /**
-   * By name. In a create all fields of the row, in an update those that change, in a discontinue all fields of the item
-   * except `modified`, of which only `discontinued` changes.
-   */
-  fields: Record<string, FieldChange>;
-}
-
-/** An item that needs a change that the plan cannot make. */
-export interface BlockedItem {
-  /** SKU of the item. */
-  shortID: string;
-  /** Why not. */
-  reason: string;
-}
-
-/** How many items a plan creates, updates, discontinues and leaves alone. */
-export interface PlanCounts {
-  /** Items that will be created. */
-  create: number;
-  /** Items that will be updated. */
-  update: number;
-  /** Items that will be discontinued. */
-  discontinue: number;
-  /** Rows whose items are as desired. */
-  unchanged: number;
-  /** Items that need a change that the plan cannot make, see `plan.blocked`. */
-  blocked: number;
-}
-
-/** What a plan contains, and its JSON form without the digest. */
-export interface PlanContent {
+/** What the documents of all plans begin with. */
+export interface PlanHead<Kind extends string> {
   format: "stocklot plan";
   version: 1;
-  kind: "items";
+  kind: Kind;
   /** Random; part of the keys in the outbox. */
   id: string;
   service: ServiceIdentity;
-  /** When the catalog was read: ISO 8601 in UTC. */
+  /** When the service was read: ISO 8601 in UTC. */
   plannedAt: string;
-  /** How many items the service listed then, discontinued ones included. */
-  items: number;
-  counts: PlanCounts;
-  changes: ItemChange[];
-  blocked: BlockedItem[];
-  /** Values in another form than desired that counted as equal. */
-  storedForms: StoredForm[];
 }
 
-const countsSchema = () =>
-  z.strictObject({
-    create: integer(),
-    update: integer(),
-    discontinue: integer(),
-    unchanged: integer(),
-    blocked: integer(),
-  });
+/** A document that a person may review and another process may use. */
+interface DocumentKind<T> {
+  /** The function that reads it, for messages. */
+  method: string;
+  /** What it is, for messages. */
+  noun: string;
+  schema: LazySchema<z.ZodType<T>>;
+}
 
-const contentSchema = lazy(() =>
-  z.strictObject({
-    format: z.literal("stocklot plan"),
-    version: z.literal(1),
-    kind: z.literal("items"),
-    id: string().min(1),
-    service: z.strictObject({ id: string(), address: string() }),
-    plannedAt: string(),
-    items: integer(),
-    counts: countsSchema(),
-    changes: z.array(
-      z.strictObject({
-        operation: z.enum(["create", "update", "discontinue"]),
-        shortID: string(),
-        fields: z.record(string(), z.strictObject({ before: z.unknown(), after: z.unknown() })),
-      }),
-    ),
-    blocked: z.array(z.strictObject({ shortID: string(), reason: string() })),
-    storedForms: z.array(storedFormSchema()),
-  }),
-);
+export const serviceSchema = () => z.strictObject({ id: string(), address: string() });
+
+export const planHeadShape = <Kind extends string>(kind: Kind) => ({
+  format: z.literal("stocklot plan"),
+  version: z.literal(1),
+  kind: z.literal(kind),
+  id: string().min(1),
+  service: serviceSchema(),
+  plannedAt: string(),
+});
+
+export function newPlanHead<Kind extends string>(
+  kind: Kind,
+  service: ServiceIdentity,
+  plannedAt: Date,
+): PlanHead<Kind> {
+  const { id, address } = service;
+  return {
+    format: "stocklot plan",
+    version: 1,
+    kind,
+    id: randomBytes(8).toString("hex"),
+    service: { id, address },
+    plannedAt: plannedAt.toISOString(),
+  };
+}
 
 /** By content: the order of names and spaces do not matter. */
-export const digestOf = (content: PlanContent): string =>
-  createHash("sha256").update(canonicalJson(content)).digest("hex");
+const digestOf = (content: object): string => createHash("sha256").update(canonicalJson(content)).digest("hex");
 
-/** The content of a plan in its JSON form. Throws a `ConfigurationError` if it is no plan, or was changed. */
-export function parsePlan(json: unknown): PlanContent {
-  const document = typeof json === "string" ? parseJson(json) : json;
-  const { digest, ...given }: { digest?: unknown } = Object(document);
-  const result = contentSchema().safeParse(given);
+export const withDigest = <T extends object>(content: T): T & { digest: string } => ({
+  ...content,
+  digest: digestOf(content),
+});
+
+/** The content of a document in its JSON form. Throws a `ConfigurationError` if it is none, or was changed. */
+export function parseDocument<T extends object>({ method, noun, schema }: DocumentKind<T>, json: unknown): T {
+  const { digest, ...given }: { digest?: unknown } = Object(typeof json === "string" ? parseJson(method, json) : json);
+  const result = schema().safeParse(given);
   if (!result.success || typeof digest !== "string") {
-    throw new ConfigurationError("readPlan: this is not a plan, or one of another version. Make a new plan.");
+    throw new ConfigurationError(`${method}: this is not a ${noun}, or one of another version. Make a new ${noun}.`);
   }
   if (digestOf(result.data) !== digest) {
-    throw new ConfigurationError("readPlan: the plan was changed since. Make a new plan.");
+    throw new ConfigurationError(`${method}: the ${noun} was changed since. Make a new ${noun}.`);
   }
   return result.data;
 }
 
-function parseJson(text: string): unknown {
+function parseJson(method: string, text: string): unknown {
   try {
     return JSON.parse(text.replace(/^\uFEFF/, ""));
   } catch (error) {
-    throw new ConfigurationError(`readPlan: this is not JSON (${messageOf(error)}).`, { cause: error });
+    throw new ConfigurationError(`${method}: this is not JSON (${messageOf(error)}).`, { cause: error });
   }
+}
+
+/** Throws a `ConfigurationError` if a document belongs to another service than a client or an outbox. */
+export function assertDocumentOf(
+  { method, noun }: { method: string; noun: string },
+  { service }: { service: ServiceIdentity },
+  { service: own }: { service: ServiceIdentity | undefined },
+): void {
+  if (!own || service.id === own.id || mayTakeOver(service.id, own)) return;
+  throw new ConfigurationError(
+    `${method}: the ${noun} belongs to the service "${service.id}", and the client to "${own.id}". Nothing was sent. Make a ${noun} for this service.`,
+  );
+}
+
+/** What is applied is what was reviewed. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  for (const part of Object.values(value)) deepFreeze(part);
+  return Object.freeze(value);
 }

@@ -1,11 +1,16 @@
 /**
- * Desired state: the catalog as it should be. A plan is the difference, which can be reviewed and applied.
+ * Desired state: the catalog as it should be, and a stock count. A plan is the difference, which can be reviewed and applied.
  *
  * @module stocklot/plan
  */
-export type { PlanApplyOptions, PlanApplyProgress, PlanReport, ReportedItem } from "./apply/options.js";
-export type { StoredForm } from "./compare.js";
-export type { DesiredItem } from "./desired-items.js";
-export type { BlockedItem, FieldChange, ItemChange, PlanCounts } from "./document.js";
-export { type Plan, type PlanEstimate, readPlan } from "./plan.js";
-export { type PlanItemsOptions, planItems } from "./plan-items.js";
+export type { PlanApplyOptions, PlanApplyProgress, PlanReport } from "./apply/options.js";
+export type { CountedRow } from "./count/counted-rows.js";
+export type { BlockedGroup, CountChange, CountPlanCounts, ReportedGroup } from "./count/document.js";
+export type { CountedLot, CountGroup } from "./count/group.js";
+export { type CountReasonCodes, type PlanCountOptions, planCount } from "./count/plan-count.js";
+export { type CountSnapshot, type SnapshotOptions, takeSnapshot } from "./count/snapshot.js";
+export type { StoredForm } from "./items/compare.js";
+export type { DesiredItem } from "./items/desired-items.js";
+export type { FieldChange, ItemChange, ItemPlanCounts, ReportedItem } from "./items/document.js";
+export { type PlanItemsOptions, planItems } from "./items/plan-items.js";
+export { type Plan, type PlanEstimate, type PlanKind, type PlanParts, readPlan } from "./plan.js";

@@ -1,28 +1,82 @@
 import * as z from "zod";
 import type { InventoryClient } from "../client.js";
 import { forecastDurationMs } from "../paging/estimate.js";
-import { checkInput } from "../schemas/check.js";
+import { checkInput, checkMethodOptions } from "../schemas/check.js";
 import { integer, lazy } from "../schemas/field.js";
-import { MAX_PAGE_SIZE } from "../service/lists.js";
-import { applyPlan } from "./apply/apply.js";
-import type { PlanApplyOptions, PlanReport } from "./apply/options.js";
+import { monotonicNowMs } from "../time/clock.js";
+import { applyOptionsSchema, type PlanApplyOptions, type PlanReport } from "./apply/options.js";
+import { applyCountPlan } from "./count/apply.js";
 import {
-  type BlockedItem,
-  digestOf,
+  type BlockedGroup,
+  type CountChange,
+  type CountPlanContent,
+  type CountPlanCounts,
+  countPlanSchema,
+  type ReportedGroup,
+} from "./count/document.js";
+import { countPlanText } from "./count/text.js";
+import { assertDocumentOf, deepFreeze, parseDocument, withDigest } from "./document.js";
+import { applyItemPlan } from "./items/apply.js";
+import {
   type ItemChange,
-  type PlanContent,
-  type PlanCounts,
-  parsePlan,
-} from "./document.js";
-import { planText } from "./text.js";
+  type ItemPlanContent,
+  type ItemPlanCounts,
+  itemPlanSchema,
+  type ReportedItem,
+} from "./items/document.js";
+import { itemPlanText } from "./items/text.js";
+import { requestsForList } from "./present-items.js";
+import { REQUESTS_PER_SEARCH } from "./stock-levels.js";
 
 /** Requests and time that applying a plan takes. */
 export interface PlanEstimate {
-  /** Requests: the writes, reading the items again before and after, and a few more. */
+  /** Requests: the writes, reading the present state again, and a few more. */
   requests: number;
   /** Estimated duration, in ms. */
   durationMs: number;
 }
+
+/** `items`: the catalog as it should be, see {@link planItems}. `count`: a stock count, see {@link planCount}. */
+export type PlanKind = "items" | "count";
+
+/** What a plan contains, by its kind. */
+export interface PlanParts {
+  /** The catalog as it should be. */
+  items: { counts: ItemPlanCounts; change: ItemChange; blocked: ReportedItem; reported: ReportedItem };
+  /** A stock count. */
+  count: { counts: CountPlanCounts; change: CountChange; blocked: BlockedGroup; reported: ReportedGroup };
+}
+
+interface PlanContents {
+  items: ItemPlanContent;
+  count: CountPlanContent;
+}
+
+/** What depends on the kind of a plan. */
+interface PlanMethods<Kind extends PlanKind> {
+  text(content: PlanContents[Kind], limit: number): string;
+  /** Requests that applying takes. */
+  countRequests(content: PlanContents[Kind]): number;
+  apply(
+    content: PlanContents[Kind],
+    options: PlanApplyOptions,
+  ): Promise<Omit<PlanReport<PlanParts[Kind]["reported"]>, "durationMs">>;
+}
+
+const ITEM_PLAN: PlanMethods<"items"> = {
+  text: itemPlanText,
+  countRequests: ({ changes, items }) =>
+    changes.length + 2 * Math.min(changes.length, requestsForList(items)) + Math.sign(changes.length),
+  apply: applyItemPlan,
+};
+
+const COUNT_PLAN: PlanMethods<"count"> = {
+  text: countPlanText,
+  countRequests: ({ changes }) =>
+    changes.reduce((sum, { writes }) => sum + writes.length, 0) +
+    REQUESTS_PER_SEARCH * new Set(changes.map(({ itemID }) => itemID)).size,
+  apply: applyCountPlan,
+};
 
 const textOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject({ limit: integer().min(0).optional() }));
 
@@ -30,16 +84,21 @@ const textOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject({ limit: int
 const DOCUMENTED_ALLOWANCE = { available: 90, share: 90, intervalMs: 60_000, pausedMs: 0 };
 
 /**
- * The writes that make the catalog as it should be. Created by {@link planItems} or {@link readPlan}. `JSON.stringify(plan)`
- * is its document: a person may review it, and another process may apply it.
+ * The writes that make the service as it should be. Created by {@link planItems}, {@link planCount} or {@link readPlan}.
+ * `JSON.stringify(plan)` is its document: a person may review it, and another process may apply it.
  */
-export class Plan {
-  readonly #content: PlanContent;
+export class Plan<Kind extends PlanKind = PlanKind> {
+  /** What is planned. */
+  readonly kind: Kind;
+  readonly #content: PlanContents[Kind];
+  readonly #methods: PlanMethods<Kind>;
   readonly #client: InventoryClient | undefined;
 
   /** @internal */
-  constructor(content: PlanContent, client?: InventoryClient) {
+  constructor(kind: Kind, content: PlanContents[Kind], methods: PlanMethods<Kind>, client?: InventoryClient) {
+    this.kind = kind;
     this.#content = deepFreeze(content);
+    this.#methods = methods;
     this.#client = client;
   }
 
@@ -48,38 +107,42 @@ export class Plan {
     return this.#content.id;
   }
 
-  /** When the catalog was read: ISO 8601 in UTC. */
+  /** When the service was read: ISO 8601 in UTC. */
   get plannedAt(): string {
     return this.#content.plannedAt;
   }
 
-  /** How many items the plan creates, updates, discontinues and leaves alone. */
-  get counts(): PlanCounts {
+  /** How many items or groups the plan changes, and leaves alone. */
+  get counts(): PlanParts[Kind]["counts"] {
     return { ...this.#content.counts };
   }
 
-  /** The writes: creates and updates in the order of the source, then what is discontinued. */
-  get changes(): readonly ItemChange[] {
+  /**
+   * What will be written. Of items: creates and updates in the order of the source, then what is discontinued. Of a stock
+   * count: the groups in the order of the rows.
+   */
+  get changes(): readonly PlanParts[Kind]["change"][] {
     return this.#content.changes;
   }
 
-  /** Items that need a change that the plan cannot make, each with the reason. */
-  get blocked(): readonly BlockedItem[] {
+  /** What needs a change that the plan cannot make, each with the reason. */
+  get blocked(): readonly PlanParts[Kind]["blocked"][] {
     return this.#content.blocked;
   }
 
-  /** True if there is nothing to write. Blocked items do not count. */
+  /** True if there is nothing to write. What is blocked does not count. */
   get isEmpty(): boolean {
     return this.#content.changes.length === 0;
   }
 
   /**
-   * The plan for people, like a diff: `+` create, `~` update with old and new values, `-` discontinue, `!` blocked.
-   * `limit`: how many items of each group are shown; default all.
+   * The plan for people, like a diff. Of items: `+` create, `~` update with old and new values, `-` discontinue, `!` blocked.
+   * Of a stock count: `+` receive, `-` issue, `!` blocked, each with book quantity, counted quantity and lots.
+   * `limit`: how many items or groups of each are shown; default all.
    */
   toText(options: { limit?: number | undefined } = {}): string {
     checkInput("plan.toText", textOptionsSchema, options, [], { noun: "option" });
-    return planText(this.#content, options.limit ?? Infinity);
+    return this.#methods.text(this.#content, options.limit ?? Infinity);
   }
 
   /**
@@ -87,47 +150,56 @@ export class Plan {
    * within the documented limit. It sends no request.
    */
   estimate(): PlanEstimate {
-    const { changes, items } = this.#content;
-    const pages = Math.ceil((items * 1.1) / MAX_PAGE_SIZE);
-    const requests = changes.length === 0 ? 0 : changes.length + 2 * Math.min(changes.length, pages) + 1;
+    const requests = this.#methods.countRequests(this.#content);
     const allowance = this.#client?.bulkAllowance ?? DOCUMENTED_ALLOWANCE;
     return { requests, durationMs: forecastDurationMs(requests, 0, allowance) };
   }
 
   /**
-   * Sends the writes. Each item is read again before its write: one that already is as desired counts as applied,
-   * no matter who wrote it; one that is no longer as it was at the time of the plan is `stale` and is not written.
+   * Sends the writes. What a write concerns is read again before: an item that already is as desired counts as applied,
+   * no matter who wrote it; what is no longer as it was at the time of the plan is `stale` and is not written.
    *
    * With an outbox, the writes survive crashes: apply the same plan again with the same outbox to continue. Other pending
-   * entries of the outbox are sent along. Unsent entries of other plans for the same items are canceled first. Without an
-   * outbox, apply the plan again, or make a new one.
+   * entries of the outbox are sent along. Unsent entries of other plans for the same are canceled first. Without an
+   * outbox, which a stock count requires, apply the plan again, or make a new one.
    *
    * @throws ConfigurationError if the plan belongs to another service.
+   * @throws InputValidationError if an option is wrong or missing.
    * @throws what `outbox.run` throws if a failure concerns all writes, such as a lost connection. Apply the plan again then.
    * @throws the reason of the `signal`.
    */
-  apply(options: PlanApplyOptions): Promise<PlanReport> {
-    return applyPlan(this.#content, options);
+  async apply(options: PlanApplyOptions): Promise<PlanReport<PlanParts[Kind]["reported"]>> {
+    checkMethodOptions("plan.apply", applyOptionsSchema, options);
+    const startedAt = monotonicNowMs();
+    const { client, outbox, signal } = options;
+    for (const user of outbox ? [client, outbox] : [client]) {
+      assertDocumentOf({ method: "plan.apply", noun: "plan" }, this.#content, user);
+    }
+    signal?.throwIfAborted();
+    const report = await this.#methods.apply(this.#content, options);
+    return { ...report, durationMs: monotonicNowMs() - startedAt };
   }
 
   /** The document of the plan, for `JSON.stringify`. */
   toJSON(): object {
-    return { ...this.#content, digest: digestOf(this.#content) };
+    return withDigest(this.#content);
   }
 }
 
-/** What is applied is what was reviewed. */
-function deepFreeze<T>(value: T): T {
-  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
-  for (const part of Object.values(value)) deepFreeze(part);
-  return Object.freeze(value);
-}
+export const itemPlan = (content: ItemPlanContent, client?: InventoryClient): Plan<"items"> =>
+  new Plan("items", content, ITEM_PLAN, client);
+
+export const countPlan = (content: CountPlanContent, client?: InventoryClient): Plan<"count"> =>
+  new Plan("count", content, COUNT_PLAN, client);
+
+const planSchema = /* @__PURE__ */ lazy(() => z.discriminatedUnion("kind", [itemPlanSchema(), countPlanSchema()]));
 
 /**
  * Restores a plan from its JSON, as a string or parsed.
  *
  * @throws ConfigurationError if it is not a plan, or was changed. Spaces and line breaks do not matter.
  */
-export function readPlan(json: unknown): Plan {
-  return new Plan(parsePlan(json));
+export function readPlan(json: unknown): Plan<"items"> | Plan<"count"> {
+  const content = parseDocument({ method: "readPlan", noun: "plan", schema: planSchema }, json);
+  return content.kind === "items" ? itemPlan(content) : countPlan(content);
 }

@@ -7,6 +7,7 @@ import { parseJsonOrUndefined, readText } from "../core/response/body.js";
 import { throwOrLogIssues } from "../core/response/decode.js";
 import { describeFalseSuccess } from "../core/response/error-response.js";
 import { findInexactNumbers } from "../core/response/inexact-numbers.js";
+import { serviceTimeBefore } from "../core/service-clock.js";
 import { type OutcomeUnknownError, ResponseValidationError, type SentRequest } from "../errors/index.js";
 import { fieldOf } from "../errors/unknown-value.js";
 import { createPageReader } from "../paging/decode-page.js";
@@ -191,8 +192,7 @@ export class Inventory {
   async receive(input: ReceiveInput, options?: RequestOptions): Promise<TransactionResult> {
     let begunAt: number | undefined;
     const onResponse = (response: ResponseInfo) => {
-      const served = Date.parse(response.headers.date ?? "");
-      begunAt = Number.isNaN(served) ? undefined : served - response.durationMs;
+      begunAt = serviceTimeBefore(response);
       return options?.onResponse?.(response);
     };
     const result = await this.#transact("receive", input, { ...options, onResponse });

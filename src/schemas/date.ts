@@ -30,6 +30,10 @@ export function parseServiceDate(datetime: string): Date {
   return new Date(TIME_WITHOUT_OFFSET_PATTERN.test(datetime) ? `${datetime}Z` : datetime);
 }
 
+/** A datetime of a record in ms since the epoch; `undefined` if it is none: the response may not have been validated. */
+export const serviceTimeMs = (datetime: unknown): number | undefined =>
+  typeof datetime === "string" && isIsoDate(datetime) ? parseServiceDate(datetime).getTime() : undefined;
+
 const dateOrIsoStringSchema = () =>
   valueThat<Date | string>(
     (value) => (value instanceof Date ? !Number.isNaN(value.getTime()) : typeof value === "string" && isIsoDate(value)),

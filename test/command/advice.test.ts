@@ -123,7 +123,7 @@ it("import says how to decide about a line of unknown outcome", async () => {
   const { code, out, err } = await run(move("unknown"), env);
   expect(code).toBe(1);
   expect(out).toMatch(
-    /:2 +unknown +The outcome is unknown: .* Check whether it was applied, then decide about it: see "Unknown lines" in the guide of the command\.\n$/,
+    /:2 +unknown +The outcome is unknown: .* Check whether it was applied, then run stocklot outbox \S+unknown\.db resolve moves\.csv:2 applied, or the same with not-applied\.\n$/,
   );
   expect(out + err).not.toMatch(LIBRARY_NAMES);
 });

@@ -1,11 +1,11 @@
 import { ConfigurationError, InventoryClient, type Item } from "stocklot";
 import { createOutbox } from "stocklot/outbox";
-import { type Plan, type PlanReport, planItems, readPlan } from "stocklot/plan";
+import { type Plan, type PlanReport, planItems } from "stocklot/plan";
 import { describe, expect, it, vi } from "vitest";
 import { emptyData, memoryStore } from "../../src/outbox/stores/memory-store.js";
 import { createRandom } from "../search/distributions.js";
 import { runs } from "../support/runs.js";
-import { item, type World, world } from "./support.js";
+import { item, readItemPlan, type World, world } from "./support.js";
 
 const bySku = (items: readonly Item[]) => new Map(items.map((one) => [one.shortID, one]));
 const reported = ({ stale, rejected, unknown }: PlanReport) => ({ stale, rejected, unknown });
@@ -20,7 +20,10 @@ const DESIRED = [
   item("C", { discontinued: true }),
 ];
 
-async function planOf({ client }: World, desired: Parameters<typeof planItems>[0]["desired"] = DESIRED): Promise<Plan> {
+async function planOf(
+  { client }: World,
+  desired: Parameters<typeof planItems>[0]["desired"] = DESIRED,
+): Promise<Plan<"items">> {
   return planItems({ client, desired });
 }
 
@@ -100,7 +103,7 @@ describe.each(["through an outbox", "directly"] as const)("plan.apply, %s,", (wa
 
   it("refuses a plan of another service", async () => {
     const one = world(CATALOG);
-    const plan = readPlan(JSON.stringify(await planOf(one)));
+    const plan = readItemPlan(JSON.stringify(await planOf(one)));
     const other = world(CATALOG);
     const client = new InventoryClient({
       baseUrl: "https://other.test/api/v1",
@@ -170,7 +173,7 @@ describe("plan.apply", () => {
     const desired = [item("A", { description: "another A" }), item("B", { description: "Item B" })];
     const plan = await planItems({ client, desired, ignoreStoredForms: [known] });
     expect(plan.counts).toMatchObject({ update: 1, unchanged: 1 });
-    const report = await readPlan(JSON.stringify(plan)).apply({ client });
+    const report = await readItemPlan(JSON.stringify(plan)).apply({ client });
     expect(report).toMatchObject({ applied: 1, storedDifferently: [known] });
   });
 
@@ -231,9 +234,9 @@ describe("plan.apply with an outbox", () => {
   it("is applied by another process from its document, and again without effect", async () => {
     const one = world(CATALOG);
     const json = JSON.stringify(await planOf(one));
-    const report = await readPlan(json).apply({ client: one.client, outbox: one.outbox() });
+    const report = await readItemPlan(json).apply({ client: one.client, outbox: one.outbox() });
     expect(report.applied).toBe(5);
-    const again = await readPlan(json).apply({ client: one.client, outbox: one.outbox() });
+    const again = await readItemPlan(json).apply({ client: one.client, outbox: one.outbox() });
     expect(again).toMatchObject({ applied: 5, ...NOTHING });
     expect(one.writes()).toHaveLength(5);
   });
@@ -247,8 +250,8 @@ describe("plan.apply with an outbox", () => {
         ? one.outbox()
         : createOutbox({ client: one.client, store: memoryStore(emptyData()), settleMs: 0 });
       const reports = await Promise.all([
-        readPlan(json).apply({ client: one.client, outbox: one.outbox() }),
-        readPlan(json).apply({ client: one.client, outbox: second }),
+        readItemPlan(json).apply({ client: one.client, outbox: one.outbox() }),
+        readItemPlan(json).apply({ client: one.client, outbox: second }),
       ]);
       for (const report of reports) expect(report).toMatchObject({ applied: 5, ...NOTHING });
       expect((await planOf(one)).isEmpty).toBe(true);
@@ -321,7 +324,7 @@ describe("plan.apply with an outbox", () => {
         const dropped = random() < 0.5;
         if (dropped) one.sandbox.addFault({ path: "/Item", fault: "drop-after", times: 1, probability: 0.5 });
         const outbox = one.outbox();
-        report = await readPlan(json)
+        report = await readItemPlan(json)
           .apply({
             client: one.client,
             outbox,

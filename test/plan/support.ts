@@ -1,5 +1,6 @@
 import { type CreateItemInput, InventoryClient, type Item } from "stocklot";
 import { createOutbox, type Outbox, sqliteOutboxStore } from "stocklot/outbox";
+import { type Plan, readPlan } from "stocklot/plan";
 import { createSandbox, type Sandbox, type SandboxOptions } from "stocklot/sandbox";
 import { memoryStore, type StoreData } from "../../src/outbox/stores/memory-store.js";
 
@@ -33,6 +34,13 @@ export function world(items: SandboxOptions["items"], options: SandboxOptions = 
         .map(({ method, path }) => `${method} ${path}`),
     items: () => client.items.list({ includeDiscontinued: true }).toArray(),
   };
+}
+
+/** A plan of items from its document. */
+export function readItemPlan(json: unknown): Plan<"items"> {
+  const plan = readPlan(json);
+  if (plan.kind !== "items") throw new TypeError(`a plan of kind ${plan.kind}`);
+  return plan;
 }
 
 export const item = (shortID: string, fields: Partial<CreateItemInput> = {}) => ({

@@ -1,3 +1,4 @@
+import { dateHeaderMs } from "../../core/service-clock.js";
 import { PAGE_HEADERS } from "../../service/lists.js";
 import { type Finding, note, ok, problem } from "./finding.js";
 import type { ProbedPage, ServiceProbe } from "./service-probe.js";
@@ -81,8 +82,8 @@ function rateLimitFinding(headers: readonly Record<string, string>[], requestsPe
 /** The smallest difference is the most exact, since a response takes time. */
 function clockFinding(pages: readonly ProbedPage[]): Finding {
   const skews = pages.flatMap(({ response, receivedAt }) => {
-    const served = Date.parse(response.headers.date ?? "");
-    return Number.isNaN(served) ? [] : [served - receivedAt];
+    const served = dateHeaderMs(response.headers);
+    return served === undefined ? [] : [served - receivedAt];
   });
   const [skewMs] = skews.sort((a, b) => Math.abs(a) - Math.abs(b));
   if (skewMs === undefined) {

@@ -10,7 +10,15 @@ import { dateInputSchema } from "../../schemas/date.js";
 import { type DocumentedList, LISTS } from "../../service/lists.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import { type ConnectionFlags, connectionOptions, withConnection, withResponseValidation } from "../connection.js";
-import { CommandError, EXIT, failureMessage, failureOrInterruption, integerOption, interruptSignal } from "../exit.js";
+import {
+  CommandError,
+  EXIT,
+  failureMessage,
+  failureOrInterruption,
+  integerOption,
+  interruptSignal,
+  namesOption,
+} from "../exit.js";
 import { modifiedSinceProbe } from "../list-probes.js";
 import { seconds, tell, withProgress, writeOutput } from "../terminal.js";
 import { OutputFile } from "./output-file.js";
@@ -73,7 +81,7 @@ export function exportCommand(): Command {
     .option(
       "--columns <names>",
       "fields to write, in this order, for instance recNo,shortID,units (default: every documented field in csv, every field otherwise)",
-      columnsOption,
+      namesOption,
     )
     .option("--gapless", "return every record exactly once, even if others are added and removed meanwhile")
     .option("--resume", "continue an interrupted export to the same file, which needs --gapless")
@@ -182,12 +190,6 @@ function formatOf(output = ""): Format {
     `--output: .${extension} is not the extension of a format. The name must end with ${known}; for any other name, set --format.`,
     EXIT.usage,
   );
-}
-
-function columnsOption(text: string): string[] {
-  const columns = text.split(",").map((column) => column.trim());
-  if (columns.includes("")) throw new InvalidArgumentError("It must be names of fields, separated by commas.");
-  return columns;
 }
 
 function dateOption(text: string): string {

@@ -1,17 +1,23 @@
+import { createWriteStream } from "node:fs";
 import { copyFile, mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { pipeline } from "node:stream/promises";
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
-import { InputValidationError } from "../../errors/index.js";
-import { createOutbox, type Outbox, type OutboxReport, sqliteOutboxStore } from "../../outbox/index.js";
+import { createOutbox, type Outbox, type OutboxReport } from "../../outbox/index.js";
 import { isFileMissingError } from "../../storage/storage-failure.js";
 import { type ConnectionFlags, openClient, withConnection } from "../connection.js";
 import { CommandError, durationOption, EXIT, failureOrInterruption, interruptSignal } from "../exit.js";
-import { plural, print, seconds, tell, withProgress } from "../terminal.js";
-import { beginDelivery, deliveryOf } from "./delivery.js";
+import { outboxStoreOf } from "../outbox/open.js";
+import { runOutbox } from "../outbox/run.js";
+import { formatOf, ROW_FORMATS, type RowFormat } from "../rows.js";
+import { plural, print, seconds, tell } from "../terminal.js";
+import { begin } from "./begin.js";
+import { deliveryOf } from "./delivery.js";
 import { type ImportOperation, type ImportSettings, OPERATIONS } from "./entries.js";
-import { type EarlierImports, openEntries, report, reportComplete } from "./report.js";
-import { validate, validRows } from "./validate.js";
+import { assertWritable, writeRejects } from "./rejects.js";
+import { openEntries, report, reportComplete, settledCount } from "./report.js";
+import { validate } from "./validate.js";
 
 interface ImportFlags extends ConnectionFlags {
   operation: ImportOperation;
@@ -19,6 +25,11 @@ interface ImportFlags extends ConnectionFlags {
   map?: ReadonlyMap<string, string>;
   key?: string;
   delivery?: string;
+  corrects?: true;
+  rejects?: string;
+  ignore?: string[];
+  set?: ReadonlyMap<string, string>;
+  format?: RowFormat;
   delimiter?: string;
   mark?: "remark" | "serial";
   settle?: number;
@@ -26,18 +37,20 @@ interface ImportFlags extends ConnectionFlags {
   json?: true;
 }
 
-/** Entries that are added in one transaction. */
-const BATCH = 500;
-
 export function importCommand(): Command {
   const command = new Command("import")
-    .description("send the lines of a CSV file as writes, each exactly once: run it again to continue")
-    .addArgument(new Argument("<file>", "CSV file with a header: the names of the fields"))
+    .description("send the lines of a file as writes, each exactly once: run it again to continue")
+    .addArgument(new Argument("<file>", "CSV with a header (the names of the fields), NDJSON, or - for standard input"))
     .addOption(new Option("--operation <name>", "what each line is").choices(OPERATIONS).makeOptionMandatory())
-    .requiredOption("--outbox <file>", "SQLite file that keeps track of every line; keep it")
+    .requiredOption("--outbox <file>", "SQLite file (or postgres:// address) that keeps track of every line; keep it")
     .option("--map <column=field>", "the field of a column with another name; may be repeated", mapOption)
     .option("--delivery <name>", "name of the delivery that the file is (default: name of the file)", deliveryOption)
+    .option("--corrects", "the file is a corrected version of its delivery: send the difference")
+    .option("--rejects <file>", "write the rejected lines there, with reasons, to correct and import them")
     .option("--key <column>", "column with a unique key per line, known to the whole outbox")
+    .option("--ignore <column>", "a column that is no field; may be repeated", ignoreOption)
+    .option("--set <field=value>", "a value for every line; may be repeated", setOption)
+    .addOption(new Option("--format <name>", "of the file (default: by its name, otherwise csv)").choices(ROW_FORMATS))
     .option("--delimiter <text>", 'between two cells, for instance ";" or tab (default: ",")', delimiterOption)
     .addOption(
       new Option("--mark <field>", "mark each receipt there, to recognise it if its response is lost").choices([
@@ -60,48 +73,52 @@ export function importCommand(): Command {
   return withConnection(command);
 }
 
+/** As an argument, instead of a file. */
+const STANDARD_INPUT = "-";
+
 async function importRows(path: string, flags: ImportFlags): Promise<void> {
-  const { operation, map = new Map(), key: keyColumn, delimiter = "," } = flags;
+  const { operation, map = new Map(), ignore = [], set = new Map(), key: keyColumn, delimiter = ",", mark } = flags;
   const signal = interruptSignal();
-  await assertFile(path);
+  const isStandardInput = path === STANDARD_INPUT;
+  if (flags.corrects && keyColumn !== undefined && flags.delivery === undefined)
+    throw new CommandError("--corrects needs a delivery. Name it with --delivery.", EXIT.usage);
+  if (isStandardInput && flags.delivery === undefined && keyColumn === undefined)
+    throw new CommandError("standard input has no name. Set --delivery, or --key.", EXIT.usage);
+  if (flags.rejects !== undefined) await assertWritable(flags.rejects, path);
+  // A column of keys alone identifies lines in the whole outbox, so that each file may contain earlier ones.
+  const delivery = flags.delivery ?? (keyColumn === undefined ? basename(path) : undefined);
+  const format = flags.format ?? formatOf(path);
   const folder = await mkdtemp(join(tmpdir(), "stocklot-import-"));
   try {
-    const copy = join(folder, "copy");
-    await copyFile(path, copy);
-    // A column of keys alone identifies lines in the whole outbox, so that each file may contain earlier ones.
-    const delivery = flags.delivery ?? (keyColumn === undefined ? basename(path) : undefined);
-    const settings: ImportSettings = { path, copy, delimiter, operation, map, delivery, keyColumn, mark: flags.mark };
-    await importCopy(settings, flags, signal);
+    const copy = await copyOf(path, folder, signal);
+    const file = { path: isStandardInput ? "standard input" : path, copy, delimiter, format, isStandardInput };
+    await importCopy({ ...file, operation, map, ignore, set, delivery, keyColumn, mark }, flags, signal);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
 async function importCopy(settings: ImportSettings, flags: ImportFlags, signal: AbortSignal): Promise<void> {
-  const { lines: count, invalid, problems, digest, firstKey } = await validate(settings, signal);
+  const { lines: count, invalid, problems, digest } = await validate(settings, signal);
   if (flags.json && (flags.dryRun || invalid > 0)) await print(JSON.stringify({ lines: count, invalid, problems }));
   if (invalid > 0) throw new CommandError(`${invalid} of ${count} lines are invalid; nothing was sent.`, EXIT.usage);
   if (flags.dryRun) {
     if (!flags.json) await print(`${plural(count, "line")} ${count === 1 ? "is" : "are"} valid.`);
     return;
   }
+  const { outbox: file, mark, settle: settleMs, json, corrects = false } = flags;
+  const store = outboxStoreOf("--outbox", file, "create");
   const client = await openClient(flags);
-  const outbox = createOutbox({
-    client,
-    store: sqliteOutboxStore({ path: flags.outbox }),
-    mark: flags.mark,
-    settleMs: flags.settle,
-  });
+  const outbox = createOutbox({ client, store, mark, settleMs });
   try {
-    const imported = deliveryOf(settings, digest, count);
-    const complete = imported && (await beginDelivery(outbox, imported, firstKey));
-    if (complete) return await reportComplete(complete, await openEntries(outbox, settings), flags.json);
-    const earlier = await store(outbox, settings, count, signal);
-    const { durationMs } = await outbox.estimate();
-    const before = earlier.settled > 0 ? `, of which ${earlier.settled} were sent by an earlier import` : "";
-    tell(`${plural(count, "line")}${before}; about ${seconds(Math.max(durationMs, 1_000))}.`);
-    const summary = await run(outbox, signal);
-    await report(summary, earlier, await openEntries(outbox, settings), flags.json);
+    signal.throwIfAborted();
+    const delivery = deliveryOf(settings, digest, count);
+    const { complete, earlier } = await begin({ outbox, settings, delivery, corrects, file });
+    const summary = complete ? undefined : await send(outbox, count, settledCount(earlier), signal);
+    const open = await openEntries(outbox, settings);
+    if (flags.rejects !== undefined) await writeRejects(flags.rejects, settings, open.lines);
+    if (complete) await reportComplete(complete, { open, json, file });
+    if (summary) await report(summary, earlier, { open, json, file });
   } catch (error) {
     throw failureOrInterruption(error, signal, "run it again to continue");
   } finally {
@@ -110,74 +127,40 @@ async function importCopy(settings: ImportSettings, flags: ImportFlags, signal: 
   }
 }
 
-/** A pipe would be empty when it is read for the second time. */
-async function assertFile(path: string): Promise<void> {
+async function send(outbox: Outbox, lines: number, sent: number, signal: AbortSignal): Promise<OutboxReport> {
+  const { durationMs } = await outbox.estimate();
+  const before = sent > 0 ? `, of which ${sent} were sent by an earlier import` : "";
+  tell(`${plural(lines, "line")}${before}; about ${seconds(Math.max(durationMs, 1_000))}.`);
+  return runOutbox(outbox, signal);
+}
+
+/** Where the file is copied, since it is read several times and may change meanwhile. */
+async function copyOf(path: string, folder: string, signal: AbortSignal): Promise<string> {
+  const copy = join(folder, "copy");
+  if (path === STANDARD_INPUT) {
+    const copying = pipeline(process.stdin, createWriteStream(copy, { mode: 0o600 }), { signal });
+    await copying.catch((error: unknown) => {
+      throw failureOrInterruption(error, signal, "nothing was sent");
+    });
+    return copy;
+  }
   const stats = await stat(path).catch((error: unknown) => {
     if (isFileMissingError(error)) throw new CommandError(`${path}: no such file.`, EXIT.usage);
     throw error;
   });
-  if (!stats.isFile()) throw new CommandError(`${path} must be a file, since it is read twice.`, EXIT.usage);
+  if (!stats.isFile())
+    throw new CommandError(`${path} must be a file. To read a pipe, import - (standard input).`, EXIT.usage);
+  await copyFile(path, copy);
+  return copy;
 }
 
-/** Adds the lines to the outbox. Returns what earlier imports did with them. */
-function store(outbox: Outbox, settings: ImportSettings, count: number, signal: AbortSignal): Promise<EarlierImports> {
-  const { delivery } = settings;
-  const earlier = { settled: 0, applied: 0, rejected: 0, unknown: 0 };
-  return withProgress(async (progress) => {
-    let stored = 0;
-    for await (const batch of batches(validRows(settings))) {
-      signal.throwIfAborted();
-      const adding = delivery === undefined ? outbox.addMany(batch) : outbox.addLines(delivery, batch);
-      const entries = await adding.catch((error: unknown) => {
-        throw changedLineError(error) ?? error;
-      });
-      stored += entries.length;
-      for (const { state } of entries) {
-        if (state !== "pending" && state !== "sending") earlier.settled += 1;
-        if (state === "applied" || state === "rejected" || state === "unknown") earlier[state] += 1;
-      }
-      progress.update(`${stored} of ${count} lines stored`);
-    }
-    return earlier;
-  });
-}
+const ignoreOption = (column: string, earlier: string[] = []) => [...earlier, column];
 
-/** Lines were validated before, so that only their keys can be refused. */
-function changedLineError(error: unknown): CommandError | undefined {
-  if (!(error instanceof InputValidationError)) return undefined;
-  const problems = error.issues.map(({ message }) => message).join(" ");
-  return new CommandError(
-    `${problems} Restore the line, or give the changed one a key of its own. Nothing was sent.`,
-    EXIT.usage,
-  );
-}
-
-async function* batches<T>(rows: AsyncIterable<T>): AsyncGenerator<T[]> {
-  let batch: T[] = [];
-  for await (const row of rows) {
-    batch.push(row);
-    if (batch.length === BATCH) {
-      yield batch;
-      batch = [];
-    }
-  }
-  if (batch.length > 0) yield batch;
-}
-
-function run(outbox: Outbox, signal: AbortSignal): Promise<OutboxReport> {
-  return withProgress((progress) => {
-    signal.addEventListener("abort", () => {
-      progress.clear();
-      tell("Waiting for requests under way; Ctrl-C again ends at once.");
-    });
-    return outbox.run({
-      signal,
-      onProgress: ({ applied, rejected, unknown, pending, etaMs }) =>
-        progress.update(
-          `${applied} applied, ${rejected} rejected, ${unknown} unknown, ${pending} pending, ${seconds(etaMs)} left`,
-        ),
-    });
-  });
+/** A value may contain "=". */
+function setOption(text: string, earlier: ReadonlyMap<string, string> = new Map()): ReadonlyMap<string, string> {
+  const [, field, value] = /^([^=]+)=(.+)$/s.exec(text) ?? [];
+  if (field === undefined || value === undefined) throw new InvalidArgumentError("It must be field=value.");
+  return new Map([...earlier, [field.trim(), value]]);
 }
 
 function deliveryOption(name: string): string {

@@ -1,70 +1,89 @@
 import { basename } from "node:path";
-import type { NewDelivery, Outbox, StoredDelivery } from "../../outbox/index.js";
+import type { NewDelivery, StoredDelivery } from "../../outbox/index.js";
 import { isComplete } from "../../outbox/store.js";
 import { CommandError, EXIT } from "../exit.js";
-import { dateTime, tell } from "../terminal.js";
+import { outboxCommandLine, shellWord } from "../outbox/paste.js";
+import { dateTime } from "../terminal.js";
 import type { ImportSettings } from "./entries.js";
+
+/*
+ * A delivery is a name, by default that of its file, and a digest of its writes: the operation and the input of each line,
+ * in order. It is recorded together with its lines, in one transaction. It is complete when each line is applied, rejected
+ * or canceled.
+ *
+ *   recorded under this name   --corrects   another in the way   what happens
+ *   nothing                    no           no                   begin: the lines are stored and sent
+ *   nothing                    no           yes                  refused: the other one has to be finished first
+ *   nothing                    yes          any                  refused: there is nothing to correct
+ *   these writes, incomplete   any          any                  continue: what is stored is sent
+ *   these writes, complete     any          any                  complete: nothing is sent
+ *   other writes               no           any                  refused: another delivery, or a corrected one?
+ *   other writes               yes          no                   correct: the difference is stored and sent
+ *   other writes               yes          yes                  refused: the other one has to be finished first
+ *
+ * In the way is another delivery that is incomplete and has the same file name or the same writes: after a crash,
+ * yesterday's file may lie there again under the name of today.
+ */
+export type Decision =
+  | { kind: "begin" }
+  | { kind: "continue" | "complete" | "correct"; same: StoredDelivery }
+  | { kind: "refused"; because: "other-contents" | "in-the-way"; other: StoredDelivery }
+  | { kind: "refused"; because: "nothing-to-correct" };
+
+/** @param related the deliveries that have the name, the file name or the writes of this one */
+export function decide(delivery: NewDelivery, related: readonly StoredDelivery[], corrects: boolean): Decision {
+  const same = related.find(({ name }) => name === delivery.name);
+  if (!same && corrects) return { kind: "refused", because: "nothing-to-correct" };
+  if (same?.digest === delivery.digest) return { kind: isComplete(same) ? "complete" : "continue", same };
+  if (same && !corrects) return { kind: "refused", because: "other-contents", other: same };
+  const other = related.find((related) => related !== same && !isComplete(related));
+  if (other) return { kind: "refused", because: "in-the-way", other };
+  return same ? { kind: "correct", same } : { kind: "begin" };
+}
 
 /** The delivery that a file is; `undefined` if its lines are identified by a column of keys alone. */
 export function deliveryOf(settings: ImportSettings, digest: string, lines: number): NewDelivery | undefined {
-  const { path, delivery } = settings;
-  return delivery === undefined
-    ? undefined
-    : { name: delivery, file: basename(path), digest, lines, begunAt: Date.now() };
+  const { path, delivery, isStandardInput } = settings;
+  if (delivery === undefined) return undefined;
+  // What arrives in a pipe has no file name that others could share.
+  const file = isStandardInput ? delivery : basename(path);
+  return { name: delivery, file, digest, lines, begunAt: Date.now() };
 }
 
-/**
- * Records a delivery, or continues one.
- *
- * @returns the delivery if it was complete before: then there is nothing to do.
- * @throws CommandError if its name belongs to another one, or if another one has to be finished first.
- */
-export async function beginDelivery(
-  outbox: Outbox,
+/** The error of a refused delivery, with what a person can do. */
+export function refusal(
+  decision: Extract<Decision, { kind: "refused" }>,
   delivery: NewDelivery,
-  firstKey: string,
-): Promise<StoredDelivery | undefined> {
-  const others = await outbox.beginDelivery(delivery);
-  const same = others.find(({ name }) => name === delivery.name);
-  const [unfinished] = others;
-  if (same) {
-    if (same.digest !== delivery.digest) throw otherContents(same, delivery);
-    if (isComplete(same)) return same;
-    const isBegun = Object.keys(same.entries).length > 0;
-    if (isBegun && !(await outbox.get(firstKey))) throw otherKeys(same);
-    tell(`${same.name}: continues the import of ${dateTime(same.begunAt)}.`);
-  } else if (unfinished) throw mustBeFinishedFirst(unfinished, delivery);
-  return undefined;
-}
-
-/** A corrected file looks like the next one: a person has to decide. */
-function otherContents({ name, begunAt, lines }: StoredDelivery, delivery: NewDelivery): CommandError {
-  return new CommandError(
-    `"${name}" was imported ${dateTime(begunAt)} with other contents (${lines} lines then, ${delivery.lines} now). ` +
-      "Nothing was stored or sent. If this is another delivery, give it a name of its own with --delivery. " +
-      "If it is the same one, restore the file.",
-    EXIT.usage,
-  );
-}
-
-/** With other keys, every line would be new. */
-const otherKeys = ({ name, begunAt }: StoredDelivery) =>
-  new CommandError(
-    `the import of "${name}", begun ${dateTime(begunAt)}, has other keys. Nothing was stored or sent. ` +
-      "Continue it with the same --key, or without one as then.",
-    EXIT.usage,
-  );
-
-function mustBeFinishedFirst(
-  { name, file, begunAt, lines, entries }: StoredDelivery,
-  delivery: NewDelivery,
+  outbox: string,
 ): CommandError {
-  const { applied = 0, rejected = 0, canceled = 0 } = entries;
-  const same = file === delivery.file ? `of the same file name, "${file}"` : "with the same contents";
-  const open = lines - applied - rejected - canceled;
-  return new CommandError(
-    `the delivery "${name}" ${same}, begun ${dateTime(begunAt)}, is not complete: ${open} of ${lines} lines are open. ` +
-      `Nothing was stored or sent. Finish it first: import its file again with --delivery "${name}".`,
-    EXIT.usage,
+  return new CommandError(`${reasonOf(decision, delivery, outbox)}`, EXIT.usage);
+}
+
+function reasonOf(
+  decision: Extract<Decision, { kind: "refused" }>,
+  { name, file, lines }: NewDelivery,
+  outbox: string,
+): string {
+  if (decision.because === "nothing-to-correct")
+    return `--corrects: there is no delivery "${name}". Nothing was stored or sent. ${outboxCommandLine(outbox, "deliveries")} lists them.`;
+  const { other } = decision;
+  const begun = dateTime(other.begunAt);
+  if (decision.because === "other-contents")
+    // A corrected file looks like the next one: a person has to decide.
+    return (
+      `"${name}" was imported ${begun} with other contents (${other.lines} lines then, ${lines} now). ` +
+      "Nothing was stored or sent. If this is another delivery, give it a name of its own with --delivery. " +
+      "If it is a corrected version of the same one, add --corrects."
+    );
+  const same = other.file === file ? `of the same file name, "${file}"` : "with the same contents";
+  const { pending = 0, sending = 0, unknown = 0 } = other.entries;
+  const decide =
+    unknown === 0
+      ? ""
+      : ` Decide about its unknown lines: ${outboxCommandLine(outbox, "list", "--delivery", other.name, "--state", "unknown")}`;
+  return (
+    `the delivery "${other.name}" ${same}, begun ${begun}, is not complete: ` +
+    `${pending + sending + unknown} of ${other.lines} lines are open. Nothing was stored or sent. ` +
+    `Finish it first: import its file again with --delivery ${shellWord(other.name)}.${decide}`
   );
 }

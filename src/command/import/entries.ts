@@ -1,27 +1,31 @@
 import { Big } from "big.js";
 import * as z from "zod";
-import { uncheckedAs } from "../../core/response/decode.js";
 import { InputValidationError } from "../../errors/index.js";
 import { nearestName } from "../../errors/unknown-name.js";
 import { fieldOf } from "../../errors/unknown-value.js";
-import type { NewOutboxEntry } from "../../outbox/entry.js";
-import type { MarkField } from "../../outbox/index.js";
+import type { MarkField, NewEntry } from "../../outbox/index.js";
 import { newEntry } from "../../outbox/new-entries.js";
 import { WRITES } from "../../service/operations.js";
-import type { CsvFile, CsvRow } from "./csv-rows.js";
+import type { Row, RowFile } from "../rows.js";
 
-/** The operations that a CSV file can contain. */
-const { discontinue: _, ...IMPORTABLE } = WRITES;
-export type ImportOperation = keyof typeof IMPORTABLE;
-export const OPERATIONS = Object.keys(IMPORTABLE);
+export type ImportOperation = keyof typeof WRITES;
+export const OPERATIONS = Object.keys(WRITES);
 
-const fieldsOf = (operation: ImportOperation): Readonly<Record<string, z.ZodType>> =>
-  IMPORTABLE[operation].input().shape;
+const fieldsOf = (operation: ImportOperation): Readonly<Record<string, z.ZodType>> => WRITES[operation].input().shape;
 
-export interface ImportSettings extends CsvFile {
+/** The columns that a file of rejected lines has, beside those of the file that was imported. */
+export const REJECT_COLUMNS = { reason: "stocklot:reason", replaces: "stocklot:replaces" } as const;
+const RESERVED: readonly string[] = Object.values(REJECT_COLUMNS);
+
+export interface ImportSettings extends RowFile {
   operation: ImportOperation;
   /** Field by column, where they differ. */
   map: ReadonlyMap<string, string>;
+  /** Columns that are no fields. */
+  ignore: readonly string[];
+  /** Value by field, for every line. */
+  set: ReadonlyMap<string, string>;
+  isStandardInput: boolean;
   /** The name of the delivery, which keys begin with; `undefined` if keys come from a column alone. */
   delivery: string | undefined;
   /** The column with the key; by default the number of the line. */
@@ -30,75 +34,105 @@ export interface ImportSettings extends CsvFile {
   mark: MarkField | undefined;
 }
 
-/** What is wrong with the columns: values would be lost, or every line would lack a required field. */
-export function columnProblem({ cells }: CsvRow, settings: ImportSettings): string | undefined {
-  const { operation, map, keyColumn } = settings;
+/** What is wrong with the columns of a CSV file: values would be lost, or every line would lack a required field. */
+export function columnProblem(row: Row, settings: ImportSettings): string | undefined {
+  const { operation, map, keyColumn, delivery, ignore, set } = settings;
   const shape = fieldsOf(operation);
-  const fields = Object.keys(shape);
-  const columns = Object.keys(cells);
+  const columns = Object.keys(row.cells);
   const hasNo = (name: string) => !columns.includes(name);
   const unmapped = [...map.keys()].find(hasNo);
   if (unmapped !== undefined) return `--map: there is no column "${unmapped}".`;
+  const ignored = ignore.find(hasNo);
+  if (ignored !== undefined) return `--ignore: there is no column "${ignored}".`;
   if (keyColumn !== undefined && hasNo(keyColumn)) return `--key: there is no column "${keyColumn}".`;
-
-  const columnOf = new Map<string, string>();
-  const unknown: string[] = [];
-  for (const column of columns) {
-    const field = fieldOfColumn(column, settings);
-    if (field === undefined) continue;
-    const other = columnOf.get(field);
-    if (other !== undefined) return `the columns "${other}" and "${column}" are both ${field}.`;
-    columnOf.set(field, column);
-    if (fields.includes(field)) continue;
-    const nearest = nearestName(field, fields);
-    if (map.has(column)) {
-      const question = nearest === undefined ? "." : `, did you mean "${nearest}"?`;
-      return `--map ${column}=${field}: ${operation} has no field "${field}"${question}`;
-    }
-    unknown.push(`"${column}"${nearest === undefined ? "" : ` (did you mean "${nearest}"?)`}`);
-  }
-  if (unknown.length > 0) return `unknown columns: ${unknown.join(", ")}. Use --map column=field, or remove them.`;
-  const missing = fields.filter((field) => !columnOf.has(field) && !(shape[field] instanceof z.ZodOptional));
+  if (delivery === undefined && columns.includes(REJECT_COLUMNS.replaces))
+    return `a file with the column "${REJECT_COLUMNS.replaces}" is a delivery. Name it with --delivery.`;
+  const problem = fieldProblem(row, settings);
+  if (problem !== undefined) return problem;
+  const named = new Set([...set.keys(), ...columns.map((column) => fieldOfColumn(column, settings))]);
+  const missing = Object.keys(shape).filter((field) => !named.has(field) && !(shape[field] instanceof z.ZodOptional));
   return missing.length === 0 ? undefined : `no column for ${missing.join(", ")}, which ${operation} requires.`;
 }
 
-/** The field that a column contains; undefined for a column that contains nothing but the key. */
-function fieldOfColumn(column: string, { operation, map, keyColumn }: ImportSettings): string | undefined {
+/** What is wrong with the names of fields: values would be lost. */
+export function fieldProblem({ cells }: Row, settings: ImportSettings): string | undefined {
+  const { operation, map, set } = settings;
+  const fields = Object.keys(fieldsOf(operation));
+  const unset = [...set.keys()].find((field) => !fields.includes(field));
+  if (unset !== undefined) return `--set ${unset}: ${operation} has no field "${unset}"${didYouMean(unset, fields)}`;
+  const columnOf = new Map([...set.keys()].map((field) => [field, "--set"]));
+  const unknown: string[] = [];
+  for (const column of Object.keys(cells)) {
+    const field = fieldOfColumn(column, settings);
+    if (field === undefined) continue;
+    const other = columnOf.get(field);
+    if (other === "--set") return `--set ${field}: the column "${column}" is ${field}, too. Add --ignore "${column}".`;
+    if (other !== undefined) return `the columns "${other}" and "${column}" are both ${field}.`;
+    columnOf.set(field, column);
+    if (fields.includes(field)) continue;
+    if (map.has(column))
+      return `--map ${column}=${field}: ${operation} has no field "${field}"${didYouMean(field, fields)}`;
+    const nearest = nearestName(field, fields);
+    unknown.push(`"${column}"${nearest === undefined ? "" : ` (did you mean "${nearest}"?)`}`);
+  }
+  if (unknown.length === 0) return undefined;
+  return `unknown columns: ${unknown.join(", ")}. Use --map column=field or --ignore column, or remove them.`;
+}
+
+function didYouMean(name: string, names: readonly string[]): string {
+  const nearest = nearestName(name, names);
+  return nearest === undefined ? "." : `, did you mean "${nearest}"?`;
+}
+
+/** The field that a column contains; undefined for a column that contains none, for instance nothing but the key. */
+function fieldOfColumn(column: string, { operation, map, keyColumn, ignore }: ImportSettings): string | undefined {
+  if (ignore.includes(column) || RESERVED.includes(column)) return undefined;
   const field = map.get(column) ?? column;
   return column === keyColumn && !Object.hasOwn(fieldsOf(operation), field) ? undefined : field;
 }
 
 /** A row as an entry of the outbox, or what is wrong with it. */
-export type ImportedRow =
-  | { line: number; entry: NewOutboxEntry; inputHash: string }
-  | { line: number; problems: string[] };
+export type ImportedRow = ValidRow | { line: number; problems: string[] };
 
-export function importedRow({ line, cells, problem }: CsvRow, settings: ImportSettings): ImportedRow {
-  if (problem !== undefined) return { line, problems: [problem] };
-  const { operation } = settings;
+export interface ValidRow {
+  line: number;
+  cells: Row["cells"];
+  entry: NewEntry;
+  /** The key of the rejected entry that it replaces, if any. */
+  replaces: string | undefined;
+}
+
+export function importedRow(row: Row, settings: ImportSettings): ImportedRow {
+  const { line, cells, problem } = row;
+  // Each object has its own fields, and a CSV file the columns of its header.
+  const wrong = problem ?? (settings.format === "ndjson" ? fieldProblem(row, settings) : undefined);
+  if (wrong !== undefined) return { line, problems: [wrong] };
+  const { operation, set, delivery, mark } = settings;
   const shape = fieldsOf(operation);
   const key = keyOf(line, cells, settings);
-  const input = Object.fromEntries(
-    Object.entries(cells).flatMap(([column, cell]) => {
-      const field = fieldOfColumn(column, settings);
-      return field === undefined || cell === "" ? [] : [[field, cellValue(cell, shape[field])]];
-    }),
-  );
+  const input: Record<string, unknown> = {};
+  for (const [column, cell] of Object.entries(cells)) {
+    const field = fieldOfColumn(column, settings);
+    if (field !== undefined && cell !== "" && cell !== null) input[field] = typedCell(cell, shape[field], settings);
+  }
+  for (const [field, value] of set) input[field] = cellValue(value, shape[field]);
   try {
-    const entry = { key, operation, input };
-    const { inputHash } = newEntry("import", entry, settings.mark, []);
-    // It was validated just now.
-    return { line, inputHash, entry: uncheckedAs<NewOutboxEntry>(entry) };
+    const entry = { ...newEntry("import", { key, operation, input }, mark, []), delivery };
+    return { line, cells, entry, replaces: String(cells[REJECT_COLUMNS.replaces] ?? "") || undefined };
   } catch (error) {
     if (!(error instanceof InputValidationError)) throw error;
     return { line, problems: error.issues.map((issue) => describeIssueOfLine(issue, input, shape)) };
   }
 }
 
+/** The cells of a CSV file are strings. */
+const typedCell = (cell: unknown, schema: z.ZodType | undefined, { format }: ImportSettings) =>
+  format === "csv" && typeof cell === "string" ? cellValue(cell, schema) : cell;
+
 /** A key that is missing stays empty, so that validation reports it. */
-function keyOf(line: number, cells: CsvRow["cells"], { delivery, keyColumn }: ImportSettings): string {
+function keyOf(line: number, cells: Row["cells"], { delivery, keyColumn }: ImportSettings): string {
   if (keyColumn === undefined) return `${delivery}:${line}`;
-  const key = cells[keyColumn] ?? "";
+  const key = String(cells[keyColumn] ?? "");
   return delivery === undefined || key === "" ? key : `${delivery}/${key}`;
 }
 

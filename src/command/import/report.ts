@@ -1,97 +1,120 @@
-import { fieldOf } from "../../errors/unknown-value.js";
-import type { Outbox, OutboxEntry, OutboxReport, StoredDelivery } from "../../outbox/index.js";
+import { entryOf } from "../../outbox/entry.js";
+import type { Outbox, OutboxEntry, OutboxReport, StoredDelivery, StoredEntry } from "../../outbox/index.js";
 import { EXIT } from "../exit.js";
+import { howToDecide, reasonOf } from "../outbox/reason.js";
 import { dateTime, print, table, tell } from "../terminal.js";
-import type { ImportSettings } from "./entries.js";
+import type { EarlierStates } from "./begin.js";
+import type { ImportSettings, ValidRow } from "./entries.js";
 import { validRows } from "./validate.js";
 
+/** A line that a person has to look at, with its entry. */
+export interface OpenLine {
+  row: ValidRow;
+  entry: OutboxEntry;
+}
+
 /** Entries that a person has to look at. */
-interface OpenEntries {
+export interface OpenEntries {
   /** Of this file. */
-  entries: OutboxEntry[];
+  lines: OpenLine[];
   /** How many there are of other files. */
   others: number;
 }
 
+const OPEN_STATES = ["rejected", "unknown"] as const;
+
+/** The lines of a delivery are recognised by their contents, since a corrected version has other numbers; others by their keys. */
 export async function openEntries(outbox: Outbox, settings: ImportSettings): Promise<OpenEntries> {
-  const open = new Map<string, OutboxEntry>();
-  for (const state of ["rejected", "unknown"] as const) {
-    for await (const entry of outbox.entries({ state })) open.set(entry.key, entry);
+  const { delivery } = settings;
+  const open = new Map<string, StoredEntry[]>();
+  let all = 0;
+  for (const state of OPEN_STATES) {
+    for await (const entry of outbox.storedEntries({ state })) {
+      all += 1;
+      if (delivery === undefined) open.set(entry.key, [entry]);
+    }
+    if (delivery === undefined) continue;
+    for await (const entry of outbox.storedEntries({ state, delivery })) {
+      const equal = open.get(entry.inputHash);
+      if (entry.input === null) continue;
+      if (equal) equal.push(entry);
+      else open.set(entry.inputHash, [entry]);
+    }
   }
-  const entries: OutboxEntry[] = [];
-  if (open.size === 0) return { entries, others: 0 };
-  for await (const { key } of validRows(settings)) {
-    const entry = open.get(key);
-    if (entry) entries.push(entry);
+  const lines: OpenLine[] = [];
+  if (open.size === 0) return { lines, others: all };
+  for (const equal of open.values()) equal.reverse();
+  for await (const row of validRows(settings)) {
+    const entry = open.get(delivery === undefined ? row.entry.key : row.entry.inputHash)?.pop();
+    if (entry) lines.push({ row, entry: entryOf(entry) });
   }
-  return { entries, others: open.size - entries.length };
+  return { lines, others: all - lines.length };
 }
 
-/** What earlier imports did with the lines of a file. */
-export interface EarlierImports {
-  /** Lines that are not to be sent any more. */
-  settled: number;
-  applied: number;
-  rejected: number;
-  unknown: number;
+interface Reported {
+  open: OpenEntries;
+  json: true | undefined;
+  /** The file or address of the outbox, for messages. */
+  file: string;
 }
 
 /** What was done, then each line that a person has to look at. */
-export async function report(
-  summary: OutboxReport,
-  earlier: EarlierImports,
-  open: OpenEntries,
-  json: true | undefined,
-): Promise<void> {
+export async function report(summary: OutboxReport, earlier: EarlierStates, reported: Reported): Promise<void> {
+  const { open, json } = reported;
   const { applied, rejected, unknown, pending, heldBack } = summary;
-  process.exitCode = open.entries.length > 0 || pending > 0 || heldBack > 0 ? EXIT.failure : EXIT.success;
-  if (json) return print(JSON.stringify({ ...summary, earlier, open: open.entries }));
+  process.exitCode = open.lines.length > 0 || pending > 0 || heldBack > 0 ? EXIT.failure : EXIT.success;
+  const before = { settled: settledCount(earlier), applied: 0, rejected: 0, unknown: 0, ...earlier };
+  if (json) {
+    const counts = {
+      settled: before.settled,
+      applied: before.applied,
+      rejected: before.rejected,
+      unknown: before.unknown,
+    };
+    return print(JSON.stringify({ ...summary, earlier: counts, open: open.lines.map(({ entry }) => entry) }));
+  }
   await print(
     table(
       ["", "applied", "rejected", "unknown", "pending", "held back"],
       [
         ["this run", applied, rejected, unknown, pending, heldBack],
-        ...(earlier.settled > 0 ? [["earlier", earlier.applied, earlier.rejected, earlier.unknown, 0, 0]] : []),
+        ...(before.settled > 0 ? [["earlier", before.applied, before.rejected, before.unknown, 0, 0]] : []),
       ],
     ),
   );
-  await printOpenEntries(open);
+  await printOpenEntries(reported);
 }
+
+/** How many lines are not to be sent any more. */
+export const settledCount = ({ applied = 0, rejected = 0, unknown = 0 }: EarlierStates) => applied + rejected + unknown;
 
 /** A delivery that was complete before: what became of it. */
-export async function reportComplete(
-  delivery: StoredDelivery,
-  open: OpenEntries,
-  json: true | undefined,
-): Promise<void> {
+export async function reportComplete(delivery: StoredDelivery, reported: Reported): Promise<void> {
   const { name, begunAt, lines, entries } = delivery;
+  const { open, json } = reported;
   process.exitCode = EXIT.alreadyDone;
   tell(`${name}: this delivery of ${dateTime(begunAt)} was complete before. Nothing was sent.`);
-  if (json) return print(JSON.stringify({ delivery, open: open.entries }));
+  if (json) return print(JSON.stringify({ delivery, open: open.lines.map(({ entry }) => entry) }));
   const { applied = 0, rejected = 0, canceled = 0 } = entries;
   await print(table(["lines", "applied", "rejected", "canceled"], [[lines, applied, rejected, canceled]]));
-  await printOpenEntries(open);
+  await printOpenEntries(reported);
 }
 
-async function printOpenEntries({ entries, others }: OpenEntries): Promise<void> {
+async function printOpenEntries({ open: { lines, others }, file }: Reported): Promise<void> {
   if (others > 0)
     tell(
       `${others === 1 ? "1 entry of earlier imports needs" : `${others} entries of earlier imports need`} your attention, too.`,
     );
-  if (entries.length === 0) return;
+  if (lines.length === 0) return;
   await print("");
   await print(
     table(
       ["key", "state", "reason"],
-      entries.map(({ key, state, error }) => [key, state, reasonOf(error)]),
+      lines.map(({ entry: { key, state, error } }) => [
+        key,
+        state,
+        state === "unknown" ? `${reasonOf(error)} ${howToDecide(file, key)}` : reasonOf(error),
+      ]),
     ),
   );
-}
-
-/** In one line: the message, and the service's messages about fields, without which a failed validation says nothing. */
-function reasonOf(error: OutboxEntry["error"]): string {
-  const details = Object.entries(Object(fieldOf(error, "details"))).map(
-    ([field, found]) => `${field}: ${[found].flat().join(" ")}`,
-  );
-  return [fieldOf(error, "message") ?? "", ...details].join(" ").replace(/\s+/g, " ");
 }

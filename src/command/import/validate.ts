@@ -1,9 +1,8 @@
 import { createHash } from "node:crypto";
-import type { NewOutboxEntry } from "../../outbox/index.js";
 import { CommandError, EXIT, failureOrInterruption } from "../exit.js";
+import { fileRows, type Row } from "../rows.js";
 import { tell } from "../terminal.js";
-import { type CsvRow, csvRows } from "./csv-rows.js";
-import { columnProblem, type ImportedRow, type ImportSettings, importedRow } from "./entries.js";
+import { columnProblem, type ImportedRow, type ImportSettings, importedRow, type ValidRow } from "./entries.js";
 
 /** Wrong lines that are listed; the rest is only counted. */
 const MAX_LISTED = 50;
@@ -15,25 +14,19 @@ interface Validation {
   problems: { line: number; problems: string[] }[];
   /** SHA-256 of the writes: operation and input of each line, in order. */
   digest: string;
-  /** The key of the first valid line. */
-  firstKey: string;
 }
 
 /** Reads the whole file before anything is stored or sent. */
 export async function validate(settings: ImportSettings, signal: AbortSignal): Promise<Validation> {
-  const result: Omit<Validation, "digest" | "firstKey"> = { lines: 0, invalid: 0, problems: [] };
+  const result: Omit<Validation, "digest"> = { lines: 0, invalid: 0, problems: [] };
   const digest = createHash("sha256");
-  let firstKey: string | undefined;
   const lineOfKey = new Map<string, number>();
-  for await (const row of csvRows(settings)) {
+  for await (const row of fileRows(settings)) {
     if (signal.aborted) throw failureOrInterruption(signal.reason, signal, "nothing was sent");
-    if (result.lines === 0) assertColumns(row, settings);
+    if (result.lines === 0 && settings.format === "csv") assertColumns(row, settings);
     result.lines += 1;
     const imported = importedRow(row, settings);
-    if ("inputHash" in imported) {
-      digest.update(imported.inputHash);
-      firstKey ??= imported.entry.key;
-    }
+    if ("entry" in imported) digest.update(imported.entry.inputHash);
     const problems = problemsOf(imported, settings, lineOfKey);
     if (problems.length === 0) continue;
     result.invalid += 1;
@@ -42,7 +35,7 @@ export async function validate(settings: ImportSettings, signal: AbortSignal): P
     tell(`line ${row.line}: ${problems.join("; ")}`);
   }
   if (result.lines === 0) throw new CommandError(`${settings.path} has no lines.`, EXIT.usage);
-  return { ...result, digest: digest.digest("hex"), firstKey: firstKey ?? "" };
+  return { ...result, digest: digest.digest("hex") };
 }
 
 function problemsOf(imported: ImportedRow, { keyColumn }: ImportSettings, lineOfKey: Map<string, number>): string[] {
@@ -56,15 +49,15 @@ function problemsOf(imported: ImportedRow, { keyColumn }: ImportSettings, lineOf
   return earlier === undefined ? [] : [`the key "${entry.key}" is that of line ${earlier}, too`];
 }
 
-function assertColumns(row: CsvRow, settings: ImportSettings): void {
+function assertColumns(row: Row, settings: ImportSettings): void {
   const problem = columnProblem(row, settings);
   if (problem !== undefined) throw new CommandError(problem, EXIT.usage);
 }
 
-/** The lines of a validated file as entries. */
-export async function* validRows(settings: ImportSettings): AsyncGenerator<NewOutboxEntry> {
-  for await (const row of csvRows(settings)) {
+/** The lines of a validated file. */
+export async function* validRows(settings: ImportSettings): AsyncGenerator<ValidRow> {
+  for await (const row of fileRows(settings)) {
     const imported = importedRow(row, settings);
-    if ("entry" in imported) yield imported.entry;
+    if ("entry" in imported) yield imported;
   }
 }

@@ -1,9 +1,10 @@
 import { InputValidationError, PaginationError } from "../../errors/index.js";
+import { probeModifiedSince } from "../../paging/modified-since.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import type { ListState } from "../copy/state.js";
 import type { AppliedPages, ListRun } from "./list-run.js";
 import { ListedRecords } from "./listed-records.js";
-import { hasIncrements, laterTimeOf, probeModifiedSince } from "./modified-since.js";
+import { hasIncrements, laterTimeOf } from "./modified-since.js";
 import { removeUnseenRecords } from "./removals.js";
 
 /** A full pass that has ended. */
@@ -29,7 +30,7 @@ export async function makeFullPass(run: ListRun): Promise<FullPass> {
   const { isWhole } = decisive;
   const mustProbe = increments.support === undefined || (increments.support === "ignored" && settings.full);
   const support = mustProbe
-    ? await probeModifiedSince(run.reader, count, increments.since ?? since ?? Date.now())
+    ? await probeModifiedSince((since) => run.reader.count(since), count, increments.since ?? since ?? Date.now())
     : increments.support;
   const next = {
     ...increments,

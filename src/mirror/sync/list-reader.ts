@@ -1,5 +1,6 @@
 import type { InventoryClient } from "../../client.js";
 import type { RequestOptions, ResponseInfo } from "../../core/request/options.js";
+import { dateHeaderMs, serviceTimeBefore } from "../../core/service-clock.js";
 import type { Checkpoint } from "../../paging/checkpoint.js";
 import type { ListForecast } from "../../paging/estimate.js";
 import type { ListOptions } from "../../paging/list.js";
@@ -57,7 +58,7 @@ export class ListReader {
       { modifiedSince },
       {
         ...this.#requestOptions((response) => {
-          firstDate ??= serviceDateOf(response);
+          firstDate ??= dateHeaderMs(response.headers);
           startedAt ??= serviceTimeBefore(response);
         }),
         gapless: true,
@@ -113,18 +114,6 @@ export class ListReader {
     this.stats.duplicates += now.duplicates - (last?.duplicates ?? 0);
     this.stats.gapsRepaired += now.gapsRepaired - (last?.gapsRepaired ?? 0);
   }
-}
-
-/** The `Date` header, in ms; `undefined` if there is none. */
-function serviceDateOf({ headers }: ResponseInfo): number | undefined {
-  const date = Date.parse(headers.date ?? "");
-  return Number.isNaN(date) ? undefined : date;
-}
-
-/** The service's time when the call began, or earlier: the `Date` header is set when the response begins, at the earliest. */
-function serviceTimeBefore(response: ResponseInfo): number | undefined {
-  const date = serviceDateOf(response);
-  return date === undefined ? undefined : Math.floor(date - response.durationMs);
 }
 
 interface ListParams {

@@ -1,15 +1,9 @@
-import { BadRequestError, NotImplementedError, ServerError } from "../../errors/index.js";
-import { parseServiceDate } from "../../schemas/date.js";
+import { fieldOf } from "../../errors/unknown-value.js";
+import { serviceTimeMs } from "../../schemas/date.js";
 import type { ListState } from "../copy/state.js";
 
 /** Whether a list honours `modifiedSince`, as far as it is known. */
 type ModifiedSinceSupport = ListState["increments"]["support"];
-
-/** More than clocks can differ, but still a date that a database can store. */
-const TEN_YEARS_MS = 10 * 365 * 24 * 60 * 60 * 1000;
-
-/** A date after which no record was modified: a list that has records for it ignores `modifiedSince`. */
-export const afterEveryChange = (now: number): Date => new Date(now + TEN_YEARS_MS);
 
 /**
  * The moment since which an increment reads changes, by the service's clock. `undefined` if there are none: the list must
@@ -20,32 +14,6 @@ export const sinceOf = ({ increments: { support, since } }: Pick<ListState, "inc
 
 /** Whether changes can be read by increments. */
 export const hasIncrements = (state: Pick<ListState, "increments">): boolean => sinceOf(state) !== undefined;
-
-/** A list that can be counted: all records, or those modified since a moment. */
-export interface RecordCounter {
-  count(modifiedSince?: Date): Promise<number>;
-}
-
-/**
- * Determines whether a list of `total` records honours `modifiedSince`. It does if it reports no records modified after
- * the next ten years, and all records modified since 1970. An empty list proves nothing, and neither does a list that
- * fails for such dates.
- */
-export async function probeModifiedSince(
-  list: RecordCounter,
-  total: number,
-  now: number,
-): Promise<ModifiedSinceSupport> {
-  if (total === 0) return undefined;
-  try {
-    if ((await list.count(afterEveryChange(now))) > 0) return "ignored";
-    return (await list.count(new Date(0))) >= total ? "honoured" : undefined;
-  } catch (error) {
-    if (error instanceof BadRequestError || error instanceof NotImplementedError) return "ignored";
-    if (error instanceof ServerError) return undefined;
-    throw error;
-  }
-}
 
 /**
  * True if increments are used or in doubt, so that they must be checked, or if they were abandoned and must be tried
@@ -73,19 +41,10 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 export function newestModified(records: readonly object[]): number | undefined {
   let newest: number | undefined;
   for (const record of records) {
-    const modified = parseDateOrUndefined("modified" in record ? record.modified : undefined);
+    const modified = serviceTimeMs(fieldOf(record, "modified"));
     if (modified !== undefined) newest = Math.max(newest ?? modified, modified);
   }
   return newest;
-}
-
-function parseDateOrUndefined(value: unknown): number | undefined {
-  if (typeof value !== "string") return undefined;
-  try {
-    return parseServiceDate(value).getTime();
-  } catch {
-    return undefined; // A response that was not validated.
-  }
 }
 
 /** The later of two dates, either of which may be unknown. */

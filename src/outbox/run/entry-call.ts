@@ -6,7 +6,7 @@ import type { ClockOffset } from "../../core/service-clock.js";
 import { isObject } from "../../errors/unknown-value.js";
 import { onAbort } from "../../time/abort.js";
 import type { OutboxInputs } from "../entry.js";
-import { markOf, withMark } from "../marks.js";
+import { markIn, markOf, withMark } from "../marks.js";
 import type { OutboxOperation, StoredEntry } from "../store.js";
 import { BACKGROUND, type RunContext } from "./context.js";
 import type { Lease } from "./lease.js";
@@ -123,7 +123,9 @@ class EntryCall implements AttemptJournal {
     const stored: unknown = JSON.parse(body ?? input ?? "null");
     if (!isObject(stored)) throw new TypeError(`the store has no input of ${key}`);
     const { mark, storeId } = this.#run;
-    return body === null && operation === "receive" && mark ? withMark(stored, mark, markOf(storeId, key)) : stored;
+    const own = markOf(storeId, key);
+    const isMarked = markIn(stored, own) !== undefined;
+    return body === null && operation === "receive" && mark && !isMarked ? withMark(stored, mark, own) : stored;
   }
 }
 

@@ -179,13 +179,15 @@ const applied = (result: object): EntryChange => ({
   error: null,
 });
 
-function unknownOutcome(reason: string, { cause }: UncertainAttempt, lots: number[] = []): EntryChange {
+function unknownOutcome(reason: string, { entry, cause }: UncertainAttempt, lots: number[] = []): EntryChange {
   // The advice of an OutcomeUnknownError was followed already.
   const failure = cause instanceof OutcomeUnknownError ? cause.cause : cause;
   const why = failure === undefined ? "the process ended before the response" : messageOf(failure);
-  const message = `The outcome is unknown: ${reason} (${why}). Check whether it was applied, then ${wording().decideOutcome}.`;
+  const what = `The outcome is unknown: ${reason} (${why}).`;
+  const message = `${what} Check whether it was applied, then ${wording().decideOutcome(entry.key)}.`;
   return {
     state: "unknown",
-    error: errorJson({ name: "OutcomeUnknownError", message, ...(lots.length > 0 && { lots }) }),
+    // Who reads the entry later may decide in another way: the reason is without the advice.
+    error: errorJson({ name: "OutcomeUnknownError", message, reason: what, ...(lots.length > 0 && { lots }) }),
   };
 }

@@ -87,6 +87,13 @@ const IDEMPOTENT: ReadonlySet<OutboxOperation> = new Set(["update", "discontinue
 /** Whether a second, identical write changes nothing. */
 export const isIdempotent = (operation: OutboxOperation) => IDEMPOTENT.has(operation);
 
+/** Why an entry cannot be canceled; `undefined` if it can: it is known that it was not applied. */
+export function whyNotCanceled({ state, operation, sentAt }: StoredEntry): string | undefined {
+  if (state === "rejected" || state === "canceled") return undefined;
+  if (state !== "pending") return `is ${state}, not rejected or pending`;
+  return isIdempotent(operation) && sentAt !== null ? "may have been applied" : undefined;
+}
+
 /**
  * What to do with an outcome that arrives after another process may have taken over the entry. `conflict`: the attempt
  * was applied, and a later attempt may have been applied, too.

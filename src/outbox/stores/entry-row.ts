@@ -4,10 +4,10 @@ import {
   type EntryChange,
   type EntryProgress,
   isComplete,
-  type NewDelivery,
   type NewEntry,
   OUTBOX_OPERATIONS,
   OUTBOX_STATES,
+  type OutboxBatch,
   type StoredDelivery,
   type StoredEntry,
 } from "../store.js";
@@ -134,9 +134,27 @@ const deliveryRowSchema = /* @__PURE__ */ lazy(() =>
 /** The delivery of a row with these names. */
 export const deliveryOfRow = (row: unknown): StoredDelivery => deliveryRowSchema().parse(row);
 
-/** Deliveries that prevent that one begins, of those that share its name, file or digest. */
-export const conflictingDeliveries = ({ name }: NewDelivery, others: readonly StoredDelivery[]) =>
-  others.filter((other) => other.name === name || !isComplete(other));
+/** Those that prevent a batch, of the deliveries that share the name, file or digest of its own. */
+export const conflictingDeliveries = (
+  { delivery, replaces }: Pick<OutboxBatch, "delivery" | "replaces">,
+  others: readonly StoredDelivery[],
+) => others.filter((other) => (other.name === delivery?.name ? other.digest !== replaces : !isComplete(other)));
+
+/** Those that have changed since, of the entries that a batch cancels. `stored` has them by key. */
+export const changedEntries = (
+  { cancel = [] }: Pick<OutboxBatch, "cancel">,
+  stored: ReadonlyMap<string, StoredEntry>,
+): StoredEntry[] =>
+  cancel.flatMap(({ key, state, attempts }) => {
+    const entry = stored.get(key);
+    return entry && (entry.state !== state || entry.attempts !== attempts) ? [entry] : [];
+  });
+
+/** Whether a key of an added entry is stored with another input. */
+export function isOtherInput(added: readonly NewEntry[], stored: readonly StoredEntry[]): boolean {
+  const hashes = new Map(added.map(({ key, inputHash }) => [key, inputHash]));
+  return stored.some(({ key, inputHash }) => hashes.get(key) !== inputHash);
+}
 
 const countsRowSchema = /* @__PURE__ */ lazy(() =>
   z

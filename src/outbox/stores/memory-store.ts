@@ -1,13 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { monotonicNowMs } from "../../time/clock.js";
-import {
-  isComplete,
-  type NewDelivery,
-  type OutboxState,
-  type OutboxStore,
-  type StoredDelivery,
-  type StoredEntry,
-} from "../store.js";
+import type { NewDelivery, NewEntry, OutboxState, OutboxStore, StoredDelivery, StoredEntry } from "../store.js";
+import { changedEntries, conflictingDeliveries, isOtherInput } from "./entry-row.js";
 
 interface Lane {
   owner?: string;
@@ -73,6 +67,27 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
     return { ...delivery, entries: counts };
   };
 
+  const deliveriesLike = (filter: Partial<NewDelivery> | undefined) =>
+    [...data.deliveries.keys()]
+      .map((name) => deliveryOf(name))
+      .filter(
+        ({ name, file, digest }) =>
+          filter === undefined || name === filter.name || file === filter.file || digest === filter.digest,
+      );
+
+  const add = (added: readonly NewEntry[]): StoredEntry[] => {
+    const storedEntries = () => added.flatMap(({ key }) => data.entries.get(key) ?? []).map(copy);
+    for (const entry of isOtherInput(added, storedEntries()) ? [] : added) {
+      if (data.entries.has(entry.key)) continue;
+      data.lastSequence += 1;
+      const stored = { ...entry, ...EMPTY, sequence: data.lastSequence };
+      data.entries.set(entry.key, stored);
+      const ofLane = data.entriesByLane.get(entry.lane) ?? [];
+      data.entriesByLane.set(entry.lane, [...ofLane, stored]);
+    }
+    return storedEntries();
+  };
+
   return {
     open: async () => data.id,
     close: async () => {},
@@ -82,43 +97,33 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
       return data.service;
     },
 
-    async add(added) {
-      const isConflict = added.some(
-        ({ key, inputHash }) => (data.entries.get(key)?.inputHash ?? inputHash) !== inputHash,
-      );
-      for (const entry of isConflict ? [] : added) {
-        if (data.entries.has(entry.key)) continue;
-        data.lastSequence += 1;
-        const stored = { ...entry, ...EMPTY, sequence: data.lastSequence };
-        data.entries.set(entry.key, stored);
-        const ofLane = data.entriesByLane.get(entry.lane) ?? [];
-        data.entriesByLane.set(entry.lane, [...ofLane, stored]);
-      }
-      return added.flatMap(({ key }) => data.entries.get(key) ?? []).map(copy);
+    add: async (added) => add(added),
+
+    async commit(batch) {
+      const { delivery, cancel = [] } = batch;
+      const deliveries = delivery ? conflictingDeliveries(batch, deliveriesLike(delivery)) : [];
+      const changed = changedEntries(batch, data.entries).map(copy);
+      if (deliveries.length > 0 || changed.length > 0) return { deliveries, changed, entries: [] };
+      const added = add(batch.add);
+      if (isOtherInput(batch.add, added)) return { deliveries, changed, entries: added };
+      for (const { key } of cancel)
+        Object.assign(data.entries.get(key) ?? {}, { state: "canceled", settledAt: Date.now() });
+      const begunAt = data.deliveries.get(delivery?.name ?? "")?.begunAt;
+      if (delivery) data.deliveries.set(delivery.name, { ...delivery, begunAt: begunAt ?? delivery.begunAt });
+      return { deliveries, changed, entries: added };
     },
 
-    async beginDelivery(delivery) {
-      const { name, file, digest } = delivery;
-      const stored = [...data.deliveries.keys()].map((other) => deliveryOf(other));
-      const conflicts = stored.filter(
-        (other) => other.name === name || ((other.file === file || other.digest === digest) && !isComplete(other)),
-      );
-      if (conflicts.length === 0) data.deliveries.set(name, delivery);
-      return conflicts;
-    },
-
-    async delivery(name) {
-      return data.deliveries.has(name) ? deliveryOf(name) : undefined;
-    },
+    deliveries: async (filter) => deliveriesLike(filter),
 
     async get(key) {
       const entry = data.entries.get(key);
       return entry && copy(entry);
     },
 
-    async list({ state, lane, after, limit }) {
+    async list({ state, lane, delivery, after, limit }) {
       return entries()
-        .filter((entry) => entry.input !== null && entry.sequence > after)
+        .filter((entry) => entry.sequence > after)
+        .filter((entry) => (delivery === undefined ? entry.input !== null : entry.delivery === delivery))
         .filter((entry) => (state ?? entry.state) === entry.state && (lane ?? entry.lane) === entry.lane)
         .slice(0, limit)
         .map(copy);

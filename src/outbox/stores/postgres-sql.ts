@@ -77,7 +77,7 @@ const IS_LEASED_SQL = "leased_until > clock_timestamp()";
 /** The commands of an outbox store. `$1`, `$2` … are their values. */
 export function commandsFor({ store, entries, lanes, deliveries }: TableNames) {
   const selectSql = `SELECT ${SELECTED_COLUMNS_SQL} FROM ${entries} AS entry`;
-  const listSql = `${selectSql} WHERE sequence > $1 AND input IS NOT NULL AND ($2::text IS NULL OR state = $2)`;
+  const listSql = `${selectSql} WHERE sequence > $1 AND ($2::text IS NULL OR state = $2)`;
   return {
     store: `SELECT id, version, service FROM ${store}`,
     createStore: `
@@ -96,17 +96,21 @@ export function commandsFor({ store, entries, lanes, deliveries }: TableNames) {
     undoAdd: "ROLLBACK TO SAVEPOINT stocklot_outbox_add",
     // Others that begin at the same time wait.
     lockDeliveries: `LOCK TABLE ${deliveries} IN SHARE ROW EXCLUSIVE MODE`,
-    addDelivery: `INSERT INTO ${deliveries} (name, file, digest, lines, begun_at) VALUES ($1, $2, $3, $4, $5)`,
+    recordDelivery: `
+      INSERT INTO ${deliveries} (name, file, digest, lines, begun_at) VALUES ($1, $2, $3, $4, $5)
+      ON CONFLICT (name) DO UPDATE SET file = excluded.file, digest = excluded.digest, lines = excluded.lines`,
     deliveries: `
       SELECT name, file, digest, lines, begun_at AS "begunAt", (
         SELECT json_object_agg(state, entries) FROM (
           SELECT state, count(*) AS entries FROM ${entries} WHERE delivery = name GROUP BY state) AS counted
       ) AS entries
-      FROM ${deliveries} WHERE name = $1 OR file = $2 OR digest = $3 ORDER BY begun_at`,
+      FROM ${deliveries}
+      WHERE name = $1 OR file = $2 OR digest = $3 OR coalesce($1::text, $2, $3) IS NULL ORDER BY begun_at, name`,
 
     get: `${selectSql} WHERE key = ANY ($1)`,
-    list: `${listSql} ORDER BY sequence LIMIT $3`,
-    listOfLane: `${listSql} AND lane = $4 ORDER BY sequence LIMIT $3`,
+    list: `${listSql} AND input IS NOT NULL ORDER BY sequence LIMIT $3`,
+    listOfLane: `${listSql} AND input IS NOT NULL AND lane = $4 ORDER BY sequence LIMIT $3`,
+    listOfDelivery: `${listSql} AND ($4::text IS NULL OR lane = $4) AND delivery = $5 ORDER BY sequence LIMIT $3`,
     next: `${selectSql} WHERE lane = $1 AND state IN ${UNSETTLED_STATES_SQL} ORDER BY sequence LIMIT 1`,
     count: `
       WITH counted AS (
@@ -152,10 +156,12 @@ export function commandsFor({ store, entries, lanes, deliveries }: TableNames) {
     lockLease: `
       SELECT FROM ${lanes} WHERE lane = (SELECT lane FROM ${entries} WHERE key = $1) AND owner = $2 AND ${IS_LEASED_SQL}
       FOR UPDATE`,
-    lockEntry: `${selectSql} WHERE key = $1 FOR UPDATE`,
+    // Sorted, so that two transactions do not wait for each other.
+    lockEntries: `${selectSql} WHERE key = ANY ($1) ORDER BY sequence FOR UPDATE`,
     change: `
       UPDATE ${entries} AS entry SET ${setProgressSql((number) => `$${number}`)} WHERE key = $1
       RETURNING ${SELECTED_COLUMNS_SQL}`,
+    cancel: `UPDATE ${entries} SET state = 'canceled', settled_at = $2 WHERE key = ANY ($1)`,
     keepQuiet: `
       INSERT INTO ${lanes} AS lane (lane, quiet_until)
       VALUES ($1, clock_timestamp() + $2::double precision * interval '1 millisecond')

@@ -72,12 +72,24 @@ const postgresStoreOptionsSchema = /* @__PURE__ */ lazy(() =>
  * @throws ConfigurationError when the options are wrong.
  */
 export function postgresOutboxStore(options: PostgresOutboxStoreOptions): OutboxStore {
+  return openPostgresStore(options, {});
+}
+
+/** What the command needs. */
+export interface PostgresStoreInternals {
+  /** The outbox must exist: nothing is created. */
+  existing?: boolean;
+}
+
+/** As {@link postgresOutboxStore}. */
+export function openPostgresStore(
+  options: PostgresOutboxStoreOptions,
+  { existing = false }: PostgresStoreInternals,
+): OutboxStore {
   checkConfiguration("postgresOutboxStore", postgresStoreOptionsSchema(), options);
   const { schema, ...source } = options;
-  return new PostgresOutboxStore(
-    new PostgresConnection({ ...source, maxConnections: MAX_CONNECTIONS, durable: true }),
-    schema,
-  );
+  const connection = new PostgresConnection({ ...source, maxConnections: MAX_CONNECTIONS, durable: true });
+  return new PostgresOutboxStore(connection, schema, existing);
 }
 
 /** By default, this many requests are in flight at the same time. */
@@ -93,21 +105,27 @@ interface OpenPostgresStore {
 class PostgresOutboxStore extends SqlOutboxStore<OpenPostgresStore> {
   readonly #connection: PostgresConnection;
   readonly #givenSchema: string | undefined;
+  readonly #mustExist: boolean;
 
-  constructor(connection: PostgresConnection, givenSchema: string | undefined) {
+  constructor(connection: PostgresConnection, givenSchema: string | undefined, mustExist: boolean) {
     super("postgresOutboxStore");
     this.#connection = connection;
     this.#givenSchema = givenSchema;
+    this.#mustExist = mustExist;
   }
 
   protected override async connect(): Promise<OpenPostgresStore> {
     const schema = await usableSchema(this.#connection, this.#givenSchema);
     const names = tableNames(schema);
     const commands = commandsFor(names);
-    const id =
-      (await idOfCurrentTables(this.#connection, names, commands, schema)) ??
-      (await this.#connection.transaction((session) => upgradeTables(session, names, commands, schema)));
-    return { id, commands };
+    const id = await idOfCurrentTables(this.#connection, names, commands, schema);
+    if (id !== undefined) return { id, commands };
+    if (this.#mustExist)
+      throw new ConfigurationError(
+        `PostgreSQL: there is no outbox in the schema "${schema}". Check the address, or the search_path of the user.`,
+      );
+    const upgraded = this.#connection.transaction((session) => upgradeTables(session, names, commands, schema));
+    return { id: await upgraded, commands };
   }
 
   protected override disconnect(): Promise<void> {

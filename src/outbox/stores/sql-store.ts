@@ -2,11 +2,12 @@ import { ConfigurationError } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import type { ServiceIdentity } from "../../storage/service.js";
 import type {
+  BatchResult,
   ClaimedLane,
   EntryChange,
   EntryCondition,
-  NewDelivery,
   NewEntry,
+  OutboxBatch,
   OutboxCounts,
   OutboxStore,
   StoredDelivery,
@@ -14,10 +15,12 @@ import type {
   UpdateResult,
 } from "../store.js";
 import {
+  changedEntries,
   conflictingDeliveries,
   countsOfRow,
   deliveryOfRow,
   entryOfRow,
+  isOtherInput,
   laneOfRow,
   laneToColumn,
   progressValues,
@@ -57,6 +60,9 @@ const MAX_CLAIM_ATTEMPTS = 5;
 
 /** Longer than any wait; an interval cannot be infinite. */
 const MAX_QUIET_MS = 1e12;
+
+/** Entries that one command adds or reads. */
+const ENTRIES_PER_COMMAND = 500;
 
 /** The operations of a store. A subclass opens the database and runs the commands. */
 export abstract class SqlOutboxStore<Opened extends { id: string }> implements OutboxStore {
@@ -117,31 +123,26 @@ export abstract class SqlOutboxStore<Opened extends { id: string }> implements O
     return this.join(transaction, addEntries(added));
   }
 
-  beginDelivery(delivery: NewDelivery): Promise<StoredDelivery[]> {
-    const { name, file, digest, lines, begunAt } = delivery;
-    return this.transaction(function* () {
-      yield* run("lockDeliveries");
-      const others = (yield* run("deliveries", [name, file, digest])).map(deliveryOfRow);
-      const conflicts = conflictingDeliveries(delivery, others);
-      if (conflicts.length === 0) yield* run("addDelivery", [name, file, digest, lines, begunAt]);
-      return conflicts;
-    });
+  commit(batch: OutboxBatch): Promise<BatchResult> {
+    return this.transaction(() => commitBatch(batch));
   }
 
-  async delivery(name: string): Promise<StoredDelivery | undefined> {
-    return (await this.read(() => run("deliveries", [name, null, null]))).map(deliveryOfRow)[0];
+  async deliveries(filter?: Parameters<OutboxStore["deliveries"]>[0]): Promise<StoredDelivery[]> {
+    return (await this.read(() => deliveriesLike(filter))).map(deliveryOfRow);
   }
 
   async get(key: string): Promise<StoredEntry | undefined> {
     return (await this.read(() => run("get", [[key]]))).map(entryOfRow)[0];
   }
 
-  async list({ state, lane, after, limit }: Parameters<OutboxStore["list"]>[0]): Promise<StoredEntry[]> {
+  async list({ state, lane, delivery, after, limit }: Parameters<OutboxStore["list"]>[0]): Promise<StoredEntry[]> {
     const filter = [after, state ?? null, limit];
-    // One command for both would not use the index of lanes.
-    const rows = await this.read(() =>
-      lane === undefined ? run("list", filter) : run("listOfLane", [...filter, laneToColumn(lane)]),
-    );
+    const column = lane === undefined ? null : laneToColumn(lane);
+    // One command for all would not use the indexes of lanes and deliveries.
+    const rows = await this.read(() => {
+      if (delivery !== undefined) return run("listOfDelivery", [...filter, column, delivery]);
+      return column === null ? run("list", filter) : run("listOfLane", [...filter, column]);
+    });
     return rows.map(entryOfRow);
   }
 
@@ -188,7 +189,7 @@ export abstract class SqlOutboxStore<Opened extends { id: string }> implements O
     return this.transaction(function* () {
       // The lease stays locked until the change is committed.
       const isAllowed = owner === undefined || (yield* run("lockLease", [key, owner])).length > 0;
-      const [entry] = (yield* run("lockEntry", [key])).map(entryOfRow);
+      const [entry] = (yield* run("lockEntries", [[key]])).map(entryOfRow);
       if (!entry) return undefined;
       if (!isAllowed || !state.includes(entry.state) || entry.attempts !== attempts) return { changed: false, entry };
       const [row] = yield* run("change", [key, ...progressValues(entry, change)]);
@@ -219,19 +220,49 @@ function* leaseFreeLanes(candidates: readonly string[], owner: string, leaseMs: 
   return claimed;
 }
 
+/** What is prevented changes nothing: everything is verified, and locked, before the first change. */
+function* commitBatch(batch: OutboxBatch): Operation<BatchResult> {
+  const { add, cancel = [], delivery } = batch;
+  const result: BatchResult = { deliveries: [], changed: [], entries: [] };
+  if (delivery) {
+    yield* run("lockDeliveries");
+    result.deliveries = conflictingDeliveries(batch, (yield* deliveriesLike(delivery)).map(deliveryOfRow));
+  }
+  const canceled = cancel.map(({ key }) => key);
+  const stored = (yield* run("lockEntries", [canceled])).map(entryOfRow);
+  result.changed = changedEntries(batch, new Map(stored.map((entry) => [entry.key, entry])));
+  if (result.deliveries.length > 0 || result.changed.length > 0) return result;
+  result.entries = yield* addEntries(add);
+  if (isOtherInput(add, result.entries)) return result;
+  yield* run("cancel", [canceled, Date.now()]);
+  if (delivery) {
+    const { name, file, digest, lines, begunAt } = delivery;
+    yield* run("recordDelivery", [name, file, digest, lines, begunAt]);
+  }
+  return result;
+}
+
+const deliveriesLike = (filter: Parameters<OutboxStore["deliveries"]>[0]) =>
+  run("deliveries", [filter?.name ?? null, filter?.file ?? null, filter?.digest ?? null]);
+
 /** Adds all entries or none. In either case, the transaction can continue. */
 function* addEntries(added: readonly NewEntry[]): Operation<StoredEntry[]> {
-  const keys = added.map(({ key }) => key);
+  const slices = Array.from({ length: Math.ceil(added.length / ENTRIES_PER_COMMAND) }, (_, index) =>
+    added.slice(index * ENTRIES_PER_COMMAND, (index + 1) * ENTRIES_PER_COMMAND),
+  );
   const storedEntries = function* (): Operation<StoredEntry[]> {
-    const found = new Map((yield* run("get", [keys])).map(entryOfRow).map((entry) => [entry.key, entry]));
-    return keys.flatMap((key) => found.get(key) ?? []);
+    const stored: StoredEntry[] = [];
+    for (const keys of slices.map((slice) => slice.map(({ key }) => key))) {
+      const found = new Map((yield* run("get", [keys])).map(entryOfRow).map((entry) => [entry.key, entry]));
+      stored.push(...keys.flatMap((key) => found.get(key) ?? []));
+    }
+    return stored;
   };
   yield* run("beginAdd");
   try {
-    yield* run("insert", [JSON.stringify(added.map(rowOfEntry))]);
-    const hashes = new Map(added.map(({ key, inputHash }) => [key, inputHash]));
+    for (const slice of slices) yield* run("insert", [JSON.stringify(slice.map(rowOfEntry))]);
     const stored = yield* storedEntries();
-    if (stored.every(({ key, inputHash }) => hashes.get(key) === inputHash)) return stored;
+    if (!isOtherInput(added, stored)) return stored;
   } catch (error) {
     try {
       yield* run("undoAdd");

@@ -66,7 +66,7 @@ const IS_LEASED_SQL = `(leased_until > ${NOW} AND leased_until <= ${NOW} + lease
 const QUIET_SQL = `max(0, min(quiet_until - ${NOW}, quiet_ms))`;
 
 const SELECT_SQL = `SELECT ${SELECTED_COLUMNS_SQL} FROM stocklot_outbox_entries AS entry`;
-const LIST_SQL = `${SELECT_SQL} WHERE sequence > ?1 AND input IS NOT NULL AND (?2 IS NULL OR state = ?2)`;
+const LIST_SQL = `${SELECT_SQL} WHERE sequence > ?1 AND (?2 IS NULL OR state = ?2)`;
 
 /** The members of an array, which is bound as JSON. */
 const membersOf = (array: string) => `(SELECT value FROM json_each(${array}))`;
@@ -87,17 +87,21 @@ export const STATEMENTS: Readonly<Record<StoreCommand, string>> = {
     FROM json_each(?) WHERE true ORDER BY key ON CONFLICT (key) DO NOTHING`,
   undoAdd: "ROLLBACK TO SAVEPOINT stocklot_outbox_add",
   lockDeliveries: "SELECT 1",
-  addDelivery: "INSERT INTO stocklot_outbox_deliveries (name, file, digest, lines, begun_at) VALUES (?, ?, ?, ?, ?)",
+  recordDelivery: `
+    INSERT INTO stocklot_outbox_deliveries (name, file, digest, lines, begun_at) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT (name) DO UPDATE SET file = excluded.file, digest = excluded.digest, lines = excluded.lines`,
   deliveries: `
     SELECT name, file, digest, lines, begun_at AS "begunAt", (
       SELECT json_group_object(state, entries) FROM (
         SELECT state, count(*) AS entries FROM stocklot_outbox_entries WHERE delivery = name GROUP BY state)
     ) AS entries
-    FROM stocklot_outbox_deliveries WHERE name = ?1 OR file = ?2 OR digest = ?3 ORDER BY begun_at`,
+    FROM stocklot_outbox_deliveries
+    WHERE name = ?1 OR file = ?2 OR digest = ?3 OR coalesce(?1, ?2, ?3) IS NULL ORDER BY begun_at, name`,
 
   get: `${SELECT_SQL} WHERE key IN ${membersOf("?")}`,
-  list: `${LIST_SQL} ORDER BY sequence LIMIT ?3`,
-  listOfLane: `${LIST_SQL} AND lane = ?4 ORDER BY sequence LIMIT ?3`,
+  list: `${LIST_SQL} AND input IS NOT NULL ORDER BY sequence LIMIT ?3`,
+  listOfLane: `${LIST_SQL} AND input IS NOT NULL AND lane = ?4 ORDER BY sequence LIMIT ?3`,
+  listOfDelivery: `${LIST_SQL} AND (?4 IS NULL OR lane = ?4) AND delivery = ?5 ORDER BY sequence LIMIT ?3`,
   next: `${SELECT_SQL} WHERE lane = ? AND state IN ${UNSETTLED_STATES_SQL} ORDER BY sequence LIMIT 1`,
   count: `
     WITH counted AS (
@@ -149,10 +153,11 @@ export const STATEMENTS: Readonly<Record<StoreCommand, string>> = {
   lockLease: `
     SELECT 1 FROM stocklot_outbox_lanes
     WHERE lane = (SELECT lane FROM stocklot_outbox_entries WHERE key = ?1) AND owner = ?2 AND ${IS_LEASED_SQL}`,
-  lockEntry: `${SELECT_SQL} WHERE key = ?`,
+  lockEntries: `${SELECT_SQL} WHERE key IN ${membersOf("?")}`,
   change: `
     UPDATE stocklot_outbox_entries AS entry SET ${setProgressSql((number) => `?${number}`)} WHERE key = ?1
     RETURNING ${SELECTED_COLUMNS_SQL}`,
+  cancel: `UPDATE stocklot_outbox_entries SET state = 'canceled', settled_at = ?2 WHERE key IN ${membersOf("?1")}`,
   // An earlier wish that lasts longer takes precedence.
   keepQuiet: `
     INSERT INTO stocklot_outbox_lanes (lane, quiet_until, quiet_ms) VALUES (?1, ${NOW} + ?2, ?2)

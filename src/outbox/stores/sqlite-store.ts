@@ -46,6 +46,8 @@ export interface SqliteStoreInternals {
   lockWaitMs?: number;
   /** The clock of leases, in ms; all processes must share it. */
   clock?: () => number;
+  /** The outbox must exist: nothing is created. `read` changes nothing in the file. */
+  existing?: "read" | "change";
 }
 
 const NS_PER_MS = 1_000_000n;
@@ -74,16 +76,32 @@ export class SqliteOutboxStore extends SqlOutboxStore<OpenSqliteStore> {
   }
 
   protected override async connect(): Promise<OpenSqliteStore> {
-    const { loadDriver = findSqliteDriver, lockWaitMs, clock = monotonicUptimeMs } = this.#internals;
+    const { existing, clock = monotonicUptimeMs } = this.#internals;
+    if (existing !== undefined) {
+      const opened = await this.#openWith("read-only", (connection) =>
+        connection.read((database) => prepareExisting(database, this.#path, clock)),
+      );
+      if (existing === "read") return opened;
+      await opened.connection.close();
+    }
+    return this.#openWith("FULL", (connection) =>
+      connection.transaction((database) => prepare(database, this.#path, clock)),
+    );
+  }
+
+  async #openWith(
+    synchronous: "FULL" | "read-only",
+    begin: (connection: SqliteConnection) => Promise<Omit<OpenSqliteStore, "connection">>,
+  ): Promise<OpenSqliteStore> {
+    const { loadDriver = findSqliteDriver, lockWaitMs } = this.#internals;
     const connection = await SqliteConnection.open({
       path: this.#path,
-      synchronous: "FULL",
+      synchronous,
       loadDriver,
       ...(lockWaitMs !== undefined && { lockWaitMs }),
     });
     try {
-      const prepared = await connection.transaction((database) => prepare(database, this.#path, clock));
-      return { connection, ...prepared };
+      return { connection, ...(await begin(connection)) };
     } catch (error) {
       await connection.close();
       throw error;
@@ -128,9 +146,27 @@ function prepare(database: SqliteDatabase, path: string, clock: () => number): {
   database.exec(CREATE_STORE_TABLE_SQL);
   const [store] = database.prepare(STATEMENTS.store).all();
   for (const step of missingSteps(SCHEMA_STEPS, Number(store?.version ?? 0), path)) database.exec(step);
-  const prepared = Object.entries(STATEMENTS).map(([name, sql]) => [name, database.prepare(sql)]);
-  const statements = Object.fromEntries(prepared) as Statements;
+  const statements = prepareStatements(database);
   const id = String(store?.id ?? randomBytes(16).toString("hex"));
   statements.createStore.run(id, SCHEMA_STEPS.length);
   return { id, statements };
+}
+
+/** Of tables that exist. */
+function prepareExisting(
+  database: SqliteDatabase,
+  path: string,
+  clock: () => number,
+): { id: string; statements: Statements } {
+  const [table] = database.prepare("SELECT 1 FROM sqlite_master WHERE name = 'stocklot_outbox_store'").all();
+  if (!table) throw new ConfigurationError(`${path}: there is no outbox in this file. Check the path.`);
+  database.function(CLOCK_FUNCTION, clock);
+  const [store] = database.prepare(STATEMENTS.store).all();
+  missingSteps(SCHEMA_STEPS, Number(store?.version), path);
+  return { id: String(store?.id), statements: prepareStatements(database) };
+}
+
+function prepareStatements(database: SqliteDatabase): Statements {
+  const prepared = Object.entries(STATEMENTS).map(([name, sql]) => [name, database.prepare(sql)]);
+  return Object.fromEntries(prepared) as Statements;
 }

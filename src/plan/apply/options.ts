@@ -3,14 +3,15 @@ import type { InventoryClient } from "../../client.js";
 import type { Outbox } from "../../outbox/outbox.js";
 import { lazy } from "../../schemas/field.js";
 import { abortSignalSchema, functionSchemaOf, objectWithMethodsSchema, requiredOption } from "../../schemas/option.js";
-import type { StoredForm } from "../compare.js";
+import type { StoredForm } from "../items/compare.js";
+import type { ReportedItem } from "../items/document.js";
 
 /** Options of `plan.apply`. */
 export interface PlanApplyOptions {
-  /** The client that reads the items again. Without an outbox, it also sends the writes. */
+  /** The client that reads the present state again. Without an outbox, it also sends the writes. */
   client: InventoryClient;
   /**
-   * The outbox that sends the writes. It needs a client of the same service.
+   * The outbox that sends the writes. It needs a client of the same service. Required for a stock count.
    * @default none: the writes are sent directly, and do not survive the process
    */
   outbox?: Outbox | undefined;
@@ -20,7 +21,7 @@ export interface PlanApplyOptions {
    */
   signal?: AbortSignal | null | undefined;
   /**
-   * Called after each item. An error is ignored.
+   * Called after each change. An error is ignored.
    * @default none
    */
   onProgress?: ((progress: PlanApplyProgress) => unknown) | undefined;
@@ -28,30 +29,22 @@ export interface PlanApplyOptions {
 
 /** The progress of `plan.apply`. */
 export interface PlanApplyProgress {
-  /** Items that are done: applied, stale, rejected or unknown. */
+  /** Changes that are done: applied, stale, rejected or unknown. */
   done: number;
-  /** Items that the plan changes. */
+  /** Changes of the plan. */
   total: number;
 }
 
-/** An item of a report, and why it is in it. */
-export interface ReportedItem {
-  /** SKU of the item. */
-  shortID: string;
-  /** The reason, for people. */
-  reason: string;
-}
-
 /** What `plan.apply` did. */
-export interface PlanReport {
-  /** Items that are as desired now, no matter who wrote them. */
+export interface PlanReport<Reported = ReportedItem> {
+  /** Changes that are applied now: items that are as desired, no matter who wrote them; groups that equal their count. */
   applied: number;
-  /** Items that somebody changed since the plan. They were not written. */
-  stale: ReportedItem[];
-  /** Items whose write the service refused, or that could not be sent. */
-  rejected: ReportedItem[];
-  /** Items whose write may or may not have been applied. A person must decide about them, see `outbox.resolve`. */
-  unknown: ReportedItem[];
+  /** What somebody changed since the plan. It was not written. */
+  stale: Reported[];
+  /** What the service refused, or what could not be sent. */
+  rejected: Reported[];
+  /** What may or may not have been applied. A person must decide about it, see `outbox.resolve`. */
+  unknown: Reported[];
   /** Values that the service keeps in another form. Pass them as `ignoreStoredForms`, or they are planned again. */
   storedDifferently: StoredForm[];
   /** Requests sent, token requests excluded. */
@@ -60,7 +53,7 @@ export interface PlanReport {
   durationMs: number;
 }
 
-export const applyOptionsSchema = lazy(() =>
+export const applyOptionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     client: requiredOption(objectWithMethodsSchema(["request", "paginate"], "must be an InventoryClient")),
     outbox: objectWithMethodsSchema(["addMany", "run", "cancel"], "must be an Outbox").optional(),

@@ -1,5 +1,6 @@
 import type { RequestOptions, ResponseInfo } from "../../core/request/options.js";
-import { parseServiceDate } from "../../schemas/date.js";
+import { dateHeaderMs } from "../../core/service-clock.js";
+import { serviceTimeMs } from "../../schemas/date.js";
 
 /** `Date` headers and records may come from machines with different clocks, so smaller differences prove nothing. */
 const CLOCK_TOLERANCE_MS = 1_000;
@@ -64,8 +65,8 @@ export class SendingTime {
   }
 
   #narrowClockBounds({ headers, durationMs }: ResponseInfo): void {
-    const served = Date.parse(headers.date ?? "");
-    if (Number.isNaN(served)) return;
+    const served = dateHeaderMs(headers);
+    if (served === undefined) return;
     const now = Date.now();
     const { minMs, maxMs } = this.#observed ?? { minMs: Infinity, maxMs: Infinity };
     this.#observed = {
@@ -77,7 +78,7 @@ export class SendingTime {
 
   /** Whether a datetime of the service is before or after the request was sent. */
   compare(datetime: string): TimeOrder {
-    const from = timeOf(datetime);
+    const from = serviceTimeMs(datetime);
     if (from === undefined) return "unclear";
     const known = [this.#recorded, this.#observed].filter((bounds) => bounds != null);
     const orders = new Set(
@@ -105,21 +106,13 @@ export class SendingTime {
 
   /** A record has this date, though it cannot have been written before a time by the service's clock, in ms. */
   observeLag(writtenAfter: number, datetime: string): void {
-    const from = timeOf(datetime);
+    const from = serviceTimeMs(datetime);
     if (from === undefined) return;
     this.#lagMs = Math.max(this.#lagMs, RECORD_LAG_MS + writtenAfter - from - precisionMs(datetime, from));
   }
 }
 
 const UNKNOWN_BOUNDS: ClockBounds = { minMs: 0, maxMs: Infinity };
-
-function timeOf(datetime: string): number | undefined {
-  try {
-    return parseServiceDate(datetime).getTime();
-  } catch {
-    return undefined;
-  }
-}
 
 const isDay = (datetime: string) => !/T/i.test(datetime) || /T00:00(:00(\.0+)?)?(Z|[+-]|$)/i.test(datetime);
 

@@ -1,15 +1,9 @@
 import type { Item } from "../../service/item.js";
-import { fieldValue, isSameValue } from "../compare.js";
-import type { ItemChange } from "../document.js";
+import type { ChangeState } from "../apply/plan-application.js";
+import { fieldValue, isSameValue } from "./compare.js";
+import type { ItemChange } from "./document.js";
 
 /** How an item is now, compared with a change of a plan. */
-export type ChangeState =
-  /** As it should be, no matter by whom. */
-  | { kind: "done" }
-  /** As it was at the time of the plan. */
-  | { kind: "due" }
-  | { kind: "stale"; reason: string };
-
 export function stateOfChange({ operation, fields }: ItemChange, item: Item | undefined): ChangeState {
   const names = Object.keys(fields);
   const differing = (side: "before" | "after") =>

@@ -1,8 +1,8 @@
-import { laneOf } from "../outbox/new-entries.js";
-import type { Item } from "../service/item.js";
+import { laneOf } from "../../outbox/new-entries.js";
+import type { Item } from "../../service/item.js";
 import { type Comparison, fieldValue } from "./compare.js";
 import type { DesiredRow } from "./desired-items.js";
-import type { BlockedItem, FieldChange, ItemChange } from "./document.js";
+import type { FieldChange, ItemChange, ReportedItem } from "./document.js";
 
 export interface DifferenceOptions {
   rows: ReadonlyMap<string, DesiredRow>;
@@ -18,7 +18,7 @@ export interface DifferenceOptions {
 /** Compares the rows with the items of the service, one after the other. */
 export class ItemDifference {
   readonly changes: ItemChange[] = [];
-  readonly blocked: BlockedItem[] = [];
+  readonly blocked: ReportedItem[] = [];
   /** Active items that are to be discontinued. */
   readonly discontinued: Item[] = [];
   readonly fieldNames = new Set<string>();

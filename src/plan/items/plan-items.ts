@@ -1,20 +1,22 @@
-import { randomBytes } from "node:crypto";
 import * as z from "zod";
-import type { InventoryClient } from "../client.js";
-import { InputValidationError, type Issue, UnexpectedRemovalsError } from "../errors/index.js";
-import { nearestName } from "../errors/unknown-name.js";
-import { isObject } from "../errors/unknown-value.js";
-import type { PagingProgress } from "../paging/page.js";
-import { checkMethodOptions } from "../schemas/check.js";
-import { lazy, string } from "../schemas/field.js";
-import { abortSignalSchema, functionSchemaOf, objectWithMethodsSchema, requiredOption } from "../schemas/option.js";
-import type { Item } from "../service/item.js";
-import { itemChangesSchema } from "../service/item-input.js";
+import type { InventoryClient } from "../../client.js";
+import { InputValidationError, type Issue, UnexpectedRemovalsError } from "../../errors/index.js";
+import { nearestName } from "../../errors/unknown-name.js";
+import { wording } from "../../errors/wording.js";
+import type { PagingProgress } from "../../paging/page.js";
+import { checkMethodOptions } from "../../schemas/check.js";
+import { lazy, string } from "../../schemas/field.js";
+import { abortSignalSchema, functionSchemaOf, objectWithMethodsSchema, requiredOption } from "../../schemas/option.js";
+import type { Item } from "../../service/item.js";
+import { itemChangesSchema } from "../../service/item-input.js";
+import type { StockLevel } from "../../service/stock-level.js";
+import { PresentState } from "../apply/present-state.js";
+import { newPlanHead } from "../document.js";
+import { itemPlan, type Plan } from "../plan.js";
+import { readStockLevels } from "../stock-levels.js";
 import { Comparison, type StoredForm, storedFormSchema } from "./compare.js";
 import { type DesiredItem, type DesiredItems, readDesiredItems } from "./desired-items.js";
 import { discontinueChange, ItemDifference } from "./item-difference.js";
-import { Plan } from "./plan.js";
-import { readStock } from "./stock.js";
 
 /** Options of {@link planItems}. */
 export interface PlanItemsOptions {
@@ -66,8 +68,6 @@ export interface PlanItemsOptions {
   onProgress?: ((progress: PagingProgress) => void) | undefined;
 }
 
-const isIterable = (value: unknown) => isObject(value) && (Symbol.iterator in value || Symbol.asyncIterator in value);
-
 const optionsSchema = lazy(() =>
   z.strictObject({
     client: requiredOption(objectWithMethodsSchema(["request", "paginate"], "must be an InventoryClient")),
@@ -106,13 +106,9 @@ const DEFAULT_MAX_DISCONTINUED_SHARE = 0.05;
  * @throws UnexpectedRemovalsError if too many items would be discontinued, see `maxDiscontinuedShare`.
  * @throws what the client throws if the catalog cannot be read.
  */
-export async function planItems(options: PlanItemsOptions): Promise<Plan> {
+export async function planItems(options: PlanItemsOptions): Promise<Plan<"items">> {
   checkMethodOptions("planItems", optionsSchema, options);
   const { client, desired, fields, absent = "keep", owns, withStock = false, signal, onProgress } = options;
-  if (!isIterable(desired)) {
-    const message = `must be an array or an iterable of rows, not ${desired === null ? "null" : `a ${typeof desired}`}`;
-    throw new InputValidationError("planItems", [{ path: ["desired"], message }]);
-  }
   const { ignoreStoredForms = [], maxDiscontinuedShare = DEFAULT_MAX_DISCONTINUED_SHARE } = options;
   if (absent === "discontinue" && !owns) {
     const message = 'is required with absent: "discontinue": which items may be discontinued';
@@ -120,11 +116,11 @@ export async function planItems(options: PlanItemsOptions): Promise<Plan> {
   }
   signal?.throwIfAborted();
   const source = await readDesiredItems(desired, signal);
-  const plannedAt = new Date().toISOString();
+  const plannedAt = new Date();
   const comparison = new Comparison(ignoreStoredForms);
   const difference = new ItemDifference({
     rows: source.rows,
-    fields: new Set(fields ?? fieldsOf(source)),
+    fields: new Set(fields ?? source.fields),
     comparison,
     isDropped: (item) => absent === "discontinue" && owns?.(item) === true,
     isOwned: (item) => !owns || owns(item) === true,
@@ -134,47 +130,32 @@ export async function planItems(options: PlanItemsOptions): Promise<Plan> {
   assertFieldsExist(source, fields, difference.fieldNames);
   difference.finish();
   const { changes, blocked, discontinued, unchanged, items } = difference;
-  const stock =
-    withStock || discontinued.length === 0 ? new Map() : await readStock(client, discontinued, items, signal);
-  const allowed = discontinued.filter(({ partNo }) => !stock.has(partNo));
-  for (const { shortID, partNo } of discontinued) {
-    const quantities = stock.get(partNo);
-    if (quantities !== undefined) blocked.push({ shortID, reason: `it has stock or open quantities: ${quantities}` });
-  }
+  const levels =
+    withStock || discontinued.length === 0
+      ? new Map<number, StockLevel>()
+      : await readStockLevels(new PresentState(client, signal), discontinued, { listed: items, scope: {} });
+  const allowed = discontinued.filter(({ shortID, partNo }) => {
+    const quantities = describeQuantities(levels.get(partNo));
+    if (quantities !== "") blocked.push({ shortID, reason: `it has stock or open quantities: ${quantities}` });
+    return quantities === "";
+  });
   assertDiscontinuedShare(allowed.length, difference.owned, maxDiscontinuedShare);
   for (const item of allowed) changes.push(discontinueChange(item));
   const count = (name: string) => changes.reduce((sum, { operation }) => sum + Number(operation === name), 0);
-  const { id, address } = client.service;
-  return new Plan(
-    {
-      format: "stocklot plan",
-      version: 1,
-      kind: "items",
-      id: randomBytes(8).toString("hex"),
-      service: { id, address },
-      plannedAt,
-      items,
-      counts: {
-        create: count("create"),
-        update: count("update"),
-        discontinue: allowed.length,
-        unchanged,
-        blocked: blocked.length,
-      },
-      changes,
-      blocked,
-      storedForms: comparison.storedForms,
-    },
-    client,
-  );
+  const counts = {
+    create: count("create"),
+    update: count("update"),
+    discontinue: allowed.length,
+    unchanged,
+    blocked: blocked.length,
+  };
+  const head = newPlanHead("items", client.service, plannedAt);
+  return itemPlan({ ...head, items, counts, changes, blocked, storedForms: comparison.storedForms }, client);
 }
-
-const fieldsOf = ({ rows }: DesiredItems): Set<string> =>
-  new Set([...rows.values()].flatMap((row) => Object.keys(row.fields)));
 
 /** The service would drop a field that it does not have, or refuse it: which is not documented. */
 function assertFieldsExist(
-  { rows, undocumented }: DesiredItems,
+  { rows, fields: given }: DesiredItems,
   compared: readonly string[] = [],
   ofItems: ReadonlySet<string>,
 ): void {
@@ -187,13 +168,19 @@ function assertFieldsExist(
   const issues: Issue[] = compared.flatMap((name, index) =>
     missing(name) ? [{ path: ["fields", index], message: describe(name) }] : [],
   );
-  const unknown = [...undocumented.keys()].filter(missing);
+  const unknown = [...given].filter(missing);
   for (const { index, fields } of unknown.length > 0 ? rows.values() : []) {
     for (const name of unknown)
       if (Object.hasOwn(fields, name)) issues.push({ path: [index, name], message: describe(name) });
   }
   if (issues.length > 0) throw new InputValidationError("planItems", issues);
 }
+
+const QUANTITIES = ["inStock", "onOrder", "onHold", "committed", "packed", "aSN"] as const;
+
+/** The quantities that an item has; an empty string if there are none. */
+const describeQuantities = (level: StockLevel | undefined): string =>
+  QUANTITIES.flatMap((name) => (level && level[name] !== 0 ? [`${name} ${level[name]}`] : [])).join(", ");
 
 function assertDiscontinuedShare(removals: number, records: number, maxShare: number): void {
   const isTooMany = removals > MIN_UNEXPECTED && removals > maxShare * records;
@@ -203,6 +190,6 @@ function assertDiscontinuedShare(removals: number, records: number, maxShare: nu
     resource: "items",
     removals,
     records,
-    message: `planItems: ${removals} of the ${records} active items would be discontinued. Nothing was planned. Check whether the source is complete. If it is, increase maxDiscontinuedShare (${maxShare}).`,
+    message: `planItems: ${removals} of the ${records} active items would be discontinued. Nothing was planned. Check whether the source is complete. If it is, increase ${wording().maxDiscontinuedShare} (${maxShare}).`,
   });
 }

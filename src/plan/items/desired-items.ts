@@ -1,12 +1,12 @@
-import { encodeJson } from "../core/request/payload.js";
-import { InputValidationError, type Issue } from "../errors/index.js";
-import { fieldOf, isObject } from "../errors/unknown-value.js";
-import { laneOf } from "../outbox/new-entries.js";
-import { checkInput } from "../schemas/check.js";
-import type { ItemChanges } from "../service/item-input.js";
-import { itemChangesSchema } from "../service/item-input.js";
-import { WRITES } from "../service/operations.js";
-import { race, whenAborted } from "../time/wait.js";
+import { encodeJson } from "../../core/request/payload.js";
+import { InputValidationError, type Issue } from "../../errors/index.js";
+import { fieldOf, isObject } from "../../errors/unknown-value.js";
+import { wording } from "../../errors/wording.js";
+import { laneOf } from "../../outbox/new-entries.js";
+import { checkInput } from "../../schemas/check.js";
+import type { ItemChanges } from "../../service/item-input.js";
+import { WRITES } from "../../service/operations.js";
+import { readRows } from "../rows.js";
 
 /** How an item should be. Fields that are left out, `null` or `undefined` stay as they are. */
 export interface DesiredItem extends ItemChanges {
@@ -25,8 +25,8 @@ export interface DesiredRow {
 export interface DesiredItems {
   /** By SKU, trimmed and without regard to case. */
   rows: Map<string, DesiredRow>;
-  /** The undocumented fields, each with the index of its first row. */
-  undocumented: Map<string, number>;
+  /** The fields that occur in any row. */
+  fields: Set<string>;
 }
 
 /** The service sets them, whatever is sent. */
@@ -38,32 +38,23 @@ export async function readDesiredItems(
   signal: AbortSignal | null | undefined,
 ): Promise<DesiredItems> {
   const rows = new Map<string, DesiredRow>();
-  const undocumented = new Map<string, number>();
-  const documented = itemChangesSchema().shape;
-  const issues: Issue[] = [];
+  const fields = new Set<string>();
   /** The row of each SKU, wrong rows included. */
   const indexes = new Map<string, number>();
-  let index = -1;
-  for await (const given of signal ? endedBy(desired, signal) : desired) {
-    index += 1;
+  await readRows({ method: "planItems", option: "desired", signal }, desired, (given, index, issues) => {
     const row = checkRow(given, index, issues);
     const sku = fieldOf(given, "shortID");
     const key = typeof sku === "string" ? laneOf(sku) : "";
     const same = indexes.get(key);
     if (same !== undefined) {
-      issues.push({ path: [index, "shortID"], message: `"${sku}" is the same item as in row ${same}` });
+      issues.push({ path: [index, "shortID"], message: `"${sku}" is the same item as in ${wording().row(same)}` });
     }
     if (key !== "") indexes.set(key, index);
-    if (!row) continue;
+    if (!row) return;
     rows.set(key, row);
-    for (const name of Object.keys(row.fields)) {
-      if (!Object.hasOwn(documented, name) && !undocumented.has(name)) undocumented.set(name, index);
-    }
-  }
-  if (index < 0)
-    issues.push({ path: ["desired"], message: "must contain a row: an empty source is probably a mistake" });
-  if (issues.length > 0) throw new InputValidationError("planItems", issues);
-  return { rows, undocumented };
+    for (const name of Object.keys(row.fields)) fields.add(name);
+  });
+  return { rows, fields };
 }
 
 /** A checked copy of a row, as it would be sent. Adds its issues, and returns `undefined` if it has any. */
@@ -81,23 +72,4 @@ function checkRow(given: unknown, index: number, issues: Issue[]): DesiredRow | 
     issues.push(...error.issues);
   }
   return undefined;
-}
-
-/** The rows of a source, until the signal aborts: a source may never return its next row. */
-async function* endedBy(
-  source: Iterable<unknown> | AsyncIterable<unknown>,
-  signal: AbortSignal,
-): AsyncGenerator<unknown, void> {
-  const rows = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
-  try {
-    for (;;) {
-      signal.throwIfAborted();
-      const { done, value } = await race(Promise.resolve(rows.next()), whenAborted(signal));
-      if (done) return;
-      yield value;
-    }
-  } finally {
-    // A source that waits would never end.
-    void Promise.resolve(rows.return?.()).catch(() => {});
-  }
 }

@@ -1,0 +1,133 @@
+import { InputValidationError } from "../../errors/index.js";
+import type { NewDelivery, NewEntry, Outbox, StoredDelivery, StoredEntry } from "../../outbox/index.js";
+import { CommandError, EXIT } from "../exit.js";
+import { dateTime, plural, printable, tell } from "../terminal.js";
+import { correctionOf } from "./correction.js";
+import { decide, refusal } from "./delivery.js";
+import type { ImportSettings, ValidRow } from "./entries.js";
+import { validRows } from "./validate.js";
+
+/** What earlier imports did with the lines of a file, by state. */
+export type EarlierStates = StoredDelivery["entries"];
+
+export interface Begun {
+  earlier: EarlierStates;
+  /** The delivery if it was complete before: then there is nothing to send. */
+  complete?: StoredDelivery;
+}
+
+interface Beginning {
+  outbox: Outbox;
+  settings: ImportSettings;
+  delivery: NewDelivery | undefined;
+  /** Whether the file is a corrected version of an earlier one. */
+  corrects: boolean;
+  /** The file or address of the outbox, for messages. */
+  file: string;
+}
+
+/**
+ * Stores the lines of a validated file, all in one transaction, unless that was done before.
+ *
+ * @throws CommandError if nothing may be stored.
+ */
+export async function begin(beginning: Beginning): Promise<Begun> {
+  const { outbox, settings, delivery, corrects, file } = beginning;
+  if (!delivery) return { earlier: statesOf(await addLines(outbox, await rowsOf(settings))) };
+  for (;;) {
+    const decision = decide(delivery, await outbox.deliveries(delivery), corrects);
+    switch (decision.kind) {
+      case "refused":
+        throw refusal(decision, delivery, file);
+      case "complete":
+        return { earlier: {}, complete: decision.same };
+      case "continue":
+        tell(`${delivery.name}: continues the import of ${dateTime(decision.same.begunAt)}.`);
+        return { earlier: decision.same.entries };
+      case "begin":
+      case "correct": {
+        const begun = await storeDelivery(beginning, delivery, decision.kind === "correct" ? decision.same : undefined);
+        // Otherwise another process was faster: what it has stored decides.
+        if (begun) return begun;
+      }
+    }
+  }
+}
+
+async function storeDelivery(
+  { outbox, settings }: Beginning,
+  delivery: NewDelivery,
+  same: StoredDelivery | undefined,
+): Promise<Begun | undefined> {
+  const rows = await rowsOf(settings);
+  const lines = rows.map(({ entry }) => entry);
+  const earlier: StoredEntry[] = [];
+  if (same) for await (const entry of outbox.storedEntries({ delivery: same.name })) earlier.push(entry);
+  const { kept, lost, canceled, added } = correctionOf(earlier, lines);
+  if (lost.length > 0) throw lostLines(delivery.name, lost);
+  const replaced = await replacedEntries(outbox, rows);
+  const batch = { add: added, cancel: [...canceled, ...replaced], delivery, replaces: same?.digest };
+  const { deliveries, changed } = await outbox.commit(batch).catch(rethrowKnownKey);
+  if (deliveries.length > 0 || changed.length > 0) return undefined;
+  if (same) {
+    const were = `${kept.length} unchanged, ${added.length} added, ${canceled.length} canceled`;
+    tell(`${delivery.name}: corrects the import of ${dateTime(same.begunAt)}: ${were}.`);
+  }
+  if (replaced.length > 0) tell(`${plural(replaced.length, "rejected line")} replaced.`);
+  return { earlier: statesOf(kept) };
+}
+
+async function rowsOf(settings: ImportSettings): Promise<ValidRow[]> {
+  const rows: ValidRow[] = [];
+  for await (const row of validRows(settings)) rows.push(row);
+  return rows;
+}
+
+/** The rejected entries that lines of the file replace. */
+async function replacedEntries(outbox: Outbox, rows: readonly ValidRow[]): Promise<StoredEntry[]> {
+  const replaced = new Map<string, StoredEntry>();
+  const problems: string[] = [];
+  for (const { line, replaces } of rows) {
+    if (replaces === undefined || replaced.has(replaces)) continue;
+    const entry = await outbox.stored(replaces);
+    if (entry?.state === "rejected") replaced.set(replaces, entry);
+    else
+      problems.push(
+        `line ${line}: "${replaces}" ${entry ? `is ${entry.state}, not rejected` : "is not in the outbox"}`,
+      );
+  }
+  if (problems.length === 0) return [...replaced.values()];
+  const advice = "Nothing was stored or sent. Remove these lines, or import the latest file of rejected lines.";
+  throw new CommandError(`${problems.map((problem) => printable(problem)).join("\n")}\n${advice}`, EXIT.usage);
+}
+
+/** Adds lines that are identified by their keys alone. */
+async function addLines(outbox: Outbox, rows: readonly ValidRow[]): Promise<StoredEntry[]> {
+  const add: NewEntry[] = rows.map(({ entry }) => entry);
+  return (await outbox.commit({ add }).catch(rethrowKnownKey)).entries;
+}
+
+/** Lines were validated before, so that only their keys can be refused. */
+function rethrowKnownKey(error: unknown): never {
+  if (!(error instanceof InputValidationError)) throw error;
+  const problems = error.issues.map(({ message }) => message).join(" ");
+  const advice = "Restore the line, or give the changed one a key of its own. Nothing was sent.";
+  throw new CommandError(`${problems} ${advice}`, EXIT.usage);
+}
+
+function lostLines(name: string, lost: readonly StoredEntry[]): CommandError {
+  const lines = lost.map(({ key, state, operation, input }) =>
+    printable(`  ${key} ${state}: ${operation} ${input ?? ""}`),
+  );
+  return new CommandError(
+    `--corrects: the file lacks ${plural(lost.length, "line")} of "${name}" that were sent. Nothing was stored or sent. ` +
+      `Add what is missing; what was applied can only be reversed by another write.\n${lines.join("\n")}`,
+    EXIT.usage,
+  );
+}
+
+function statesOf(entries: readonly StoredEntry[]): EarlierStates {
+  const states: EarlierStates = {};
+  for (const { state } of entries) states[state] = (states[state] ?? 0) + 1;
+  return states;
+}

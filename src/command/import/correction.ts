@@ -1,0 +1,56 @@
+import type { NewEntry, StoredEntry } from "../../outbox/index.js";
+import { whyNotCanceled } from "../../outbox/run/outcome.js";
+
+/** What a corrected version of a delivery changes. */
+export interface Correction {
+  /** Earlier lines that are in the file, too. */
+  kept: StoredEntry[];
+  /** Earlier lines that may have been applied, and that the file lacks: it does not correct that delivery. */
+  lost: StoredEntry[];
+  /** Earlier lines that were not applied, and that the file lacks. */
+  canceled: StoredEntry[];
+  /** Lines that are not among the earlier ones, with keys that none of these has. */
+  added: NewEntry[];
+}
+
+/** Which of several equal lines the file contains, if it contains fewer: rather those that cannot be canceled. */
+const rankOf = (entry: StoredEntry) => {
+  if (whyNotCanceled(entry) !== undefined) return 0;
+  return entry.state === "pending" ? 1 : 2;
+};
+
+/** Compares the lines of a file with those of an earlier version: by contents, each as often as it occurs. */
+export function correctionOf(earlier: readonly StoredEntry[], lines: readonly NewEntry[]): Correction {
+  const left = new Map<string, StoredEntry[]>();
+  const uncanceled = earlier.filter(({ state }) => state !== "canceled");
+  // The last of each group is taken first.
+  const ranked = uncanceled.sort((one, other) => rankOf(other) - rankOf(one) || other.sequence - one.sequence);
+  for (const entry of ranked) {
+    const equal = left.get(entry.inputHash);
+    if (equal) equal.push(entry);
+    else left.set(entry.inputHash, [entry]);
+  }
+  const kept: StoredEntry[] = [];
+  const added: NewEntry[] = [];
+  const keys = new Set(earlier.map(({ key }) => key));
+  for (const line of lines) {
+    const entry = left.get(line.inputHash)?.pop();
+    if (entry) kept.push(entry);
+    else added.push({ ...line, key: freeKey(line.key, keys) });
+  }
+  const dropped = [...left.values()].flat().sort((one, other) => one.sequence - other.sequence);
+  return {
+    kept,
+    lost: dropped.filter((entry) => whyNotCanceled(entry) !== undefined),
+    canceled: dropped.filter((entry) => whyNotCanceled(entry) === undefined),
+    added,
+  };
+}
+
+/** The key, or with a number if an earlier line has it. */
+function freeKey(key: string, keys: Set<string>): string {
+  let free = key;
+  for (let version = 2; keys.has(free); version += 1) free = `${key}#${version}`;
+  keys.add(free);
+  return free;
+}

@@ -1,0 +1,84 @@
+import { Command } from "commander";
+import { ConfigurationError } from "../../errors/index.js";
+import { messageOf } from "../../errors/unknown-value.js";
+import { createOutbox, sqliteOutboxStore } from "../../outbox/index.js";
+import { describeGroup } from "../../plan/count/text.js";
+import { type PlanReport, type ReportedGroup, type ReportedItem, readPlan } from "../../plan/index.js";
+import { type ConnectionFlags, openClient, withConnection } from "../connection.js";
+import { CommandError, EXIT, failureOrInterruption, interruptSignal } from "../exit.js";
+import { plural, print, printable, seconds, withProgress } from "../terminal.js";
+import { parseJsonFile } from "./planned.js";
+
+interface ApplyFlags extends ConnectionFlags {
+  outbox: string;
+  json?: true;
+}
+
+export function applyCommand(): Command {
+  const command = new Command("apply")
+    .description("send the writes of a plan, each exactly once: run it again to continue")
+    .argument("<file>", "plan of stocklot plan or stocklot count plan, with --out")
+    .requiredOption("--outbox <file>", "SQLite file that keeps track of every write; keep it")
+    .option("--json", "print the report as JSON")
+    .addHelpText(
+      "after",
+      "\nExit code: 0 if everything was applied, 1 if a person has to look at something,\n2 if the plan is refused.",
+    )
+    .action(apply);
+  return withConnection(command);
+}
+
+async function apply(path: string, flags: ApplyFlags): Promise<void> {
+  const planned = openPlan(path);
+  const signal = interruptSignal();
+  const client = await openClient(flags);
+  const outbox = createOutbox({ client, store: sqliteOutboxStore({ path: flags.outbox }) });
+  try {
+    const report = await withProgress<PlanReport<ReportedItem | ReportedGroup>>((progress) =>
+      planned.apply({
+        client,
+        outbox,
+        signal,
+        onProgress: ({ done, total }) => progress.update(`${done} of ${total} changes`),
+      }),
+    );
+    await printReport(report, planned.kind === "items" ? "item" : "group", flags.json);
+  } catch (error) {
+    if (error instanceof ConfigurationError) throw new CommandError(error.message, EXIT.usage);
+    throw failureOrInterruption(error, signal, "run it again to continue");
+  } finally {
+    await outbox.close();
+    await client.close();
+  }
+}
+
+function openPlan(path: string): ReturnType<typeof readPlan> {
+  try {
+    return readPlan(parseJsonFile(path));
+  } catch (error) {
+    throw error instanceof CommandError ? error : new CommandError(`${path}: ${messageOf(error)}`, EXIT.usage);
+  }
+}
+
+async function printReport(
+  report: PlanReport<ReportedItem | ReportedGroup>,
+  noun: string,
+  json: true | undefined,
+): Promise<void> {
+  const { applied, requests, durationMs, storedDifferently } = report;
+  const lines = (["stale", "rejected", "unknown"] as const).flatMap((name) =>
+    report[name].map((reported) => `${name}: ${printable(nameOf(reported))}: ${printable(reported.reason, 1_000)}`),
+  );
+  if (lines.length > 0) process.exitCode = EXIT.failure;
+  if (json) return print(JSON.stringify(report, null, 2));
+  for (const line of lines) await print(line);
+  for (const { shortID, field, sent, stored } of storedDifferently) {
+    await print(
+      printable(`stored differently: ${shortID}: ${field} ${JSON.stringify(sent)} as ${JSON.stringify(stored)}`),
+    );
+  }
+  await print(`${plural(applied, noun)} applied, ${plural(requests, "request")}, ${seconds(durationMs)}.`);
+}
+
+const nameOf = (reported: ReportedItem | ReportedGroup): string =>
+  "shortID" in reported ? reported.shortID : describeGroup(reported);

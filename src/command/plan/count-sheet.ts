@@ -1,0 +1,40 @@
+import { Big } from "big.js";
+import type { CountedLot, CountSnapshot } from "../../plan/index.js";
+import { recordFormat } from "../export/record-format.js";
+
+/** The columns of a sheet, in order. `only`: those that a count does not read. */
+export const SHEET_COLUMNS = {
+  all: ["spot", "itemID", "description", "serial", "uOM", "book", "counted"],
+  only: ["description", "uOM", "book"],
+};
+
+/** A CSV for people who count: a line per bin, item and serial, sorted by bin. `counted` is for them to fill in. */
+export function countSheet({ lots, items }: CountSnapshot, { isBlind }: { isBlind: boolean }): string {
+  const lines = new Map<string, { lot: CountedLot; book: Big }>();
+  for (const lot of lots) {
+    const key = JSON.stringify([lot.shortID, lot.spot, lot.serial]);
+    const line = lines.get(key) ?? { lot, book: new Big(0) };
+    line.book = line.book.plus(lot.units);
+    lines.set(key, line);
+  }
+  const columns = SHEET_COLUMNS.all.filter((name) => !(isBlind && name === "book"));
+  const records = [...lines.values()]
+    .sort((one, other) => compareLots(one.lot, other.lot))
+    .map(({ lot: { spot, shortID, serial }, book }) => ({
+      spot,
+      itemID: shortID,
+      description: items[shortID]?.description ?? "",
+      serial,
+      uOM: items[shortID]?.uOM ?? "",
+      book: book.toNumber(),
+      counted: "",
+    }));
+  const format = recordFormat("csv", columns, columns);
+  return format.encode(records, 0) + format.end(records.length);
+}
+
+/** A-2 before A-10. */
+const byName = new Intl.Collator("en", { numeric: true }).compare;
+
+const compareLots = (one: CountedLot, other: CountedLot): number =>
+  byName(one.spot, other.spot) || byName(one.shortID, other.shortID) || byName(one.serial, other.serial);

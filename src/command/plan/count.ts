@@ -1,0 +1,130 @@
+import { writeFileSync } from "node:fs";
+import { Command } from "commander";
+import * as z from "zod";
+import { uncheckedAs } from "../../core/response/decode.js";
+import { type CountSnapshot, type PlanCountOptions, planCount, takeSnapshot } from "../../plan/index.js";
+import { type ConnectionFlags, openClient, withConnection, withResponseValidation } from "../connection.js";
+import { failureOrInterruption, integerOption, interruptSignal } from "../exit.js";
+import { delimiterOption, mapOption } from "../import/command.js";
+import { type RowFields, SourceRows } from "../source-rows.js";
+import { plural, tell, withProgress } from "../terminal.js";
+import { countSheet, SHEET_COLUMNS } from "./count-sheet.js";
+import { ignoreOption, type PlanOutput, parseJsonFile, showPlan } from "./planned.js";
+
+/** `stocklot count snapshot` and `stocklot count plan`. */
+export function countCommand(): Command {
+  return new Command("count")
+    .description("compare counted quantities with the lots of a warehouse")
+    .addCommand(snapshotCommand())
+    .addCommand(countPlanCommand())
+    .addHelpText("after", COUNT_HELP);
+}
+
+const COUNT_HELP = `
+stocklot count snapshot --help and stocklot count plan --help list the options.
+
+  stocklot count snapshot --wid 3 --out before.json --sheet sheet.csv
+  stocklot count plan before.json sheet.csv --surplus 21 --shortage 22 \\
+    --out plan.json
+  stocklot apply plan.json --outbox outbox.db`;
+
+interface SnapshotFlags extends ConnectionFlags {
+  wid: number;
+  out: string;
+  sheet?: string;
+  blind?: true;
+}
+
+function snapshotCommand(): Command {
+  const command = new Command("snapshot")
+    .description("store the lots of a warehouse before people count")
+    .requiredOption("--wid <n>", "warehouse ID", integerOption(0))
+    .requiredOption("--out <file>", "write the snapshot there; stocklot count plan needs it")
+    .option("--sheet <file>", "write a CSV for the counters, sorted by bin")
+    .option("--blind", "leave the quantities out of the sheet")
+    .action(snapshot);
+  return withResponseValidation(withConnection(command));
+}
+
+async function snapshot({ wid, out, sheet, blind = undefined, ...connection }: SnapshotFlags): Promise<void> {
+  const signal = interruptSignal();
+  const client = await openClient(connection);
+  try {
+    const taken = await withProgress((progress) =>
+      takeSnapshot({
+        client,
+        wid,
+        signal,
+        onProgress: ({ received, totalCount }) => progress.update(`${received} of ${totalCount} lots read`),
+      }),
+    );
+    writeFileSync(out, `${JSON.stringify(taken)}\n`);
+    if (sheet !== undefined) writeFileSync(sheet, countSheet(taken, { isBlind: blind === true }));
+    tell(`${out}: ${plural(taken.lots.length, "lot")} in stock in warehouse ${wid}.`);
+  } catch (error) {
+    throw failureOrInterruption(error, signal);
+  } finally {
+    await client.close();
+  }
+}
+
+interface CountPlanFlags extends ConnectionFlags, PlanOutput {
+  surplus: number;
+  shortage: number;
+  map?: ReadonlyMap<string, string>;
+  delimiter?: string;
+  ignore?: string[];
+}
+
+function countPlanCommand(): Command {
+  const command = new Command("plan")
+    .description("show which receives and issues would correct the stock; sends no write")
+    .argument("<snapshot>", "file of stocklot count snapshot --out")
+    .argument("<counted>", "CSV with a header, or .ndjson: itemID, counted, and spot and serial if they were counted")
+    .requiredOption("--surplus <code>", "reason code of the receives", integerOption(0))
+    .requiredOption("--shortage <code>", "reason code of the issues", integerOption(0))
+    .option("--out <file>", "write the plan as JSON, for stocklot apply (default: print it)")
+    .option("--map <column=field>", "the field of a column with another name; may be repeated", mapOption)
+    .option("--ignore <column>", "a column that is no field; may be repeated", ignoreOption)
+    .option("--delimiter <text>", 'between two cells, for instance ";" or tab (default: ",")', delimiterOption)
+    .option("--exit-code", "exit with 4 if there is something to do")
+    .action(plan);
+  return withResponseValidation(withConnection(command));
+}
+
+async function plan(snapshotPath: string, path: string, flags: CountPlanFlags): Promise<void> {
+  const { map = new Map(), delimiter = ",", ignore = [], surplus, shortage } = flags;
+  const signal = interruptSignal();
+  const rows = new SourceRows({ path, delimiter, map, ignore, set: new Map() }, COUNTED_FIELDS);
+  // It is checked by planCount.
+  const taken = uncheckedAs<CountSnapshot>(parseJsonFile(snapshotPath));
+  const client = await openClient(flags);
+  try {
+    await showPlan({ path, rows, signal }, flags, () =>
+      withProgress((progress) =>
+        planCount({
+          client,
+          snapshot: taken,
+          // The rows are checked when they are read.
+          counted: uncheckedAs<PlanCountOptions["counted"]>(rows),
+          reasonCodes: { surplus, shortage },
+          signal,
+          onProgress: ({ received, totalCount }) => progress.update(`${received} of ${totalCount} lots read`),
+        }),
+      ),
+    );
+  } finally {
+    await client.close();
+  }
+}
+
+/** An empty `spot` or `serial` is the bin without a name, or no serial. What was not counted has no quantity. */
+const COUNTED_FIELDS: RowFields = {
+  shape: { itemID: z.string(), spot: z.string(), serial: z.string(), counted: z.number() },
+  required: { itemID: "the SKU", counted: "the quantity" },
+  rowOf: (cells) => {
+    const { counted = "" } = cells;
+    if (counted === "" || counted === null) return undefined;
+    return Object.fromEntries(Object.entries(cells).filter(([name]) => !SHEET_COLUMNS.only.includes(name)));
+  },
+};

@@ -1,0 +1,111 @@
+import { Argument, Command, InvalidArgumentError, Option } from "commander";
+import { uncheckedAs } from "../../core/response/decode.js";
+import { fieldOf } from "../../errors/unknown-value.js";
+import { type PlanItemsOptions, planItems } from "../../plan/index.js";
+import type { Item } from "../../service/item.js";
+import { WRITES } from "../../service/operations.js";
+import { type ConnectionFlags, openClient, withConnection, withResponseValidation } from "../connection.js";
+import { CommandError, EXIT, interruptSignal, namesOption } from "../exit.js";
+import { delimiterOption, mapOption } from "../import/command.js";
+import { type RowFields, SourceRows, withoutEmptyCells } from "../source-rows.js";
+import { withProgress } from "../terminal.js";
+import { ignoreOption, type PlanOutput, parseJsonFile, showPlan } from "./planned.js";
+
+interface PlanFlags extends ConnectionFlags, PlanOutput {
+  map?: ReadonlyMap<string, string>;
+  delimiter?: string;
+  ignore?: string[];
+  set?: ReadonlyMap<string, string>;
+  fields?: string[];
+  absent?: "keep" | "discontinue";
+  owns?: ReadonlyMap<string, string>;
+  maxDiscontinuedShare?: number;
+  withStock?: true;
+  ignoreStoredForms?: string;
+}
+
+export function planCommand(): Command {
+  const command = new Command("plan")
+    .description("show which writes would make the catalog as a file says; sends no write")
+    .addArgument(new Argument("<what>", "what the file contains").choices(["items"]))
+    .argument("<file>", "CSV with a header, or .ndjson: one row per item, with its SKU (shortID)")
+    .option("--out <file>", "write the plan as JSON, for stocklot apply (default: print it)")
+    .option("--map <column=field>", "the field of a column with another name; may be repeated", mapOption)
+    .option("--ignore <column>", "a column that is no field; may be repeated", ignoreOption)
+    .option("--set <field=value>", "a value for every row; may be repeated", mapOption)
+    .option("--delimiter <text>", 'between two cells, for instance ";" or tab (default: ",")', delimiterOption)
+    .option("--fields <names>", "only compare these fields, separated by commas", namesOption)
+    .addOption(
+      new Option("--absent <what>", "what to do with active items that are not in the file (default: keep)").choices([
+        "keep",
+        "discontinue",
+      ]),
+    )
+    .option("--owns <field=value>", "items that may be discontinued, such as category=12; may be repeated", mapOption)
+    .option("--max-discontinued-share <share>", "refuse to discontinue more than this (default: 0.05)", shareOption)
+    .option("--with-stock", "also discontinue items with stock")
+    .option(
+      "--ignore-stored-forms <file>",
+      "report of stocklot apply --json: values that the service stores differently",
+    )
+    .option("--exit-code", "exit with 4 if there is something to do")
+    .action(plan);
+  return withResponseValidation(withConnection(command));
+}
+
+async function plan(_what: "items", path: string, flags: PlanFlags): Promise<void> {
+  const { map = new Map(), delimiter = ",", ignore = [], set = new Map() } = flags;
+  const signal = interruptSignal();
+  const rows = new SourceRows({ path, delimiter, map, ignore, set }, ITEM_FIELDS);
+  const options = planOptions(flags);
+  const client = await openClient(flags);
+  try {
+    await showPlan({ path, rows, signal }, flags, () =>
+      withProgress((progress) =>
+        planItems({
+          ...options,
+          client,
+          // The rows are checked when they are read.
+          desired: uncheckedAs<PlanItemsOptions["desired"]>(rows),
+          signal,
+          onProgress: ({ received, totalCount }) => progress.update(`${received} of ${totalCount} items read`),
+        }),
+      ),
+    );
+  } finally {
+    await client.close();
+  }
+}
+
+const ITEM_FIELDS: RowFields = {
+  shape: WRITES.create.input().shape,
+  required: { shortID: "the SKU" },
+  rowOf: withoutEmptyCells,
+};
+
+function planOptions(flags: PlanFlags): Omit<PlanItemsOptions, "client" | "desired"> {
+  const { fields, absent, owns, maxDiscontinuedShare, withStock, ignoreStoredForms } = flags;
+  if (absent === "discontinue" && !owns) {
+    throw new CommandError("--absent discontinue needs --owns, such as --owns category=12.", EXIT.usage);
+  }
+  return {
+    fields,
+    absent,
+    owns: owns && ((item: Item) => [...owns].every(([name, value]) => String(fieldOf(item, name)) === value)),
+    maxDiscontinuedShare,
+    withStock,
+    ignoreStoredForms: ignoreStoredForms === undefined ? undefined : storedFormsIn(ignoreStoredForms),
+  };
+}
+
+function storedFormsIn(path: string): PlanItemsOptions["ignoreStoredForms"] {
+  const report: unknown = parseJsonFile(path);
+  const forms = Array.isArray(report) ? report : fieldOf(report, "storedDifferently");
+  return uncheckedAs<PlanItemsOptions["ignoreStoredForms"]>(forms ?? []);
+}
+
+function shareOption(text: string): number {
+  const share = Number(text);
+  if (text.trim() !== "" && share >= 0 && share <= 1) return share;
+  throw new InvalidArgumentError("It must be a number from 0 to 1.");
+}

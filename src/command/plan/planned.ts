@@ -1,0 +1,72 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { ConfigurationError, InputValidationError } from "../../errors/index.js";
+import { setWording } from "../../errors/wording.js";
+import type { Plan } from "../../plan/index.js";
+import { CommandError, EXIT, failureMessage, failureOrInterruption } from "../exit.js";
+import type { SourceRows } from "../source-rows.js";
+import { painter, plural, print, type Style, seconds, tell } from "../terminal.js";
+
+/** What a command that plans does with the plan. */
+export interface PlanOutput {
+  out?: string;
+  exitCode?: true;
+}
+
+/** Plans from the rows of a file, and writes or prints the plan. Messages name rows by their lines. */
+export async function showPlan(
+  { path, rows, signal }: { path: string; rows: SourceRows; signal: AbortSignal },
+  { out, exitCode }: PlanOutput,
+  plan: () => Promise<Plan>,
+): Promise<void> {
+  setWording({ row: (index) => `line ${rows.lines[index]}` });
+  try {
+    const planned = await plan();
+    if (out !== undefined) writeFileSync(out, `${JSON.stringify(planned, null, 1)}\n`);
+    await printPlan(planned, out);
+    if (exitCode && !planned.isEmpty) process.exitCode = EXIT.somethingToDo;
+  } catch (error) {
+    throw failureOrInterruption(describeWrongRows(error, path, rows), signal);
+  }
+}
+
+const LINE_STYLES: Readonly<Record<string, Style>> = { "+": "green", "~": "yellow", "-": "red", "!": "magenta" };
+
+async function printPlan(planned: Plan, out: string | undefined): Promise<void> {
+  const { requests, durationMs } = planned.estimate();
+  const text = planned.toText();
+  if (out === undefined) {
+    const paint = painter(process.stdout);
+    const width = process.stdout.isTTY ? process.stdout.columns || 80 : Number.POSITIVE_INFINITY;
+    for (const line of text.split("\n")) {
+      const style = LINE_STYLES[line.charAt(0)];
+      const cut = line.length > width ? `${line.slice(0, width - 1)}…` : line;
+      await print(style === undefined ? cut : paint(style, cut));
+    }
+  } else {
+    tell(text.split("\n", 1).join());
+    tell(`${out}: about ${plural(requests, "request")}, ${seconds(durationMs)}. Apply it with stocklot apply ${out}.`);
+  }
+}
+
+function describeWrongRows(error: unknown, path: string, { lines }: SourceRows): unknown {
+  if (error instanceof ConfigurationError) return new CommandError(error.message, EXIT.usage);
+  if (!(error instanceof InputValidationError)) return error;
+  const problems = error.issues.map(({ path: [index, ...names], message }) =>
+    [path, ...(typeof index === "number" ? [`line ${lines[index]}`] : []), `${names.join(".")} ${message}`.trim()].join(
+      ": ",
+    ),
+  );
+  return new CommandError(`${problems.join("\n")}\nNothing was planned.`, EXIT.usage);
+}
+
+/** Parses an option that may be repeated. */
+export const ignoreOption = (column: string, earlier: string[] = []): string[] => [...earlier, column];
+
+export function parseJsonFile(path: string): unknown {
+  try {
+    return JSON.parse(readFileSync(path, "utf8").replace(/^\uFEFF/, ""));
+  } catch (error) {
+    const message = error instanceof SyntaxError ? `${path}: this is not JSON.` : failureMessage(error);
+    throw new CommandError(message, EXIT.usage);
+  }
+}

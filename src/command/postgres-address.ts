@@ -1,0 +1,22 @@
+import { CommandError, EXIT } from "./exit.js";
+
+const ADDRESS_PATTERN = /^(postgres(ql)?:\/\/|socket:|\/)/;
+
+/**
+ * Verifies the address of a PostgreSQL database. The driver accepts any string.
+ *
+ * @param what the option or argument, for messages; the address itself may contain a password, so it is not quoted
+ */
+export function assertPostgresAddress(what: string, address: string): void {
+  if (!ADDRESS_PATTERN.test(address))
+    throw new CommandError(`${what} must be an address such as postgres://user@host/database.`, EXIT.usage);
+  if (!hasPassword(address)) return;
+  const advice = "since others can see it. Put it into PGPASSWORD or a .pgpass file.";
+  throw new CommandError(`${what} must not contain a password, ${advice}`, EXIT.usage);
+}
+
+/** In doubt it has one: a password may contain characters that do not belong into a URL. */
+function hasPassword(address: string): boolean {
+  if (/[?&]\w*password=/i.test(address)) return true;
+  return URL.canParse(address) ? new URL(address).password !== "" : /^\w+:\/\/[^@/]*:.*@/s.test(address);
+}

@@ -1,0 +1,91 @@
+import type * as z from "zod";
+import { nearestName } from "../errors/unknown-name.js";
+import { CommandError, EXIT } from "./exit.js";
+import { cellValue } from "./import/entries.js";
+import { fileRows, formatOf, type Row, type RowFormat } from "./rows.js";
+
+/** A file of rows, and what its columns mean. */
+export interface RowSource {
+  path: string;
+  delimiter: string;
+  /** Field by column, where they differ. */
+  map: ReadonlyMap<string, string>;
+  ignore: readonly string[];
+  /** Value by field, for every row. */
+  set: ReadonlyMap<string, string>;
+}
+
+/** What a row consists of. */
+export interface RowFields {
+  /** The documented fields. */
+  shape: Readonly<Record<string, z.ZodType>>;
+  /** What each field means that a CSV file must have, by name. */
+  required: Readonly<Record<string, string>>;
+  /** A row of these cells, which are of the types of their fields; `undefined` if it is to be left out. */
+  rowOf(cells: Record<string, unknown>, format: RowFormat): object | undefined;
+}
+
+/** Reads the rows of a CSV or NDJSON file, and remembers the line of each. */
+export class SourceRows implements AsyncIterable<object> {
+  /** By index. */
+  readonly lines: number[] = [];
+  readonly #source: RowSource;
+  readonly #fields: RowFields;
+
+  constructor(source: RowSource, fields: RowFields) {
+    this.#source = source;
+    this.#fields = fields;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<object> {
+    const { path, delimiter } = this.#source;
+    const format = formatOf(path);
+    let isFirst = true;
+    for await (const row of fileRows({ path, copy: path, delimiter, format })) {
+      const { line, cells, problem } = row;
+      if (problem !== undefined) throw new CommandError(`${path}: line ${line}: ${problem}.`, EXIT.usage);
+      if (format === "csv" && isFirst) this.#assertColumns(row);
+      isFirst = false;
+      const fields = this.#fields.rowOf(this.#named(cells, format), format);
+      if (!fields) continue;
+      this.lines.push(line);
+      yield fields;
+    }
+  }
+
+  /** The fields of a row by their own names, with those that are set. */
+  #named(row: object, format: RowFormat): Record<string, unknown> {
+    const { map, ignore, set } = this.#source;
+    const named = Object.entries(row)
+      .filter(([column]) => !ignore.includes(column))
+      .map(([column, cell]): [string, unknown] => [map.get(column) ?? column, cell]);
+    const cells = Object.fromEntries(format === "csv" ? named.map(this.#typed) : named);
+    return { ...cells, ...Object.fromEntries([...set].map(this.#typed)) };
+  }
+
+  /** The cells of a CSV file, and values on the command line, are strings. */
+  readonly #typed = ([field, cell]: [string, unknown]): [string, unknown] => [
+    field,
+    typeof cell === "string" && cell !== "" ? cellValue(cell, this.#fields.shape[field]) : cell,
+  ];
+
+  #assertColumns({ cells }: Row): void {
+    const { path, map, ignore, set } = this.#source;
+    const columns = Object.keys(cells);
+    const missing = [...map.keys(), ...ignore].find((column) => !columns.includes(column));
+    if (missing !== undefined) throw new CommandError(`${path}: there is no column "${missing}".`, EXIT.usage);
+    const fields = columns.filter((column) => !ignore.includes(column)).map((column) => map.get(column) ?? column);
+    const repeated = [...fields, ...set.keys()].find((field, index, all) => all.indexOf(field) !== index);
+    if (repeated !== undefined) throw new CommandError(`${path}: two columns are ${repeated}.`, EXIT.usage);
+    const absent = Object.entries(this.#fields.required).find(([field]) => !fields.includes(field));
+    if (!absent) return;
+    const [field, meaning] = absent;
+    const nearest = nearestName(field, columns);
+    const advice = nearest === undefined ? `Use --map COLUMN=${field}.` : `Use --map "${nearest}=${field}".`;
+    throw new CommandError(`${path}: no column is ${field}, ${meaning}. ${advice}`, EXIT.usage);
+  }
+}
+
+/** In a CSV file, an empty cell is a missing field. */
+export const withoutEmptyCells = (cells: Record<string, unknown>, format: RowFormat): object =>
+  format === "csv" ? Object.fromEntries(Object.entries(cells).filter(([, cell]) => cell !== "")) : cells;

@@ -1,0 +1,273 @@
+import { InputValidationError } from "../../errors/index.js";
+import { fieldOf } from "../../errors/unknown-value.js";
+import type { NewOutboxEntry, OutboxEntry } from "../../outbox/entry.js";
+import { laneOf } from "../../outbox/new-entries.js";
+import type { Outbox } from "../../outbox/outbox.js";
+import { callSafely } from "../../time/callback.js";
+import { monotonicNowMs, startTimer } from "../../time/clock.js";
+import type { PlanApplyOptions } from "./options.js";
+
+/** No write is based on older data. */
+export const MAX_READING_AGE_MS = 600_000;
+
+/** How the service is now, compared with a change of a plan. */
+export type ChangeState =
+  /** As it should be, no matter by whom. */
+  | { kind: "done" }
+  /** As it was at the time of the plan. */
+  | { kind: "due" }
+  | { kind: "stale"; reason: string };
+
+/** What depends on the kind of the plan. */
+export interface PlannedChanges<Change, Named> {
+  /** The keys of this plan begin with it. */
+  keyPrefix: string;
+  /** The keys of all plans of this kind begin with it. */
+  kindPrefix: string;
+  changes: readonly Change[];
+  /** How many changes are read ahead of sending. */
+  chunkSize: number;
+  /** The writes of a change, in order. */
+  writesOf(change: Change): readonly NewOutboxEntry[];
+  /** What a report calls it. */
+  nameOf(change: Change): Named;
+  /** SKU of the item. */
+  skuOf(change: Change): string;
+  /** Reads the present state of changes, some of whose writes may have been applied. */
+  readStates(changes: readonly AddedChange<Change>[]): Promise<ReadonlyMap<Change, ChangeState>>;
+  /** Whether the service is as the change wants it, although it has refused the write, or its outcome is uncertain. */
+  isDone(change: Change): Promise<boolean>;
+  /** Whether an unsent entry of another plan concerns the same as this plan, and must not be sent after it. */
+  isReplaced(entry: OutboxEntry): boolean;
+  /** Stores the writes. */
+  add(writes: readonly NewOutboxEntry[]): Promise<unknown>;
+}
+
+/** A change, and the entries of its writes: all or none were added. */
+export interface AddedChange<Change> {
+  change: Change;
+  entries: readonly OutboxEntry[];
+}
+
+/**
+ * Applies the changes of a plan in chunks. Of each chunk, the present state is read, then the writes of those that are as
+ * they were enter the outbox, then the outbox runs. If the data become too old before the chunk is sent, the run is
+ * stopped, and the state of its unsent changes is read again.
+ *
+ * The keys of the entries consist of the plan's id and the name of the change. So a change is in one of these states, also
+ * after a crash. `Unsent` is pending and never sent.
+ *
+ * | entries | next |
+ * |---|---|
+ * | none | read: `done`, `stale`, or add the entries |
+ * | unsent, some may be applied | read: leave them to the run, or cancel them: `done`, `stale` |
+ * | one is pending or sending, under way | leave it to the run |
+ * | all applied | `done` |
+ * | one is rejected, or was sent with an uncertain outcome | ask whether it is done; otherwise reported |
+ * | one is unknown or canceled | reported |
+ */
+export class PlanApplication<Change, Named> {
+  readonly applied: { change: Change; appliedAt: number }[] = [];
+  readonly stale: (Named & { reason: string })[] = [];
+  readonly rejected: (Named & { reason: string })[] = [];
+  readonly unknown: (Named & { reason: string })[] = [];
+  /** Changes that the service was found to be as, without an entry that was applied. */
+  alreadyDone = 0;
+  /** Requests of the outbox. */
+  requests = 0;
+  readonly #planned: PlannedChanges<Change, Named>;
+  readonly #outbox: Outbox;
+  readonly #signal: AbortSignal | null | undefined;
+  readonly #onProgress: PlanApplyOptions["onProgress"];
+  /** By key, the change whose last write it is. */
+  readonly #lastWrites: ReadonlyMap<string, Change>;
+  readonly #done = new Set<Change>();
+
+  constructor(
+    planned: PlannedChanges<Change, Named>,
+    outbox: Outbox,
+    { signal, onProgress }: Pick<PlanApplyOptions, "signal" | "onProgress">,
+  ) {
+    this.#planned = planned;
+    this.#outbox = outbox;
+    this.#signal = signal;
+    this.#onProgress = onProgress;
+    this.#lastWrites = new Map(
+      planned.changes.map((change): [string, Change] => [planned.writesOf(change).at(-1)?.key ?? "", change]),
+    );
+  }
+
+  async run(): Promise<void> {
+    const { changes, chunkSize } = this.#planned;
+    await this.#cancelOtherPlans();
+    for (let start = 0; start < changes.length; start += chunkSize) {
+      await this.#applyChunk(changes.slice(start, start + chunkSize));
+    }
+  }
+
+  reportAs(kind: "stale" | "rejected" | "unknown", change: Change, reason: string): void {
+    this[kind].push({ ...this.#planned.nameOf(change), reason });
+    this.#markDone(change);
+  }
+
+  /** Unsent entries of other plans for the same must not be sent after this one. */
+  async #cancelOtherPlans(): Promise<void> {
+    const { keyPrefix, kindPrefix } = this.#planned;
+    for await (const entry of this.#outbox.entries({ state: "pending" })) {
+      const isOther = entry.key.startsWith(kindPrefix) && !entry.key.startsWith(keyPrefix);
+      if (isOther && entry.sentAt === undefined && this.#planned.isReplaced(entry)) await this.#cancel(entry.key);
+    }
+  }
+
+  /** Returns false if another process has changed the entry meanwhile: it may have been sent. */
+  async #cancel(key: string): Promise<boolean> {
+    try {
+      await this.#outbox.cancel(key);
+      return true;
+    } catch (error) {
+      if (error instanceof InputValidationError) return false;
+      throw error;
+    }
+  }
+
+  async #applyChunk(chunk: readonly Change[]): Promise<void> {
+    let due: readonly Change[] = chunk;
+    while (due.length > 0) {
+      const readAt = monotonicNowMs();
+      const waiting = await this.#addEntries(due);
+      const isComplete = waiting.length === 0 || (await this.#send(readAt));
+      due = await this.#settle(waiting, isComplete);
+    }
+  }
+
+  /** Reads the state of changes that are not under way, and adds entries. Returns the changes that have entries. */
+  async #addEntries(changes: readonly Change[]): Promise<Change[]> {
+    const unread: AddedChange<Change>[] = [];
+    for (const change of changes) {
+      const entries = await this.#entriesOf(change);
+      if (isUnsent(entries)) unread.push({ change, entries });
+    }
+    const states = await this.#planned.readStates(unread);
+    const writes: NewOutboxEntry[] = [];
+    const waiting = new Set(changes);
+    for (const { change, entries } of unread) {
+      const state = states.get(change);
+      if (!state || state.kind === "due") {
+        if (entries.length === 0) writes.push(...this.#planned.writesOf(change));
+      } else if (await this.#drop(change, entries)) {
+        waiting.delete(change);
+        if (state.kind === "done") this.#countDone(change);
+        else this.reportAs("stale", change, describeProgress(entries, state.reason));
+      }
+    }
+    await this.#planned.add(writes);
+    return [...waiting];
+  }
+
+  /** Returns false if another process sends the entries meanwhile: then it has changed what was read. */
+  async #drop(change: Change, entries: readonly OutboxEntry[]): Promise<boolean> {
+    const present = await this.#entriesOf(change);
+    if (present.map(({ state }) => state).join() !== entries.map(({ state }) => state).join()) return false;
+    for (const { key } of entries.filter(({ state }) => state === "pending")) {
+      if (!(await this.#cancel(key))) return false;
+    }
+    return true;
+  }
+
+  /** Runs the outbox while the data are fresh. Returns whether the run has ended by itself. */
+  async #send(readAt: number): Promise<boolean> {
+    const aged = new AbortController();
+    const remainingMs = MAX_READING_AGE_MS - (monotonicNowMs() - readAt);
+    const stopTimer = startTimer(remainingMs, () =>
+      aged.abort(new DOMException("The reading is too old.", "AbortError")),
+    );
+    const signal = this.#signal ? AbortSignal.any([this.#signal, aged.signal]) : aged.signal;
+    const onResult = ({ key }: OutboxEntry) => {
+      const change = this.#lastWrites.get(key);
+      if (change !== undefined) this.#markDone(change);
+    };
+    try {
+      const { requests } = await this.#outbox.run({ signal, onResult });
+      this.requests += requests;
+      return true;
+    } catch (error) {
+      if (error !== aged.signal.reason || this.#signal?.aborted) throw error;
+      return false;
+    } finally {
+      stopTimer();
+    }
+  }
+
+  /** Reports what became of the entries. Returns the changes whose entries were not sent in time. */
+  async #settle(waiting: readonly Change[], isComplete: boolean): Promise<Change[]> {
+    const unsent: Change[] = [];
+    for (const change of waiting) {
+      const entries = await this.#entriesOf(change);
+      const inState = (state: OutboxEntry["state"]) => entries.find((entry) => entry.state === state);
+      const report = (kind: "stale" | "rejected" | "unknown", reason: string) =>
+        this.reportAs(kind, change, describeProgress(entries, reason));
+      const [unknown, rejected] = [inState("unknown"), inState("rejected")];
+      const underWay = entries.find(({ state, sentAt }) => state === "sending" || (state === "pending" && sentAt));
+      if (entries.length > 0 && entries.every(({ state }) => state === "applied")) {
+        this.applied.push({ change, appliedAt: Math.max(...entries.map(({ settledAt }) => settledAt ?? Date.now())) });
+        this.#markDone(change);
+      } else if (unknown) report("unknown", reasonOf(unknown));
+      else if (inState("canceled")) report("stale", "its entry in the outbox was canceled");
+      else if (rejected) {
+        if (await this.#planned.isDone(change)) this.#countDone(change);
+        else report("rejected", reasonOf(rejected));
+      } else if (!isComplete) unsent.push(change);
+      else if (underWay) {
+        if (await this.#planned.isDone(change)) this.#countDone(change);
+        else report("unknown", `sent, without a certain outcome (${reasonOf(underWay)}). Apply the plan again`);
+      } else report(...(await this.#whyNotSent(change, entries)));
+    }
+    return unsent;
+  }
+
+  /** Behind an entry with unknown outcome, or known not to have been applied. */
+  async #whyNotSent(change: Change, entries: readonly OutboxEntry[]): Promise<["rejected" | "unknown", string]> {
+    for await (const { key } of this.#outbox.entries({ state: "unknown", item: this.#planned.skuOf(change) })) {
+      return ["unknown", `not sent: it waits for the entry "${key}", whose outcome is unknown. Resolve that first`];
+    }
+    const reason = entries.map(reasonOf).find((text) => text !== "");
+    return ["rejected", `not sent${reason === undefined ? "" : ` (${reason})`}. Apply the plan again`];
+  }
+
+  async #entriesOf(change: Change): Promise<OutboxEntry[]> {
+    const entries: OutboxEntry[] = [];
+    for (const { key } of this.#planned.writesOf(change)) {
+      const entry = await this.#outbox.get(key);
+      if (entry) entries.push(entry);
+    }
+    return entries;
+  }
+
+  #countDone(change: Change): void {
+    this.alreadyDone += 1;
+    this.#markDone(change);
+  }
+
+  #markDone(change: Change): void {
+    if (this.#done.has(change)) return;
+    this.#done.add(change);
+    callSafely(() => this.#onProgress?.({ done: this.#done.size, total: this.#planned.changes.length }));
+  }
+}
+
+/** Whether the present state decides about a change: nothing of it is under way, and something is not applied. */
+const isUnsent = (entries: readonly OutboxEntry[]): boolean =>
+  entries.every(({ state, sentAt }) => state === "applied" || (state === "pending" && sentAt === undefined)) &&
+  (entries.length === 0 || entries.some(({ state }) => state === "pending"));
+
+const reasonOf = ({ error }: OutboxEntry): string => String(fieldOf(error, "message") ?? "").replace(/\.+$/, "");
+
+/** Of a change with several writes, how many were applied. */
+function describeProgress(entries: readonly OutboxEntry[], reason: string): string {
+  const applied = entries.filter(({ state }) => state === "applied").length;
+  return applied === 0 ? reason : `${applied} of ${entries.length} writes were applied. ${reason}`;
+}
+
+/** Whether the item of an entry is among these lanes. */
+export const concernsItem = (lanes: ReadonlySet<string>, { input }: OutboxEntry): boolean =>
+  lanes.has(laneOf(String(fieldOf(input, "shortID") ?? fieldOf(input, "itemID"))));

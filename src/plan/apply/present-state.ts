@@ -1,0 +1,31 @@
+import type { InventoryClient } from "../../client.js";
+import type { RequestOptions, ResponseInfo } from "../../core/request/options.js";
+import { dateHeaderMs } from "../../core/service-clock.js";
+
+/** Reads what a plan concerns as it is now: counts the requests, and observes the service's clock. */
+export class PresentState {
+  readonly client: InventoryClient;
+  /** For each request. */
+  readonly options: RequestOptions;
+  requests = 0;
+  /** The service's clock at the first response, in ms since the epoch; `undefined` if responses have no `Date` header. */
+  firstDate: number | undefined;
+  /** The service's clock at the last response. */
+  lastDate: number | undefined;
+  /** By how many ms the service's clock is ahead. */
+  clockAheadMs: number | undefined;
+
+  constructor(client: InventoryClient, signal: AbortSignal | null | undefined) {
+    this.client = client;
+    this.options = { signal, onResponse: (response) => this.#observe(response) };
+  }
+
+  #observe({ attempts, headers }: ResponseInfo): void {
+    this.requests += attempts;
+    const date = dateHeaderMs(headers);
+    if (date === undefined) return;
+    this.firstDate ??= date;
+    this.lastDate = date;
+    this.clockAheadMs ??= date - Date.now();
+  }
+}

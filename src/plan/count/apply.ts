@@ -1,0 +1,156 @@
+import { Big } from "big.js";
+import { InputValidationError, NotFoundError } from "../../errors/index.js";
+import { fieldOf } from "../../errors/unknown-value.js";
+import type { NewOutboxEntry, OutboxEntry } from "../../outbox/entry.js";
+import { laneOf } from "../../outbox/new-entries.js";
+import type { Outbox } from "../../outbox/outbox.js";
+import type { PlanApplyOptions, PlanReport } from "../apply/options.js";
+import {
+  type AddedChange,
+  type ChangeState,
+  concernsItem,
+  PlanApplication,
+  type PlannedChanges,
+} from "../apply/plan-application.js";
+import { PresentState } from "../apply/present-state.js";
+import type { CountChange, CountPlanContent, ReportedGroup } from "./document.js";
+import { type CountedLot, type CountGroup, countedLot, describeMovement, lotsOfGroup } from "./group.js";
+
+const KIND_PREFIX = "plan-count/";
+/** How many groups are read ahead of sending. */
+const MAX_AHEAD = 10;
+
+/** Applies the plan of a stock count through an outbox. */
+export async function applyCountPlan(
+  content: CountPlanContent,
+  options: PlanApplyOptions,
+): Promise<Omit<PlanReport<ReportedGroup>, "durationMs">> {
+  const { client, outbox, signal } = options;
+  if (!outbox) {
+    const message = "is required for a stock count: without it, a lost response could not be told from a lost request";
+    throw new InputValidationError("plan.apply", [{ path: ["outbox"], message }]);
+  }
+  const state = new PresentState(client, signal);
+  const application = new PlanApplication(new PlannedGroups(content, outbox, state), outbox, options);
+  await application.run();
+  const { applied, alreadyDone, stale, rejected, unknown, requests } = application;
+  return {
+    applied: applied.length + alreadyDone,
+    stale,
+    rejected,
+    unknown,
+    storedDifferently: [],
+    requests: requests + state.requests,
+  };
+}
+
+/**
+ * A group is written only if its lots are those of the plan, except for what its own entries have applied, and if the outbox
+ * has no other transaction of its item in this warehouse: that would move the stock after it was read.
+ */
+class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
+  readonly kindPrefix = KIND_PREFIX;
+  readonly keyPrefix: string;
+  readonly changes: readonly CountChange[];
+  readonly chunkSize = MAX_AHEAD;
+  readonly #wid: number;
+  readonly #outbox: Outbox;
+  readonly #state: PresentState;
+  readonly #numbers: ReadonlyMap<CountChange, number>;
+  readonly #lanes: ReadonlySet<string>;
+
+  constructor({ id, changes, wid }: CountPlanContent, outbox: Outbox, state: PresentState) {
+    this.keyPrefix = `${KIND_PREFIX}${id}/`;
+    this.changes = changes;
+    this.#wid = wid;
+    this.#outbox = outbox;
+    this.#state = state;
+    this.#numbers = new Map(changes.map((change, index): [CountChange, number] => [change, index + 1]));
+    this.#lanes = new Set(changes.map(({ itemID }) => laneOf(itemID)));
+  }
+
+  skuOf({ itemID }: CountChange): string {
+    return itemID;
+  }
+
+  nameOf({ itemID, spot, serial }: CountChange): CountGroup {
+    return { itemID, ...(spot === undefined ? {} : { spot }), ...(serial === undefined ? {} : { serial }) };
+  }
+
+  writesOf(change: CountChange): NewOutboxEntry[] {
+    const key = `${this.keyPrefix}${this.#numbers.get(change)}`;
+    return change.writes.map((input) =>
+      "recno" in input
+        ? { key: `${key}/${input.recno}`, operation: "issue", input }
+        : { key, operation: "receive", input },
+    );
+  }
+
+  add(writes: readonly NewOutboxEntry[]): Promise<unknown> {
+    return this.#outbox.addMarked(writes);
+  }
+
+  /** Only the lots at the time of the count could show that: the group was changed since, by its own writes or by others. */
+  async isDone(): Promise<boolean> {
+    return false;
+  }
+
+  isReplaced(entry: OutboxEntry): boolean {
+    return concernsItem(this.#lanes, entry) && this.#movesStockHere(entry);
+  }
+
+  async readStates(unread: readonly AddedChange<CountChange>[]): Promise<Map<CountChange, ChangeState>> {
+    const states = new Map<CountChange, ChangeState>();
+    const lotsOfItem = new Map<string, Promise<CountedLot[]>>();
+    for (const { change, entries } of unread) {
+      const lane = laneOf(change.itemID);
+      const lots = lotsOfItem.get(lane) ?? this.#readLots(change.itemID);
+      lotsOfItem.set(lane, lots);
+      const movement =
+        (await this.#describeOtherEntry(change.itemID)) ??
+        describeMovement(remainingLots(change, entries), lotsOfGroup(change, await lots));
+      const reason = `moved since the plan (${movement}): count again`;
+      states.set(change, movement === undefined ? { kind: "due" } : { kind: "stale", reason });
+    }
+    return states;
+  }
+
+  async #readLots(itemID: string): Promise<CountedLot[]> {
+    const { client, options } = this.#state;
+    try {
+      const lots = await client.inventory.getLots(itemID, { wid: this.#wid }, options);
+      return lots.flatMap((lot) => countedLot(lot) ?? []);
+    } catch (error) {
+      if (error instanceof NotFoundError) return [];
+      throw error;
+    }
+  }
+
+  /** A transaction of somebody else's that the outbox has not settled. */
+  async #describeOtherEntry(itemID: string): Promise<string | undefined> {
+    for (const state of ["pending", "sending", "unknown"] as const) {
+      for await (const entry of this.#outbox.entries({ state, item: itemID })) {
+        if (!entry.key.startsWith(this.keyPrefix) && this.#movesStockHere(entry)) {
+          return `the outbox has the entry "${entry.key}", which is ${state}`;
+        }
+      }
+    }
+    return undefined;
+  }
+
+  #movesStockHere({ input }: OutboxEntry): boolean {
+    return fieldOf(input, "wid") === this.#wid || fieldOf(input, "shipToWid") === this.#wid;
+  }
+}
+
+/** The lots of a group after those of its writes that were applied. */
+function remainingLots({ lots, writes }: CountChange, entries: readonly OutboxEntry[]): CountedLot[] {
+  const applied = entries.filter(({ state }) => state === "applied").map(({ input }) => fieldOf(input, "recno"));
+  return lots.flatMap((lot) => {
+    const issue = applied.includes(lot.recNo)
+      ? writes.find((write) => "recno" in write && write.recno === lot.recNo)
+      : undefined;
+    const units = new Big(lot.units).minus(issue?.units ?? 0).toNumber();
+    return units === 0 ? [] : [{ ...lot, units }];
+  });
+}

@@ -1,0 +1,98 @@
+import * as z from "zod";
+import { InputValidationError, type Issue } from "../../errors/index.js";
+import { isObject } from "../../errors/unknown-value.js";
+import { wording } from "../../errors/wording.js";
+import { laneOf } from "../../outbox/new-entries.js";
+import { checkInput } from "../../schemas/check.js";
+import { lazy, string, withCheck } from "../../schemas/field.js";
+import { skuSchema } from "../../service/key.js";
+import { readRows } from "../rows.js";
+import type { CountGroup } from "./group.js";
+
+/** What people counted. `null` and `undefined` are a missing field. */
+export interface CountedRow {
+  /** SKU of the item. */
+  itemID: string;
+  /**
+   * Bin; an empty string is the bin without a name.
+   * @default all bins of the warehouse together
+   */
+  spot?: string | null | undefined;
+  /**
+   * Serial number; an empty string means lots without one.
+   * @default all serials together
+   */
+  serial?: string | null | undefined;
+  /** Quantity, at least 0, in the item's unit of measure. */
+  counted: number;
+}
+
+/** A row, checked. */
+export interface CountedGroup extends CountGroup {
+  counted: number;
+}
+
+const rowSchema = /* @__PURE__ */ lazy(() =>
+  z.strictObject({
+    itemID: withCheck(skuSchema(), (sku) =>
+      sku === sku.trim() ? undefined : `must not begin or end with a space, as "${sku}" does`,
+    ),
+    spot: string().exactOptional(),
+    serial: string().exactOptional(),
+    counted: z.number().min(0),
+  }),
+);
+
+/** Reads and checks all rows. Throws one `InputValidationError` that lists every wrong one. */
+export async function readCountedRows(
+  counted: Iterable<unknown> | AsyncIterable<unknown>,
+  signal: AbortSignal | null | undefined,
+): Promise<CountedGroup[]> {
+  const groups: CountedGroup[] = [];
+  const overlaps = new Overlaps();
+  await readRows({ method: "planCount", option: "counted", signal }, counted, (given, index, issues) => {
+    const row = checkRow(given, index, issues);
+    if (!row) return;
+    const other = overlaps.add(row, index);
+    if (other === undefined) groups.push(row);
+    else issues.push({ path: [index], message: `counts the same stock as ${wording().row(other)}` });
+  });
+  return groups;
+}
+
+function checkRow(given: unknown, index: number, issues: Issue[]): CountedGroup | undefined {
+  try {
+    const present = isObject(given)
+      ? Object.fromEntries(Object.entries(given).filter(([, value]) => value != null))
+      : given;
+    return rowSchema().parse(checkInput("planCount", rowSchema, present, [index]));
+  } catch (error) {
+    if (!(error instanceof InputValidationError)) throw error;
+    issues.push(...error.issues);
+    return undefined;
+  }
+}
+
+/**
+ * Finds rows that count the same stock. Two rows of an item overlap if their bins do and their serials do; all bins overlap
+ * with every bin. So each row is stored under its own bin and under "any", and one that counts all bins is searched under "any".
+ */
+class Overlaps {
+  /** The first row, by item, bin and serial. */
+  readonly #rows = new Map<string, number>();
+
+  /** Adds a row; returns the index of an earlier one that counts the same stock. */
+  add({ itemID, spot, serial }: CountedGroup, index: number): number | undefined {
+    const keysOf = (spots: readonly string[], serials: readonly string[]) =>
+      spots.flatMap((one) => serials.map((other) => JSON.stringify([laneOf(itemID), one, other])));
+    const earlier = keysOf(searchedUnder(spot), searchedUnder(serial)).find((key) => this.#rows.has(key));
+    for (const key of keysOf(storedUnder(spot), storedUnder(serial)))
+      if (!this.#rows.has(key)) this.#rows.set(key, index);
+    return earlier === undefined ? undefined : this.#rows.get(earlier);
+  }
+}
+
+const ALL = "all";
+const ANY = "any";
+const storedUnder = (value: string | undefined) => [value === undefined ? ALL : `=${value}`, ANY];
+const searchedUnder = (value: string | undefined) => (value === undefined ? [ANY] : [`=${value}`, ALL]);

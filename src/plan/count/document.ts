@@ -1,0 +1,93 @@
+import * as z from "zod";
+import { integer, lazy, string } from "../../schemas/field.js";
+import type { Lot } from "../../service/lot.js";
+import { lotSchema } from "../../service/lot.js";
+import { WRITES } from "../../service/operations.js";
+import type { IssueInput, ReceiveInput } from "../../service/transaction.js";
+import { type PlanHead, planHeadShape } from "../document.js";
+import type { CountedLot, CountGroup } from "./group.js";
+
+/** A group whose count differs from its book quantity, and how it is corrected. */
+export interface CountChange extends CountGroup {
+  /** `receive`: more was counted than is in the books. `issue`: less. */
+  operation: "receive" | "issue";
+  /** Quantity by the lots of the service. */
+  book: number;
+  /** Quantity that was counted. */
+  counted: number;
+  /** Quantity that is received or issued: the difference. */
+  units: number;
+  /** Unit of measure of all quantities. */
+  uOM: string;
+  /** The lots of the group, the oldest first. */
+  lots: readonly CountedLot[];
+  /** The writes: one receive, or an issue of each lot that is taken from. */
+  writes: readonly (IssueInput | ReceiveInput)[];
+}
+
+/** A group that a report names, and why. */
+export interface ReportedGroup extends CountGroup {
+  /** The reason, for people. */
+  reason: string;
+}
+
+/** A group whose count cannot be booked. */
+export interface BlockedGroup extends ReportedGroup {
+  /** Quantity by the lots of the service. */
+  book: number;
+  /** Quantity that was counted. */
+  counted: number;
+  /** The lots of the group, the oldest first. */
+  lots: readonly CountedLot[];
+}
+
+/** How many groups a count corrects and leaves alone. */
+export interface CountPlanCounts {
+  /** Groups with a surplus. */
+  receive: number;
+  /** Groups with a shortage. */
+  issue: number;
+  /** Groups whose count equals their book quantity. */
+  unchanged: number;
+  /** Groups that cannot be corrected, see `plan.blocked`. */
+  blocked: number;
+}
+
+/** What the plan of a stock count contains. */
+export interface CountPlanContent extends PlanHead<"count"> {
+  /** Warehouse ID. */
+  wid: number;
+  counts: CountPlanCounts;
+  changes: CountChange[];
+  blocked: BlockedGroup[];
+}
+
+export const countedLotSchema = /* @__PURE__ */ lazy(() => {
+  const { recNo, partNo, shortID, spot, units, received, serial, serial2, rFIDTag, hold, associate, jobID } =
+    lotSchema().shape satisfies Record<keyof Lot, z.ZodType>;
+  return z.strictObject({
+    ...{ recNo, partNo, shortID, spot, units, received, serial, serial2, rFIDTag, hold, associate, jobID },
+  });
+});
+
+const groupShape = () => ({ itemID: string(), spot: string().exactOptional(), serial: string().exactOptional() });
+
+export const countPlanSchema = /* @__PURE__ */ lazy(() => {
+  const quantities = { book: z.number(), counted: z.number(), lots: z.array(countedLotSchema()) };
+  return z.strictObject({
+    ...planHeadShape("count"),
+    wid: integer(),
+    counts: z.strictObject({ receive: integer(), issue: integer(), unchanged: integer(), blocked: integer() }),
+    changes: z.array(
+      z.strictObject({
+        ...groupShape(),
+        operation: z.enum(["receive", "issue"]),
+        ...quantities,
+        units: z.number(),
+        uOM: string(),
+        writes: z.array(z.union([WRITES.receive.input(), WRITES.issue.input()])),
+      }),
+    ),
+    blocked: z.array(z.strictObject({ ...groupShape(), ...quantities, reason: string() })),
+  });
+});

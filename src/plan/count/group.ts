@@ -1,0 +1,102 @@
+import { laneOf } from "../../outbox/new-entries.js";
+import type { Lot } from "../../service/lot.js";
+import { isSameQuantity } from "./quantity.js";
+
+/** What is counted together: the stock of an item in one bin, or in all bins of the warehouse. */
+export interface CountGroup {
+  /** SKU of the item. */
+  itemID: string;
+  /** Bin; an empty string is the bin without a name. Missing: all bins together. */
+  spot?: string;
+  /** Serial number; an empty string means lots without one. Missing: all serials together. */
+  serial?: string;
+}
+
+const LOT_FIELDS = [
+  "recNo",
+  "partNo",
+  "shortID",
+  "spot",
+  "units",
+  "received",
+  "serial",
+  "serial2",
+  "rFIDTag",
+  "hold",
+  "associate",
+  "jobID",
+] as const satisfies readonly (keyof Lot)[];
+
+/** The part of a lot that matters in a count. */
+export type CountedLot = Pick<Lot, (typeof LOT_FIELDS)[number]>;
+
+/** Fields of lots by which people know them, and which may be changed without any movement. */
+const isSameField = (name: (typeof LOT_FIELDS)[number], one: CountedLot, other: CountedLot): boolean =>
+  name === "units" ? isSameQuantity(one.units, other.units) : (one[name] ?? "") === (other[name] ?? "");
+
+/** A lot that is in stock, as it is counted; `undefined` for shipped, inactive and empty lots. */
+export function countedLot(lot: Lot): CountedLot | undefined {
+  if (lot.active === false || (lot.shipped ?? null) !== null || lot.units === 0) return undefined;
+  const { recNo, partNo, shortID, units, received, serial2, rFIDTag, hold, associate, jobID } = lot;
+  const { spot, serial } = lot;
+  return {
+    recNo,
+    partNo,
+    shortID,
+    spot: spot ?? "",
+    units,
+    received,
+    serial: serial ?? "",
+    serial2,
+    rFIDTag,
+    hold,
+    associate,
+    jobID,
+  };
+}
+
+/** Lots by item: the lane of its SKU. */
+export function lotsByItem(lots: Iterable<CountedLot>): Map<string, CountedLot[]> {
+  const byItem = new Map<string, CountedLot[]>();
+  for (const lot of lots) {
+    const lane = laneOf(lot.shortID);
+    const same = byItem.get(lane);
+    if (same) same.push(lot);
+    else byItem.set(lane, [lot]);
+  }
+  return byItem;
+}
+
+/** The lots of a group among those of its item, the oldest first. */
+export function lotsOfGroup({ spot, serial }: CountGroup, lots: readonly CountedLot[] = []): CountedLot[] {
+  const members = lots.filter(
+    (lot) => (spot === undefined || lot.spot === spot) && (serial === undefined || lot.serial === serial),
+  );
+  return members.sort((one, other) => compareText(one.received, other.received) || one.recNo - other.recNo);
+}
+
+const compareText = (one: string, other: string) => Number(one > other) - Number(one < other);
+
+/** How the lots of a group have changed, in words; `undefined` if they are the same. */
+export function describeMovement(before: readonly CountedLot[], after: readonly CountedLot[]): string | undefined {
+  const present = new Map(after.map((lot): [number, CountedLot] => [lot.recNo, lot]));
+  const known = new Set(before.map(({ recNo }) => recNo));
+  const changes = [
+    ...before.flatMap((lot) => describeLotChange(lot, present.get(lot.recNo))),
+    ...after.filter(({ recNo }) => !known.has(recNo)).map(({ recNo, units }) => `lot ${recNo} is new, with ${units}`),
+  ];
+  const more = changes.length - MAX_NAMED_CHANGES;
+  if (changes.length === 0) return undefined;
+  return changes.slice(0, MAX_NAMED_CHANGES).join(", ") + (more > 0 ? ` and ${more} more` : "");
+}
+
+const MAX_NAMED_CHANGES = 3;
+
+function describeLotChange(before: CountedLot, after: CountedLot | undefined): string[] {
+  const { recNo } = before;
+  if (!after) return [`lot ${recNo} with ${before.units} is gone`];
+  const changed = LOT_FIELDS.filter((name) => !isSameField(name, before, after));
+  return changed.map((name) =>
+    name === "units" ? `lot ${recNo} had ${before.units}, now ${after.units}` : `lot ${recNo} has another ${name}`,
+  );
+}

@@ -1,0 +1,170 @@
+import * as z from "zod";
+import type { InventoryClient } from "../../client.js";
+import { laneOf } from "../../outbox/new-entries.js";
+import type { PagingProgress } from "../../paging/page.js";
+import { checkMethodOptions } from "../../schemas/check.js";
+import { integer, lazy } from "../../schemas/field.js";
+import { abortSignalSchema, functionSchemaOf, objectWithMethodsSchema, requiredOption } from "../../schemas/option.js";
+import type { Item } from "../../service/item.js";
+import type { StockLevel } from "../../service/stock-level.js";
+import { PresentState } from "../apply/present-state.js";
+import { assertDocumentOf, newPlanHead } from "../document.js";
+import { countPlan, type Plan } from "../plan.js";
+import { PresentItems } from "../present-items.js";
+import { readStockLevels } from "../stock-levels.js";
+import { correctGroup } from "./correct-group.js";
+import { type CountedGroup, type CountedRow, readCountedRows } from "./counted-rows.js";
+import type { BlockedGroup, CountChange } from "./document.js";
+import { type CountedLot, describeMovement, lotsByItem, lotsOfGroup } from "./group.js";
+import { differenceOf, sumOf } from "./quantity.js";
+import { type CountSnapshot, lotsModifiedAfter, readCountedLots, readSnapshot } from "./snapshot.js";
+
+/** Reason codes of the service for the corrections of a stock count. The document does not list any. */
+export interface CountReasonCodes {
+  /** Of receives: more was counted than is in the books. */
+  surplus: number;
+  /** Of issues: less was counted. */
+  shortage: number;
+}
+
+/** Options of {@link planCount}. */
+export interface PlanCountOptions {
+  /** The client that reads the lots again. */
+  client: InventoryClient;
+  /** What {@link takeSnapshot} returned before the count, also after `JSON.parse`, or as a JSON string. */
+  snapshot: CountSnapshot | string;
+  /** What people counted. What has no row was not counted, and stays as it is. */
+  counted: Iterable<CountedRow> | AsyncIterable<CountedRow>;
+  /** Reason codes of the corrections. */
+  reasonCodes: CountReasonCodes;
+  /**
+   * Ends the planning, which rejects with the signal's reason.
+   * @default none
+   */
+  signal?: AbortSignal | null | undefined;
+  /**
+   * Called after each page of lots. An error is logged and has no other effect.
+   * @default none
+   */
+  onProgress?: ((progress: PagingProgress) => void) | undefined;
+}
+
+const optionsSchema = /* @__PURE__ */ lazy(() =>
+  z.strictObject({
+    client: requiredOption(objectWithMethodsSchema(["request", "paginate"], "must be an InventoryClient")),
+    // The objects themselves are checked later: of a copy, an iterator would be missing.
+    snapshot: requiredOption(z.unknown()),
+    counted: z.unknown(),
+    reasonCodes: requiredOption(
+      z.strictObject({ surplus: requiredOption(integer()), shortage: requiredOption(integer()) }),
+    ),
+    signal: abortSignalSchema().optional(),
+    onProgress: functionSchemaOf<(progress: PagingProgress) => void>().optional(),
+  }),
+);
+
+/** A row with its lots, whose quantity is not the counted one, or which may not exist. */
+interface OpenGroup {
+  row: CountedGroup;
+  lots: CountedLot[];
+}
+
+/**
+ * Compares a count with the lots of the warehouse, and returns the receives and issues that make them equal. It reads the
+ * lots again, and sends no write. A group (item, bin, serial) is only corrected if its lots are those of the snapshot, so
+ * that the count can be compared with them. Everything else is in `plan.blocked` with the reason.
+ *
+ * Source: `GET /Inventory/{wid}`, `GET /Inventory/StockLevels/{wid}`, `GET /Item`.
+ *
+ * @example
+ * import { planCount } from "stocklot/plan";
+ *
+ * const counted = [{ itemID: "BOLT-M8", spot: "A-01", counted: 480 }];
+ * const plan = await planCount({ client, snapshot, counted, reasonCodes: { surplus: 21, shortage: 22 } });
+ * console.log(plan.toText());
+ * const report = await plan.apply({ client, outbox });
+ * console.log(report.applied);
+ * @throws InputValidationError that lists every wrong row, such as two rows that count the same stock. Also if there is no
+ * row, or if an option is wrong.
+ * @throws ConfigurationError if the snapshot is none, was changed, or belongs to another service.
+ * @throws what the client throws if the lots cannot be read.
+ */
+export async function planCount(options: PlanCountOptions): Promise<Plan<"count">> {
+  checkMethodOptions("planCount", optionsSchema, options);
+  const { client, counted, reasonCodes, signal, onProgress } = options;
+  const snapshot = readSnapshot(options.snapshot);
+  assertDocumentOf({ method: "planCount", noun: "snapshot" }, snapshot, client);
+  signal?.throwIfAborted();
+  const rows = await readCountedRows(counted, signal);
+  const { wid } = snapshot;
+  const state = new PresentState(client, signal);
+  const plannedAt = new Date();
+  const lots = lotsByItem(await readCountedLots(state, wid, onProgress));
+  const later = await lotsModifiedAfter(snapshot, state);
+  const before = lotsByItem(snapshot.lots);
+  const blocked: BlockedGroup[] = [];
+  const open: OpenGroup[] = [];
+  for (const row of rows) {
+    const present = lotsOfGroup(row, lots.get(laneOf(row.itemID)));
+    const known = lotsOfGroup(row, before.get(laneOf(row.itemID)));
+    const movement = describeMovement(known, present) ?? describeModified(present, later);
+    if (movement !== undefined)
+      blocked.push(blockedGroup(row, present, `moved since the snapshot (${movement}): count again`));
+    else if (present.length === 0 || !differenceOf(row.counted, sumOf(present)).eq(0))
+      open.push({ row, lots: present });
+  }
+  const { items, levels } = await readFacts(state, snapshot, open);
+  const changes: CountChange[] = [];
+  for (const group of open) {
+    const { row } = group;
+    const item = items.get(spellingOf(group));
+    const level = item && levels.get(item.partNo);
+    const facts = { item, level, itemLots: lots.get(laneOf(row.itemID)) ?? [], wid, reasonCodes };
+    const correction = correctGroup(row, group.lots, facts);
+    if (typeof correction === "string") blocked.push(blockedGroup(row, group.lots, correction));
+    else if (correction) changes.push(correction);
+  }
+  const count = (name: string) => changes.filter(({ operation }) => operation === name).length;
+  const counts = {
+    receive: count("receive"),
+    issue: count("issue"),
+    unchanged: rows.length - changes.length - blocked.length,
+    blocked: blocked.length,
+  };
+  return countPlan({ ...newPlanHead("count", client.service, plannedAt), wid, counts, changes, blocked }, client);
+}
+
+/** The items of groups that may need a correction, and their stock levels in the warehouse. */
+async function readFacts(
+  state: PresentState,
+  { wid }: { wid: number },
+  groups: readonly OpenGroup[],
+): Promise<{ items: Map<string, Item>; levels: Map<number, StockLevel> }> {
+  const skus = new Set(groups.map(spellingOf));
+  if (skus.size === 0) return { items: new Map(), levels: new Map() };
+  const reader = new PresentItems(state);
+  const listed = await reader.countListed();
+  const items = await reader.read([...skus], listed);
+  const levels = await readStockLevels(state, [...items.values()], { listed, scope: { wid } });
+  return { items, levels };
+}
+
+/** The SKU as the service spells it, if its lots show it. */
+const spellingOf = ({ row, lots }: OpenGroup): string => lots[0]?.shortID ?? row.itemID;
+
+function describeModified(lots: readonly CountedLot[], later: ReadonlySet<number>): string | undefined {
+  const modified = lots.find(({ recNo }) => later.has(recNo));
+  return modified && `lot ${modified.recNo} was modified`;
+}
+
+const blockedGroup = (
+  { counted, ...group }: CountedGroup,
+  lots: readonly CountedLot[],
+  reason: string,
+): BlockedGroup => ({
+  ...group,
+  book: sumOf(lots).toNumber(),
+  counted,
+  lots,
+  reason,
+});

@@ -1,0 +1,199 @@
+import * as z from "zod";
+import type { InventoryClient } from "../../client.js";
+import { probeModifiedSince } from "../../paging/modified-since.js";
+import type { PagingProgress } from "../../paging/page.js";
+import { checkMethodOptions } from "../../schemas/check.js";
+import { integer, lazy, string } from "../../schemas/field.js";
+import { abortSignalSchema, functionSchemaOf, objectWithMethodsSchema, requiredOption } from "../../schemas/option.js";
+import type { ServiceIdentity } from "../../storage/service.js";
+import { sleep } from "../../time/wait.js";
+import { PresentState } from "../apply/present-state.js";
+import { deepFreeze, parseDocument, serviceSchema, withDigest } from "../document.js";
+import { PresentItems } from "../present-items.js";
+import { countedLotSchema } from "./document.js";
+import { type CountedLot, countedLot } from "./group.js";
+
+/** Options of {@link takeSnapshot}. */
+export interface SnapshotOptions {
+  /** The client that reads the lots. */
+  client: InventoryClient;
+  /** Warehouse ID. */
+  wid: number;
+  /**
+   * Ends the reading, which rejects with the signal's reason.
+   * @default none
+   */
+  signal?: AbortSignal | null | undefined;
+  /**
+   * Called after each page of lots. An error is logged and has no other effect.
+   * @default none
+   */
+  onProgress?: ((progress: PagingProgress) => void) | undefined;
+}
+
+/** The lots of a warehouse before a count. It is plain JSON: store it until the count is done. */
+export interface CountSnapshot {
+  format: "stocklot snapshot";
+  version: 1;
+  /** The service that was read. */
+  service: ServiceIdentity;
+  /** Warehouse ID. */
+  wid: number;
+  /** When it was complete: ISO 8601 in UTC, by the clock of this machine. */
+  takenAt: string;
+  /** The lots in stock. */
+  lots: readonly CountedLot[];
+  /** Description and unit of measure of each item, by SKU. */
+  items: Readonly<Record<string, { description: string; uOM: string }>>;
+  /** How to find lots that are modified later; null if the service does not honour `modifiedSince`. */
+  modified: {
+    /** A little before the end of the snapshot: the dates of records may be behind. */
+    since: string;
+    /** Record numbers of the lots that were modified since then, but before the end of the snapshot. */
+    recent: readonly number[];
+    /** A moment right after the end, by the service's clock; null if that is unknown, or if the dates of records are ahead. */
+    end: string | null;
+  } | null;
+  /** SHA-256 of the content. */
+  digest: string;
+}
+
+const optionsSchema = /* @__PURE__ */ lazy(() =>
+  z.strictObject({
+    client: requiredOption(objectWithMethodsSchema(["request", "paginate"], "must be an InventoryClient")),
+    wid: integer(),
+    signal: abortSignalSchema().optional(),
+    onProgress: functionSchemaOf<(progress: PagingProgress) => void>().optional(),
+  }),
+);
+
+const snapshotSchema = /* @__PURE__ */ lazy(() =>
+  z.strictObject({
+    format: z.literal("stocklot snapshot"),
+    version: z.literal(1),
+    service: serviceSchema(),
+    wid: integer(),
+    takenAt: string(),
+    lots: z.array(countedLotSchema()),
+    items: z.record(string(), z.strictObject({ description: string(), uOM: string() })),
+    modified: z.strictObject({ since: string(), recent: z.array(integer()), end: string().nullable() }).nullable(),
+  }),
+);
+
+/** How far the dates of records may be behind the `Date` header. */
+const MAX_LAG_MS = 120_000;
+const SECOND_MS = 1_000;
+
+/**
+ * Reads the lots of a warehouse before people count. {@link planCount} compares them with the lots at that time: what moved
+ * meanwhile cannot be compared with a count.
+ *
+ * Source: `GET /Inventory/{wid}`, `GET /Item/All`.
+ *
+ * @example
+ * import { takeSnapshot } from "stocklot/plan";
+ *
+ * const snapshot = await takeSnapshot({ client, wid: 3 });
+ * await writeFile("before.json", JSON.stringify(snapshot));
+ * @throws InputValidationError if an option is wrong.
+ * @throws what the client throws if the lots cannot be read.
+ */
+export async function takeSnapshot(options: SnapshotOptions): Promise<CountSnapshot> {
+  checkMethodOptions("takeSnapshot", optionsSchema, options);
+  const { client, wid, signal, onProgress } = options;
+  signal?.throwIfAborted();
+  const state = new PresentState(client, signal);
+  const lots = await readCountedLots(state, wid, onProgress);
+  const items = await readItems(state, new Set(lots.map(({ shortID }) => shortID)));
+  const modified = await observeModifications(state, wid, lots.length);
+  const { id, address } = client.service;
+  return deepFreeze(
+    withDigest({
+      format: "stocklot snapshot",
+      version: 1,
+      service: { id, address },
+      wid,
+      takenAt: new Date().toISOString(),
+      lots,
+      items,
+      modified,
+    }),
+  );
+}
+
+/** Restores a snapshot. Throws a `ConfigurationError` if it is none, or was changed. */
+export const readSnapshot = (json: unknown) =>
+  parseDocument({ method: "planCount", noun: "snapshot", schema: snapshotSchema }, json);
+
+/** The lots in stock in a warehouse. */
+export async function readCountedLots(
+  { client, options }: PresentState,
+  wid: number,
+  onProgress?: (progress: PagingProgress) => void,
+): Promise<CountedLot[]> {
+  const lots: CountedLot[] = [];
+  for await (const lot of client.inventory.listLots({ wid }, { ...options, gapless: true, onProgress })) {
+    const counted = countedLot(lot);
+    if (counted) lots.push(counted);
+  }
+  return lots;
+}
+
+async function readItems(state: PresentState, skus: ReadonlySet<string>): Promise<CountSnapshot["items"]> {
+  if (skus.size === 0) return {};
+  const items = new PresentItems(state);
+  const found = await items.read([...skus], await items.countListed());
+  return Object.fromEntries(
+    [...found].map(([sku, { description, uOM }]) => [sku, { description: description ?? "", uOM: uOM ?? "" }]),
+  );
+}
+
+/** From here on, modifications can be found. */
+async function observeModifications(
+  state: PresentState,
+  wid: number,
+  lots: number,
+): Promise<CountSnapshot["modified"]> {
+  const count = async (modifiedSince: Date) => {
+    const { totalCount } = await state.client.inventory
+      .listLots({ wid, modifiedSince, pageSize: 1 }, state.options)
+      .page();
+    return totalCount;
+  };
+  const now = () => state.lastDate ?? Date.now();
+  if ((await probeModifiedSince(count, lots, now())) !== "honoured") return null;
+  const since = new Date(now() - MAX_LAG_MS).toISOString();
+  const recent = await readModifiedLots(state, wid, since);
+  if (recent.length === 0 || state.lastDate === undefined) return { since, recent, end: null };
+  // The header is in whole seconds: what is modified after this wait is modified after that moment.
+  const end = new Date(state.lastDate + SECOND_MS).toISOString();
+  await sleep(SECOND_MS, state.options.signal ?? undefined);
+  state.options.signal?.throwIfAborted();
+  const isBehind = (await readModifiedLots(state, wid, end)).length === 0;
+  return { since, recent, end: isBehind ? end : null };
+}
+
+/** The record numbers of the lots of a warehouse that were modified since a moment. */
+export async function readModifiedLots(
+  { client, options }: PresentState,
+  wid: number,
+  since: string,
+): Promise<number[]> {
+  const lots = await client.inventory.listLots({ wid, modifiedSince: since }, { ...options, gapless: true }).toArray();
+  return lots.map(({ recNo }) => recNo);
+}
+
+/** The lots that were modified after the end of a snapshot; none if the service cannot list them. */
+export async function lotsModifiedAfter(
+  { modified, wid }: Pick<CountSnapshot, "modified" | "wid">,
+  state: PresentState,
+): Promise<Set<number>> {
+  if (!modified) return new Set();
+  const recent = new Set(modified.recent);
+  const since = await readModifiedLots(state, wid, modified.since);
+  const later = new Set(since.filter((recNo) => !recent.has(recNo)));
+  if (modified.end !== null && later.size < since.length) {
+    for (const recNo of await readModifiedLots(state, wid, modified.end)) later.add(recNo);
+  }
+  return later;
+}

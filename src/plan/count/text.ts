@@ -1,0 +1,49 @@
+import { countsLine, joinSections, section } from "../text.js";
+import type { BlockedGroup, CountChange, CountPlanContent } from "./document.js";
+import type { CountedLot, CountGroup } from "./group.js";
+
+/** A stock count for people, like a diff. `limit`: how many groups of each kind. */
+export function countPlanText({ wid, plannedAt, counts, changes, blocked }: CountPlanContent, limit: number): string {
+  return joinSections([
+    `${countsLine([
+      ["+", counts.receive, "receive"],
+      ["-", counts.issue, "issue"],
+      ["=", counts.unchanged, "unchanged"],
+      ["!", counts.blocked, "blocked"],
+    ])}  (warehouse ${wid}, ${plannedAt})`,
+    ...(["receive", "issue"] as const).map((operation) =>
+      section(
+        changes.filter((change) => change.operation === operation),
+        limit,
+        linesOfChange,
+      ),
+    ),
+    section(blocked, limit, linesOfBlocked),
+  ]);
+}
+
+/** Bin and serial of a group. */
+export const describeGroup = ({ itemID, spot, serial }: CountGroup): string => {
+  const bin = spot === undefined ? "all bins" : spot === "" ? "bin without a name" : `bin ${spot}`;
+  const serials = serial === undefined ? "" : serial === "" ? ", without serial" : `, serial ${serial}`;
+  return `${itemID}  ${bin}${serials}`;
+};
+
+function linesOfChange({ operation, uOM, book, counted, units, lots, writes, ...group }: CountChange): string[] {
+  const sign = operation === "receive" ? "+" : "-";
+  const [first] = writes;
+  const bin = first && "recno" in first ? "" : ` into ${first?.spot ? `bin ${first.spot}` : "the bin without a name"}`;
+  const issued = new Map(writes.map((write) => ["recno" in write ? write.recno : undefined, write.units]));
+  return [
+    `${sign} ${describeGroup(group)}  book ${book}, counted ${counted} ${uOM}: ${operation} ${units}${bin}`,
+    ...lots.map((lot) => `${lineOfLot(lot)}${issued.has(lot.recNo) ? `, issue ${issued.get(lot.recNo)}` : ""}`),
+  ];
+}
+
+const linesOfBlocked = ({ book, counted, lots, reason, ...group }: BlockedGroup): string[] => [
+  `! ${describeGroup(group)}  book ${book}, counted ${counted}: ${reason}`,
+  ...lots.map(lineOfLot),
+];
+
+const lineOfLot = ({ recNo, received, spot, serial, units }: CountedLot): string =>
+  `    lot ${recNo}, received ${received.slice(0, 10)}${spot && `, bin ${spot}`}${serial && `, serial ${serial}`}: ${units}`;

@@ -1,0 +1,171 @@
+import { createHash } from "node:crypto";
+import { isStocklotError } from "../../errors/any-error.js";
+import type { NewOutboxEntry, OutboxEntry } from "../../outbox/entry.js";
+import { laneOf, MAX_KEY_LENGTH } from "../../outbox/new-entries.js";
+import { createOutbox, type Outbox } from "../../outbox/outbox.js";
+import { memoryStore } from "../../outbox/stores/memory-store.js";
+import { serviceTimeMs } from "../../schemas/date.js";
+import type { Item } from "../../service/item.js";
+import type { PlanApplyOptions, PlanReport } from "../apply/options.js";
+import { concernsItem, MAX_READING_AGE_MS, PlanApplication, type PlannedChanges } from "../apply/plan-application.js";
+import { PresentState } from "../apply/present-state.js";
+import { PresentItems } from "../present-items.js";
+import { fieldValue, isSameValue, type StoredForm } from "./compare.js";
+import type { ItemChange, ItemPlanContent } from "./document.js";
+import { stateOfChange } from "./state-of-change.js";
+
+type ItemApplication = PlanApplication<ItemChange, { shortID: string }>;
+
+/** The part of the age of a reading that writes may take by the rate limit: failures and pauses take the rest. */
+const WRITING_SHARE = 0.6;
+const MAX_CHUNK = 5_000;
+const KIND_PREFIX = "plan-items/";
+/** How far `modified` may be behind the `Date` header. */
+const MAX_CLOCK_LAG_MS = 120_000;
+/** `Date` headers are in seconds, and a response takes its time. */
+const CLOCK_TOLERANCE_MS = 3_000;
+/** Fewer items are read singly, since the list of modified items takes two requests. */
+const MIN_FOR_LIST = 3;
+
+/** Applies a plan of items: through the outbox, or directly, with an outbox in memory. */
+export async function applyItemPlan(
+  content: ItemPlanContent,
+  options: PlanApplyOptions,
+): Promise<Omit<PlanReport, "durationMs">> {
+  const { client, outbox, signal } = options;
+  const state = new PresentState(client, signal);
+  const direct = outbox ?? createOutbox({ client, store: memoryStore() });
+  try {
+    const planned = new PlannedItems(content, direct, state);
+    const application: ItemApplication = new PlanApplication(planned, direct, options);
+    await application.run();
+    const different = await compareStored(application, state);
+    const { applied, alreadyDone, stale, rejected, unknown, requests } = application;
+    return {
+      applied: applied.length + alreadyDone - different.lost,
+      stale,
+      rejected,
+      unknown,
+      storedDifferently: [...content.storedForms, ...different.storedForms],
+      requests: requests + state.requests,
+    };
+  } finally {
+    if (!outbox) await direct.close();
+  }
+}
+
+/** A chunk is as large as the rate limit allows to send while its data are fresh. */
+class PlannedItems implements PlannedChanges<ItemChange, { shortID: string }> {
+  readonly kindPrefix = KIND_PREFIX;
+  readonly keyPrefix: string;
+  readonly changes: readonly ItemChange[];
+  readonly chunkSize: number;
+  readonly #outbox: Outbox;
+  readonly #items: PresentItems;
+  /** How many items the service lists. */
+  readonly #listed: number;
+  readonly #lanes: ReadonlySet<string>;
+
+  constructor({ id, changes, items }: ItemPlanContent, outbox: Outbox, state: PresentState) {
+    this.keyPrefix = `${KIND_PREFIX}${id}/`;
+    this.changes = changes;
+    this.#outbox = outbox;
+    this.#items = new PresentItems(state);
+    this.#listed = items;
+    this.#lanes = new Set(changes.map(({ shortID }) => laneOf(shortID)));
+    const { share, intervalMs } = state.client.bulkAllowance;
+    const writable = Math.floor((share * MAX_READING_AGE_MS * WRITING_SHARE) / intervalMs);
+    this.chunkSize = Math.max(1, Math.min(writable, MAX_CHUNK));
+  }
+
+  nameOf({ shortID }: ItemChange): { shortID: string } {
+    return { shortID };
+  }
+
+  skuOf({ shortID }: ItemChange): string {
+    return shortID;
+  }
+
+  writesOf({ operation, shortID, fields }: ItemChange): NewOutboxEntry[] {
+    const key = this.#keyOf(shortID);
+    const changes = Object.fromEntries(Object.entries(fields).map(([name, { after }]) => [name, after]));
+    return operation === "discontinue"
+      ? [{ key, operation, input: { shortID } }]
+      : [{ key, operation, input: { ...changes, shortID } }];
+  }
+
+  #keyOf(shortID: string): string {
+    const key = `${this.keyPrefix}${shortID}`;
+    if (key.length <= MAX_KEY_LENGTH) return key;
+    return `${this.keyPrefix}sha256-${createHash("sha256").update(shortID).digest("hex")}`;
+  }
+
+  isReplaced(entry: OutboxEntry): boolean {
+    return concernsItem(this.#lanes, entry);
+  }
+
+  add(writes: readonly NewOutboxEntry[]): Promise<unknown> {
+    return this.#outbox.addMany(writes);
+  }
+
+  async readStates(unread: Parameters<PlannedChanges<ItemChange, unknown>["readStates"]>[0]) {
+    const items = await this.#items.read(
+      unread.map(({ change }) => change.shortID),
+      this.#listed,
+    );
+    return new Map(unread.map(({ change }) => [change, stateOfChange(change, items.get(change.shortID))]));
+  }
+
+  /** The service may have applied it anyway, or another process has. */
+  async isDone(change: ItemChange): Promise<boolean> {
+    return stateOfChange(change, await this.#items.readOne(change.shortID)).kind === "done";
+  }
+}
+
+/**
+ * Reads the written items again, and finds the values that the service keeps in another form. `lost`: how many items are not
+ * as their write left them; they are reported. A failure must not take the report with it.
+ */
+async function compareStored(application: ItemApplication, state: PresentState) {
+  const storedForms: StoredForm[] = [];
+  let lost = 0;
+  try {
+    const items = await readWritten(application, state);
+    for (const { change, appliedAt } of application.applied) {
+      const item = items.get(change.shortID) ?? (await new PresentItems(state).readOne(change.shortID));
+      if (!item || (change.operation === "discontinue" && !item.discontinued)) {
+        lost += 1;
+        const problem = item ? "it was applied, but is not discontinued" : "it was applied, but is missing";
+        application.reportAs("unknown", change, problem);
+      } else if (!isModifiedAfter(item, appliedAt, state)) storedForms.push(...storedFormsOf(change, item));
+    }
+  } catch (error) {
+    state.options.signal?.throwIfAborted();
+    if (!isStocklotError(error)) throw error;
+  }
+  return { storedForms, lost };
+}
+
+function readWritten(
+  { applied }: ItemApplication,
+  state: PresentState,
+): Promise<Map<string, Item>> | Map<string, Item> {
+  const skus = applied.map(({ change }) => change.shortID);
+  if (state.firstDate === undefined || skus.length < MIN_FOR_LIST) return new Map();
+  return new PresentItems(state).readModified(skus, state.firstDate - MAX_CLOCK_LAG_MS);
+}
+
+/** Whether somebody has changed the item since: then its values are not those that were sent. */
+function isModifiedAfter({ modified }: Item, time: number, { clockAheadMs }: PresentState): boolean {
+  const modifiedAt = serviceTimeMs(modified);
+  if (modifiedAt === undefined || clockAheadMs === undefined) return false;
+  return modifiedAt - clockAheadMs > time + CLOCK_TOLERANCE_MS;
+}
+
+function storedFormsOf({ shortID, operation, fields }: ItemChange, item: Item): StoredForm[] {
+  if (operation === "discontinue") return [];
+  return Object.entries(fields).flatMap(([field, { after: sent }]) => {
+    const stored = fieldValue(item, field);
+    return isSameValue(sent, stored) ? [] : [{ shortID, field, sent, stored }];
+  });
+}

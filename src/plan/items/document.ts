@@ -1,0 +1,81 @@
+import * as z from "zod";
+import { integer, lazy, string } from "../../schemas/field.js";
+import { type PlanHead, planHeadShape } from "../document.js";
+import { type StoredForm, storedFormSchema } from "./compare.js";
+
+/** The value of a field at the time of the plan, and the one that it should have. */
+export interface FieldChange {
+  /** `null` in a create. */
+  before: unknown;
+  /** The desired value. */
+  after: unknown;
+}
+
+/** A write of a plan. */
+export interface ItemChange {
+  /** The method of `client.items` that is called. */
+  operation: "create" | "update" | "discontinue";
+  /** SKU of the item. */
+  shortID: string;
+  /**
+   * By name. In a create all fields of the row, in an update those that change, in a discontinue all fields of the item
+   * except `modified`, of which only `discontinued` changes.
+   */
+  fields: Record<string, FieldChange>;
+}
+
+/** An item that a plan or a report names, and why. */
+export interface ReportedItem {
+  /** SKU of the item. */
+  shortID: string;
+  /** The reason, for people. */
+  reason: string;
+}
+
+/** How many items a plan creates, updates, discontinues and leaves alone. */
+export interface ItemPlanCounts {
+  /** Items that will be created. */
+  create: number;
+  /** Items that will be updated. */
+  update: number;
+  /** Items that will be discontinued. */
+  discontinue: number;
+  /** Rows whose items are as desired. */
+  unchanged: number;
+  /** Items that need a change that the plan cannot make, see `plan.blocked`. */
+  blocked: number;
+}
+
+/** What a plan of items contains. */
+export interface ItemPlanContent extends PlanHead<"items"> {
+  /** How many items the service listed, discontinued ones included. */
+  items: number;
+  counts: ItemPlanCounts;
+  changes: ItemChange[];
+  blocked: ReportedItem[];
+  /** Values in another form than desired that counted as equal. */
+  storedForms: StoredForm[];
+}
+
+export const itemPlanSchema = /* @__PURE__ */ lazy(() =>
+  z.strictObject({
+    ...planHeadShape("items"),
+    items: integer(),
+    counts: z.strictObject({
+      create: integer(),
+      update: integer(),
+      discontinue: integer(),
+      unchanged: integer(),
+      blocked: integer(),
+    }),
+    changes: z.array(
+      z.strictObject({
+        operation: z.enum(["create", "update", "discontinue"]),
+        shortID: string(),
+        fields: z.record(string(), z.strictObject({ before: z.unknown(), after: z.unknown() })),
+      }),
+    ),
+    blocked: z.array(z.strictObject({ shortID: string(), reason: string() })),
+    storedForms: z.array(storedFormSchema()),
+  }),
+);

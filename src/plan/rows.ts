@@ -1,0 +1,55 @@
+import { InputValidationError, type Issue } from "../errors/index.js";
+import { isObject } from "../errors/unknown-value.js";
+import { race, whenAborted } from "../time/wait.js";
+
+const isIterable = (value: unknown) => isObject(value) && (Symbol.iterator in value || Symbol.asyncIterator in value);
+
+/** Where rows come from, for messages. */
+interface RowSource {
+  method: string;
+  /** The option that contains the rows. */
+  option: string;
+  signal: AbortSignal | null | undefined;
+}
+
+/**
+ * Reads all rows of a source. `read` processes one, and adds what is wrong with it. Throws one `InputValidationError` with
+ * the issues of all, also if there is no row.
+ */
+export async function readRows(
+  { method, option, signal }: RowSource,
+  source: Iterable<unknown> | AsyncIterable<unknown>,
+  read: (row: unknown, index: number, issues: Issue[]) => void,
+): Promise<void> {
+  const refuse = (message: string) => new InputValidationError(method, [{ path: [option], message }]);
+  if (!isIterable(source)) {
+    throw refuse(`must be an array or an iterable of rows, not ${source === null ? "null" : `a ${typeof source}`}`);
+  }
+  const issues: Issue[] = [];
+  let count = 0;
+  for await (const row of signal ? endedBy(source, signal) : source) {
+    read(row, count, issues);
+    count += 1;
+  }
+  if (count === 0) throw refuse("must contain a row: an empty source is probably a mistake");
+  if (issues.length > 0) throw new InputValidationError(method, issues);
+}
+
+/** The rows of a source, until the signal aborts: a source may never return its next row. */
+async function* endedBy(
+  source: Iterable<unknown> | AsyncIterable<unknown>,
+  signal: AbortSignal,
+): AsyncGenerator<unknown, void> {
+  const rows = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      const { done, value } = await race(Promise.resolve(rows.next()), whenAborted(signal));
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    // A source that waits would never end.
+    void Promise.resolve(rows.return?.()).catch(() => {});
+  }
+}

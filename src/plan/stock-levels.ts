@@ -1,0 +1,32 @@
+import type { ItemScope } from "../resources/records-of-item.js";
+import type { Item } from "../service/item.js";
+import type { StockLevel } from "../service/stock-level.js";
+import type { PresentState } from "./apply/present-state.js";
+import { requestsForList } from "./present-items.js";
+
+/** Searching one item in a list of the inventory costs at most so many requests, usually. */
+export const REQUESTS_PER_SEARCH = 5;
+
+/**
+ * The stock levels of items by part number; one that the service does not list is missing. `listed`: how many items the
+ * service lists. Either they are searched singly or the list is read, whichever takes fewer requests.
+ */
+export async function readStockLevels(
+  { client, options }: PresentState,
+  items: readonly Item[],
+  { listed, scope }: { listed: number; scope: ItemScope },
+): Promise<Map<number, StockLevel>> {
+  const levels = new Map<number, StockLevel>();
+  if (items.length * REQUESTS_PER_SEARCH < requestsForList(listed)) {
+    for (const { shortID, partNo } of items) {
+      const level = await client.inventory.getStockLevel(shortID, scope, options);
+      if (level) levels.set(partNo, level);
+    }
+    return levels;
+  }
+  const wanted = new Set(items.map(({ partNo }) => partNo));
+  for await (const level of client.inventory.listStockLevels(scope, { ...options, gapless: true })) {
+    if (wanted.has(level.partNo)) levels.set(level.partNo, level);
+  }
+  return levels;
+}
