@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { ConfigurationError } from "../errors/index.js";
+import { wording } from "../errors/wording.js";
 import { checkConfiguration, checkInput } from "../schemas/check.js";
 import { lazy } from "../schemas/field.js";
 import { objectWithMethodsSchema } from "../schemas/option.js";
@@ -209,7 +210,7 @@ const noHistoryError = () =>
 const incompleteError = (method: string, what: string) =>
   new ConfigurationError(
     `${method}: the copy of ${what} is incomplete, since the first full pass has not ended. ` +
-      "Wait for it, or open the copy with the option incomplete: true.",
+      `Wait for it${wording().orReadIncomplete}.`,
   );
 
 const MIRROR_ADVICE = "Name the resource in the option resources of the mirror, or the warehouse in warehouses.";
