@@ -7,6 +7,7 @@ import { mirrorStatusOf } from "../mirror/copy/status.js";
 import {
   createMirror,
   type Mirror,
+  type MirrorOptions,
   type MirrorReport,
   type MirrorSink,
   postgresSink,
@@ -30,7 +31,7 @@ interface MirrorFlags extends ConnectionFlags {
   sqlite?: string;
   postgres?: string;
   warehouses?: number[];
-  history?: { days: number } | false;
+  history?: MirrorOptions["history"];
   watch?: number;
   full?: true;
   allowRemovals?: true;

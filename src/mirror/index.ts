@@ -8,7 +8,7 @@
 export type { MirrorRunEvent } from "../core/telemetry/events.js";
 export type { PostgresQuery, PostgresQueryable } from "../storage/postgres/driver.js";
 export type { FieldChange, MirrorEvent, MirrorEventOf, MirrorGap } from "./copy/events.js";
-export type { ChangesQuery, MirrorChange, RecordChange } from "./copy/history.js";
+export type { ChangesQuery, MirrorChange, MirrorHistoryOptions, RecordChange } from "./copy/history.js";
 export type {
   MirrorHistoryStatus,
   MirrorResourceStatus,

@@ -12,7 +12,7 @@ import {
   requiredOption,
 } from "../schemas/option.js";
 import type { MirrorEvent } from "./copy/events.js";
-import { historyOptionSchema } from "./copy/history.js";
+import { historyOptionSchema, type MirrorHistoryOptions } from "./copy/history.js";
 import type { MirrorProgress, MirrorReport } from "./report.js";
 import type { WatchInterval } from "./run/watch-schedule.js";
 import type { MirrorSink } from "./sink.js";
@@ -49,11 +49,10 @@ export interface MirrorOptions {
    * a list is not recorded. Once on, every mirror of the copy records changes.
    * @default as the copy has it; off in a new copy
    */
-  history?: { days: number } | false | undefined;
+  history?: MirrorHistoryOptions | false | undefined;
   /**
    * Called with each change of a record, one at a time, after the change is in the copy; a promise is awaited. After a
    * crash, or after an error of this function, the events of the last page are emitted again. An error ends the run.
-   *
    * With `history` it receives all recorded changes that it has not received, whichever mirror of the copy wrote them. A
    * copy has one such listener; others read `copy.changes()`. Without, it receives what this mirror writes.
    * @default none

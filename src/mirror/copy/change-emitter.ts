@@ -50,12 +50,14 @@ export class ChangeEmitter {
 
   /** The records that were added or changed, as they are now. */
   async #currentRecords(changes: readonly LocatedChange[]): Promise<ReadonlyMap<string, MirrorRecord>> {
-    const found = RESOURCES.map(async (resource) => {
+    const found = new Map<string, MirrorRecord>();
+    for (const resource of RESOURCES) {
       const ofResource = changes.filter((change) => change.resource === resource && change.type !== "removed");
       const keys = [...new Set(ofResource.map(({ key }) => key))];
-      return keys.length === 0 ? [] : [...indexed(resource, await this.#sink.read(resource, keys))];
-    });
-    return new Map((await Promise.all(found)).flat());
+      if (keys.length === 0) continue;
+      for (const [id, record] of indexed(resource, await this.#sink.read(resource, keys))) found.set(id, record);
+    }
+    return found;
   }
 
   /**

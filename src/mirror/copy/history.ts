@@ -22,8 +22,14 @@ import type { ListState, MirrorState } from "./state.js";
  * Rows are removed from the oldest on, at the end of a run. So those that exist have consecutive numbers up to `seq`.
  */
 
+/** How long a history lasts. */
+export interface MirrorHistoryOptions {
+  /** How long changes are kept, in days: above 0, at most 36 525. Older ones are removed at the end of a run. */
+  days: number;
+}
+
 /** Whether changes are recorded, and how long. */
-export type HistoryOption = { days: number } | false | undefined;
+export type HistoryOption = MirrorHistoryOptions | false | undefined;
 
 /** A change of one record, as the table `changes` of a copy with history has it. */
 export interface MirrorChange extends RecordChange {
@@ -63,7 +69,7 @@ export type HistoryState = NonNullable<MirrorState["history"]>;
 export const MAX_HISTORY_DAYS = 36_525;
 
 export const historyOptionSchema = () =>
-  valueThat<{ days: number } | false>((value) => {
+  valueThat<MirrorHistoryOptions | false>((value) => {
     const days = fieldOf(value, "days");
     const isOn = isObject(value) && Object.keys(value).length === 1 && typeof days === "number";
     return value === false || (isOn && days > 0 && days <= MAX_HISTORY_DAYS);
