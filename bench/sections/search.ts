@@ -1,5 +1,6 @@
-import { ALL_DISTRIBUTIONS, createRandom } from "../../test/search/distributions.js";
+import { ALL_DISTRIBUTIONS } from "../../test/search/distributions.js";
 import { SearchedService } from "../../test/search/searched-service.js";
+import { createRandom } from "../../test/support/random.js";
 import type { Section } from "../results.js";
 import { openClient } from "../stocklot.js";
 

@@ -1,5 +1,4 @@
 import { monotonicNowMs } from "../time/clock.js";
-import type { ResponseInfo } from "./request/options.js";
 import type { AttemptTrace } from "./transport/transport.js";
 
 /** How far the clock of the service is ahead of the clock of this machine, in ms. */
@@ -21,7 +20,10 @@ export function dateHeaderMs({ date = "" }: Readonly<Record<string, string>>): n
 export function serviceTimeBefore({
   headers,
   durationMs,
-}: Pick<ResponseInfo, "headers" | "durationMs">): number | undefined {
+}: {
+  headers: Readonly<Record<string, string>>;
+  durationMs: number;
+}): number | undefined {
   const served = dateHeaderMs(headers);
   return served === undefined ? undefined : Math.floor(served - durationMs);
 }

@@ -39,12 +39,24 @@ export interface PlanEstimate {
 /** `items`: the catalog as it should be, see {@link planItems}. `count`: a stock count, see {@link planCount}. */
 export type PlanKind = "items" | "count";
 
+/** The types of what a plan contains. */
+export interface PartsOf<Counts, Change, Blocked, Reported> {
+  /** How many items or groups it changes. */
+  counts: Counts;
+  /** An element of `changes`. */
+  change: Change;
+  /** An element of `blocked`. */
+  blocked: Blocked;
+  /** What its report names. */
+  reported: Reported;
+}
+
 /** What a plan contains, by its kind. */
 export interface PlanParts {
   /** The catalog as it should be. */
-  items: { counts: ItemPlanCounts; change: ItemChange; blocked: ReportedItem; reported: ReportedItem };
+  items: PartsOf<ItemPlanCounts, ItemChange, ReportedItem, ReportedItem>;
   /** A stock count. */
-  count: { counts: CountPlanCounts; change: CountChange; blocked: BlockedGroup; reported: ReportedGroup };
+  count: PartsOf<CountPlanCounts, CountChange, BlockedGroup, ReportedGroup>;
 }
 
 interface PlanContents {

@@ -4,7 +4,7 @@ import type { StockLevel } from "../service/stock-level.js";
 import type { PresentState } from "./apply/present-state.js";
 import { requestsForList } from "./present-items.js";
 
-/** Searching one item in a list of the inventory costs at most so many requests, usually. */
+/** Searching one item in a list of the inventory usually costs at most this many requests. */
 export const REQUESTS_PER_SEARCH = 5;
 
 /**

@@ -1,31 +1,28 @@
-import * as z from "zod";
+import { setNewest } from "../core/bounded-map.js";
 import type { ResponseReader } from "../core/call.js";
 import type { Sender } from "../core/pipeline.js";
 import type { RequestOptions, ResponseInfo } from "../core/request/options.js";
-import { pathOf, requestOf } from "../core/request/path.js";
+import { requestOf } from "../core/request/path.js";
 import { parseJsonOrUndefined, readText } from "../core/response/body.js";
 import { throwOrLogIssues } from "../core/response/decode.js";
 import { describeFalseSuccess } from "../core/response/error-response.js";
 import { findInexactNumbers } from "../core/response/inexact-numbers.js";
 import { serviceTimeBefore } from "../core/service-clock.js";
 import { type OutcomeUnknownError, ResponseValidationError, type SentRequest } from "../errors/index.js";
-import { fieldOf } from "../errors/unknown-value.js";
-import { createPageReader } from "../paging/decode-page.js";
-import { createPaginator, type ListDefinition, type ListOptions, pagingOf } from "../paging/list.js";
+import { createPaginator, type ListOptions } from "../paging/list.js";
 import type { Paginator } from "../paging/paginator.js";
 import { checkInput } from "../schemas/check.js";
 import { copyPlainData } from "../schemas/copy-of.js";
-import { lazy } from "../schemas/field.js";
-import { type InventoryListParams, inventoryListParamsSchema } from "../service/list-params.js";
-import { LISTS } from "../service/lists.js";
-import { type Lot, lotSchema } from "../service/lot.js";
-import { type Operation, READS, WRITES } from "../service/operations.js";
-import { type StockLevel, stockLevelSchema } from "../service/stock-level.js";
+import type { InventoryListParams } from "../service/list-params.js";
+import type { Lot } from "../service/lot.js";
+import { WRITES } from "../service/operations.js";
+import type { StockLevel } from "../service/stock-level.js";
 import type { IssueInput, MoveInput, ReceiveInput } from "../service/transaction.js";
 import { bindMethods } from "./bind-methods.js";
 import { type FoundReceipt, findReceipt, type ReceiptSearch, type ReceiptSearchResult } from "./find/find-receipt.js";
 import { type FindOptions, inProgressMsOf, readFindOptions } from "./find/search-until-certain.js";
 import { readSentReceipt } from "./find/sent-request.js";
+import { lotList, searchedLotList, stockLevelList } from "./inventory-lists.js";
 import { findRecordNumber } from "./record-number.js";
 import { type ItemScope, type ItemSearchOptions, RecordsOfItem } from "./records-of-item.js";
 
@@ -47,15 +44,6 @@ const RECOVERY_HINTS = {
   move: COMPARE_LOTS_HINT,
   issue: COMPARE_LOTS_HINT,
 };
-
-const lotPageReader = /* @__PURE__ */ createPageReader(lotSchema);
-/** Of lots that are only searched through, the other fields need not be valid. */
-const searchedLotPageReader = /* @__PURE__ */ createPageReader<Lot>(
-  /* @__PURE__ */ lazy(() =>
-    z.custom<Lot>((lot) => Number.isSafeInteger(fieldOf(lot, "recNo")), "expected an integer recNo"),
-  ),
-);
-const stockLevelPageReader = /* @__PURE__ */ createPageReader(stockLevelSchema);
 
 /**
  * Lots, stock levels, and the three stock transactions.
@@ -98,7 +86,7 @@ export class Inventory {
    * @throws PermissionError if the warehouse is out of the client's scope.
    */
   listLots(params: InventoryListParams = {}, options: ListOptions = {}): Paginator<Lot> {
-    return createPaginator(this.#sender, lotListOf(lotPageReader, params, options));
+    return createPaginator(this.#sender, lotList(params, options));
   }
 
   /**
@@ -112,7 +100,7 @@ export class Inventory {
    * @throws PermissionError if the warehouse is out of the client's scope.
    */
   listStockLevels(params: InventoryListParams = {}, options: ListOptions = {}): Paginator<StockLevel> {
-    return createPaginator(this.#sender, stockLevelListOf(params, options));
+    return createPaginator(this.#sender, stockLevelList(params, options));
   }
 
   /**
@@ -140,7 +128,7 @@ export class Inventory {
     scope: ItemScope = {},
     options: ItemSearchOptions = {},
   ): Promise<StockLevel | null> {
-    const list = { name: "inventory.getStockLevel", define: stockLevelListOf };
+    const list = { name: "inventory.getStockLevel", define: stockLevelList };
     const { partNo, path, records } = await this.#recordsOfItem.read(list, { shortID, scope, options });
     const [level = null, second] = records;
     if (!second) return level;
@@ -172,9 +160,7 @@ export class Inventory {
    * @throws PaginationError if the list changes faster than it can be searched, or with `ifUnsorted: "error"`.
    */
   async getLots(shortID: string, scope: ItemScope = {}, options: ItemSearchOptions = {}): Promise<Lot[]> {
-    const define = (params: InventoryListParams, listOptions: ListOptions) =>
-      lotListOf(lotPageReader, params, listOptions);
-    const list = { name: "inventory.getLots", define };
+    const list = { name: "inventory.getLots", define: lotList };
     const { records } = await this.#recordsOfItem.read(list, { shortID, scope, options });
     return records.sort((one, next) => one.recNo - next.recNo);
   }
@@ -196,9 +182,7 @@ export class Inventory {
       return options?.onResponse?.(response);
     };
     const result = await this.#transact("receive", input, { ...options, onResponse });
-    if (result.recNo !== undefined) this.#sentReceipts.set(result.recNo, begunAt);
-    const [oldest] = this.#sentReceipts.keys();
-    if (this.#sentReceipts.size > MAX_KNOWN_RECEIPTS && oldest !== undefined) this.#sentReceipts.delete(oldest);
+    if (result.recNo !== undefined) setNewest(this.#sentReceipts, result.recNo, begunAt, MAX_KNOWN_RECEIPTS);
     return result;
   }
 
@@ -248,7 +232,7 @@ export class Inventory {
   /** Searches for the lot of a `receive` that an outbox has stored. @internal */
   findStoredReceipt(search: Omit<ReceiptSearch, "closed" | "listLots">): Promise<ReceiptSearchResult> {
     const listLots: ReceiptSearch["listLots"] = (params, options) =>
-      createPaginator(this.#sender, lotListOf(searchedLotPageReader, params, options));
+      createPaginator(this.#sender, searchedLotList(params, options));
     return findReceipt({ ...search, closed: this.#sender.closed, listLots });
   }
 
@@ -296,52 +280,6 @@ export class Inventory {
     }, options);
   }
 }
-
-function stockLevelListOf(
-  params: InventoryListParams,
-  options: ListOptions,
-): ListDefinition<StockLevel, InventoryListParams> {
-  return {
-    name: "inventory.listStockLevels",
-    params,
-    schema: inventoryListParamsSchema,
-    explainParameter: (name) => explainItemFilter(name, "getStockLevel"),
-    request: (params) => warehouseListRequest(READS.listStockLevels, READS.listStockLevelsOfWarehouse, params),
-    options,
-    pageReader: stockLevelPageReader,
-    ...pagingOf(LISTS.stockLevels),
-  };
-}
-
-function lotListOf(
-  pageReader: ListDefinition<Lot, InventoryListParams>["pageReader"],
-  params: InventoryListParams,
-  options: ListOptions,
-): ListDefinition<Lot, InventoryListParams> {
-  return {
-    name: "inventory.listLots",
-    params,
-    schema: inventoryListParamsSchema,
-    explainParameter: (name) => explainItemFilter(name, "getLots"),
-    request: (params) => warehouseListRequest(READS.listLots, READS.listLotsOfWarehouse, params),
-    options,
-    pageReader,
-    ...pagingOf(LISTS.lots),
-  };
-}
-
-/** What a caller may filter by who looks for one item. */
-const ITEM_NAMES = ["shortID", "itemID", "partNo"];
-
-const explainItemFilter = (name: string, method: "getStockLevel" | "getLots") =>
-  ITEM_NAMES.includes(name)
-    ? `the service cannot filter this list by item. Use client.inventory.${method}(shortID), which finds one item in a few requests`
-    : undefined;
-
-const warehouseListRequest = (whole: Operation, ofWarehouse: Operation, { wid, ...query }: InventoryListParams) => ({
-  path: wid === undefined ? whole.path : pathOf(ofWarehouse, wid),
-  query,
-});
 
 /** Any body that is not a false success counts as a success, so problems of the body are only logged. */
 const readTransactionResult: ResponseReader<TransactionResult> = (context) => {

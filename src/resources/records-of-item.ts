@@ -1,10 +1,11 @@
 import * as z from "zod";
+import { setNewest } from "../core/bounded-map.js";
 import type { CallRequest } from "../core/call.js";
 import type { PartSender, Sender } from "../core/pipeline.js";
 import { type RequestOptions, requestOptionsShape } from "../core/request/options.js";
 import { invalidResponseError } from "../core/response/caller-error.js";
 import { PaginationError, ResponseValidationError } from "../errors/index.js";
-import { createPaginator, type ListDefinition, type ListOptions } from "../paging/list.js";
+import { createPaginator, type ListDefinition } from "../paging/list.js";
 import type { Page } from "../paging/page.js";
 import { ItemRecordsSearch } from "../paging/search/item-records-search.js";
 import { RememberedPlaces } from "../paging/search/remembered-places.js";
@@ -14,6 +15,7 @@ import { integer, lazy, optionalFields } from "../schemas/field.js";
 import type { Item } from "../service/item.js";
 import { skuSchema } from "../service/key.js";
 import type { InventoryListParams } from "../service/list-params.js";
+import type { InventoryList } from "./inventory-lists.js";
 import { itemRequest } from "./items.js";
 
 /** Where the records of an item are searched. */
@@ -46,7 +48,7 @@ const MAX_LISTS = 100;
 /** A list of the inventory, and how one request for it is described. */
 interface ItemRecordList<T> {
   name: string;
-  define(params: InventoryListParams, options: ListOptions): ListDefinition<T, InventoryListParams>;
+  define: InventoryList<T>;
 }
 
 /** Finds the records of one item in the lists of the inventory, which the service cannot filter by item. */
@@ -97,7 +99,7 @@ export class RecordsOfItem {
     const known = this.#partNos.get(shortID);
     if (known !== undefined) return known;
     const partNo = await series.sendPart(partNoRequest(shortID));
-    remember(this.#partNos, shortID, partNo, MAX_PART_NUMBERS);
+    setNewest(this.#partNos, shortID, partNo, MAX_PART_NUMBERS);
     return partNo;
   }
 
@@ -109,7 +111,7 @@ export class RecordsOfItem {
   ) {
     const { maxPageSize, keyOf = () => undefined, pageReader } = list.define(params, {});
     const places = this.#places.get(path) ?? new RememberedPlaces(maxPageSize);
-    remember(this.#places, path, places, MAX_LISTS);
+    setNewest(this.#places, path, places, MAX_LISTS);
     const partNoOf = partNoReader(path);
     return {
       label: `GET ${path}`,
@@ -197,12 +199,4 @@ function observed<T>(
       return page;
     };
   };
-}
-
-/** Stores a value as the newest; the oldest one is dropped if there are too many. */
-function remember<K, V>(map: Map<K, V>, key: K, value: V, maxSize: number): void {
-  map.delete(key);
-  map.set(key, value);
-  const [oldest] = map.keys();
-  if (map.size > maxSize && oldest !== undefined) map.delete(oldest);
 }

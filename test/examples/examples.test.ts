@@ -430,6 +430,21 @@ describe.concurrent(
 );
 
 describe.concurrent(
+  "count-stock",
+  () => {
+    it("corrects what can be compared, and finds nothing to do after a second count", async ({ expect }) => {
+      const { code, out, err } = await run("count-stock.ts");
+      expect({ code, err }).toEqual({ code: 0, err: "" });
+      expect(out).toMatch(/^\+ BOLT-M8 {2}bin A-01 {2}book 470, counted 480 EA: receive 10 into bin A-01$/m);
+      expect(out).toMatch(/^! WASHER-M8 .*: moved since the snapshot \(lot \d+ had 50, now 40\): count again$/m);
+      expect(out).toMatch(/^2 groups corrected in \d+ requests\.$/m);
+      expect(out).toContain("+ 0 receive  - 0 issue  = 3 unchanged  ! 0 blocked");
+    });
+  },
+  TIMEOUT_MS,
+);
+
+describe.concurrent(
   "stock-endpoint",
   () => {
     it("returns the stock of a SKU until it is interrupted", async ({ expect }) => {

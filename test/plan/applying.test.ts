@@ -3,7 +3,7 @@ import { createOutbox } from "stocklot/outbox";
 import { type Plan, type PlanReport, planItems } from "stocklot/plan";
 import { describe, expect, it, vi } from "vitest";
 import { emptyData, memoryStore } from "../../src/outbox/stores/memory-store.js";
-import { createRandom } from "../search/distributions.js";
+import { createRandom } from "../support/random.js";
 import { runs } from "../support/runs.js";
 import { item, readItemPlan, type World, world } from "./support.js";
 

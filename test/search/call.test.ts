@@ -8,7 +8,7 @@ import {
   TimeoutError,
 } from "stocklot";
 import { describe, expect, it } from "vitest";
-import { createRandom } from "./distributions.js";
+import { createRandom } from "../support/random.js";
 import { SearchedService } from "./searched-service.js";
 
 const NUMBERS = Array.from({ length: 5_000 }, (_, index) => 10 * (index + 1));

@@ -1,7 +1,8 @@
 import { PaginationError } from "stocklot";
 import { describe, expect, it } from "vitest";
+import { createRandom } from "../support/random.js";
 import { runs } from "../support/runs.js";
-import { ALL_DISTRIBUTIONS, createRandom } from "./distributions.js";
+import { ALL_DISTRIBUTIONS } from "./distributions.js";
 import { type SearchedRecord, SearchedService, type SearchedServiceOptions } from "./searched-service.js";
 
 const recNosOf = (records: readonly { recNo: number }[]) => records.map(({ recNo }) => recNo);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { createRandom } from "../support/random.js";
 import { runs } from "../support/runs.js";
-import { COUNTED, createRandom, UNEVEN } from "./distributions.js";
+import { COUNTED, UNEVEN } from "./distributions.js";
 import { SearchedService } from "./searched-service.js";
 
 /** How many requests each of many searches costs, with a new client for each unless one is given. */

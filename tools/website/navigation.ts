@@ -21,6 +21,7 @@ export const GUIDE_GROUPS: readonly PageGroup[] = [
       "docs/reliability.md",
       "docs/reliable-writes.md",
       "docs/plan.md",
+      "docs/count.md",
       "docs/mirroring.md",
       "docs/csv-and-streams.md",
       "docs/command.md",

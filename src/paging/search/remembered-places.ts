@@ -1,3 +1,4 @@
+import { setNewest } from "../../core/bounded-map.js";
 import type { PageRequest } from "../page.js";
 import type { Direction, SortedPage } from "./sorted-page.js";
 import { isAscendingBy, textOrder } from "./sorted-page.js";
@@ -45,10 +46,7 @@ export class RememberedPlaces {
   }
 
   notePlace(place: Place): void {
-    this.#places.delete(place.value);
-    this.#places.set(place.value, place);
-    const [oldest] = this.#places.keys();
-    if (this.#places.size > MAX_PLACES && oldest !== undefined) this.#places.delete(oldest);
+    setNewest(this.#places, place.value, place, MAX_PLACES);
   }
 
   get(value: number): Place | undefined {

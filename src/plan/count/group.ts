@@ -12,6 +12,23 @@ export interface CountGroup {
   serial?: string;
 }
 
+/** The part of a lot that matters in a count. */
+export type CountedLot = Pick<
+  Lot,
+  | "recNo"
+  | "partNo"
+  | "shortID"
+  | "spot"
+  | "units"
+  | "received"
+  | "serial"
+  | "serial2"
+  | "rFIDTag"
+  | "hold"
+  | "associate"
+  | "jobID"
+>;
+
 const LOT_FIELDS = [
   "recNo",
   "partNo",
@@ -25,33 +42,31 @@ const LOT_FIELDS = [
   "hold",
   "associate",
   "jobID",
-] as const satisfies readonly (keyof Lot)[];
+] as const satisfies readonly (keyof CountedLot)[];
 
-/** The part of a lot that matters in a count. */
-export type CountedLot = Pick<Lot, (typeof LOT_FIELDS)[number]>;
-
-/** Fields of lots by which people know them, and which may be changed without any movement. */
-const isSameField = (name: (typeof LOT_FIELDS)[number], one: CountedLot, other: CountedLot): boolean =>
+const isSameField = (name: keyof CountedLot, one: CountedLot, other: CountedLot): boolean =>
   name === "units" ? isSameQuantity(one.units, other.units) : (one[name] ?? "") === (other[name] ?? "");
 
-/** A lot that is in stock, as it is counted; `undefined` for shipped, inactive and empty lots. */
+/**
+ * A lot that is in stock, as it is counted; `undefined` for shipped, inactive and empty lots. A service that does not conform
+ * may leave out fields.
+ */
 export function countedLot(lot: Lot): CountedLot | undefined {
-  if (lot.active === false || (lot.shipped ?? null) !== null || lot.units === 0) return undefined;
-  const { recNo, partNo, shortID, units, received, serial2, rFIDTag, hold, associate, jobID } = lot;
-  const { spot, serial } = lot;
+  const { active, shipped, recNo, partNo, shortID, spot, units, received, serial, hold, associate, jobID } = lot;
+  if (active === false || (shipped ?? null) !== null || units === 0) return undefined;
   return {
     recNo,
     partNo,
     shortID,
     spot: spot ?? "",
     units,
-    received,
+    received: received ?? "",
     serial: serial ?? "",
-    serial2,
-    rFIDTag,
-    hold,
-    associate,
-    jobID,
+    serial2: lot.serial2 ?? null,
+    rFIDTag: lot.rFIDTag ?? null,
+    hold: hold ?? false,
+    associate: associate ?? "",
+    jobID: jobID ?? 0,
   };
 }
 

@@ -77,13 +77,13 @@ interface OpenGroup {
  * Source: `GET /Inventory/{wid}`, `GET /Inventory/StockLevels/{wid}`, `GET /Item`.
  *
  * @example
- * import { planCount } from "stocklot/plan";
+ * import { planCount, takeSnapshot } from "stocklot/plan";
  *
+ * const snapshot = await takeSnapshot({ client, wid: 3 });
+ * // People count.
  * const counted = [{ itemID: "BOLT-M8", spot: "A-01", counted: 480 }];
  * const plan = await planCount({ client, snapshot, counted, reasonCodes: { surplus: 21, shortage: 22 } });
  * console.log(plan.toText());
- * const report = await plan.apply({ client, outbox });
- * console.log(report.applied);
  * @throws InputValidationError that lists every wrong row, such as two rows that count the same stock. Also if there is no
  * row, or if an option is wrong.
  * @throws ConfigurationError if the snapshot is none, was changed, or belongs to another service.

@@ -31,9 +31,19 @@ export interface SnapshotOptions {
   onProgress?: ((progress: PagingProgress) => void) | undefined;
 }
 
+/** What a sheet for the counters shows of an item. */
+export interface CountedItem {
+  /** Item description. */
+  description: string;
+  /** Unit of measure. */
+  uOM: string;
+}
+
 /** The lots of a warehouse before a count. It is plain JSON: store it until the count is done. */
 export interface CountSnapshot {
+  /** What this document is. */
   format: "stocklot snapshot";
+  /** Version of its form. */
   version: 1;
   /** The service that was read. */
   service: ServiceIdentity;
@@ -43,8 +53,8 @@ export interface CountSnapshot {
   takenAt: string;
   /** The lots in stock. */
   lots: readonly CountedLot[];
-  /** Description and unit of measure of each item, by SKU. */
-  items: Readonly<Record<string, { description: string; uOM: string }>>;
+  /** The items of the lots, by SKU. */
+  items: Readonly<Record<string, CountedItem>>;
   /** How to find lots that are modified later; null if the service does not honour `modifiedSince`. */
   modified: {
     /** A little before the end of the snapshot: the dates of records may be behind. */
@@ -91,6 +101,7 @@ const SECOND_MS = 1_000;
  * Source: `GET /Inventory/{wid}`, `GET /Item/All`.
  *
  * @example
+ * import { writeFile } from "node:fs/promises";
  * import { takeSnapshot } from "stocklot/plan";
  *
  * const snapshot = await takeSnapshot({ client, wid: 3 });

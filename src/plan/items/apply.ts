@@ -16,7 +16,7 @@ import { stateOfChange } from "./state-of-change.js";
 
 type ItemApplication = PlanApplication<ItemChange, { shortID: string }>;
 
-/** The part of the age of a reading that writes may take by the rate limit: failures and pauses take the rest. */
+/** The part of that age that writes may take by the rate limit: failures and pauses take the rest. */
 const WRITING_SHARE = 0.6;
 const MAX_CHUNK = 5_000;
 const KIND_PREFIX = "plan-items/";

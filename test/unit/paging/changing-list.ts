@@ -1,4 +1,5 @@
 import type { Page, PagedList, PageRequest, PageSession, PagingSettings } from "../../../src/paging/page.js";
+import { createRandom } from "../../support/random.js";
 
 export interface Lot {
   readonly recNo: number;
@@ -8,13 +9,8 @@ export interface Lot {
 export type Random = (bound: number) => number;
 
 export function seededRandom(seed: number): Random {
-  let state = seed >>> 0;
-  return (bound) => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * bound);
-  };
+  const random = createRandom(seed);
+  return (bound) => Math.floor(random() * bound);
 }
 
 /** Each request takes 10 ms, and any number is allowed. */
