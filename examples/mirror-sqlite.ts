@@ -22,7 +22,7 @@ const mirror = createMirror({
   client,
   sink: sqliteSink({ path }),
   onEvent: (event) => {
-    if (event.type === "added") return;
+    if (event.type === "added" || event.type === "gap") return;
     const key = "recNo" in event.record ? `lot ${event.record.recNo}` : `${event.resource} ${event.record.partNo}`;
     const fields = event.type === "changed" ? event.changes.map(({ field }) => field).join(", ") : "";
     console.log(`  ${key} ${event.type} ${fields}`);

@@ -13,5 +13,6 @@ export const SECTIONS: Record<string, () => Promise<(quick: boolean) => Promise<
   search: async () => (await import("./search.js")).search,
   plan: async () => (await import("./plan.js")).plan,
   mirror: async () => (await import("./mirror.js")).mirror,
+  history: async () => (await import("./history.js")).history,
   outbox: async () => (await import("./outbox.js")).outbox,
 };

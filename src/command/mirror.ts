@@ -1,11 +1,13 @@
 import { existsSync } from "node:fs";
 import { Command, Option } from "commander";
+import { MAX_HISTORY_DAYS } from "../mirror/copy/history.js";
 import { mirrorListsOf, savedWarehouseLists } from "../mirror/copy/lists.js";
 import { parseMirrorState } from "../mirror/copy/state.js";
 import { mirrorStatusOf } from "../mirror/copy/status.js";
 import {
   createMirror,
   type Mirror,
+  type MirrorOptions,
   type MirrorReport,
   type MirrorSink,
   postgresSink,
@@ -13,7 +15,15 @@ import {
 } from "../mirror/index.js";
 import { RESOURCES } from "../mirror/tables.js";
 import { type ConnectionFlags, openClient, withConnection, withResponseValidation } from "./connection.js";
-import { CommandError, durationOption, EXIT, failureOrInterruption, integersOption, interruptSignal } from "./exit.js";
+import {
+  CommandError,
+  durationOption,
+  EXIT,
+  failureOrInterruption,
+  integerOption,
+  integersOption,
+  interruptSignal,
+} from "./exit.js";
 import { assertPostgresAddress } from "./postgres-address.js";
 import { dateTime, print, seconds, table, tell, withProgress } from "./terminal.js";
 
@@ -21,6 +31,7 @@ interface MirrorFlags extends ConnectionFlags {
   sqlite?: string;
   postgres?: string;
   warehouses?: number[];
+  history?: MirrorOptions["history"];
   watch?: number;
   full?: true;
   allowRemovals?: true;
@@ -40,6 +51,7 @@ export function mirrorCommand(): Command {
       "also copy the stock levels of these warehouses, for instance 1,3; or none",
       warehousesOption,
     )
+    .option("--history <days>", "record changes in the table changes, for instance 90; or off", historyOption)
     .addOption(
       new Option("--watch <interval>", "run again and again at this interval, for instance 30s, 5m or 1h")
         .argParser(durationOption)
@@ -73,7 +85,8 @@ async function mirrorRecords(flags: MirrorFlags): Promise<void> {
   if (flags.status) return printStatus(sink, flags);
   const client = await openClient(flags);
   try {
-    const mirror = createMirror({ client, sink, warehouses: flags.warehouses });
+    const { warehouses, history } = flags;
+    const mirror = createMirror({ client, sink, warehouses, history });
     if (flags.watch === undefined) await runOnce(mirror, flags, signal);
     else await watch(mirror, flags.watch, flags, signal);
   } catch (error) {
@@ -84,6 +97,9 @@ async function mirrorRecords(flags: MirrorFlags): Promise<void> {
 }
 
 const warehousesOption = (text: string) => (text === "none" ? [] : integersOption(text));
+
+const historyOption = (text: string) =>
+  text === "off" ? (false as const) : { days: integerOption(1, MAX_HISTORY_DAYS)(text) };
 
 function sinkOf({ sqlite, postgres }: MirrorFlags): MirrorSink {
   if (sqlite === "") throw new CommandError("--sqlite must be the name of a file.", EXIT.usage);

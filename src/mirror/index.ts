@@ -7,9 +7,18 @@
 
 export type { MirrorRunEvent } from "../core/telemetry/events.js";
 export type { PostgresQuery, PostgresQueryable } from "../storage/postgres/driver.js";
-export type { FieldChange, MirrorEvent, MirrorEventOf } from "./copy/events.js";
-export type { MirrorResourceStatus, MirrorRunStatus, MirrorStatus, MirrorStatusRow } from "./copy/status.js";
+export type { FieldChange, MirrorEvent, MirrorEventOf, MirrorGap } from "./copy/events.js";
+export type { ChangesQuery, MirrorChange, MirrorHistoryOptions, RecordChange } from "./copy/history.js";
+export type {
+  MirrorHistoryStatus,
+  MirrorResourceStatus,
+  MirrorRunStatus,
+  MirrorStatus,
+  MirrorStatusRow,
+} from "./copy/status.js";
+export type { CopyChangesFilter, CopyItemFilter, CopyLotFilter, CopyStockLevelFilter } from "./copy-filter.js";
 export { createMirror, type Mirror } from "./mirror.js";
+export { type MirrorCopy, type OpenCopyOptions, openCopy } from "./open-copy.js";
 export type { EstimateOptions, MirrorOptions, RunOptions, WatchOptions } from "./options.js";
 export type {
   MirrorCounts,
@@ -21,7 +30,7 @@ export type {
 } from "./report.js";
 export type { MirrorEstimate, MirrorResourceEstimate } from "./run/estimate.js";
 export type { WatchInterval } from "./run/watch-schedule.js";
-export type { MirrorBatch, MirrorSink, SinkOpenOptions } from "./sink.js";
+export type { MirrorBatch, MirrorReader, MirrorSink, SinkOpenOptions } from "./sink.js";
 export { type PostgresSinkOptions, postgresSink } from "./sinks/postgres-sink.js";
 export { type SqliteSinkOptions, sqliteSink } from "./sinks/sqlite-sink.js";
 export type {

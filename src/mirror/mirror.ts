@@ -96,13 +96,13 @@ export class Mirror {
     checkMirrorRunOptions(options, this.#resources);
     return await this.#exclusively(async () => {
       options.signal?.throwIfAborted();
-      const { client, warehouses } = this.#options;
+      const { client, warehouses, history } = this.#options;
       const run = new MirrorRun(this.#lists, client.rateLimit);
       // Twice if the last commit of a killed process overtakes it, see `#withCopy`.
       const work = (copy: LocalCopy) => {
         const abandoned = findAbandonedLists(Object.keys(copy.state.lists), warehouses);
         const dropped = this.#listRuns(copy, options, abandoned);
-        return run.update(copy, { updated: this.#listRuns(copy, options), dropped });
+        return run.update(copy, { updated: this.#listRuns(copy, options), dropped, history });
       };
       return await run.publishEndOf(() => this.#withCopy(options, work));
     });

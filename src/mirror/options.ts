@@ -12,6 +12,7 @@ import {
   requiredOption,
 } from "../schemas/option.js";
 import type { MirrorEvent } from "./copy/events.js";
+import { historyOptionSchema, type MirrorHistoryOptions } from "./copy/history.js";
 import type { MirrorProgress, MirrorReport } from "./report.js";
 import type { WatchInterval } from "./run/watch-schedule.js";
 import type { MirrorSink } from "./sink.js";
@@ -44,9 +45,16 @@ export interface MirrorOptions {
    */
   maxRemovedShare?: number | undefined;
   /**
-   * Called with each change of a record, one at a time, after the change is in the copy; a promise is awaited. No event
-   * is lost. After a crash, or after an error of this function, the events of the last page are emitted again. An error
-   * ends the run.
+   * Records changes in the table `changes` for this many days; `false` ends that and removes them. The first full pass of
+   * a list is not recorded. Once on, every mirror of the copy records changes.
+   * @default as the copy has it; off in a new copy
+   */
+  history?: MirrorHistoryOptions | false | undefined;
+  /**
+   * Called with each change of a record, one at a time, after the change is in the copy; a promise is awaited. After a
+   * crash, or after an error of this function, the events of the last page are emitted again. An error ends the run.
+   * With `history` it receives all recorded changes that it has not received, whichever mirror of the copy wrote them. A
+   * copy has one such listener; others read `copy.changes()`. Without, it receives what this mirror writes.
    * @default none
    */
   onEvent?: ((event: MirrorEvent) => unknown) | undefined;
@@ -162,6 +170,7 @@ export const mirrorOptionsSchema = lazy(() =>
         .refine((ids) => new Set(ids).size === ids.length, "must name each warehouse once")
         .optional(),
       maxRemovedShare: z.number().min(0).max(1).optional(),
+      history: historyOptionSchema().optional(),
       onEvent: functionSchema().optional(),
       fullPassEveryMs: durationMsSchema().optional(),
       overlapMs: z.number().min(0).optional(),
@@ -170,6 +179,10 @@ export const mirrorOptionsSchema = lazy(() =>
     .refine(({ resources, warehouses }) => warehouses !== undefined || !resources?.includes("warehouseStockLevels"), {
       path: ["warehouses"],
       error: "is required to mirror warehouseStockLevels",
+    })
+    .refine(({ history, sink }) => !history || "changes" in Object(sink), {
+      path: ["history"],
+      error: "the sink does not support it: it has no method changes()",
     }),
 );
 

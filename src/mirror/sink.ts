@@ -1,5 +1,6 @@
+import type { ChangesQuery, MirrorChange } from "./copy/history.js";
 import type { MirrorStatusRow } from "./copy/status.js";
-import type { MirrorKey, MirrorRecord, MirrorResource } from "./tables.js";
+import type { MirrorKey, MirrorRecord, MirrorRecords, MirrorResource } from "./tables.js";
 
 /** What one commit writes: all of it, or nothing. */
 export interface MirrorBatch {
@@ -16,6 +17,13 @@ export interface MirrorBatch {
   previousState: string | undefined;
   /** The progress of the mirror, saved in the same SQL transaction. */
   state: string;
+  /** Rows for the table `changes`, in ascending order of `seq`. Only if the copy has a history. */
+  changes?: readonly MirrorChange[];
+  /**
+   * Before `changes` are added: the rows of the table `changes` up to the first that is not older than this time are
+   * removed.
+   */
+  expireChanges?: string;
   /** The status of the copy for its readers: one row per resource. A sink may ignore it. */
   status?: readonly MirrorStatusRow[];
 }
@@ -60,4 +68,32 @@ export interface MirrorSink {
    * process writes. It must not write anything. Optional: without it, `status()` opens and closes the copy.
    */
   readState?(): Promise<string | undefined>;
+  /**
+   * Opens the copy for `openCopy`, without `open()`, also while another process writes. `undefined` if there is no copy;
+   * none is created. Optional: without it, `openCopy` rejects the sink.
+   */
+  openReader?(): Promise<MirrorReader | undefined>;
+  /**
+   * Rows of the table `changes` in ascending order of `seq`, in batches. Optional: a sink with it supports the option
+   * `history`, and its `commit` writes `changes` and `expireChanges`.
+   */
+  changes?(query: ChangesQuery): AsyncIterable<readonly MirrorChange[]>;
+}
+
+/** A copy that is read by {@link openCopy}. It writes nothing, and no SQL transaction outlasts a call. */
+export interface MirrorReader {
+  /** The state that the last commit saved; `undefined` if there is none. */
+  readState(): Promise<string | undefined>;
+  /**
+   * The records with these values of their fields, in batches, in any order. A `shortID` is compared without regard to
+   * surrounding spaces and case; records without one belong to the item of their `partNo`.
+   */
+  find<R extends MirrorResource>(
+    resource: R,
+    where: Readonly<Record<string, string | number>>,
+  ): AsyncIterable<readonly MirrorRecords[R][]>;
+  /** Rows of the table `changes` in ascending order of `seq`, in batches. */
+  changes(query: ChangesQuery): AsyncIterable<readonly MirrorChange[]>;
+  /** Closes files and connections that the sink opened itself. */
+  close(): Promise<void>;
 }

@@ -36,6 +36,22 @@ describe("stocklot mirror", () => {
     expect(JSON.parse(second.out)).toMatchObject({ added: 0, removed: 0 });
   });
 
+  it("records changes with --history, which the next runs continue, until --history off", async () => {
+    const { env } = await serve({ items: 5, lots: 20 });
+    const args = ["mirror", "--sqlite", database("history")];
+    const history = async () => JSON.parse((await run([...args, "--status", "--json"], {})).out).history;
+    expect((await run([...args, "--history", "90"], env)).code).toBe(0);
+    expect(await history()).toEqual({ days: 90, from: expect.any(Number) });
+    expect((await run(args, env)).code).toBe(0);
+    expect(await history()).toMatchObject({ days: 90 });
+    expect((await run([...args, "--history", "off"], env)).code).toBe(0);
+    expect(await history()).toBeUndefined();
+    expect(await run([...args, "--history", "0"], env)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("--history"),
+    });
+  });
+
   it("says with --status that a copy is not complete", async () => {
     const { env } = await serve({ items: 5, lots: 20, faults: [{ path: "/Inventory", fault: 403 }] });
     const args = ["mirror", "--sqlite", database("incomplete")];

@@ -1,9 +1,15 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { PassThrough } from "node:stream";
+import { InventoryClient, type Item, type Lot } from "stocklot";
+import { createMirror, sqliteSink } from "stocklot/mirror";
 import { beforeEach, describe, expect, it } from "vitest";
 import { faultOption } from "../../src/command/sandbox/fault-option.js";
 import { greeting, requestLine } from "../../src/command/sandbox/output.js";
 import { currentShell } from "../../src/command/shell.js";
 import { painter } from "../../src/command/terminal.js";
+import { DEFAULT_ITEM_FIELDS, DEFAULT_LOT_FIELDS } from "../../src/sandbox/data/user-data.js";
 import { createSandbox } from "../../src/sandbox/index.js";
 import { Caller } from "../sandbox/support/caller.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
@@ -24,6 +30,37 @@ async function started(...args: string[]) {
   return { ...command, api };
 }
 
+/** What a service may have: a field that it left out, one that it has added, a lot with negative units. */
+async function addOddRecords(path: string): Promise<void> {
+  const sink = sqliteSink({ path });
+  const previousState = await sink.open();
+  const item: Item = {
+    ...DEFAULT_ITEM_FIELDS,
+    partNo: 9_001,
+    shortID: "ODD-1",
+    created: "2026-01-01T00:00:00Z",
+    modified: "2026-01-01T00:00:00Z",
+  };
+  const lot: Lot = {
+    ...DEFAULT_LOT_FIELDS,
+    partNo: 9_001,
+    shortID: "ODD-1",
+    received: "2026-01-01T00:00:00Z",
+    wID: 77,
+    warehouse: "Attic",
+  };
+  const odd: Item = JSON.parse(JSON.stringify({ ...item, putUp: null }));
+  const state = previousState ?? "";
+  const batch = { remove: [], previousState, state };
+  await sink.commit({ ...batch, resource: "items", upsert: [odd] });
+  const lots = [
+    { ...lot, recNo: 9_000_001, units: 3, grade: "A" },
+    { ...lot, recNo: 9_000_002, units: -2 },
+  ];
+  await sink.commit({ ...batch, resource: "lots", upsert: lots });
+  await sink.close();
+}
+
 describe("stocklot sandbox", () => {
   // Each command is a process of its own, which takes seconds.
   beforeEach(({ skip }) => skip(!RUN_ALL, ONLY_IN_TEST_ALL));
@@ -42,6 +79,42 @@ describe("stocklot sandbox", () => {
       expect.stringMatching(/GET {5}404 {2}\/Nowhere {2}4 left$/),
       "# stopped",
     ]);
+  });
+
+  it("starts with the items and lots of a copy, which stays as it is", async () => {
+    const own = createSandbox({ items: 20, lots: 150, rateLimit: false, seed: 9 });
+    const client = new InventoryClient({ baseUrl: own.baseUrl, ...own.credentials, fetch: own.fetch });
+    const folder = mkdtempSync(join(tmpdir(), "stocklot-from-"));
+    const path = join(folder, "stock.db");
+    const early = await run(["sandbox", "--port", "0", "--from", path]);
+    expect(early).toMatchObject({ code: 2, err: expect.stringContaining("does not exist") });
+    await createMirror({ client, sink: sqliteSink({ path }) }).run();
+    await addOddRecords(path);
+    const before = readFileSync(path);
+    const { child, output, ended, api } = await started("--from", path, "--rate-limit", "off");
+    expect(output.out).toMatch(
+      /^# 21 items and 151 lots of the copy, as of 20\S+\. 1 lot with negative units left out\. onOrder, .* are 0/m,
+    );
+    const rehearsal = new InventoryClient({
+      ...{ baseUrl: api.baseUrl, clientId: "sandbox-client", clientSecret: "sandbox-secret", rateLimit: false },
+    });
+    const lots = await rehearsal.inventory.listLots().toArray();
+    const original = await client.inventory.listLots().toArray();
+    const sorted = (records: typeof lots) => records.sort((a, b) => a.recNo - b.recNo);
+    expect(sorted(lots).slice(0, -1)).toEqual(sorted(original));
+    expect(lots.at(-1)).toMatchObject({ recNo: 9_000_001, wID: 77, warehouse: "Attic", units: 3, grade: "A" });
+    expect(await rehearsal.items.list({ includeDiscontinued: true }).toArray()).toHaveLength(21);
+    expect(await rehearsal.inventory.listStockLevels({ wid: 77 }).toArray()).toMatchObject([
+      { inStock: 3, onOrder: 0 },
+    ]);
+    await rehearsal.inventory.receive({ itemID: "ODD-1", units: 2, wid: 77, reasonCode: 1 });
+    await rehearsal.close();
+    child.kill("SIGINT");
+    await ended;
+    expect(readFileSync(path).equals(before)).toBe(true);
+    const mixed = await run(["sandbox", "--from", path, "--items", "3"]);
+    expect(mixed).toMatchObject({ code: 2, err: expect.stringContaining("--items") });
+    rmSync(folder, { recursive: true });
   });
 
   it("takes every option", async () => {

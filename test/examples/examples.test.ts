@@ -472,6 +472,34 @@ describe.concurrent(
   TIMEOUT_MS,
 );
 
+describe.concurrent(
+  "a copy",
+  () => {
+    it("is read by an endpoint and by a report, which shows each change once", async ({ expect }) => {
+      const { child, ended } = start("copy-endpoint.ts");
+      const url = await new Promise<string>((resolve) => {
+        child.stdout?.on("data", (chunk) => {
+          const [found] = /http:\S+/.exec(String(chunk)) ?? [];
+          if (found) resolve(found);
+        });
+      });
+      const response = await fetch(url, { headers: { connection: "close" } });
+      expect(await response.json()).toMatchObject({
+        bins: expect.arrayContaining([expect.objectContaining({ wID: 1 })]),
+      });
+      child.kill("SIGINT");
+      expect(await ended).toMatchObject({ code: 0, err: "" });
+      const path = join(folder, "report.db");
+      await copyFile(join(EXAMPLES, "out", "sample.db"), path);
+      const { out, err } = await run("copy-changes.ts", [path]);
+      expect({ out, err }).toMatchObject({ out: expect.stringMatching(/lots added +1\n/), err: "" });
+      expect(out).toContain("discontinued: BOLT-M8");
+      expect((await run("copy-changes.ts", [path])).out).not.toContain("lots added");
+    });
+  },
+  TIMEOUT_MS,
+);
+
 describe("the list of examples", () => {
   it("names each file", async () => {
     const readme = await readFile(join(EXAMPLES, "README.md"), "utf8");

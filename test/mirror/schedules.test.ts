@@ -29,6 +29,7 @@ class Follower {
   readonly records = mapResources(() => new Map<MirrorKey, MirrorRecord>());
 
   apply({ type, resource, key, record }: MirrorEvent): void {
+    if (type === "gap") expect.fail("a gap");
     if (type === "removed") this.records[resource].delete(key);
     else this.records[resource].set(key, record);
   }

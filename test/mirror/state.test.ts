@@ -18,28 +18,25 @@ const SAVED = JSON.stringify({
       increments: {},
     },
   },
-  pendingEvents: {
+  pending: {
     resource: "lots",
-    events: [
-      { type: "added", key: 1 },
-      { type: "changed", key: 2, changes: [{ field: "units", before: 1, after: 2 }, { field: "new" }] },
-      { type: "removed", key: 3, record: { recNo: 3 } },
+    changes: [
+      { type: "added", key: 1, before: null, after: null },
+      { type: "changed", key: 2, before: { units: 1 }, after: { units: 2, new: null } },
+      { type: "removed", key: 3, before: { recNo: 3 }, after: null },
     ],
   },
+  history: { days: 90, seq: 17, delivered: 12, from: { items: 1, lots: 2 } },
 });
 
 describe("a saved state", () => {
   it("is read in full", () => {
-    const { lists, pendingEvents } = parseMirrorState(SAVED);
+    const { lists, pending } = parseMirrorState(SAVED);
     expect(lists.items).toMatchObject({ count: 3, increments: { since: 1_700, support: "honoured" } });
     expect(lists.lots).toMatchObject({ count: 250, pass: { since: 1_800 }, stale: true });
     expect(lists.lots?.pass?.checkpoint).toEqual({ list: "/Inventory", end: 250, keys: [1, 2] });
-    expect(pendingEvents?.resource).toBe("lots");
-    expect(pendingEvents?.events.map(({ type, key }) => `${type} ${key}`)).toEqual([
-      "added 1",
-      "changed 2",
-      "removed 3",
-    ]);
+    expect(pending?.resource).toBe("lots");
+    expect(pending?.changes.map(({ type, key }) => `${type} ${key}`)).toEqual(["added 1", "changed 2", "removed 3"]);
   });
 
   it("is written as it was read", () => {

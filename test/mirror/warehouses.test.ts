@@ -40,7 +40,7 @@ describe("stock levels per warehouse", () => {
     const changed = events.filter(({ resource }) => resource === "warehouseStockLevels");
     expect(changed.length).toBeGreaterThan(3);
     for (const { key, record } of changed) {
-      expect("wID" in record && `${record.wID}/${record.partNo}`).toBe(key);
+      expect(record && "wID" in record && `${record.wID}/${record.partNo}`).toBe(key);
     }
     expect((await mirror.run()).resources.warehouseStockLevels).toMatchObject({ kind: "increment", changed: 0 });
   });

@@ -1,4 +1,12 @@
-import type { MirrorBatch, MirrorKey, MirrorRecord, MirrorResource, MirrorSink } from "../../src/mirror/index.js";
+import type {
+  ChangesQuery,
+  MirrorBatch,
+  MirrorChange,
+  MirrorKey,
+  MirrorRecord,
+  MirrorResource,
+  MirrorSink,
+} from "../../src/mirror/index.js";
 import { keyOf, mapResources, tableOf } from "../../src/mirror/tables.js";
 
 /** A copy in memory. Records are stored as JSON, so that callers cannot change them. */
@@ -7,6 +15,8 @@ export class MemorySink implements MirrorSink {
   beforeCommit: (batch: MirrorBatch) => void = () => {};
   isOpen = false;
   readonly commits: Pick<MirrorBatch, "resource" | "upsert" | "remove">[] = [];
+  /** The table `changes`. */
+  readonly rows: MirrorChange[] = [];
   readonly #records = mapResources(() => new Map<MirrorKey, string>());
   #state: string | undefined;
   #status: NonNullable<MirrorBatch["status"]> = [];
@@ -36,9 +46,19 @@ export class MemorySink implements MirrorSink {
     const records = this.#records[resource];
     for (const record of upsert) records.set(keyOf(tableOf(resource), record), JSON.stringify(record));
     for (const key of remove) records.delete(key);
+    const { changes = [], expireChanges = "" } = batch;
+    const first = this.rows.findIndex(({ at }) => at >= expireChanges);
+    this.rows.splice(0, first < 0 ? this.rows.length : first);
+    this.rows.push(...changes);
     this.#state = state;
     this.#status = batch.status ?? [];
     this.commits.push({ resource, upsert, remove });
+  }
+
+  async *changes({ after, resource, key }: ChangesQuery): AsyncGenerator<readonly MirrorChange[]> {
+    yield this.rows.filter(
+      (row) => row.seq > after && row.resource === (resource ?? row.resource) && row.key === (key ?? row.key),
+    );
   }
 
   async close(): Promise<void> {

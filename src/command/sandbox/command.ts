@@ -5,13 +5,15 @@ import type { SandboxOptions } from "../../sandbox/options/options.js";
 import { createSandbox, type Sandbox } from "../../sandbox/sandbox.js";
 import { CommandError, EXIT, integerOption } from "../exit.js";
 import { currentShell, SHELL_NAMES, SHELLS, type Shell } from "../shell.js";
-import { painter, print } from "../terminal.js";
+import { painter, print, tell } from "../terminal.js";
+import { readCopyData } from "./copy-data.js";
 import { faultOption } from "./fault-option.js";
 import { connectionJson, greeting, requestLine } from "./output.js";
 
 interface SandboxFlags {
   port: number;
   host: string;
+  from?: string;
   items?: number;
   lots?: number;
   seed?: number;
@@ -41,6 +43,13 @@ export function sandboxCommand(): Command {
     .description("serve the Inventory and Item Catalog Service from memory, with a web page at /")
     .option("-p, --port <port>", "port; 0 takes a free one", integerOption(0, 65_535), 4010)
     .option("--host <address>", "address to listen on", "127.0.0.1")
+    .addOption(
+      new Option("--from <copy>", "items and lots of a mirror's SQLite file or postgres:// address").conflicts([
+        "items",
+        "lots",
+        "seed",
+      ]),
+    )
     .option("--items <count>", "items to generate (default: 250)", integerOption(0))
     .option("--lots <count>", "lots to generate (default: 2000)", integerOption(0))
     .option("--seed <number>", "the same seed generates the same data (default: 1)", integerOption(0))
@@ -61,12 +70,15 @@ export function sandboxCommand(): Command {
 
 async function serve(flags: SandboxFlags): Promise<void> {
   const { port, host, shell, json } = flags;
-  const sandbox = createSandboxFrom(flags);
+  const copied = flags.from === undefined ? undefined : await readCopyData(flags.from);
+  const sandbox = createSandboxFrom({ ...sandboxOptions(flags), ...copied?.options });
   const server = await sandbox.listen({ port, host, page: true }).catch((error: unknown) => {
     throw listenError(error, port);
   });
   const paint = painter(process.stdout);
   sandbox.onRequest((request) => print(json ? JSON.stringify(request) : requestLine(request, paint)));
+  if (copied && json) tell(copied.remark);
+  if (copied && !json) await print(`${SHELLS[shell].comment} ${copied.remark}`);
   await print(json ? connectionJson(server.url, sandbox) : greeting(shell, server.url, sandbox));
   await new Promise<void>((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => resolve());
@@ -76,9 +88,9 @@ async function serve(flags: SandboxFlags): Promise<void> {
 }
 
 /** The sandbox validates its options itself. */
-function createSandboxFrom(flags: SandboxFlags): Sandbox {
+function createSandboxFrom(options: SandboxOptions): Sandbox {
   try {
-    return createSandbox(sandboxOptions(flags));
+    return createSandbox(options);
   } catch (error) {
     throw error instanceof ConfigurationError ? new CommandError(error.message, EXIT.usage) : error;
   }

@@ -2,6 +2,7 @@ import { onAbort } from "../../time/abort.js";
 import { afterMs, race, whenAborted } from "../../time/wait.js";
 import type { MirrorBatch, MirrorSink } from "../sink.js";
 import type { MirrorKey, MirrorRecord, MirrorResource } from "../tables.js";
+import type { ChangesQuery, MirrorChange } from "./history.js";
 
 /** How long the end of a run waits for the sink after an abort, in ms. */
 const CLOSE_TIMEOUT_MS = 5_000;
@@ -24,13 +25,13 @@ export class AbortableSink {
     return this.#call(() => this.#sink.open({ signal: this.#signal }));
   }
 
-  async *keys(resource: MirrorResource): AsyncGenerator<readonly MirrorKey[]> {
-    const batches = this.#sink.keys(resource)[Symbol.asyncIterator]();
-    for (;;) {
-      const { done, value } = await this.#call(() => batches.next());
-      if (done) return;
-      yield value;
-    }
+  keys(resource: MirrorResource): AsyncGenerator<readonly MirrorKey[]> {
+    return this.#batches(this.#sink.keys(resource));
+  }
+
+  async *changes(query: ChangesQuery): AsyncGenerator<readonly MirrorChange[]> {
+    const { changes } = this.#sink;
+    if (changes) yield* this.#batches(changes.call(this.#sink, query));
   }
 
   read(resource: MirrorResource, keys: readonly MirrorKey[]): Promise<MirrorRecord[]> {
@@ -53,6 +54,15 @@ export class AbortableSink {
     // Closing continues. A failure of it concerns only a run that was aborted anyway.
     const limit = afterMs(this.#isHanging ? 0 : CLOSE_TIMEOUT_MS, () => new Error("mirror: the sink does not close"));
     await race(closing, limit).catch(() => {});
+  }
+
+  async *#batches<T>(source: AsyncIterable<T>): AsyncGenerator<T> {
+    const batches = source[Symbol.asyncIterator]();
+    for (;;) {
+      const { done, value } = await this.#call(() => batches.next());
+      if (done) return;
+      yield value;
+    }
   }
 
   async #call<T>(call: () => Promise<T>): Promise<T> {

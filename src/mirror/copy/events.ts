@@ -8,13 +8,30 @@ import {
   type Table,
   tableOf,
 } from "../tables.js";
+import type { RecordChange } from "./history.js";
 import { type MirrorList, recordNumberOf, resourceKeyOf } from "./lists.js";
-import type { PendingEvent } from "./state.js";
 
-/** A change of one record. The copy contains the change already. */
-export type MirrorEvent<R extends MirrorResource = MirrorResource> = {
-  [Resource in R]: MirrorEventOf<Resource>;
-}[R];
+/** A change of one record, which the copy contains already; or a gap between such changes. */
+export type MirrorEvent<R extends MirrorResource = MirrorResource> =
+  | {
+      [Resource in R]: MirrorEventOf<Resource>;
+    }[R]
+  | MirrorGap;
+
+/**
+ * Changes that the listener has not received have expired from the history of the copy, see the option `history`. Read the
+ * records again. The next events are those that follow.
+ */
+export interface MirrorGap {
+  /** Rows are missing. */
+  type: "gap";
+  /** A gap concerns no single record. */
+  resource?: undefined;
+  /** A gap concerns no single record. */
+  key?: undefined;
+  /** A gap concerns no single record. */
+  record?: undefined;
+}
 
 /** A change of one record of one resource. */
 export type MirrorEventOf<R extends MirrorResource> =
@@ -70,7 +87,7 @@ export function compareWithCopy(
   const { resource } = list;
   const table = tableOf(resource);
   const upsert: MirrorRecord[] = [];
-  const events: PendingEvent[] = [];
+  const recordChanges: RecordChange[] = [];
   const expectedInIncrement: number[] = [];
   let added = 0;
   let lotsAreStale = false;
@@ -81,12 +98,37 @@ export function compareWithCopy(
     const changes = before && fieldChangesBetween(table, before, record);
     if (changes?.length === 0) continue;
     upsert.push(record);
-    events.push(changes ? { type: "changed", key, changes } : { type: "added", key });
+    recordChanges.push(
+      changes
+        ? { type: "changed", key, before: valuesOf(changes, "before"), after: valuesOf(changes, "after") }
+        : { type: "added", key, before: null, after: { ...record } },
+    );
     if (!changes) added += 1;
     if (!changes || !doesChangeOnlyDenormalizedFields(resource, changes)) expectedInIncrement.push(number);
     lotsAreStale ||= changes !== undefined && doesChangeLotsToo(resource, changes);
   }
-  return { upsert, events, added, lotsAreStale, expectedInIncrement };
+  return { upsert, changes: recordChanges, added, lotsAreStale, expectedInIncrement };
+}
+
+/** One side of changes. JSON has no `undefined`: a field that the record did not have is left out. */
+const valuesOf = (changes: readonly FieldChange[], side: "before" | "after") =>
+  Object.fromEntries(changes.flatMap((change) => (change[side] === undefined ? [] : [[change.field, change[side]]])));
+
+/** The event for a change. @param record The record as it is now; if it is gone, as it was last. */
+export function eventOf(resource: MirrorResource, change: RecordChange, record: MirrorRecord): MirrorEvent {
+  const { type, key, before, after } = change;
+  const event = { type, resource, key, record, ...(type === "changed" && { changes: fieldChangesOf(before, after) }) };
+  // The compiler cannot follow the types of resource, key and record.
+  return event as MirrorEvent;
+}
+
+function fieldChangesOf(before: RecordChange["before"], after: RecordChange["after"]): FieldChange[] {
+  const [was, is] = [new Map(Object.entries(before ?? {})), new Map(Object.entries(after ?? {}))];
+  return [...new Set([...was.keys(), ...is.keys()])].map((field) => ({
+    field,
+    before: was.get(field),
+    after: is.get(field),
+  }));
 }
 
 /** The fields in which two versions of a record differ. A documented field that is missing counts as `null`. */

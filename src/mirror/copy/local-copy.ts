@@ -1,6 +1,16 @@
 import { keyOf, type MirrorKey, type MirrorRecord, type MirrorResource, tableOf } from "../tables.js";
 import type { AbortableSink } from "./abortable-sink.js";
-import { compareWithCopy, type MirrorEvent } from "./events.js";
+import { ChangeEmitter, type OnMirrorEvent } from "./change-emitter.js";
+import { compareWithCopy } from "./events.js";
+import {
+  EXPIRE_ALL,
+  expireHistory,
+  type HistoryOption,
+  historyWithLists,
+  type RecordChange,
+  rowsOf,
+  switchedHistory,
+} from "./history.js";
 import { type MirrorList, mirrorListOf, recordNumberInList, recordNumberOf, resourceKeyOf } from "./lists.js";
 import {
   type CopyClient,
@@ -8,13 +18,10 @@ import {
   type ListState,
   type MirrorState,
   NEW_LIST_STATE,
-  type PendingEvent,
   parseMirrorState,
   stateForClient,
 } from "./state.js";
 import { createStatusRows } from "./status.js";
-
-type OnMirrorEvent = (event: MirrorEvent) => unknown;
 
 /** The changes of the copy by a batch of records. */
 export interface WriteResult {
@@ -28,15 +35,16 @@ export interface WriteResult {
 const REMOVAL_BATCH_SIZE = 500;
 
 /**
- * The copy in a sink, as one run uses it. Each commit writes records, the state that belongs to them, and their events; then
- * the listener receives the events. After a crash between the two the next run reads the events back. So a listener receives
- * each event at least once, and the copy has what it reports.
+ * The copy in a sink, as one run uses it. Each commit writes records, the state that belongs to them, and their changes; then
+ * the listener receives the changes as events. After a crash between the two the next run reads the changes back: from the
+ * state, or with history from the table, which also has those that others wrote. So a listener receives each event at least
+ * once, and the copy has what it reports.
  *
  * A record is identified by its number within its list, see `MirrorList`.
  */
 export class LocalCopy {
   readonly #sink: AbortableSink;
-  readonly #onEvent: OnMirrorEvent | undefined;
+  readonly #emitter: ChangeEmitter | undefined;
   readonly #lists: readonly MirrorList[];
   #savedState: string | undefined;
   #hasWritten = false;
@@ -49,7 +57,7 @@ export class LocalCopy {
   ) {
     this.#sink = sink;
     this.#lists = lists;
-    this.#onEvent = onEvent;
+    this.#emitter = onEvent && new ChangeEmitter(sink, onEvent, (seq) => this.#setDelivered(seq));
     this.#savedState = savedState;
     // The first commit saves whose copy it is.
     this.#state = stateForClient(parseMirrorState(savedState), client);
@@ -74,22 +82,25 @@ export class LocalCopy {
 
   /** Saves progress without records. */
   async save(list: MirrorList, statePatch: Partial<ListState>): Promise<void> {
-    await this.#commit({ resource: list.resource, lists: this.#patched(list, statePatch) });
+    await this.#commit({ list, lists: this.#patched(list, statePatch) });
   }
 
   /** Saves how the run ended, also after an abort. */
   async endRun(lastRun: NonNullable<MirrorState["lastRun"]>): Promise<void> {
     this.#sink.beginEnd();
-    await this.#commit({ lastRun });
+    await this.#commit({ lastRun, ...(this.#state.history && expireHistory(this.#state.history, Date.now())) });
   }
 
-  /** Emits the events that an interrupted run may not have emitted. */
-  async emitPending(): Promise<void> {
-    const { pendingEvents } = this.#state;
-    if (pendingEvents === undefined) return;
-    const { resource, events } = pendingEvents;
-    const keys = events.flatMap(({ type, key }) => (type === "removed" ? [] : [key]));
-    await this.#emit(resource, events, await this.#read(resource, keys));
+  /** Emits the events that were not emitted yet, and switches the history on or off. */
+  async begin(history: HistoryOption): Promise<void> {
+    const { pending } = this.#state;
+    if (pending) {
+      await this.#emitter?.emit(pending.changes.map((change) => ({ ...change, resource: pending.resource })));
+      this.#state = { ...this.#state, pending: undefined };
+    }
+    const switched = switchedHistory(this.#state.history, history);
+    if (switched) await this.#commit({ history: switched.history, ...(switched.restarts && { expire: EXPIRE_ALL }) });
+    if (this.#state.history?.days !== undefined) await this.#emitter?.emitHistory(this.#state.history);
   }
 
   /** Writes the records that are new or differ from the copy, and saves `statePatch` with them. */
@@ -101,12 +112,12 @@ export class LocalCopy {
     const { resource } = list;
     const keys = records.map((record) => resourceKeyOf(list, recordNumberOf(resource, record)));
     const known = await this.#read(resource, keys);
-    const { upsert, events, added, lotsAreStale, expectedInIncrement } = compareWithCopy(list, records, known);
+    const { upsert, changes, added, lotsAreStale, expectedInIncrement } = compareWithCopy(list, records, known);
     if (upsert.length > 0 || Object.keys(statePatch).length > 0) {
       const lists = this.#patched(list, { ...statePatch, ...countsAfter(this.stateOf(list), added) });
       const lots = mirrorListOf("lots");
       if (lotsAreStale) lists[lots.id] = { ...this.stateOf(lots), stale: true };
-      await this.#commit({ resource, upsert, events, lists });
+      await this.#commit({ list, upsert, changes, lists });
     }
     return { added, changed: upsert.length - added, expectedInIncrement };
   }
@@ -117,9 +128,11 @@ export class LocalCopy {
     for (let start = 0; start < numbers.length; start += REMOVAL_BATCH_SIZE) {
       const keys = numbers.slice(start, start + REMOVAL_BATCH_SIZE).map((number) => resourceKeyOf(list, number));
       const records = await this.#read(list.resource, keys);
-      const events = [...records].map(([key, record]): PendingEvent => ({ type: "removed", key, record }));
+      const changes = [...records].map(
+        ([key, record]): RecordChange => ({ type: "removed", key, before: { ...record }, after: null }),
+      );
       const lists = this.#patched(list, countsAfter(this.stateOf(list), -records.size));
-      await this.#commit({ resource: list.resource, remove: [...records.keys()], events, lists });
+      await this.#commit({ list, remove: [...records.keys()], changes, lists });
       removed += records.size;
     }
     return removed;
@@ -154,31 +167,35 @@ export class LocalCopy {
     return indexByKey(resource, records);
   }
 
-  /** A batch names a resource, even if it changes nothing of it. Events that were not emitted yet stay in the state. */
-  async #commit({ resource = "items", upsert = [], remove = [], events = [], ...patch }: Commit): Promise<void> {
-    const next: MirrorState = { ...this.#state, ...patch };
-    if (this.#onEvent !== undefined && events.length > 0) next.pendingEvents = { resource, events: [...events] };
+  /** A batch names a resource, even if it changes nothing of it. Changes that were not emitted yet can be read back. */
+  async #commit(commit: Commit): Promise<void> {
+    const { list = mirrorListOf("items"), upsert = [], remove = [], changes = [], expire, ...patch } = commit;
+    const { resource } = list;
+    const now = Date.now();
+    const next: MirrorState = { ...this.#state, ...patch, mirrored: this.#lists.map(({ id }) => id) };
+    const rows = rowsOf(next.history, list, changes, now);
+    const hasHistory = next.history?.days !== undefined;
+    if (next.history) next.history = { ...next.history, seq: next.history.seq + rows.length };
+    next.history = historyWithLists(next.history, next.lists, now);
+    if (this.#emitter && !hasHistory && changes.length > 0)
+      next.pending = { resource, changes: changes.map(toPending) };
     const state = JSON.stringify(next);
     const status = createStatusRows(next, this.#lists);
-    await this.#sink.commit({ resource, upsert, remove, previousState: this.#savedState, state, status });
+    await this.#sink.commit({
+      ...{ resource, upsert, remove, previousState: this.#savedState, state, status },
+      ...(rows.length > 0 && { changes: rows }),
+      ...(expire !== undefined && { expireChanges: expire }),
+    });
     this.#hasWritten = true;
     this.#savedState = state;
     this.#state = next;
-    await this.#emit(resource, events, indexByKey(resource, upsert));
+    await this.#emitter?.emit(hasHistory ? rows : changes.map((change) => ({ ...change, resource })), upsert);
+    this.#state = { ...this.#state, pending: undefined };
   }
 
-  /** One after the other, so a slow listener slows the run down. */
-  async #emit(
-    resource: MirrorResource,
-    events: readonly PendingEvent[],
-    records: ReadonlyMap<MirrorKey, MirrorRecord>,
-  ): Promise<void> {
-    if (events.length === 0) return;
-    for (const pending of events) {
-      const event = completeEvent(resource, pending, records);
-      if (event !== undefined) await this.#onEvent?.(event);
-    }
-    this.#state = { ...this.#state, pendingEvents: undefined };
+  #setDelivered(delivered: number): void {
+    const { history } = this.#state;
+    if (history) this.#state = { ...this.#state, history: { ...history, delivered } };
   }
 }
 
@@ -191,26 +208,16 @@ interface LocalCopyOptions {
 
 /** What one commit changes; of the state, the members that it names. */
 interface Commit extends Partial<MirrorState> {
-  resource?: MirrorResource;
+  list?: MirrorList;
   upsert?: readonly MirrorRecord[];
   remove?: readonly MirrorKey[];
-  events?: readonly PendingEvent[];
+  changes?: readonly RecordChange[];
+  expire?: string;
 }
 
-/** The event with its record. `undefined` if another mirror has removed the record since an interrupted run wrote it. */
-function completeEvent(
-  resource: MirrorResource,
-  pending: PendingEvent,
-  records: ReadonlyMap<MirrorKey, MirrorRecord>,
-): MirrorEvent | undefined {
-  const { type, key } = pending;
-  const record = pending.type === "removed" ? pending.record : records.get(key);
-  if (record === undefined) return undefined;
-  const event =
-    type === "changed" ? { type, resource, key, record, changes: pending.changes } : { type, resource, key, record };
-  // The compiler cannot follow the type of the record through the map.
-  return event as MirrorEvent;
-}
+/** As it is saved in the state: the copy has the added record. */
+const toPending = (change: RecordChange): RecordChange =>
+  change.type === "added" ? { ...change, after: null } : change;
 
 const indexByKey = (resource: MirrorResource, records: readonly MirrorRecord[]) =>
   new Map(records.map((record) => [keyOf(tableOf(resource), record), record]));

@@ -4,7 +4,7 @@ import { wording } from "../../errors/wording.js";
 import type { Checkpoint } from "../../paging/checkpoint.js";
 import { lazy } from "../../schemas/field.js";
 import { assertSameService, mayTakeOver, type ServiceIdentity } from "../../storage/service.js";
-import { type MirrorRecord, RESOURCES } from "../tables.js";
+import { RESOURCES } from "../tables.js";
 
 /** Version of the saved format. Increased when a saved state can no longer be read. */
 const STATE_FORMAT_VERSION = 1;
@@ -72,19 +72,15 @@ const listStateSchema = () =>
     sizes: z.array(z.tuple([z.number(), z.number()])).optional(),
   });
 
-const recordKeySchema = () => z.union([z.number(), z.string()]);
+const fieldsSchema = () => z.record(z.string(), z.unknown()).nullable();
 
-const pendingEventSchema = () =>
-  z.union([
-    z.object({ type: z.literal("added"), key: recordKeySchema() }),
-    z.object({
-      type: z.literal("changed"),
-      key: recordKeySchema(),
-      // JSON drops a value that is undefined: the record did not have the field, or no longer has it.
-      changes: z.array(z.object({ field: z.string(), before: z.unknown().optional(), after: z.unknown().optional() })),
-    }),
-    z.object({ type: z.literal("removed"), key: recordKeySchema(), record: z.custom<MirrorRecord>() }),
-  ]);
+const recordChangeSchema = () =>
+  z.object({
+    type: z.enum(["added", "changed", "removed"]),
+    key: z.union([z.number(), z.string()]),
+    before: fieldsSchema(),
+    after: fieldsSchema(),
+  });
 
 const savedRunSchema = () =>
   z.object({
@@ -101,12 +97,26 @@ const mirrorStateSchema = lazy(() =>
     service: z.string().optional(),
     /** The client ID of the account that has read them. */
     account: z.string().optional(),
+    /** The lists of the mirror that ran last, by `id`. */
+    mirrored: z.array(z.string()).optional(),
     /** By the `id` of the list. */
     lists: z.record(z.string(), listStateSchema()),
     /** The run that ended last. */
     lastRun: savedRunSchema().optional(),
-    /** Events of the last commit, which the listener may not have received yet. */
-    pendingEvents: z.object({ resource: z.enum(RESOURCES), events: z.array(pendingEventSchema()) }).optional(),
+    /**
+     * Changes by the last commit, which the listener may not have received yet. Only without history. Records that the copy
+     * has are left out.
+     */
+    pending: z.object({ resource: z.enum(RESOURCES), changes: z.array(recordChangeSchema()) }).optional(),
+    /** See history.ts. */
+    history: z
+      .object({
+        days: z.number().optional(),
+        seq: z.number(),
+        delivered: z.number(),
+        from: z.record(z.string(), z.number()),
+      })
+      .optional(),
   }),
 );
 
@@ -115,9 +125,6 @@ export type MirrorState = z.infer<ReturnType<typeof mirrorStateSchema>>;
 
 /** The progress of one list. */
 export type ListState = z.infer<ReturnType<typeof listStateSchema>>;
-
-/** What happened to one record, as it is saved: without the record if the copy has it. */
-export type PendingEvent = z.infer<ReturnType<typeof pendingEventSchema>>;
 
 /** The progress of a list that was never read. */
 export const NEW_LIST_STATE: ListState = { count: 0, increments: {} };

@@ -1,5 +1,6 @@
 import type { MirrorRunKind } from "../report.js";
 import { type MirrorResource, RESOURCES } from "../tables.js";
+import { historyFrom } from "./history.js";
 import { type MirrorList, mirrorListOfId } from "./lists.js";
 import { awaitsFullPass, type MirrorState, NEW_LIST_STATE } from "./state.js";
 
@@ -47,8 +48,21 @@ export interface MirrorStatus {
   complete: boolean;
   /** The run that ended last; `null` until the first one has ended. A run that was killed does not count. */
   lastRun: MirrorRunStatus | null;
+  /** The history of the copy; missing if changes are not recorded. */
+  history?: MirrorHistoryStatus;
   /** The status of each resource. */
   resources: Partial<Record<MirrorResource, MirrorResourceStatus>>;
+}
+
+/** The history of a copy. */
+export interface MirrorHistoryStatus {
+  /** How long changes are kept, in days. */
+  days: number;
+  /**
+   * The first moment that it covers, in ms since the epoch: all resources and warehouses of the copy are recorded
+   * since then. `null` while no first full pass has ended.
+   */
+  from: number | null;
 }
 
 /** The status of one resource, and the run that ended last, as the table `mirror_status` of a copy shows it. */
@@ -83,6 +97,9 @@ export function mirrorStatusOf(state: MirrorState, lists: readonly MirrorList[],
   return {
     complete: statuses.every(({ mirrored, complete }) => complete || !mirrored),
     lastRun: state.lastRun ? withoutUndefinedError(state.lastRun) : null,
+    ...(state.history?.days !== undefined && {
+      history: { days: state.history.days, from: historyFrom(state.history) },
+    }),
     resources: Object.fromEntries(statuses.map(({ resource, complete: _, ...status }) => [resource, status])),
   };
 }

@@ -2,6 +2,7 @@ import { publishMessage } from "../../core/telemetry/channels.js";
 import type { MirrorRunEvent } from "../../core/telemetry/events.js";
 import type { RateLimitSnapshot } from "../../limiter/rate-limiter.js";
 import { monotonicNowMs } from "../../time/clock.js";
+import type { HistoryOption } from "../copy/history.js";
 import type { MirrorList } from "../copy/lists.js";
 import type { LocalCopy } from "../copy/local-copy.js";
 import { mirrorStatusOf } from "../copy/status.js";
@@ -15,6 +16,8 @@ export interface RunLists {
   updated: readonly ListRun[];
   /** Lists that are not mirrored any more. */
   dropped: readonly ListRun[];
+  /** Whether changes are recorded from now on. */
+  history: HistoryOption;
 }
 
 /** One run: updates lists, and records how it ended. */
@@ -53,7 +56,7 @@ export class MirrorRun {
 
   async update(copy: LocalCopy, lists: RunLists): Promise<MirrorReport> {
     try {
-      await copy.emitPending();
+      await copy.begin(lists.history);
       await updateLists(lists);
       await this.#end(copy, lists);
       const reports = [...lists.dropped, ...lists.updated].map((run) => run.report());

@@ -8,6 +8,25 @@ import { EXTRA_COLUMN } from "./row-codec.js";
 /** The type names of a database, by type of column. */
 export type SqlTypeNames = Readonly<Record<ColumnType | typeof EXTRA_COLUMN, string>>;
 
+/** How the SQL of a database differs. */
+export interface SqlDialect {
+  /** The name of a table or view. */
+  nameOf(name: string): string;
+  /** A SKU without surrounding spaces, in lower case. Only letters of ASCII: SQLite knows no others. */
+  skuOf(column: string): string;
+  /** The parameter with this number; the first is 1. */
+  parameter(number: number): string;
+}
+
+/** A value of a query. */
+export type SqlValue = string | number;
+
+/** A connection that reads rows. */
+export interface SqlSource {
+  dialect: SqlDialect;
+  query(sql: string, values: SqlValue[]): Promise<Rows>;
+}
+
 /** Follows the type of a key column. */
 export const PRIMARY_KEY_SQL = " PRIMARY KEY";
 
@@ -44,10 +63,16 @@ export function checkColumns(table: Table, types: SqlTypeNames, found: ReadonlyM
   }
 }
 
-/** Indexes for common queries. The primary keys have their own. */
+/** Stands for the SKU as it is compared: without surrounding spaces and case. */
+const SKU = "sku";
+
+/**
+ * Indexes for common queries, and for those of `openCopy`. The primary keys have their own. Many lots may have the same
+ * warehouse, and many items the same category: these are read in the order of their keys.
+ */
 const INDEXED_COLUMNS: Readonly<Record<MirrorResource, readonly (readonly string[])[]>> = {
-  items: [["shortID"]],
-  lots: [["partNo"], ["shortID"], ["wID", "spot"], ["serial"]],
+  items: [["shortID"], [SKU], ["category", "partNo"]],
+  lots: [["partNo"], ["shortID"], [SKU], ["wID", "recNo"], ["wID", "spot"], ["spot"], ["serial"], ["rFIDTag"]],
   stockLevels: [],
   warehouseStockLevels: [["partNo"]],
 };
@@ -60,14 +85,15 @@ const INDEXED_COLUMNS: Readonly<Record<MirrorResource, readonly (readonly string
  */
 export function createIndexesSql(
   resource: MirrorResource,
-  nameOf: (name: string) => string,
+  { nameOf, skuOf }: SqlDialect,
   isFound: (name: string) => boolean = () => false,
 ): string[] {
   const table = tableOf(resource).name;
+  const expressionOf = (column: string) => (column === SKU ? skuOf(quoteName("shortID")) : quoteName(column));
   return INDEXED_COLUMNS[resource].flatMap((columns) => {
     const name = ["stocklot", table, ...columns].join("_");
     if (isFound(name)) return [];
-    return `CREATE INDEX IF NOT EXISTS ${quoteName(name)} ON ${nameOf(table)} (${columns.map(quoteName)})`;
+    return `CREATE INDEX IF NOT EXISTS ${quoteName(name)} ON ${nameOf(table)} (${columns.map(expressionOf)})`;
   });
 }
 
@@ -79,25 +105,40 @@ SELECT levels."partNo", items."shortID", items."description", ${quantities.map((
 FROM ${nameOf("stock_levels")} AS levels LEFT JOIN ${nameOf("items")} AS items ON items."partNo" = levels."partNo"`;
 }
 
+/** Records that one query of a reader returns. */
+export const READ_BATCH_SIZE = 1_000;
+
 /** Keys that one query returns. */
 export const KEY_BATCH_SIZE = 10_000;
 
 /** Less than any key. */
 const BEFORE_FIRST_KEY = Number.MIN_SAFE_INTEGER - 1;
 
-type Rows = readonly Readonly<Record<string, unknown>>[];
+export type Rows = readonly Readonly<Record<string, unknown>>[];
+
+/** Rows of a table in ascending order of their keys. `rowsAfter` selects the next `size` that follow a key. */
+export async function* rowsInBatches(
+  { key }: Table,
+  size: number,
+  rowsAfter: (last: number[]) => Promise<Rows>,
+): AsyncGenerator<Rows> {
+  let last: number[] = key.map(() => BEFORE_FIRST_KEY);
+  for (;;) {
+    const rows = await rowsAfter(last);
+    if (rows.length > 0) yield rows;
+    const end = rows.at(size - 1);
+    if (end === undefined) return;
+    last = key.map((field) => Number(end[field]));
+  }
+}
 
 /** All keys of a table in ascending order. `keysAfter` selects the key columns of the rows that follow a key. */
 export async function* keysInBatches(
-  { key }: Table,
+  table: Table,
   keysAfter: (last: number[]) => Promise<Rows>,
 ): AsyncGenerator<readonly MirrorKey[]> {
-  let last: number[] | undefined = key.map(() => BEFORE_FIRST_KEY);
-  while (last !== undefined) {
-    const rows: Rows = await keysAfter(last);
-    const keys: number[][] = rows.map((row) => key.map((field) => Number(row[field])));
-    if (keys.length > 0) yield keys.map(keyOfFields);
-    last = keys.at(-1);
+  for await (const rows of rowsInBatches(table, KEY_BATCH_SIZE, keysAfter)) {
+    yield rows.map((row) => keyOfFields(table.key.map((field) => Number(row[field]))));
   }
 }
 

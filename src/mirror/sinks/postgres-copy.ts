@@ -1,16 +1,20 @@
 import type { PostgresConnection } from "../../storage/postgres/connection.js";
 import { missingSchema, type PostgresQueryable, queryRows } from "../../storage/postgres/driver.js";
 import { quoteName } from "../../storage/tables.js";
-import { type MirrorResource, mapResources, RESOURCES, tableOf } from "../tables.js";
+import { type MirrorResource, mapResources, RESOURCES, type Table, tableOf } from "../tables.js";
+import { CHANGES_TABLE, createChangesSql, expireChangesSql } from "./changes-table.js";
 import {
   checkColumns,
   createIndexesSql,
   createTableSql,
+  KEY_BATCH_SIZE,
   PRIMARY_KEY_SQL,
+  type SqlDialect,
   type SqlTypeNames,
   selectStockSql,
   tableMissingError,
 } from "./copy-tables.js";
+import { RowCodec } from "./row-codec.js";
 
 // The tables, views and indexes of a copy in a schema of PostgreSQL. `nameOf` quotes a name, with the schema.
 
@@ -24,6 +28,13 @@ export const POSTGRES_COLUMN_TYPES: SqlTypeNames = {
 };
 
 type NameOf = (name: string) => string;
+
+export const postgresDialect = (schema: string): SqlDialect => ({
+  nameOf: namesIn(schema),
+  // Any other collation may change more letters than SQLite does, or others.
+  skuOf: (column) => `lower(btrim(${column}) COLLATE "C")`,
+  parameter: (number) => `$${number}`,
+});
 
 export const namesIn =
   (schema: string): NameOf =>
@@ -103,7 +114,17 @@ export async function ensureCopy(
   // Also if somebody has deleted the row to start a new copy: a commit locks it.
   if (isNew) commands.push(`INSERT INTO ${nameOf("stocklot_state")} VALUES (1, NULL) ON CONFLICT DO NOTHING`);
   if (commands.length > 0) await runLocked(connection, [...(await missingSchema(connection, schema)), ...commands]);
-  return mapResources((resource) => (mayChange ? createIndexesSql(resource, nameOf, (name) => found.has(name)) : []));
+  return mapResources((resource) =>
+    mayChange ? createIndexesSql(resource, postgresDialect(schema), (name) => found.has(name)) : [],
+  );
+}
+
+/** Creates the table of the history if it is missing, which needs the right to create tables. */
+export async function ensureChanges(connection: PostgresConnection, schema: string): Promise<void> {
+  const name = namesIn(schema)(CHANGES_TABLE);
+  const [found] = await queryRows(connection, "SELECT to_regclass($1) IS NOT NULL AS exists", [name]);
+  if (found?.exists === "t") return;
+  await runLocked(connection, [createChangesSql(POSTGRES_COLUMN_TYPES, postgresDialect(schema))]);
 }
 
 export const runLocked = (connection: PostgresConnection, commands: readonly string[]): Promise<void> =>
@@ -136,4 +157,52 @@ async function checkTables(queryable: PostgresQueryable, schema: string, isNew: 
     if (columns.length > 0) checkColumns(table, POSTGRES_COLUMN_TYPES, new Map(columns));
     else if (!isNew) throw tableMissingError(table);
   }
+}
+
+/** The types of `CHANGES_COLUMNS`. */
+export const CHANGES_TYPES = ["bigint", "text", "text", "text", "text", "json", "json"] as const;
+
+/** The commands for the table of a resource. */
+export function tableSql(table: Table, schema: string) {
+  const nameOf = namesIn(schema);
+  const codec = new RowCodec(table);
+  const name = nameOf(table.name);
+  const columns = codec.columns.map(quoteName);
+  const types = [...Object.values(table.columns), "extra" as const].map((type) => POSTGRES_COLUMN_TYPES[type]);
+  const key = table.key.map(quoteName);
+  const updates = columns.filter((column) => !key.includes(column)).map((column) => `${column} = excluded.${column}`);
+  /** The values of each key field, as one array each: parameters from this one on. */
+  const keyArrays = (first: number) => table.key.map((_, index) => `$${first + index}::bigint[]`);
+  const firstColumn = 4 + key.length;
+  const columnArrays = types.map((type, index) => `$${firstColumn + index}::${type}[]`);
+  const firstChange = firstColumn + types.length;
+  const changeArrays = CHANGES_TYPES.map((type, index) => `$${firstChange + 1 + index}::${type}[]`);
+  // Only if the copy has a history: the table may be somebody else's, or missing.
+  const recordChanges = `, expired AS (
+  ${expireChangesSql(postgresDialect(schema), `$${firstChange}::text`)} AND EXISTS (SELECT FROM updated)
+), recorded AS (
+  INSERT INTO ${nameOf(CHANGES_TABLE)} SELECT * FROM unnest(${changeArrays}) WHERE EXISTS (SELECT FROM updated)
+)`;
+  // The row with the state is the lock. Nothing is written unless it has the expected state.
+  const commitSql = (more: string) => `
+WITH updated AS (
+  UPDATE ${nameOf("stocklot_state")} SET state = $2 WHERE id = 1 AND state IS NOT DISTINCT FROM $1 RETURNING id
+), status AS (
+  UPDATE ${nameOf("stocklot_status")} SET status = coalesce($3::json, status) WHERE EXISTS (SELECT FROM updated)
+), deleted AS (
+  DELETE FROM ${name} WHERE (${key}) IN (SELECT * FROM unnest(${keyArrays(4)})) AND EXISTS (SELECT FROM updated)
+), upserted AS (
+  INSERT INTO ${name} (${columns}) SELECT ${columns} FROM unnest(${columnArrays}) AS row (${columns})
+  WHERE EXISTS (SELECT FROM updated) ON CONFLICT (${key}) DO UPDATE SET ${updates}
+)${more}
+SELECT id FROM updated`;
+  return {
+    codec,
+    commit: commitSql(""),
+    commitWithChanges: commitSql(recordChanges),
+    read: `SELECT ${columns} FROM ${name} WHERE (${key}) IN (SELECT * FROM unnest(${keyArrays(1)}))`,
+    keysAfter: `
+SELECT ${key} FROM ${name} WHERE (${key}) > (${key.map((_, index) => `$${index + 1}`)})
+ORDER BY ${key} LIMIT ${KEY_BATCH_SIZE}`,
+  };
 }

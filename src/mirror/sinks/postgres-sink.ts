@@ -4,8 +4,8 @@ import { lazy } from "../../schemas/field.js";
 import { valueThat } from "../../schemas/option.js";
 import { PostgresConnection } from "../../storage/postgres/connection.js";
 import { isQueryable, type PostgresQueryable, queryRows, usableSchema } from "../../storage/postgres/driver.js";
-import { quoteName } from "../../storage/tables.js";
-import type { MirrorBatch, MirrorSink, SinkOpenOptions } from "../sink.js";
+import type { ChangesQuery, MirrorChange } from "../copy/history.js";
+import type { MirrorBatch, MirrorReader, MirrorSink, SinkOpenOptions } from "../sink.js";
 import {
   fieldsOfKey,
   type MirrorKey,
@@ -15,9 +15,19 @@ import {
   type Table,
   tableOf,
 } from "../tables.js";
-import { KEY_BATCH_SIZE, keysInBatches, otherMirrorError, throwSinkNotOpen } from "./copy-tables.js";
-import { ensureCopy, namesIn, POSTGRES_COLUMN_TYPES, readState, runLocked } from "./postgres-copy.js";
-import { encodeExtraFields, RowCodec } from "./row-codec.js";
+import { changesInBatches, rowOfChange } from "./changes-table.js";
+import { keysInBatches, otherMirrorError, type SqlSource, throwSinkNotOpen } from "./copy-tables.js";
+import {
+  CHANGES_TYPES,
+  ensureChanges,
+  ensureCopy,
+  postgresDialect,
+  readState,
+  runLocked,
+  tableSql,
+} from "./postgres-copy.js";
+import { encodeExtraFields } from "./row-codec.js";
+import { SqlReader } from "./sql-reader.js";
 
 /** Options of {@link postgresSink}: exactly one of `pool`, `client` and `connectionString`. */
 export interface PostgresSinkOptions {
@@ -78,44 +88,12 @@ export function postgresSink(options: PostgresSinkOptions): MirrorSink {
   return new PostgresSink({ ...options });
 }
 
-/** The commands for the table of a resource. */
-function tableSql(table: Table, schema: string) {
-  const nameOf = namesIn(schema);
-  const codec = new RowCodec(table);
-  const name = nameOf(table.name);
-  const columns = codec.columns.map(quoteName);
-  const types = [...Object.values(table.columns), "extra" as const].map((type) => POSTGRES_COLUMN_TYPES[type]);
-  const key = table.key.map(quoteName);
-  const updates = columns.filter((column) => !key.includes(column)).map((column) => `${column} = excluded.${column}`);
-  /** The values of each key field, as one array each: parameters from this one on. */
-  const keyArrays = (first: number) => table.key.map((_, index) => `$${first + index}::bigint[]`);
-  const columnArrays = types.map((type, index) => `$${4 + key.length + index}::${type}[]`);
-  return {
-    codec,
-    // The row with the state is the lock. Nothing is written unless it has the expected state.
-    commit: `
-WITH updated AS (
-  UPDATE ${nameOf("stocklot_state")} SET state = $2 WHERE id = 1 AND state IS NOT DISTINCT FROM $1 RETURNING id
-), status AS (
-  UPDATE ${nameOf("stocklot_status")} SET status = coalesce($3::json, status) WHERE EXISTS (SELECT FROM updated)
-), deleted AS (
-  DELETE FROM ${name} WHERE (${key}) IN (SELECT * FROM unnest(${keyArrays(4)})) AND EXISTS (SELECT FROM updated)
-), upserted AS (
-  INSERT INTO ${name} (${columns}) SELECT ${columns} FROM unnest(${columnArrays}) AS row (${columns})
-  WHERE EXISTS (SELECT FROM updated) ON CONFLICT (${key}) DO UPDATE SET ${updates}
-)
-SELECT id FROM updated`,
-    read: `SELECT ${columns} FROM ${name} WHERE (${key}) IN (SELECT * FROM unnest(${keyArrays(1)}))`,
-    keysAfter: `
-SELECT ${key} FROM ${name} WHERE (${key}) > (${key.map((_, index) => `$${index + 1}`)})
-ORDER BY ${key} LIMIT ${KEY_BATCH_SIZE}`,
-  };
-}
-
 /** An open copy. */
 interface PostgresCopy {
   readonly connection: PostgresConnection;
   readonly schema: string;
+  /** Whether the table of the history is known to exist. */
+  hasChanges: boolean;
   readonly tables: Readonly<Record<MirrorResource, ReturnType<typeof tableSql>>>;
   /** The commands that create the indexes which are missing. */
   readonly missingIndexes: Readonly<Record<MirrorResource, string[]>>;
@@ -147,16 +125,24 @@ class PostgresSink implements MirrorSink {
     return rows.map((row) => codec.decode(row));
   }
 
-  async commit({ resource, upsert, remove, previousState, state, status }: MirrorBatch): Promise<void> {
+  async commit(batch: MirrorBatch): Promise<void> {
+    const { resource, upsert, remove, previousState, state, status, changes = [], expireChanges } = batch;
     const { connection, tables, missingIndexes } = this.#copy;
-    const { codec, commit } = tables[resource];
+    const { codec, commit, commitWithChanges } = tables[resource];
     const rows = upsert.map((record) => codec.encode(record));
-    const updated = await queryRows(connection, commit, [
+    const changed = changes.map(rowOfChange);
+    const hasHistory = changed.length > 0 || expireChanges !== undefined;
+    if (hasHistory) await this.#ensureChanges();
+    const updated = await queryRows(connection, hasHistory ? commitWithChanges : commit, [
       previousState,
       state,
       status && encodeExtraFields(status),
       ...keyArraysOf(tableOf(resource), remove),
       ...codec.columns.map((_, index) => rows.map((row) => row[index])),
+      // Earlier than any row: none expires.
+      ...(hasHistory
+        ? [expireChanges ?? "", ...CHANGES_TYPES.map((_, index) => changed.map((row) => row[index]))]
+        : []),
     ]);
     if (updated.length === 0) throw otherMirrorError("PostgreSQL");
     if (missingIndexes[resource].length === 0 || !status?.some((row) => row.resource === resource && row.complete))
@@ -165,12 +151,32 @@ class PostgresSink implements MirrorSink {
   }
 
   async readState(): Promise<string | undefined> {
-    const connection = this.#opened?.connection ?? new PostgresConnection(this.#options);
+    const reader = await this.openReader();
     try {
-      return await readState(connection, await usableSchema(connection, this.#options.schema));
+      return await reader.readState();
     } finally {
-      if (connection !== this.#opened?.connection) await connection.close();
+      await reader.close();
     }
+  }
+
+  async openReader(): Promise<MirrorReader> {
+    const connection = new PostgresConnection({ ...this.#options, readOnly: true });
+    try {
+      const schema = await usableSchema(connection, this.#options.schema);
+      return new SqlReader({
+        ...sourceOn(connection, schema),
+        readState: () => readState(connection, schema),
+        close: () => connection.close(),
+      });
+    } catch (error) {
+      await connection.close();
+      throw error;
+    }
+  }
+
+  changes(query: ChangesQuery): AsyncIterable<readonly MirrorChange[]> {
+    const { connection, schema } = this.#copy;
+    return changesInBatches(query, sourceOn(connection, schema));
   }
 
   async close(): Promise<void> {
@@ -185,11 +191,17 @@ class PostgresSink implements MirrorSink {
       const schema = await usableSchema(connection, this.#options.schema);
       const missingIndexes = await ensureCopy(connection, schema);
       const tables = mapResources((resource) => tableSql(tableOf(resource), schema));
-      return { connection, schema, tables, missingIndexes };
+      return { connection, schema, hasChanges: false, tables, missingIndexes };
     } catch (error) {
       await connection.close();
       throw error;
     }
+  }
+
+  async #ensureChanges(): Promise<void> {
+    const copy = this.#copy;
+    if (!copy.hasChanges) await ensureChanges(copy.connection, copy.schema);
+    copy.hasChanges = true;
   }
 
   get #copy(): PostgresCopy {
@@ -202,3 +214,8 @@ function keyArraysOf({ key }: Table, keys: readonly MirrorKey[]): number[][] {
   const fields = keys.map(fieldsOfKey);
   return key.map((_, index) => fields.map((values) => values[index] ?? 0));
 }
+
+const sourceOn = (connection: PostgresConnection, schema: string): SqlSource => ({
+  dialect: postgresDialect(schema),
+  query: (sql, values) => queryRows(connection, sql, values),
+});

@@ -2,38 +2,15 @@ import { existsSync } from "node:fs";
 import * as z from "zod";
 import { checkConfiguration } from "../../schemas/check.js";
 import { SqliteConnection } from "../../storage/sqlite/connection.js";
-import {
-  findSqliteDriver,
-  type SqliteDatabase,
-  type SqliteDriver,
-  type SqliteStatement,
-} from "../../storage/sqlite/driver.js";
-import { quoteName } from "../../storage/tables.js";
-import type { MirrorBatch, MirrorSink, SinkOpenOptions } from "../sink.js";
-import {
-  fieldsOfKey,
-  type MirrorKey,
-  type MirrorRecord,
-  type MirrorResource,
-  mapResources,
-  RESOURCES,
-  type Table,
-  tableOf,
-} from "../tables.js";
-import {
-  checkColumns,
-  createIndexesSql,
-  createTableSql,
-  KEY_BATCH_SIZE,
-  keysInBatches,
-  otherMirrorError,
-  PRIMARY_KEY_SQL,
-  type SqlTypeNames,
-  selectStockSql,
-  tableMissingError,
-  throwSinkNotOpen,
-} from "./copy-tables.js";
-import { encodeExtraFields, RowCodec } from "./row-codec.js";
+import { findSqliteDriver, type SqliteDriver } from "../../storage/sqlite/driver.js";
+import type { ChangesQuery, MirrorChange } from "../copy/history.js";
+import type { MirrorBatch, MirrorReader, MirrorSink, SinkOpenOptions } from "../sink.js";
+import { fieldsOfKey, type MirrorKey, type MirrorRecord, type MirrorResource, tableOf } from "../tables.js";
+import { changesInBatches } from "./changes-table.js";
+import { createIndexesSql, keysInBatches, otherMirrorError, type SqlSource, throwSinkNotOpen } from "./copy-tables.js";
+import { encodeExtraFields } from "./row-codec.js";
+import { SqlReader } from "./sql-reader.js";
+import { LOAD_STATE_SQL, prepareCopy, SQLITE_DIALECT, stateOf, writeChanges } from "./sqlite-copy.js";
 
 /** Options of {@link sqliteSink}. */
 export interface SqliteSinkOptions {
@@ -59,38 +36,6 @@ export function sqliteSink(options: SqliteSinkOptions): MirrorSink {
   return new SqliteSink(options);
 }
 
-const SQLITE_COLUMN_TYPES: SqlTypeNames = {
-  integer: "INTEGER",
-  decimal: "REAL",
-  text: "TEXT",
-  boolean: "INTEGER",
-  extra: "TEXT",
-};
-
-/** Tables with one row: the saved state, and the status for readers. */
-const CREATE_STATE_SQL = `
-CREATE TABLE IF NOT EXISTS stocklot_state (id INTEGER PRIMARY KEY CHECK (id = 1), state TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS stocklot_status (id INTEGER PRIMARY KEY CHECK (id = 1), status TEXT NOT NULL)`;
-
-/** A view or table of the same name that others have created stays as it is. */
-const createViewsSql = () => `
-CREATE VIEW IF NOT EXISTS stock AS ${selectStockSql(quoteName)};
-CREATE VIEW IF NOT EXISTS mirror_status AS
-SELECT
-  row.value ->> 'resource' AS "resource",
-  row.value ->> 'mirrored' AS "mirrored",
-  row.value ->> 'complete' AS "complete",
-  row.value ->> 'records' AS "records",
-  row.value ->> 'asOf' AS "asOf",
-  CAST(ROUND((julianday('now') - julianday(row.value ->> 'asOf')) * 86400000) AS INTEGER) AS "lagMs",
-  row.value ->> 'awaitsFullPass' AS "awaitsFullPass",
-  row.value ->> 'missing' AS "missing",
-  row.value ->> 'lastRunStartedAt' AS "lastRunStartedAt",
-  row.value ->> 'lastRunEndedAt' AS "lastRunEndedAt",
-  row.value ->> 'lastRunKind' AS "lastRunKind",
-  row.value ->> 'lastRunError' AS "lastRunError"
-FROM stocklot_status, json_each(stocklot_status.status) AS row`;
-
 /** Created by {@link sqliteSink}. */
 export class SqliteSink implements MirrorSink {
   readonly #path: string;
@@ -107,7 +52,7 @@ export class SqliteSink implements MirrorSink {
   async open({ signal }: SinkOpenOptions = {}): Promise<string | undefined> {
     this.#opened ??= await this.#open(signal);
     const { connection, loadState } = this.#opened;
-    return await connection.read(() => stateOf(loadState));
+    return await connection.read(() => stateOf(loadState.all()));
   }
 
   keys(resource: MirrorResource): AsyncIterable<readonly MirrorKey[]> {
@@ -124,35 +69,48 @@ export class SqliteSink implements MirrorSink {
     return rows.map((row) => codec.decode(row));
   }
 
-  async commit({ resource, upsert, remove, previousState, state, status }: MirrorBatch): Promise<void> {
+  async commit(batch: MirrorBatch): Promise<void> {
+    const { resource, upsert, remove, previousState, state, status } = batch;
     const { connection, tables, loadState, saveState, saveStatus, indexed } = this.#copy;
     const table = tables[resource];
     const isComplete = status?.some((row) => row.resource === resource && row.complete) ?? false;
     await connection.transaction((database) => {
-      if (stateOf(loadState) !== previousState) throw otherMirrorError(this.#path);
+      if (stateOf(loadState.all()) !== previousState) throw otherMirrorError(this.#path);
       for (const record of upsert) table.upsert.run(...table.codec.encode(record));
       for (const key of remove) table.remove.run(...fieldsOfKey(key));
+      writeChanges(database, batch);
       saveState.run(state);
       if (status) saveStatus.run(encodeExtraFields(status));
       if (isComplete && !indexed.has(resource)) {
-        for (const sql of createIndexesSql(resource, quoteName)) database.exec(sql);
+        for (const sql of createIndexesSql(resource, SQLITE_DIALECT)) database.exec(sql);
       }
     });
     if (isComplete) indexed.add(resource);
   }
 
   async readState(): Promise<string | undefined> {
+    const reader = await this.openReader();
+    try {
+      return await reader?.readState();
+    } finally {
+      await reader?.close();
+    }
+  }
+
+  async openReader(): Promise<MirrorReader | undefined> {
     if (!existsSync(this.#path)) return undefined;
     const source = { path: this.#path, loadDriver: this.#loadDriver, synchronous: "read-only" } as const;
     const connection = await SqliteConnection.open(source);
-    try {
-      return await connection.read((database) => {
-        const found = database.prepare("SELECT name FROM sqlite_schema WHERE name = 'stocklot_state'").all();
-        return found.length > 0 ? stateOf(database.prepare(LOAD_STATE_SQL)) : undefined;
-      });
-    } finally {
-      await connection.close();
-    }
+    const { dialect, query } = sourceOn(connection);
+    const readState = async () => {
+      const found = await query("SELECT name FROM sqlite_schema WHERE name = 'stocklot_state'", []);
+      return found.length > 0 ? stateOf(await query(LOAD_STATE_SQL, [])) : undefined;
+    };
+    return new SqlReader({ dialect, query, readState, close: () => connection.close() });
+  }
+
+  changes(query: ChangesQuery): AsyncIterable<readonly MirrorChange[]> {
+    return changesInBatches(query, sourceOn(this.#copy.connection));
   }
 
   async close(): Promise<void> {
@@ -178,69 +136,10 @@ export class SqliteSink implements MirrorSink {
   }
 }
 
-const LOAD_STATE_SQL = "SELECT state FROM stocklot_state";
-
-function stateOf(loadState: SqliteStatement): string | undefined {
-  const [row] = loadState.all();
-  return row && String(row.state);
-}
-
 /** An open copy. */
 type SqliteCopy = { readonly connection: SqliteConnection } & ReturnType<typeof prepareCopy>;
 
-/** Creates the tables and views that are missing, verifies the others, and prepares the statements of a copy. */
-function prepareCopy(database: SqliteDatabase) {
-  database.exec(CREATE_STATE_SQL);
-  const loadState = database.prepare(LOAD_STATE_SQL);
-  const isNew = stateOf(loadState) === undefined;
-  for (const table of RESOURCES.map(tableOf)) {
-    const found = existingColumns(database, table);
-    if (found.size > 0) checkColumns(table, SQLITE_COLUMN_TYPES, found);
-    else if (isNew) database.exec(createTableSql(table, SQLITE_COLUMN_TYPES, quoteName));
-    else throw tableMissingError(table);
-  }
-  database.exec(createViewsSql());
-  return {
-    /** Resources whose tables have their indexes. */
-    indexed: new Set<MirrorResource>(),
-    tables: mapResources((resource) => tableStatements(database, tableOf(resource))),
-    loadState,
-    saveState: database.prepare(
-      "INSERT INTO stocklot_state VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET state = excluded.state",
-    ),
-    saveStatus: database.prepare(
-      "INSERT INTO stocklot_status VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET status = excluded.status",
-    ),
-  };
-}
-
-/** The columns of a table with their types; none if there is no table. */
-function existingColumns(database: SqliteDatabase, { name, key }: Table): Map<string, string> {
-  const rows = database.prepare("SELECT name, type, pk FROM pragma_table_info(?)").all(name);
-  const hasKey = rows.filter(({ pk }) => pk !== 0).length === key.length;
-  return new Map(rows.map(({ name, type, pk }) => [String(name), type + (pk !== 0 && hasKey ? PRIMARY_KEY_SQL : "")]));
-}
-
-function tableStatements(database: SqliteDatabase, table: Table) {
-  const codec = new RowCodec(table);
-  const name = quoteName(table.name);
-  const columns = codec.columns.map(quoteName);
-  const values = columns.map(() => "?");
-  const key = table.key.map(quoteName);
-  const updates = columns.filter((column) => !key.includes(column)).map((column) => `${column} = excluded.${column}`);
-  const keyValues = key.map(() => "?");
-  // A plain number is read faster than the first member of an array.
-  const jsonValues = key.length === 1 ? "value" : key.map((_, index) => `value ->> ${index}`);
-  return {
-    codec,
-    // Not REPLACE: it would clear columns that others have added.
-    upsert: database.prepare(
-      `INSERT INTO ${name} (${columns}) VALUES (${values}) ON CONFLICT (${key}) DO UPDATE SET ${updates}`,
-    ),
-    remove: database.prepare(`DELETE FROM ${name} WHERE (${key}) = (${keyValues})`),
-    read: database.prepare(`SELECT ${columns} FROM ${name} WHERE (${key}) IN (SELECT ${jsonValues} FROM json_each(?))`),
-    keysAfter: database.prepare(
-      `SELECT ${key} FROM ${name} WHERE (${key}) > (${keyValues}) ORDER BY ${key} LIMIT ${KEY_BATCH_SIZE}`,
-    ),
-  };
-}
+const sourceOn = (connection: SqliteConnection): SqlSource => ({
+  dialect: SQLITE_DIALECT,
+  query: (sql, values) => connection.read((database) => database.prepare(sql).all(...values)),
+});

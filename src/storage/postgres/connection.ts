@@ -40,6 +40,11 @@ export interface PostgresConnectionOptions {
    */
   durable?: boolean;
   /**
+   * Whether commands must not write. They also work on a standby server then.
+   * @default false
+   */
+  readOnly?: boolean;
+  /**
    * Time limit of the wait for a connection and for a lock, in ms.
    * @default 30_000
    */
@@ -154,7 +159,7 @@ export class PostgresConnection implements PostgresQueryable {
 
   #beginCommand(timeoutMs: number): string {
     return [
-      "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
+      `BEGIN ISOLATION LEVEL READ COMMITTED READ ${this.#options.readOnly ? "ONLY" : "WRITE"}`,
       `SET LOCAL statement_timeout = ${timeoutMs}`,
       `SET LOCAL lock_timeout = ${this.#waitMs}`,
       `SET LOCAL idle_in_transaction_session_timeout = ${this.#waitMs}`,

@@ -82,8 +82,12 @@ describe("a copy has indexes, views and a last column extra", () => {
     );
     expect(indexes.map(({ indexname }) => indexname).sort()).toEqual([
       "stocklot_lots_partNo",
+      "stocklot_lots_rFIDTag",
       "stocklot_lots_serial",
       "stocklot_lots_shortID",
+      "stocklot_lots_sku",
+      "stocklot_lots_spot",
+      "stocklot_lots_wID_recNo",
       "stocklot_lots_wID_spot",
     ]);
     const [stock] = await rows(`SELECT count(*) AS count, count("shortID") AS named FROM ${schema}.stock`);

@@ -1,0 +1,89 @@
+import { quoteName } from "../../storage/tables.js";
+import type { ChangesQuery, MirrorChange } from "../copy/history.js";
+import type { MirrorReader } from "../sink.js";
+import { type MirrorRecords, type MirrorResource, tableOf } from "../tables.js";
+import { changesInBatches } from "./changes-table.js";
+import { READ_BATCH_SIZE, rowsInBatches, type SqlDialect, type SqlSource, type SqlValue } from "./copy-tables.js";
+import { RowCodec } from "./row-codec.js";
+
+/** A copy in a database, which is only read. */
+export interface SqlReaderSource extends SqlSource {
+  readState(): Promise<string | undefined>;
+  close(): Promise<void>;
+}
+
+/**
+ * Reads a copy for `openCopy`. Each batch is one query of its own: it continues behind the key of the batch before, so no
+ * transaction stays open while the caller works, and a batch has what is in the copy by then.
+ */
+export class SqlReader implements MirrorReader {
+  readonly #source: SqlReaderSource;
+
+  constructor(source: SqlReaderSource) {
+    this.#source = source;
+  }
+
+  readState(): Promise<string | undefined> {
+    return this.#source.readState();
+  }
+
+  async *find<R extends MirrorResource>(
+    resource: R,
+    where: Readonly<Record<string, SqlValue>>,
+  ): AsyncGenerator<readonly MirrorRecords[R][]> {
+    const table = tableOf(resource);
+    const codec = new RowCodec(table);
+    const batches = rowsInBatches(table, READ_BATCH_SIZE, (last) => {
+      const { sql, values } = findSql(resource, where, last, this.#source.dialect);
+      return this.#source.query(sql, values);
+    });
+    // The rows of a resource were encoded from its records.
+    for await (const rows of batches) yield rows.map((row) => codec.decode(row) as MirrorRecords[R]);
+  }
+
+  changes(query: ChangesQuery): AsyncGenerator<readonly MirrorChange[]> {
+    return changesInBatches(query, this.#source);
+  }
+
+  close(): Promise<void> {
+    return this.#source.close();
+  }
+}
+
+/** The query for the next batch of the records with these values, behind the key `last`. */
+export function findSql(
+  resource: MirrorResource,
+  where: Readonly<Record<string, SqlValue>>,
+  last: readonly number[],
+  { nameOf, skuOf, parameter }: SqlDialect,
+): { sql: string; values: SqlValue[] } {
+  const table = tableOf(resource);
+  const values: SqlValue[] = [];
+  const bind = (value: SqlValue) => parameter(values.push(value));
+  const hasSku = (sku: string) => `${skuOf(quoteName("shortID"))} IN (${comparableSkus(sku).map(bind)})`;
+  const conditions = Object.entries(where).map(([field, value]) => {
+    if (field !== "shortID") return `${quoteName(field)} = ${bind(value)}`;
+    if (Object.hasOwn(table.columns, field)) return hasSku(String(value));
+    return `"partNo" IN (SELECT "partNo" FROM ${nameOf("items")} WHERE ${hasSku(String(value))})`;
+  });
+  const key = table.key.map(quoteName);
+  conditions.push(`(${key}) > (${last.map(bind)})`);
+  const columns = new RowCodec(table).columns.map(quoteName);
+  const sql = `
+SELECT ${columns} FROM ${nameOf(table.name)} WHERE ${conditions.join(" AND ")} ORDER BY ${key} LIMIT ${READ_BATCH_SIZE}`;
+  return { sql, values };
+}
+
+/**
+ * The values of `skuOf` that a SKU may have: the client compares SKUs without regard to surrounding spaces and case. Of
+ * letters outside of ASCII, which the databases compare as they are, it finds those in the given case, and all in lower or
+ * all in upper case.
+ */
+function comparableSkus(sku: string): string[] {
+  const trimmed = sku.trim();
+  const spellings = [sku, trimmed, trimmed.toLowerCase(), trimmed.toUpperCase()];
+  const same = spellings.filter((spelling) => spelling.trim().toLowerCase() === trimmed.toLowerCase());
+  return [...new Set(same.map((spelling) => lowerAscii(spelling.replace(/^ +| +$/g, ""))))];
+}
+
+const lowerAscii = (text: string) => text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());

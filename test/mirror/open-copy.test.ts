@@ -1,0 +1,335 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Client, Pool } from "pg";
+import { ConfigurationError, InputValidationError } from "stocklot";
+import {
+  createMirror,
+  type MirrorResource,
+  type MirrorSink,
+  openCopy,
+  postgresSink,
+  sqliteSink,
+} from "stocklot/mirror";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { postgresDialect } from "../../src/mirror/sinks/postgres-copy.js";
+import { findSql } from "../../src/mirror/sinks/sql-reader.js";
+import { SQLITE_DIALECT } from "../../src/mirror/sinks/sqlite-copy.js";
+import { findSqliteDriver } from "../../src/storage/sqlite/driver.js";
+import { MemorySink } from "../support/memory-sink.js";
+import { findPostgres } from "../support/postgres-server.js";
+import { seededRandom } from "../unit/paging/changing-list.js";
+import { ChangingService } from "./support/changing-service.js";
+
+const postgres = await findPostgres();
+const schema = `open_copy_${process.pid}`;
+const pool = new Pool({ connectionString: postgres?.url ?? "" });
+let folder: string;
+let path: string;
+let copies = 0;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "stocklot-open-copy-"));
+});
+beforeEach(async () => {
+  path = join(folder, `copy-${++copies}.db`);
+  if (postgres) await pool.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
+});
+afterAll(async () => {
+  await rm(folder, { recursive: true });
+  await pool.end();
+  await postgres?.close();
+});
+
+const SINKS: Record<string, () => MirrorSink> = {
+  SQLite: () => sqliteSink({ path }),
+  ...(postgres && { PostgreSQL: () => postgresSink({ connectionString: postgres.url, schema }) }),
+};
+
+/** A service with an item of its own and some more. */
+function setUp(lots = 60, items = 9): ChangingService {
+  const service = new ChangingService(seededRandom(3));
+  service.addItem();
+  service.changeItem({ shortID: " Bolt-M8", netWeight: 0.25, extra: { grade: ["8.8", null] } });
+  for (let left = items; left > 0; left -= 1) service.addItem();
+  for (let left = lots; left > 0; left -= 1) service.addLot();
+  return service;
+}
+
+/** In the order in which a copy is read. */
+const byPartNo = <T extends { partNo: number }>(records: T[]) => records.sort((a, b) => a.partNo - b.partNo);
+
+const all = async <T>(records: AsyncIterable<T>) => {
+  const found: T[] = [];
+  for await (const record of records) found.push(record);
+  return found;
+};
+
+describe.each(Object.keys(SINKS))("a copy in %s", (name) => {
+  const sinkOf = SINKS[name] ?? expect.fail();
+
+  it("is read as the service served it, by each filter", async () => {
+    const service = setUp();
+    await createMirror({ client: service.client(), sink: sinkOf(), warehouses: [2] }).run();
+    await using copy = await openCopy(sinkOf());
+    const items = [...service.records("items").values()];
+    const lots = [...service.records("lots").values()];
+    const levels = [...service.records("stockLevels").values()];
+    expect(await all(copy.items())).toEqual(items);
+    expect(await all(copy.lots())).toEqual(lots);
+    expect(await all(copy.stockLevels())).toEqual(byPartNo(levels));
+    expect(await all(copy.items({ partNo: 1 }))).toEqual([items[0]]);
+    expect(await all(copy.items({ category: 2 }))).toEqual(items.filter(({ category }) => category === 2));
+    expect(await all(copy.lots({ partNo: 4 }))).toEqual(lots.filter(({ partNo }) => partNo === 4));
+    expect(await all(copy.lots({ wID: 2 }))).toEqual(lots.filter(({ wID }) => wID === 2));
+    const inBin = lots.filter(({ wID, spot }) => wID === lots[7]?.wID && spot === lots[7]?.spot);
+    expect(inBin.length).toBeGreaterThan(0);
+    expect(await all(copy.lots({ wID: lots[7]?.wID, spot: lots[7]?.spot }))).toEqual(inBin);
+    expect(await all(copy.lots({ spot: "A-3" }))).toEqual(lots.filter(({ spot }) => spot === "A-3"));
+    expect(await all(copy.lots({ serial: "", wID: undefined }))).toEqual(lots);
+    expect(await all(copy.lots({ rFIDTag: "none" }))).toEqual([]);
+    expect(await all(copy.stockLevels({ partNo: 3 }))).toEqual(levels.filter(({ partNo }) => partNo === 3));
+    const inWarehouse = [...service.warehouseLevels(2).values()];
+    expect(await all(copy.stockLevels({ wID: 2 }))).toEqual(byPartNo(inWarehouse));
+    expect(await all(copy.stockLevels({ wID: 2, shortID: "SKU-5" }))).toEqual(
+      inWarehouse.filter(({ partNo }) => partNo === 5),
+    );
+  });
+
+  it("is searched for a SKU without regard to case and surrounding spaces", async () => {
+    const service = setUp();
+    await createMirror({ client: service.client(), sink: sinkOf() }).run();
+    await using copy = await openCopy(sinkOf());
+    for (const shortID of ["bolt-m8", " BOLT-M8 ", " Bolt-M8"]) {
+      expect((await all(copy.items({ shortID }))).map(({ partNo }) => partNo)).toEqual([1]);
+      expect((await all(copy.stockLevels({ shortID }))).map(({ partNo }) => partNo)).toEqual([1]);
+    }
+    const lots = [...service.records("lots").values()].filter(({ partNo }) => partNo === 2);
+    expect(await all(copy.lots({ shortID: "sku-2" }))).toEqual(lots);
+  });
+
+  it("finds a SKU with letters outside of ASCII as given, in lower and in upper case", async () => {
+    const service = new ChangingService(seededRandom(1));
+    service.addItem();
+    service.changeItem({ shortID: "MÜSLI-ß" });
+    await createMirror({ client: service.client(), sink: sinkOf() }).run();
+    await using copy = await openCopy(sinkOf());
+    expect(await all(copy.items({ shortID: "MÜSLI-ß" }))).toHaveLength(1);
+    expect(await all(copy.items({ shortID: "müsli-ß" }))).toHaveLength(0);
+    expect(await all(copy.items({ shortID: "MÜSLI-SS" }))).toHaveLength(0);
+  });
+
+  it("has the status of the mirror, whichever lists that reads", async () => {
+    const service = setUp();
+    const sink = sinkOf();
+    await createMirror({ client: service.client(), sink, warehouses: [1] }).run();
+    const mirror = createMirror({ client: service.client(), sink, resources: ["items", "lots"] });
+    await mirror.run();
+    await using copy = await openCopy(sinkOf());
+    const withoutLag = ({ resources, ...rest }: Awaited<ReturnType<typeof copy.status>>) => ({
+      ...rest,
+      resources: Object.entries(resources).map(([resource, { lagMs: _, ...status }]) => [resource, status]),
+    });
+    expect(withoutLag(await copy.status())).toEqual(withoutLag(await mirror.status()));
+    expect((await copy.status()).resources.stockLevels?.mirrored).toBe(false);
+  });
+
+  it("is refused while nothing in it is complete, and what is complete is read", async () => {
+    const service = setUp();
+    const sink = sinkOf();
+    service.beforePage = () => {
+      throw new Error("cut off");
+    };
+    const mirror = createMirror({ client: service.client(), sink });
+    await expect(mirror.run()).rejects.toThrow();
+    await expect(openCopy(sinkOf())).rejects.toThrow("incomplete");
+    const partial = await openCopy(sinkOf(), { incomplete: true });
+    expect(await all(partial.items())).toEqual([]);
+    expect(await partial.status()).toMatchObject({ complete: false });
+    await partial.close();
+    service.beforePage = (page) => {
+      if (page.startsWith("/Inventory?")) throw new Error("cut off");
+    };
+    await expect(mirror.run()).rejects.toThrow();
+    await using copy = await openCopy(sinkOf());
+    expect(await all(copy.items())).toHaveLength(10);
+    await expect(all(copy.lots())).rejects.toThrow("copy.lots: the copy of lots is incomplete");
+    await expect(all(copy.stockLevels({ wID: 1 }))).rejects.toThrow("no warehouseStockLevels/1");
+  });
+
+  it("rejects what the mirror does not read", async () => {
+    const service = setUp();
+    const sink = sinkOf();
+    await createMirror({ client: service.client(), sink, resources: ["stockLevels", "lots"] }).run();
+    await using copy = await openCopy(sinkOf());
+    await expect(all(copy.items())).rejects.toThrow(ConfigurationError);
+    await expect(all(copy.stockLevels({ wID: 9 }))).rejects.toThrow(ConfigurationError);
+    await expect(all(copy.stockLevels({ shortID: "SKU-2" }))).rejects.toThrow("the copy has no items");
+    expect(await all(copy.lots({ shortID: "SKU-2" }))).not.toEqual([]);
+  });
+
+  it("is read while a mirror writes it, and after a break", async () => {
+    const service = setUp(2_500);
+    const sink = sinkOf();
+    const mirror = createMirror({ client: service.client(), sink });
+    await mirror.run();
+    await using copy = await openCopy(sinkOf());
+    let read = 0;
+    for await (const { recNo } of copy.lots()) {
+      read += 1;
+      if (recNo === 500) {
+        for (let left = 20; left > 0; left -= 1) service.changeLot();
+        service.addLot();
+        expect((await mirror.run()).added).toBe(1);
+      }
+    }
+    expect(read).toBe(2_501);
+    for await (const _ of copy.lots()) break;
+    expect(await all(copy.lots({ partNo: 1 }))).not.toEqual([]);
+  });
+
+  it("rejects wrong options and filters, and reading after close()", async () => {
+    const service = setUp();
+    await createMirror({ client: service.client(), sink: sinkOf() }).run();
+    await expect(Reflect.apply(openCopy, undefined, [sinkOf(), { incomplet: true }])).rejects.toThrow(
+      'unknown option "incomplet", did you mean "incomplete"?',
+    );
+    const copy = await openCopy(sinkOf());
+    const wrong = [{ shortid: "X" }, { partNo: "1" }, { partNo: 1.5 }, { shortID: "a\0" }, { wID: null }, []];
+    for (const filter of wrong) {
+      const reading = all(Reflect.apply(copy.lots, copy, [filter]));
+      await expect(reading, JSON.stringify(filter)).rejects.toThrow(InputValidationError);
+    }
+    await copy.close();
+    await copy.close();
+    await expect(all(copy.items())).rejects.toThrow("closed");
+    await expect(copy.status()).rejects.toThrow("closed");
+  });
+
+  it("of another format is refused", async () => {
+    const sink = sinkOf();
+    await sink.open();
+    await sink.commit({ resource: "items", upsert: [], remove: [], previousState: undefined, state: '{"version":9}' });
+    await sink.close();
+    await expect(openCopy(sinkOf())).rejects.toThrow("another version");
+  });
+
+  it("that nobody has written is refused", async () => {
+    await expect(openCopy(sinkOf(), { incomplete: true })).rejects.toThrow(ConfigurationError);
+    const sink = sinkOf();
+    await sink.open();
+    await sink.close();
+    await expect(openCopy(sinkOf())).rejects.toThrow("there is no copy");
+  });
+});
+
+it("a sink without a reader is refused", async () => {
+  await expect(openCopy(new MemorySink())).rejects.toThrow("must be a sink with openReader()");
+});
+
+it("a missing file is not created, and one that is no database is refused", async () => {
+  await expect(openCopy(sqliteSink({ path }))).rejects.toThrow("there is no copy");
+  expect(existsSync(path)).toBe(false);
+  writeFileSync(path, "not a database, but longer than a header of one would be".repeat(20));
+  await expect(openCopy(sqliteSink({ path }))).rejects.toThrow("damaged");
+});
+
+it("the file of a copy is not changed, and nothing keeps others from writing it between two batches", async () => {
+  const service = setUp(1_500);
+  await createMirror({ client: service.client(), sink: sqliteSink({ path }) }).run();
+  const before = readFileSync(path);
+  const { DatabaseSync } = await findSqliteDriver();
+  const copy = await openCopy(sqliteSink({ path }));
+  const other = new DatabaseSync(path);
+  let read = 0;
+  for await (const _ of copy.lots()) {
+    read += 1;
+    // It would report that a reader is in its way.
+    if (read === 700) expect(other.prepare("PRAGMA wal_checkpoint(TRUNCATE)").all()).toMatchObject([{ busy: 0 }]);
+  }
+  expect(read).toBe(1_500);
+  other.close();
+  await copy.close();
+  expect(readFileSync(path).equals(before)).toBe(true);
+});
+
+it.skipIf(!postgres)("in PostgreSQL, the right to SELECT is enough, and no transaction stays open", async () => {
+  const service = setUp(1_500);
+  const connectionString = postgres?.url ?? "";
+  await createMirror({ client: service.client(), sink: postgresSink({ connectionString, schema }) }).run();
+  const reader = `reader_${process.pid}`;
+  await pool.query(`CREATE ROLE ${reader} LOGIN; GRANT USAGE ON SCHEMA ${schema} TO ${reader};
+    GRANT SELECT ON ALL TABLES IN SCHEMA ${schema} TO ${reader}`);
+  const address = new URL(connectionString);
+  address.username = reader;
+  const copy = await openCopy(postgresSink({ connectionString: address.href, schema }));
+  let read = 0;
+  for await (const _ of copy.lots()) {
+    read += 1;
+    if (read !== 1_200) continue;
+    const { rows } = await pool.query("SELECT state FROM pg_stat_activity WHERE usename = $1", [reader]);
+    expect(rows).toEqual([{ state: "idle" }]);
+  }
+  expect(read).toBe(1_500);
+  await copy.close();
+  await pool.query(`DROP OWNED BY ${reader}; DROP ROLE ${reader}`);
+});
+
+const SEARCHES: [MirrorResource, Record<string, string | number>, string][] = [
+  ["items", { shortID: "BOLT-M8" }, "stocklot_items_sku"],
+  ["items", { category: 3 }, "stocklot_items_category_partNo"],
+  ["items", { partNo: 3 }, "items_pkey"],
+  ["lots", { shortID: "BOLT-M8" }, "stocklot_lots_sku"],
+  ["lots", { shortID: "Größe" }, "stocklot_lots_sku"],
+  ["lots", { partNo: 3 }, "stocklot_lots_partNo"],
+  ["lots", { wID: 3 }, "stocklot_lots_wID_recNo"],
+  ["lots", { wID: 3, spot: "A-1" }, "stocklot_lots_wID_spot"],
+  ["lots", { spot: "A-1" }, "stocklot_lots_spot"],
+  ["lots", { serial: "1" }, "stocklot_lots_serial"],
+  ["lots", { rFIDTag: "1" }, "stocklot_lots_rFIDTag"],
+  ["stockLevels", { partNo: 3 }, "stock_levels_pkey"],
+  ["stockLevels", { shortID: "BOLT-M8" }, "stocklot_items_sku"],
+  ["warehouseStockLevels", { wID: 3, partNo: 3 }, "warehouse_stock_levels_pkey"],
+  ["warehouseStockLevels", { wID: 3, shortID: "BOLT-M8" }, "stocklot_items_sku"],
+];
+
+describe("each search uses an index", () => {
+  it("in SQLite", async () => {
+    await createMirror({ client: setUp().client(), sink: sqliteSink({ path }), warehouses: [2] }).run();
+    const { DatabaseSync } = await findSqliteDriver();
+    const database = new DatabaseSync(path);
+    for (const [resource, where, index] of SEARCHES) {
+      const { sql, values } = findSql(
+        resource,
+        where,
+        resource === "warehouseStockLevels" ? [0, 0] : [0],
+        SQLITE_DIALECT,
+      );
+      const plan = database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...values);
+      const steps = plan.map(({ detail }) => String(detail)).join("\n");
+      expect(steps, JSON.stringify(where)).not.toContain("SCAN");
+      // A primary key has no name of its own in SQLite.
+      expect(steps, JSON.stringify(where)).toMatch(index.endsWith("_pkey") ? /PRIMARY KEY|autoindex/ : index);
+    }
+    database.close();
+  });
+
+  it.skipIf(!postgres)("in PostgreSQL", async () => {
+    const sink = postgresSink({ connectionString: postgres?.url ?? "", schema });
+    await createMirror({ client: setUp(3_000, 400).client(), sink, warehouses: [2] }).run();
+    const client = new Client({ connectionString: postgres?.url ?? "" });
+    await client.connect();
+    // As if the tables were too large to read many of their rows.
+    await client.query("SET enable_seqscan = off; SET enable_bitmapscan = off; SET cpu_tuple_cost = 1");
+    await client.query(`ANALYZE ${schema}.lots; ANALYZE ${schema}.items`);
+    for (const [resource, where, index] of SEARCHES) {
+      const last = resource === "warehouseStockLevels" ? [0, 0] : [0];
+      const { sql, values } = findSql(resource, where, last, postgresDialect(schema));
+      const { rows } = await client.query(`EXPLAIN ${sql}`, values);
+      const plan = rows.map((row) => row["QUERY PLAN"]).join("\n");
+      expect(plan, JSON.stringify(where)).toContain(index);
+      expect(plan, JSON.stringify(where)).not.toContain("Seq Scan");
+    }
+    await client.end();
+  });
+});
