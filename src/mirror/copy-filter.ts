@@ -45,7 +45,7 @@ export interface CopyStockLevelFilter {
 /** Which changes to read: those that have all of these values. */
 export interface CopyChangesFilter {
   /**
-   * The `seq` of a change: those behind it.
+   * The `seq` of a change, its number: those that follow it.
    * @default the changes from the oldest on
    */
   after?: number | undefined;

@@ -6,7 +6,11 @@ import { createProgram } from "../../src/command/program.js";
 const guide = readFileSync(new URL("../../docs/command.md", import.meta.url), "utf8");
 const { commands } = createProgram();
 
-const optionsOf = ({ options }: Command) => options.flatMap(({ long }) => long ?? []);
+/** The options of a command and of its subcommands. */
+const optionsOf = ({ options, commands: subcommands }: Command): string[] => [
+  ...options.flatMap(({ long }) => long ?? []),
+  ...subcommands.flatMap(optionsOf),
+];
 const optionsIn = (text: string) => [...new Set(text.match(/--[a-z][a-z-]+/g))];
 
 /** The text below a heading of the guide. */

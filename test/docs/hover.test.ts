@@ -12,6 +12,7 @@ const ENTRIES = [
   "mirror/index",
   "opentelemetry/index",
   "outbox/index",
+  "plan/index",
 ];
 
 /** What an editor shows for a member under the pointer. */
@@ -60,7 +61,7 @@ function includesNumber(type: ts.Type): boolean {
 
 /** A unit, or what is counted or numbered. */
 const UNIT =
-  /\b(ms|seconds|bytes|unit of measure|unit not documented by the service|IDs?|numbers?|codes?|status|records?|entries|requests|calls|pages|attempts|retries|slots|warehouses?|TCP port|share|times|sent|position|seed)\b/i;
+  /\b(ms|seconds|days|changes|items|groups|version|bytes|unit of measure|unit not documented by the service|IDs?|numbers?|codes?|status|records?|entries|requests|calls|pages|attempts|retries|slots|warehouses?|TCP port|share|times|sent|position|seed)\b/i;
 
 describe("what an editor shows", () => {
   const all = hovers();

@@ -59,7 +59,7 @@ export interface ChangesQuery {
   after: number;
   /** Only of this resource. */
   resource?: MirrorResource | undefined;
-  /** Only of this key. */
+  /** Only of the record with this key. */
   key?: MirrorKey | undefined;
 }
 

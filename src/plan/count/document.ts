@@ -11,11 +11,11 @@ import type { CountedLot, CountGroup } from "./group.js";
 export interface CountChange extends CountGroup {
   /** `receive`: more was counted than is in the books. `issue`: less. */
   operation: "receive" | "issue";
-  /** Quantity by the lots of the service. */
+  /** Quantity by the lots of the service, in the item's unit of measure. */
   book: number;
-  /** Quantity that was counted. */
+  /** Quantity that was counted, in the item's unit of measure. */
   counted: number;
-  /** Quantity that is received or issued: the difference. */
+  /** Quantity that is received or issued: the difference, in the item's unit of measure. */
   units: number;
   /** Unit of measure of all quantities. */
   uOM: string;
@@ -33,9 +33,9 @@ export interface ReportedGroup extends CountGroup {
 
 /** A group whose count cannot be booked. */
 export interface BlockedGroup extends ReportedGroup {
-  /** Quantity by the lots of the service. */
+  /** Quantity by the lots of the service, in the item's unit of measure. */
   book: number;
-  /** Quantity that was counted. */
+  /** Quantity that was counted, in the item's unit of measure. */
   counted: number;
   /** The lots of the group, the oldest first. */
   lots: readonly CountedLot[];

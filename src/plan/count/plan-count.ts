@@ -21,9 +21,9 @@ import { type CountSnapshot, lotsModifiedAfter, readCountedLots, readSnapshot } 
 
 /** Reason codes of the service for the corrections of a stock count. The document does not list any. */
 export interface CountReasonCodes {
-  /** Of receives: more was counted than is in the books. */
+  /** Code of receives: more was counted than is in the books. */
   surplus: number;
-  /** Of issues: less was counted. */
+  /** Code of issues: less was counted. */
   shortage: number;
 }
 

@@ -37,7 +37,10 @@ export interface PlanItemsOptions {
    * @default "keep"
    */
   absent?: "keep" | "discontinue" | undefined;
-  /** Only items for which it returns true may be discontinued. Required with `absent: "discontinue"`. */
+  /**
+   * Only items for which it returns true may be discontinued. Required with `absent: "discontinue"`.
+   * @default every item counts for `maxDiscontinuedShare`
+   */
   owns?: ((item: Item) => boolean) | undefined;
   /**
    * If more than this share of the active items that the plan owns, and more than 10, would be discontinued, or all of
