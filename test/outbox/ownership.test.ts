@@ -1,0 +1,116 @@
+import { describe, expect, it } from "vitest";
+import { newEntry } from "../../src/outbox/new-entries.js";
+import { AttemptOutdated, EntryCommits } from "../../src/outbox/run/commits.js";
+import { Lease, LeaseEnded } from "../../src/outbox/run/lease.js";
+import { emptyData, memoryStore } from "../../src/outbox/stores/memory-store.js";
+import { monotonicNowMs } from "../../src/time/clock.js";
+import { world } from "../plan/support.js";
+
+const MINUTE_MS = 60_000;
+const receipt = (key: string) =>
+  newEntry(
+    "test",
+    { key, operation: "receive", input: { itemID: "A", units: 1, wid: 1, reasonCode: 1 } },
+    undefined,
+    [],
+  );
+
+/** A store with an entry, whose lane is leased by "one". */
+async function leased(leaseMs = MINUTE_MS) {
+  const store = memoryStore(emptyData());
+  await store.open();
+  await store.commit({ add: [receipt("k")] });
+  const commitsOf = (owner: string) => new EntryCommits(store, { owner, patienceMs: 0, onStored: () => {} });
+  const [lane] = await store.claim({ owner: "one", leaseMs, limit: 1, except: [] });
+  if (!lane) throw new Error("nothing was claimed");
+  return { store, entry: lane.entry, commitsOf };
+}
+
+const START = { body: "{}", sentAt: 1, clockAheadMs: null };
+
+describe("a process that no longer leases a lane", () => {
+  it("begins no attempt", async () => {
+    const { store, entry, commitsOf } = await leased();
+    await expect(commitsOf("other").beginAttempt(entry, START)).rejects.toThrow(AttemptOutdated);
+    expect((await store.get("k"))?.state).toBe("pending");
+    expect((await commitsOf("one").beginAttempt(entry, START)).state).toBe("sending");
+  });
+
+  it("still stores that its attempt was applied, so that it is not resent", async () => {
+    const { store, entry, commitsOf } = await leased();
+    const sending = await commitsOf("one").beginAttempt(entry, START);
+    // Another process found nothing, and concluded that the attempt was not applied.
+    await store.update("k", { state: ["sending"], attempts: 1 }, { state: "pending" });
+    const stored = await commitsOf("one").storeAttemptOutcome(sending, {
+      state: "applied",
+      settledAt: 2,
+      result: "{}",
+    });
+    expect(stored.state).toBe("applied");
+    expect(await store.get("k")).toMatchObject({ state: "applied", settledAt: 2 });
+  });
+
+  it("makes the entry unknown if a later attempt was sent meanwhile", async () => {
+    const { store, entry, commitsOf } = await leased();
+    const sending = await commitsOf("one").beginAttempt(entry, START);
+    await store.update("k", { state: ["sending"], attempts: 1 }, { state: "sending", attempts: 2 });
+    await commitsOf("one").storeAttemptOutcome(sending, { state: "applied", settledAt: 2 });
+    expect(await store.get("k")).toMatchObject({ state: "unknown", attempts: 2 });
+  });
+});
+
+describe("a lease", () => {
+  const extended = (startedAt: number, startedAtEpoch: number) => {
+    const lease = new Lease("a");
+    lease.extend({ startedAt, startedAtEpoch }, MINUTE_MS);
+    return lease;
+  };
+  const now = () => [monotonicNowMs(), Date.now()] as const;
+
+  it("is held until it is ended, however much time is left", () => {
+    const lease = extended(...now());
+    expect(lease.isHeld).toBe(true);
+    lease.end();
+    expect(lease.isHeld).toBe(false);
+    expect(() => lease.assertHeld()).toThrow(LeaseEnded);
+  });
+
+  it.each([
+    ["the monotonic clock", [-2 * MINUTE_MS, 0]],
+    ["the wall clock, as after a machine was suspended", [0, -2 * MINUTE_MS]],
+  ] as const)("is over when its time is by %s", (_, [monotonic, wall]) => {
+    const [atMonotonic, atWall] = now();
+    const lease = extended(atMonotonic + monotonic, atWall + wall);
+    expect(lease.ended.aborted).toBe(false);
+    expect(lease.isHeld).toBe(false);
+    lease.dispose();
+  });
+});
+
+it("every attempt of a run begins under the owner that has leased the lane", async () => {
+  const data = emptyData();
+  const one = world([{ shortID: "A" }], { warehouses: [{ wID: 1, name: "Main" }] }, data);
+  const outbox = one.outbox();
+  await outbox.add({ key: "k", operation: "receive", input: { itemID: "A", units: 1, wid: 1, reasonCode: 1 } });
+  // Another process takes the lane over right before the attempt: after a pause of this process, its lease is over.
+  const lane = "a";
+  let owner: string | undefined;
+  const entries = data.lanes;
+  const set = entries.set.bind(entries);
+  entries.set = (key, value) => {
+    if (key === lane && value.owner !== undefined && owner === undefined) {
+      owner = value.owner;
+      return set(key, { ...value, owner: "other" });
+    }
+    return set(key, value);
+  };
+  const ended = new AbortController();
+  const run = outbox.run({ signal: ended.signal }).catch((error) => error);
+  await expect.poll(() => owner).toBeDefined();
+  await new Promise(setImmediate);
+  ended.abort(new Error("over"));
+  await run;
+  expect(one.writes()).toEqual([]);
+  expect((await outbox.get("k"))?.state).toBe("pending");
+  await outbox.close();
+});

@@ -1,0 +1,59 @@
+import { EventEmitter } from "node:events";
+import { StorageError } from "stocklot";
+import { describe, expect, it } from "vitest";
+import { PostgresConnection } from "../../src/storage/postgres/connection.js";
+
+/** A connection of a pool; `commit` is what happens to COMMIT. */
+class Client extends EventEmitter {
+  readonly closed: boolean[] = [];
+
+  constructor(readonly commit: () => Promise<unknown> = async () => {}) {
+    super();
+  }
+
+  async query(query: unknown): Promise<{ rows: unknown[] }> {
+    if (JSON.stringify(query).includes('"COMMIT"')) await this.commit();
+    return { rows: [] };
+  }
+
+  release(close = false): void {
+    this.closed.push(close);
+  }
+}
+
+const connectionTo = (client: Client) =>
+  new PostgresConnection({
+    pool: { totalCount: 1, connect: async () => client, query: (query: unknown) => client.query(query) },
+  } as unknown as ConstructorParameters<typeof PostgresConnection>[0]);
+
+const reported = (code: string) => Object.assign(new Error(code), { code, severity: "ERROR" });
+
+describe("a COMMIT that fails", () => {
+  it.each([
+    ["a violated constraint", reported("23505"), false],
+    ["a lost lock", reported("55P03"), false],
+    ["a lost connection", new Error("Connection terminated unexpectedly"), true],
+    ["an error of the socket, whose code is no SQLSTATE", Object.assign(new Error("gone"), { code: "EPIPE" }), true],
+    ["a connection exception", reported("08006"), true],
+    ["a server that shuts down", reported("57P01"), true],
+    ["a statement whose completion is unknown", reported("40003"), true],
+    ["an internal error", reported("XX000"), true],
+  ])("because of %s reports whether the change may be stored", async (_, failure, mayBeStored) => {
+    const client = new Client(() => Promise.reject(failure));
+    const error = await connectionTo(client)
+      .transaction(async () => {})
+      .catch((thrown) => thrown);
+    expect(error).toBeInstanceOf(StorageError);
+    expect(error).toMatchObject({ mayBeStored });
+    expect(error.message).toContain(mayBeStored ? "may or may not have been stored" : "was not stored");
+    // A connection that is in doubt is not used again.
+    expect(client.closed).toEqual([mayBeStored]);
+  });
+});
+
+it("transactions leave no listeners on the connections of the caller's pool", async () => {
+  const client = new Client();
+  const connection = connectionTo(client);
+  for (let count = 0; count < 20; count += 1) await connection.transaction(async () => {});
+  expect(client.listenerCount("error")).toBe(0);
+});

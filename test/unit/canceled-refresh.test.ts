@@ -1,0 +1,61 @@
+import { describe, expect, it } from "vitest";
+import { createTokenManager } from "../../src/auth/token-manager.js";
+import { createMemoryTokenStore } from "../../src/auth/token-store.js";
+import { CallCancellation } from "../../src/time/cancellation.js";
+
+const token = (accessToken: string) => ({ accessToken, expiresAt: Date.now() + 3_600_000 });
+
+/** A token request that the service has not responded to. */
+function pendingRequests() {
+  const requests: PromiseWithResolvers[] = [];
+  const manager = createTokenManager({
+    store: createMemoryTokenStore(),
+    request: () =>
+      new Promise((resolve, reject) => {
+        requests.push({ resolve, reject });
+      }),
+    warn: () => {},
+  });
+  return { manager, requests };
+}
+
+interface PromiseWithResolvers {
+  resolve(value: ReturnType<typeof token>): void;
+  reject(error: Error): void;
+}
+
+describe("a token request that no call waits for any more", () => {
+  /** One call gives up, another one begins a request of its own. */
+  async function oneCanceled() {
+    const { manager, requests } = pendingRequests();
+    const first = new CallCancellation();
+    const canceled = manager.ensureToken(first).catch(() => "canceled");
+    await expect.poll(() => requests.length).toBe(1);
+    first.cancel({ kind: "aborted", reason: new Error("gone") });
+    expect(await canceled).toBe("canceled");
+    const second = manager.ensureToken(new CallCancellation());
+    await expect.poll(() => requests.length).toBe(2);
+    return { manager, requests, second };
+  }
+
+  it("does not end the request of a later call when it fails late", async () => {
+    const { manager, requests, second } = await oneCanceled();
+    requests[0]?.reject(new Error("late"));
+    await new Promise(setImmediate);
+    const third = manager.ensureToken(new CallCancellation());
+    await new Promise(setImmediate);
+    expect(requests).toHaveLength(2);
+    requests[1]?.resolve(token("new"));
+    await Promise.all([second, third]);
+    expect(manager.freshToken).toBe("new");
+  });
+
+  it("does not replace the token of a later call when it succeeds late", async () => {
+    const { manager, requests, second } = await oneCanceled();
+    requests[1]?.resolve(token("new"));
+    await second;
+    requests[0]?.resolve(token("old"));
+    await new Promise(setImmediate);
+    expect(manager.freshToken).toBe("new");
+  });
+});
