@@ -47,7 +47,7 @@ export class ItemRecordsSearch<T> {
 
   async read(): Promise<T[]> {
     const { label, places } = this.#list;
-    let direction: Direction = places.provenDirections.has("DESC") ? "ASC" : "DESC";
+    let direction: Direction = places.isProven("DESC") ? "ASC" : "DESC";
     let request = direction === "ASC" ? this.#search.next() : { page: 1, pageSize: places.maxPageSize };
     const longRun = new LongRun(this.#list, this.#target);
     let longRunReads = 0;
@@ -91,7 +91,10 @@ export class ItemRecordsSearch<T> {
     }
     places.noteAppliedSize(request, page.pageSize);
     const sorted = toSortedPage(page, direction, numberOf);
-    if (!sorted) throw new UnsortedListError(`${label}: page ${page.page} is not in the order of partNo`);
+    if (!sorted) {
+      places.disproveOrder();
+      throw new UnsortedListError(`${label}: page ${page.page} is not in the order of partNo`);
+    }
     places.notePage(sorted, direction);
     return sorted;
   }
@@ -99,7 +102,7 @@ export class ItemRecordsSearch<T> {
   /** The next direction in which the order has to be proved. Each is returned once. */
   #takeUnprovenDirection(run: Run | undefined): Direction | undefined {
     const { places, label } = this.#list;
-    const direction = run && DIRECTIONS.find((one) => !places.provenDirections.has(one));
+    const direction = run && DIRECTIONS.find((one) => !places.isProven(one));
     if (direction === undefined) return undefined;
     // The place with its neighbours shows one number only: the whole list may have no other.
     if (this.#tried.has(direction)) throw new UnsortedListError(`${label}: all records have one partNo`);
