@@ -80,6 +80,20 @@ describe("stocklot count", () => {
     expect(transactions()).toHaveLength(2);
   });
 
+  it("reads back bins as they are, whatever characters they have", async () => {
+    const bins = ["007", "1e3", "=SUM", "a,b", 'a"b', " lead", "trail ", "é", "line\nbreak"];
+    const { env } = await serve({
+      items: ITEMS,
+      lots: bins.map((spot) => ({ shortID: "A", spot, units: 1, wID: 3 })),
+      warehouses: [{ wID: 3, name: "Main" }],
+    });
+    const before = file("bins.json");
+    await run(["count", "snapshot", "--wid", "3", "--out", before, "--sheet", file("bins.csv")], env);
+    const counted = write("bins-counted.csv", readFileSync(file("bins.csv"), "utf8").replaceAll(",EA,1,", ",EA,1,0"));
+    const shown = await run(["count", "plan", before, counted, ...REASONS], env);
+    expect(shown.out).toContain(`+ 0 receive  - ${bins.length} issue  = 0 unchanged  ! 0 blocked`);
+  });
+
   it("leaves the quantities out of a blind sheet", async () => {
     const { env } = await serveWarehouse();
     const args = [

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { ConfigurationError, InventoryClient, type Lot } from "stocklot";
 import { createOutbox, type Outbox } from "stocklot/outbox";
 import { type CountedRow, type CountGroup, type Plan, planCount, readPlan, takeSnapshot } from "stocklot/plan";
@@ -260,6 +261,98 @@ describe("planCount", () => {
     expect(moved.counts).toMatchObject({ issue: 0, blocked: 1 });
   });
 
+  it("blocks a bin whose goods came and went, and every bin of an item with a lot that returned", async () => {
+    const one = countWorld([lot("A", 10, { spot: "X" }), lot("A", 5, { spot: "Y" }), lot("B", 5, { spot: "X" })]);
+    const rows = [
+      { itemID: "A", spot: "X", counted: 20 },
+      { itemID: "A", spot: "Y", counted: 6 },
+      { itemID: "B", spot: "X", counted: 4 },
+    ];
+    const visited = await planOf(one, rows, async () => {
+      const { recNo } = await one.client.inventory.receive({
+        itemID: "A",
+        units: 10,
+        wid: WID,
+        reasonCode: 1,
+        spot: "X",
+      });
+      await one.client.inventory.issue({ itemID: "A", units: 10, wid: WID, reasonCode: 1, recno: recNo ?? 0 });
+    });
+    expect(visited.blocked).toMatchObject([
+      { itemID: "A", spot: "X", reason: expect.stringMatching(/lot \d+ was modified/) },
+    ]);
+    expect(visited.counts).toMatchObject({ receive: 1, issue: 1 });
+    const returned = await planOf(one, rows, async () => {
+      await one.client.inventory.move({ itemID: "A", units: 10, wid: WID, fromSpot: "X", toSpot: "Y" });
+      await one.client.inventory.move({ itemID: "A", units: 10, wid: WID, fromSpot: "Y", toSpot: "X" });
+    });
+    expect(returned.blocked.map(({ itemID, spot }) => `${itemID} ${spot}`)).toEqual(["A X", "A Y"]);
+  });
+
+  it("does not lose sight of returns if record dates are ahead, or lots are booked right after the snapshot", async () => {
+    const one = countWorld([lot("A", 10), lot("B", 5)]);
+    const there = { itemID: "A", units: 10, wid: WID, fromSpot: "A-01", toSpot: "Z" };
+    const back = { itemID: "A", units: 10, wid: WID, fromSpot: "Z", toSpot: "A-01" };
+    await one.client.inventory.move(there);
+    await one.client.inventory.move(back);
+    const taking = takeSnapshot({ client: one.client, wid: WID });
+    // While the snapshot waits for its end.
+    await expect.poll(() => one.sandbox.requests.some(({ query }) => "modifiedSince" in query)).toBe(true);
+    await sleep(500);
+    await one.client.inventory.issue({ itemID: "B", units: 1, wid: WID, reasonCode: 1 });
+    const snapshot = await taking;
+    expect(snapshot.modified).toMatchObject({ end: expect.any(String) });
+    await one.client.inventory.move(there);
+    await one.client.inventory.move(back);
+    const counted = [{ itemID: "A", spot: "A-01", counted: 9 }];
+    const plan = await planCount({ client: one.client, snapshot, counted, reasonCodes: REASONS });
+    expect(plan.blocked).toHaveLength(1);
+  });
+
+  it("says so if the service does not honour modifiedSince", async () => {
+    const one = countWorld([lot("A", 10)]);
+    const { client } = changedBy(
+      one,
+      () => {},
+      (url) => url.searchParams.delete("modifiedSince"),
+    );
+    const snapshot = await takeSnapshot({ client, wid: WID });
+    expect(snapshot.modified).toBeNull();
+    const counted = [{ itemID: "A", counted: 9 }];
+    const plan = await planCount({ client, snapshot, counted, reasonCodes: REASONS });
+    expect(plan.counts.issue).toBe(1);
+    expect(plan.toText()).toContain("does not honour modifiedSince");
+  });
+
+  it.each([
+    [12_345_678.9, 12_345_678.91],
+    [123_456_789.12, 123_456_789],
+    [2_000_000_000, 2_000_000_002],
+  ])("finds the difference between %f and %f", async (units, counted) => {
+    const plan = await planOf(countWorld([lot("A", units)]), [{ itemID: "A", counted }]);
+    expect(plan.changes).toHaveLength(1);
+  });
+
+  it("issues no dust", async () => {
+    const one = countWorld([lot("A", 0.1), lot("A", 0.2), lot("A", 0.30000000000000004)]);
+    const plan = await planOf(one, [{ itemID: "A", counted: 0.3 }]);
+    expect(plan.changes[0]?.writes).toHaveLength(2);
+  });
+
+  it("takes the oldest lot by its time, however that is written", async () => {
+    const one = countWorld([
+      lot("A", 1, { received: "2025-05-01T08:00:00.500Z" }),
+      lot("A", 1, { received: "2025-05-01T08:00:00Z" }),
+      lot("A", 1, { received: "2025-05-01T10:00:00+03:00" }),
+    ]);
+    const plan = await planOf(one, [{ itemID: "A", counted: 0 }]);
+    expect(plan.changes[0]?.lots.map(({ received: at }) => at)).toEqual([
+      "2025-05-01T10:00:00+03:00",
+      "2025-05-01T08:00:00Z",
+      "2025-05-01T08:00:00.500Z",
+    ]);
+  });
+
   it("names every wrong row, and every overlap", async () => {
     const one = countWorld([lot("A", 10)]);
     const snapshot = await takeSnapshot({ client: one.client, wid: WID });
@@ -354,16 +447,23 @@ describe("planCount", () => {
 });
 
 /** A client whose JSON responses are changed on the way. */
-// biome-ignore lint/suspicious/noExplicitAny: any page of the service
-function changedBy({ sandbox }: World, change: (path: string, body: any) => void) {
+function changedBy(
+  { sandbox }: World,
+  // biome-ignore lint/suspicious/noExplicitAny: any page of the service
+  change: (path: string, body: any) => void,
+  rewrite: (url: URL) => void = () => {},
+) {
   const client = new InventoryClient({
     baseUrl: sandbox.baseUrl,
     ...sandbox.credentials,
     rateLimit: false,
     fetch: async (input, init) => {
-      const response = await sandbox.fetch(new Request(input, init));
+      const given = new Request(input, init);
+      const url = new URL(given.url);
+      rewrite(url);
+      const response = await sandbox.fetch(new Request(url, given));
       const body = await response.json();
-      change(new URL(new Request(input, init).url).pathname, body);
+      change(url.pathname, body);
       return Response.json(body, { status: response.status, headers: { date: response.headers.get("date") ?? "" } });
     },
   });
@@ -477,6 +577,40 @@ describe("applying a count", () => {
     expect(await plan.apply({ client: one.client, outbox })).toMatchObject({ applied: 1 });
     const [receipt] = bodiesOf(one);
     expect(receipt?.body).toMatchObject({ serial: "S", remark: expect.stringMatching(/^\[sl:[A-Z2-7]{16}\]$/) });
+  });
+
+  it("sends other entries along, also if nothing of the plan can be sent", async () => {
+    const one = countWorld([lot("A", 10)]);
+    const outbox = one.outbox();
+    const plan = await planOf(one, [{ itemID: "A", counted: 15 }]);
+    await outbox.add({ key: "scan", operation: "receive", input: { itemID: "A", units: 5, wid: WID, reasonCode: 1 } });
+    expect(await plan.apply({ client: one.client, outbox })).toMatchObject({ applied: 0, stale: [{ itemID: "A" }] });
+    expect((await outbox.get("scan"))?.state).toBe("applied");
+    expect(await unitsOf(one, "A")).toBe(15);
+  });
+
+  it("continues after the contents of applied entries were pruned", async () => {
+    const one = countWorld([lot("A", 2), lot("A", 3)]);
+    const plan = await planOf(one, [{ itemID: "A", counted: 1 }]);
+    one.sandbox.addFault({ method: "POST", path: "/Inventory/Issue", fault: 413, skip: 1 });
+    const outbox = one.outbox();
+    const first = await plan.apply({ client: one.client, outbox });
+    expect(first.applied).toBe(0);
+    one.sandbox.clearFaults();
+    await outbox.prune({ olderThanMs: 0 });
+    expect(await plan.apply({ client: one.client, outbox })).toMatchObject({ applied: 1, stale: [] });
+    expect(await unitsOf(one, "A")).toBe(1);
+  });
+
+  it("rejects if the service cannot be reached, and leaves no promise behind", async () => {
+    const one = countWorld([lot("A", 10)]);
+    const plan = await planOf(one, [{ itemID: "A", counted: 15 }]);
+    const outbox = one.outbox();
+    await outbox.add({ key: "scan", operation: "receive", input: { itemID: "A", units: 5, wid: WID, reasonCode: 1 } });
+    one.sandbox.addFault({ fault: "drop" });
+    // vitest fails a run with an unhandled rejection.
+    await plan.apply({ client: one.client, outbox }).catch(() => {});
+    await new Promise(setImmediate);
   });
 
   it("cancels unsent entries of an earlier count of the same item first", async () => {

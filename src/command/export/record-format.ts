@@ -39,8 +39,8 @@ function csvFormat(columns: readonly string[]): RecordFormat {
   const options = {
     columns: [...columns],
     record_delimiter: "windows",
-    // Without this, only CR LF is quoted, and readers take a single CR or LF as the end of a record.
-    quoted_match: /[\r\n]/,
+    // Without this, only CR LF is quoted, and readers take a single CR or LF as the end of a record. They trim what is not quoted.
+    quoted_match: /[\r\n]|^\s|\s$/,
     cast: { boolean: String, object: (value: object) => JSON.stringify(value) },
   } as const;
   const header = stringify([], { ...options, header: true });

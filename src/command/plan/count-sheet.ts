@@ -10,6 +10,7 @@ export const SHEET_COLUMNS = {
 
 /** A CSV for people who count: a line per bin, item and serial, sorted by bin. `counted` is for them to fill in. */
 export function countSheet({ lots, items }: CountSnapshot, { isBlind }: { isBlind: boolean }): string {
+  const itemOf = new Map(items.map((item) => [item.shortID, item]));
   const lines = new Map<string, { lot: CountedLot; book: Big }>();
   for (const lot of lots) {
     const key = JSON.stringify([lot.shortID, lot.spot, lot.serial]);
@@ -23,9 +24,9 @@ export function countSheet({ lots, items }: CountSnapshot, { isBlind }: { isBlin
     .map(({ lot: { spot, shortID, serial }, book }) => ({
       spot,
       itemID: shortID,
-      description: items[shortID]?.description ?? "",
+      description: itemOf.get(shortID)?.description ?? "",
       serial,
-      uOM: items[shortID]?.uOM ?? "",
+      uOM: itemOf.get(shortID)?.uOM ?? "",
       book: book.toNumber(),
       counted: "",
     }));

@@ -82,6 +82,7 @@ export class PlanApplication<Change, Named> {
   /** By key, the change whose last write it is. */
   readonly #lastWrites: ReadonlyMap<string, Change>;
   readonly #done = new Set<Change>();
+  #hasRun = false;
 
   constructor(
     planned: PlannedChanges<Change, Named>,
@@ -103,6 +104,8 @@ export class PlanApplication<Change, Named> {
     for (let start = 0; start < changes.length; start += chunkSize) {
       await this.#applyChunk(changes.slice(start, start + chunkSize));
     }
+    // Other pending entries are sent along, also if nothing of the plan is left to send.
+    while (!this.#hasRun) await this.#send(monotonicNowMs());
   }
 
   reportAs(kind: "stale" | "rejected" | "unknown", change: Change, reason: string): void {
@@ -189,6 +192,7 @@ export class PlanApplication<Change, Named> {
     try {
       const { requests } = await this.#outbox.run({ signal, onResult });
       this.requests += requests;
+      this.#hasRun = true;
       return true;
     } catch (error) {
       if (error !== aged.signal.reason || this.#signal?.aborted) throw error;

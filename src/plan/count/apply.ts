@@ -15,6 +15,7 @@ import {
 import { PresentState } from "../apply/present-state.js";
 import type { CountChange, CountPlanContent, ReportedGroup } from "./document.js";
 import { type CountedLot, type CountGroup, countedLot, describeMovement, lotsOfGroup } from "./group.js";
+import { isSameQuantity } from "./quantity.js";
 
 const KIND_PREFIX = "plan-count/";
 /** How many groups are read ahead of sending. */
@@ -101,14 +102,15 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
 
   async readStates(unread: readonly AddedChange<CountChange>[]): Promise<Map<CountChange, ChangeState>> {
     const states = new Map<CountChange, ChangeState>();
-    const lotsOfItem = new Map<string, Promise<CountedLot[]>>();
-    for (const { change, entries } of unread) {
+    const lotsOfItem = new Map<string, CountedLot[]>();
+    for (const added of unread) {
+      const { change } = added;
       const lane = laneOf(change.itemID);
-      const lots = lotsOfItem.get(lane) ?? this.#readLots(change.itemID);
+      const lots = lotsOfItem.get(lane) ?? (await this.#readLots(change.itemID));
       lotsOfItem.set(lane, lots);
       const movement =
         (await this.#describeOtherEntry(change.itemID)) ??
-        describeMovement(remainingLots(change, entries), lotsOfGroup(change, await lots));
+        describeMovement(this.#remainingLots(added), lotsOfGroup(change, lots));
       const reason = `moved since the plan (${movement}): count again`;
       states.set(change, movement === undefined ? { kind: "due" } : { kind: "stale", reason });
     }
@@ -141,16 +143,17 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
   #movesStockHere({ input }: OutboxEntry): boolean {
     return fieldOf(input, "wid") === this.#wid || fieldOf(input, "shipToWid") === this.#wid;
   }
-}
 
-/** The lots of a group after those of its writes that were applied. */
-function remainingLots({ lots, writes }: CountChange, entries: readonly OutboxEntry[]): CountedLot[] {
-  const applied = entries.filter(({ state }) => state === "applied").map(({ input }) => fieldOf(input, "recno"));
-  return lots.flatMap((lot) => {
-    const issue = applied.includes(lot.recNo)
-      ? writes.find((write) => "recno" in write && write.recno === lot.recNo)
-      : undefined;
-    const units = new Big(lot.units).minus(issue?.units ?? 0).toNumber();
-    return units === 0 ? [] : [{ ...lot, units }];
-  });
+  /** The lots of a group after those of its writes that were applied; of a pruned entry, only the key is left. */
+  #remainingLots({ change, entries }: AddedChange<CountChange>): CountedLot[] {
+    const applied = new Set(entries.flatMap(({ key, state }) => (state === "applied" ? [key] : [])));
+    const issued = new Map<number, number>();
+    for (const { key, input } of this.writesOf(change)) {
+      if (applied.has(key) && "recno" in input && input.recno !== undefined) issued.set(input.recno, input.units);
+    }
+    return change.lots.flatMap((lot) => {
+      const units = new Big(lot.units).minus(issued.get(lot.recNo) ?? 0).toNumber();
+      return isSameQuantity(units, 0) ? [] : [{ ...lot, units }];
+    });
+  }
 }

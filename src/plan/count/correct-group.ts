@@ -30,10 +30,12 @@ export function correctGroup(
   const { counted, ...group } = row;
   const book = sumOf(lots);
   const difference = differenceOf(counted, book);
+  const misspelt = lots.length === 0 ? misspellings(row, facts.itemLots) : [];
+  if (misspelt.length > 0) return misspelt.join("; ");
   if (difference.eq(0)) return undefined;
   const isSurplus = difference.gt(0);
   const problems = [
-    ...commonProblems(row, lots, facts, item),
+    ...commonProblems(lots, facts, item),
     ...(isSurplus ? surplusProblems(row, lots, facts) : shortageProblems(facts)),
   ];
   if (problems.length > 0) return problems.join("; ");
@@ -47,12 +49,12 @@ export function correctGroup(
     uOM: item.uOM ?? "",
     lots,
     writes: isSurplus
-      ? [receiptOf(row, lots, difference, facts, item.shortID)]
+      ? [receiptOf(row, difference, facts, item.shortID)]
       : issuesOf(lots, difference.abs(), facts, item.shortID),
   };
 }
 
-function commonProblems(row: CountedGroup, lots: readonly CountedLot[], facts: GroupFacts, item: Item): string[] {
+function commonProblems(lots: readonly CountedLot[], facts: GroupFacts, item: Item): string[] {
   const { itemLots, level } = facts;
   const problems = lots.flatMap(({ recNo, hold, units, associate }) => [
     ...(hold ? [`lot ${recNo} is on hold`] : []),
@@ -60,22 +62,6 @@ function commonProblems(row: CountedGroup, lots: readonly CountedLot[], facts: G
     ...((associate ?? "").trim() === "" ? [] : [`lot ${recNo} belongs to ${associate}`]),
   ]);
   if (item.discontinued) problems.push("the item is discontinued");
-  if (lots.length === 0) {
-    problems.push(
-      ...otherSpelling(
-        "bin",
-        row.spot,
-        itemLots.map(({ spot }) => spot),
-      ),
-    );
-    problems.push(
-      ...otherSpelling(
-        "serial",
-        row.serial,
-        itemLots.map(({ serial }) => serial),
-      ),
-    );
-  }
   const [sum, inStock] = [sumOf(itemLots), level?.inStock ?? 0];
   if (!isSameQuantity(sum, inStock)) {
     problems.push(`the lots of the item add up to ${sum.toNumber()} here, but its stock level is ${inStock}`);
@@ -84,15 +70,22 @@ function commonProblems(row: CountedGroup, lots: readonly CountedLot[], facts: G
 }
 
 /** A bin in another spelling would be a second bin. */
-function otherSpelling(name: string, value: string | undefined, present: readonly string[]): string[] {
-  if (value === undefined || present.includes(value)) return [];
-  const similar = present.find((one) => laneOf(one) === laneOf(value));
+function misspellings({ spot, serial }: CountedGroup, lots: readonly CountedLot[]): string[] {
+  return [
+    ...otherSpelling("bin", spot, new Set(lots.map((lot) => lot.spot))),
+    ...otherSpelling("serial", serial, new Set(lots.map((lot) => lot.serial))),
+  ];
+}
+
+function otherSpelling(name: string, value: string | undefined, present: ReadonlySet<string>): string[] {
+  if (value === undefined || present.has(value)) return [];
+  const similar = [...present].find((one) => laneOf(one) === laneOf(value));
   return similar === undefined ? [] : [`the service spells the ${name} "${similar}"`];
 }
 
 function surplusProblems(row: CountedGroup, lots: readonly CountedLot[], { itemLots }: GroupFacts): string[] {
   const problems: string[] = [];
-  const bins = binsOf(row, lots, itemLots);
+  const bins = binsOf(row, itemLots);
   if (bins.length > 1) problems.push(`the item is in several bins (${bins.join(", ")}): count each bin`);
   const serial = lots.find((lot) => lot.serial !== "")?.serial;
   if (row.serial === undefined && serial !== undefined) {
@@ -109,20 +102,18 @@ function surplusProblems(row: CountedGroup, lots: readonly CountedLot[], { itemL
 const shortageProblems = ({ level }: GroupFacts): string[] =>
   level && level.packed !== 0 ? [`${level.packed} are packed for shipment`] : [];
 
-/** Where a surplus may belong: the bin of the row, those of its lots, or those of the item. */
-function binsOf({ spot }: CountedGroup, lots: readonly CountedLot[], itemLots: readonly CountedLot[]): string[] {
-  if (spot !== undefined) return [spot];
-  return [...new Set((lots.length > 0 ? lots : itemLots).map((lot) => lot.spot))];
+/** Where a surplus may belong: the bin of the row, or those of the item. */
+function binsOf({ spot }: CountedGroup, itemLots: readonly CountedLot[]): string[] {
+  return spot === undefined ? [...new Set(itemLots.map((lot) => lot.spot))] : [spot];
 }
 
 function receiptOf(
   row: CountedGroup,
-  lots: readonly CountedLot[],
   units: Big,
   { itemLots, wid, reasonCodes }: GroupFacts,
   itemID: string,
 ): ReceiveInput {
-  const [spot] = binsOf(row, lots, itemLots);
+  const [spot] = binsOf(row, itemLots);
   return {
     itemID,
     units: units.toNumber(),
@@ -144,7 +135,7 @@ function issuesOf(
   return lots.flatMap((lot) => {
     const taken = left.lt(lot.units) ? left : new Big(lot.units);
     left = left.minus(taken);
-    if (taken.eq(0)) return [];
+    if (isSameQuantity(taken, 0)) return [];
     return [{ itemID, units: taken.toNumber(), wid, reasonCode: reasonCodes.shortage, recno: lot.recNo }];
   });
 }

@@ -57,6 +57,8 @@ export interface CountPlanCounts {
 export interface CountPlanContent extends PlanHead<"count"> {
   /** Warehouse ID. */
   wid: number;
+  /** Whether lots that were moved away and back were noticed. */
+  noticesReturns: boolean;
   counts: CountPlanCounts;
   changes: CountChange[];
   blocked: BlockedGroup[];
@@ -77,6 +79,7 @@ export const countPlanSchema = /* @__PURE__ */ lazy(() => {
   return z.strictObject({
     ...planHeadShape("count"),
     wid: integer(),
+    noticesReturns: z.boolean(),
     counts: z.strictObject({ receive: integer(), issue: integer(), unchanged: integer(), blocked: integer() }),
     changes: z.array(
       z.strictObject({

@@ -1,4 +1,5 @@
 import { laneOf } from "../../outbox/new-entries.js";
+import { serviceTimeMs } from "../../schemas/date.js";
 import type { Lot } from "../../service/lot.js";
 import { isSameQuantity } from "./quantity.js";
 
@@ -82,15 +83,17 @@ export function lotsByItem(lots: Iterable<CountedLot>): Map<string, CountedLot[]
   return byItem;
 }
 
+/** Whether a lot of the item belongs to the group. */
+export const isInGroup = ({ spot, serial }: CountGroup, lot: Pick<Lot, "spot" | "serial">): boolean =>
+  (spot === undefined || (lot.spot ?? "") === spot) && (serial === undefined || (lot.serial ?? "") === serial);
+
 /** The lots of a group among those of its item, the oldest first. */
-export function lotsOfGroup({ spot, serial }: CountGroup, lots: readonly CountedLot[] = []): CountedLot[] {
-  const members = lots.filter(
-    (lot) => (spot === undefined || lot.spot === spot) && (serial === undefined || lot.serial === serial),
-  );
-  return members.sort((one, other) => compareText(one.received, other.received) || one.recNo - other.recNo);
+export function lotsOfGroup(group: CountGroup, lots: readonly CountedLot[] = []): CountedLot[] {
+  const members = lots.filter((lot) => isInGroup(group, lot));
+  return members.sort((one, other) => receivedAt(one) - receivedAt(other) || one.recNo - other.recNo);
 }
 
-const compareText = (one: string, other: string) => Number(one > other) - Number(one < other);
+const receivedAt = ({ received }: CountedLot): number => serviceTimeMs(received) ?? 0;
 
 /** How the lots of a group have changed, in words; `undefined` if they are the same. */
 export function describeMovement(before: readonly CountedLot[], after: readonly CountedLot[]): string | undefined {

@@ -18,6 +18,7 @@ import type { BlockedGroup, CountChange } from "./document.js";
 import { type CountedLot, describeMovement, lotsByItem, lotsOfGroup } from "./group.js";
 import { differenceOf, sumOf } from "./quantity.js";
 import { type CountSnapshot, lotsModifiedAfter, readCountedLots, readSnapshot } from "./snapshot.js";
+import { Visits } from "./visits.js";
 
 /** Reason codes of the service for the corrections of a stock count. The document does not list any. */
 export interface CountReasonCodes {
@@ -67,6 +68,10 @@ const optionsSchema = /* @__PURE__ */ lazy(() =>
 interface OpenGroup {
   row: CountedGroup;
   lots: CountedLot[];
+  /** All lots of the item in the warehouse. */
+  itemLots: CountedLot[];
+  /** SKU of the item as the service spells it, if it has lots. */
+  sku: string;
 }
 
 /**
@@ -101,25 +106,27 @@ export async function planCount(options: PlanCountOptions): Promise<Plan<"count"
   const plannedAt = new Date();
   const lots = lotsByItem(await readCountedLots(state, wid, onProgress));
   const later = await lotsModifiedAfter(snapshot, state);
+  const visits = new Visits(later, snapshot.lots);
   const before = lotsByItem(snapshot.lots);
   const blocked: BlockedGroup[] = [];
   const open: OpenGroup[] = [];
   for (const row of rows) {
-    const present = lotsOfGroup(row, lots.get(laneOf(row.itemID)));
+    const itemLots = lots.get(laneOf(row.itemID)) ?? [];
+    const present = lotsOfGroup(row, itemLots);
     const known = lotsOfGroup(row, before.get(laneOf(row.itemID)));
-    const movement = describeMovement(known, present) ?? describeModified(present, later);
+    const movement = describeMovement(known, present) ?? visits.describe(row);
     if (movement !== undefined)
       blocked.push(blockedGroup(row, present, `moved since the snapshot (${movement}): count again`));
     else if (present.length === 0 || !differenceOf(row.counted, sumOf(present)).eq(0))
-      open.push({ row, lots: present });
+      open.push({ row, lots: present, itemLots, sku: itemLots[0]?.shortID ?? row.itemID });
   }
   const { items, levels } = await readFacts(state, snapshot, open);
   const changes: CountChange[] = [];
   for (const group of open) {
-    const { row } = group;
-    const item = items.get(spellingOf(group));
+    const { row, itemLots, sku } = group;
+    const item = items.get(sku);
     const level = item && levels.get(item.partNo);
-    const facts = { item, level, itemLots: lots.get(laneOf(row.itemID)) ?? [], wid, reasonCodes };
+    const facts = { item, level, itemLots, wid, reasonCodes };
     const correction = correctGroup(row, group.lots, facts);
     if (typeof correction === "string") blocked.push(blockedGroup(row, group.lots, correction));
     else if (correction) changes.push(correction);
@@ -131,7 +138,9 @@ export async function planCount(options: PlanCountOptions): Promise<Plan<"count"
     unchanged: rows.length - changes.length - blocked.length,
     blocked: blocked.length,
   };
-  return countPlan({ ...newPlanHead("count", client.service, plannedAt), wid, counts, changes, blocked }, client);
+  const head = newPlanHead("count", client.service, plannedAt);
+  const noticesReturns = snapshot.modified !== null;
+  return countPlan({ ...head, wid, noticesReturns, counts, changes, blocked }, client);
 }
 
 /** The items of groups that may need a correction, and their stock levels in the warehouse. */
@@ -140,21 +149,13 @@ async function readFacts(
   { wid }: { wid: number },
   groups: readonly OpenGroup[],
 ): Promise<{ items: Map<string, Item>; levels: Map<number, StockLevel> }> {
-  const skus = new Set(groups.map(spellingOf));
+  const skus = new Set(groups.map(({ sku }) => sku));
   if (skus.size === 0) return { items: new Map(), levels: new Map() };
   const reader = new PresentItems(state);
   const listed = await reader.countListed();
   const items = await reader.read([...skus], listed);
   const levels = await readStockLevels(state, [...items.values()], { listed, scope: { wid } });
   return { items, levels };
-}
-
-/** The SKU as the service spells it, if its lots show it. */
-const spellingOf = ({ row, lots }: OpenGroup): string => lots[0]?.shortID ?? row.itemID;
-
-function describeModified(lots: readonly CountedLot[], later: ReadonlySet<number>): string | undefined {
-  const modified = lots.find(({ recNo }) => later.has(recNo));
-  return modified && `lot ${modified.recNo} was modified`;
 }
 
 const blockedGroup = (

@@ -1,7 +1,7 @@
 import { Big } from "big.js";
 
-/** A service may add in floating point: a smaller difference is none. */
-const TOLERANCE = 1e-9;
+/** A service may add in floating point: a smaller share of a quantity is no difference. */
+const TOLERANCE = 1e-13;
 
 export const sumOf = (records: readonly { units: number }[]): Big =>
   records.reduce((sum, { units }) => sum.plus(units), new Big(0));

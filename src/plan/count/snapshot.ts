@@ -1,10 +1,12 @@
 import * as z from "zod";
 import type { InventoryClient } from "../../client.js";
-import { probeModifiedSince } from "../../paging/modified-since.js";
+import { BadRequestError, NotImplementedError, ServerError } from "../../errors/index.js";
+import { afterEveryChange } from "../../paging/modified-since.js";
 import type { PagingProgress } from "../../paging/page.js";
 import { checkMethodOptions } from "../../schemas/check.js";
 import { integer, lazy, string } from "../../schemas/field.js";
 import { abortSignalSchema, functionSchemaOf, objectWithMethodsSchema, requiredOption } from "../../schemas/option.js";
+import type { Lot } from "../../service/lot.js";
 import type { ServiceIdentity } from "../../storage/service.js";
 import { sleep } from "../../time/wait.js";
 import { PresentState } from "../apply/present-state.js";
@@ -33,6 +35,8 @@ export interface SnapshotOptions {
 
 /** What a sheet for the counters shows of an item. */
 export interface CountedItem {
+  /** SKU. */
+  shortID: string;
   /** Item description. */
   description: string;
   /** Unit of measure. */
@@ -53,16 +57,21 @@ export interface CountSnapshot {
   takenAt: string;
   /** The lots in stock. */
   lots: readonly CountedLot[];
-  /** The items of the lots, by SKU. */
-  items: Readonly<Record<string, CountedItem>>;
-  /** How to find lots that are modified later; null if the service does not honour `modifiedSince`. */
+  /** The items of the lots. */
+  items: readonly CountedItem[];
+  /**
+   * How lots that are modified later are found; null if the service does not honour `modifiedSince`: then a lot that was moved
+   * away and back cannot be noticed.
+   */
   modified: {
-    /** A little before the end of the snapshot: the dates of records may be behind. */
+    /** Some time before the end of the snapshot: the dates of records may be behind. */
     since: string;
     /** Record numbers of the lots that were modified since then, but before the end of the snapshot. */
     recent: readonly number[];
-    /** A moment right after the end, by the service's clock; null if that is unknown, or if the dates of records are ahead. */
+    /** A moment right after the end, by the service's clock; null if that is unknown. */
     end: string | null;
+    /** Record numbers of lots with a later date than `end`, although the snapshot has them: the dates of records are ahead. */
+    ahead: readonly number[];
   } | null;
   /** SHA-256 of the content. */
   digest: string;
@@ -85,13 +94,20 @@ const snapshotSchema = /* @__PURE__ */ lazy(() =>
     wid: integer(),
     takenAt: string(),
     lots: z.array(countedLotSchema()),
-    items: z.record(string(), z.strictObject({ description: string(), uOM: string() })),
-    modified: z.strictObject({ since: string(), recent: z.array(integer()), end: string().nullable() }).nullable(),
+    items: z.array(z.strictObject({ shortID: string(), description: string(), uOM: string() })),
+    modified: z
+      .strictObject({
+        since: string(),
+        recent: z.array(integer()),
+        end: string().nullable(),
+        ahead: z.array(integer()),
+      })
+      .nullable(),
   }),
 );
 
-/** How far the dates of records may be behind the `Date` header. */
-const MAX_LAG_MS = 120_000;
+/** How far the dates of records may be behind the `Date` header, or the local clock ahead of the service's if there is none. */
+const MAX_LAG_MS = 900_000;
 const SECOND_MS = 1_000;
 
 /**
@@ -150,13 +166,15 @@ export async function readCountedLots(
   return lots;
 }
 
-async function readItems(state: PresentState, skus: ReadonlySet<string>): Promise<CountSnapshot["items"]> {
-  if (skus.size === 0) return {};
+async function readItems(state: PresentState, skus: ReadonlySet<string>): Promise<CountedItem[]> {
+  if (skus.size === 0) return [];
   const items = new PresentItems(state);
   const found = await items.read([...skus], await items.countListed());
-  return Object.fromEntries(
-    [...found].map(([sku, { description, uOM }]) => [sku, { description: description ?? "", uOM: uOM ?? "" }]),
-  );
+  return [...found].map(([shortID, { description, uOM }]) => ({
+    shortID,
+    description: description ?? "",
+    uOM: uOM ?? "",
+  }));
 }
 
 /** From here on, modifications can be found. */
@@ -165,46 +183,47 @@ async function observeModifications(
   wid: number,
   lots: number,
 ): Promise<CountSnapshot["modified"]> {
-  const count = async (modifiedSince: Date) => {
-    const { totalCount } = await state.client.inventory
-      .listLots({ wid, modifiedSince, pageSize: 1 }, state.options)
-      .page();
-    return totalCount;
-  };
   const now = () => state.lastDate ?? Date.now();
-  if ((await probeModifiedSince(count, lots, now())) !== "honoured") return null;
+  if (lots === 0 || !(await honoursModifiedSince(state, wid, now()))) return null;
   const since = new Date(now() - MAX_LAG_MS).toISOString();
-  const recent = await readModifiedLots(state, wid, since);
-  if (recent.length === 0 || state.lastDate === undefined) return { since, recent, end: null };
+  const recent = numbersOf(await readModifiedLots(state, wid, since));
+  if (recent.length === 0 || state.lastDate === undefined) return { since, recent, end: null, ahead: [] };
   // The header is in whole seconds: what is modified after this wait is modified after that moment.
   const end = new Date(state.lastDate + SECOND_MS).toISOString();
   await sleep(SECOND_MS, state.options.signal ?? undefined);
   state.options.signal?.throwIfAborted();
-  const isBehind = (await readModifiedLots(state, wid, end)).length === 0;
-  return { since, recent, end: isBehind ? end : null };
+  return { since, recent, end, ahead: numbersOf(await readModifiedLots(state, wid, end)) };
 }
 
-/** The record numbers of the lots of a warehouse that were modified since a moment. */
-export async function readModifiedLots(
-  { client, options }: PresentState,
-  wid: number,
-  since: string,
-): Promise<number[]> {
-  const lots = await client.inventory.listLots({ wid, modifiedSince: since }, { ...options, gapless: true }).toArray();
-  return lots.map(({ recNo }) => recNo);
+/** A list that shows lots for a date in the future ignores it, and one that fails cannot be asked. */
+async function honoursModifiedSince({ client, options }: PresentState, wid: number, now: number): Promise<boolean> {
+  const params = { wid, modifiedSince: afterEveryChange(now), pageSize: 1 };
+  try {
+    return (await client.inventory.listLots(params, options).page()).totalCount === 0;
+  } catch (error) {
+    if (error instanceof BadRequestError || error instanceof NotImplementedError || error instanceof ServerError)
+      return false;
+    throw error;
+  }
 }
 
-/** The lots that were modified after the end of a snapshot; none if the service cannot list them. */
+const numbersOf = (lots: readonly Lot[]): number[] => lots.map(({ recNo }) => recNo);
+
+/** The lots of a warehouse that were modified since a moment, in stock or not. */
+const readModifiedLots = ({ client, options }: PresentState, wid: number, since: string): Promise<Lot[]> =>
+  client.inventory.listLots({ wid, modifiedSince: since }, { ...options, gapless: true }).toArray();
+
+/** The lots that were modified after the end of a snapshot, in stock or not; none if the service cannot list them. */
 export async function lotsModifiedAfter(
   { modified, wid }: Pick<CountSnapshot, "modified" | "wid">,
   state: PresentState,
-): Promise<Set<number>> {
-  if (!modified) return new Set();
+): Promise<Lot[]> {
+  if (!modified) return [];
   const recent = new Set(modified.recent);
   const since = await readModifiedLots(state, wid, modified.since);
-  const later = new Set(since.filter((recNo) => !recent.has(recNo)));
-  if (modified.end !== null && later.size < since.length) {
-    for (const recNo of await readModifiedLots(state, wid, modified.end)) later.add(recNo);
-  }
-  return later;
+  const later = since.filter(({ recNo }) => !recent.has(recNo));
+  if (modified.end === null || later.length === since.length) return later;
+  const ahead = new Set(modified.ahead);
+  const afterEnd = await readModifiedLots(state, wid, modified.end);
+  return [...later, ...afterEnd.filter(({ recNo }) => recent.has(recNo) && !ahead.has(recNo))];
 }

@@ -3,7 +3,8 @@ import type { BlockedGroup, CountChange, CountPlanContent } from "./document.js"
 import type { CountedLot, CountGroup } from "./group.js";
 
 /** A stock count for people, like a diff. `limit`: how many groups of each kind. */
-export function countPlanText({ wid, plannedAt, counts, changes, blocked }: CountPlanContent, limit: number): string {
+export function countPlanText(content: CountPlanContent, limit: number): string {
+  const { wid, plannedAt, noticesReturns, counts, changes, blocked } = content;
   return joinSections([
     `${countsLine([
       ["+", counts.receive, "receive"],
@@ -19,8 +20,12 @@ export function countPlanText({ wid, plannedAt, counts, changes, blocked }: Coun
       ),
     ),
     section(blocked, limit, linesOfBlocked),
+    noticesReturns ? "" : NO_RETURNS,
   ]);
 }
+
+const NO_RETURNS =
+  "The service does not honour modifiedSince for lots: what was moved away and back while people counted was not noticed.";
 
 /** Bin and serial of a group. */
 export const describeGroup = ({ itemID, spot, serial }: CountGroup): string => {
@@ -32,7 +37,9 @@ export const describeGroup = ({ itemID, spot, serial }: CountGroup): string => {
 function linesOfChange({ operation, uOM, book, counted, units, lots, writes, ...group }: CountChange): string[] {
   const sign = operation === "receive" ? "+" : "-";
   const [first] = writes;
-  const bin = first && "recno" in first ? "" : ` into ${first?.spot ? `bin ${first.spot}` : "the bin without a name"}`;
+  const empty = lots.length === 0 ? ", where the item has no lot" : "";
+  const bin =
+    first && "recno" in first ? "" : ` into ${first?.spot ? `bin ${first.spot}` : "the bin without a name"}${empty}`;
   const issued = new Map(writes.map((write) => ["recno" in write ? write.recno : undefined, write.units]));
   return [
     `${sign} ${describeGroup(group)}  book ${book}, counted ${counted} ${uOM}: ${operation} ${units}${bin}`,

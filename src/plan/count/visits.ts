@@ -1,0 +1,32 @@
+import { laneOf } from "../../outbox/new-entries.js";
+import type { Lot } from "../../service/lot.js";
+import { type CountedLot, type CountGroup, countedLot, describeMovement, isInGroup } from "./group.js";
+
+/**
+ * Movements that the stock of a group does not show any more. A lot that was modified since the snapshot concerns:
+ * - the bin that it is in, also if it is not in stock any more: it may have been there while people counted;
+ * - every bin, if it looks as before: it may have been anywhere, and is back.
+ */
+export class Visits {
+  readonly #modified = new Map<string, Lot[]>();
+  readonly #returned = new Map<string, Lot>();
+
+  constructor(modified: readonly Lot[], before: readonly CountedLot[]) {
+    const known = new Map(before.map((lot): [number, CountedLot] => [lot.recNo, lot]));
+    for (const lot of modified) {
+      const lane = laneOf(lot.shortID);
+      this.#modified.set(lane, [...(this.#modified.get(lane) ?? []), lot]);
+      const [earlier, present] = [known.get(lot.recNo), countedLot(lot)];
+      if (earlier && present && describeMovement([earlier], [present]) === undefined) this.#returned.set(lane, lot);
+    }
+  }
+
+  /** Why a group cannot be compared with its count; `undefined` if nothing is known. */
+  describe(group: CountGroup): string | undefined {
+    const lane = laneOf(group.itemID);
+    const returned = this.#returned.get(lane);
+    if (returned) return `lot ${returned.recNo} of the item was modified, and may have been in another bin`;
+    const visitor = this.#modified.get(lane)?.find((lot) => isInGroup(group, lot));
+    return visitor && `lot ${visitor.recNo} was modified`;
+  }
+}
