@@ -49,19 +49,21 @@ export function table(header: readonly string[], rows: readonly (readonly (strin
 /** How many characters a line may have: those of the terminal. */
 export const outputWidth = (): number => (process.stdout.isTTY ? process.stdout.columns : 0) || 80;
 
-/** A table of data that is not wider than a line: its widest columns are cut. */
+const LEAST_WIDTH = 6;
+
+/** A table of data that is not wider than a line: its widest columns are cut, except the first, which people copy. */
 export function fittedTable(header: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
   const cells = rows.map((row) => row.map((cell) => (typeof cell === "number" ? cell : printable(cell))));
   const widths = header.map((name, column) =>
     cells.reduce((width, row) => Math.max(width, String(row[column]).length), name.length),
   );
   const total = () => widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length);
-  while (total() > outputWidth()) {
-    const widest = widths.indexOf(Math.max(...widths));
+  while (total() > outputWidth() && Math.max(...widths.slice(1)) > LEAST_WIDTH) {
+    const widest = widths.indexOf(Math.max(...widths.slice(1)), 1);
     widths[widest] = (widths[widest] ?? 0) - 1;
   }
   const cut = cells.map((row) =>
-    row.map((cell, column) => (typeof cell === "number" ? cell : printable(cell, widths[column]))),
+    row.map((cell, column) => (typeof cell === "number" || column === 0 ? cell : printable(cell, widths[column]))),
   );
   return table(header, cut);
 }

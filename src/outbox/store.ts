@@ -114,8 +114,10 @@ export interface ClaimedLane {
 export interface OutboxBatch {
   /** Entries to add, as by `add`. */
   add: readonly NewEntry[];
-  /** Entries that become `canceled`, if each still has this state and number of attempts. */
-  cancel?: readonly Pick<StoredEntry, "key" | "state" | "attempts">[] | undefined;
+  /** Entries that become `canceled`, if each still has this state and number of attempts; `reason` takes the place of their error. */
+  cancel?:
+    | readonly (Pick<StoredEntry, "key" | "state" | "attempts"> & { reason?: StoredJson | undefined })[]
+    | undefined;
   /** The delivery that the added entries belong to. */
   delivery?: NewDelivery | undefined;
   /** The digest of the version of the delivery that is replaced; left out if there must be none. */

@@ -144,6 +144,24 @@ describe("import --corrects", () => {
 });
 
 describe("import --rejects", () => {
+  it("is not undone by a later --corrects of the original file, which would book the replaced lines again", async () => {
+    const day = await delivery();
+    day.write("BOLT-M8,1,1,1", "NO-SUCH,7,1,1");
+    const rejects = join(day.folder, "rejects.csv");
+    expect((await day.import("--rejects", rejects)).code).toBe(1);
+    writeFileSync(rejects, readFileSync(rejects, "utf8").replace("NO-SUCH", "BOLT-M8"));
+    expect((await day.importFile(rejects)).code).toBe(0);
+    day.write("BOLT-M8,1,1,1", "BOLT-M8,7,1,1", "BOLT-M8,9,1,1");
+    const refused = await day.import("--corrects");
+    expect(refused).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('another import has replaced 1 line of "day.csv"'),
+    });
+    expect(refused.err).toContain("  day.csv:3");
+    expect(unitsOf(day.sandbox)).toEqual([1, 7]);
+    expect((await day.import("--delivery", "rest")).code).toBe(0);
+  });
+
   it.each([
     ["csv", ",", []],
     ["csv", ";", ["--delimiter", ";"]],

@@ -22,6 +22,7 @@ describe("a command to paste", () => {
     ["it's", "'it'\\''s'"],
     ["$(reboot)", "'$(reboot)'"],
     ["", "''"],
+    ["\u001b[31m'\\", "$'\\x1b[31m\\'\\\\'"],
   ])("quotes %s", (word, quoted) => {
     expect(shellWord(word)).toBe(quoted);
   });

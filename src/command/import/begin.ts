@@ -2,7 +2,7 @@ import { InputValidationError } from "../../errors/index.js";
 import type { NewDelivery, NewEntry, Outbox, StoredDelivery, StoredEntry } from "../../outbox/index.js";
 import { CommandError, EXIT } from "../exit.js";
 import { dateTime, plural, printable, tell } from "../terminal.js";
-import { correctionOf } from "./correction.js";
+import { correctionOf, replacedBy } from "./correction.js";
 import { decide, refusal } from "./delivery.js";
 import type { ImportSettings, ValidRow } from "./entries.js";
 import { validRows } from "./validate.js";
@@ -63,7 +63,8 @@ async function storeDelivery(
   const lines = rows.map(({ entry }) => entry);
   const earlier: StoredEntry[] = [];
   if (same) for await (const entry of outbox.storedEntries({ delivery: same.name })) earlier.push(entry);
-  const { kept, lost, canceled, added } = correctionOf(earlier, lines);
+  const { replaced: elsewhere, kept, lost, canceled, added } = correctionOf(earlier, lines);
+  if (elsewhere.length > 0) throw replacedElsewhere(delivery.name, elsewhere);
   if (lost.length > 0) throw lostLines(delivery.name, lost);
   const replaced = await replacedEntries(outbox, rows);
   const batch = { add: added, cancel: [...canceled, ...replaced], delivery, replaces: same?.digest };
@@ -84,13 +85,16 @@ async function rowsOf(settings: ImportSettings): Promise<ValidRow[]> {
 }
 
 /** The rejected entries that lines of the file replace. */
-async function replacedEntries(outbox: Outbox, rows: readonly ValidRow[]): Promise<StoredEntry[]> {
-  const replaced = new Map<string, StoredEntry>();
+async function replacedEntries(
+  outbox: Outbox,
+  rows: readonly ValidRow[],
+): Promise<(StoredEntry & { reason: string })[]> {
+  const replaced = new Map<string, StoredEntry & { reason: string }>();
   const problems: string[] = [];
-  for (const { line, replaces } of rows) {
+  for (const { line, replaces, entry: own } of rows) {
     if (replaces === undefined || replaced.has(replaces)) continue;
     const entry = await outbox.stored(replaces);
-    if (entry?.state === "rejected") replaced.set(replaces, entry);
+    if (entry?.state === "rejected") replaced.set(replaces, { ...entry, reason: replacedBy(own.key) });
     else
       problems.push(
         `line ${line}: "${replaces}" ${entry ? `is ${entry.state}, not rejected` : "is not in the outbox"}`,
@@ -122,6 +126,16 @@ function lostLines(name: string, lost: readonly StoredEntry[]): CommandError {
   return new CommandError(
     `--corrects: the file lacks ${plural(lost.length, "line")} of "${name}" that were sent. Nothing was stored or sent. ` +
       `Add what is missing; what was applied can only be reversed by another write.\n${lines.join("\n")}`,
+    EXIT.usage,
+  );
+}
+
+function replacedElsewhere(name: string, replaced: readonly StoredEntry[]): CommandError {
+  const keys = replaced.map(({ key }) => printable(`  ${key}`));
+  return new CommandError(
+    `--corrects: another import has replaced ${plural(replaced.length, "line")} of "${name}", which this file may book ` +
+      "again. Nothing was stored or sent. Import what is missing as a delivery of its own, with --delivery.\n" +
+      keys.join("\n"),
     EXIT.usage,
   );
 }

@@ -1,8 +1,20 @@
+import { fieldOf } from "../../errors/unknown-value.js";
 import type { NewEntry, StoredEntry } from "../../outbox/index.js";
 import { whyNotCanceled } from "../../outbox/run/outcome.js";
 
+/** The error of an entry that a line of another import replaces. */
+const REPLACED = "ReplacedLine";
+
+export const replacedBy = (key: string): string =>
+  JSON.stringify({ name: REPLACED, message: `It was replaced by "${key}".` });
+
+const isReplaced = ({ state, error }: StoredEntry): boolean =>
+  state === "canceled" && fieldOf(JSON.parse(error ?? "null"), "name") === REPLACED;
+
 /** What a corrected version of a delivery changes. */
 export interface Correction {
+  /** Earlier lines that lines of other imports have replaced: the file would book them again. */
+  replaced: StoredEntry[];
   /** Earlier lines that are in the file, too. */
   kept: StoredEntry[];
   /** Earlier lines that may have been applied, and that the file lacks: it does not correct that delivery. */
@@ -40,6 +52,7 @@ export function correctionOf(earlier: readonly StoredEntry[], lines: readonly Ne
   }
   const dropped = [...left.values()].flat().sort((one, other) => one.sequence - other.sequence);
   return {
+    replaced: earlier.filter(isReplaced),
     kept,
     lost: dropped.filter((entry) => whyNotCanceled(entry) !== undefined),
     canceled: dropped.filter((entry) => whyNotCanceled(entry) === undefined),

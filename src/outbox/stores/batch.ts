@@ -26,7 +26,10 @@ export function* commitBatch(batch: OutboxBatch): Operation<BatchResult> {
   if (result.deliveries.length > 0 || result.changed.length > 0) return result;
   result.entries = yield* addEntries(add);
   if (isOtherInput(add, result.entries)) return result;
-  yield* run("cancel", [canceled, Date.now()]);
+  for (const reason of new Set(cancel.map((entry) => entry.reason))) {
+    const keys = cancel.filter((entry) => entry.reason === reason).map(({ key }) => key);
+    yield* run("cancel", [keys, Date.now(), reason ?? null]);
+  }
   if (delivery) {
     const { name, file, digest, lines, begunAt } = delivery;
     yield* run("recordDelivery", [name, file, digest, lines, begunAt]);

@@ -106,8 +106,10 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
       if (deliveries.length > 0 || changed.length > 0) return { deliveries, changed, entries: [] };
       const added = add(batch.add);
       if (isOtherInput(batch.add, added)) return { deliveries, changed, entries: added };
-      for (const { key } of cancel)
-        Object.assign(data.entries.get(key) ?? {}, { state: "canceled", settledAt: Date.now() });
+      for (const { key, reason } of cancel) {
+        const error = reason === undefined ? {} : { error: reason };
+        Object.assign(data.entries.get(key) ?? {}, { state: "canceled", settledAt: Date.now(), ...error });
+      }
       const begunAt = data.deliveries.get(delivery?.name ?? "")?.begunAt;
       if (delivery) data.deliveries.set(delivery.name, { ...delivery, begunAt: begunAt ?? delivery.begunAt });
       return { deliveries, changed, entries: added };

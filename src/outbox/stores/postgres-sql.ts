@@ -161,7 +161,7 @@ export function commandsFor({ store, entries, lanes, deliveries }: TableNames) {
     change: `
       UPDATE ${entries} AS entry SET ${setProgressSql((number) => `$${number}`)} WHERE key = $1
       RETURNING ${SELECTED_COLUMNS_SQL}`,
-    cancel: `UPDATE ${entries} SET state = 'canceled', settled_at = $2 WHERE key = ANY ($1)`,
+    cancel: `UPDATE ${entries} SET state = 'canceled', settled_at = $2, error = coalesce($3, error) WHERE key = ANY ($1)`,
     keepQuiet: `
       INSERT INTO ${lanes} AS lane (lane, quiet_until)
       VALUES ($1, clock_timestamp() + $2::double precision * interval '1 millisecond')

@@ -157,7 +157,7 @@ export const STATEMENTS: Readonly<Record<StoreCommand, string>> = {
   change: `
     UPDATE stocklot_outbox_entries AS entry SET ${setProgressSql((number) => `?${number}`)} WHERE key = ?1
     RETURNING ${SELECTED_COLUMNS_SQL}`,
-  cancel: `UPDATE stocklot_outbox_entries SET state = 'canceled', settled_at = ?2 WHERE key IN ${membersOf("?1")}`,
+  cancel: `UPDATE stocklot_outbox_entries SET state = 'canceled', settled_at = ?2, error = coalesce(?3, error) WHERE key IN ${membersOf("?1")}`,
   // An earlier wish that lasts longer takes precedence.
   keepQuiet: `
     INSERT INTO stocklot_outbox_lanes (lane, quiet_until, quiet_ms) VALUES (?1, ${NOW} + ?2, ?2)
