@@ -23,6 +23,7 @@ export type {
   EntryChange,
   EntryCondition,
   EntryProgress,
+  EntryToCancel,
   NewDelivery,
   NewEntry,
   OutboxBatch,

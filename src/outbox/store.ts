@@ -114,14 +114,18 @@ export interface ClaimedLane {
 export interface OutboxBatch {
   /** Entries to add, as by `add`. */
   add: readonly NewEntry[];
-  /** Entries that become `canceled`, if each still has this state and number of attempts; `reason` takes the place of their error. */
-  cancel?:
-    | readonly (Pick<StoredEntry, "key" | "state" | "attempts"> & { reason?: StoredJson | undefined })[]
-    | undefined;
+  /** Entries that become `canceled`, if each still has this state and number of attempts. */
+  cancel?: readonly EntryToCancel[] | undefined;
   /** The delivery that the added entries belong to. */
   delivery?: NewDelivery | undefined;
   /** The digest of the version of the delivery that is replaced; left out if there must be none. */
   replaces?: string | undefined;
+}
+
+/** An entry that is canceled, as it was read. */
+export interface EntryToCancel extends Pick<StoredEntry, "key" | "state" | "attempts"> {
+  /** Takes the place of its error. */
+  reason?: StoredJson | undefined;
 }
 
 /** What became of an {@link OutboxBatch}. It was stored if nothing prevents it. */

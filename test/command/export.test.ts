@@ -47,6 +47,20 @@ describe("stocklot export", () => {
     expect(existsSync(`${file}.part`) || existsSync(`${file}.resume.json`)).toBe(false);
   });
 
+  it("writes stock levels with the SKU, which the service does not send", async () => {
+    const { env } = await serve({
+      items: [{ shortID: "A" }, { shortID: "B" }],
+      lots: [{ shortID: "B", units: 3, wID: 1 }],
+    });
+    const { out } = await run(["export", "stock-levels"], env);
+    expect(out).toMatch(/^shortID,partNo,available,inStock,/);
+    expect(out).toMatch(/^B,\d+,3,3,/m);
+    const chosen = await run(["export", "stock-levels", "--format", "ndjson", "--columns", "shortID,inStock"], env);
+    expect(chosen.out).toContain('{"shortID":"B","inStock":3}\n');
+    const asServed = await run(["export", "stock-levels", "--format", "ndjson"], env);
+    expect(asServed.out).not.toContain("shortID");
+  });
+
   it("quotes text, and writes decimals exactly", async () => {
     const remark = 'a "quoted", text\nof two lines';
     const { env } = await serve({ lots: [{ shortID: "A", units: 0.1, remark }] });

@@ -3,6 +3,7 @@ import { Argument, Command, InvalidArgumentError, Option } from "commander";
 import { InventoryClient } from "../../client.js";
 import { uncheckedAs } from "../../core/response/decode.js";
 import { BadRequestError } from "../../errors/index.js";
+import { fieldOf } from "../../errors/unknown-value.js";
 import type { Checkpoint } from "../../paging/checkpoint.js";
 import type { ListOptions } from "../../paging/list.js";
 import type { Paginator } from "../../paging/paginator.js";
@@ -40,6 +41,22 @@ interface ListParams {
   pageSize?: number;
 }
 
+/** Stock levels with the SKU of their item, which the service does not send. */
+function withSkus(client: InventoryClient, list: Pages, signal: AbortSignal): Pick<Pages, "pages" | "checkpoint"> {
+  return {
+    checkpoint: () => list.checkpoint(),
+    async *pages() {
+      const skus = new Map<unknown, string>();
+      const items = client.items.list({ includeDiscontinued: true }, { gapless: true, signal });
+      for await (const { partNo, shortID } of items) skus.set(partNo, shortID);
+      for await (const page of list.pages()) {
+        const value = page.value.map((level) => ({ shortID: skus.get(fieldOf(level, "partNo")) ?? "", ...level }));
+        yield { ...page, value };
+      }
+    },
+  };
+}
+
 /** A list of any records. */
 type Pages = Pick<Paginator<object>, "page" | "pages" | "checkpoint">;
 
@@ -57,7 +74,7 @@ const RESOURCES = {
       client.inventory.listLots(params, options),
   },
   "stock-levels": {
-    columns: () => columnsOf(LISTS.stockLevels),
+    columns: () => ["shortID", ...columnsOf(LISTS.stockLevels)],
     list: (client: InventoryClient, params: ListParams, options: ListOptions): Pages =>
       client.inventory.listStockLevels(params, options),
   },
@@ -113,7 +130,10 @@ async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> 
     // The iteration checks the checkpoint of an earlier run.
     const from = file && uncheckedAs<Checkpoint | undefined>(file.checkpoint);
     const list = resource.list(client, params, { gapless, from, signal });
-    const records = await writePages(list, encoding, columns, file, gapless);
+    // JSON and NDJSON contain what the service sends, which is no SKU.
+    const needsSku = name === "stock-levels" && (columns?.includes("shortID") ?? format === "csv");
+    const pages = needsSku ? withSkus(client, list, signal) : list;
+    const records = await writePages(pages, encoding, columns, file, gapless);
     await file?.complete();
     tell(`${records} ${name} exported${output === undefined ? "" : ` to ${output}`}.`);
   } catch (error) {
@@ -147,7 +167,7 @@ async function warnIfSinceIsIgnored(
 }
 
 async function writePages(
-  list: Pages,
+  list: Pick<Pages, "pages" | "checkpoint">,
   format: RecordFormat,
   columns: readonly string[] | undefined,
   file: OutputFile | undefined,
