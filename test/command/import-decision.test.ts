@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { correctionOf } from "../../src/command/import/correction.js";
+import { correctionOf, replacedBy } from "../../src/command/import/correction.js";
 import { decide } from "../../src/command/import/delivery.js";
 import type { NewDelivery, OutboxState, StoredDelivery, StoredEntry } from "../../src/outbox/index.js";
 import { newEntry } from "../outbox/stores/support/new-entry.js";
@@ -70,6 +70,12 @@ describe("a corrected version", () => {
 
   it.each<[string, StoredEntry[], string[], object]>([
     [
+      "names what another import has replaced",
+      [earlier("day:2", "a", "applied"), { ...earlier("day:3", "b", "canceled"), error: replacedBy("rejects:2") }],
+      ["a"],
+      { replaced: ["day:3"], kept: ["day:2"] },
+    ],
+    [
       "of the same lines in another order changes nothing",
       [earlier("day:2", "a", "applied"), earlier("day:3", "b", "pending")],
       ["b", "a"],
@@ -119,6 +125,7 @@ describe("a corrected version", () => {
     ],
   ])("%s", (_, before, contents, expected) => {
     expect(keysOf(correctionOf(before, lines(...contents)))).toEqual({
+      replaced: [],
       kept: [],
       lost: [],
       canceled: [],
