@@ -22,7 +22,9 @@ const TESTS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** A run of tests that takes longer has been stopped by the mutant. */
-const TIMEOUT_MS = 240_000;
+const TIMEOUT_S = 240;
+/** The exit code of `timeout` if it has ended the command. */
+const HUNG_STATUS = 124;
 
 interface Mutant {
   file: string;
@@ -81,11 +83,10 @@ function run(mutant: Mutant, tests: readonly string[]): Result {
   const original = readFileSync(mutant.file, "utf8");
   try {
     writeFileSync(mutant.file, original.slice(0, mutant.start) + mutant.replacement + original.slice(mutant.end));
-    const { status, signal } = spawnSync("npx", ["vitest", "run", ...tests, "--mode", "quick", "--bail", "1"], {
-      stdio: "ignore",
-      timeout: TIMEOUT_MS,
-    });
-    if (signal !== null) return "hung";
+    // `timeout` also ends the workers, which a mutant may keep busy forever.
+    const command = ["-k", "5", String(TIMEOUT_S), "npx", "vitest", "run", ...tests, "--mode", "quick", "--bail", "1"];
+    const { status } = spawnSync("timeout", command, { stdio: "ignore" });
+    if (status === HUNG_STATUS) return "hung";
     return status === 0 ? "survived" : "killed";
   } finally {
     writeFileSync(mutant.file, original);
