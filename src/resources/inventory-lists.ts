@@ -20,14 +20,14 @@ export type InventoryList<T> = (
 interface ListParts<T> {
   name: "listLots" | "listStockLevels";
   record: LazySchema<z.ZodType<T>>;
-  paging: ReturnType<typeof pagingOf>;
+  list: "lots" | "stockLevels";
   /** The method that finds the records of one item. */
   finder: "getLots" | "getStockLevel";
 }
 
 /** A list of all warehouses, or of one. */
 /* @__NO_SIDE_EFFECTS__ */
-function inventoryList<T>({ name, record, paging, finder }: ListParts<T>): InventoryList<T> {
+function inventoryList<T>({ name, record, list, finder }: ListParts<T>): InventoryList<T> {
   const pageReader = createPageReader(record);
   return (params, options) => ({
     name: `inventory.${name}`,
@@ -43,28 +43,33 @@ function inventoryList<T>({ name, record, paging, finder }: ListParts<T>): Inven
     }),
     options,
     pageReader,
-    ...paging,
+    ...pagingOf(LISTS[list]),
   });
 }
 
 /** What a caller may filter by who looks for one item. */
 const ITEM_NAMES = ["shortID", "itemID", "partNo"];
 
-const lots = { name: "listLots", paging: /* @__PURE__ */ pagingOf(LISTS.lots), finder: "getLots" } as const;
-
-export const lotList = /* @__PURE__ */ inventoryList<Lot>({ ...lots, record: lotSchema });
+export const lotList = /* @__PURE__ */ inventoryList<Lot>({
+  name: "listLots",
+  record: lotSchema,
+  list: "lots",
+  finder: "getLots",
+});
 
 /** Of lots that are only searched through, the other fields need not be valid. */
 export const searchedLotList = /* @__PURE__ */ inventoryList<Lot>({
-  ...lots,
+  name: "listLots",
   record: /* @__PURE__ */ lazy(() =>
     z.custom<Lot>((lot) => Number.isSafeInteger(fieldOf(lot, "recNo")), "expected an integer recNo"),
   ),
+  list: "lots",
+  finder: "getLots",
 });
 
 export const stockLevelList = /* @__PURE__ */ inventoryList<StockLevel>({
   name: "listStockLevels",
   record: stockLevelSchema,
-  paging: /* @__PURE__ */ pagingOf(LISTS.stockLevels),
+  list: "stockLevels",
   finder: "getStockLevel",
 });
