@@ -97,7 +97,7 @@ describe("an export that is killed at random moments", () => {
         child.kill("SIGKILL");
         if ((await ended).code === 0) break;
       }
-      expect((await run(args, env)).code).toBe(0);
+      expect(await run(args, env)).toMatchObject({ code: 0 });
       const keys = read(readFileSync(file, "utf8")).map((lot) => Reflect.get(Object(lot), "recNo"));
       expect(keys).toHaveLength(5_000);
       expect(new Set(keys).size).toBe(5_000);

@@ -1,4 +1,4 @@
-import { closeSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { constants, copyFileSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { fieldOf } from "../../errors/unknown-value.js";
 import { isFileMissingError } from "../../storage/storage-failure.js";
@@ -33,24 +33,29 @@ export class FileLock {
 
 const OWN_CONTENTS = `${process.pid} ${hostname()}\n`;
 
-/** Returns false if the file exists. */
+/** Creates the file with its contents at once: nobody finds it empty, wherever a process is killed. Returns false if it exists. */
 function createOwned(path: string): boolean {
-  let file: number;
+  const own = `${path}.${process.pid}.new`;
   try {
-    file = openSync(path, "wx");
+    writeFileSync(own, OWN_CONTENTS);
+    linkOrCopy(own, path);
+    return true;
   } catch (error) {
     if (fieldOf(error, "code") === "EEXIST") return false;
     throw error;
-  }
-  try {
-    writeFileSync(file, OWN_CONTENTS);
-  } catch (error) {
-    rmSync(path, { force: true });
-    throw error;
   } finally {
-    closeSync(file);
+    rmSync(own, { force: true });
   }
-  return true;
+}
+
+function linkOrCopy(own: string, path: string): void {
+  try {
+    linkSync(own, path);
+  } catch (error) {
+    if (fieldOf(error, "code") === "EEXIST") throw error;
+    // Some file systems have no links. There a kill may leave an empty file.
+    copyFileSync(own, path, constants.COPYFILE_EXCL);
+  }
 }
 
 /** Takes the lock of a process that has ended. Returns false if the process runs, or if another one takes the lock. */
@@ -59,9 +64,9 @@ function takeOver(path: string): boolean {
   if (contents === undefined) return createOwned(path);
   const owner = parseOwner(contents);
   if (!owner || isRunning(owner)) return false;
-  // Of several processes that find the same owner, one creates this file. Only that one may replace the lock.
+  // Of several processes that find the same owner, one has this lock. Only that one may replace the lock of the owner.
   const claim = `${path}.${owner.pid}`;
-  if (!createOwned(claim)) return false;
+  if (!createOwned(claim) && !takeOver(claim)) return false;
   if (readContents(path) === contents) {
     renameSync(claim, path);
     return true;
