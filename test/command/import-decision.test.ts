@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { correctionOf, replacedBy } from "../../src/command/import/correction.js";
+import { correctionOf, REPLACED } from "../../src/command/import/correction.js";
 import { decide } from "../../src/command/import/delivery.js";
 import type { NewDelivery, OutboxState, StoredDelivery, StoredEntry } from "../../src/outbox/index.js";
 import { newEntry } from "../outbox/stores/support/new-entry.js";
@@ -71,7 +71,7 @@ describe("a corrected version", () => {
   it.each<[string, StoredEntry[], string[], object]>([
     [
       "names what another import has replaced",
-      [earlier("day:2", "a", "applied"), { ...earlier("day:3", "b", "canceled"), error: replacedBy("rejects:2") }],
+      [earlier("day:2", "a", "applied"), { ...earlier("day:3", "b", "canceled"), error: REPLACED }],
       ["a"],
       { replaced: ["day:3"], kept: ["day:2"] },
     ],

@@ -2,7 +2,7 @@ import { InputValidationError } from "../../errors/index.js";
 import type { NewDelivery, NewEntry, Outbox, StoredDelivery, StoredEntry } from "../../outbox/index.js";
 import { CommandError, EXIT } from "../exit.js";
 import { dateTime, plural, printable, tell } from "../terminal.js";
-import { correctionOf, replacedBy } from "./correction.js";
+import { correctionOf, REPLACED } from "./correction.js";
 import { decide, refusal } from "./delivery.js";
 import type { ImportSettings, ValidRow } from "./entries.js";
 import { validRows } from "./validate.js";
@@ -67,7 +67,12 @@ async function storeDelivery(
   if (elsewhere.length > 0) throw replacedElsewhere(delivery.name, elsewhere);
   if (lost.length > 0) throw lostLines(delivery.name, lost);
   const replaced = await replacedEntries(outbox, rows);
-  const batch = { add: added, cancel: [...canceled, ...replaced], delivery, replaces: same?.digest };
+  const batch = {
+    add: added,
+    cancel: [...canceled, ...replaced.map((entry) => ({ ...entry, reason: REPLACED }))],
+    delivery,
+    replaces: same?.digest,
+  };
   const { deliveries, changed } = await outbox.commit(batch).catch(rethrowKnownKey);
   if (deliveries.length > 0 || changed.length > 0) return undefined;
   if (same) {
@@ -85,16 +90,13 @@ async function rowsOf(settings: ImportSettings): Promise<ValidRow[]> {
 }
 
 /** The rejected entries that lines of the file replace. */
-async function replacedEntries(
-  outbox: Outbox,
-  rows: readonly ValidRow[],
-): Promise<(StoredEntry & { reason: string })[]> {
-  const replaced = new Map<string, StoredEntry & { reason: string }>();
+async function replacedEntries(outbox: Outbox, rows: readonly ValidRow[]): Promise<StoredEntry[]> {
+  const replaced = new Map<string, StoredEntry>();
   const problems: string[] = [];
-  for (const { line, replaces, entry: own } of rows) {
+  for (const { line, replaces } of rows) {
     if (replaces === undefined || replaced.has(replaces)) continue;
     const entry = await outbox.stored(replaces);
-    if (entry?.state === "rejected") replaced.set(replaces, { ...entry, reason: replacedBy(own.key) });
+    if (entry?.state === "rejected") replaced.set(replaces, entry);
     else
       problems.push(
         `line ${line}: "${replaces}" ${entry ? `is ${entry.state}, not rejected` : "is not in the outbox"}`,

@@ -2,14 +2,13 @@ import { fieldOf } from "../../errors/unknown-value.js";
 import type { NewEntry, StoredEntry } from "../../outbox/index.js";
 import { whyNotCanceled } from "../../outbox/run/outcome.js";
 
-/** The error of an entry that a line of another import replaces. */
-const REPLACED = "ReplacedLine";
+const REPLACED_NAME = "ReplacedLine";
 
-export const replacedBy = (key: string): string =>
-  JSON.stringify({ name: REPLACED, message: `It was replaced by "${key}".` });
+/** The error of an entry that a line of another import has replaced. */
+export const REPLACED = JSON.stringify({ name: REPLACED_NAME, message: "A line of another import has replaced it." });
 
 const isReplaced = ({ state, error }: StoredEntry): boolean =>
-  state === "canceled" && fieldOf(JSON.parse(error ?? "null"), "name") === REPLACED;
+  state === "canceled" && fieldOf(JSON.parse(error ?? "null"), "name") === REPLACED_NAME;
 
 /** What a corrected version of a delivery changes. */
 export interface Correction {
