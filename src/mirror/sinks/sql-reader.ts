@@ -38,11 +38,7 @@ export class SqlReader implements MirrorReader {
       return this.#source.query(sql, values);
     });
     // The rows of a resource were encoded from its records.
-    for await (const rows of batches) {
-      yield rows.map((row) => codec.decode(row) as MirrorRecords[R]);
-      // SQLite is read synchronously: a long iteration must not stop the rest of the process.
-      await new Promise(setImmediate);
-    }
+    for await (const rows of batches) yield rows.map((row) => codec.decode(row) as MirrorRecords[R]);
   }
 
   changes(query: ChangesQuery): AsyncGenerator<readonly MirrorChange[]> {

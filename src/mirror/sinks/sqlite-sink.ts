@@ -141,5 +141,9 @@ type SqliteCopy = { readonly connection: SqliteConnection } & ReturnType<typeof 
 
 const sourceOn = (connection: SqliteConnection): SqlSource => ({
   dialect: SQLITE_DIALECT,
-  query: (sql, values) => connection.read((database) => database.prepare(sql).all(...values)),
+  query: async (sql, values) => {
+    // SQLite is read synchronously: a long iteration must not stop the rest of the process.
+    await new Promise(setImmediate);
+    return await connection.read((database) => database.prepare(sql).all(...values));
+  },
 });
