@@ -8,6 +8,7 @@ import {
   abortSignalSchema,
   durationMsSchema,
   functionSchema,
+  inventoryClientSchema,
   objectWithMethodsSchema,
   requiredOption,
 } from "../schemas/option.js";
@@ -157,7 +158,7 @@ const resourceNamesSchema = () =>
 export const mirrorOptionsSchema = lazy(() =>
   z
     .strictObject({
-      client: requiredOption(objectWithMethodsSchema(["request", "paginate"], "must be an InventoryClient")),
+      client: requiredOption(inventoryClientSchema()),
       sink: requiredOption(
         objectWithMethodsSchema(
           ["open", "keys", "read", "commit", "close"],

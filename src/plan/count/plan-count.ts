@@ -4,7 +4,7 @@ import { laneOf } from "../../outbox/new-entries.js";
 import type { PagingProgress } from "../../paging/page.js";
 import { checkMethodOptions } from "../../schemas/check.js";
 import { integer, lazy } from "../../schemas/field.js";
-import { abortSignalSchema, functionSchemaOf, objectWithMethodsSchema, requiredOption } from "../../schemas/option.js";
+import { abortSignalSchema, functionSchemaOf, inventoryClientSchema, requiredOption } from "../../schemas/option.js";
 import type { Item } from "../../service/item.js";
 import type { StockLevel } from "../../service/stock-level.js";
 import { PresentState } from "../apply/present-state.js";
@@ -52,7 +52,7 @@ export interface PlanCountOptions {
 
 const optionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
-    client: requiredOption(objectWithMethodsSchema(["request", "paginate"], "must be an InventoryClient")),
+    client: requiredOption(inventoryClientSchema()),
     // The objects themselves are checked later: of a copy, an iterator would be missing.
     snapshot: requiredOption(z.unknown()),
     counted: z.unknown(),

@@ -5,7 +5,7 @@ import { afterEveryChange } from "../../paging/modified-since.js";
 import type { PagingProgress } from "../../paging/page.js";
 import { checkMethodOptions } from "../../schemas/check.js";
 import { integer, lazy, string } from "../../schemas/field.js";
-import { abortSignalSchema, functionSchemaOf, objectWithMethodsSchema, requiredOption } from "../../schemas/option.js";
+import { abortSignalSchema, functionSchemaOf, inventoryClientSchema, requiredOption } from "../../schemas/option.js";
 import type { Lot } from "../../service/lot.js";
 import type { ServiceIdentity } from "../../storage/service.js";
 import { sleep } from "../../time/wait.js";
@@ -79,7 +79,7 @@ export interface CountSnapshot {
 
 const optionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
-    client: requiredOption(objectWithMethodsSchema(["request", "paginate"], "must be an InventoryClient")),
+    client: requiredOption(inventoryClientSchema()),
     wid: integer(),
     signal: abortSignalSchema().optional(),
     onProgress: functionSchemaOf<(progress: PagingProgress) => void>().optional(),

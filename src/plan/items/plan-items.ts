@@ -6,7 +6,7 @@ import { wording } from "../../errors/wording.js";
 import type { PagingProgress } from "../../paging/page.js";
 import { checkMethodOptions } from "../../schemas/check.js";
 import { lazy, string } from "../../schemas/field.js";
-import { abortSignalSchema, functionSchemaOf, objectWithMethodsSchema, requiredOption } from "../../schemas/option.js";
+import { abortSignalSchema, functionSchemaOf, inventoryClientSchema, requiredOption } from "../../schemas/option.js";
 import type { Item } from "../../service/item.js";
 import { itemChangesSchema } from "../../service/item-input.js";
 import type { StockLevel } from "../../service/stock-level.js";
@@ -73,7 +73,7 @@ export interface PlanItemsOptions {
 
 const optionsSchema = lazy(() =>
   z.strictObject({
-    client: requiredOption(objectWithMethodsSchema(["request", "paginate"], "must be an InventoryClient")),
+    client: requiredOption(inventoryClientSchema()),
     // The object itself is checked: of a copy, the iterator would be missing.
     desired: z.unknown(),
     fields: z.array(string()).optional(),
