@@ -46,7 +46,7 @@ function snapshotCommand(): Command {
   return withResponseValidation(withConnection(command));
 }
 
-async function snapshot({ wid, out, sheet, blind = undefined, ...connection }: SnapshotFlags): Promise<void> {
+async function snapshot({ wid, out, sheet, blind, ...connection }: SnapshotFlags): Promise<void> {
   const signal = interruptSignal();
   const client = await openClient(connection);
   try {
