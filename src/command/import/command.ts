@@ -10,7 +10,7 @@ import { type ConnectionFlags, openClient, withConnection } from "../connection.
 import { CommandError, durationOption, EXIT, failureOrInterruption, interruptSignal } from "../exit.js";
 import { outboxStoreOf } from "../outbox/open.js";
 import { runOutbox } from "../outbox/run.js";
-import { formatOf, ROW_FORMATS, type RowFormat } from "../rows.js";
+import { formatOf, ROW_FORMATS, type RowFormat } from "../rows/file-rows.js";
 import { plural, print, seconds, tell } from "../terminal.js";
 import { begin } from "./begin.js";
 import { deliveryOf } from "./delivery.js";

@@ -6,7 +6,7 @@ import { fieldOf } from "../../errors/unknown-value.js";
 import type { MarkField, NewEntry } from "../../outbox/index.js";
 import { newEntry } from "../../outbox/new-entries.js";
 import { WRITES } from "../../service/operations.js";
-import type { Row, RowFile } from "../rows.js";
+import type { Row, RowFile } from "../rows/file-rows.js";
 
 export type ImportOperation = keyof typeof WRITES;
 export const OPERATIONS = Object.keys(WRITES);

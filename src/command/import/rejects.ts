@@ -2,7 +2,7 @@ import { open, realpath, writeFile } from "node:fs/promises";
 import { stringify } from "csv-stringify/sync";
 import { CommandError, EXIT } from "../exit.js";
 import { reasonOf } from "../outbox/reason.js";
-import { fileRows } from "../rows.js";
+import { fileRows } from "../rows/file-rows.js";
 import { plural, tell } from "../terminal.js";
 import { type ImportSettings, REJECT_COLUMNS } from "./entries.js";
 import type { OpenLine } from "./report.js";

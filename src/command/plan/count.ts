@@ -6,7 +6,7 @@ import { type CountSnapshot, type PlanCountOptions, planCount, takeSnapshot } fr
 import { type ConnectionFlags, openClient, withConnection, withResponseValidation } from "../connection.js";
 import { failureOrInterruption, integerOption, interruptSignal } from "../exit.js";
 import { delimiterOption, mapOption } from "../import/command.js";
-import { type RowFields, SourceRows } from "../source-rows.js";
+import { type RowFields, SourceRows } from "../rows/source-rows.js";
 import { plural, tell, withProgress } from "../terminal.js";
 import { countSheet, SHEET_COLUMNS } from "./count-sheet.js";
 import { ignoreOption, type PlanOutput, parseJsonFile, showPlan } from "./planned.js";

@@ -7,7 +7,7 @@ import { WRITES } from "../../service/operations.js";
 import { type ConnectionFlags, openClient, withConnection, withResponseValidation } from "../connection.js";
 import { CommandError, EXIT, interruptSignal, namesOption } from "../exit.js";
 import { delimiterOption, mapOption } from "../import/command.js";
-import { type RowFields, SourceRows, withoutEmptyCells } from "../source-rows.js";
+import { type RowFields, SourceRows, withoutEmptyCells } from "../rows/source-rows.js";
 import { withProgress } from "../terminal.js";
 import { ignoreOption, type PlanOutput, parseJsonFile, showPlan } from "./planned.js";
 

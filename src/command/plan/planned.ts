@@ -3,7 +3,7 @@ import { ConfigurationError, InputValidationError } from "../../errors/index.js"
 import { setWording } from "../../errors/wording.js";
 import type { Plan } from "../../plan/index.js";
 import { CommandError, EXIT, failureMessage, failureOrInterruption } from "../exit.js";
-import type { SourceRows } from "../source-rows.js";
+import type { SourceRows } from "../rows/source-rows.js";
 import { painter, plural, print, type Style, seconds, tell } from "../terminal.js";
 
 /** What a command that plans does with the plan. */

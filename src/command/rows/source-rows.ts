@@ -1,8 +1,8 @@
 import type * as z from "zod";
-import { nearestName } from "../errors/unknown-name.js";
-import { CommandError, EXIT } from "./exit.js";
-import { cellValue } from "./import/entries.js";
-import { fileRows, formatOf, type Row, type RowFormat } from "./rows.js";
+import { nearestName } from "../../errors/unknown-name.js";
+import { CommandError, EXIT } from "../exit.js";
+import { cellValue } from "../import/entries.js";
+import { fileRows, formatOf, type Row, type RowFormat } from "./file-rows.js";
 
 /** A file of rows, and what its columns mean. */
 export interface RowSource {

@@ -1,8 +1,8 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
-import { findInexactNumbers } from "../core/response/inexact-numbers.js";
-import { isObject, messageOf } from "../errors/unknown-value.js";
-import { type CsvFile, csvRows } from "./import/csv-rows.js";
+import { findInexactNumbers } from "../../core/response/inexact-numbers.js";
+import { isObject, messageOf } from "../../errors/unknown-value.js";
+import { type CsvFile, csvRows } from "./csv-rows.js";
 
 export const ROW_FORMATS = ["csv", "ndjson"] as const;
 export type RowFormat = (typeof ROW_FORMATS)[number];
