@@ -22,7 +22,7 @@ export interface Row {
 }
 
 /** What the name of a file says about its format. */
-export const formatOf = (path: string): RowFormat => (/\.(ndjson|jsonl)$/i.test(path) ? "ndjson" : "csv");
+export const rowFormatOf = (path: string): RowFormat => (/\.(ndjson|jsonl)$/i.test(path) ? "ndjson" : "csv");
 
 /** Reads a file row by row, in constant memory. Messages name `path`; `copy` is read. */
 export const fileRows = (file: RowFile): AsyncGenerator<Row> =>
