@@ -48,6 +48,7 @@ export interface MirrorOptions {
   /**
    * Records changes in the table `changes` for this many days; `false` ends that and removes them. The first full pass of
    * a list is not recorded. Once on, every mirror of the copy records changes.
+   * @experimental
    * @default as the copy has it; off in a new copy
    */
   history?: MirrorHistoryOptions | false | undefined;

@@ -80,6 +80,7 @@ interface OpenGroup {
  *
  * Source: `GET /Inventory/{wid}`, `GET /Inventory/StockLevels/{wid}`, `GET /Item`.
  *
+ * @experimental
  * @example
  * import { planCount, takeSnapshot } from "stocklot/plan";
  *

@@ -114,6 +114,7 @@ const SECOND_MS = 1_000;
  *
  * Source: `GET /Inventory/{wid}`, `GET /Item/All`.
  *
+ * @experimental
  * @example
  * import { writeFile } from "node:fs/promises";
  * import { takeSnapshot } from "stocklot/plan";

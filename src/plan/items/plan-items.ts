@@ -96,6 +96,7 @@ const DEFAULT_MAX_DISCONTINUED_SHARE = 0.05;
  *
  * Source: `GET /Item/All`; `GET /Inventory/StockLevels` if items are to be discontinued.
  *
+ * @experimental
  * @example
  * import { planItems } from "stocklot/plan";
  *
