@@ -184,7 +184,7 @@ describe("the client", () => {
     expect(sent?.headers).toMatchObject({
       authorization: "Bearer token-1",
       accept: "application/json",
-      "user-agent": expect.stringMatching(/^stocklot\/\d+\.\d+\.\d+$/),
+      "user-agent": `stocklot/${VERSION}`,
     });
     expect(on.tokens).toBe(1);
   });
