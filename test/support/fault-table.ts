@@ -4,7 +4,7 @@ import type { WriteCall } from "./writes.js";
 
 /** What one fault did to each write. */
 export interface Row {
-  /** Its name in the table. Faults with the same name share a row, and must have the same results. */
+  /** Its name in the table. Faults with the same name are shown once, and must have the same results. */
   fault: string;
   results: readonly { outcome: string; effects: number }[];
 }
@@ -55,6 +55,17 @@ function joinRows(rows: readonly Row[]): Row[] {
     expect(row.results, `the results of every fault called "${fault}"`).toEqual(results);
     joined.set(fault, row);
   }
+  return joinEqualRows([...joined.values()]);
+}
+
+/** Faults with the same results share a row, at the place of the first of them. */
+function joinEqualRows(rows: readonly Row[]): Row[] {
+  const joined = new Map<string, Row>();
+  for (const { fault, results } of rows) {
+    const key = JSON.stringify(results);
+    const equal = joined.get(key);
+    joined.set(key, { fault: equal ? `${equal.fault}<br>${fault}` : fault, results });
+  }
   return [...joined.values()];
 }
 
@@ -64,7 +75,7 @@ interface Column {
 }
 
 const cellOf = (result: Row["results"][number] | undefined) =>
-  result ? `${result.outcome === "ok" ? "ok" : `\`${result.outcome}\``} · ${result.effects}×` : "";
+  result ? `${result.outcome === "ok" ? "ok" : `\`${result.outcome}\``}, ${result.effects}×` : "";
 
 /** Writes with the same results in every row share a column. */
 function joinEqualColumns(columns: readonly Column[]): Column[] {
