@@ -11,7 +11,7 @@ export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 export const PAGES = fileURLToPath(new URL("pages", import.meta.url));
 
 /** Files that pages link to and that are no pages. */
-const FILES = ["openapi.json", "LICENSE", "examples/receipts.csv", "examples/catalog.csv"];
+const FILES = ["openapi.json", "LICENSE", "examples/receipts.csv", "examples/catalog.csv", "examples/history.sql"];
 
 const DECISIONS = "docs/decisions";
 
