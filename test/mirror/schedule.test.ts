@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { Checkpoint } from "../../src/index.js";
 import type { ListState } from "../../src/mirror/copy/state.js";
-import { isFullPassDue, mayRepairByFullPass } from "../../src/mirror/sync/list-sync.js";
 import {
   incrementStart,
   modifiedSinceSupportAfterCheck,
   shouldVerifyModifiedSince,
   sinceOf,
-} from "../../src/mirror/sync/modified-since.js";
+} from "../../src/mirror/sync/increment-start.js";
+import { isFullPassDue, mayRepairByFullPass } from "../../src/mirror/sync/list-sync.js";
 
 const MINUTE_MS = 60_000;
 const lastPass = { endedAt: 1_000, durationMs: 0, shortage: 0, unlisted: 0 };
