@@ -13,6 +13,9 @@ export type Given = "client" | "sandbox";
 
 const GIVEN: readonly Given[] = ["client", "sandbox"];
 
+/** Its programs have tests of their own. */
+export const RECIPES = "docs/recipes.md";
+
 /** Every snippet of README and guides. */
 export const snippets = (): Snippet[] =>
   guides().flatMap((page) =>
