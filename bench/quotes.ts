@@ -1,7 +1,7 @@
 /** The figures in the README and in docs/performance.md. Each is between two comments that name its section. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { RESULTS } from "./paths.js";
-import type { Results, Section } from "./results.js";
+import { figureOf, type Results, type Section } from "./results.js";
 import { checkLine, textOf } from "./table.js";
 
 /** The pages that quote the results. */
@@ -22,7 +22,7 @@ export function updateQuotedFigures(): void {
 
 function quote(name: string, { machine, sections }: Results): string {
   if (name === "machine") return `Node ${machine.node}, ${machine.cores} cores, ${machine.platform}.\n`;
-  if (name === "summary") return list(headlines(sections));
+  if (name === "summary") return list(headlines({ machine, sections }));
   const section = sections[name];
   if (!section) throw new Error(`bench/results.json has no section ${name}`);
   const chart = section.chart ? `![${section.chart.title}](../bench/charts/${name}.svg)\n\n` : "";
@@ -30,14 +30,10 @@ function quote(name: string, { machine, sections }: Results): string {
 }
 
 /** The figures of the README. */
-function headlines(sections: Results["sections"]): string[] {
-  const figure = (name: string, index = 0) => {
-    const check = sections[name]?.checks[index];
-    if (!check) throw new Error(`bench/results.json has no figure for ${name}`);
-    return check.value;
-  };
+function headlines(results: Results): string[] {
+  const figure = (name: string, index = 0) => figureOf(results, name, index);
   return [
-    `One call takes **${figure("overhead").toFixed(2)}×** the time of \`undici.request\` with \`JSON.parse\`. The time of stocklot includes limiter, token, retries and validation.`,
+    `One call takes **${figure("overhead").toFixed(2)}×** the time of \`undici.request\` with \`JSON.parse\`, with limiter, token, retries and validation.`,
     `Reading 1,000 pages uses **${figure("quota").toFixed(0)} %** of the rate limit, and **${figure("quota", 1)}** requests get a 429.`,
     `The stock of one item among 20,000 costs **${figure("search")}** requests, the look-up of the item included. Reading the list costs 80.`,
     `An iteration over 1,000,000 lots needs **${figure("memory").toFixed(1)} MiB** of memory.`,

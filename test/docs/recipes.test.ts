@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { transformSync } from "esbuild";
 import { InventoryClient } from "stocklot";
 import { createSandbox, type Sandbox } from "stocklot/sandbox";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -31,6 +32,11 @@ it("there are nine recipes, each one program of at most 25 lines", () => {
     expect(programs, heading).toHaveLength(1);
     expect(programs[0]?.code.trimEnd().split("\n").length, heading).toBeLessThan(26);
   }
+});
+
+it("the programs are plain JavaScript, as the page states", () => {
+  for (const { info, code } of blocks)
+    if (info === "ts") expect(() => transformSync(code, { loader: "js" })).not.toThrow();
 });
 
 interface Prepared {
