@@ -44,7 +44,6 @@ export function writePages(): void {
   writePage("index", withLinksOfSite("index.md", homePage(readDocument(FRONT_PAGE))));
   for (const path of programs())
     writePage(pageOf(path), `# ${basename(path)}\n\n\`\`\`ts\n${readDocument(path)}\`\`\`\n`);
-  cpSync(join(ROOT, "bench/charts"), join(PAGES, "bench/charts"), { recursive: true });
 }
 
 /** Adds the files that pages link to, and the documents themselves, which llms.txt lists. */

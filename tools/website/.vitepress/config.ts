@@ -1,6 +1,7 @@
 import { type DefaultTheme, defineConfig } from "vitepress";
 import packageJson from "../../../package.json" with { type: "json" };
 import { apiSidebar } from "../api.js";
+import { inlineCharts } from "../charts.js";
 import { drawDiagrams } from "../diagrams.js";
 import { anchorOf, titleOf } from "../markdown.js";
 import { FRONT_PAGE, GUIDE_GROUPS, type PageGroup, PROJECT_GROUPS } from "../navigation.js";
@@ -36,6 +37,7 @@ export default defineConfig({
     anchor: { slugify: anchorOf },
     config(markdown) {
       drawDiagrams(markdown);
+      inlineCharts(markdown);
       makeScrollable(markdown);
     },
   },
