@@ -1,8 +1,8 @@
 import { type DefaultTheme, defineConfig } from "vitepress";
 import packageJson from "../../../package.json" with { type: "json" };
 import { apiSidebar } from "../api.js";
-import { inlineCharts } from "../charts.js";
 import { drawDiagrams } from "../diagrams.js";
+import { inlineDrawings } from "../drawings.js";
 import { anchorOf, titleOf } from "../markdown.js";
 import { FRONT_PAGE, GUIDE_GROUPS, type PageGroup, PROJECT_GROUPS } from "../navigation.js";
 import { decisions, pageOf, readDocument } from "../pages.js";
@@ -37,7 +37,7 @@ export default defineConfig({
     anchor: { slugify: anchorOf },
     config(markdown) {
       drawDiagrams(markdown);
-      inlineCharts(markdown);
+      inlineDrawings(markdown);
       makeScrollable(markdown);
     },
   },
