@@ -1,0 +1,25 @@
+import { expect, it } from "vitest";
+import { blocksOf, guides } from "./support/markdown.js";
+
+/** What fits into the column of the site at a window of 1280 pixels. */
+const MOST_CHARACTERS = 84;
+
+/** Pages that are being shortened. Empty this list when they are. */
+const NOT_YET = new Set(
+  [
+    ..."checklist command count csv-and-streams data deployment errors migrating mirroring observability".split(" "),
+    ..."paging performance plan rate-limits-and-retries reliability reliable-writes scaling testing".split(" "),
+  ].map((name) => `docs/${name}.md`),
+);
+
+it(`code on the pages has at most ${MOST_CHARACTERS} characters per line`, () => {
+  const tooLong = guides()
+    .filter(({ path }) => !NOT_YET.has(path))
+    .flatMap((page) => blocksOf(page, "ts", "sh", "sql", "js"))
+    .flatMap(({ page, line, code }) =>
+      code
+        .split("\n")
+        .flatMap((text, index) => (text.length > MOST_CHARACTERS ? [`${page}:${line + 1 + index}: ${text}`] : [])),
+    );
+  expect(tooLong).toEqual([]);
+});
