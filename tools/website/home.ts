@@ -73,7 +73,7 @@ function figures(): Figure[] {
     },
     {
       value: "0",
-      text: "writes lost or doubled by an outbox whose process is killed 500 times.",
+      text: "writes may be lost or doubled when the tests kill the processes of an outbox: 40 times in each full run.",
       link: "CONTRIBUTING.md",
       linkText: "Repeat it",
     },
