@@ -27,7 +27,7 @@ const PROMISES: readonly Card[] = [
   },
   {
     title: "Nothing is booked twice",
-    text: "A write that may have been applied is never retried. You learn that its outcome is unknown, and how to find it out.",
+    text: "A receive, move or issue that may have been applied is never retried. You learn that its outcome is unknown.",
     link: "docs/reliability.md",
     linkText: "Reliability",
   },
@@ -39,7 +39,7 @@ const PROMISES: readonly Card[] = [
   },
   {
     title: "Never over the limit",
-    text: "One client, or many containers together, stay within 100 requests per minute. Urgent calls take precedence.",
+    text: "One client, or many containers with a shared limit, stay within 100 requests per minute. Writes and single reads take precedence.",
     link: "docs/rate-limits-and-retries.md",
     linkText: "Rate limits and retries",
   },
@@ -67,7 +67,7 @@ function figures(): Figure[] {
   return [
     {
       value: of("search"),
-      text: "requests for the stock of one item among 20,000. The list has 80 pages.",
+      text: `requests for the stock of one item among 20,000, at most ${of("search", 1)} if part numbers have gaps. The list has 80 pages.`,
       link: "docs/performance.md",
       linkText: "Measured",
     },

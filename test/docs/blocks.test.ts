@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { blocksOf, guides } from "./support/markdown.js";
+import { snippets } from "./support/snippets.js";
 
 /** What fits into the column of the site at a window of 1280 pixels. */
 const MOST_CHARACTERS = 84;
@@ -22,4 +23,9 @@ it(`code on the pages has at most ${MOST_CHARACTERS} characters per line`, () =>
         .flatMap((text, index) => (text.length > MOST_CHARACTERS ? [`${page}:${line + 1 + index}: ${text}`] : [])),
     );
   expect(tooLong).toEqual([]);
+});
+
+it("each program on the pages creates what it uses", () => {
+  const incomplete = snippets().filter(({ page, given }) => !NOT_YET.has(page) && given.length > 0);
+  expect(incomplete.map(({ name, given }) => `${name} uses ${given}`)).toEqual([]);
 });
