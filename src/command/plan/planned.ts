@@ -3,8 +3,8 @@ import { ConfigurationError, InputValidationError } from "../../errors/index.js"
 import { setWording } from "../../errors/wording.js";
 import type { Plan } from "../../plan/index.js";
 import { CommandError, EXIT, failureMessage, failureOrInterruption } from "../exit.js";
-import type { SourceRows } from "../source-rows.js";
-import { painter, plural, print, type Style, seconds, tell } from "../terminal.js";
+import type { SourceRows } from "../rows/source-rows.js";
+import { painter, plural, print, printable, type Style, seconds, tell } from "../terminal.js";
 
 /** What a command that plans does with the plan. */
 export interface PlanOutput {
@@ -39,7 +39,7 @@ async function printPlan(planned: Plan, out: string | undefined): Promise<void> 
     const width = process.stdout.isTTY ? process.stdout.columns || 80 : Number.POSITIVE_INFINITY;
     for (const line of text.split("\n")) {
       const style = LINE_STYLES[line.charAt(0)];
-      const cut = line.length > width ? `${line.slice(0, width - 1)}…` : line;
+      const cut = printable(line, width);
       await print(style === undefined ? cut : paint(style, cut));
     }
   } else {
@@ -58,9 +58,6 @@ function describeWrongRows(error: unknown, path: string, { lines }: SourceRows):
   );
   return new CommandError(`${problems.join("\n")}\nNothing was planned.`, EXIT.usage);
 }
-
-/** Parses an option that may be repeated. */
-export const ignoreOption = (column: string, earlier: string[] = []): string[] => [...earlier, column];
 
 export function parseJsonFile(path: string): unknown {
   try {
