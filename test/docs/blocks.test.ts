@@ -5,17 +5,8 @@ import { snippets } from "./support/snippets.js";
 /** What fits into the column of the site at a window of 1280 pixels. */
 const MOST_CHARACTERS = 84;
 
-/** Pages that are being shortened. Empty this list when they are. */
-const NOT_YET = new Set(
-  [
-    ..."checklist command count csv-and-streams data deployment errors migrating mirroring observability".split(" "),
-    ..."paging performance plan rate-limits-and-retries reliability reliable-writes scaling testing".split(" "),
-  ].map((name) => `docs/${name}.md`),
-);
-
 it(`code on the pages has at most ${MOST_CHARACTERS} characters per line`, () => {
   const tooLong = guides()
-    .filter(({ path }) => !NOT_YET.has(path))
     .flatMap((page) => blocksOf(page, "ts", "sh", "sql", "js"))
     .flatMap(({ page, line, code }) =>
       code
@@ -26,6 +17,6 @@ it(`code on the pages has at most ${MOST_CHARACTERS} characters per line`, () =>
 });
 
 it("each program on the pages creates what it uses", () => {
-  const incomplete = snippets().filter(({ page, given }) => !NOT_YET.has(page) && given.length > 0);
+  const incomplete = snippets().filter(({ given }) => given.length > 0);
   expect(incomplete.map(({ name, given }) => `${name} uses ${given}`)).toEqual([]);
 });

@@ -1,6 +1,6 @@
 /** The documents of the repository as pages of the site. A page has the path of its document. */
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { basename, dirname, join, posix } from "node:path";
+import { basename, dirname, extname, join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
 import { homePage } from "./home.js";
 import { replaceTargets } from "./markdown.js";
@@ -22,11 +22,11 @@ export const decisions = (): string[] =>
     .sort((left, right) => Number(right === "README.md") - Number(left === "README.md") || left.localeCompare(right))
     .map((name) => `${DECISIONS}/${name}`);
 
-/** The programs among the examples. Each gets a page. */
+/** The programs and queries among the examples. Each gets a page. */
 export const programs = (): string[] =>
   readdirSync(join(ROOT, "examples"), { recursive: true, encoding: "utf8" })
     .map((name) => `examples/${name.replaceAll("\\", "/")}`)
-    .filter((path) => path.endsWith(".ts") && !path.includes("node_modules"))
+    .filter((path) => /\.(ts|sql)$/.test(path) && !path.includes("node_modules"))
     .sort();
 
 /** All documents that are pages. */
@@ -34,7 +34,7 @@ export const documents = (): string[] => [...GUIDES, ...PROJECT_GROUPS.flatMap((
 
 /** The page of a document or program, without its extension. The home page is not a document. */
 export const pageOf = (path: string): string =>
-  path === FRONT_PAGE ? "overview" : path.replace(/(^|\/)README\.md$/, "$1index").replace(/\.(md|ts)$/, "");
+  path === FRONT_PAGE ? "overview" : path.replace(/(^|\/)README\.md$/, "$1index").replace(/\.(md|ts|sql)$/, "");
 
 export const readDocument = (path: string): string => readFileSync(join(ROOT, path), "utf8");
 
@@ -42,8 +42,10 @@ export const readDocument = (path: string): string => readFileSync(join(ROOT, pa
 export function writePages(): void {
   for (const path of documents()) writePage(pageOf(path), withLinksOfSite(path, readDocument(path)));
   writePage("index", withLinksOfSite("index.md", homePage(readDocument(FRONT_PAGE))));
-  for (const path of programs())
-    writePage(pageOf(path), `# ${basename(path)}\n\n\`\`\`ts\n${readDocument(path)}\`\`\`\n`);
+  for (const path of programs()) {
+    const language = extname(path).slice(1);
+    writePage(pageOf(path), `# ${basename(path)}\n\n\`\`\`${language}\n${readDocument(path)}\`\`\`\n`);
+  }
 }
 
 /** Adds the files that pages link to, and the documents themselves, which llms.txt lists. */

@@ -3,8 +3,8 @@ import { Command } from "commander";
 import * as z from "zod";
 import { uncheckedAs } from "../../core/response/decode.js";
 import { type CountSnapshot, type PlanCountOptions, planCount, takeSnapshot } from "../../plan/index.js";
-import { type ConnectionFlags, openClient, withConnection, withResponseValidation } from "../connection.js";
-import { failureOrInterruption, integerOption, interruptSignal } from "../exit.js";
+import { type ConnectionFlags, withClient, withConnection, withResponseValidation } from "../connection.js";
+import { integerOption } from "../exit.js";
 import { type RowFlags, rowSettings, withColumns } from "../rows/row-options.js";
 import { type RowFields, SourceRows } from "../rows/source-rows.js";
 import { plural, tell, withProgress } from "../terminal.js";
@@ -46,10 +46,8 @@ function snapshotCommand(): Command {
   return withResponseValidation(withConnection(command));
 }
 
-async function snapshot({ wid, out, sheet, blind, ...connection }: SnapshotFlags): Promise<void> {
-  const signal = interruptSignal();
-  const client = await openClient(connection);
-  try {
+function snapshot({ wid, out, sheet, blind, ...connection }: SnapshotFlags): Promise<void> {
+  return withClient(connection, async (client, signal) => {
     const taken = await withProgress((progress) =>
       takeSnapshot({
         client,
@@ -61,11 +59,7 @@ async function snapshot({ wid, out, sheet, blind, ...connection }: SnapshotFlags
     writeFileSync(out, `${JSON.stringify(taken)}\n`);
     if (sheet !== undefined) writeFileSync(sheet, countSheet(taken, { isBlind: blind === true }));
     tell(`${out}: ${plural(taken.lots.length, "lot")} in stock in warehouse ${wid}.`);
-  } catch (error) {
-    throw failureOrInterruption(error, signal);
-  } finally {
-    await client.close();
-  }
+  });
 }
 
 interface CountPlanFlags extends ConnectionFlags, PlanOutput, RowFlags {
@@ -88,13 +82,11 @@ function countPlanCommand(): Command {
 
 async function plan(snapshotPath: string, path: string, flags: CountPlanFlags): Promise<void> {
   const { surplus, shortage } = flags;
-  const signal = interruptSignal();
   const rows = new SourceRows({ path, ...rowSettings(flags) }, COUNTED_FIELDS);
   // It is checked by planCount.
   const taken = uncheckedAs<CountSnapshot>(parseJsonFile(snapshotPath));
-  const client = await openClient(flags);
-  try {
-    await showPlan({ path, rows, signal }, flags, () =>
+  await withClient(flags, (client, signal) =>
+    showPlan({ path, rows }, flags, () =>
       withProgress((progress) =>
         planCount({
           client,
@@ -106,10 +98,8 @@ async function plan(snapshotPath: string, path: string, flags: CountPlanFlags): 
           onProgress: ({ received, totalCount }) => progress.update(`${received} of ${totalCount} lots read`),
         }),
       ),
-    );
-  } finally {
-    await client.close();
-  }
+    ),
+  );
 }
 
 /** An empty `spot` or `serial` is the bin without a name, or no serial. What was not counted has no quantity. */

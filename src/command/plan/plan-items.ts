@@ -4,8 +4,8 @@ import { fieldOf } from "../../errors/unknown-value.js";
 import { type PlanItemsOptions, planItems } from "../../plan/index.js";
 import type { Item } from "../../service/item.js";
 import { WRITES } from "../../service/operations.js";
-import { type ConnectionFlags, openClient, withConnection, withResponseValidation } from "../connection.js";
-import { CommandError, EXIT, interruptSignal, namesOption } from "../exit.js";
+import { type ConnectionFlags, withClient, withConnection, withResponseValidation } from "../connection.js";
+import { CommandError, EXIT, namesOption } from "../exit.js";
 import { type RowFlags, rowSettings, setOption, withColumns } from "../rows/row-options.js";
 import { type RowFields, SourceRows, withoutEmptyCells } from "../rows/source-rows.js";
 import { withProgress } from "../terminal.js";
@@ -47,12 +47,10 @@ export function planCommand(): Command {
 }
 
 async function plan(_what: "items", path: string, flags: PlanFlags): Promise<void> {
-  const signal = interruptSignal();
   const rows = new SourceRows({ path, ...rowSettings(flags) }, ITEM_FIELDS);
   const options = planOptions(flags);
-  const client = await openClient(flags);
-  try {
-    await showPlan({ path, rows, signal }, flags, () =>
+  await withClient(flags, (client, signal) =>
+    showPlan({ path, rows }, flags, () =>
       withProgress((progress) =>
         planItems({
           ...options,
@@ -63,10 +61,8 @@ async function plan(_what: "items", path: string, flags: PlanFlags): Promise<voi
           onProgress: ({ received, totalCount }) => progress.update(`${received} of ${totalCount} items read`),
         }),
       ),
-    );
-  } finally {
-    await client.close();
-  }
+    ),
+  );
 }
 
 const ITEM_FIELDS: RowFields = {

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { ConfigurationError, InputValidationError } from "../../errors/index.js";
 import { setWording } from "../../errors/wording.js";
 import type { Plan } from "../../plan/index.js";
-import { CommandError, EXIT, failureMessage, failureOrInterruption } from "../exit.js";
+import { CommandError, EXIT, failureMessage } from "../exit.js";
 import type { SourceRows } from "../rows/source-rows.js";
 import { painter, plural, print, printable, type Style, seconds, tell } from "../terminal.js";
 
@@ -14,7 +14,7 @@ export interface PlanOutput {
 
 /** Plans from the rows of a file, and writes or prints the plan. Messages name rows by their lines. */
 export async function showPlan(
-  { path, rows, signal }: { path: string; rows: SourceRows; signal: AbortSignal },
+  { path, rows }: { path: string; rows: SourceRows },
   { out, exitCode }: PlanOutput,
   plan: () => Promise<Plan>,
 ): Promise<void> {
@@ -25,7 +25,7 @@ export async function showPlan(
     await printPlan(planned, out);
     if (exitCode && !planned.isEmpty) process.exitCode = EXIT.somethingToDo;
   } catch (error) {
-    throw failureOrInterruption(describeWrongRows(error, path, rows), signal);
+    throw describeWrongRows(error, path, rows);
   }
 }
 

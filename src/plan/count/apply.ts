@@ -6,7 +6,7 @@ import { laneOf } from "../../outbox/new-entries.js";
 import type { Outbox } from "../../outbox/outbox.js";
 import type { PlanApplyOptions, PlanReport } from "../apply/options.js";
 import { type AddedChange, type ChangeState, PlanApplication, type PlannedChanges } from "../apply/plan-application.js";
-import { PresentState } from "../apply/present-state.js";
+import { PresentState } from "../present-state.js";
 import type { CountChange, CountPlanContent, ReportedGroup } from "./document.js";
 import { type CountedLot, type CountGroup, countedLot, describeMovement, lotsOfGroup } from "./group.js";
 import { isSameQuantity } from "./quantity.js";

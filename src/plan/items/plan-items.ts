@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { InventoryClient } from "../../client.js";
 import { InputValidationError, type Issue, UnexpectedRemovalsError } from "../../errors/index.js";
-import { nearestName } from "../../errors/unknown-name.js";
+import { nearestNameHint } from "../../errors/unknown-name.js";
 import { wording } from "../../errors/wording.js";
 import type { PagingProgress } from "../../paging/page.js";
 import { checkMethodOptions } from "../../schemas/check.js";
@@ -10,9 +10,9 @@ import { functionSchemaOf } from "../../schemas/option.js";
 import type { Item } from "../../service/item.js";
 import { itemChangesSchema } from "../../service/item-input.js";
 import type { StockLevel } from "../../service/stock-level.js";
-import { PresentState } from "../apply/present-state.js";
 import { newPlanHead } from "../document.js";
 import { itemPlan, type Plan } from "../plan.js";
+import { PresentState } from "../present-state.js";
 import { readingOptions } from "../reading-options.js";
 import { readStockLevels } from "../stock-levels.js";
 import { Comparison, type StoredForm, storedFormSchema } from "./compare.js";
@@ -164,10 +164,7 @@ function assertFieldsExist(
 ): void {
   const documented = Object.keys(itemChangesSchema().shape);
   const missing = (name: string) => !documented.includes(name) && !ofItems.has(name);
-  const describe = (name: string) => {
-    const nearest = nearestName(name, documented);
-    return `is a field that no item has${nearest === undefined ? "" : `, did you mean "${nearest}"?`}`;
-  };
+  const describe = (name: string) => `is a field that no item has${nearestNameHint(name, documented)}`;
   const issues: Issue[] = compared.flatMap((name, index) =>
     missing(name) ? [{ path: ["fields", index], message: describe(name) }] : [],
   );
