@@ -145,7 +145,7 @@ const QUESTIONS = [
   ["what are the reason codes?", "data.html#reason-codes"],
   ["bin", "questions.html#which-field-is-the-bin"],
   ["permissions", "data.html#permissions"],
-  ["lots of one SKU", "paging.html#one-item-in-a-few-requests"],
+  ["lots of one SKU", "paging.html#lots-of-one-sku-stock-of-one-sku"],
   ["lambda", "questions.html#does-it-run-on-aws-lambda-bun-deno-or-cloudflare-workers"],
   ["test 429", "recipes.html#test-how-your-code-handles-a-429"],
   ["fifo", "recipes.html#issue-the-oldest-lots-first-fifo"],
