@@ -40,11 +40,15 @@ export function publicApi(): Map<string, string> {
       const module = source && checker.getSymbolAtLocation(source);
       if (!module) throw new Error(`${file} exports nothing`);
       const exported = checker.getExportsOfModule(module).sort((a, b) => (a.name < b.name ? -1 : 1));
-      const texts = exported.map((symbol) => describeExport(checker, symbol));
+      const texts = exported.map((symbol) => inFixedOrder(describeExport(checker, symbol)));
       return [`${name.replace("/", "-")}.txt`, `${name}\n\n${texts.join("\n\n")}\n`];
     }),
   );
 }
+
+/** The compiler lists the members of a union as it finds them, which changes with code that has nothing to do with it. */
+const inFixedOrder = (text: string): string =>
+  text.replace(/"[^"]*"(?: \| "[^"]*")+/g, (union) => union.split(" | ").sort().join(" | "));
 
 function describeExport(checker: ts.TypeChecker, exported: ts.Symbol): string {
   const symbol = exported.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(exported) : exported;
@@ -91,8 +95,9 @@ function membersOf(checker: ts.TypeChecker, type: ts.Type): string[] {
   const members = checker.getPropertiesOfType(type).filter((member) => {
     const [declaration] = member.declarations ?? [];
     const isOurs = declaration?.getSourceFile().fileName.startsWith(`${ROOT}src/`);
+    const name = declaration && ts.getNameOfDeclaration(declaration);
     const isInternal = member.getJsDocTags(checker).some((tag) => tag.name === "internal");
-    return isOurs && !isInternal && !member.name.startsWith("__#");
+    return isOurs && !isInternal && !(name && ts.isPrivateIdentifier(name));
   });
   return members
     .map((member) => {
