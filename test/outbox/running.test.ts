@@ -10,7 +10,7 @@ import {
 } from "../../src/index.js";
 import type { NewOutboxEntry, OutboxEntry } from "../../src/outbox/index.js";
 import { inVirtualTime, useVirtualTime, wait } from "./support/virtual-time.js";
-import { createWorld, isWrite, receipt } from "./support/world.js";
+import { connectionReset, createWorld, isList, isWrite, receipt } from "./support/world.js";
 
 beforeEach(() => useVirtualTime());
 
@@ -61,6 +61,25 @@ describe("order", () => {
     seen.most = 0;
     await inVirtualTime(outbox.run({ concurrency: 7 }));
     expect(seen.most).toBe(7);
+  });
+
+  it("has an end while responses are lost: the run sends nothing while 100 items wait for an outcome", async () => {
+    const world = createWorld({ sandbox: { items: 120 } });
+    const outbox = world.createOutbox();
+    const skus = (await world.createClient().items.list().toArray()).map(({ shortID }) => shortID);
+    await outbox.addMany(skus.map((itemID) => receipt(itemID, { itemID })));
+    let sentBeforeFirstOutcome: number | undefined;
+    world.intercept = async (request, send) => {
+      const response = await send();
+      if (isWrite(request)) throw connectionReset();
+      if (!isList(request)) return response;
+      await wait(10_000);
+      sentBeforeFirstOutcome ??= world.requests("POST").length;
+      return response;
+    };
+    await inVirtualTime(outbox.run({ concurrency: 1 }));
+    expect(sentBeforeFirstOutcome).toBe(100);
+    expect(world.requests("POST")).toHaveLength(skus.length);
   });
 
   it("holds back what is behind an unknown entry, until that is resolved", async () => {
