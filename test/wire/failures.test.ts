@@ -16,6 +16,7 @@ import {
 import { ITEM } from "../http/service.js";
 import { builtProgram } from "../support/built-program.js";
 import { createCertificates } from "../support/certificates.js";
+import { useLoopTime } from "../support/loop-time.js";
 import { errorOf, sleep } from "../support/with-server.js";
 import { clientOf, connect } from "./server.js";
 
@@ -220,6 +221,7 @@ describe("100 Continue that was not asked for", () => {
   });
 
   it("without an end does not fill the memory", async () => {
+    useLoopTime();
     const address = await listenRaw((socket) => void socket.write(`HTTP/1.1 100 ${"x".repeat(1_000_000)}`));
     const client = connect(`http://${address}/api/v1`, { ...withToken, timeoutMs: 500 });
     expect(await errorOf(client.inventory.receive(receipt))).toBeInstanceOf(OutcomeUnknownError);

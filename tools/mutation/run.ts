@@ -21,6 +21,16 @@ const START_S = 40;
 /** The exit code of `timeout` if it has ended the command. */
 const HUNG_STATUS = 124;
 
+const VITEST = ["node", "node_modules/vitest/vitest.mjs", "run", "--config", "tools/mutation/vitest.config.ts"].concat([
+  "--bail",
+  "1",
+  "--testTimeout",
+  "30000",
+]);
+
+/** With STOCKLOT_TEST_POSTGRES_URL the tests of PostgreSQL run too. Some of them end all connections of the server. */
+const sharesServer = (names: readonly string[]) => names.some((name) => name.includes("postgres"));
+
 type Result = "killed" | "hung" | "survived" | "equivalent";
 
 function run(mutant: Mutant, tests: Tests): Result {
@@ -30,18 +40,7 @@ function run(mutant: Mutant, tests: Tests): Result {
     writeFileSync(mutant.file, original.slice(0, mutant.start) + mutant.replacement + original.slice(mutant.end));
     for (const batch of tests.batchesFor(mutant)) {
       const seconds = START_S + Math.ceil((HUNG_RATIO * batch.ms) / 1_000);
-      const vitest = [
-        "npx",
-        "vitest",
-        "run",
-        ...batch.tests,
-        "--mode",
-        "quick",
-        "--bail",
-        "1",
-        "--testTimeout",
-        "30000",
-      ];
+      const vitest = [...VITEST, ...batch.tests, ...(sharesServer(batch.tests) ? ["--no-file-parallelism"] : [])];
       // `timeout` also ends the workers, which a mutant may keep busy forever.
       const { status } = spawnSync("timeout", ["-k", "5", String(seconds), ...vitest], { stdio: "ignore" });
       if (status === HUNG_STATUS) return "hung";

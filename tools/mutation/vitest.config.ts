@@ -1,7 +1,14 @@
 import { defineConfig, mergeConfig } from "vitest/config";
 import base from "../../vitest.config.js";
 
-/** The tests of `npm test`, which also record what they reach. */
+/** The tests of `npm test`. With `--mode reach` they also record what they reach. */
 export default defineConfig((env) =>
-  mergeConfig(base(env), { test: { setupFiles: ["tools/mutation/reach.ts"], retry: 0 } }),
+  mergeConfig(base(env), {
+    test: {
+      setupFiles: env.mode === "reach" ? ["tools/mutation/reach.ts"] : [],
+      // Only the file of the mutant is compiled again.
+      experimental: { fsModuleCache: true },
+      retry: 0,
+    },
+  }),
 );
