@@ -21,12 +21,7 @@ const START_S = 40;
 /** The exit code of `timeout` if it has ended the command. */
 const HUNG_STATUS = 124;
 
-const VITEST = ["node", "node_modules/vitest/vitest.mjs", "run", "--config", "tools/mutation/vitest.config.ts"].concat([
-  "--bail",
-  "1",
-  "--testTimeout",
-  "30000",
-]);
+const VITEST = `node node_modules/vitest/vitest.mjs run --config tools/mutation/vitest.config.ts --bail 1`.split(" ");
 
 /** With STOCKLOT_TEST_POSTGRES_URL the tests of PostgreSQL run too. Some of them end all connections of the server. */
 const sharesServer = (names: readonly string[]) => names.some((name) => name.includes("postgres"));
@@ -74,6 +69,6 @@ for (let drawn = 0; drawn < Number(values.count); drawn += 1) {
   if (!mutant) break;
   const result = run(mutant, tests);
   counts[result] += 1;
-  if (result !== "killed") console.log(`${result}: ${describe(mutant)}`);
+  if (result !== "killed") console.log(`${drawn + 1} ${result}: ${describe(mutant)}`);
 }
 console.log(counts);

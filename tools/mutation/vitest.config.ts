@@ -8,6 +8,8 @@ export default defineConfig((env) =>
       setupFiles: env.mode === "reach" ? ["tools/mutation/reach.ts"] : [],
       // Only the file of the mutant is compiled again.
       experimental: { fsModuleCache: true },
+      // Less than for ever, more than any test takes on a busy machine.
+      testTimeout: 60_000,
       retry: 0,
     },
   }),
