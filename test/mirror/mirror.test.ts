@@ -617,11 +617,20 @@ describe("a watch", () => {
   });
 
   it("ends at once when aborted while it waits, or before it starts", async () => {
-    const { mirror } = setUp({ lots: 50 });
+    const { service, mirror } = setUp({ lots: 50 });
     const controller = new AbortController();
-    setTimeout(() => controller.abort(), 50);
-    await mirror.watch({ everyMs: HOUR_MS, signal: controller.signal });
-    await mirror.watch({ everyMs: HOUR_MS, signal: controller.signal });
+    let reports = 0;
+    const onReport = () => {
+      reports += 1;
+      // The watch waits for its next run then.
+      setTimeout(() => controller.abort());
+    };
+    await mirror.watch({ everyMs: HOUR_MS, signal: controller.signal, onReport });
+    expect(reports).toBe(1);
+    const { length } = service.requests;
+    await mirror.watch({ everyMs: HOUR_MS, signal: controller.signal, onReport });
+    expect(service.requests).toHaveLength(length);
+    expect(reports).toBe(1);
   });
 });
 
