@@ -94,6 +94,9 @@ describe("redaction", () => {
     expect(redact("client_secret=unheard-of&x=1")).toBe("client_secret=[redacted]&x=1");
     expect(redact("Authorization: Bearer abcdefghij0123456789==")).toBe("Authorization: Bearer [redacted]");
     expect(redact("access_token: abcdefghij0123456789")).toBe("access_token: [redacted]");
+    // A value may contain what no token contains, and prose goes on behind a token.
+    expect(redact("client_secret=p$ss(w)rd&x=1")).toBe("client_secret=[redacted]&x=1");
+    expect(redact("(Bearer abcdefghij0123456789)")).toBe("(Bearer [redacted])");
   });
 
   it.each([
