@@ -4,6 +4,8 @@
  *
  * npm run mutation:reach
  * npm run mutation -- src/outbox src/storage --count 20 --seed 1
+ *
+ * An interrupted run continues with --from and the number of the next mutant.
  */
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -15,7 +17,7 @@ import { type Mutant, mutantsOf } from "./mutants.js";
 import { Tests } from "./tests.js";
 
 /** A run that takes this many times as long as without the mutant has been stopped by it. */
-const HUNG_RATIO = 4;
+const HUNG_RATIO = 3;
 /** To start vitest. */
 const START_S = 40;
 /** The exit code of `timeout` if it has ended the command. */
@@ -54,7 +56,11 @@ function describe({ file, start, line, change }: Mutant): string {
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { count: { type: "string", default: "20" }, seed: { type: "string", default: "1" } },
+  options: {
+    count: { type: "string", default: "20" },
+    seed: { type: "string", default: "1" },
+    from: { type: "string", default: "1" },
+  },
 });
 const tests = new Tests();
 const random = createRandom(Number(values.seed));
@@ -64,11 +70,12 @@ const all = positionals.flatMap((folder) => {
 });
 const counts: Record<Result, number> = { killed: 0, hung: 0, survived: 0, equivalent: 0 };
 console.log(`${all.length} places, ${values.count} of them at random (seed ${values.seed})`);
-for (let drawn = 0; drawn < Number(values.count); drawn += 1) {
+for (let number = 1; number <= Number(values.count); number += 1) {
   const mutant = all[Math.floor(random() * all.length)];
   if (!mutant) break;
+  if (number < Number(values.from)) continue;
   const result = run(mutant, tests);
   counts[result] += 1;
-  if (result !== "killed") console.log(`${drawn + 1} ${result}: ${describe(mutant)}`);
+  console.log(`${number} ${result}${result === "killed" ? "" : `: ${describe(mutant)}`}`);
 }
 console.log(counts);

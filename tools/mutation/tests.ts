@@ -25,9 +25,9 @@ const NEAR_TESTS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Most mutants are killed within these milliseconds of tests. */
-const FIRST_MS = 6_000;
+const FIRST_MS = 5_000;
 /** What has survived this much is printed for a person to judge. */
-const MOST_MS = 60_000;
+const MOST_MS = 90_000;
 
 /** In which files to look for a test that notices a mutant: the likeliest ones, then the others that reach its function. */
 export class Tests {
