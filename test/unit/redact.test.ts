@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { ApiError, ConnectionError, OutcomeUnknownError } from "../../src/errors/index.js";
 import { redact, redactData } from "../../src/errors/redaction/redact.js";
 import { redactCause } from "../../src/errors/redaction/redact-cause.js";
-import { rememberCredentials, rememberSecret } from "../../src/errors/redaction/secrets.js";
+import { rememberCredentials, rememberHeaders, rememberSecret } from "../../src/errors/redaction/secrets.js";
 import { cpuMsOf } from "../support/loop-time.js";
 import { RUN_ALL } from "../support/runs.js";
 
@@ -139,6 +139,16 @@ describe("redaction", () => {
       revoked: "[redacted]",
     });
   });
+});
+
+it("the request of an unknown outcome shows no secret, but keeps words that are also values of headers", () => {
+  register("s3cret-of-client");
+  rememberHeaders({ "X-Warehouse": "Main Street" });
+  const body = { remark: "s3cret-of-client to Main Street" };
+  const request = { method: "POST", path: "/Inventory/Receive", body, sentAt: 0 };
+  const error = new OutcomeUnknownError("sent", { cause: undefined, request });
+  expect(error.request.body).toEqual({ remark: "[redacted] to Main Street" });
+  expect(redact(body.remark)).toBe("[redacted] to [redacted]");
 });
 
 describe("the secrets of a process", () => {
