@@ -35,9 +35,11 @@ function run(mutant: Mutant, tests: Tests): Result {
   const original = readFileSync(mutant.file, "utf8");
   try {
     writeFileSync(mutant.file, original.slice(0, mutant.start) + mutant.replacement + original.slice(mutant.end));
-    for (const batch of tests.batchesFor(mutant)) {
+    for (const [index, batch] of tests.batchesFor(mutant).entries()) {
       const seconds = START_S + Math.ceil((HUNG_RATIO * batch.ms) / 1_000);
-      const vitest = [...VITEST, ...batch.tests, ...(sharesServer(batch.tests) ? ["--no-file-parallelism"] : [])];
+      // Each worker loads the sources: of the few first tests that would be most of the time.
+      const isSequential = index === 0 || sharesServer(batch.tests);
+      const vitest = [...VITEST, ...batch.tests, ...(isSequential ? ["--no-file-parallelism"] : [])];
       // `timeout` also ends the workers, which a mutant may keep busy forever.
       const { status } = spawnSync("timeout", ["-k", "5", String(seconds), ...vitest], { stdio: "ignore" });
       if (status === HUNG_STATUS) return "hung";
