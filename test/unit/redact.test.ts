@@ -1,7 +1,7 @@
 import { inspect, types } from "node:util";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { ApiError, ConnectionError, OutcomeUnknownError } from "../../src/errors/index.js";
-import { redact, redactData } from "../../src/errors/redaction/redact.js";
+import { redact, redactData, redactStart } from "../../src/errors/redaction/redact.js";
 import { redactCause } from "../../src/errors/redaction/redact-cause.js";
 import { rememberCredentials, rememberHeaders, rememberSecret } from "../../src/errors/redaction/secrets.js";
 import { cpuMsOf } from "../support/loop-time.js";
@@ -139,6 +139,14 @@ describe("redaction", () => {
       revoked: "[redacted]",
     });
   });
+});
+
+it("the beginning of a string shows no part of a secret that continues behind it", () => {
+  register("s3cret-of-client");
+  expect(redactStart("abc", 3)).toBe("abc");
+  expect(redactStart("abcd", 3)).toBe("abc…");
+  expect(redactStart("abc s3cret-of-client", 9)).toBe("abc [redacted]…");
+  expect(redactStart("abc s3cret-of-client", 3)).toBe("abc…");
 });
 
 it("the request of an unknown outcome shows no secret, but keeps words that are also values of headers", () => {
