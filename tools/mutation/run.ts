@@ -35,7 +35,7 @@ function run(mutant: Mutant, tests: Tests): Result {
   const original = readFileSync(mutant.file, "utf8");
   try {
     writeFileSync(mutant.file, original.slice(0, mutant.start) + mutant.replacement + original.slice(mutant.end));
-    for (const [index, batch] of tests.batchesFor(mutant).entries()) {
+    for (const [index, batch] of tests.batchesFor(mutant).batches.entries()) {
       const seconds = START_S + Math.ceil((HUNG_RATIO * batch.ms) / 1_000);
       // Each worker loads the sources: of the few first tests that would be most of the time.
       const isSequential = index === 0 || sharesServer(batch.tests);
@@ -79,5 +79,7 @@ for (let number = 1; number <= Number(values.count); number += 1) {
   const result = run(mutant, tests);
   counts[result] += 1;
   console.log(`${number} ${result}${result === "killed" ? "" : `: ${describe(mutant)}`}`);
+  const { others } = tests.batchesFor(mutant);
+  if (result === "survived" && others.length > 0) console.log(`    not run: ${others.join(" ")}`);
 }
 console.log(counts);

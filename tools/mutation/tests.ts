@@ -26,8 +26,14 @@ const NEAR_TESTS: Readonly<Record<string, readonly string[]>> = {
 
 /** Most mutants are killed within these milliseconds of tests. */
 const FIRST_MS = 5_000;
-/** What has survived this much is printed for a person to judge. */
+/** What has survived this much is printed with the names of the other tests, for a person to judge. */
 const MOST_MS = 90_000;
+
+export interface TestBatch {
+  tests: string[];
+  /** Their duration without a mutant, in ms. */
+  ms: number;
+}
 
 /** In which files to look for a test that notices a mutant: the likeliest ones, then the others that reach its function. */
 export class Tests {
@@ -39,22 +45,26 @@ export class Tests {
     this.#reaches = files.map((name): Reach => JSON.parse(readFileSync(join(REACH_FOLDER, name), "utf8")));
   }
 
-  batchesFor({ file, names }: Mutant): { tests: string[]; ms: number }[] {
+  batchesFor({ file, names }: Mutant): { batches: TestBatch[]; others: string[] } {
     const near = Object.entries(NEAR_TESTS).find(([folder]) => file.startsWith(folder))?.[1] ?? [];
     const folders = [file.split("/", 2).join("/").replace("src", "test"), ...near];
     const distance = ({ test }: Reach) => (folders.some((folder) => test.startsWith(folder)) ? 0 : 1);
     const reaching = this.#reaches
       .filter(({ functions }) => reachesOne(functions[file] ?? [], names))
       .sort((a, b) => distance(a) - distance(b) || a.ms - b.ms);
-    const first = { tests: [] as string[], ms: 0 };
-    const second = { tests: [] as string[], ms: 0 };
+    const first: TestBatch = { tests: [], ms: 0 };
+    const second: TestBatch = { tests: [], ms: 0 };
+    const others: string[] = [];
     for (const { test, ms } of reaching) {
       const batch = first.tests.length === 0 || first.ms + ms <= FIRST_MS ? first : second;
-      if (batch.ms > 0 && batch.ms + ms > MOST_MS) continue;
+      if (batch.ms > 0 && batch.ms + ms > MOST_MS) {
+        others.push(test);
+        continue;
+      }
       batch.tests.push(test);
       batch.ms += ms;
     }
-    return [first, second].filter(({ tests }) => tests.length > 0);
+    return { batches: [first, second].filter(({ tests }) => tests.length > 0), others };
   }
 }
 
