@@ -51,6 +51,16 @@ async function setUpInterrupted(behaviour: Partial<ServiceBehaviour> = {}) {
 const IGNORED = { modifiedSince: { items: "ignored", lots: "ignored", stockLevels: "ignored" } } as const;
 
 describe("the first run", () => {
+  it("saves how long the full pass took, which limits the next one out of turn", async () => {
+    const { mirror, sink } = setUp({ lots: 50 });
+    const startedAt = performance.now();
+    await mirror.run();
+    const tookMs = performance.now() - startedAt;
+    const { durationMs } = JSON.parse(String(sink.state)).lists.lots.lastPass;
+    expect(durationMs).toBeGreaterThanOrEqual(0);
+    expect(durationMs).toBeLessThanOrEqual(tookMs);
+  });
+
   it("copies everything, emits an event for each record, and reports", async () => {
     const { service, mirror, events, expectEqual } = setUp();
     const report = await mirror.run();
