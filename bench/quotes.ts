@@ -1,17 +1,23 @@
-/** The figures in the README and in docs/performance.md. Each is between two comments that name its section. */
+/** The figures in the README, in docs/performance.md and in bench/README.md. Each is between two comments that name it. */
 import { readFileSync, writeFileSync } from "node:fs";
+import { findingOf } from "./findings.js";
 import { RESULTS } from "./paths.js";
 import type { Results, Section } from "./results.js";
 import { checkLine, textOf } from "./table.js";
 
 /** The pages that quote the results. */
-export const QUOTING = ["README.md", "docs/performance.md"].map((name) => new URL(`../${name}`, import.meta.url));
+export const QUOTING = ["README.md", "docs/performance.md", "bench/README.md"].map(
+  (name) => new URL(`../${name}`, import.meta.url),
+);
 
-const QUOTE = /(<!-- begin: bench (\S+) -->\n)[\s\S]*?(<!-- end: bench \2 -->)/g;
+const QUOTE = /(<!-- begin: (bench|finding) (\S+) -->\n)[\s\S]*?(<!-- end: \2 \3 -->)/g;
 
 /** Returns a page with the figures of these results. */
 export function quoting(page: string, results: Results): string {
-  return page.replace(QUOTE, (_, begin: string, name: string, end: string) => begin + quote(name, results) + end);
+  return page.replace(QUOTE, (_, begin: string, kind: string, name: string, end: string) => {
+    const section = results.sections[name];
+    return begin + (kind === "finding" && section ? findingOf(name, section) : quote(name, results)) + end;
+  });
 }
 
 /** Writes the figures of the last run into the pages. */
@@ -25,8 +31,7 @@ function quote(name: string, { machine, sections }: Results): string {
   if (name === "summary") return list(headlines(sections));
   const section = sections[name];
   if (!section) throw new Error(`bench/results.json has no section ${name}`);
-  const chart = section.chart ? `![${section.chart.title}](../bench/charts/${name}.svg)\n\n` : "";
-  return `${section.note}\n\n${chart}${table(section)}${list(section.checks.map(checkLine))}`;
+  return `${section.note}\n\n${table(section)}${list(section.checks.map(checkLine))}`;
 }
 
 /** The figures of the README. */

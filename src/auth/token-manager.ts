@@ -6,6 +6,21 @@ import { type Cancellation, SharedCancellation } from "../time/cancellation.js";
 import { afterMs, race } from "../time/wait.js";
 import type { StoredToken, TokenStore } from "./token-store.js";
 
+/*
+ * The token of a client, and the refresh that replaces it. A call that finds no fresh token waits for the refresh; the first
+ * one starts it.
+ *
+ *   token     fresh            calls use it
+ *             about to expire  calls wait for a refresh. If it fails, the token counts as fresh again for a part of its time
+ *             none             calls wait for a refresh, and fail with it
+ *   refresh   running          all calls share it. It is canceled when none waits any more, and then changes nothing
+ *             none             the next call without a fresh token starts one
+ *
+ * A refresh takes the token of the store if that is neither the refused one nor the present one; otherwise, under the lock of
+ * the store, it looks there again, then requests one. A token that the service refuses (401) is dropped at once; it stays
+ * `refusedToken` until the next one, in case the store still has it.
+ */
+
 interface TokenRefresh {
   result: Promise<void>;
   /** Canceled when no call waits for the token any more. */

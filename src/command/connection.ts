@@ -5,7 +5,15 @@ import { type Command, Option } from "commander";
 import { InventoryClient } from "../client.js";
 import type { Logger } from "../core/telemetry/events.js";
 import { type ClientOptions, readServiceConnection, type ServiceConnection } from "../options.js";
-import { CommandError, durationOption, EXIT, failureMessage, integerOption } from "./exit.js";
+import {
+  CommandError,
+  durationOption,
+  EXIT,
+  failureMessage,
+  failureOrInterruption,
+  integerOption,
+  interruptSignal,
+} from "./exit.js";
 import { currentShell, SHELLS } from "./shell.js";
 import { tell } from "./terminal.js";
 
@@ -86,6 +94,27 @@ const EXAMPLE_VALUES: Readonly<Record<string, string>> = {
   STOCKLOT_CLIENT_ID: "my-client",
   STOCKLOT_CLIENT_SECRET: "...",
 };
+
+/**
+ * Does the work of a command with a client, and closes it. Ctrl-C aborts the signal.
+ *
+ * @param advice what to do after an interruption
+ */
+export async function withClient(
+  flags: ConnectionFlags,
+  work: (client: InventoryClient, signal: AbortSignal) => Promise<void>,
+  advice?: string,
+): Promise<void> {
+  const signal = interruptSignal();
+  const client = await openClient(flags);
+  try {
+    await work(client, signal);
+  } catch (error) {
+    throw failureOrInterruption(error, signal, advice);
+  } finally {
+    await client.close();
+  }
+}
 
 /** @throws CommandError that names what is missing or wrong. */
 function resolveConnection(options: ClientOptions): ServiceConnection {

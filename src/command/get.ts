@@ -2,8 +2,8 @@ import { Command } from "commander";
 import type { Item } from "../service/item.js";
 import type { Lot } from "../service/lot.js";
 import type { StockLevel } from "../service/stock-level.js";
-import { type ConnectionFlags, openClient, withConnection, withResponseValidation } from "./connection.js";
-import { failureOrInterruption, integerOption, interruptSignal } from "./exit.js";
+import { type ConnectionFlags, withClient, withConnection, withResponseValidation } from "./connection.js";
+import { integerOption } from "./exit.js";
 import { painter, plural, print, printable, table } from "./terminal.js";
 
 interface GetFlags extends ConnectionFlags {
@@ -27,21 +27,15 @@ export function getCommand(): Command {
   return withResponseValidation(withConnection(command));
 }
 
-async function showItem(shortID: string, flags: GetFlags): Promise<void> {
+function showItem(shortID: string, flags: GetFlags): Promise<void> {
   const { wid } = flags;
-  const signal = interruptSignal();
-  const client = await openClient(flags);
-  try {
+  return withClient(flags, async (client, signal) => {
     const item = await client.items.get(shortID, { signal });
     const stockLevel = await client.inventory.getStockLevel(shortID, { wid }, { signal });
     const lots = await client.inventory.getLots(shortID, { wid }, { signal });
     const found = { item, stockLevel, lots };
     await print(flags.json ? JSON.stringify(found, null, 2) : describeStock(found, wid));
-  } catch (error) {
-    throw failureOrInterruption(error, signal);
-  } finally {
-    await client.close();
-  }
+  });
 }
 
 const QUANTITIES = ["available", "inStock", "onOrder", "onHold", "committed", "packed", "aSN"] as const;

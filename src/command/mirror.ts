@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { Command, Option } from "commander";
+import type { InventoryClient } from "../client.js";
 import { MAX_HISTORY_DAYS } from "../mirror/copy/history.js";
 import { mirrorListsOf, savedWarehouseLists } from "../mirror/copy/lists.js";
 import { parseMirrorState } from "../mirror/copy/state.js";
@@ -14,16 +15,8 @@ import {
   sqliteSink,
 } from "../mirror/index.js";
 import { RESOURCES } from "../mirror/tables.js";
-import { type ConnectionFlags, openClient, withConnection, withResponseValidation } from "./connection.js";
-import {
-  CommandError,
-  durationOption,
-  EXIT,
-  failureOrInterruption,
-  integerOption,
-  integersOption,
-  interruptSignal,
-} from "./exit.js";
+import { type ConnectionFlags, withClient, withConnection, withResponseValidation } from "./connection.js";
+import { CommandError, durationOption, EXIT, integerOption, integersOption } from "./exit.js";
 import { assertPostgresAddress } from "./postgres-address.js";
 import { dateTime, print, seconds, table, tell, withProgress } from "./terminal.js";
 
@@ -79,21 +72,16 @@ export function mirrorCommand(): Command {
 }
 
 async function mirrorRecords(flags: MirrorFlags): Promise<void> {
-  const signal = interruptSignal();
   const sink = sinkOf(flags);
   if (flags.maxLag !== undefined && !flags.status) throw new CommandError("--max-lag needs --status.", EXIT.usage);
   if (flags.status) return printStatus(sink, flags);
-  const client = await openClient(flags);
-  try {
+  const work = async (client: InventoryClient, signal: AbortSignal) => {
     const { warehouses, history } = flags;
     const mirror = createMirror({ client, sink, warehouses, history });
     if (flags.watch === undefined) await runOnce(mirror, flags, signal);
     else await watch(mirror, flags.watch, flags, signal);
-  } catch (error) {
-    throw failureOrInterruption(error, signal, "the next run continues");
-  } finally {
-    await client.close();
-  }
+  };
+  await withClient(flags, work, "the next run continues");
 }
 
 const warehousesOption = (text: string) => (text === "none" ? [] : integersOption(text));

@@ -2,6 +2,9 @@ import { CommandError, EXIT } from "./exit.js";
 
 const ADDRESS_PATTERN = /^(postgres(ql)?:\/\/|socket:|\/)/;
 
+/** Whether an argument is an address rather than a file. */
+export const isPostgresAddress = (text: string): boolean => /^postgres(ql)?:/i.test(text);
+
 /**
  * Verifies the address of a PostgreSQL database. The driver accepts any string.
  *

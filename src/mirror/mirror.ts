@@ -22,7 +22,7 @@ import { estimateMirrorRun, forecastOf, type MirrorEstimate } from "./run/estima
 import { MirrorRun } from "./run/mirror-run.js";
 import { WatchSchedule } from "./run/watch-schedule.js";
 import { ListReader } from "./sync/list-reader.js";
-import { ListRun, type SyncSettings } from "./sync/list-run.js";
+import { ListUpdate, type SyncSettings } from "./sync/list-update.js";
 import { REMOVAL_CONFIRMATION_DELAY_MS } from "./sync/removals.js";
 import { type MirrorResource, RESOURCES } from "./tables.js";
 
@@ -101,8 +101,8 @@ export class Mirror {
       // Twice if the last commit of a killed process overtakes it, see `#withCopy`.
       const work = (copy: LocalCopy) => {
         const abandoned = findAbandonedLists(Object.keys(copy.state.lists), warehouses);
-        const dropped = this.#listRuns(copy, options, abandoned);
-        return run.update(copy, { updated: this.#listRuns(copy, options), dropped, history });
+        const dropped = this.#listUpdates(copy, options, abandoned);
+        return run.update(copy, { updated: this.#listUpdates(copy, options), dropped, history });
       };
       return await run.publishEndOf(() => this.#withCopy(options, work));
     });
@@ -142,7 +142,7 @@ export class Mirror {
     return await this.#exclusively(async () => {
       return await this.#withCopy(options, async (copy) => {
         const forecasts = [];
-        for (const run of this.#listRuns(copy, options)) forecasts.push(await forecastOf(run));
+        for (const update of this.#listUpdates(copy, options)) forecasts.push(await forecastOf(update));
         return estimateMirrorRun(forecasts);
       });
     });
@@ -197,11 +197,11 @@ export class Mirror {
     return state;
   }
 
-  #listRuns(
+  #listUpdates(
     copy: LocalCopy,
     { signal, full = false, allowRemovals = false, resources = this.#resources, onProgress }: RunOptions,
     lists = this.#lists.filter(({ resource }) => resources.includes(resource)),
-  ): ListRun[] {
+  ): ListUpdate[] {
     const {
       client,
       overlapMs = MINUTE_MS,
@@ -221,7 +221,7 @@ export class Mirror {
     };
     return lists.map((list) => {
       const reader = new ListReader(client, list, { signal, concurrency });
-      return new ListRun(list, reader, copy, settings);
+      return new ListUpdate(list, reader, copy, settings);
     });
   }
 

@@ -48,6 +48,7 @@ const openCopyOptionsSchema = lazy(() => z.strictObject({ incomplete: z.boolean(
  * Opens the copy of a mirror to read it, without a client, also while a mirror writes it. Nothing is written: a file that is
  * read-only, or the right to `SELECT`, is enough.
  *
+ * @experimental
  * @example
  * import { openCopy, sqliteSink } from "stocklot/mirror";
  *

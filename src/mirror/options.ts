@@ -8,6 +8,7 @@ import {
   abortSignalSchema,
   durationMsSchema,
   functionSchema,
+  inventoryClientSchema,
   objectWithMethodsSchema,
   requiredOption,
 } from "../schemas/option.js";
@@ -47,6 +48,7 @@ export interface MirrorOptions {
   /**
    * Records changes in the table `changes` for this many days; `false` ends that and removes them. The first full pass of
    * a list is not recorded. Once on, every mirror of the copy records changes.
+   * @experimental
    * @default as the copy has it; off in a new copy
    */
   history?: MirrorHistoryOptions | false | undefined;
@@ -157,7 +159,7 @@ const resourceNamesSchema = () =>
 export const mirrorOptionsSchema = lazy(() =>
   z
     .strictObject({
-      client: requiredOption(objectWithMethodsSchema(["request", "paginate"], "must be an InventoryClient")),
+      client: requiredOption(inventoryClientSchema()),
       sink: requiredOption(
         objectWithMethodsSchema(
           ["open", "keys", "read", "commit", "close"],

@@ -5,6 +5,7 @@ import {
   abortSignalSchema,
   durationMsSchema,
   functionSchema,
+  inventoryClientSchema,
   nonNegativeMsSchema,
   objectWithMethodsSchema,
   requiredOption,
@@ -132,7 +133,7 @@ const STORE_METHODS = [
 
 export const outboxOptionsSchema = lazy(() =>
   z.strictObject({
-    client: objectWithMethodsSchema(["request", "paginate"], "must be an InventoryClient").optional(),
+    client: inventoryClientSchema().optional(),
     store: requiredOption(
       objectWithMethodsSchema([...STORE_METHODS], `must have the methods ${STORE_METHODS.join(", ")}`),
     ),

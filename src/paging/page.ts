@@ -114,7 +114,23 @@ export interface PagedList<T> {
 }
 
 /** One use of a list (an iteration, one page, or an estimate), with checked arguments and its request resolved. */
-export interface PageSession<T> extends PagingSettings<T> {
+export interface PageSession<T> {
+  /** Path and parameters, which identify the list that a checkpoint belongs to. */
+  list: string;
+  /** Method and path, the start of every message. */
+  label: string;
+  from: Checkpoint | undefined;
+  /** The first page of the iteration. */
+  page: number;
+  pageSize: number;
+  /** The largest page that the service returns. */
+  maxPageSize: number;
+  readAhead: number;
+  concurrency: number;
+  gapless: boolean;
+  onProgress: ((progress: PagingProgress) => void) | undefined;
+  /** The key of a record. Without it, or if it returns `undefined`, a record is not de-duplicated. */
+  keyOf: ((record: T) => RecordKey | undefined) | undefined;
   /**
    * Fetches one page. The first page of an iteration takes a `single` slot, and has the priority of any other call.
    * `createCallerError` turns the reason of a rejection into the caller's error.
@@ -135,26 +151,6 @@ export interface PageAllowance {
   pausedMs: number;
 }
 
-/** The checked arguments of a list. */
-export interface PagingSettings<T> {
-  /** Path and parameters, which identify the list that a checkpoint belongs to. */
-  list: string;
-  /** Method and path, the start of every message. */
-  label: string;
-  from: Checkpoint | undefined;
-  /** The first page of the iteration. */
-  page: number;
-  pageSize: number;
-  /** The largest page that the service returns. */
-  maxPageSize: number;
-  readAhead: number;
-  concurrency: number;
-  gapless: boolean;
-  onProgress: ((progress: PagingProgress) => void) | undefined;
-  /** The key of a record. Without it, or if it returns `undefined`, a record is not de-duplicated. */
-  keyOf: ((record: T) => RecordKey | undefined) | undefined;
-}
-
 /**
  * A page together with its request. Its times are those of the iteration's clock, which counts the responses received: two
  * pages can be ordered in time, and a page that was requested at or after another was received is the newer one.
@@ -167,7 +163,12 @@ export interface ReceivedPage<T> {
 }
 
 /** Position of the first record of the iteration, from 0. */
-export const iterationStartPosition = ({ from, page, pageSize, maxPageSize }: PagingSettings<never>) =>
+export const iterationStartPosition = ({
+  from,
+  page,
+  pageSize,
+  maxPageSize,
+}: Pick<PageSession<never>, "from" | "page" | "pageSize" | "maxPageSize">) =>
   from ? from.end : (page - 1) * Math.min(pageSize, maxPageSize);
 
 /** Position of the first record of a page, from 0. Depends on the applied page size, as the service may cap the requested one. */

@@ -98,6 +98,7 @@ const DOCUMENTED_ALLOWANCE = { available: 90, share: 90, intervalMs: 60_000, pau
 /**
  * The writes that make the service as it should be. Created by {@link planItems}, {@link planCount} or {@link readPlan}.
  * `JSON.stringify(plan)` is its document: a person may review it, and another process may apply it.
+ * @experimental
  */
 export class Plan<Kind extends PlanKind = PlanKind> {
   /** What is planned. */

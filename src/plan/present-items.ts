@@ -3,7 +3,7 @@ import { countPagesAndRequests } from "../paging/estimate.js";
 import type { Item } from "../service/item.js";
 import type { ItemListParams } from "../service/list-params.js";
 import { MAX_PAGE_SIZE } from "../service/lists.js";
-import type { PresentState } from "./apply/present-state.js";
+import type { PresentState } from "./present-state.js";
 
 /** How many requests it takes to read a list with `gapless`. */
 export const requestsForList = (records: number): number =>

@@ -1,8 +1,8 @@
 import type { ItemScope } from "../resources/records-of-item.js";
 import type { Item } from "../service/item.js";
 import type { StockLevel } from "../service/stock-level.js";
-import type { PresentState } from "./apply/present-state.js";
 import { requestsForList } from "./present-items.js";
+import type { PresentState } from "./present-state.js";
 
 /** Searching one item in a list of the inventory usually costs at most this many requests. */
 export const REQUESTS_PER_SEARCH = 5;

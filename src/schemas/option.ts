@@ -34,6 +34,10 @@ export const functionSchema = () => functionSchemaOf<() => void>();
 export const objectWithMethodsSchema = <T>(methods: readonly string[], message: string) =>
   valueThat<T>((value) => methods.every((name) => typeof fieldOf(value, name) === "function"), message);
 
+/** An `InventoryClient` of this copy of the package or of another one. */
+export const inventoryClientSchema = <T>() =>
+  objectWithMethodsSchema<T>(["request", "paginate"], "must be an InventoryClient");
+
 /** Any `AbortSignal`, whichever realm or polyfill it is from; null is none. */
 export const abortSignalSchema = () =>
   valueThat<AbortSignal | null>(

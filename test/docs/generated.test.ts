@@ -32,27 +32,43 @@ describe.each([...generatedFiles()])("%s", (path, expected) => {
 describe("the tables of docs/data.md", () => {
   const guide = read("docs/data.md");
 
-  it.each([
-    "Item",
-    "Lot",
-    "StockLevel",
-    "Receive",
-    "Move",
-    "Issue",
-    "CreateItem",
-    "UpdateItem",
-    "ItemPage",
-  ] as const)("has a row for each field of %s", (schema) => {
-    const [, table = ""] = new RegExp(`begin: fields ${schema} -->\n([\\s\\S]*?)<!--`).exec(guide) ?? [];
-    const names = [...table.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name);
+  const rowsOf = (table: string) => {
+    const [, rows = ""] = new RegExp(`begin: fields ${table} -->\n([\\s\\S]*?)<!--`).exec(guide) ?? [];
+    return [...rows.matchAll(/^\| `(\w+)` \|.*\| (.*) \|$/gm)].map(([, name, inputs]) => ({ name, inputs }));
+  };
+
+  it.each(["Item", "Lot", "StockLevel"] as const)("has a row for each field of %s", (schema) => {
+    const names = rowsOf(schema).map(({ name }) => name);
     expect(names).toEqual(Object.keys(openApi.components.schemas[schema].properties));
   });
 
+  it.each([
+    ["Item", "create", "CreateItem"],
+    ["Item", "update", "UpdateItem"],
+    ["Transaction", "receive", "Receive"],
+    ["Transaction", "move", "Move"],
+    ["Transaction", "issue", "Issue"],
+  ] as const)("of %s shows which fields %s takes, and which it requires", (table, method, schema) => {
+    const taken = rowsOf(table).filter(({ inputs }) => inputs?.match(/\w+/g)?.includes(method));
+    const { properties, required } = openApi.components.schemas[schema];
+    expect(taken.map(({ name }) => name).sort()).toEqual(Object.keys(properties).sort());
+    const marked = taken.filter(({ inputs }) => inputs?.endsWith(": required"));
+    expect(marked.map(({ name }) => name).sort()).toEqual([...required].sort());
+  });
+
   it("states type, null, unit and source", () => {
-    expect(guide).toContain("| name | meaning | type | nullable | unit | source |");
-    expect(guide).toMatch(/^\| `shipped` \| .+ \| datetime \| yes \| ISO 8601 \| Lot \|$/m);
-    expect(guide).toMatch(/^\| `netWeight` \| .+ \| decimal \| no \| not documented \| Receive \|$/m);
-    expect(guide).toMatch(/^\| `reasonCode` \| .+ \| integer \| yes \| {2}\| Issue \|$/m);
+    expect(guide).toContain("| name | meaning | type |");
+    expect(guide).toMatch(/^\| `shipped` \| .+ \| datetime or null \|$/m);
+    expect(guide).toMatch(/^\| `netWeight` \| .+ \| decimal \(unit not documented\) \| receive, issue \|$/m);
+    expect(guide).toMatch(/^\| `inStock` \| .+ \| decimal \(`uOM`\) \|$/m);
+    for (const source of ["Item, Create, Update", "Lot", "Stock level", "Receive, Move, Issue"]) {
+      expect(guide).toMatch(new RegExp(`Sources?( in the service's document)?: ${source}\\.`));
+    }
+  });
+
+  it("has one meaning for a field of several inputs, or one for each", () => {
+    expect(guide).toContain("| `units` | Quantity, greater than 0. |");
+    expect(guide).toContain("| `wid` | receive: Destination warehouse ID. move, issue: Source warehouse ID. |");
   });
 
   it("changes with the OpenAPI document", () => {

@@ -36,8 +36,7 @@ function start(words: string) {
   );
   if (!snippet || others.length > 0) throw new Error(`not one snippet with ${words}`);
   const file = join(folder, "recipe.mts");
-  const prelude = `import { InventoryClient } from "stocklot"; const client = new InventoryClient();`;
-  writeFileSync(file, `${prelude}${snippet.code}\nexport {};\n`);
+  writeFileSync(file, `${snippet.code}\nexport {};\n`);
   const loader = pathToFileURL(join(ROOT, "node_modules/tsx/dist/loader.mjs")).href;
   const child = spawn(process.execPath, ["--import", loader, file], {
     cwd: folder,

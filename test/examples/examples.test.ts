@@ -503,7 +503,7 @@ describe.concurrent(
 describe("the list of examples", () => {
   it("names each file", async () => {
     const readme = await readFile(join(EXAMPLES, "README.md"), "utf8");
-    const files = (await readdir(EXAMPLES)).filter((name) => /\.(ts|csv)$/.test(name));
+    const files = (await readdir(EXAMPLES)).filter((name) => /\.(ts|csv|sql)$/.test(name));
     expect(files.filter((name) => !readme.includes(`(${name})`))).toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
 import { HttpResponse } from "msw";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import type { InventoryClient } from "../../src/index.js";
+import { type InventoryClient, VERSION } from "../../src/index.js";
 import { CREDENTIALS, envelope, ITEM, json, LEVEL, LOT, service } from "./service.js";
 
 const on = service();
@@ -184,7 +184,7 @@ describe("the client", () => {
     expect(sent?.headers).toMatchObject({
       authorization: "Bearer token-1",
       accept: "application/json",
-      "user-agent": expect.stringMatching(/^stocklot\/\d+\.\d+\.\d+$/),
+      "user-agent": `stocklot/${VERSION}`,
     });
     expect(on.tokens).toBe(1);
   });

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
 import type { Checkpoint } from "../../src/index.js";
 import type { ListState } from "../../src/mirror/copy/state.js";
-import { isFullPassDue, mayRepairByFullPass } from "../../src/mirror/sync/list-sync.js";
 import {
   incrementStart,
   lagAfterIncrement,
   modifiedSinceSupportAfterCheck,
   shouldVerifyModifiedSince,
   sinceOf,
-} from "../../src/mirror/sync/modified-since.js";
+} from "../../src/mirror/sync/increment-start.js";
+import { isFullPassDue, mayRepairByFullPass } from "../../src/mirror/sync/list-sync.js";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;

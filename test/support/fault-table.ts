@@ -4,7 +4,7 @@ import type { WriteCall } from "./writes.js";
 
 /** What one fault did to each write. */
 export interface Row {
-  /** Its name in the table. Faults with the same name share a row, and must have the same results. */
+  /** Its name in the table. Faults with the same name are shown once, and must have the same results. */
   fault: string;
   results: readonly { outcome: string; effects: number }[];
 }
@@ -33,46 +33,47 @@ export function checkFaultTable(
 }
 
 function markdown(writes: readonly WriteCall[], results: readonly Row[]): string {
-  const rows = joinRows(results);
-  const columns = joinEqualColumns(
-    writes.map(({ name }, index) => ({
-      names: [`\`${name}\``],
-      cells: rows.map(({ results }) => cellOf(results[index])),
-    })),
-  );
   const lines = [
-    ["what happens", ...columns.map(({ names }) => names.join(", "))],
-    ["---", ...columns.map(() => "---")],
-    ...rows.map(({ fault }, index) => [fault, ...columns.map(({ cells }) => cells[index])]),
+    ["what happens", "how the call ends, and how often the write was applied"],
+    ["---", "---"],
+    ...joinRows(results).map(({ fault, results }) => [fault, resultsOf(writes, results)]),
   ];
   return `${lines.map((cells) => `| ${cells.join(" | ")} |`).join("\n")}\n`;
 }
 
 function joinRows(rows: readonly Row[]): Row[] {
-  const joined = new Map<string, Row>();
+  const byFault = new Map<string, Row>();
   for (const row of rows) {
-    const { fault, results } = joined.get(row.fault) ?? row;
+    const { fault, results } = byFault.get(row.fault) ?? row;
     expect(row.results, `the results of every fault called "${fault}"`).toEqual(results);
-    joined.set(fault, row);
+    byFault.set(fault, row);
   }
-  return [...joined.values()];
+  const byResults = groupBy([...byFault.values()], ({ results }) => JSON.stringify(results));
+  return byResults.map(([first, ...others]) => ({
+    ...first,
+    fault: [first, ...others].map(({ fault }) => fault).join(";<br>"),
+  }));
 }
 
-interface Column {
-  names: string[];
-  cells: string[];
+/** The result of each write. Writes with the same result share a line. */
+function resultsOf(writes: readonly WriteCall[], results: Row["results"]): string {
+  const lines = groupBy(
+    writes.map(({ name }, index) => ({ name: `\`${name}\``, result: cellOf(results[index]) })),
+    ({ result }) => result,
+  ).map((group) => `${group.map(({ name }) => name).join(", ")}: ${group[0].result}`);
+  return lines.length === 1 ? `all: ${cellOf(results[0])}` : lines.join("<br>");
 }
 
 const cellOf = (result: Row["results"][number] | undefined) =>
-  result ? `${result.outcome === "ok" ? "ok" : `\`${result.outcome}\``} · ${result.effects}×` : "";
+  result ? `${result.outcome === "ok" ? "ok" : `\`${result.outcome}\``}, ${result.effects}×` : "";
 
-/** Writes with the same results in every row share a column. */
-function joinEqualColumns(columns: readonly Column[]): Column[] {
-  const joined: Column[] = [];
-  for (const { names, cells } of columns) {
-    const equal = joined.find((column) => column.cells.every((cell, index) => cell === cells[index]));
-    if (equal) equal.names.push(...names);
-    else joined.push({ names, cells });
+/** In the order of the first element of each group. */
+function groupBy<T>(elements: readonly T[], keyOf: (element: T) => string): [T, ...T[]][] {
+  const groups = new Map<string, [T, ...T[]]>();
+  for (const element of elements) {
+    const group = groups.get(keyOf(element));
+    if (group) group.push(element);
+    else groups.set(keyOf(element), [element]);
   }
-  return joined;
+  return [...groups.values()];
 }

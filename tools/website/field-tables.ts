@@ -22,20 +22,10 @@ type Field = z.infer<typeof fieldSchema>;
 /** What the tables are generated from. */
 export type OpenApiDocument = z.infer<typeof documentSchema>;
 
-/** The objects and endpoints of the service's document that describe the fields, by schema. */
-const RECORDS: Readonly<Record<string, string>> = {
-  Item: "Item",
-  Lot: "Lot",
-  StockLevel: "Stock level",
-  ItemPage: "Envelope",
-};
-
-const INPUTS: Readonly<Record<string, string>> = {
-  Receive: "Receive",
-  Move: "Move",
-  Issue: "Issue",
-  CreateItem: "Create",
-  UpdateItem: "Update",
+/** The methods whose inputs a table shows, and the schemas of the inputs. */
+const INPUTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  Item: { create: "CreateItem", update: "UpdateItem" },
+  Transaction: { receive: "Receive", move: "Move", issue: "Issue" },
 };
 
 const GENERATED = /(<!-- begin: (fields|permissions) ?(\w*) -->\n)[\s\S]*?(<!-- end: \2 ?\3 -->)/g;
@@ -49,34 +39,70 @@ export function withTables(guide: string, openApi: unknown): string {
   });
 }
 
-function fieldTable({ components }: OpenApiDocument, name: string): string {
-  const { properties = {}, required = [] } = components.schemas[name] ?? {};
-  const isRecord = name in RECORDS;
-  const source = RECORDS[name] ?? INPUTS[name];
-  if (!source) throw new Error(`There is no source of ${name}`);
-  const rows = Object.entries(properties).map(([field, schema]) => [
+interface Input {
+  readonly method: string;
+  readonly properties: Readonly<Record<string, Field>>;
+  readonly required: readonly string[];
+}
+
+function fieldTable({ components: { schemas } }: OpenApiDocument, name: string): string {
+  const inputs: Input[] = Object.entries(INPUTS[name] ?? {}).map(([method, schema]) => ({
+    method,
+    properties: schemas[schema]?.properties ?? {},
+    required: schemas[schema]?.required ?? [],
+  }));
+  const record = schemas[name]?.properties ?? {};
+  const fields: Record<string, Field> = Object.assign({}, ...inputs.map(({ properties }) => properties));
+  const rows = Object.entries({ ...record, ...fields }).map(([field, schema]) => [
     `\`${field}\``,
-    schema.description,
+    record[field] ? meaningOf(record[field]) : meaningIn(inputs, field),
     typeOf(schema),
-    (isRecord ? schema.type.includes("null") : required.includes(field)) ? "yes" : "no",
-    unitOf(schema),
-    source,
+    ...(inputs.length > 0 ? [inputsWith(inputs, field)] : []),
   ]);
-  return tableOf(["name", "meaning", "type", isRecord ? "nullable" : "required", "unit", "source"], rows);
+  return tableOf(["name", "meaning", "type", ...(inputs.length > 0 ? ["input of"] : [])], rows);
 }
 
-function typeOf({ type, format }: Field): string {
-  if (format === "date-time") return "datetime";
-  const [first = ""] = [type].flat();
-  return first === "number" ? "decimal" : first;
+/** The methods that take a field. */
+function inputsWith(inputs: readonly Input[], field: string): string {
+  const having = inputs.filter(({ properties }) => field in properties);
+  const isRequired = having.length > 0 && having.every(({ required }) => required.includes(field));
+  return having.map(({ method }) => method).join(", ") + (isRequired ? ": required" : "");
 }
 
-/** The comment on a field states its unit. */
-function unitOf({ type, format, description }: Field): string {
-  if (format === "date-time") return "ISO 8601";
-  if (![type].flat().includes("number")) return "";
-  if (description.includes("not documented")) return "not documented";
-  if (description.includes("unit of measure")) return "`uOM`";
+/** The meaning of a field of several inputs. If one comment has all words of another, the shorter one is enough. */
+function meaningIn(inputs: readonly Input[], field: string): string {
+  const methods = new Map<string, string[]>();
+  for (const { method, properties } of inputs) {
+    const schema = properties[field];
+    if (schema) methods.set(meaningOf(schema), [...(methods.get(meaningOf(schema)) ?? []), method]);
+  }
+  const words = (text: string): readonly string[] => text.match(/\w+/g) ?? [];
+  const meanings = [...methods.keys()];
+  const shortest = meanings.find((one) =>
+    meanings.every((each) => words(one).every((word) => words(each).includes(word))),
+  );
+  return shortest ?? [...methods].map(([meaning, names]) => `${names.join(", ")}: ${meaning}`).join(" ");
+}
+
+/** The comment without unit and format, which are part of the type. */
+const meaningOf = ({ description }: Field): string =>
+  description
+    .replace(/, in the item's unit of measure( \(`uOM`\))?(, like .*(?=\.))?/, "")
+    .replace(/: ISO 8601(?! UTC)/, "")
+    .replace(/; [\w ]*unit not documented by the service/, "");
+
+function typeOf({ type, format, description }: Field): string {
+  const types = [type].flat();
+  const [first = ""] = types;
+  const name = format === "date-time" ? "datetime" : first === "number" ? `decimal ${unitOf(description)}` : first;
+  return types.includes("null") ? `${name} or null` : name;
+}
+
+/** The comment on a quantity states its unit. */
+function unitOf(description: string): string {
+  if (description.includes("currency and unit not documented")) return "(currency and unit not documented)";
+  if (description.includes("not documented")) return "(unit not documented)";
+  if (description.includes("unit of measure")) return "(`uOM`)";
   throw new Error(`A number has no unit: ${description}`);
 }
 

@@ -1,6 +1,6 @@
 /** The documents of the repository as pages of the site. A page has the path of its document. */
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { basename, dirname, join, posix } from "node:path";
+import { basename, dirname, extname, join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
 import { replaceTargets } from "./markdown.js";
 import { GUIDES, PROJECT_GROUPS } from "./navigation.js";
@@ -21,18 +21,19 @@ export const decisions = (): string[] =>
     .sort((left, right) => Number(right === "README.md") - Number(left === "README.md") || left.localeCompare(right))
     .map((name) => `${DECISIONS}/${name}`);
 
-/** The programs among the examples. Each gets a page. */
+/** The programs and queries among the examples. Each gets a page. */
 export const programs = (): string[] =>
   readdirSync(join(ROOT, "examples"), { recursive: true, encoding: "utf8" })
     .map((name) => `examples/${name.replaceAll("\\", "/")}`)
-    .filter((path) => path.endsWith(".ts") && !path.includes("node_modules"))
+    .filter((path) => /\.(ts|sql)$/.test(path) && !path.includes("node_modules"))
     .sort();
 
 /** All documents that are pages. */
 export const documents = (): string[] => [...GUIDES, ...PROJECT_GROUPS.flatMap(({ pages }) => pages), ...decisions()];
 
 /** The page of a document or program, without its extension. */
-export const pageOf = (path: string): string => path.replace(/(^|\/)README\.md$/, "$1index").replace(/\.(md|ts)$/, "");
+export const pageOf = (path: string): string =>
+  path.replace(/(^|\/)README\.md$/, "$1index").replace(/\.(md|ts|sql)$/, "");
 
 export const readDocument = (path: string): string => readFileSync(join(ROOT, path), "utf8");
 
@@ -44,7 +45,8 @@ export function writePages(): void {
       replaceTargets(readDocument(path), (target) => targetOnSite(path, target)),
     );
   }
-  for (const path of programs()) writePage(path, `# ${basename(path)}\n\n\`\`\`ts\n${readDocument(path)}\`\`\`\n`);
+  for (const path of programs())
+    writePage(path, `# ${basename(path)}\n\n\`\`\`${extname(path).slice(1)}\n${readDocument(path)}\`\`\`\n`);
   cpSync(join(ROOT, "bench/charts"), join(PAGES, "bench/charts"), { recursive: true });
 }
 

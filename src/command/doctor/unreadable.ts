@@ -1,6 +1,7 @@
 import { GZIP_PROBLEM } from "../../core/response/decode.js";
 import { ApiError, ResponseValidationError, type StocklotError, TimeoutError } from "../../errors/index.js";
 import { redact } from "../../errors/redaction/redact.js";
+import { groupBy } from "../../plan/group-by.js";
 import { type Finding, problem, TRY_LATER_HINT } from "./finding.js";
 import type { ServiceProbe } from "./service-probe.js";
 
@@ -53,12 +54,10 @@ export interface Unreadable {
 
 /** One finding per cause: several lists that fail alike have the same one. Permissions are given for each list. */
 export function unreadableFindings(unreadable: readonly Unreadable[]): Finding[] {
-  const causes = new Map<unknown, Unreadable[]>();
-  for (const one of unreadable) {
-    const { status = 0 } = one.error instanceof ApiError ? one.error : {};
-    const cause = status === 403 ? one : `${status} ${one.hint}`;
-    causes.set(cause, [...(causes.get(cause) ?? []), one]);
-  }
+  const causes = groupBy(unreadable, ({ name, error, hint }) => {
+    const { status = 0 } = error instanceof ApiError ? error : {};
+    return status === 403 ? name : `${status} ${hint}`;
+  });
   return [...causes.values()].flatMap(([first, ...others]) =>
     first ? [problem(first.name, problemOf(first.error) + alsoFor(others), first.hint)] : [],
   );

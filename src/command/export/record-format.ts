@@ -34,13 +34,15 @@ export function recordFormat(
   };
 }
 
+/** Without this, only CR LF is quoted, and readers take a single CR or LF as the end of a record. They trim what is not quoted. */
+export const QUOTED_CELLS = /[\r\n]|^\s|\s$/;
+
 /** RFC 4180: a header, lines that end with CR LF, quotes where they are needed. */
 function csvFormat(columns: readonly string[]): RecordFormat {
   const options = {
     columns: [...columns],
     record_delimiter: "windows",
-    // Without this, only CR LF is quoted, and readers take a single CR or LF as the end of a record. They trim what is not quoted.
-    quoted_match: /[\r\n]|^\s|\s$/,
+    quoted_match: QUOTED_CELLS,
     cast: { boolean: String, object: (value: object) => JSON.stringify(value) },
   } as const;
   const header = stringify([], { ...options, header: true });

@@ -10,7 +10,8 @@ import { type ConnectionFlags, openClient, withConnection } from "../connection.
 import { CommandError, durationOption, EXIT, failureOrInterruption, interruptSignal } from "../exit.js";
 import { outboxStoreOf } from "../outbox/open.js";
 import { runOutbox } from "../outbox/run.js";
-import { formatOf, ROW_FORMATS, type RowFormat } from "../rows.js";
+import { ROW_FORMATS, type RowFormat, rowFormatOf } from "../rows/file-rows.js";
+import { type RowFlags, rowSettings, setOption, withColumns } from "../rows/row-options.js";
 import { plural, print, seconds, tell } from "../terminal.js";
 import { begin } from "./begin.js";
 import { deliveryOf } from "./delivery.js";
@@ -19,18 +20,14 @@ import { assertWritable, writeRejects } from "./rejects.js";
 import { openEntries, report, reportComplete, settledCount } from "./report.js";
 import { validate } from "./validate.js";
 
-interface ImportFlags extends ConnectionFlags {
+interface ImportFlags extends ConnectionFlags, RowFlags {
   operation: ImportOperation;
   outbox: string;
-  map?: ReadonlyMap<string, string>;
   key?: string;
   delivery?: string;
   corrects?: true;
   rejects?: string;
-  ignore?: string[];
-  set?: ReadonlyMap<string, string>;
   format?: RowFormat;
-  delimiter?: string;
   mark?: "remark" | "serial";
   settle?: number;
   dryRun?: true;
@@ -38,20 +35,17 @@ interface ImportFlags extends ConnectionFlags {
 }
 
 export function importCommand(): Command {
-  const command = new Command("import")
+  const command = withColumns(new Command("import"))
     .description("send the lines of a file as writes, each exactly once: run it again to continue")
     .addArgument(new Argument("<file>", "CSV with a header (the names of the fields), NDJSON, or - for standard input"))
     .addOption(new Option("--operation <name>", "what each line is").choices(OPERATIONS).makeOptionMandatory())
     .requiredOption("--outbox <file>", "SQLite file (or postgres:// address) that keeps track of every line; keep it")
-    .option("--map <column=field>", "the field of a column with another name; may be repeated", mapOption)
     .option("--delivery <name>", "name of the delivery that the file is (default: name of the file)", deliveryOption)
     .option("--corrects", "the file is a corrected version of its delivery: send the difference")
     .option("--rejects <file>", "write the rejected lines there, with reasons, to correct and import them")
     .option("--key <column>", "column with a unique key per line, known to the whole outbox")
-    .option("--ignore <column>", "a column that is no field; may be repeated", ignoreOption)
     .option("--set <field=value>", "a value for every line; may be repeated", setOption)
     .addOption(new Option("--format <name>", "of the file (default: by its name, otherwise csv)").choices(ROW_FORMATS))
-    .option("--delimiter <text>", 'between two cells, for instance ";" or tab (default: ",")', delimiterOption)
     .addOption(
       new Option("--mark <field>", "mark each receipt there, to recognise it if its response is lost").choices([
         "remark",
@@ -77,7 +71,7 @@ export function importCommand(): Command {
 const STANDARD_INPUT = "-";
 
 async function importRows(path: string, flags: ImportFlags): Promise<void> {
-  const { operation, map = new Map(), ignore = [], set = new Map(), key: keyColumn, delimiter = ",", mark } = flags;
+  const { operation, key: keyColumn, mark } = flags;
   const signal = interruptSignal();
   const isStandardInput = path === STANDARD_INPUT;
   if (flags.corrects && keyColumn !== undefined && flags.delivery === undefined)
@@ -87,12 +81,12 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
   if (flags.rejects !== undefined) await assertWritable(flags.rejects, path);
   // A column of keys alone identifies lines in the whole outbox, so that each file may contain earlier ones.
   const delivery = flags.delivery ?? (keyColumn === undefined ? basename(path) : undefined);
-  const format = flags.format ?? formatOf(path);
+  const format = flags.format ?? rowFormatOf(path);
   const folder = await mkdtemp(join(tmpdir(), "stocklot-import-"));
   try {
     const copy = await copyOf(path, folder, signal);
-    const file = { path: isStandardInput ? "standard input" : path, copy, delimiter, format, isStandardInput };
-    await importCopy({ ...file, operation, map, ignore, set, delivery, keyColumn, mark }, flags, signal);
+    const file = { path: isStandardInput ? "standard input" : path, copy, format, isStandardInput };
+    await importCopy({ ...file, ...rowSettings(flags), operation, delivery, keyColumn, mark }, flags, signal);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -154,28 +148,7 @@ async function copyOf(path: string, folder: string, signal: AbortSignal): Promis
   return copy;
 }
 
-const ignoreOption = (column: string, earlier: string[] = []) => [...earlier, column];
-
-/** A value may contain "=". */
-function setOption(text: string, earlier: ReadonlyMap<string, string> = new Map()): ReadonlyMap<string, string> {
-  const [, field, value] = /^([^=]+)=(.+)$/s.exec(text) ?? [];
-  if (field === undefined || value === undefined) throw new InvalidArgumentError("It must be field=value.");
-  return new Map([...earlier, [field.trim(), value]]);
-}
-
 function deliveryOption(name: string): string {
   if (name.trim() !== "") return name;
   throw new InvalidArgumentError("It must be a name.");
-}
-
-export function delimiterOption(text: string): string {
-  if (text === "tab" || text === "\\t") return "\t";
-  if (text.length === 1 && !/["\r\n]/.test(text)) return text;
-  throw new InvalidArgumentError("It must be one character other than a quote or a line break, or tab.");
-}
-
-export function mapOption(text: string, earlier: ReadonlyMap<string, string> = new Map()): ReadonlyMap<string, string> {
-  const [column, field, ...more] = text.split("=");
-  if (!column || !field || more.length > 0) throw new InvalidArgumentError("It must be column=field.");
-  return new Map([...earlier, [column.trim(), field.trim()]]);
 }

@@ -1,6 +1,7 @@
 import { fieldOf } from "../../errors/unknown-value.js";
 import type { NewEntry, StoredEntry } from "../../outbox/index.js";
 import { whyNotCanceled } from "../../outbox/run/outcome.js";
+import { groupBy } from "../../plan/group-by.js";
 
 const REPLACED_NAME = "ReplacedLine";
 
@@ -32,15 +33,10 @@ const rankOf = (entry: StoredEntry) => {
 
 /** Compares the lines of a file with those of an earlier version: by contents, each as often as it occurs. */
 export function correctionOf(earlier: readonly StoredEntry[], lines: readonly NewEntry[]): Correction {
-  const left = new Map<string, StoredEntry[]>();
   const uncanceled = earlier.filter(({ state }) => state !== "canceled");
   // The last of each group is taken first.
   const ranked = uncanceled.sort((one, other) => rankOf(other) - rankOf(one) || other.sequence - one.sequence);
-  for (const entry of ranked) {
-    const equal = left.get(entry.inputHash);
-    if (equal) equal.push(entry);
-    else left.set(entry.inputHash, [entry]);
-  }
+  const left = groupBy(ranked, ({ inputHash }) => inputHash);
   const kept: StoredEntry[] = [];
   const added: NewEntry[] = [];
   const keys = new Set(earlier.map(({ key }) => key));

@@ -1,4 +1,3 @@
-import { Big } from "big.js";
 import * as z from "zod";
 import { InputValidationError } from "../../errors/index.js";
 import { nearestName, nearestNameHint } from "../../errors/unknown-name.js";
@@ -6,7 +5,9 @@ import { fieldOf } from "../../errors/unknown-value.js";
 import type { MarkField, NewEntry } from "../../outbox/index.js";
 import { newEntry } from "../../outbox/new-entries.js";
 import { WRITES } from "../../service/operations.js";
-import type { Row, RowFile } from "../rows.js";
+import { cellValue, NUMBER_PATTERN, withoutOptional } from "../rows/cell-value.js";
+import type { Row, RowFile } from "../rows/file-rows.js";
+import type { ColumnSettings } from "../rows/row-options.js";
 
 export type ImportOperation = keyof typeof WRITES;
 export const OPERATIONS = Object.keys(WRITES);
@@ -17,14 +18,8 @@ const fieldsOf = (operation: ImportOperation): Readonly<Record<string, z.ZodType
 export const REJECT_COLUMNS = { reason: "stocklot:reason", replaces: "stocklot:replaces" } as const;
 const RESERVED: readonly string[] = Object.values(REJECT_COLUMNS);
 
-export interface ImportSettings extends RowFile {
+export interface ImportSettings extends RowFile, ColumnSettings {
   operation: ImportOperation;
-  /** Field by column, where they differ. */
-  map: ReadonlyMap<string, string>;
-  /** Columns that are no fields. */
-  ignore: readonly string[];
-  /** Value by field, for every line. */
-  set: ReadonlyMap<string, string>;
   isStandardInput: boolean;
   /** The name of the delivery, which keys begin with; `undefined` if keys come from a column alone. */
   delivery: string | undefined;
@@ -146,19 +141,4 @@ function describeIssueOfLine(
   const isDecimalComma = isTextForNumber && /^[+-]?\d+,\d+$/.test(cell);
   const text = isTooLong ? `must be a number of fewer digits, not "${cell}"` : message;
   return `${path.join(".")} ${text}${isDecimalComma ? " (write a decimal point)" : ""}`.trim();
-}
-
-const withoutOptional = (schema: z.ZodType | undefined) => (schema instanceof z.ZodOptional ? schema.unwrap() : schema);
-
-/** `.5` and `1.` are numbers, too: many programs write them so. */
-const NUMBER_PATTERN = /^[+-]?(\d+\.?\d*|\.\d+)$/;
-
-/** A cell as the field's type; the text itself if it is none, or has digits that a number loses, so that validation reports it. */
-export function cellValue(cell: string, schema: z.ZodType | undefined): string | number | boolean {
-  const inner = withoutOptional(schema);
-  if (inner instanceof z.ZodNumber && NUMBER_PATTERN.test(cell)) {
-    return new Big(cell.replace("+", "")).eq(new Big(Number(cell))) ? Number(cell) : cell;
-  }
-  if (inner instanceof z.ZodBoolean && /^(true|false)$/i.test(cell)) return /^true$/i.test(cell);
-  return cell;
 }

@@ -1,8 +1,9 @@
 import { open, realpath, writeFile } from "node:fs/promises";
 import { stringify } from "csv-stringify/sync";
 import { CommandError, EXIT } from "../exit.js";
+import { QUOTED_CELLS } from "../export/record-format.js";
 import { reasonOf } from "../outbox/reason.js";
-import { fileRows } from "../rows.js";
+import { fileRows } from "../rows/file-rows.js";
 import { plural, tell } from "../terminal.js";
 import { type ImportSettings, REJECT_COLUMNS } from "./entries.js";
 import type { OpenLine } from "./report.js";
@@ -29,7 +30,7 @@ export async function writeRejects(path: string, settings: ImportSettings, lines
   if (format === "ndjson") await writeFile(path, rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
   else {
     const columns = new Set([...(await columnsOf(settings)), ...Object.values(REJECT_COLUMNS)]);
-    const options = { columns: [...columns], delimiter, header: true, quoted_match: /[\r\n]/ };
+    const options = { columns: [...columns], delimiter, header: true, quoted_match: QUOTED_CELLS };
     await writeFile(path, stringify(rows, options));
   }
   tell(`${plural(rejected.length, "rejected line")} written to ${path}.`);

@@ -1,5 +1,6 @@
 import { entryOf } from "../../outbox/entry.js";
 import type { Outbox, OutboxEntry, OutboxReport, StoredDelivery, StoredEntry } from "../../outbox/index.js";
+import { groupBy } from "../../plan/group-by.js";
 import { EXIT } from "../exit.js";
 import { howToDecide, reasonOf } from "../outbox/reason.js";
 import { dateTime, print, table, tell } from "../terminal.js";
@@ -26,26 +27,24 @@ const OPEN_STATES = ["rejected", "unknown"] as const;
 /** The lines of a delivery are recognised by their contents, since a corrected version has other numbers; others by their keys. */
 export async function openEntries(outbox: Outbox, settings: ImportSettings): Promise<OpenEntries> {
   const { delivery } = settings;
-  const open = new Map<string, StoredEntry[]>();
+  const entries: StoredEntry[] = [];
   let all = 0;
   for (const state of OPEN_STATES) {
     for await (const entry of outbox.storedEntries({ state })) {
       all += 1;
-      if (delivery === undefined) open.set(entry.key, [entry]);
+      if (delivery === undefined) entries.push(entry);
     }
     if (delivery === undefined) continue;
-    for await (const entry of outbox.storedEntries({ state, delivery })) {
-      const equal = open.get(entry.inputHash);
-      if (entry.input === null) continue;
-      if (equal) equal.push(entry);
-      else open.set(entry.inputHash, [entry]);
-    }
+    for await (const entry of outbox.storedEntries({ state, delivery })) if (entry.input !== null) entries.push(entry);
   }
   const lines: OpenLine[] = [];
-  if (open.size === 0) return { lines, others: all };
+  if (entries.length === 0) return { lines, others: all };
+  const idOf = ({ key, inputHash }: Pick<StoredEntry, "key" | "inputHash">) =>
+    delivery === undefined ? key : inputHash;
+  const open = groupBy(entries, idOf);
   for (const equal of open.values()) equal.reverse();
   for await (const row of validRows(settings)) {
-    const entry = open.get(delivery === undefined ? row.entry.key : row.entry.inputHash)?.pop();
+    const entry = open.get(idOf(row.entry))?.pop();
     if (entry) lines.push({ row, entry: entryOf(entry) });
   }
   return { lines, others: all - lines.length };

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { CommandError, EXIT, failureOrInterruption } from "../exit.js";
-import { fileRows, type Row } from "../rows.js";
+import { fileRows, type Row } from "../rows/file-rows.js";
 import { tell } from "../terminal.js";
 import { columnProblem, type ImportedRow, type ImportSettings, importedRow, type ValidRow } from "./entries.js";
 

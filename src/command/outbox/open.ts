@@ -3,7 +3,7 @@ import type { OutboxStore } from "../../outbox/index.js";
 import { openPostgresStore } from "../../outbox/stores/postgres-store.js";
 import { SqliteOutboxStore } from "../../outbox/stores/sqlite-store.js";
 import { CommandError, EXIT } from "../exit.js";
-import { assertPostgresAddress } from "../postgres-address.js";
+import { assertPostgresAddress, isPostgresAddress } from "../postgres-address.js";
 
 /** What is done with an outbox. Only `create` creates one; `read` changes nothing. */
 export type OutboxUse = "create" | "change" | "read";
@@ -15,7 +15,7 @@ export type OutboxUse = "create" | "change" | "read";
  * @param file an SQLite file, or the address of a PostgreSQL database
  */
 export function outboxStoreOf(what: string, file: string, use: OutboxUse): OutboxStore {
-  if (/^postgres(ql)?:/i.test(file)) {
+  if (isPostgresAddress(file)) {
     assertPostgresAddress(what, file);
     return openPostgresStore({ connectionString: file }, { existing: use !== "create" });
   }

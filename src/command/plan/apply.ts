@@ -1,11 +1,12 @@
 import { Command } from "commander";
+import type { InventoryClient } from "../../client.js";
 import { ConfigurationError } from "../../errors/index.js";
 import { messageOf } from "../../errors/unknown-value.js";
 import { createOutbox } from "../../outbox/index.js";
 import { describeGroup } from "../../plan/count/text.js";
 import { type PlanReport, type ReportedGroup, type ReportedItem, readPlan } from "../../plan/index.js";
-import { type ConnectionFlags, openClient, withConnection } from "../connection.js";
-import { CommandError, EXIT, failureOrInterruption, interruptSignal } from "../exit.js";
+import { type ConnectionFlags, withClient, withConnection } from "../connection.js";
+import { CommandError, EXIT } from "../exit.js";
 import { outboxStoreOf } from "../outbox/open.js";
 import { plural, print, printable, seconds, withProgress } from "../terminal.js";
 import { parseJsonFile } from "./planned.js";
@@ -31,26 +32,25 @@ export function applyCommand(): Command {
 
 async function apply(path: string, flags: ApplyFlags): Promise<void> {
   const planned = openPlan(path);
-  const signal = interruptSignal();
-  const client = await openClient(flags);
-  const outbox = createOutbox({ client, store: outboxStoreOf("--outbox", flags.outbox, "create") });
-  try {
-    const report = await withProgress<PlanReport<ReportedItem | ReportedGroup>>((progress) =>
-      planned.apply({
-        client,
-        outbox,
-        signal,
-        onProgress: ({ done, total }) => progress.update(`${done} of ${total} changes`),
-      }),
-    );
-    await printReport(report, planned.kind === "items" ? "item" : "group", flags.json);
-  } catch (error) {
-    if (error instanceof ConfigurationError) throw new CommandError(error.message, EXIT.usage);
-    throw failureOrInterruption(error, signal, "run it again to continue");
-  } finally {
-    await outbox.close();
-    await client.close();
-  }
+  const work = async (client: InventoryClient, signal: AbortSignal) => {
+    const outbox = createOutbox({ client, store: outboxStoreOf("--outbox", flags.outbox, "create") });
+    try {
+      const report = await withProgress<PlanReport<ReportedItem | ReportedGroup>>((progress) =>
+        planned.apply({
+          client,
+          outbox,
+          signal,
+          onProgress: ({ done, total }) => progress.update(`${done} of ${total} changes`),
+        }),
+      );
+      await printReport(report, planned.kind === "items" ? "item" : "group", flags.json);
+    } catch (error) {
+      throw error instanceof ConfigurationError ? new CommandError(error.message, EXIT.usage) : error;
+    } finally {
+      await outbox.close();
+    }
+  };
+  await withClient(flags, work, "run it again to continue");
 }
 
 function openPlan(path: string): ReturnType<typeof readPlan> {

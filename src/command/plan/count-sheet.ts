@@ -1,4 +1,5 @@
-import { Big } from "big.js";
+import { sumOf } from "../../plan/count/quantity.js";
+import { groupBy } from "../../plan/group-by.js";
 import type { CountedLot, CountSnapshot } from "../../plan/index.js";
 import { recordFormat } from "../export/record-format.js";
 
@@ -11,17 +12,12 @@ export const SHEET_COLUMNS = {
 /** A CSV for people who count: a line per bin, item and serial, sorted by bin. `counted` is for them to fill in. */
 export function countSheet({ lots, items }: CountSnapshot, { isBlind }: { isBlind: boolean }): string {
   const itemOf = new Map(items.map((item) => [item.shortID, item]));
-  const lines = new Map<string, { lot: CountedLot; book: Big }>();
-  for (const lot of lots) {
-    const key = JSON.stringify([lot.shortID, lot.spot, lot.serial]);
-    const line = lines.get(key) ?? { lot, book: new Big(0) };
-    line.book = line.book.plus(lot.units);
-    lines.set(key, line);
-  }
+  const groups = groupBy(lots, ({ shortID, spot, serial }) => JSON.stringify([shortID, spot, serial]));
   const columns = SHEET_COLUMNS.all.filter((name) => !(isBlind && name === "book"));
-  const records = [...lines.values()]
-    .sort((one, other) => compareLots(one.lot, other.lot))
-    .map(({ lot: { spot, shortID, serial }, book }) => ({
+  const records = [...groups.values()]
+    .flatMap((group) => group.slice(0, 1).map((lot) => ({ ...lot, book: sumOf(group) })))
+    .sort(compareLots)
+    .map(({ spot, shortID, serial, book }) => ({
       spot,
       itemID: shortID,
       description: itemOf.get(shortID)?.description ?? "",

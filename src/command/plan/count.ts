@@ -3,13 +3,13 @@ import { Command } from "commander";
 import * as z from "zod";
 import { uncheckedAs } from "../../core/response/decode.js";
 import { type CountSnapshot, type PlanCountOptions, planCount, takeSnapshot } from "../../plan/index.js";
-import { type ConnectionFlags, openClient, withConnection, withResponseValidation } from "../connection.js";
-import { failureOrInterruption, integerOption, interruptSignal } from "../exit.js";
-import { delimiterOption, mapOption } from "../import/command.js";
-import { type RowFields, SourceRows } from "../source-rows.js";
+import { type ConnectionFlags, withClient, withConnection, withResponseValidation } from "../connection.js";
+import { integerOption } from "../exit.js";
+import { type RowFlags, rowSettings, withColumns } from "../rows/row-options.js";
+import { type RowFields, SourceRows } from "../rows/source-rows.js";
 import { plural, tell, withProgress } from "../terminal.js";
 import { countSheet, SHEET_COLUMNS } from "./count-sheet.js";
-import { ignoreOption, type PlanOutput, parseJsonFile, showPlan } from "./planned.js";
+import { type PlanOutput, parseJsonFile, showPlan } from "./planned.js";
 
 /** `stocklot count snapshot` and `stocklot count plan`. */
 export function countCommand(): Command {
@@ -46,10 +46,8 @@ function snapshotCommand(): Command {
   return withResponseValidation(withConnection(command));
 }
 
-async function snapshot({ wid, out, sheet, blind = undefined, ...connection }: SnapshotFlags): Promise<void> {
-  const signal = interruptSignal();
-  const client = await openClient(connection);
-  try {
+function snapshot({ wid, out, sheet, blind, ...connection }: SnapshotFlags): Promise<void> {
+  return withClient(connection, async (client, signal) => {
     const taken = await withProgress((progress) =>
       takeSnapshot({
         client,
@@ -61,46 +59,34 @@ async function snapshot({ wid, out, sheet, blind = undefined, ...connection }: S
     writeFileSync(out, `${JSON.stringify(taken)}\n`);
     if (sheet !== undefined) writeFileSync(sheet, countSheet(taken, { isBlind: blind === true }));
     tell(`${out}: ${plural(taken.lots.length, "lot")} in stock in warehouse ${wid}.`);
-  } catch (error) {
-    throw failureOrInterruption(error, signal);
-  } finally {
-    await client.close();
-  }
+  });
 }
 
-interface CountPlanFlags extends ConnectionFlags, PlanOutput {
+interface CountPlanFlags extends ConnectionFlags, PlanOutput, RowFlags {
   surplus: number;
   shortage: number;
-  map?: ReadonlyMap<string, string>;
-  delimiter?: string;
-  ignore?: string[];
 }
 
 function countPlanCommand(): Command {
-  const command = new Command("plan")
+  const command = withColumns(new Command("plan"))
     .description("show which receives and issues would correct the stock; sends no write")
     .argument("<snapshot>", "file of stocklot count snapshot --out")
     .argument("<counted>", "CSV with a header, or .ndjson: itemID, counted, and spot and serial if they were counted")
     .requiredOption("--surplus <code>", "reason code of the receives", integerOption(0))
     .requiredOption("--shortage <code>", "reason code of the issues", integerOption(0))
     .option("--out <file>", "write the plan as JSON, for stocklot apply (default: print it)")
-    .option("--map <column=field>", "the field of a column with another name; may be repeated", mapOption)
-    .option("--ignore <column>", "a column that is no field; may be repeated", ignoreOption)
-    .option("--delimiter <text>", 'between two cells, for instance ";" or tab (default: ",")', delimiterOption)
     .option("--exit-code", "exit with 4 if there is something to do")
     .action(plan);
   return withResponseValidation(withConnection(command));
 }
 
 async function plan(snapshotPath: string, path: string, flags: CountPlanFlags): Promise<void> {
-  const { map = new Map(), delimiter = ",", ignore = [], surplus, shortage } = flags;
-  const signal = interruptSignal();
-  const rows = new SourceRows({ path, delimiter, map, ignore, set: new Map() }, COUNTED_FIELDS);
+  const { surplus, shortage } = flags;
+  const rows = new SourceRows({ path, ...rowSettings(flags) }, COUNTED_FIELDS);
   // It is checked by planCount.
   const taken = uncheckedAs<CountSnapshot>(parseJsonFile(snapshotPath));
-  const client = await openClient(flags);
-  try {
-    await showPlan({ path, rows, signal }, flags, () =>
+  await withClient(flags, (client, signal) =>
+    showPlan({ path, rows }, flags, () =>
       withProgress((progress) =>
         planCount({
           client,
@@ -112,10 +98,8 @@ async function plan(snapshotPath: string, path: string, flags: CountPlanFlags): 
           onProgress: ({ received, totalCount }) => progress.update(`${received} of ${totalCount} lots read`),
         }),
       ),
-    );
-  } finally {
-    await client.close();
-  }
+    ),
+  );
 }
 
 /** An empty `spot` or `serial` is the bin without a name, or no serial. What was not counted has no quantity. */

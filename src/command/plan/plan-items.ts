@@ -4,18 +4,14 @@ import { fieldOf } from "../../errors/unknown-value.js";
 import { type PlanItemsOptions, planItems } from "../../plan/index.js";
 import type { Item } from "../../service/item.js";
 import { WRITES } from "../../service/operations.js";
-import { type ConnectionFlags, openClient, withConnection, withResponseValidation } from "../connection.js";
-import { CommandError, EXIT, interruptSignal, namesOption } from "../exit.js";
-import { delimiterOption, mapOption } from "../import/command.js";
-import { type RowFields, SourceRows, withoutEmptyCells } from "../source-rows.js";
+import { type ConnectionFlags, withClient, withConnection, withResponseValidation } from "../connection.js";
+import { CommandError, EXIT, namesOption } from "../exit.js";
+import { type RowFlags, rowSettings, setOption, withColumns } from "../rows/row-options.js";
+import { type RowFields, SourceRows, withoutEmptyCells } from "../rows/source-rows.js";
 import { withProgress } from "../terminal.js";
-import { ignoreOption, type PlanOutput, parseJsonFile, showPlan } from "./planned.js";
+import { type PlanOutput, parseJsonFile, showPlan } from "./planned.js";
 
-interface PlanFlags extends ConnectionFlags, PlanOutput {
-  map?: ReadonlyMap<string, string>;
-  delimiter?: string;
-  ignore?: string[];
-  set?: ReadonlyMap<string, string>;
+interface PlanFlags extends ConnectionFlags, PlanOutput, RowFlags {
   fields?: string[];
   absent?: "keep" | "discontinue";
   owns?: ReadonlyMap<string, string>;
@@ -25,15 +21,12 @@ interface PlanFlags extends ConnectionFlags, PlanOutput {
 }
 
 export function planCommand(): Command {
-  const command = new Command("plan")
+  const command = withColumns(new Command("plan"))
     .description("show which writes would make the catalog as a file says; sends no write")
     .addArgument(new Argument("<what>", "what the file contains").choices(["items"]))
     .argument("<file>", "CSV with a header, or .ndjson: one row per item, with its SKU (shortID)")
     .option("--out <file>", "write the plan as JSON, for stocklot apply (default: print it)")
-    .option("--map <column=field>", "the field of a column with another name; may be repeated", mapOption)
-    .option("--ignore <column>", "a column that is no field; may be repeated", ignoreOption)
-    .option("--set <field=value>", "a value for every row; may be repeated", mapOption)
-    .option("--delimiter <text>", 'between two cells, for instance ";" or tab (default: ",")', delimiterOption)
+    .option("--set <field=value>", "a value for every row; may be repeated", setOption)
     .option("--fields <names>", "only compare these fields, separated by commas", namesOption)
     .addOption(
       new Option("--absent <what>", "what to do with active items that are not in the file (default: keep)").choices([
@@ -41,7 +34,7 @@ export function planCommand(): Command {
         "discontinue",
       ]),
     )
-    .option("--owns <field=value>", "items that may be discontinued, such as category=12; may be repeated", mapOption)
+    .option("--owns <field=value>", "items that may be discontinued, such as category=12; may be repeated", setOption)
     .option("--max-discontinued-share <share>", "refuse to discontinue more than this (default: 0.05)", shareOption)
     .option("--with-stock", "also discontinue items with stock")
     .option(
@@ -54,13 +47,10 @@ export function planCommand(): Command {
 }
 
 async function plan(_what: "items", path: string, flags: PlanFlags): Promise<void> {
-  const { map = new Map(), delimiter = ",", ignore = [], set = new Map() } = flags;
-  const signal = interruptSignal();
-  const rows = new SourceRows({ path, delimiter, map, ignore, set }, ITEM_FIELDS);
+  const rows = new SourceRows({ path, ...rowSettings(flags) }, ITEM_FIELDS);
   const options = planOptions(flags);
-  const client = await openClient(flags);
-  try {
-    await showPlan({ path, rows, signal }, flags, () =>
+  await withClient(flags, (client, signal) =>
+    showPlan({ path, rows }, flags, () =>
       withProgress((progress) =>
         planItems({
           ...options,
@@ -71,10 +61,8 @@ async function plan(_what: "items", path: string, flags: PlanFlags): Promise<voi
           onProgress: ({ received, totalCount }) => progress.update(`${received} of ${totalCount} items read`),
         }),
       ),
-    );
-  } finally {
-    await client.close();
-  }
+    ),
+  );
 }
 
 const ITEM_FIELDS: RowFields = {

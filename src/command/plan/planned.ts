@@ -2,9 +2,9 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { ConfigurationError, InputValidationError } from "../../errors/index.js";
 import { setWording } from "../../errors/wording.js";
 import type { Plan } from "../../plan/index.js";
-import { CommandError, EXIT, failureMessage, failureOrInterruption } from "../exit.js";
-import type { SourceRows } from "../source-rows.js";
-import { painter, plural, print, type Style, seconds, tell } from "../terminal.js";
+import { CommandError, EXIT, failureMessage } from "../exit.js";
+import type { SourceRows } from "../rows/source-rows.js";
+import { painter, plural, print, printable, type Style, seconds, tell } from "../terminal.js";
 
 /** What a command that plans does with the plan. */
 export interface PlanOutput {
@@ -14,7 +14,7 @@ export interface PlanOutput {
 
 /** Plans from the rows of a file, and writes or prints the plan. Messages name rows by their lines. */
 export async function showPlan(
-  { path, rows, signal }: { path: string; rows: SourceRows; signal: AbortSignal },
+  { path, rows }: { path: string; rows: SourceRows },
   { out, exitCode }: PlanOutput,
   plan: () => Promise<Plan>,
 ): Promise<void> {
@@ -25,7 +25,7 @@ export async function showPlan(
     await printPlan(planned, out);
     if (exitCode && !planned.isEmpty) process.exitCode = EXIT.somethingToDo;
   } catch (error) {
-    throw failureOrInterruption(describeWrongRows(error, path, rows), signal);
+    throw describeWrongRows(error, path, rows);
   }
 }
 
@@ -39,7 +39,7 @@ async function printPlan(planned: Plan, out: string | undefined): Promise<void> 
     const width = process.stdout.isTTY ? process.stdout.columns || 80 : Number.POSITIVE_INFINITY;
     for (const line of text.split("\n")) {
       const style = LINE_STYLES[line.charAt(0)];
-      const cut = line.length > width ? `${line.slice(0, width - 1)}…` : line;
+      const cut = printable(line, width);
       await print(style === undefined ? cut : paint(style, cut));
     }
   } else {
@@ -58,9 +58,6 @@ function describeWrongRows(error: unknown, path: string, { lines }: SourceRows):
   );
   return new CommandError(`${problems.join("\n")}\nNothing was planned.`, EXIT.usage);
 }
-
-/** Parses an option that may be repeated. */
-export const ignoreOption = (column: string, earlier: string[] = []): string[] => [...earlier, column];
 
 export function parseJsonFile(path: string): unknown {
   try {

@@ -4,7 +4,7 @@ import { tableOf } from "../../mirror/tables.js";
 import type { SandboxLot, SandboxOptions } from "../../sandbox/options/options.js";
 import type { Item } from "../../service/item.js";
 import { CommandError, EXIT } from "../exit.js";
-import { assertPostgresAddress } from "../postgres-address.js";
+import { assertPostgresAddress, isPostgresAddress } from "../postgres-address.js";
 import { dateTime, plural, printable } from "../terminal.js";
 
 /** The records of a copy as options of a sandbox, and what to say about them. */
@@ -46,7 +46,7 @@ async function dataOf(copy: MirrorCopy): Promise<CopyData> {
 }
 
 async function openCopyAt(from: string): Promise<MirrorCopy> {
-  if (/^postgres(ql)?:/i.test(from)) {
+  if (isPostgresAddress(from)) {
     assertPostgresAddress("--from", from);
     return await openCopy(postgresSink({ connectionString: from }));
   }

@@ -2,9 +2,9 @@ import { estimateFromForecast, type ListForecast } from "../../paging/estimate.j
 import type { Estimate } from "../../paging/page.js";
 import type { MirrorReadMode } from "../report.js";
 import { incrementStartOf } from "../sync/increment.js";
-import type { ListRun } from "../sync/list-run.js";
+import { sinceOf } from "../sync/increment-start.js";
 import { isFullPassDue } from "../sync/list-sync.js";
-import { sinceOf } from "../sync/modified-since.js";
+import type { ListUpdate } from "../sync/list-update.js";
 import type { MirrorResource } from "../tables.js";
 
 /** Estimated cost of the next run for one resource. */
@@ -29,12 +29,12 @@ interface MirrorListForecast extends ListForecast {
 const EXTRA_REQUESTS_BY_MODE = { first: 3, full: 1, increment: 1 } as const satisfies Record<MirrorReadMode, number>;
 
 /** Estimated cost of updating a list. */
-export async function forecastOf(run: ListRun): Promise<MirrorListForecast> {
-  const { state, settings, reader, list } = run;
+export async function forecastOf(update: ListUpdate): Promise<MirrorListForecast> {
+  const { state, settings, reader, list } = update;
   const since = isFullPassDue(state, settings, Date.now()) ? undefined : sinceOf(state);
   const mode = !state.lastPass ? "first" : since === undefined ? "full" : "increment";
   const forecast = await reader.forecast(
-    since === undefined ? { from: state.pass?.checkpoint } : { modifiedSince: incrementStartOf(run, since) },
+    since === undefined ? { from: state.pass?.checkpoint } : { modifiedSince: incrementStartOf(update, since) },
   );
   const requests = forecast.requests + EXTRA_REQUESTS_BY_MODE[mode];
   return { ...forecast, requests, mode, resource: list.resource };

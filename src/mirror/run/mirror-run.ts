@@ -7,15 +7,15 @@ import type { MirrorList } from "../copy/lists.js";
 import type { LocalCopy } from "../copy/local-copy.js";
 import { mirrorStatusOf } from "../copy/status.js";
 import { createMirrorReport, type MirrorReport, runKindOf } from "../report.js";
-import type { ListRun } from "../sync/list-run.js";
-import { finish, readChanges } from "../sync/list-sync.js";
+import { makeFullPassIfNeeded, readChanges } from "../sync/list-sync.js";
+import type { ListUpdate } from "../sync/list-update.js";
 
 /** The lists of a run. */
 export interface RunLists {
   /** Lists to update. */
-  updated: readonly ListRun[];
+  updated: readonly ListUpdate[];
   /** Lists that are not mirrored any more. */
-  dropped: readonly ListRun[];
+  dropped: readonly ListUpdate[];
   /** Whether changes are recorded from now on. */
   history: HistoryOption;
 }
@@ -59,7 +59,7 @@ export class MirrorRun {
       await copy.begin(lists.history);
       await updateLists(lists);
       await this.#end(copy, lists);
-      const reports = [...lists.dropped, ...lists.updated].map((run) => run.report());
+      const reports = [...lists.dropped, ...lists.updated].map((update) => update.report());
       return createMirrorReport(reports, this.#durationMs, this.#rateLimit);
     } catch (error) {
       // That it cannot be saved matters less than why the run failed.
@@ -89,14 +89,14 @@ export class MirrorRun {
 }
 
 async function updateLists({ updated, dropped }: RunLists): Promise<void> {
-  for (const run of dropped) {
-    await run.measure(async () => {
-      run.counts.removed = await run.copy.drop(run.list);
+  for (const update of dropped) {
+    await update.measure(async () => {
+      update.counts.removed = await update.copy.drop(update.list);
     });
   }
-  // Changes of all lists come first: they also arrive if every run is interrupted in a full pass.
-  for (const run of updated) await readChanges(run);
-  for (const run of updated) await finish(run);
+  // Changes of all lists come first: they also arrive if every update is interrupted in a full pass.
+  for (const update of updated) await readChanges(update);
+  for (const update of updated) await makeFullPassIfNeeded(update);
   // Only now: the other lists are up to date.
   for (const { refusal } of updated) if (refusal) throw refusal;
 }

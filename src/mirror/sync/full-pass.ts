@@ -2,16 +2,16 @@ import { InputValidationError, PaginationError } from "../../errors/index.js";
 import { probeModifiedSince } from "../../paging/modified-since.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import type { ListState } from "../copy/state.js";
-import type { AppliedPages, ListRun } from "./list-run.js";
+import { hasIncrements, laterTimeOf } from "./increment-start.js";
+import type { AppliedPages, ListUpdate } from "./list-update.js";
 import { ListedRecords } from "./listed-records.js";
-import { hasIncrements, laterTimeOf } from "./modified-since.js";
 import { removeUnseenRecords } from "./removals.js";
 
 /** A full pass that has ended. */
 export interface FullPass {
   /** False if a part of the list was read before an interruption. */
   isWhole: boolean;
-  /** Numbers of records that an increment must list too, see {@link ListRun.apply}. */
+  /** Numbers of records that an increment must list too, see {@link ListUpdate.apply}. */
   expectedInIncrement: readonly number[];
 }
 
@@ -20,17 +20,17 @@ export interface FullPass {
  *
  * @throws UnexpectedRemovalsError when too many records would be removed. None was.
  */
-export async function makeFullPass(run: ListRun): Promise<FullPass> {
+export async function makeFullPass(update: ListUpdate): Promise<FullPass> {
   const startedAt = monotonicNowMs();
-  const { listed, beganAt, since, newest, expectedInIncrement } = await readWholeList(run);
-  const decisive = await removeUnseenRecords(run, listed);
-  const { state, settings } = run;
+  const { listed, beganAt, since, newest, expectedInIncrement } = await readWholeList(update);
+  const decisive = await removeUnseenRecords(update, listed);
+  const { state, settings } = update;
   const { increments, lastPass, asOf = 0, count } = state;
   // A second pass, which confirmed removals, is always whole.
   const { isWhole } = decisive;
   const mustProbe = increments.support === undefined || (increments.support === "ignored" && settings.full);
   const support = mustProbe
-    ? await probeModifiedSince((since) => run.reader.count(since), count, increments.since ?? since ?? Date.now())
+    ? await probeModifiedSince((since) => update.reader.count(since), count, increments.since ?? since ?? Date.now())
     : increments.support;
   const next = {
     ...increments,
@@ -39,7 +39,7 @@ export async function makeFullPass(run: ListRun): Promise<FullPass> {
     since: listed.isWhole ? since : (increments.since ?? since),
     newestModified: laterTimeOf(increments.newestModified, newest),
   };
-  await run.save({
+  await update.save({
     pass: undefined,
     refused: undefined,
     asOf: Math.max(asOf, beganAt),
@@ -70,13 +70,13 @@ interface ReadList extends AppliedPages {
  * Reads the whole list. Each page is saved with the checkpoint at which the pass resumes, if it could conclude something
  * then: the first pass always, since it fills the copy, and others if records are listed in the order of their numbers.
  */
-async function readWholeList(run: ListRun): Promise<ReadList> {
-  const { pass: interrupted, lastPass, stale } = run.state;
+async function readWholeList(update: ListUpdate): Promise<ReadList> {
+  const { pass: interrupted, lastPass, stale } = update.state;
   const isFirst = lastPass === undefined;
-  const source = run.reader.read({ from: interrupted?.checkpoint });
-  const inCopy = await run.copy.numbers(run.list);
+  const source = update.reader.read({ from: interrupted?.checkpoint });
+  const inCopy = await update.copy.numbers(update.list);
   // Somebody may have removed rows from the copy.
-  if (inCopy.length !== run.state.count) await run.save({ count: inCopy.length });
+  if (inCopy.length !== update.state.count) await update.save({ count: inCopy.length });
   const listed = new ListedRecords(inCopy, interrupted);
   const beganAt = interrupted?.beganAt ?? Date.now();
   const since = () => (interrupted ? interrupted.since : source.startedAt());
@@ -92,12 +92,12 @@ async function readWholeList(run: ListRun): Promise<ReadList> {
     };
   };
   const startAgain = async () => {
-    await run.save({ pass: undefined });
-    return await readWholeList(run);
+    await update.save({ pass: undefined });
+    return await readWholeList(update);
   };
   let applied: AppliedPages;
   try {
-    applied = await run.apply(isFirst ? "first" : "full", source, (page, numbers) => {
+    applied = await update.apply(isFirst ? "first" : "full", source, (page, numbers) => {
       const patch = passUntilHere();
       listed.add(numbers, page.totalCount);
       return patch;

@@ -1,28 +1,28 @@
 import { SeenKeys } from "../../paging/seen-keys.js";
 import { mirrorListOf } from "../copy/lists.js";
-import type { ListRun } from "./list-run.js";
-import { incrementStart, lagAfterIncrement, laterTimeOf } from "./modified-since.js";
+import { incrementStart, lagAfterIncrement, laterTimeOf } from "./increment-start.js";
+import type { ListUpdate } from "./list-update.js";
 
 /**
  * Reads the records that were modified since a moment, and since shortly before: clocks and commits are not exact.
  *
  * @returns the numbers of the records that it listed.
  */
-export async function readIncrement(run: ListRun, since: number): Promise<SeenKeys> {
+export async function readIncrement(update: ListUpdate, since: number): Promise<SeenKeys> {
   const beganAt = Date.now();
-  const source = run.reader.read({ modifiedSince: incrementStartOf(run, since) });
+  const source = update.reader.read({ modifiedSince: incrementStartOf(update, since) });
   const seen = new SeenKeys();
-  const { newest } = await run.apply("increment", source, (_, numbers) => {
+  const { newest } = await update.apply("increment", source, (_, numbers) => {
     for (const number of numbers) seen.add(number);
     return {};
   });
-  const { pass, increments } = run.state;
+  const { pass, increments } = update.state;
   const { newestModified: knownNewest } = increments;
   const startedAt = source.startedAt();
   const firstDate = source.firstDate();
-  const { overlapMs } = run.settings;
+  const { overlapMs } = update.settings;
   const showsNewer = newest !== undefined && knownNewest !== undefined && newest > knownNewest;
-  await run.save({
+  await update.save({
     asOf: beganAt,
     increments: {
       ...increments,
@@ -42,7 +42,7 @@ export async function readIncrement(run: ListRun, since: number): Promise<SeenKe
 }
 
 /** The `modifiedSince` of an increment. The dates of items show how far all dates of the service are behind. */
-export function incrementStartOf(run: ListRun, since: number): Date {
-  const { modifiedLagMs = 0 } = run.copy.stateOf(mirrorListOf("items")).increments;
-  return incrementStart(since, run.state.increments, { overlapMs: run.settings.overlapMs, modifiedLagMs });
+export function incrementStartOf(update: ListUpdate, since: number): Date {
+  const { modifiedLagMs = 0 } = update.copy.stateOf(mirrorListOf("items")).increments;
+  return incrementStart(since, update.state.increments, { overlapMs: update.settings.overlapMs, modifiedLagMs });
 }

@@ -3,8 +3,13 @@ import { monotonicNowMs } from "../../time/clock.js";
 import { awaitsFullPass, type ListState, surplusOf } from "../copy/state.js";
 import { type FullPass, makeFullPass } from "./full-pass.js";
 import { readIncrement } from "./increment.js";
-import type { ListRun, SyncSettings } from "./list-run.js";
-import { hasIncrements, modifiedSinceSupportAfterCheck, shouldVerifyModifiedSince, sinceOf } from "./modified-since.js";
+import {
+  hasIncrements,
+  modifiedSinceSupportAfterCheck,
+  shouldVerifyModifiedSince,
+  sinceOf,
+} from "./increment-start.js";
+import type { ListUpdate, SyncSettings } from "./list-update.js";
 import { sizesAfterRun } from "./removals.js";
 
 /*
@@ -37,13 +42,13 @@ import { sizesAfterRun } from "./removals.js";
  *      new, filling: a full pass, resumed if possible. The list is complete then.
  *      complete: an increment, if the list has any, and unless all of it was read just now, or is to be (`full`). What was
  *      read before an interruption may have changed, so a pass that is resumed does not count as reading all of it.
- *   2. `finish`
+ *   2. `makeFullPassIfNeeded`
  *      Step 1 has read everything:          nothing more.
  *      A full pass is due, because it is time, one was interrupted, or there are no increments:          a full pass.
  *      Removals were refused, and by the count the records are still gone:          refused again.
  *      The copy differs:          a full pass, unless the last one was long and recent. Then a later run makes it.
  *
- * After a full pass, an increment must list what the pass found changed (modified-since.ts).
+ * After a full pass, an increment must list what the pass found changed (increment-start.ts).
  *
  * Only a full pass removes records, at its end: removals.ts describes when absence means removed.
  */
@@ -69,45 +74,47 @@ export const mayRepairByFullPass = ({ lastPass }: Pick<ListState, "lastPass">, n
   now - lastPass.endedAt >= lastPass.durationMs / MAX_REPAIR_TIME_SHARE;
 
 /** Step 1: fills a new copy, or reads the records that were modified since the last run. */
-export const readChanges = (run: ListRun): Promise<void> =>
-  takeStep(run, async () => {
-    if (!run.state.lastPass) run.firstPass = await makeVerifiedFullPass(run);
-    const since = sinceOf(run.state);
+export const readChanges = (update: ListUpdate): Promise<void> =>
+  takeStep(update, async () => {
+    if (!update.state.lastPass) update.firstPass = await makeVerifiedFullPass(update);
+    const since = sinceOf(update.state);
     // All of it was read just now, or step 2 will: an increment would add nothing.
-    const readsAll = run.firstPass ? run.firstPass.isWhole : run.settings.full && run.state.pass === undefined;
-    if (since !== undefined && !readsAll) await readIncrement(run, since);
+    const readsAll = update.firstPass
+      ? update.firstPass.isWhole
+      : update.settings.full && update.state.pass === undefined;
+    if (since !== undefined && !readsAll) await readIncrement(update, since);
   });
 
-/** Step 2: makes a full pass if one is needed. */
-export async function finish(run: ListRun): Promise<void> {
-  await takeStep(run, async () => {
-    if (run.refusal || run.firstPass?.isWhole) return;
-    if (!mustMakeFullPass(run)) {
-      await updateDifference(run);
-      if (run.refusal || !mayRepair(run)) return;
+/** Step 2. */
+export async function makeFullPassIfNeeded(update: ListUpdate): Promise<void> {
+  await takeStep(update, async () => {
+    if (update.refusal || update.firstPass?.isWhole) return;
+    if (!mustMakeFullPass(update)) {
+      await updateDifference(update);
+      if (update.refusal || !mayRepair(update)) return;
     }
-    await makeVerifiedFullPass(run);
+    await makeVerifiedFullPass(update);
   });
-  const sizes = sizesAfterRun(run.state, Date.now(), run.settings);
-  if (sizes !== run.state.sizes) await run.save({ sizes });
+  const sizes = sizesAfterRun(update.state, Date.now(), update.settings);
+  if (sizes !== update.state.sizes) await update.save({ sizes });
 }
 
 /**
  * If a step refuses to remove records, the full pass has ended anyway: the next one is due as usual, and runs in between
  * refuse by the counts.
  */
-const takeStep = (run: ListRun, step: () => Promise<void>): Promise<void> =>
-  run.measure(async () => {
+const takeStep = (update: ListUpdate, step: () => Promise<void>): Promise<void> =>
+  update.measure(async () => {
     const startedAt = monotonicNowMs();
     try {
       await step();
     } catch (error) {
       if (!UnexpectedRemovalsError.is(error)) throw error;
-      run.refusal = error;
+      update.refusal = error;
       const { removals, records } = error;
-      const { lastPass } = run.state;
+      const { lastPass } = update.state;
       const ended = { endedAt: Date.now(), durationMs: monotonicNowMs() - startedAt };
-      await run.save({
+      await update.save({
         pass: undefined,
         refused: { removals, records },
         ...(lastPass && { lastPass: { ...lastPass, ...ended } }),
@@ -116,48 +123,48 @@ const takeStep = (run: ListRun, step: () => Promise<void>): Promise<void> =>
   });
 
 /** True if a full pass is needed whatever the counts show. */
-const mustMakeFullPass = ({ state, settings, firstPass }: ListRun): boolean =>
+const mustMakeFullPass = ({ state, settings, firstPass }: ListUpdate): boolean =>
   (!firstPass && isFullPassDue(state, settings, Date.now())) || (settings.allowRemovals && awaitsFullPass(state));
 
 /** Finds out whether the copy still differs by the counts, and whether removals that were refused are refused again. */
-async function updateDifference(run: ListRun): Promise<void> {
-  const surplus = () => surplusOf(run.state) ?? 0;
+async function updateDifference(update: ListUpdate): Promise<void> {
+  const surplus = () => surplusOf(update.state) ?? 0;
   // The last run lacked records, and the increment has not shown them.
   const hasLacked = surplus() < 0;
-  await compareCounts(run);
-  const { refused } = run.state;
+  await compareCounts(update);
+  const { refused } = update.state;
   if (refused && surplus() > 0) {
-    run.refusal = new UnexpectedRemovalsError({ resource: run.list.resource, ...refused });
+    update.refusal = new UnexpectedRemovalsError({ resource: update.list.resource, ...refused });
     return;
   }
-  if (refused) await run.save({ refused: undefined });
-  const since = sinceOf(run.state);
+  if (refused) await update.save({ refused: undefined });
+  const since = sinceOf(update.state);
   // Records may have been added since the increment, or before it without a date.
-  if (surplus() < 0 && !hasLacked && since !== undefined) await readIncrement(run, since);
+  if (surplus() < 0 && !hasLacked && since !== undefined) await readIncrement(update, since);
 }
 
 /** True if the copy differs, and an additional full pass may correct that now. */
-function mayRepair({ state }: ListRun): boolean {
+function mayRepair({ state }: ListUpdate): boolean {
   // Without increments, the next run makes a full pass anyway.
   const isStale = state.stale === true && hasIncrements(state);
   return ((surplusOf(state) ?? 0) !== 0 || isStale) && mayRepairByFullPass(state, Date.now());
 }
 
 /** A full pass, after which increments are checked against it. */
-async function makeVerifiedFullPass(run: ListRun): Promise<FullPass> {
+async function makeVerifiedFullPass(update: ListUpdate): Promise<FullPass> {
   // From before the pass: an increment since then must list what the pass finds changed.
-  const { since } = run.state.increments;
-  const pass = await makeFullPass(run);
-  const { support } = run.state.increments;
-  const mustVerify = shouldVerifyModifiedSince(support, run.settings.full);
+  const { since } = update.state.increments;
+  const pass = await makeFullPass(update);
+  const { support } = update.state.increments;
+  const mustVerify = shouldVerifyModifiedSince(support, update.settings.full);
   if (since !== undefined && pass.expectedInIncrement.length > 0 && mustVerify) {
-    const seen = await readIncrement(run, since);
+    const seen = await readIncrement(update, since);
     const listsAllChanges = pass.expectedInIncrement.every((number) => seen.has(number));
     const checked = modifiedSinceSupportAfterCheck(support, listsAllChanges);
-    await run.save({ increments: { ...run.state.increments, support: checked } });
+    await update.save({ increments: { ...update.state.increments, support: checked } });
   }
   // Without increments, the difference may be changes that were not read yet.
-  if (run.state.increments.support === "honoured") await compareCounts(run);
+  if (update.state.increments.support === "honoured") await compareCounts(update);
   return pass;
 }
 
@@ -165,7 +172,7 @@ async function makeVerifiedFullPass(run: ListRun): Promise<FullPass> {
  * Saves how many records the copy lacks. Changes in the meantime cannot hide a removal: what existed before an increment
  * is in the copy, and what is added later does not make the copy larger.
  */
-async function compareCounts(run: ListRun): Promise<void> {
-  const total = await run.reader.count();
-  await run.save({ lacking: total - run.state.count });
+async function compareCounts(update: ListUpdate): Promise<void> {
+  const total = await update.reader.count();
+  await update.save({ lacking: total - update.state.count });
 }

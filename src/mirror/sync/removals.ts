@@ -1,7 +1,7 @@
 import { UnexpectedRemovalsError } from "../../errors/index.js";
 import { sleep } from "../../time/wait.js";
 import type { ListState } from "../copy/state.js";
-import type { ListRun, SyncSettings } from "./list-run.js";
+import type { ListUpdate, SyncSettings } from "./list-update.js";
 import { ListedRecords } from "./listed-records.js";
 
 /*
@@ -56,39 +56,39 @@ const isLargeRemovedShare = (removals: number, records: number, maxRemovedShare:
  * @returns the full pass that decided.
  * @throws UnexpectedRemovalsError when too many records would be removed. None was.
  */
-export async function removeUnseenRecords(run: ListRun, first: ListedRecords): Promise<ListedRecords> {
-  const unlisted = run.state.lastPass?.unlisted ?? 0;
-  const { allowRemovals, maxRemovedShare } = run.settings;
+export async function removeUnseenRecords(update: ListUpdate, first: ListedRecords): Promise<ListedRecords> {
+  const unlisted = update.state.lastPass?.unlisted ?? 0;
+  const { allowRemovals, maxRemovedShare } = update.settings;
   let decisive = first;
   let unseen = first.unseen();
   if (unseen.length > 0 && !(first.isInOrder && first.isComplete(unlisted))) {
-    decisive = await makeConfirmingPass(run, unseen);
+    decisive = await makeConfirmingPass(update, unseen);
     unseen = decisive.unseen();
   }
   const isCertain = decisive.isComplete(unlisted) && (decisive.isInOrder || first.isComplete(unlisted));
   if (isCertain && unseen.length > 0) {
-    const { count } = run.state;
-    const records = largestSize(run.state, Date.now());
+    const { count } = update.state;
+    const records = largestSize(update.state, Date.now());
     const removals = unseen.length + (records - count);
     const isUnexpected =
       removals > MAX_REMOVALS_WITHOUT_CONFIRMATION && isLargeRemovedShare(removals, records, maxRemovedShare);
     if (!allowRemovals && isUnexpected) {
-      throw new UnexpectedRemovalsError({ resource: run.list.resource, removals, records });
+      throw new UnexpectedRemovalsError({ resource: update.list.resource, removals, records });
     }
-    run.counts.removed += await run.copy.remove(run.list, unseen);
+    update.counts.removed += await update.copy.remove(update.list, unseen);
   }
   return decisive;
 }
 
 /** A second full pass, for the records that the first one has not listed. */
-async function makeConfirmingPass(run: ListRun, unseen: readonly number[]): Promise<ListedRecords> {
-  const { signal, maxRemovedShare, confirmAfterMs } = run.settings;
-  if (isLargeRemovedShare(unseen.length, run.state.count, maxRemovedShare)) {
+async function makeConfirmingPass(update: ListUpdate, unseen: readonly number[]): Promise<ListedRecords> {
+  const { signal, maxRemovedShare, confirmAfterMs } = update.settings;
+  if (isLargeRemovedShare(unseen.length, update.state.count, maxRemovedShare)) {
     await sleep(confirmAfterMs, signal);
     signal?.throwIfAborted();
   }
   const listed = new ListedRecords(unseen);
-  await run.apply("full", run.reader.read(), (page, numbers) => {
+  await update.apply("full", update.reader.read(), (page, numbers) => {
     listed.add(numbers, page.totalCount);
     return {};
   });

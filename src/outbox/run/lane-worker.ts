@@ -26,6 +26,12 @@ import { errorJson, resultJson } from "./stored-json.js";
  *   uncertain                nothing, it is `sending`  find its outcome; an update or discontinue is pending for the next run
  *   failed                   pending, with the error   the lane is set aside for the rest of the run
  *   stopped                  pending                   the run ends
+ *
+ * A request takes effect within `settleMs` of the moment at which it was sent, or never. These times follow from that:
+ *
+ *   unleasedMs     how long before this lease no process had one: nothing was sent in that time
+ *   inProgressMs   how long the last attempt may still take effect: `settleMs` less `unleasedMs`
+ *   quietMs        how long nothing may be sent for the lane, since a late attempt of a settled entry could undo it
  */
 interface Work {
   entry: StoredEntry;

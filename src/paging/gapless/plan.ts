@@ -1,5 +1,5 @@
 import { bestOverlappingPage } from "../choose-page.js";
-import { endOfPage, gaplessPageSize, type Page, type PageRequest, type PagingSettings } from "../page.js";
+import { endOfPage, gaplessPageSize, type Page, type PageRequest, type PageSession } from "../page.js";
 import type { PagePlan } from "../page-stream.js";
 
 /** Shifts of this many pages are remembered. */
@@ -12,7 +12,12 @@ export class GaplessPlan implements PagePlan {
   #maxInFlight = 1;
   #shifts: number[] = [];
 
-  constructor({ pageSize, maxPageSize, concurrency, from }: PagingSettings<never>) {
+  constructor({
+    pageSize,
+    maxPageSize,
+    concurrency,
+    from,
+  }: Pick<PageSession<never>, "pageSize" | "maxPageSize" | "concurrency" | "from">) {
     this.#concurrency = concurrency;
     this.#maxPageSize = gaplessPageSize(from?.pageSize ?? pageSize, maxPageSize);
   }

@@ -2,7 +2,13 @@ import * as z from "zod";
 import type { InventoryClient } from "../../client.js";
 import type { Outbox } from "../../outbox/outbox.js";
 import { lazy } from "../../schemas/field.js";
-import { abortSignalSchema, functionSchemaOf, objectWithMethodsSchema, requiredOption } from "../../schemas/option.js";
+import {
+  abortSignalSchema,
+  functionSchemaOf,
+  inventoryClientSchema,
+  objectWithMethodsSchema,
+  requiredOption,
+} from "../../schemas/option.js";
 import type { StoredForm } from "../items/compare.js";
 import type { ReportedItem } from "../items/document.js";
 
@@ -55,7 +61,7 @@ export interface PlanReport<Reported = ReportedItem> {
 
 export const applyOptionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
-    client: requiredOption(objectWithMethodsSchema(["request", "paginate"], "must be an InventoryClient")),
+    client: requiredOption(inventoryClientSchema()),
     outbox: objectWithMethodsSchema(["addMany", "run", "cancel"], "must be an Outbox").optional(),
     signal: abortSignalSchema().optional(),
     onProgress: functionSchemaOf<(progress: PlanApplyProgress) => unknown>().optional(),

@@ -37,7 +37,7 @@ export interface PlannedChanges<Change, Named> {
   readStates(changes: readonly AddedChange<Change>[]): Promise<ReadonlyMap<Change, ChangeState>>;
   /** Whether the service is as the change wants it, although it has refused the write, or its outcome is uncertain. */
   isDone(change: Change): Promise<boolean>;
-  /** Whether an unsent entry of another plan concerns the same as this plan, and must not be sent after it. */
+  /** Whether an unsent entry of another plan, for an item of this one, must not be sent after this plan. */
   isReplaced(entry: OutboxEntry): boolean;
   /** Stores the writes. */
   add(writes: readonly NewOutboxEntry[]): Promise<unknown>;
@@ -79,8 +79,8 @@ export class PlanApplication<Change, Named> {
   readonly #outbox: Outbox;
   readonly #signal: AbortSignal | null | undefined;
   readonly #onProgress: PlanApplyOptions["onProgress"];
-  /** By key, the change whose last write it is. */
-  readonly #lastWrites: ReadonlyMap<string, Change>;
+  /** The lanes of the items of all changes. */
+  readonly #lanes: ReadonlySet<string>;
   readonly #done = new Set<Change>();
   #hasRun = false;
 
@@ -93,9 +93,7 @@ export class PlanApplication<Change, Named> {
     this.#outbox = outbox;
     this.#signal = signal;
     this.#onProgress = onProgress;
-    this.#lastWrites = new Map(
-      planned.changes.map((change): [string, Change] => [planned.writesOf(change).at(-1)?.key ?? "", change]),
-    );
+    this.#lanes = new Set(planned.changes.map((change) => laneOf(planned.skuOf(change))));
   }
 
   async run(): Promise<void> {
@@ -105,7 +103,7 @@ export class PlanApplication<Change, Named> {
       await this.#applyChunk(changes.slice(start, start + chunkSize));
     }
     // Other pending entries are sent along, also if nothing of the plan is left to send.
-    while (!this.#hasRun) await this.#send(monotonicNowMs());
+    while (!this.#hasRun) await this.#send([], monotonicNowMs());
   }
 
   reportAs(kind: "stale" | "rejected" | "unknown", change: Change, reason: string): void {
@@ -118,7 +116,8 @@ export class PlanApplication<Change, Named> {
     const { keyPrefix, kindPrefix } = this.#planned;
     for await (const entry of this.#outbox.entries({ state: "pending" })) {
       const isOther = entry.key.startsWith(kindPrefix) && !entry.key.startsWith(keyPrefix);
-      if (isOther && entry.sentAt === undefined && this.#planned.isReplaced(entry)) await this.#cancel(entry.key);
+      if (!isOther || entry.sentAt !== undefined || !this.#lanes.has(laneOf(skuOf(entry)))) continue;
+      if (this.#planned.isReplaced(entry)) await this.#cancel(entry.key);
     }
   }
 
@@ -138,7 +137,7 @@ export class PlanApplication<Change, Named> {
     while (due.length > 0) {
       const readAt = monotonicNowMs();
       const waiting = await this.#addEntries(due);
-      const isComplete = waiting.length === 0 || (await this.#send(readAt));
+      const isComplete = waiting.length === 0 || (await this.#send(waiting, readAt));
       due = await this.#settle(waiting, isComplete);
     }
   }
@@ -178,7 +177,8 @@ export class PlanApplication<Change, Named> {
   }
 
   /** Runs the outbox while the data are fresh. Returns whether the run has ended by itself. */
-  async #send(readAt: number): Promise<boolean> {
+  async #send(waiting: readonly Change[], readAt: number): Promise<boolean> {
+    const byLastKey = new Map(waiting.map((change) => [this.#planned.writesOf(change).at(-1)?.key, change]));
     const aged = new AbortController();
     const remainingMs = MAX_READING_AGE_MS - (monotonicNowMs() - readAt);
     const stopTimer = startTimer(remainingMs, () =>
@@ -186,7 +186,7 @@ export class PlanApplication<Change, Named> {
     );
     const signal = this.#signal ? AbortSignal.any([this.#signal, aged.signal]) : aged.signal;
     const onResult = ({ key }: OutboxEntry) => {
-      const change = this.#lastWrites.get(key);
+      const change = byLastKey.get(key);
       if (change !== undefined) this.#markDone(change);
     };
     try {
@@ -272,6 +272,4 @@ function describeProgress(entries: readonly OutboxEntry[], reason: string): stri
   return applied === 0 ? reason : `${applied} of ${entries.length} writes were applied. ${reason}`;
 }
 
-/** Whether the item of an entry is among these lanes. */
-export const concernsItem = (lanes: ReadonlySet<string>, { input }: OutboxEntry): boolean =>
-  lanes.has(laneOf(String(fieldOf(input, "shortID") ?? fieldOf(input, "itemID"))));
+const skuOf = ({ input }: OutboxEntry): string => String(fieldOf(input, "shortID") ?? fieldOf(input, "itemID"));

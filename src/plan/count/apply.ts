@@ -5,14 +5,8 @@ import type { NewOutboxEntry, OutboxEntry } from "../../outbox/entry.js";
 import { laneOf } from "../../outbox/new-entries.js";
 import type { Outbox } from "../../outbox/outbox.js";
 import type { PlanApplyOptions, PlanReport } from "../apply/options.js";
-import {
-  type AddedChange,
-  type ChangeState,
-  concernsItem,
-  PlanApplication,
-  type PlannedChanges,
-} from "../apply/plan-application.js";
-import { PresentState } from "../apply/present-state.js";
+import { type AddedChange, type ChangeState, PlanApplication, type PlannedChanges } from "../apply/plan-application.js";
+import { PresentState } from "../present-state.js";
 import type { CountChange, CountPlanContent, ReportedGroup } from "./document.js";
 import { type CountedLot, type CountGroup, countedLot, describeMovement, lotsOfGroup } from "./group.js";
 import { isSameQuantity } from "./quantity.js";
@@ -58,7 +52,6 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
   readonly #outbox: Outbox;
   readonly #state: PresentState;
   readonly #numbers: ReadonlyMap<CountChange, number>;
-  readonly #lanes: ReadonlySet<string>;
 
   constructor({ id, changes, wid }: CountPlanContent, outbox: Outbox, state: PresentState) {
     this.keyPrefix = `${KIND_PREFIX}${id}/`;
@@ -67,7 +60,6 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
     this.#outbox = outbox;
     this.#state = state;
     this.#numbers = new Map(changes.map((change, index): [CountChange, number] => [change, index + 1]));
-    this.#lanes = new Set(changes.map(({ itemID }) => laneOf(itemID)));
   }
 
   skuOf({ itemID }: CountChange): string {
@@ -97,24 +89,31 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
   }
 
   isReplaced(entry: OutboxEntry): boolean {
-    return concernsItem(this.#lanes, entry) && this.#movesStockHere(entry);
+    return this.#movesStockHere(entry);
   }
 
   async readStates(unread: readonly AddedChange<CountChange>[]): Promise<Map<CountChange, ChangeState>> {
     const states = new Map<CountChange, ChangeState>();
-    const lotsOfItem = new Map<string, CountedLot[]>();
+    const presentOfItem = new Map<string, CountedLot[] | string>();
     for (const added of unread) {
       const { change } = added;
       const lane = laneOf(change.itemID);
-      const lots = lotsOfItem.get(lane) ?? (await this.#readLots(change.itemID));
-      lotsOfItem.set(lane, lots);
+      const present = presentOfItem.get(lane) ?? (await this.#readPresent(change.itemID));
+      presentOfItem.set(lane, present);
       const movement =
-        (await this.#describeOtherEntry(change.itemID)) ??
-        describeMovement(this.#remainingLots(added), lotsOfGroup(change, lots));
+        typeof present === "string"
+          ? present
+          : describeMovement(this.#remainingLots(added), lotsOfGroup(change, present));
       const reason = `moved since the plan (${movement}): count again`;
       states.set(change, movement === undefined ? { kind: "due" } : { kind: "stale", reason });
     }
     return states;
+  }
+
+  /** The lots of an item in the warehouse, or why they are about to change. Entries that come while the lots are read are found. */
+  async #readPresent(itemID: string): Promise<CountedLot[] | string> {
+    const lots = await this.#readLots(itemID);
+    return (await this.#describeOtherEntry(itemID)) ?? lots;
   }
 
   async #readLots(itemID: string): Promise<CountedLot[]> {

@@ -1,6 +1,7 @@
 import { laneOf } from "../../outbox/new-entries.js";
 import { serviceTimeMs } from "../../schemas/date.js";
 import type { Lot } from "../../service/lot.js";
+import { groupBy } from "../group-by.js";
 import { isSameQuantity } from "./quantity.js";
 
 /** What is counted together: the stock of an item in one bin, or in all bins of the warehouse. */
@@ -72,16 +73,8 @@ export function countedLot(lot: Lot): CountedLot | undefined {
 }
 
 /** Lots by item: the lane of its SKU. */
-export function lotsByItem(lots: Iterable<CountedLot>): Map<string, CountedLot[]> {
-  const byItem = new Map<string, CountedLot[]>();
-  for (const lot of lots) {
-    const lane = laneOf(lot.shortID);
-    const same = byItem.get(lane);
-    if (same) same.push(lot);
-    else byItem.set(lane, [lot]);
-  }
-  return byItem;
-}
+export const lotsByItem = <L extends Pick<Lot, "shortID">>(lots: Iterable<L>): Map<string, L[]> =>
+  groupBy(lots, ({ shortID }) => laneOf(shortID));
 
 /** Whether a lot of the item belongs to the group. */
 export const isInGroup = ({ spot, serial }: CountGroup, lot: Pick<Lot, "spot" | "serial">): boolean =>

@@ -4,13 +4,14 @@ import { laneOf } from "../../outbox/new-entries.js";
 import type { PagingProgress } from "../../paging/page.js";
 import { checkMethodOptions } from "../../schemas/check.js";
 import { integer, lazy } from "../../schemas/field.js";
-import { abortSignalSchema, functionSchemaOf, objectWithMethodsSchema, requiredOption } from "../../schemas/option.js";
+import { requiredOption } from "../../schemas/option.js";
 import type { Item } from "../../service/item.js";
 import type { StockLevel } from "../../service/stock-level.js";
-import { PresentState } from "../apply/present-state.js";
 import { assertDocumentOf, newPlanHead } from "../document.js";
 import { countPlan, type Plan } from "../plan.js";
 import { PresentItems } from "../present-items.js";
+import { PresentState } from "../present-state.js";
+import { readingOptions } from "../reading-options.js";
 import { readStockLevels } from "../stock-levels.js";
 import { correctGroup } from "./correct-group.js";
 import { type CountedGroup, type CountedRow, readCountedRows } from "./counted-rows.js";
@@ -52,15 +53,13 @@ export interface PlanCountOptions {
 
 const optionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
-    client: requiredOption(objectWithMethodsSchema(["request", "paginate"], "must be an InventoryClient")),
+    ...readingOptions(),
     // The objects themselves are checked later: of a copy, an iterator would be missing.
     snapshot: requiredOption(z.unknown()),
     counted: z.unknown(),
     reasonCodes: requiredOption(
       z.strictObject({ surplus: requiredOption(integer()), shortage: requiredOption(integer()) }),
     ),
-    signal: abortSignalSchema().optional(),
-    onProgress: functionSchemaOf<(progress: PagingProgress) => void>().optional(),
   }),
 );
 
@@ -81,6 +80,7 @@ interface OpenGroup {
  *
  * Source: `GET /Inventory/{wid}`, `GET /Inventory/StockLevels/{wid}`, `GET /Item`.
  *
+ * @experimental
  * @example
  * import { planCount, takeSnapshot } from "stocklot/plan";
  *

@@ -1,17 +1,17 @@
 import * as z from "zod";
 import type { InventoryClient } from "../../client.js";
-import { BadRequestError, NotImplementedError, ServerError } from "../../errors/index.js";
-import { afterEveryChange } from "../../paging/modified-since.js";
+import { probeModifiedSince } from "../../paging/modified-since.js";
 import type { PagingProgress } from "../../paging/page.js";
 import { checkMethodOptions } from "../../schemas/check.js";
 import { integer, lazy, string } from "../../schemas/field.js";
-import { abortSignalSchema, functionSchemaOf, objectWithMethodsSchema, requiredOption } from "../../schemas/option.js";
+import { requiredOption } from "../../schemas/option.js";
 import type { Lot } from "../../service/lot.js";
 import type { ServiceIdentity } from "../../storage/service.js";
 import { sleep } from "../../time/wait.js";
-import { PresentState } from "../apply/present-state.js";
 import { deepFreeze, parseDocument, serviceSchema, withDigest } from "../document.js";
 import { PresentItems } from "../present-items.js";
+import { PresentState } from "../present-state.js";
+import { readingOptions } from "../reading-options.js";
 import { countedLotSchema } from "./document.js";
 import { type CountedLot, countedLot } from "./group.js";
 
@@ -79,10 +79,8 @@ export interface CountSnapshot {
 
 const optionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
-    client: requiredOption(objectWithMethodsSchema(["request", "paginate"], "must be an InventoryClient")),
-    wid: integer(),
-    signal: abortSignalSchema().optional(),
-    onProgress: functionSchemaOf<(progress: PagingProgress) => void>().optional(),
+    ...readingOptions(),
+    wid: requiredOption(integer()),
   }),
 );
 
@@ -116,6 +114,7 @@ const SECOND_MS = 1_000;
  *
  * Source: `GET /Inventory/{wid}`, `GET /Item/All`.
  *
+ * @experimental
  * @example
  * import { writeFile } from "node:fs/promises";
  * import { takeSnapshot } from "stocklot/plan";
@@ -184,7 +183,11 @@ async function observeModifications(
   lots: number,
 ): Promise<CountSnapshot["modified"]> {
   const now = () => state.lastDate ?? Date.now();
-  if (lots === 0 || !(await honoursModifiedSince(state, wid, now()))) return null;
+  const { client, options } = state;
+  const count = async (modifiedSince: Date) =>
+    (await client.inventory.listLots({ wid, modifiedSince, pageSize: 1 }, options).page()).totalCount;
+  // Meanwhile lots may have been removed, but not all of them.
+  if ((await probeModifiedSince(count, Math.min(lots, 1), now())) !== "honoured") return null;
   const since = new Date(now() - MAX_LAG_MS).toISOString();
   const recent = numbersOf(await readModifiedLots(state, wid, since));
   if (recent.length === 0 || state.lastDate === undefined) return { since, recent, end: null, ahead: [] };
@@ -193,18 +196,6 @@ async function observeModifications(
   await sleep(SECOND_MS, state.options.signal ?? undefined);
   state.options.signal?.throwIfAborted();
   return { since, recent, end, ahead: numbersOf(await readModifiedLots(state, wid, end)) };
-}
-
-/** A list that shows lots for a date in the future ignores it, and one that fails cannot be asked. */
-async function honoursModifiedSince({ client, options }: PresentState, wid: number, now: number): Promise<boolean> {
-  const params = { wid, modifiedSince: afterEveryChange(now), pageSize: 1 };
-  try {
-    return (await client.inventory.listLots(params, options).page()).totalCount === 0;
-  } catch (error) {
-    if (error instanceof BadRequestError || error instanceof NotImplementedError || error instanceof ServerError)
-      return false;
-    throw error;
-  }
 }
 
 const numbersOf = (lots: readonly Lot[]): number[] => lots.map(({ recNo }) => recNo);

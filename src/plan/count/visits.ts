@@ -1,6 +1,6 @@
 import { laneOf } from "../../outbox/new-entries.js";
 import type { Lot } from "../../service/lot.js";
-import { type CountedLot, type CountGroup, countedLot, describeMovement, isInGroup } from "./group.js";
+import { type CountedLot, type CountGroup, countedLot, describeMovement, isInGroup, lotsByItem } from "./group.js";
 
 /**
  * Movements that the stock of a group does not show any more. A lot that was modified since the snapshot concerns:
@@ -8,16 +8,16 @@ import { type CountedLot, type CountGroup, countedLot, describeMovement, isInGro
  * - every bin, if it looks as before: it may have been anywhere, and is back.
  */
 export class Visits {
-  readonly #modified = new Map<string, Lot[]>();
+  readonly #modified: ReadonlyMap<string, readonly Lot[]>;
   readonly #returned = new Map<string, Lot>();
 
   constructor(modified: readonly Lot[], before: readonly CountedLot[]) {
     const known = new Map(before.map((lot): [number, CountedLot] => [lot.recNo, lot]));
+    this.#modified = lotsByItem(modified);
     for (const lot of modified) {
-      const lane = laneOf(lot.shortID);
-      this.#modified.set(lane, [...(this.#modified.get(lane) ?? []), lot]);
       const [earlier, present] = [known.get(lot.recNo), countedLot(lot)];
-      if (earlier && present && describeMovement([earlier], [present]) === undefined) this.#returned.set(lane, lot);
+      if (earlier && present && describeMovement([earlier], [present]) === undefined)
+        this.#returned.set(laneOf(lot.shortID), lot);
     }
   }
 

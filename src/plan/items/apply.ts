@@ -1,15 +1,15 @@
 import { createHash } from "node:crypto";
 import { isStocklotError } from "../../errors/any-error.js";
-import type { NewOutboxEntry, OutboxEntry } from "../../outbox/entry.js";
-import { laneOf, MAX_KEY_LENGTH } from "../../outbox/new-entries.js";
+import type { NewOutboxEntry } from "../../outbox/entry.js";
+import { MAX_KEY_LENGTH } from "../../outbox/new-entries.js";
 import { createOutbox, type Outbox } from "../../outbox/outbox.js";
 import { memoryStore } from "../../outbox/stores/memory-store.js";
 import { serviceTimeMs } from "../../schemas/date.js";
 import type { Item } from "../../service/item.js";
 import type { PlanApplyOptions, PlanReport } from "../apply/options.js";
-import { concernsItem, MAX_READING_AGE_MS, PlanApplication, type PlannedChanges } from "../apply/plan-application.js";
-import { PresentState } from "../apply/present-state.js";
+import { MAX_READING_AGE_MS, PlanApplication, type PlannedChanges } from "../apply/plan-application.js";
 import { PresentItems } from "../present-items.js";
+import { PresentState } from "../present-state.js";
 import { fieldValue, isSameValue, type StoredForm } from "./compare.js";
 import type { ItemChange, ItemPlanContent } from "./document.js";
 import { stateOfChange } from "./state-of-change.js";
@@ -64,7 +64,6 @@ class PlannedItems implements PlannedChanges<ItemChange, { shortID: string }> {
   readonly #items: PresentItems;
   /** How many items the service lists. */
   readonly #listed: number;
-  readonly #lanes: ReadonlySet<string>;
 
   constructor({ id, changes, items }: ItemPlanContent, outbox: Outbox, state: PresentState) {
     this.keyPrefix = `${KIND_PREFIX}${id}/`;
@@ -72,7 +71,6 @@ class PlannedItems implements PlannedChanges<ItemChange, { shortID: string }> {
     this.#outbox = outbox;
     this.#items = new PresentItems(state);
     this.#listed = items;
-    this.#lanes = new Set(changes.map(({ shortID }) => laneOf(shortID)));
     const { share, intervalMs } = state.client.bulkAllowance;
     const writable = Math.floor((share * MAX_READING_AGE_MS * WRITING_SHARE) / intervalMs);
     this.chunkSize = Math.max(1, Math.min(writable, MAX_CHUNK));
@@ -100,8 +98,8 @@ class PlannedItems implements PlannedChanges<ItemChange, { shortID: string }> {
     return `${this.keyPrefix}sha256-${createHash("sha256").update(shortID).digest("hex")}`;
   }
 
-  isReplaced(entry: OutboxEntry): boolean {
-    return concernsItem(this.#lanes, entry);
+  isReplaced(): boolean {
+    return true;
   }
 
   add(writes: readonly NewOutboxEntry[]): Promise<unknown> {

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { isObject } from "../../errors/unknown-value.js";
 import { canonicalJson } from "../../schemas/canonical-json.js";
 import { string } from "../../schemas/field.js";
+import { groupBy } from "../group-by.js";
 
 /** A value that the service keeps in another form than it was sent, such as in upper case. */
 export interface StoredForm {
@@ -34,13 +35,10 @@ export const fieldValue = (item: object, name: string): unknown =>
 export class Comparison {
   /** The pairs that were found. */
   readonly storedForms: StoredForm[] = [];
-  readonly #forms = new Map<string, StoredForm[]>();
+  readonly #forms: ReadonlyMap<string, readonly StoredForm[]>;
 
   constructor(forms: readonly StoredForm[]) {
-    for (const form of forms) {
-      const key = fieldKey(form.shortID, form.field);
-      this.#forms.set(key, [...(this.#forms.get(key) ?? []), form]);
-    }
+    this.#forms = groupBy(forms, ({ shortID, field }) => fieldKey(shortID, field));
   }
 
   isDesired(shortID: string, field: string, desired: unknown, present: unknown): boolean {

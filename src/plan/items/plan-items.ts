@@ -1,18 +1,19 @@
 import * as z from "zod";
 import type { InventoryClient } from "../../client.js";
 import { InputValidationError, type Issue, UnexpectedRemovalsError } from "../../errors/index.js";
-import { nearestName } from "../../errors/unknown-name.js";
+import { nearestNameHint } from "../../errors/unknown-name.js";
 import { wording } from "../../errors/wording.js";
 import type { PagingProgress } from "../../paging/page.js";
 import { checkMethodOptions } from "../../schemas/check.js";
 import { lazy, string } from "../../schemas/field.js";
-import { abortSignalSchema, functionSchemaOf, objectWithMethodsSchema, requiredOption } from "../../schemas/option.js";
+import { functionSchemaOf } from "../../schemas/option.js";
 import type { Item } from "../../service/item.js";
 import { itemChangesSchema } from "../../service/item-input.js";
 import type { StockLevel } from "../../service/stock-level.js";
-import { PresentState } from "../apply/present-state.js";
 import { newPlanHead } from "../document.js";
 import { itemPlan, type Plan } from "../plan.js";
+import { PresentState } from "../present-state.js";
+import { readingOptions } from "../reading-options.js";
 import { readStockLevels } from "../stock-levels.js";
 import { Comparison, type StoredForm, storedFormSchema } from "./compare.js";
 import { type DesiredItem, type DesiredItems, readDesiredItems } from "./desired-items.js";
@@ -73,7 +74,7 @@ export interface PlanItemsOptions {
 
 const optionsSchema = lazy(() =>
   z.strictObject({
-    client: requiredOption(objectWithMethodsSchema(["request", "paginate"], "must be an InventoryClient")),
+    ...readingOptions(),
     // The object itself is checked: of a copy, the iterator would be missing.
     desired: z.unknown(),
     fields: z.array(string()).optional(),
@@ -82,8 +83,6 @@ const optionsSchema = lazy(() =>
     maxDiscontinuedShare: z.number().min(0).max(1).optional(),
     withStock: z.boolean().optional(),
     ignoreStoredForms: z.array(storedFormSchema()).optional(),
-    signal: abortSignalSchema().optional(),
-    onProgress: functionSchemaOf<(progress: PagingProgress) => void>().optional(),
   }),
 );
 
@@ -97,6 +96,7 @@ const DEFAULT_MAX_DISCONTINUED_SHARE = 0.05;
  *
  * Source: `GET /Item/All`; `GET /Inventory/StockLevels` if items are to be discontinued.
  *
+ * @experimental
  * @example
  * import { planItems } from "stocklot/plan";
  *
@@ -164,10 +164,7 @@ function assertFieldsExist(
 ): void {
   const documented = Object.keys(itemChangesSchema().shape);
   const missing = (name: string) => !documented.includes(name) && !ofItems.has(name);
-  const describe = (name: string) => {
-    const nearest = nearestName(name, documented);
-    return `is a field that no item has${nearest === undefined ? "" : `, did you mean "${nearest}"?`}`;
-  };
+  const describe = (name: string) => `is a field that no item has${nearestNameHint(name, documented)}`;
   const issues: Issue[] = compared.flatMap((name, index) =>
     missing(name) ? [{ path: ["fields", index], message: describe(name) }] : [],
   );

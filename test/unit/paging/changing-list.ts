@@ -1,4 +1,4 @@
-import type { Page, PagedList, PageRequest, PageSession, PagingSettings } from "../../../src/paging/page.js";
+import type { Page, PagedList, PageRequest, PageSession } from "../../../src/paging/page.js";
 import { createRandom } from "../../support/random.js";
 
 export interface Lot {
@@ -91,7 +91,7 @@ export class ChangingList {
     return this.#inFlight;
   }
 
-  source(settings: Partial<PagingSettings<Lot>> = {}): PagedList<Lot> & Pick<PageSession<Lot>, "fetch"> {
+  source(settings: Partial<PageSession<Lot>> = {}): PagedList<Lot> & Pick<PageSession<Lot>, "fetch"> {
     const checked = {
       list: "/Inventory",
       label: "GET /Inventory",

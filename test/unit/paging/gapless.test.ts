@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { PaginationError } from "../../../src/errors/index.js";
-import type { Page, PagingSettings } from "../../../src/paging/page.js";
+import type { Page, PageSession } from "../../../src/paging/page.js";
 import { Paginator } from "../../../src/paging/paginator.js";
 import { runs } from "../../support/runs.js";
 import { ChangingList, changeBy, type Lot, seededRandom } from "./changing-list.js";
@@ -19,7 +19,7 @@ interface GaplessRun {
   list: ChangingList;
 }
 
-async function readGapless(list: ChangingList, settings: Partial<PagingSettings<Lot>> = {}): Promise<GaplessRun> {
+async function readGapless(list: ChangingList, settings: Partial<PageSession<Lot>> = {}): Promise<GaplessRun> {
   return { lots: await new Paginator(list.source({ gapless: true, ...settings })).toArray(), list };
 }
 

@@ -1,5 +1,5 @@
 import type { SlotKind } from "../../../src/limiter/slot-source.js";
-import type { Page, PagedList, PageRequest, PageSession, PagingSettings } from "../../../src/paging/page.js";
+import type { Page, PagedList, PageRequest, PageSession } from "../../../src/paging/page.js";
 import { type Lot, NO_LIMIT } from "./changing-list.js";
 
 /** A request that waits until the test responds to it. */
@@ -18,9 +18,9 @@ export const settle = () => new Promise<void>((resolve) => setImmediate(resolve)
 export class ManualSource implements PagedList<Lot> {
   readonly sent: OpenRequest[] = [];
   readonly #size: number;
-  readonly #settings: Partial<PagingSettings<Lot>>;
+  readonly #settings: Partial<PageSession<Lot>>;
 
-  constructor(size: number, settings: Partial<PagingSettings<Lot>> = {}) {
+  constructor(size: number, settings: Partial<PageSession<Lot>> = {}) {
     this.#size = size;
     this.#settings = settings;
   }

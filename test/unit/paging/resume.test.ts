@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { PaginationError } from "../../../src/errors/index.js";
 import type { Checkpoint } from "../../../src/paging/checkpoint.js";
-import type { PagingSettings } from "../../../src/paging/page.js";
+import type { PageSession } from "../../../src/paging/page.js";
 import { Paginator } from "../../../src/paging/paginator.js";
 import { runs } from "../../support/runs.js";
 import { ChangingList, changeBy, type Lot, type Random, seededRandom } from "./changing-list.js";
@@ -33,7 +33,7 @@ interface Part {
 /** Reads until the process ends with page number `killedAt` in its hands, or until the list has ended. */
 async function readPart(
   list: ChangingList,
-  settings: Partial<PagingSettings<Lot>>,
+  settings: Partial<PageSession<Lot>>,
   killedAt = Number.POSITIVE_INFINITY,
 ): Promise<Part> {
   const paginator = new Paginator(list.source(settings));

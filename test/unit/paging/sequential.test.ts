@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Page, PagingSettings } from "../../../src/paging/page.js";
+import type { Page, PageSession } from "../../../src/paging/page.js";
 import { Paginator } from "../../../src/paging/paginator.js";
 import { ChangingList, type ListBehaviour, type Lot, seededRandom } from "./changing-list.js";
 
@@ -18,7 +18,7 @@ const at = (number: number, act: (list: ChangingList) => void): ListBehaviour =>
   },
 });
 
-async function read(list: ChangingList, settings: Partial<PagingSettings<Lot>> = {}): Promise<Lot[]> {
+async function read(list: ChangingList, settings: Partial<PageSession<Lot>> = {}): Promise<Lot[]> {
   return await new Paginator(list.source(settings)).toArray();
 }
 

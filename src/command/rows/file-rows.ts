@@ -1,8 +1,8 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
-import { findInexactNumbers } from "../core/response/inexact-numbers.js";
-import { isObject, messageOf } from "../errors/unknown-value.js";
-import { type CsvFile, csvRows } from "./import/csv-rows.js";
+import { findInexactNumbers } from "../../core/response/inexact-numbers.js";
+import { isObject, messageOf } from "../../errors/unknown-value.js";
+import { type CsvFile, csvRows } from "./csv-rows.js";
 
 export const ROW_FORMATS = ["csv", "ndjson"] as const;
 export type RowFormat = (typeof ROW_FORMATS)[number];
@@ -22,7 +22,7 @@ export interface Row {
 }
 
 /** What the name of a file says about its format. */
-export const formatOf = (path: string): RowFormat => (/\.(ndjson|jsonl)$/i.test(path) ? "ndjson" : "csv");
+export const rowFormatOf = (path: string): RowFormat => (/\.(ndjson|jsonl)$/i.test(path) ? "ndjson" : "csv");
 
 /** Reads a file row by row, in constant memory. Messages name `path`; `copy` is read. */
 export const fileRows = (file: RowFile): AsyncGenerator<Row> =>

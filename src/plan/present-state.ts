@@ -1,6 +1,6 @@
-import type { InventoryClient } from "../../client.js";
-import type { RequestOptions, ResponseInfo } from "../../core/request/options.js";
-import { dateHeaderMs } from "../../core/service-clock.js";
+import type { InventoryClient } from "../client.js";
+import type { RequestOptions, ResponseInfo } from "../core/request/options.js";
+import { dateHeaderMs } from "../core/service-clock.js";
 
 /** Reads what a plan concerns as it is now: counts the requests, and observes the service's clock. */
 export class PresentState {

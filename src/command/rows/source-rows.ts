@@ -1,18 +1,14 @@
 import type * as z from "zod";
-import { nearestName } from "../errors/unknown-name.js";
-import { CommandError, EXIT } from "./exit.js";
-import { cellValue } from "./import/entries.js";
-import { fileRows, formatOf, type Row, type RowFormat } from "./rows.js";
+import { nearestName } from "../../errors/unknown-name.js";
+import { CommandError, EXIT } from "../exit.js";
+import { cellValue } from "./cell-value.js";
+import { fileRows, type Row, type RowFormat, rowFormatOf } from "./file-rows.js";
+import type { ColumnSettings } from "./row-options.js";
 
 /** A file of rows, and what its columns mean. */
-export interface RowSource {
+export interface RowSource extends ColumnSettings {
   path: string;
   delimiter: string;
-  /** Field by column, where they differ. */
-  map: ReadonlyMap<string, string>;
-  ignore: readonly string[];
-  /** Value by field, for every row. */
-  set: ReadonlyMap<string, string>;
 }
 
 /** What a row consists of. */
@@ -39,7 +35,7 @@ export class SourceRows implements AsyncIterable<object> {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<object> {
     const { path, delimiter } = this.#source;
-    const format = formatOf(path);
+    const format = rowFormatOf(path);
     let isFirst = true;
     for await (const row of fileRows({ path, copy: path, delimiter, format })) {
       const { line, cells, problem } = row;

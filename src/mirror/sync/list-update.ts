@@ -4,8 +4,8 @@ import { type MirrorList, recordNumberOf } from "../copy/lists.js";
 import type { LocalCopy } from "../copy/local-copy.js";
 import { awaitsFullPass, type ListState, surplusOf } from "../copy/state.js";
 import type { ListReport, MirrorProgress, MirrorReadMode } from "../report.js";
+import { laterTimeOf, newestModified } from "./increment-start.js";
 import type { ListPages, ListReader } from "./list-reader.js";
-import { laterTimeOf, newestModified } from "./modified-since.js";
 
 /** What the caller asks of a run. */
 export interface SyncSettings {
@@ -24,7 +24,7 @@ export interface SyncSettings {
 const MAX_EXPECTED_NUMBERS = 10_000;
 
 /** One list in one run: what the reader reads is applied to the copy, page by page. */
-export class ListRun {
+export class ListUpdate {
   readonly counts = { added: 0, changed: 0, removed: 0 };
   readonly modes: MirrorReadMode[] = [];
   /** The full pass of step 1, which has filled the copy. */

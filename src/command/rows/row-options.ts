@@ -1,0 +1,50 @@
+import { type Command, InvalidArgumentError } from "commander";
+
+/** What the columns of a file of rows mean. */
+export interface ColumnSettings {
+  /** Field by column, where they differ. */
+  map: ReadonlyMap<string, string>;
+  /** Columns that are no fields. */
+  ignore: readonly string[];
+  /** Value by field, for every row. */
+  set: ReadonlyMap<string, string>;
+}
+
+export interface RowFlags extends Partial<ColumnSettings> {
+  delimiter?: string;
+}
+
+/** Adds the options for the columns of a file. */
+export const withColumns = (command: Command): Command =>
+  command
+    .option("--map <column=field>", "the field of a column with another name; may be repeated", mapOption)
+    .option("--ignore <column>", "a column that is no field; may be repeated", ignoreOption)
+    .option("--delimiter <text>", 'between two cells, for instance ";" or tab (default: ",")', delimiterOption);
+
+export const rowSettings = ({
+  map = new Map(),
+  ignore = [],
+  set = new Map(),
+  delimiter = ",",
+}: RowFlags): ColumnSettings & { delimiter: string } => ({ map, ignore, set, delimiter });
+
+function mapOption(text: string, earlier: ReadonlyMap<string, string> = new Map()): ReadonlyMap<string, string> {
+  const [column, field, ...more] = text.split("=");
+  if (!column || !field || more.length > 0) throw new InvalidArgumentError("It must be column=field.");
+  return new Map([...earlier, [column.trim(), field.trim()]]);
+}
+
+const ignoreOption = (column: string, earlier: string[] = []): string[] => [...earlier, column];
+
+/** A value may contain "=". */
+export function setOption(text: string, earlier: ReadonlyMap<string, string> = new Map()): ReadonlyMap<string, string> {
+  const [, field, value] = /^([^=]+)=(.+)$/s.exec(text) ?? [];
+  if (field === undefined || value === undefined) throw new InvalidArgumentError("It must be field=value.");
+  return new Map([...earlier, [field.trim(), value]]);
+}
+
+function delimiterOption(text: string): string {
+  if (text === "tab" || text === "\\t") return "\t";
+  if (text.length === 1 && !/["\r\n]/.test(text)) return text;
+  throw new InvalidArgumentError("It must be one character other than a quote or a line break, or tab.");
+}

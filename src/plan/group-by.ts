@@ -1,0 +1,11 @@
+/** The values by their key, in the order in which they occur. */
+export function groupBy<V>(values: Iterable<V>, keyOf: (value: V) => string): Map<string, V[]> {
+  const groups = new Map<string, V[]>();
+  for (const value of values) {
+    const key = keyOf(value);
+    const group = groups.get(key);
+    if (group) group.push(value);
+    else groups.set(key, [value]);
+  }
+  return groups;
+}
