@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { findingOf } from "./findings.js";
 import { RESULTS } from "./paths.js";
-import type { Results, Section } from "./results.js";
+import { figureOf, type Results, type Section } from "./results.js";
 import { checkLine, textOf } from "./table.js";
 
 /** The pages that quote the results. */
@@ -28,21 +28,17 @@ export function updateQuotedFigures(): void {
 
 function quote(name: string, { machine, sections }: Results): string {
   if (name === "machine") return `Node ${machine.node}, ${machine.cores} cores, ${machine.platform}.\n`;
-  if (name === "summary") return list(headlines(sections));
+  if (name === "summary") return list(headlines({ machine, sections }));
   const section = sections[name];
   if (!section) throw new Error(`bench/results.json has no section ${name}`);
   return `${section.note}\n\n${table(section)}${list(section.checks.map(checkLine))}`;
 }
 
 /** The figures of the README. */
-function headlines(sections: Results["sections"]): string[] {
-  const figure = (name: string, index = 0) => {
-    const check = sections[name]?.checks[index];
-    if (!check) throw new Error(`bench/results.json has no figure for ${name}`);
-    return check.value;
-  };
+function headlines(results: Results): string[] {
+  const figure = (name: string, index = 0) => figureOf(results, name, index);
   return [
-    `One call takes **${figure("overhead").toFixed(2)}×** the time of \`undici.request\` with \`JSON.parse\`. The time of stocklot includes limiter, token, retries and validation.`,
+    `One call takes **${figure("overhead").toFixed(2)}×** the time of \`undici.request\` with \`JSON.parse\`, with limiter, token, retries and validation.`,
     `Reading 1,000 pages uses **${figure("quota").toFixed(0)} %** of the rate limit, and **${figure("quota", 1)}** requests get a 429.`,
     `The stock of one item among 20,000 costs **${figure("search")}** requests, the look-up of the item included. Reading the list costs 80.`,
     `An iteration over 1,000,000 lots needs **${figure("memory").toFixed(1)} MiB** of memory.`,

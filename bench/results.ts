@@ -51,3 +51,10 @@ export interface Results {
 
 export const isMet = ({ value, atMost, atLeast }: Check) =>
   (atMost === undefined || value <= atMost) && (atLeast === undefined || value >= atLeast);
+
+/** A figure that the pages quote. */
+export function figureOf({ sections }: Results, section: string, index = 0): number {
+  const check = sections[section]?.checks[index];
+  if (!check) throw new Error(`bench/results.json has no figure ${index} of ${section}`);
+  return check.value;
+}

@@ -57,6 +57,17 @@ export class InventoryClient {
   readonly #report: () => string;
 
   /**
+   * Creates a client. It sends nothing until the first call.
+   *
+   * Without options, the base URL and the credentials are those of the environment variables `STOCKLOT_BASE_URL`,
+   * `STOCKLOT_CLIENT_ID` and `STOCKLOT_CLIENT_SECRET`. Each client counts its own requests per minute: use one for all
+   * calls of an account, or pass the same `rateLimiter` to several.
+   *
+   * @example
+   * import { InventoryClient } from "stocklot";
+   *
+   * const client = new InventoryClient({ timeoutMs: 10_000, logger: console });
+   * const level = await client.inventory.getStockLevel("BOLT-M8", { wid: 3 });
    * @throws ConfigurationError if an option is wrong or missing, if options cannot be combined, or if the runtime is
    * not supported.
    */

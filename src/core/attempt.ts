@@ -18,8 +18,8 @@ export async function sendAttempt(
   const { journal } = call.settings;
   let trace: AttemptTrace | undefined;
   try {
-    if (journal) await call.cancellation.race(journal.beforeSend(parts.serviceClock.offset));
-    trace = call.beginAttempt(parts.serviceClock.offset);
+    if (journal) await call.cancellation.race(journal.beforeSend(parts.serviceClock.aheadMs));
+    trace = call.beginAttempt(parts.serviceClock.aheadMs);
     const response = await exchange(parts, call, token, trace);
     assertSuccess(parts, call, response, token);
     journal?.attemptEnded({ response, mayHaveBeenApplied: false });

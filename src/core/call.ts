@@ -6,7 +6,6 @@ import type { AttemptJournal } from "./request/attempt-journal.js";
 import type { RequestOptions } from "./request/options.js";
 import type { EncodedRequest, Query } from "./request/payload.js";
 import type { RetrySettings, RetryState } from "./retry-policy.js";
-import type { ClockOffset } from "./service-clock.js";
 import type { CallIdentity } from "./telemetry/events.js";
 import type { AttemptTrace, WireResponse } from "./transport/transport.js";
 
@@ -156,10 +155,10 @@ export class Call implements RetryState, SlotRequest {
     if (!this.inFlight) this.cancellation.cancel({ kind: "closed" });
   }
 
-  beginAttempt(clock: ClockOffset | undefined): AttemptTrace {
+  beginAttempt(clockAheadMs: number | undefined): AttemptTrace {
     this.attempts += 1;
     this.sentAt = Date.now();
-    this.clockAheadMs = clock && Math.floor(clock.minMs);
+    this.clockAheadMs = clockAheadMs;
     this.attemptTrace = { startedAt: monotonicNowMs(), sent: false, headAt: undefined, head: undefined };
     if (this.whole) {
       this.whole.lastPart = this;

@@ -1,15 +1,6 @@
 import { monotonicNowMs } from "../time/clock.js";
 import type { AttemptTrace } from "./transport/transport.js";
 
-/** How far the clock of the service is ahead of the clock of this machine, in ms. */
-export interface ClockOffset {
-  minMs: number;
-  maxMs: number;
-}
-
-/** The `Date` header is in whole seconds. */
-const HEADER_PRECISION_MS = 1_000;
-
 /** The `Date` header of a response, in ms since the epoch; `undefined` if it has none. */
 export function dateHeaderMs({ date = "" }: Readonly<Record<string, string>>): number | undefined {
   const time = Date.parse(date);
@@ -36,16 +27,12 @@ export class ServiceClock {
     if (trace.head?.headers.date !== undefined) this.#trace = trace;
   }
 
-  /** `undefined` if no response had a readable `Date` header. */
-  get offset(): ClockOffset | undefined {
-    const { head, startedAt = 0, headAt = 0 } = this.#trace ?? {};
+  /** How far it is ahead of the clock of this machine at least, in ms; `undefined` if no response had a readable `Date` header. */
+  get aheadMs(): number | undefined {
+    const { head, headAt = 0 } = this.#trace ?? {};
     const served = dateHeaderMs(head?.headers ?? {});
     if (served === undefined) return undefined;
     // The time since then is measured by the monotonic clock: the local clock may have been set meanwhile.
-    const [time, localTime] = [monotonicNowMs(), Date.now()];
-    return {
-      minMs: served + (time - headAt) - localTime,
-      maxMs: served + HEADER_PRECISION_MS + (time - startedAt) - localTime,
-    };
+    return Math.floor(served + (monotonicNowMs() - headAt) - Date.now());
   }
 }

@@ -27,7 +27,18 @@ export interface Sandbox {
   readonly requests: readonly LoggedRequest[];
   /** Serves the sandbox over HTTP; by default on a free port of the loopback address. */
   listen(options?: ListenOptions): Promise<SandboxServer>;
-  /** Adds a rule after the existing ones. */
+  /**
+   * Makes requests fail, from now on. The first rule that matches a request applies; new rules come last.
+   *
+   * @example
+   * import { createSandbox } from "stocklot/sandbox";
+   *
+   * const sandbox = createSandbox();
+   * // The next receipt is booked, but its response is lost: the client rejects with an OutcomeUnknownError.
+   * sandbox.addFault({ method: "POST", path: "/Inventory/Receive", fault: "drop-after", times: 1 });
+   * sandbox.addFault({ path: "/Item*", fault: 503 }); // each request for items fails
+   * @throws ConfigurationError if the rule is wrong; the message names the field.
+   */
   addFault(rule: FaultRule): void;
   /** Removes all rules, those of the options included. */
   clearFaults(): void;

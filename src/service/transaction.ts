@@ -16,7 +16,12 @@ export interface ReceiveInput {
   units: number;
   /** Destination warehouse ID. */
   wid: number;
-  /** Reason code of the adjustment. */
+  /**
+   * Reason code of the adjustment.
+   *
+   * Why the stock changes, for example a purchase or a correction. Each service has its own codes and documents none: ask
+   * its administrator. Any integer is sent.
+   */
   reasonCode: number;
   /** Bin or location. */
   spot?: string | undefined;
@@ -36,7 +41,12 @@ export interface ReceiveInput {
   grossWeight?: number | undefined;
   /** Cost of one unit; currency and unit not documented by the service. */
   price?: number | undefined;
-  /** Expiration date. */
+  /**
+   * Expiration date.
+   *
+   * Best a string such as `"2027-03-31"`, which is sent unchanged. A `Date` is sent in UTC, so midnight in your time zone
+   * can become the day before.
+   */
   expires?: Date | string | undefined;
   /** Vendor or supplier ID. */
   supplier?: number | undefined;
@@ -99,7 +109,12 @@ export interface IssueInput {
   units: number;
   /** Source warehouse ID. */
   wid: number;
-  /** Reason code of the adjustment. */
+  /**
+   * Reason code of the adjustment.
+   *
+   * Why the stock changes, for example a purchase or a correction. Each service has its own codes and documents none: ask
+   * its administrator. Any integer is sent.
+   */
   reasonCode: number;
   /** Bin or location to issue from. */
   spot?: string | undefined;

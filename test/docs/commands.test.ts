@@ -16,7 +16,7 @@ const OWN_COMMANDS = new Set(["ci", "test", "init", "pkg", "version", "pack", "p
 /** The problem with a command of a page, if there is one. */
 function problemOf(command: string): string | undefined {
   const [program = "", ...words] = command
-    .replace(/\s#.*$/, "")
+    .replace(/(^|\s)#.*$/, "")
     .trim()
     .split(/\s+/)
     .filter((word) => !/^[A-Z][A-Z_]*=/.test(word));

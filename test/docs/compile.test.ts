@@ -3,8 +3,9 @@ import { join, relative } from "node:path";
 import ts from "typescript";
 import { expect, it } from "vitest";
 import { compileProblems, type Program } from "./support/compile-problems.js";
+import { givenTo } from "./support/given.js";
 import { ROOT } from "./support/markdown.js";
-import { givenTo, snippets } from "./support/snippets.js";
+import { snippets } from "./support/snippets.js";
 
 /** An `@example` of a doc comment. */
 interface Example extends Program {

@@ -5,7 +5,7 @@ import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
 import { type CompanyNetwork, startCompanyNetwork } from "./support/company-network.js";
 import { blocksOf, guides } from "./support/markdown.js";
 import { buildSnippets, type Runnable } from "./support/run-snippet.js";
-import { snippets } from "./support/snippets.js";
+import { RECIPES, snippets } from "./support/snippets.js";
 
 /** Addresses in the pages. */
 const SERVICE = "https://inventory.example.com/api/v1";
@@ -19,7 +19,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
 
 const all = snippets();
 const marked = all.filter(({ info }) => info.includes("no-run"));
-const run = all.filter((snippet) => !marked.includes(snippet));
+const run = all.filter((snippet) => !marked.includes(snippet) && snippet.page !== RECIPES);
 
 const sandbox = createSandbox({
   clients: [

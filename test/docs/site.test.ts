@@ -28,6 +28,7 @@ const API_PAGES = ENTRY_POINTS.map((name) => `api/${name}/index.html`);
 
 /** The most-read pages, and the one with the longest signature. */
 const READ_MOST = [
+  "index.html",
   ...GUIDE_PAGES,
   ...API_PAGES,
   API_CLASS,
@@ -39,6 +40,7 @@ const READ_MOST = [
 const CHECKED = [
   "index.html",
   "docs/quick-start.html",
+  "docs/recipes.html",
   "docs/data.html",
   "docs/reliability.html",
   "docs/scaling.html",
@@ -90,6 +92,18 @@ describe.skipIf(!RUN_ALL)("the site", () => {
     expect(styles.filter((name) => /url\(["']?https?:/.test(read(`assets/${name}`)))).toEqual([]);
   });
 
+  it("shows pictures and charts in the colours of the page", () => {
+    for (const path of ["docs/reliable-writes.html", "docs/paging.html", "docs/mirroring.html", "docs/plan.html"]) {
+      expect(read(path)).toContain('class="picture" viewBox');
+    }
+    expect(read("overview.html")).toContain('class="chart" width="100%"');
+    expect(read("docs/plan.html")).not.toContain("prefers-color-scheme: dark) {");
+  });
+
+  it("lists options in a table", () => {
+    expect(read("api/stocklot/interfaces/ClientOptions.html")).toMatch(/<td[^>]*>.*timeoutMs/);
+  });
+
   it("shows diagrams as drawings", () => {
     for (const path of ["docs/scaling.html", "CONTRIBUTING.html"]) {
       expect(read(path)).toMatch(/<div class="diagram"[^>]*><svg/);
@@ -131,6 +145,11 @@ const QUESTIONS = [
   ["what are the reason codes?", "data.html#reason-codes"],
   ["bin", "questions.html#which-field-is-the-bin"],
   ["permissions", "data.html#permissions"],
+  ["lots of one SKU", "paging.html#lots-of-one-sku-stock-of-one-sku"],
+  ["lambda", "questions.html#does-it-run-on-aws-lambda-bun-deno-or-cloudflare-workers"],
+  ["test 429", "recipes.html#test-how-your-code-handles-a-429"],
+  ["fifo", "recipes.html#issue-the-oldest-lots-first-fifo"],
+  ["nightly report", "recipes.html#write-a-nightly-report-to-csv"],
 ] as const;
 
 describe.skipIf(browserMissingReason("The tests of the documentation site"))("the site, in Chromium", () => {
@@ -202,7 +221,7 @@ describe.skipIf(browserMissingReason("The tests of the documentation site"))("th
     });
 
     it("the navigation leads to a guide", async () => {
-      const { page } = await open("index.html", width);
+      const { page } = await open("overview.html", width);
       if (width < 960) await page.locator(".VPLocalNav .menu").click();
       await page.locator(".VPSidebar").getByRole("link", { name: "Quick start" }).click();
       await page.getByRole("heading", { level: 1, name: "Quick start" }).waitFor();
@@ -243,7 +262,7 @@ describe.skipIf(browserMissingReason("The tests of the documentation site"))("th
     const { page } = await open("docs/errors.html", 1280);
     const links = await page.locator(".VPSidebar a").all();
     const targets = await Promise.all(links.map((link) => link.getAttribute("href")));
-    const addresses = GUIDE_PAGES.map((path) => `/${path.replace(/^index\.html$/, "")}`);
+    const addresses = GUIDE_PAGES.map((path) => `/${path}`);
     expect(targets.slice(0, addresses.length)).toEqual(addresses);
     const index = GUIDES.indexOf("docs/errors.md");
     expect(await page.locator(".pager-link.prev").getAttribute("href")).toBe(addresses[index - 1]);
@@ -253,14 +272,23 @@ describe.skipIf(browserMissingReason("The tests of the documentation site"))("th
   });
 
   it("the overview is marked as the current page, and leads to the quick start", async () => {
-    const { page } = await open("", 1280);
-    expect(await page.locator(".VPSidebar .is-active a").first().getAttribute("href")).toBe("/");
+    const { page } = await open("overview.html", 1280);
+    expect(await page.locator(".VPSidebar .is-active a").first().getAttribute("href")).toBe("/overview.html");
     expect(await page.locator(".pager-link.next").getAttribute("href")).toBe("/docs/quick-start.html");
     await page.close();
   });
 
+  it("the home page leads to the quick start, and shows the first program of the README", async () => {
+    const { page, problems } = await open("", 1280);
+    expect(await page.locator(".VPHome pre").last().textContent()).toContain("getStockLevel");
+    await page.locator(".VPHero").getByRole("link", { name: "Quick start" }).click();
+    await page.getByRole("heading", { level: 1, name: "Quick start" }).waitFor();
+    expect(problems).toEqual([]);
+    await page.close();
+  });
+
   it("links of the README lead to pages of the site", async () => {
-    const { page } = await open("index.html", 1280);
+    const { page } = await open("overview.html", 1280);
     await page
       .locator(".vp-doc")
       .getByRole("link", { name: /scaling/i })
@@ -284,6 +312,7 @@ describe.skipIf(browserMissingReason("The tests of the documentation site"))("th
     const { page } = await openSearch();
     const [first] = await search(page, "findReceipt");
     expect(first).toBe("/api/stocklot/interfaces/Inventory.html#findreceipt");
+    await expect.poll(() => page.locator(".results .result .excerpt").first().textContent()).toContain("outcome");
     expect(await search(page, "NotFoundError")).toContain(
       "/api/stocklot/classes/NotFoundError.html#class-notfounderror",
     );
@@ -299,7 +328,7 @@ describe.skipIf(browserMissingReason("The tests of the documentation site"))("th
   });
 
   it("decisions are folded, and can be opened", async () => {
-    const { page } = await open("index.html", 1280);
+    const { page } = await open("overview.html", 1280);
     const first = page.locator(".VPSidebar").getByRole("link", { name: /^001/ });
     expect(await first.isVisible()).toBe(false);
     await page.locator(".VPSidebar").getByRole("button", { name: "toggle section" }).last().click();

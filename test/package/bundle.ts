@@ -8,10 +8,18 @@ const out = join(dirname(project), "bundles");
 export const REQUIRE = 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);';
 
 /** Bundles a program of the project into one minified file, and returns its path. */
-export async function esbuild(program: string, file: string, banner = ""): Promise<string> {
+export async function esbuild(program: string, file: string, banner = "", more: string[] = []): Promise<string> {
   const output = join(out, file);
   const format = extname(file) === ".mjs" ? ["--format=esm", `--banner:js=${banner}`] : ["--format=cjs"];
-  const flags = ["--bundle", "--minify", "--platform=node", "--target=node20", "--log-level=warning", ...format];
+  const flags = [
+    "--bundle",
+    "--minify",
+    "--platform=node",
+    "--target=node20",
+    "--log-level=warning",
+    ...format,
+    ...more,
+  ];
   const warnings = await run(project, tool("node_modules/.bin/esbuild"), program, ...flags, `--outfile=${output}`);
   if (warnings !== "") throw new Error(warnings);
   return output;

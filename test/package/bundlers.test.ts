@@ -1,10 +1,12 @@
-import { statSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { expect, it } from "vitest";
 import { esbuild, REQUIRE, webpack } from "./bundle.js";
 import { run } from "./consumer.js";
 import { mainPath } from "./runtimes.js";
 import { startServices } from "./services.js";
+
+const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
 
 it.each([
   { bundle: esbuild, program: "main.mjs", file: "esbuild.mjs" },
@@ -21,6 +23,16 @@ it("leaves the transport out of a bundle that only reads dates", async () => {
   const bundled = await esbuild("shake.mjs", "shake.mjs");
   expect(await run(dirname(bundled), process.execPath, bundled)).toBe("2026-01-31T08:00:00.000Z");
   expect(statSync(bundled).size).toBeLessThan(20_000);
+});
+
+it("takes as much space, alone in a bundle, as the README states", async () => {
+  const stated = /takes (\d+) kB: (\d+) kB without undici, and (\d+) kB without undici and zod/.exec(readme) ?? [];
+  const without = [[], ["#undici"], ["#undici", "zod"]];
+  for (const [index, packages] of without.entries()) {
+    const external = packages.map((name) => `--external:${name}`);
+    const kilobytes = statSync(await esbuild("client.mjs", `client-${index}.mjs`, "", external)).size / 1_000;
+    expect(kilobytes / Number(stated[index + 1]), `without ${packages}: ${kilobytes} kB`).toBeCloseTo(1, 1);
+  }
 });
 
 it.each([

@@ -11,7 +11,10 @@ export const FRONT_PAGE = "README.md";
 
 /** The guides, in reading order. */
 export const GUIDE_GROUPS: readonly PageGroup[] = [
-  { title: "Start", pages: [FRONT_PAGE, "docs/quick-start.md", "docs/data.md", "docs/questions.md"] },
+  {
+    title: "Start",
+    pages: [FRONT_PAGE, "docs/quick-start.md", "docs/recipes.md", "docs/data.md", "docs/questions.md"],
+  },
   {
     title: "Guides",
     pages: [

@@ -2,8 +2,9 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, extname, join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
+import { homePage } from "./home.js";
 import { replaceTargets } from "./markdown.js";
-import { GUIDES, PROJECT_GROUPS } from "./navigation.js";
+import { FRONT_PAGE, GUIDES, PROJECT_GROUPS } from "./navigation.js";
 
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -31,23 +32,20 @@ export const programs = (): string[] =>
 /** All documents that are pages. */
 export const documents = (): string[] => [...GUIDES, ...PROJECT_GROUPS.flatMap(({ pages }) => pages), ...decisions()];
 
-/** The page of a document or program, without its extension. */
+/** The page of a document or program, without its extension. The home page is not a document. */
 export const pageOf = (path: string): string =>
-  path.replace(/(^|\/)README\.md$/, "$1index").replace(/\.(md|ts|sql)$/, "");
+  path === FRONT_PAGE ? "overview" : path.replace(/(^|\/)README\.md$/, "$1index").replace(/\.(md|ts|sql)$/, "");
 
 export const readDocument = (path: string): string => readFileSync(join(ROOT, path), "utf8");
 
 /** Writes the pages of all documents and programs. */
 export function writePages(): void {
-  for (const path of documents()) {
-    writePage(
-      path,
-      replaceTargets(readDocument(path), (target) => targetOnSite(path, target)),
-    );
+  for (const path of documents()) writePage(pageOf(path), withLinksOfSite(path, readDocument(path)));
+  writePage("index", withLinksOfSite("index.md", homePage(readDocument(FRONT_PAGE))));
+  for (const path of programs()) {
+    const language = extname(path).slice(1);
+    writePage(pageOf(path), `# ${basename(path)}\n\n\`\`\`${language}\n${readDocument(path)}\`\`\`\n`);
   }
-  for (const path of programs())
-    writePage(path, `# ${basename(path)}\n\n\`\`\`${extname(path).slice(1)}\n${readDocument(path)}\`\`\`\n`);
-  cpSync(join(ROOT, "bench/charts"), join(PAGES, "bench/charts"), { recursive: true });
 }
 
 /** Adds the files that pages link to, and the documents themselves, which llms.txt lists. */
@@ -60,11 +58,14 @@ export function copyFiles(site: string): void {
   }
 }
 
-function writePage(path: string, markdown: string): void {
-  const file = join(PAGES, `${pageOf(path)}.md`);
+function writePage(page: string, markdown: string): void {
+  const file = join(PAGES, `${page}.md`);
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, markdown);
 }
+
+const withLinksOfSite = (path: string, markdown: string): string =>
+  replaceTargets(markdown, (target) => targetOnSite(path, target));
 
 /** Links between documents lead to pages. All others stay as they are. */
 function targetOnSite(from: string, target: string): string {

@@ -4,6 +4,7 @@ import type { MarkdownEnv, MarkdownRenderer } from "vitepress";
 /** In the API reference, `Parameters`, `Returns` and `Default` of a name are found with the name. */
 export function renderForSearch(source: string, environment: MarkdownEnv, markdown: MarkdownRenderer): string {
   const html = markdown.render(source, environment);
+  if (environment.frontmatter?.search === false) return "";
   return environment.relativePath.startsWith("api/") ? html.replace(/<h([4-6])[^>]*>[\s\S]*?<\/h\1>/g, "") : html;
 }
 

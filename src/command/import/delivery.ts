@@ -56,10 +56,10 @@ export function refusal(
   delivery: NewDelivery,
   outbox: string,
 ): CommandError {
-  return new CommandError(`${reasonOf(decision, delivery, outbox)}`, EXIT.usage);
+  return new CommandError(whyRefused(decision, delivery, outbox), EXIT.usage);
 }
 
-function reasonOf(
+function whyRefused(
   decision: Extract<Decision, { kind: "refused" }>,
   { name, file, lines }: NewDelivery,
   outbox: string,
@@ -77,13 +77,13 @@ function reasonOf(
     );
   const same = other.file === file ? `of the same file name, "${file}"` : "with the same contents";
   const { pending = 0, sending = 0, unknown = 0 } = other.entries;
-  const decide =
+  const advice =
     unknown === 0
       ? ""
       : ` Decide about its unknown lines: ${outboxCommandLine(outbox, "list", "--delivery", other.name, "--state", "unknown")}`;
   return (
     `the delivery "${other.name}" ${same}, begun ${begun}, is not complete: ` +
     `${pending + sending + unknown} of ${other.lines} lines are open. Nothing was stored or sent. ` +
-    `Finish it first: import its file again with --delivery ${shellWord(other.name)}.${decide}`
+    `Finish it first: import its file again with --delivery ${shellWord(other.name)}.${advice}`
   );
 }

@@ -1,5 +1,3 @@
-import type { ClockOffset } from "../service-clock.js";
-
 /** The option's name. It is not in the published types, and the same in the ES module and the CommonJS copy of the package. */
 export const attemptJournalSymbol: unique symbol = Symbol.for("stocklot.attemptJournal");
 
@@ -18,9 +16,9 @@ export interface AttemptEnd {
 export interface AttemptJournal {
   /**
    * Awaited when slot and token are there, immediately before the request is sent. If it rejects, nothing is sent, and the
-   * call rejects with the same error.
+   * call rejects with the same error. `clockAheadMs`: see `ServiceClock`.
    */
-  beforeSend(clock: ClockOffset | undefined): Promise<void>;
+  beforeSend(clockAheadMs: number | undefined): Promise<void>;
   /** Called synchronously right before the first byte is sent. If it throws, nothing is sent, as above. */
   assertMaySend(): void;
   /** Called when an attempt has ended, unless `beforeSend` rejected. */

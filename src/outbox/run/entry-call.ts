@@ -2,7 +2,6 @@ import type { InventoryClient } from "../../client.js";
 import { type AttemptEnd, type AttemptJournal, attemptJournalSymbol } from "../../core/request/attempt-journal.js";
 import type { RequestOptions } from "../../core/request/options.js";
 import { uncheckedAs } from "../../core/response/decode.js";
-import type { ClockOffset } from "../../core/service-clock.js";
 import { isObject } from "../../errors/unknown-value.js";
 import { onAbort } from "../../time/abort.js";
 import type { OutboxInputs } from "../entry.js";
@@ -75,15 +74,14 @@ class EntryCall implements AttemptJournal {
     await this.#commit?.catch(() => {});
   }
 
-  async beforeSend(clock: ClockOffset | undefined): Promise<void> {
+  async beforeSend(clockAheadMs: number | undefined): Promise<void> {
     this.#response = undefined;
     this.#lease.assertHeld();
     // Of several attempts that may have been applied the first one counts: look-ups must find the effect of each.
     const isFirst = this.#entry.sentAt === null;
-    const clockAheadMs = clock ? Math.floor(clock.minMs) : null;
     const start = {
       body: JSON.stringify(this.#body),
-      ...(isFirst && { sentAt: Date.now(), clockAheadMs }),
+      ...(isFirst && { sentAt: Date.now(), clockAheadMs: clockAheadMs ?? null }),
     };
     await this.#store(this.#run.commits.beginAttempt(this.#entry, start));
   }

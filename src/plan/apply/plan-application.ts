@@ -217,14 +217,12 @@ export class PlanApplication<Change, Named> {
         this.#markDone(change);
       } else if (unknown) report("unknown", reasonOf(unknown));
       else if (inState("canceled")) report("stale", "its entry in the outbox was canceled");
-      else if (rejected) {
-        if (await this.#planned.isDone(change)) this.#countDone(change);
-        else report("rejected", reasonOf(rejected));
-      } else if (!isComplete) unsent.push(change);
-      else if (underWay) {
-        if (await this.#planned.isDone(change)) this.#countDone(change);
-        else report("unknown", `sent, without a certain outcome (${reasonOf(underWay)}). Apply the plan again`);
-      } else report(...(await this.#whyNotSent(change, entries)));
+      else if (!rejected && !isComplete) unsent.push(change);
+      else if ((rejected || underWay) && (await this.#planned.isDone(change))) this.#countDone(change);
+      else if (rejected) report("rejected", reasonOf(rejected));
+      else if (underWay)
+        report("unknown", `sent, without a certain outcome (${reasonOf(underWay)}). Apply the plan again`);
+      else report(...(await this.#whyNotSent(change, entries)));
     }
     return unsent;
   }

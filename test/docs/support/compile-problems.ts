@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import ts from "typescript";
+import type { Given } from "./given.js";
 import { ROOT } from "./markdown.js";
-import type { Given } from "./snippets.js";
 
 const DECLARATIONS: Record<Given, string> = {
   client: `declare const client: import("stocklot").InventoryClient;`,

@@ -41,7 +41,7 @@ function prelude({ given }: Snippet): string {
 
 const isTest = ({ code }: Snippet) => /from "vitest"/.test(code);
 
-/** A program that runs until it receives a signal. */
+/** A program that runs until it receives a signal. If it prints its address, that is requested first. */
 const waitsForSignal = ({ code }: Snippet) => code.includes(`process.once("SIGTERM"`);
 
 const fileOf = ({ name }: Snippet) => name.replace(/\W+/g, "-");
@@ -93,7 +93,7 @@ export async function buildSnippets(
   return {
     run(snippet) {
       const cwd = join(folder, `${fileOf(snippet)}-files`);
-      mkdirSync(cwd);
+      mkdirSync(cwd, { recursive: true });
       const argv = isTest(snippet)
         ? [vitest, "run", "--root", folder, `${fileOf(snippet)}.test.mjs`]
         : [join(folder, `${fileOf(snippet)}.mjs`)];
@@ -115,7 +115,13 @@ function end(
     };
     child.stdout.on("data", listen);
     child.stderr.on("data", listen);
-    if (stopAtOutput) child.stdout.once("data", () => child.kill("SIGTERM"));
+    if (stopAtOutput) {
+      child.stdout.once("data", async (chunk: Buffer) => {
+        const [address] = /http:\S+/.exec(chunk.toString()) ?? [];
+        if (address) output += await (await fetch(address)).text();
+        child.kill("SIGTERM");
+      });
+    }
     child.once("error", reject);
     child.once("close", (exitCode) => resolve({ exitCode, output }));
   });

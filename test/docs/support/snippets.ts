@@ -1,17 +1,16 @@
+import { type Given, givenTo } from "./given.js";
 import { blocksOf, type CodeBlock, guides } from "./markdown.js";
 
 /** A block of TypeScript that people copy. */
 export interface Snippet extends CodeBlock {
   /** A unique path for the compiler. */
   readonly name: string;
-  /** Variables that it uses without creating them. */
+  /** Variables that it uses without creating them: none, once every page is converted. Then `prelude` can go, too. */
   readonly given: Given[];
 }
 
-/** Variables that a snippet may use without creating them. */
-export type Given = "client" | "sandbox";
-
-const GIVEN: readonly Given[] = ["client", "sandbox"];
+/** Its programs have tests of their own. */
+export const RECIPES = "docs/recipes.md";
 
 /** Every snippet of README and guides. */
 export const snippets = (): Snippet[] =>
@@ -22,9 +21,3 @@ export const snippets = (): Snippet[] =>
       given: givenTo(block.code),
     })),
   );
-
-/** What code uses without having created it. */
-export const givenTo = (code: string): Given[] => GIVEN.filter((name) => uses(code, name) && !makes(code, name));
-
-const uses = (code: string, name: string) => new RegExp(`\\b${name}\\b`).test(code);
-const makes = (code: string, name: string) => new RegExp(`\\b(const|let) ${name}\\b`).test(code);

@@ -174,20 +174,25 @@ export function describeStore(name: string, newPlace: () => OpenPlace | Promise<
     it("adds 5 000 entries at once, in a time that grows as they do", async () => {
       const entries = (name: string, length: number) =>
         Array.from({ length }, (_, index) => newEntry(`${name}-${index}`, `lane-${index % 700}`));
-      const [some, added] = [entries("some", 250), entries("key", 5_000)];
-      const times = [performance.now()];
-      await store.add(some);
-      times.push(performance.now());
-      const stored = await store.add(added);
-      times.push(performance.now());
-      const [start = 0, middle = 0, end = 0] = times;
+      const least = { some: Infinity, many: Infinity };
+      const add = async (size: keyof typeof least, added: NewEntry[]) => {
+        const start = performance.now();
+        const stored = await store.add(added);
+        least[size] = Math.min(least[size], performance.now() - start);
+        return stored;
+      };
+      const added = entries("key", 5_000);
+      const stored = await add("many", added);
+      // Of several, since others use the machine too.
+      for (const round of [1, 2]) await add("many", entries(`more-${round}`, 5_000));
+      for (const round of [1, 2, 3]) await add("some", entries(`some-${round}`, 250));
       // What compares each with each would take four hundred times as long.
-      expect(end - middle).toBeLessThan(150 * (middle - start));
+      expect(least.many).toBeLessThan(150 * Math.max(1, least.some));
       expect(stored.map(({ key }) => key)).toEqual(added.map(({ key }) => key));
       expect(stored.every(({ sequence }, index) => index === 0 || sequence > (stored[index - 1]?.sequence ?? 0))).toBe(
         true,
       );
-      expect(await store.count([])).toMatchObject({ pending: 5_250 });
+      expect(await store.count([])).toMatchObject({ pending: 15_750 });
     });
 
     it("takes 1 000 calls at once", async () => {

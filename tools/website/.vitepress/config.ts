@@ -2,6 +2,7 @@ import { type DefaultTheme, defineConfig } from "vitepress";
 import packageJson from "../../../package.json" with { type: "json" };
 import { apiSidebar } from "../api.js";
 import { drawDiagrams } from "../diagrams.js";
+import { inlineDrawings } from "../drawings.js";
 import { anchorOf, titleOf } from "../markdown.js";
 import { FRONT_PAGE, GUIDE_GROUPS, type PageGroup, PROJECT_GROUPS } from "../navigation.js";
 import { decisions, pageOf, readDocument } from "../pages.js";
@@ -10,7 +11,7 @@ import { makeScrollable } from "../wide-tables.js";
 
 const item = (path: string): DefaultTheme.SidebarItem => ({
   text: path === FRONT_PAGE ? "Overview" : titleOf(readDocument(path)),
-  link: path === FRONT_PAGE ? "/" : `/${pageOf(path)}`,
+  link: `/${pageOf(path)}`,
 });
 
 const group = ({ title, pages }: PageGroup): DefaultTheme.SidebarItem => ({ text: title, items: pages.map(item) });
@@ -36,6 +37,7 @@ export default defineConfig({
     anchor: { slugify: anchorOf },
     config(markdown) {
       drawDiagrams(markdown);
+      inlineDrawings(markdown);
       makeScrollable(markdown);
     },
   },
@@ -44,7 +46,8 @@ export default defineConfig({
   themeConfig: {
     logo: "/favicon.svg",
     nav: [
-      { text: "Guides", link: "/docs/quick-start", activeMatch: "^/docs/(?!data)" },
+      { text: "Guides", link: "/docs/quick-start", activeMatch: "^/docs/(?!data|recipes)" },
+      { text: "Recipes", link: "/docs/recipes" },
       { text: "Data", link: "/docs/data" },
       { text: "API reference", link: "/api/", activeMatch: "^/api/" },
       { text: "Examples", link: "/examples/", activeMatch: "^/examples/" },
@@ -63,16 +66,13 @@ export default defineConfig({
       provider: "local",
       options: {
         _render: renderForSearch,
+        detailedView: true,
         // These functions run in the browser and see nothing but their arguments.
         miniSearch: {
           searchOptions: {
             boost: { title: 4, titles: 2, text: 1 },
             boostDocument: (address: string) =>
-              /\/docs\/(decisions|releasing)/.test(address)
-                ? 0.3
-                : /\/docs\/|^\/(index\.html)?(#|$)/.test(address)
-                  ? 3
-                  : 1,
+              /\/docs\/(decisions|releasing)/.test(address) ? 0.3 : /\/docs\/|^\/overview/.test(address) ? 3 : 1,
             processTerm: (term: string) => {
               const word = term.toLowerCase();
               return /^(an?|the|is|are|do|does|did|how|what|which|when|where|who|why|can|could|should|i|my|me|our|we|us|you|your|it|its|of|in|on|at|to|for|from|with|be|if|and|or|happens)$/.test(

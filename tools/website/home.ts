@@ -1,0 +1,142 @@
+/** The home page of the site: its program is the first one of the README, its figures are those of the benchmark. */
+import { readFileSync } from "node:fs";
+import { RESULTS } from "../../bench/paths.js";
+import { figureOf, type Results } from "../../bench/results.js";
+
+/** The first block of a language in the README. */
+function blockOf(readme: string, language: string): string {
+  const [block] = new RegExp(`^\`\`\`${language}\\n[\\s\\S]*?^\`\`\`$`, "m").exec(readme) ?? [];
+  if (block === undefined) throw new Error(`the README has no block of ${language}`);
+  return block;
+}
+
+interface Card {
+  readonly title: string;
+  readonly text: string;
+  /** A path in the repository. */
+  readonly link: string;
+  readonly linkText: string;
+}
+
+const PROMISES: readonly Card[] = [
+  {
+    title: "The stock of one SKU, at once",
+    text: "The service cannot filter by item. stocklot searches the sorted lists, and reads a few pages of them.",
+    link: "docs/paging.md#one-item-in-a-few-requests",
+    linkText: "One item in a few requests",
+  },
+  {
+    title: "Nothing is booked twice",
+    text: "A receive, move or issue that may have been applied is never retried. You learn that its outcome is unknown.",
+    link: "docs/reliability.md",
+    linkText: "Reliability",
+  },
+  {
+    title: "No record is missed",
+    text: "A gapless list returns every record that exists the whole time exactly once, even if others change the list.",
+    link: "docs/paging.md#when-others-change-the-list",
+    linkText: "When others change the list",
+  },
+  {
+    title: "Never over the limit",
+    text: "One client, or many containers with a shared limit, stay within 100 requests per minute. Writes and single reads take precedence.",
+    link: "docs/rate-limits-and-retries.md",
+    linkText: "Rate limits and retries",
+  },
+];
+
+const PIECES: readonly (readonly [name: string, what: string, link: string])[] = [
+  ["Client", "reads items, lots and stock levels; receives, moves and issues stock", "docs/quick-start.md"],
+  ["Outbox", "stores writes before it sends them: none is lost or doubled in a crash", "docs/reliable-writes.md"],
+  ["Mirror", "keeps a copy in SQLite or PostgreSQL up to date", "docs/mirroring.md"],
+  ["Plan", "sends what differs between your data and the catalog, or between a count and the stock", "docs/plan.md"],
+  ["Sandbox", "is the whole service in memory, with faults on demand, for tests", "docs/testing.md"],
+  ["Command", "exports, imports, mirrors and checks the connection, without a program", "docs/command.md"],
+];
+
+interface Figure {
+  readonly value: string;
+  readonly text: string;
+  readonly link: string;
+  readonly linkText: string;
+}
+
+function figures(): Figure[] {
+  const results: Results = JSON.parse(readFileSync(RESULTS, "utf8"));
+  const of = (section: string, index = 0) => figureOf(results, section, index).toFixed(0);
+  return [
+    {
+      value: of("search"),
+      text: `requests for the stock of one item among 20,000, at most ${of("search", 1)} if part numbers have gaps. The list has 80 pages.`,
+      link: "docs/performance.md",
+      linkText: "Measured",
+    },
+    {
+      value: "0",
+      text: "writes may be lost or doubled when the tests kill the processes of an outbox: 40 times in each full run.",
+      link: "CONTRIBUTING.md",
+      linkText: "Repeat it",
+    },
+    {
+      value: of("quota", 1),
+      text: `responses with 429 in 1,000 pages, at ${of("quota")} % of the limit.`,
+      link: "docs/performance.md",
+      linkText: "Measured",
+    },
+  ];
+}
+
+const cards = (name: string, all: readonly string[]) =>
+  `<div class="cards ${name}">\n${all.map((card) => `<div>\n\n${card}\n\n</div>\n`).join("")}</div>\n`;
+
+/** Links are paths in the repository, as in all documents. */
+export const homePage = (readme: string): string => `---
+layout: home
+title: stocklot
+titleTemplate: Client for the Inventory and Item Catalog Service
+search: false
+hero:
+  name: stocklot
+  text: The Inventory and Item Catalog Service, from TypeScript
+  tagline: One item's stock in a few requests. Writes that survive crashes. A catalog in step with your ERP.
+  actions:
+    - { text: Quick start, link: /docs/quick-start }
+    - { text: Recipes, link: /docs/recipes, theme: alt }
+    - { text: API reference, link: /api/, theme: alt }
+---
+
+<div class="start">
+<div>
+
+Install it, and start a service to try it:
+
+${blockOf(readme, "sh")}
+
+The sandbox prints three variables. Paste them into a second terminal, save this program as \`first.mjs\` and run it with Node.js. For the real service, set the variables to your own address and credentials.
+
+</div>
+<div>
+
+${blockOf(readme, "ts")}
+
+</div>
+</div>
+
+## What it promises
+
+${cards(
+  "promises",
+  PROMISES.map(({ title, text, link, linkText }) => `### ${title}\n\n${text}\n\n[${linkText}](${link})`),
+)}
+## What was measured
+
+${cards(
+  "figures",
+  figures().map(({ value, text, link, linkText }) => `**${value}** ${text} [${linkText}](${link})`),
+)}
+## The pieces
+
+${cards(
+  "pieces",
+  PIECES.map(([name, what, link]) => `[${name}](${link}) ${what}.`),
+)}`;
