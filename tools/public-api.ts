@@ -92,7 +92,7 @@ function membersOf(checker: ts.TypeChecker, type: ts.Type): string[] {
     const [declaration] = member.declarations ?? [];
     const isOurs = declaration?.getSourceFile().fileName.startsWith(`${ROOT}src/`);
     const isInternal = member.getJsDocTags(checker).some((tag) => tag.name === "internal");
-    return isOurs && !isInternal && !member.name.startsWith("__#");
+    return isOurs && !isInternal && !member.name.startsWith("#");
   });
   return members
     .map((member) => {
