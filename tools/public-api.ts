@@ -41,10 +41,16 @@ export function publicApi(): Map<string, string> {
       if (!module) throw new Error(`${file} exports nothing`);
       const exported = checker.getExportsOfModule(module).sort((a, b) => (a.name < b.name ? -1 : 1));
       const texts = exported.map((symbol) => describeExport(checker, symbol));
-      return [`${name.replace("/", "-")}.txt`, `${name}\n\n${texts.join("\n\n")}\n`];
+      const text = `${name}\n\n${texts.join("\n\n")}\n`.replace(LITERALS_PATTERN, sortedUnion);
+      return [`${name.replace("/", "-")}.txt`, text];
     }),
   );
 }
+
+/** The compiler orders a union by where it first meets each member, which depends on the rest of the source. */
+const LITERALS_PATTERN =
+  /(?:"[^"\n]*"|\b(?:true|false|null|undefined)\b)(?: \| (?:"[^"\n]*"|(?:true|false|null|undefined)\b))+/g;
+const sortedUnion = (union: string) => union.split(" | ").sort().join(" | ");
 
 function describeExport(checker: ts.TypeChecker, exported: ts.Symbol): string {
   const symbol = exported.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(exported) : exported;
