@@ -40,17 +40,15 @@ export function publicApi(): Map<string, string> {
       const module = source && checker.getSymbolAtLocation(source);
       if (!module) throw new Error(`${file} exports nothing`);
       const exported = checker.getExportsOfModule(module).sort((a, b) => (a.name < b.name ? -1 : 1));
-      const texts = exported.map((symbol) => describeExport(checker, symbol));
-      const text = `${name}\n\n${texts.join("\n\n")}\n`.replace(LITERALS_PATTERN, sortedUnion);
-      return [`${name.replace("/", "-")}.txt`, text];
+      const texts = exported.map((symbol) => inFixedOrder(describeExport(checker, symbol)));
+      return [`${name.replace("/", "-")}.txt`, `${name}\n\n${texts.join("\n\n")}\n`];
     }),
   );
 }
 
-/** The compiler orders a union by where it first meets each member, which depends on the rest of the source. */
-const LITERALS_PATTERN =
-  /(?:"[^"\n]*"|\b(?:true|false|null|undefined)\b)(?: \| (?:"[^"\n]*"|(?:true|false|null|undefined)\b))+/g;
-const sortedUnion = (union: string) => union.split(" | ").sort().join(" | ");
+/** The compiler lists the members of a union as it finds them, which changes with code that has nothing to do with it. */
+const inFixedOrder = (text: string): string =>
+  text.replace(/"[^"]*"(?: \| "[^"]*")+/g, (union) => union.split(" | ").sort().join(" | "));
 
 function describeExport(checker: ts.TypeChecker, exported: ts.Symbol): string {
   const symbol = exported.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(exported) : exported;
@@ -97,8 +95,9 @@ function membersOf(checker: ts.TypeChecker, type: ts.Type): string[] {
   const members = checker.getPropertiesOfType(type).filter((member) => {
     const [declaration] = member.declarations ?? [];
     const isOurs = declaration?.getSourceFile().fileName.startsWith(`${ROOT}src/`);
+    const name = declaration && ts.getNameOfDeclaration(declaration);
     const isInternal = member.getJsDocTags(checker).some((tag) => tag.name === "internal");
-    return isOurs && !isInternal && !member.name.startsWith("#");
+    return isOurs && !isInternal && !(name && ts.isPrivateIdentifier(name));
   });
   return members
     .map((member) => {

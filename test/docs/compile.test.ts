@@ -3,7 +3,6 @@ import { join, relative } from "node:path";
 import ts from "typescript";
 import { expect, it } from "vitest";
 import { compileProblems, type Program } from "./support/compile-problems.js";
-import { givenTo } from "./support/given.js";
 import { ROOT } from "./support/markdown.js";
 import { snippets } from "./support/snippets.js";
 
@@ -23,7 +22,7 @@ function examplesIn(path: string): Example[] {
       if (tag.tagName.text !== "example" || tag.parent.parent !== node) continue;
       const code = ts.getTextOfJSDocComment(tag.comment) ?? "";
       const name = `${relative(ROOT, path)} ${of?.getText()} ${examples.length}.ts`;
-      examples.push({ name, of: of?.getText() ?? "", code, given: givenTo(code) });
+      examples.push({ name, of: of?.getText() ?? "", code });
     }
     ts.forEachChild(node, visit);
   };
@@ -37,11 +36,7 @@ const examples = readdirSync(join(ROOT, "src"), { recursive: true, encoding: "ut
 
 const wrong = "client.items.get(5);";
 /** Compiled together, since most of the time goes into what all of them import. */
-const problems = compileProblems([
-  ...examples,
-  ...snippets(),
-  { name: "wrong.ts", given: givenTo(wrong), code: wrong },
-]);
+const problems = compileProblems([...examples, ...snippets(), { name: "wrong.ts", code: wrong }]);
 const isWrong = (problem: string) => problem.startsWith("wrong.ts");
 
 it("every example of a doc comment and every snippet of the README and the guides compiles", () => {

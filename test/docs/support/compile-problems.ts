@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import ts from "typescript";
-import type { Given } from "./given.js";
+import { type Given, givenTo } from "./given.js";
 import { ROOT } from "./markdown.js";
 
 const DECLARATIONS: Record<Given, string> = {
@@ -12,17 +12,17 @@ const DECLARATIONS: Record<Given, string> = {
 export interface Program {
   /** Unique, and ends in `.ts`. */
   readonly name: string;
-  /** What it uses without having created it. */
-  readonly given: readonly Given[];
   readonly code: string;
 }
 
 /** What the compiler reports about these programs, by the settings of the repository. */
 export function compileProblems(programs: readonly Program[]): string[] {
   const code = new Map(
-    programs.map(({ name, given, code }) => [
+    programs.map(({ name, code }) => [
       join(ROOT, name),
-      `${given.map((each) => DECLARATIONS[each]).join("")}export {};${code}`,
+      `${givenTo(code)
+        .map((each) => DECLARATIONS[each])
+        .join("")}export {};${code}`,
     ]),
   );
   const { config } = ts.readConfigFile(join(ROOT, "tsconfig.json"), ts.sys.readFile);

@@ -20,25 +20,6 @@ export interface Runnable {
   remove(): void;
 }
 
-/** The code before a snippet: a client of the service in the environment, or of a new sandbox. */
-function prelude({ given }: Snippet): string {
-  const lines: string[] = [];
-  if (given.length > 0) lines.push(`import { InventoryClient as GivenClient } from "stocklot";`);
-  if (given.includes("sandbox")) {
-    lines.push(
-      `import { createSandbox as createGivenSandbox } from "stocklot/sandbox";`,
-      `const sandbox = createGivenSandbox({ items: [{ shortID: "BOLT-8" }] });`,
-    );
-  }
-  if (given.includes("client")) {
-    const options = given.includes("sandbox")
-      ? "{ baseUrl: sandbox.baseUrl, ...sandbox.credentials, fetch: sandbox.fetch }"
-      : "";
-    lines.push(`const client = new GivenClient(${options});`);
-  }
-  return lines.join("");
-}
-
 const isTest = ({ code }: Snippet) => /from "vitest"/.test(code);
 
 /** A program that runs until it receives a signal. If it prints its address, that is requested first. */
@@ -63,7 +44,7 @@ export async function buildSnippets(
   symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
   for (const snippet of snippets) {
     const code = Object.entries(addresses).reduce((text, [from, to]) => text.replaceAll(from, to), snippet.code);
-    writeFileSync(join(folder, `${fileOf(snippet)}.ts`), `${prelude(snippet)}${code}\nexport {};\n`);
+    writeFileSync(join(folder, `${fileOf(snippet)}.ts`), `${code}\nexport {};\n`);
   }
   const source = (path: string) => join(ROOT, "src", path, "index.ts");
   await build({

@@ -1,12 +1,9 @@
-import { type Given, givenTo } from "./given.js";
 import { blocksOf, type CodeBlock, guides } from "./markdown.js";
 
 /** A block of TypeScript that people copy. */
 export interface Snippet extends CodeBlock {
   /** A unique path for the compiler. */
   readonly name: string;
-  /** Variables that it uses without creating them: none, once every page is converted. Then `prelude` can go, too. */
-  readonly given: Given[];
 }
 
 /** Its programs have tests of their own. */
@@ -18,6 +15,5 @@ export const snippets = (): Snippet[] =>
     blocksOf(page, "ts").map((block) => ({
       ...block,
       name: `${block.page} line ${block.line}.ts`,
-      given: givenTo(block.code),
     })),
   );
