@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { createBottleneckRateLimiter } from "../../src/bottleneck/index.js";
 import { ConfigurationError, ConnectionError, TimeoutError } from "../../src/index.js";
 import { ITEM } from "../http/service.js";
-import { turnsOf } from "../support/loop-time.js";
+import { turnsOf, useLoopTime } from "../support/loop-time.js";
 import { mostInAnyWindow } from "../unit/limiter/service-windows.js";
 import { clientOf } from "../wire/server.js";
 
@@ -52,6 +52,7 @@ describe("a limiter on a Bottleneck", () => {
   });
 
   it("keeps to its reservoir, the token request included", async () => {
+    useLoopTime();
     const bottleneck = bottleneckOf({ reservoir: 4 });
     const { client, sentAt } = await respondingService(bottleneck);
     const calls = Promise.allSettled(Array.from({ length: 5 }, () => client.items.get("X", { totalTimeoutMs: 500 })));
@@ -135,6 +136,7 @@ describe("a limiter on a Bottleneck", () => {
 
 describe("a limiter on a Bottleneck of its own", () => {
   it("sends no more than its limit in an interval, the token request included", async () => {
+    useLoopTime();
     const [requests, intervalMs] = [4, 600];
     const sentAt: number[] = [];
     const rateLimiter = createBottleneckRateLimiter({ requests, intervalMs, reserved: 0 });

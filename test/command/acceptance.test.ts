@@ -6,6 +6,7 @@ import { parse } from "csv-parse/sync";
 import { InventoryClient } from "stocklot";
 import type { Sandbox } from "stocklot/sandbox";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
+import { createFreshRandom } from "../support/fresh-random.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
 import { sleep } from "../support/with-server.js";
 import { type Ended, type RunningCommand, run, serve, start } from "./support/run-command.js";
@@ -88,12 +89,13 @@ describe("an export that is killed at random moments", () => {
   ])(
     "contains each record once, as %s",
     async (format, read) => {
+      const random = createFreshRandom();
       const { env } = await serve({ items: 20, lots: 5_000, latencyMs: [5, 40] });
       const file = fileNamed(`killed.${format}`);
       const args = ["export", "lots", "--gapless", "--resume", "--rate-limit", "100000", "--output", file];
       for (let kill = 0; kill < KILLS; kill += 1) {
         const { child, ended } = start(args, env);
-        await sleep(150 + Math.random() * 350);
+        await sleep(150 + random() * 350);
         child.kill("SIGKILL");
         if ((await ended).code === 0) break;
       }
@@ -108,6 +110,7 @@ describe("an export that is killed at random moments", () => {
 
 describe("an import that is killed at random moments", () => {
   it("books each line once", async () => {
+    const random = createFreshRandom();
     const { sandbox, env } = await serve({ items: 40, lots: 0, latencyMs: [5, 60] });
     const items = (await clientOf(sandbox).items.list().toArray()).map(({ shortID }) => shortID);
     const remarks = Array.from({ length: 400 }, (_, index) => `line ${index}`);
@@ -120,8 +123,8 @@ describe("an import that is killed at random moments", () => {
     for (let kill = 0; kill < KILLS; kill += 1) {
       const { child, ended } = start(args, env);
       // While it starts and stores lines, or after a random number of them was booked.
-      const goal = booked().length + Math.random() * 30;
-      const deadline = performance.now() + (kill % 4 === 0 ? Math.random() * 600 : 3_000);
+      const goal = booked().length + random() * 30;
+      const deadline = performance.now() + (kill % 4 === 0 ? random() * 600 : 3_000);
       while (booked().length < goal && performance.now() < deadline) await sleep(1);
       child.kill("SIGKILL");
       await ended;

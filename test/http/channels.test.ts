@@ -1,5 +1,4 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it, onTestFinished, vi } from "vitest";
 import type { InventoryClient } from "../../src/index.js";
 import {
@@ -60,7 +59,7 @@ it("calls of a client that closes end once each, and before close() has ended", 
   const { client } = sandboxClient(FEW_SLOTS);
   const messages = recordMessages();
   const all = lookUps(client, 200);
-  await sleep(20);
+  await waitUntil(() => namesOf(messages).includes("NotFoundError"));
   await client.close();
   expectComplete(messages, 201);
   expect(namesOf(messages)).toEqual(["ClientClosedError", "NotFoundError", undefined]);

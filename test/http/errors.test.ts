@@ -46,6 +46,7 @@ describe("an error status", () => {
     [501, "not_implemented", NotImplementedError],
     [503, "unavailable", ServerError],
     [418, "teapot", ApiError],
+    [300, "multiple_choices", ApiError],
   ] as const)("%i %s arrives as its class, with code and message", async (status, code, ErrorClass) => {
     const client = on.client(json(documented(status, code, "What went wrong."), status), OFF);
     const error = await failureOf(client.items.get("X"));

@@ -35,6 +35,21 @@ it("the channels report the events of a call, its retries, pauses and tokens", a
   });
 });
 
+it("the channels report how long a call took, its waits and retries included", async () => {
+  const { sandbox, client } = sandboxClient();
+  sandbox.addFault({ path: "/Item", times: 1, fault: 503 });
+  const heard = recordMessages();
+  const startedAt = performance.now();
+  await expect(client.items.get("NONE")).rejects.toThrow();
+  const tookMs = performance.now() - startedAt;
+  const delayMs = heard.map(({ message }) => (message.type === "retry" ? message.delayMs : 0)).reduce((a, b) => a + b);
+  const end = endMessages(heard).find(({ path }) => path === "/Item");
+  expect(delayMs).toBeGreaterThan(0);
+  // A timer may be early by a fraction of a millisecond.
+  expect(end?.durationMs).toBeGreaterThan(delayMs - 2);
+  expect(end?.durationMs).toBeLessThanOrEqual(tookMs);
+});
+
 it("the channels report how a call failed, also one that was never sent, and show no secret", async () => {
   const { sandbox, client } = sandboxClient();
   const heard = recordMessages();

@@ -76,6 +76,7 @@ describe.each([
       controller.abort();
       await callback();
     };
-    await newMirror().watch({ everyMs: 1, signal: controller.signal, onReport, onError: callback });
+    const watch = newMirror().watch({ everyMs: 1, signal: controller.signal, onReport, onError: callback });
+    await expect(watch).resolves.toBeUndefined();
   });
 });

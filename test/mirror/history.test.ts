@@ -1,8 +1,5 @@
 import { readFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { Client, Pool } from "pg";
+import { Client } from "pg";
 import { ConfigurationError, InputValidationError } from "stocklot";
 import {
   createMirror,
@@ -13,43 +10,19 @@ import {
   type MirrorRecord,
   type MirrorSink,
   openCopy,
-  postgresSink,
-  sqliteSink,
 } from "stocklot/mirror";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { mapResources } from "../../src/mirror/tables.js";
 import { findSqliteDriver } from "../../src/storage/sqlite/driver.js";
 import { MemorySink } from "../support/memory-sink.js";
-import { findPostgres } from "../support/postgres-server.js";
 import { runs } from "../support/runs.js";
 import { seededRandom } from "../unit/paging/changing-list.js";
 import { ChangingService } from "./support/changing-service.js";
+import { useCopies } from "./support/copies.js";
 
 const DAY_MS = 86_400_000;
-const postgres = await findPostgres();
-const schema = `history_${process.pid}`;
-const pool = new Pool({ connectionString: postgres?.url ?? "" });
-let folder: string;
-let path: string;
-let copies = 0;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "stocklot-history-"));
-});
-beforeEach(async () => {
-  path = join(folder, `copy-${++copies}.db`);
-  if (postgres) await pool.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
-});
+const { files, postgres, schema, sinks: SINKS } = await useCopies("history");
 afterEach(() => vi.useRealTimers());
-afterAll(async () => {
-  await rm(folder, { recursive: true });
-  await pool.end();
-  await postgres?.close();
-});
-
-const SINKS: Record<string, () => MirrorSink> = {
-  SQLite: () => sqliteSink({ path }),
-  ...(postgres && { PostgreSQL: () => postgresSink({ connectionString: postgres.url, schema }) }),
-};
 
 function setUp(lots = 30): ChangingService {
   const service = new ChangingService(seededRandom(5));
@@ -323,7 +296,7 @@ describe("the queries of examples/history.sql", () => {
   const queries: Record<string, (sql: string) => Promise<Record<string, unknown>[]>> = {
     SQLite: async (sql) => {
       const { DatabaseSync } = await findSqliteDriver();
-      const database = new DatabaseSync(path);
+      const database = new DatabaseSync(files.path);
       const rows = database.prepare(sql).all();
       database.close();
       return rows;

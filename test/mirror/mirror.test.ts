@@ -51,6 +51,16 @@ async function setUpInterrupted(behaviour: Partial<ServiceBehaviour> = {}) {
 const IGNORED = { modifiedSince: { items: "ignored", lots: "ignored", stockLevels: "ignored" } } as const;
 
 describe("the first run", () => {
+  it("saves how long the full pass took, which limits the next one out of turn", async () => {
+    const { mirror, sink } = setUp({ lots: 50 });
+    const startedAt = performance.now();
+    await mirror.run();
+    const tookMs = performance.now() - startedAt;
+    const { durationMs } = JSON.parse(String(sink.state)).lists.lots.lastPass;
+    expect(durationMs).toBeGreaterThanOrEqual(0);
+    expect(durationMs).toBeLessThanOrEqual(tookMs);
+  });
+
   it("copies everything, emits an event for each record, and reports", async () => {
     const { service, mirror, events, expectEqual } = setUp();
     const report = await mirror.run();
@@ -617,11 +627,20 @@ describe("a watch", () => {
   });
 
   it("ends at once when aborted while it waits, or before it starts", async () => {
-    const { mirror } = setUp({ lots: 50 });
+    const { service, mirror } = setUp({ lots: 50 });
     const controller = new AbortController();
-    setTimeout(() => controller.abort(), 50);
-    await mirror.watch({ everyMs: HOUR_MS, signal: controller.signal });
-    await mirror.watch({ everyMs: HOUR_MS, signal: controller.signal });
+    let reports = 0;
+    const onReport = () => {
+      reports += 1;
+      // The watch waits for its next run then.
+      setTimeout(() => controller.abort());
+    };
+    await mirror.watch({ everyMs: HOUR_MS, signal: controller.signal, onReport });
+    expect(reports).toBe(1);
+    const { length } = service.requests;
+    await mirror.watch({ everyMs: HOUR_MS, signal: controller.signal, onReport });
+    expect(service.requests).toHaveLength(length);
+    expect(reports).toBe(1);
   });
 });
 

@@ -1,50 +1,18 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { Client, Pool } from "pg";
+import { Client } from "pg";
 import { ConfigurationError, InputValidationError } from "stocklot";
-import {
-  createMirror,
-  type MirrorResource,
-  type MirrorSink,
-  openCopy,
-  postgresSink,
-  sqliteSink,
-} from "stocklot/mirror";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { createMirror, type MirrorResource, openCopy, postgresSink, sqliteSink } from "stocklot/mirror";
+import { describe, expect, it } from "vitest";
 import { postgresDialect } from "../../src/mirror/sinks/postgres-copy.js";
 import { findSql } from "../../src/mirror/sinks/sql-reader.js";
 import { SQLITE_DIALECT } from "../../src/mirror/sinks/sqlite-copy.js";
 import { findSqliteDriver } from "../../src/storage/sqlite/driver.js";
 import { MemorySink } from "../support/memory-sink.js";
-import { findPostgres } from "../support/postgres-server.js";
 import { seededRandom } from "../unit/paging/changing-list.js";
 import { ChangingService } from "./support/changing-service.js";
+import { useCopies } from "./support/copies.js";
 
-const postgres = await findPostgres();
-const schema = `open_copy_${process.pid}`;
-const pool = new Pool({ connectionString: postgres?.url ?? "" });
-let folder: string;
-let path: string;
-let copies = 0;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "stocklot-open-copy-"));
-});
-beforeEach(async () => {
-  path = join(folder, `copy-${++copies}.db`);
-  if (postgres) await pool.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
-});
-afterAll(async () => {
-  await rm(folder, { recursive: true });
-  await pool.end();
-  await postgres?.close();
-});
-
-const SINKS: Record<string, () => MirrorSink> = {
-  SQLite: () => sqliteSink({ path }),
-  ...(postgres && { PostgreSQL: () => postgresSink({ connectionString: postgres.url, schema }) }),
-};
+const { files, postgres, schema, pool, sinks: SINKS } = await useCopies("open_copy");
 
 /** A service with an item of its own and some more. */
 function setUp(lots = 60, items = 9): ChangingService {
@@ -228,19 +196,19 @@ it("a sink without a reader is refused", async () => {
 });
 
 it("a missing file is not created, and one that is no database is refused", async () => {
-  await expect(openCopy(sqliteSink({ path }))).rejects.toThrow("there is no copy");
-  expect(existsSync(path)).toBe(false);
-  writeFileSync(path, "not a database, but longer than a header of one would be".repeat(20));
-  await expect(openCopy(sqliteSink({ path }))).rejects.toThrow("damaged");
+  await expect(openCopy(sqliteSink({ path: files.path }))).rejects.toThrow("there is no copy");
+  expect(existsSync(files.path)).toBe(false);
+  writeFileSync(files.path, "not a database, but longer than a header of one would be".repeat(20));
+  await expect(openCopy(sqliteSink({ path: files.path }))).rejects.toThrow("damaged");
 });
 
 it("the file of a copy is not changed, and nothing keeps others from writing it between two batches", async () => {
   const service = setUp(1_500);
-  await createMirror({ client: service.client(), sink: sqliteSink({ path }) }).run();
-  const before = readFileSync(path);
+  await createMirror({ client: service.client(), sink: sqliteSink({ path: files.path }) }).run();
+  const before = readFileSync(files.path);
   const { DatabaseSync } = await findSqliteDriver();
-  const copy = await openCopy(sqliteSink({ path }));
-  const other = new DatabaseSync(path);
+  const copy = await openCopy(sqliteSink({ path: files.path }));
+  const other = new DatabaseSync(files.path);
   let read = 0;
   for await (const _ of copy.lots()) {
     read += 1;
@@ -250,7 +218,7 @@ it("the file of a copy is not changed, and nothing keeps others from writing it 
   expect(read).toBe(1_500);
   other.close();
   await copy.close();
-  expect(readFileSync(path).equals(before)).toBe(true);
+  expect(readFileSync(files.path).equals(before)).toBe(true);
 });
 
 it.skipIf(!postgres)("in PostgreSQL, the right to SELECT is enough, and no transaction stays open", async () => {
@@ -295,9 +263,9 @@ const SEARCHES: [MirrorResource, Record<string, string | number>, string][] = [
 
 describe("each search uses an index", () => {
   it("in SQLite", async () => {
-    await createMirror({ client: setUp().client(), sink: sqliteSink({ path }), warehouses: [2] }).run();
+    await createMirror({ client: setUp().client(), sink: sqliteSink({ path: files.path }), warehouses: [2] }).run();
     const { DatabaseSync } = await findSqliteDriver();
-    const database = new DatabaseSync(path);
+    const database = new DatabaseSync(files.path);
     for (const [resource, where, index] of SEARCHES) {
       const { sql, values } = findSql(
         resource,

@@ -3,6 +3,7 @@ import type { Checkpoint } from "../../src/index.js";
 import type { ListState } from "../../src/mirror/copy/state.js";
 import {
   incrementStart,
+  lagAfterIncrement,
   modifiedSinceSupportAfterCheck,
   shouldVerifyModifiedSince,
   sinceOf,
@@ -10,6 +11,7 @@ import {
 import { isFullPassDue, mayRepairByFullPass } from "../../src/mirror/sync/list-sync.js";
 
 const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
 const lastPass = { endedAt: 1_000, durationMs: 0, shortage: 0, unlisted: 0 };
 const increments = { support: "honoured", since: 5_000 } as const;
 const complete: ListState = { count: 9, increments, lastPass };
@@ -52,6 +54,15 @@ describe("the schedule of a resource", () => {
     expect(isFullPassDue(complete, options, 11_000)).toBe(true);
     expect(isFullPassDue(complete, { ...options, fullPassEveryMs: Infinity }, 1e15)).toBe(false);
     expect(incrementStart(5_000, increments, { overlapMs: 400, modifiedLagMs: 0 })).toEqual(new Date(4_600));
+  });
+
+  it.each([
+    ["the newest change has a date of that time", 1, 0],
+    ["the newest change is in the overlap", -400, 0],
+    ["the newest change is older: until the increment began", -401, 30 * MINUTE_MS + 401],
+    ["it is older by days: a day at most", -9 * DAY_MS, DAY_MS],
+  ])("concludes how far dates of changes are behind the service's clock if %s", (_, afterSince, lagMs) => {
+    expect(lagAfterIncrement(DAY_MS + afterSince, DAY_MS, DAY_MS + 30 * MINUTE_MS, 400)).toBe(lagMs);
   });
 
   it.each([

@@ -92,3 +92,25 @@ describe("close during a run", () => {
     expect(await run).toBe("AbortError");
   });
 });
+
+it("the store is opened when it is needed, and closed as often as it was opened", async () => {
+  const world = createWorld();
+  const store = memoryStore(world.data);
+  const commands: string[] = [];
+  const open = () => {
+    commands.push("open");
+    return store.open();
+  };
+  const close = async () => void commands.push("close");
+  const outbox = world.createOutbox({ store: { ...store, open, close } });
+  await outbox.close();
+  expect(commands).toEqual([]);
+  await outbox.add(receipt("a"));
+  await outbox.summary();
+  await Promise.all([outbox.close(), outbox.close()]);
+  await outbox.close();
+  expect(commands).toEqual(["open", "close"]);
+  await outbox.summary();
+  await outbox.close();
+  expect(commands).toEqual(["open", "close", "open", "close"]);
+});

@@ -1,7 +1,7 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { newEntry } from "../../src/outbox/new-entries.js";
 import { AttemptOutdated, EntryCommits } from "../../src/outbox/run/commits.js";
-import { Lease, LeaseEnded } from "../../src/outbox/run/lease.js";
+import { Lease, LeaseEnded, Leases } from "../../src/outbox/run/lease.js";
 import { emptyData, memoryStore } from "../../src/outbox/stores/memory-store.js";
 import { monotonicNowMs } from "../../src/time/clock.js";
 import { world } from "../plan/support.js";
@@ -85,6 +85,24 @@ describe("a lease", () => {
     expect(lease.isHeld).toBe(false);
     lease.dispose();
   });
+});
+
+it("a lease that is released while it is renewed leaves no timer, which would keep the process alive", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const store = memoryStore(emptyData());
+  await store.add([receipt("k")]);
+  let renewed = () => {};
+  const renew = vi.fn(() => new Promise<string[]>((resolve) => (renewed = () => resolve([]))));
+  const leases = new Leases({ ...store, renew }, "me", MINUTE_MS);
+  const [claimed] = await leases.claim(1, []);
+  if (!claimed) throw new Error("nothing was claimed");
+  await vi.advanceTimersByTimeAsync(MINUTE_MS / 2);
+  expect(renew).toHaveBeenCalledOnce();
+  await leases.release(claimed.lease);
+  renewed();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(vi.getTimerCount()).toBe(0);
 });
 
 it("every attempt of a run begins under the owner that has leased the lane", async () => {

@@ -1,4 +1,6 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import {
   AuthenticationError,
@@ -10,7 +12,10 @@ import {
 } from "../../src/index.js";
 import type { NewOutboxEntry, OutboxEntry } from "../../src/outbox/index.js";
 import { inVirtualTime, useVirtualTime, wait } from "./support/virtual-time.js";
-import { createWorld, isWrite, receipt } from "./support/world.js";
+import { connectionReset, createWorld, isList, isWrite, receipt } from "./support/world.js";
+
+// The real one.
+const { setImmediate: startImmediate } = globalThis;
 
 beforeEach(() => useVirtualTime());
 
@@ -63,6 +68,25 @@ describe("order", () => {
     expect(seen.most).toBe(7);
   });
 
+  it("has an end while responses are lost: the run sends nothing while 100 items wait for an outcome", async () => {
+    const world = createWorld({ sandbox: { items: 120 } });
+    const outbox = world.createOutbox();
+    const skus = (await world.createClient().items.list().toArray()).map(({ shortID }) => shortID);
+    await outbox.addMany(skus.map((itemID) => receipt(itemID, { itemID })));
+    let sentBeforeFirstOutcome: number | undefined;
+    world.intercept = async (request, send) => {
+      const response = await send();
+      if (isWrite(request)) throw connectionReset();
+      if (!isList(request)) return response;
+      await wait(10_000);
+      sentBeforeFirstOutcome ??= world.requests("POST").length;
+      return response;
+    };
+    await inVirtualTime(outbox.run({ concurrency: 1 }));
+    expect(sentBeforeFirstOutcome).toBe(100);
+    expect(world.requests("POST")).toHaveLength(skus.length);
+  });
+
   it("holds back what is behind an unknown entry, until that is resolved", async () => {
     const world = createWorld();
     const outbox = world.createOutbox();
@@ -102,6 +126,39 @@ it("an input that the method refuses, since it was stored by another version, is
   expect(await inVirtualTime(outbox.run())).toMatchObject({ applied: 1, rejected: 1 });
   expect(await outbox.get("a")).toMatchObject({ state: "rejected", error: { name: "InputValidationError" } });
 });
+
+it("a run keeps nothing of the entries that it has sent", async () => {
+  const world = createWorld();
+  const client = world.createClient();
+  const signals: WeakRef<AbortSignal>[] = [];
+  const receive = client.inventory.receive.bind(client.inventory);
+  Object.assign(client.inventory, {
+    receive: (...[input, options]: Parameters<typeof receive>) => {
+      if (options?.signal) signals.push(new WeakRef(options.signal));
+      return receive(input, options);
+    },
+  });
+  const outbox = world.createOutbox({ client });
+  await outbox.addMany(Array.from({ length: 50 }, (_, index) => receipt(`k${index}`)));
+  let left: number | undefined;
+  world.intercept = async (request, send) => {
+    if (isWrite(request) && signals.length === 50) left = await aliveOf(signals);
+    return send();
+  };
+  await inVirtualTime(outbox.run());
+  expect(left).toBeLessThan(5);
+});
+
+/** How many of the objects are alive after the garbage was collected. */
+async function aliveOf(references: readonly WeakRef<WeakKey>[]): Promise<number> {
+  setFlagsFromString("--expose-gc");
+  const collectGarbage: () => void = runInNewContext("gc");
+  for (let round = 0; round < 5; round += 1) {
+    await new Promise((resolve) => startImmediate(resolve));
+    collectGarbage();
+  }
+  return references.filter((reference) => reference.deref()).length;
+}
 
 describe("several runs", () => {
   it("at once share the work", async () => {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { ConfigurationError, InventoryClient, type Lot } from "stocklot";
+import { ConfigurationError, ConnectionError, InventoryClient, type Lot } from "stocklot";
 import { createOutbox, type Outbox } from "stocklot/outbox";
 import { type CountedRow, type CountGroup, type Plan, planCount, readPlan, takeSnapshot } from "stocklot/plan";
 import type { SandboxOptions } from "stocklot/sandbox";
@@ -609,7 +609,7 @@ describe("applying a count", () => {
     await outbox.add({ key: "scan", operation: "receive", input: { itemID: "A", units: 5, wid: WID, reasonCode: 1 } });
     one.sandbox.addFault({ fault: "drop" });
     // vitest fails a run with an unhandled rejection.
-    await plan.apply({ client: one.client, outbox }).catch(() => {});
+    await expect(plan.apply({ client: one.client, outbox })).rejects.toThrow(ConnectionError);
     await new Promise(setImmediate);
   });
 

@@ -3,6 +3,7 @@ import { createRedisRateLimiter } from "stocklot/redis";
 import { afterAll, describe, expect, test } from "vitest";
 import type { SlotKind } from "../../src/limiter/slot-source.js";
 import { CallCancellation, CanceledError } from "../../src/time/cancellation.js";
+import { createFreshRandom } from "../support/fresh-random.js";
 import { mostInAnyWindow } from "../unit/limiter/service-windows.js";
 import { ask, connect, duration, isSettled, limiterAt, newKey, sleep } from "./support/limiters.js";
 import { findRedis } from "./support/redis-server.js";
@@ -48,13 +49,14 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
   test("stay within it: bursts, slow responses, calls canceled or never sent", {
     timeout: 60_000,
   }, async () => {
+    const random = createFreshRandom();
     const [requests, intervalMs] = [6, 200];
     const limiters = limitersOf(3, { requests, intervalMs, reserved: 2, maxConcurrent: 4 });
     const counted: { time: number; slotKind: SlotKind }[] = [];
     const call = async (limiter: (typeof limiters)[0]) => {
-      await sleep(Math.random() * 2_000);
-      const cancellation = new CallCancellation([], Math.random() < 0.2 ? Math.random() * 1_000 : 60_000);
-      const slotKind = Math.random() < 0.4 ? "bulk" : "single";
+      await sleep(random() * 2_000);
+      const cancellation = new CallCancellation([], random() < 0.2 ? random() * 1_000 : 60_000);
+      const slotKind = random() < 0.4 ? "bulk" : "single";
       const slot = await ask(limiter, {
         slotKind,
         priority: slotKind === "bulk" ? "low" : "normal",
@@ -63,10 +65,10 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
       if (!slot) return;
       cancellation.dispose();
       const startedAt = performance.now();
-      await sleep(Math.random() < 0.8 ? Math.random() * 20 : Math.random() * 500);
+      await sleep(random() < 0.8 ? random() * 20 : random() * 500);
       const endedAt = performance.now();
-      if (Math.random() < 0.1) return slot.endUnsent();
-      counted.push({ time: startedAt + Math.random() * (endedAt - startedAt), slotKind });
+      if (random() < 0.1) return slot.endUnsent();
+      counted.push({ time: startedAt + random() * (endedAt - startedAt), slotKind });
       slot.endSent();
     };
     await Promise.all(limiters.flatMap((limiter) => Array.from({ length: 40 }, () => call(limiter))));

@@ -6,6 +6,7 @@ import { createRedisRateLimiter, createRedisTokenStore } from "stocklot/redis";
 import { afterAll, describe, expect, test } from "vitest";
 import type { SlotKind } from "../../src/limiter/slot-source.js";
 import { CallCancellation } from "../../src/time/cancellation.js";
+import { createFreshRandom } from "../support/fresh-random.js";
 import { mostInAnyWindow } from "../unit/limiter/service-windows.js";
 import { ask, connect, duration, limiterAt, newKey, sleep } from "./support/limiters.js";
 import { findOwnRedis } from "./support/redis-server.js";
@@ -307,15 +308,16 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
   });
 
   test("messages that are lost, late or sent twice never break the limit", { timeout: 30_000 }, async () => {
+    const random = createFreshRandom();
     const real = connect(lasting?.url ?? "");
     const unreliable =
       (name: "eval" | "evalsha") =>
       async (script: string, keyCount: number, ...rest: string[]) => {
-        const fate = Math.random();
+        const fate = random();
         if (fate < 0.1) throw new Error("lost on its way there");
         const reply = await real[name](script, keyCount, ...rest);
         if (fate < 0.2) throw new Error("lost on its way back");
-        if (fate < 0.3) await sleep(Math.random() * 1_500);
+        if (fate < 0.3) await sleep(random() * 1_500);
         return fate < 0.4 ? real[name](script, keyCount, ...rest) : reply;
       };
     const redis = { eval: unreliable("eval"), evalsha: unreliable("evalsha") };
@@ -328,7 +330,7 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
       Array.from({ length: 4 }, async (_, index) => {
         const slotKind = index % 2 === 0 ? "bulk" : "single";
         while (!isOver) {
-          const cancellation = new CallCancellation([], Math.random() < 0.2 ? 200 : 10_000);
+          const cancellation = new CallCancellation([], random() < 0.2 ? 200 : 10_000);
           const slot = await ask(limiter, {
             slotKind,
             priority: slotKind === "bulk" ? "low" : "normal",
@@ -336,8 +338,8 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
           }).catch(() => sleep(20));
           cancellation.dispose();
           if (!slot) continue;
-          await sleep(Math.random() * 60);
-          if (Math.random() < 0.1) slot.endUnsent();
+          await sleep(random() * 60);
+          if (random() < 0.1) slot.endUnsent();
           else times.push({ time: performance.now(), slotKind });
           slot.endSent();
         }

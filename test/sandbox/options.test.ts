@@ -151,7 +151,7 @@ describe("invalid fault rules", () => {
     { fault: { type: "status", status: 299, body: null, headers: { "Retry-After": "1" }, when: "after" } },
     { fault: { type: "slow", delayMs: 0.5, chunkBytes: 1 }, path: /x/, method: "get", skip: 0 },
   ])("%j is fine", (rule) => {
-    createSandbox({ faults: [rule as FaultRule] }).addFault(rule as FaultRule);
+    expect(() => createSandbox({ faults: [rule as FaultRule] }).addFault(rule as FaultRule)).not.toThrow();
   });
 });
 

@@ -3,6 +3,7 @@
  * change between requests. Written from the service's document, independent of the sandbox.
  */
 import { InventoryClient } from "stocklot";
+import { createRandom } from "../support/random.js";
 
 export interface SearchedRecord {
   recNo: number;
@@ -26,6 +27,7 @@ export class SearchedService {
   /** In the order added. */
   records: SearchedRecord[];
   readonly requests: URL[] = [];
+  readonly #random = createRandom(1);
   readonly #options: SearchedServiceOptions;
   #lastRecNo: number;
   /** The lists in their orders, while nothing changes. */
@@ -85,7 +87,7 @@ export class SearchedService {
   }
 
   #sorted(sort: string | null, direction: string | null): SearchedRecord[] {
-    const { sorting = "numbers", ties = "stable", random = Math.random } = this.#options;
+    const { sorting = "numbers", ties = "stable", random = this.#random } = this.#options;
     if (sort === "recNo") return this.records.toSorted((one, next) => one.recNo - next.recNo);
     if (sorting === "ignored" || sort !== "partNo") return this.records;
     const isDescending = direction === "DESC" && sorting !== "direction-ignored";

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import {
   type ClientOptions,
   type FindOptions,
@@ -10,8 +10,11 @@ import {
 } from "../../src/index.js";
 import type { FaultServer } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
-import { connect, errorOf, sleep, startServer } from "../support/with-server.js";
+import { useLoopTime } from "../support/loop-time.js";
+import { connect, errorOf, startServer, waitUntil } from "../support/with-server.js";
 import { WRITES } from "../support/writes.js";
+
+beforeEach(useLoopTime);
 
 const RECEIPT: ReceiveInput = { itemID: "BOLT", units: 12.5, wid: 3, reasonCode: 1, spot: "A-01", serial: "S-1" };
 const PLAIN: ReceiveInput = { itemID: "BOLT", units: 12.5, wid: 3, reasonCode: 1 };
@@ -67,7 +70,7 @@ describe("findReceipt", () => {
     const error = await outcomeUnknownOf(client.inventory.receive(RECEIPT, options));
     const receipt = server.requests.at(-1);
     const found = client.inventory.findReceipt(JSON.parse(JSON.stringify(error)).request, { settleMs: 4_000 });
-    await sleep(300);
+    await waitUntil(() => server.requests.some(({ path }) => path === "/Inventory"));
     if (receipt) server.service.respond(receipt);
     expect(await found).toMatchObject({ outcome: "applied", lots: [matchingLot] });
     expect(server.effects("receive")).toBe(1);

@@ -411,6 +411,20 @@ describe("what is wrong with a response is bounded", () => {
       expect(error.message.length).toBeLessThan(5_000);
     }
   });
+
+  it.each([
+    [3, ""],
+    [4, " and 1 more"],
+    [99, " and 96 more"],
+    [100, " and many more"],
+    [101, " and many more"],
+  ])("the message of %i problems shows three of them", async (count, more) => {
+    const body = JSON.stringify(Array.from({ length: count }, () => null));
+    const error: unknown = await errorOf(clientReceiving(() => new Response(body), {}).items.listByCategory(1));
+    if (!(error instanceof ResponseValidationError)) throw error;
+    expect(error.message).toMatch(new RegExp(`documents: ([^;]+; ){2}[^;]+?${more}\\.`));
+    if (more === "") expect(error.message).not.toContain(" more");
+  });
 });
 
 it.each([

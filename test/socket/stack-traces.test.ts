@@ -1,8 +1,11 @@
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { InputValidationError, type InventoryClient, StocklotError } from "../../src/index.js";
 import { type FaultServer, isToken } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
+import { useLoopTime } from "../support/loop-time.js";
 import { connect, sleep, startServer } from "../support/with-server.js";
+
+beforeEach(useLoopTime);
 
 const always = Number.POSITIVE_INFINITY;
 

@@ -3,16 +3,20 @@ import { StorageError } from "stocklot";
 import { describe, expect, it } from "vitest";
 import { PostgresConnection } from "../../src/storage/postgres/connection.js";
 
-/** A connection of a pool; `commit` is what happens to COMMIT. */
+/** A connection of a pool, whose commands that begin with `command` fail. */
 class Client extends EventEmitter {
   readonly closed: boolean[] = [];
+  readonly #command: string;
+  readonly #failure: unknown;
 
-  constructor(readonly commit: () => Promise<unknown> = async () => {}) {
+  constructor(command = "none", failure?: unknown) {
     super();
+    this.#command = command;
+    this.#failure = failure;
   }
 
   async query(query: unknown): Promise<{ rows: unknown[] }> {
-    if (JSON.stringify(query).includes('"COMMIT"')) await this.commit();
+    if (JSON.stringify(query).includes(`"${this.#command}`)) throw this.#failure;
     return { rows: [] };
   }
 
@@ -21,9 +25,10 @@ class Client extends EventEmitter {
   }
 }
 
-const connectionTo = (client: Client) =>
+/** Its pool has these connections, one after another; the last one always. */
+const connectionTo = (...clients: [Client, ...Client[]]) =>
   new PostgresConnection({
-    pool: { totalCount: 1, connect: async () => client, query: (query: unknown) => client.query(query) },
+    pool: { totalCount: 1, connect: async () => (clients.length > 1 ? clients.shift() : clients[0]), query: () => {} },
   } as unknown as ConstructorParameters<typeof PostgresConnection>[0]);
 
 const reported = (code: string) => Object.assign(new Error(code), { code, severity: "ERROR" });
@@ -39,7 +44,7 @@ describe("a COMMIT that fails", () => {
     ["a statement whose completion is unknown", reported("40003"), true],
     ["an internal error", reported("XX000"), true],
   ])("because of %s reports whether the change may be stored", async (_, failure, mayBeStored) => {
-    const client = new Client(() => Promise.reject(failure));
+    const client = new Client("COMMIT", failure);
     const error = await connectionTo(client)
       .transaction(async () => {})
       .catch((thrown) => thrown);
@@ -48,6 +53,29 @@ describe("a COMMIT that fails", () => {
     expect(error.message).toContain(mayBeStored ? "may or may not have been stored" : "was not stored");
     // A connection that is in doubt is not used again.
     expect(client.closed).toEqual([mayBeStored]);
+  });
+});
+
+describe("a BEGIN that fails", () => {
+  const lost = new Error("Connection terminated unexpectedly");
+  const result = async () => "done";
+
+  it("since an idle connection was lost is tried on another one", async () => {
+    const client = new Client("BEGIN", lost);
+    expect(await connectionTo(client, new Client()).transaction(result)).toBe("done");
+    expect(client.closed).toEqual([true]);
+  });
+
+  it("on the next connection too ends the transaction", async () => {
+    const client = new Client("BEGIN", lost);
+    await expect(connectionTo(client).transaction(result)).rejects.toThrow(StorageError);
+    expect(client.closed).toEqual([true, true]);
+  });
+
+  it("since the server refuses it is not tried again, and the connection is kept", async () => {
+    const client = new Client("BEGIN", reported("25001"));
+    await expect(connectionTo(client).transaction(result)).rejects.toThrow(StorageError);
+    expect(client.closed).toEqual([false]);
   });
 });
 

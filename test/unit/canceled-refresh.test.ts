@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { createTokenManager } from "../../src/auth/token-manager.js";
-import { createMemoryTokenStore } from "../../src/auth/token-store.js";
+import { createMemoryTokenStore, type TokenStore } from "../../src/auth/token-store.js";
 import { CallCancellation } from "../../src/time/cancellation.js";
 
 const token = (accessToken: string) => ({ accessToken, expiresAt: Date.now() + 3_600_000 });
 
 /** A token request that the service has not responded to. */
-function pendingRequests() {
+function pendingRequests(store: TokenStore = createMemoryTokenStore()) {
   const requests: PromiseWithResolvers[] = [];
   const manager = createTokenManager({
-    store: createMemoryTokenStore(),
+    store,
     request: () =>
       new Promise((resolve, reject) => {
         requests.push({ resolve, reject });
@@ -58,4 +58,30 @@ describe("a token request that no call waits for any more", () => {
     await new Promise(setImmediate);
     expect(manager.freshToken).toBe("new");
   });
+});
+
+it("a store that still saves a token receives no other command", async () => {
+  const commands: string[] = [];
+  let saved = () => {};
+  const { manager, requests } = pendingRequests({
+    get: async () => void commands.push("get"),
+    set: (token) => {
+      commands.push(`set ${token.accessToken}`);
+      return new Promise((resolve) => (saved = resolve));
+    },
+    delete: async (refused) => void commands.push(`delete ${refused}`),
+  });
+  const first = manager.ensureToken(new CallCancellation());
+  await expect.poll(() => requests.length).toBe(1);
+  requests[0]?.resolve(token("old"));
+  await first;
+  manager.invalidate("old");
+  const second = manager.ensureToken(new CallCancellation());
+  await new Promise(setImmediate);
+  expect(commands).toEqual(["get", "set old"]);
+  saved();
+  await expect.poll(() => requests.length).toBe(2);
+  requests[1]?.resolve(token("new"));
+  await second;
+  expect(commands).toEqual(["get", "set old", "delete old", "get", "set new"]);
 });

@@ -6,16 +6,19 @@ import { gzipSync } from "node:zlib";
 import { Agent, fetch as undiciFetch } from "undici";
 import { afterAll, afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import {
+  ApiError,
   type ClientOptions,
   ConfigurationError,
   ConnectionError,
   type InventoryClient,
   OutcomeUnknownError,
   ResponseValidationError,
+  ServerError,
 } from "../../src/index.js";
 import { ITEM } from "../http/service.js";
 import { builtProgram } from "../support/built-program.js";
 import { createCertificates } from "../support/certificates.js";
+import { useLoopTime } from "../support/loop-time.js";
 import { errorOf, sleep } from "../support/with-server.js";
 import { clientOf, connect } from "./server.js";
 
@@ -220,10 +223,20 @@ describe("100 Continue that was not asked for", () => {
   });
 
   it("without an end does not fill the memory", async () => {
+    useLoopTime();
     const address = await listenRaw((socket) => void socket.write(`HTTP/1.1 100 ${"x".repeat(1_000_000)}`));
     const client = connect(`http://${address}/api/v1`, { ...withToken, timeoutMs: 500 });
     expect(await errorOf(client.inventory.receive(receipt))).toBeInstanceOf(OutcomeUnknownError);
   });
+});
+
+it.each([
+  [599, ServerError],
+  [600, ApiError],
+])("the status %i, which no document names, is an error", async (status, ErrorClass) => {
+  const { client } = await clientOf((_, response) => response.writeHead(status).end("{}"), { retry: false });
+  const error = await errorOf(client.items.get("X"));
+  expect(error).toMatchObject({ name: ErrorClass.name, status });
 });
 
 describe("a fetch function that fails", () => {

@@ -18,7 +18,7 @@ describe("the columns of a table", () => {
     ["somebody added a column", (columns: Map<string, string>) => columns.set("checked", "TEXT")],
     ["types are in other letter case", (columns: Map<string, string>) => columns.set("packed", "real")],
   ])("are accepted when %s", (_, change) => {
-    checkColumns(table, TYPES, changed(change));
+    expect(() => checkColumns(table, TYPES, changed(change))).not.toThrow();
   });
 
   it.each([

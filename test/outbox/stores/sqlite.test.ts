@@ -1,4 +1,4 @@
-import { copyFileSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -154,6 +154,16 @@ describe.each(["package", "node"] as const)("sqliteOutboxStore, driver: %s", (na
       expect(await store.get("a")).toBeUndefined();
       database.exec("ROLLBACK");
       await store.add([newEntry("a")]);
+    });
+
+    it("can be opened later if it could not be opened at first", async () => {
+      const folder = join(directory, `folder-${files}`);
+      const store = new SqliteOutboxStore({ path: join(folder, "outbox.db") }, { loadDriver });
+      opened.push(store);
+      await expect(store.open()).rejects.toThrow("outbox.db");
+      mkdirSync(folder);
+      await store.open();
+      expect(await store.add([newEntry("a")])).toMatchObject([{ key: "a" }]);
     });
 
     it("ends what it has begun before it is closed", async () => {

@@ -418,6 +418,7 @@ describe("timers", () => {
     (await ask(limiter)).endSent();
     limiter.pause(15);
     await ask(limiter);
+    expect(limiter.snapshot()).toMatchObject({ inFlight: 1, queued: 0, pausedUntil: null });
   });
 });
 

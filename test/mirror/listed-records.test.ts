@@ -1,0 +1,46 @@
+import { describe, expect, it } from "vitest";
+import { ListedRecords } from "../../src/mirror/sync/listed-records.js";
+
+const checkpoint = { list: "/Item", version: 1 as const, done: false, end: 0, totalCount: 0, pageSize: 1, keys: [] };
+const interrupted = { checkpoint, beganAt: 0 };
+const upTo = (last: number) => Array.from({ length: last }, (_, index) => index + 1);
+
+describe("what an interrupted full pass saves", () => {
+  it("is how many records it has listed in order, and which of the copy's it has not seen", () => {
+    const listed = new ListedRecords([1, 2, 3, 9]);
+    listed.add([1, 3, 4], 10);
+    expect(listed.progress).toEqual({ records: 3, lastNumber: 4, unseen: [2] });
+    const resumed = new ListedRecords([1, 2, 3, 9], { ...interrupted, listed: listed.progress });
+    resumed.add([5, 8], 10);
+    expect(resumed.progress).toEqual({ records: 5, lastNumber: 8, unseen: [2] });
+    expect(resumed.unseen()).toEqual([2, 9]);
+  });
+
+  it("is nothing before the first record, or if the list is not in order", () => {
+    const listed = new ListedRecords([1, 2, 3]);
+    expect(listed.progress).toBeUndefined();
+    listed.add([3, 1], 3);
+    expect(listed.progress).toBeUndefined();
+    expect(listed.isConclusive).toBe(true);
+    expect(listed.unseen()).toEqual([2]);
+  });
+
+  it("is nothing if the part before an interruption is unknown", () => {
+    const resumed = new ListedRecords([1, 2, 3], interrupted);
+    resumed.add([2, 3], 3);
+    expect(resumed.isInOrder).toBe(true);
+    expect(resumed.progress).toBeUndefined();
+    expect(resumed.unseen()).toEqual([]);
+  });
+
+  it("is nothing if more than 1 000 records were not seen", () => {
+    for (const [unseen, isSaved] of [
+      [1_000, true],
+      [1_001, false],
+    ] as const) {
+      const listed = new ListedRecords(upTo(unseen));
+      listed.add([unseen + 1], 1);
+      expect(listed.progress !== undefined).toBe(isSaved);
+    }
+  });
+});

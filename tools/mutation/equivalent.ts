@@ -1,0 +1,34 @@
+import type { Mutant } from "./mutants.js";
+
+interface Equivalent extends Pick<Mutant, "file" | "line" | "change"> {
+  /** Why no test can notice the change. */
+  reason: string;
+}
+
+/** Mutants that change nothing that a caller could observe. */
+const EQUIVALENT: readonly Equivalent[] = [
+  {
+    file: "src/errors/redaction/redact-cause.ts",
+    line: "const isNativeStack = property?.get !== undefined && property.get === STACK_GETTER;",
+    change: "!== → ===",
+    reason:
+      "Node.js 20 has no getter for the stack: a field is then read from its object, which returns the same value.",
+  },
+  {
+    file: "src/errors/redaction/secrets.ts",
+    line: "while (length < form.length && text.charCodeAt(start + length) === form.charCodeAt(length)) length += 1;",
+    change: "< → <=",
+    reason: "Behind the end of a form there is NaN, which equals nothing.",
+  },
+  {
+    file: "src/errors/redaction/secrets.ts",
+    line: "if (forms?.size === 0) formsByStart.delete(key);",
+    change: "formsByStart.delete(key); → ;",
+    reason: "In an empty set nothing is found. It only takes memory.",
+  },
+];
+
+/** Why a mutant is equivalent to the source, if it is known to be. */
+export function equivalenceOf({ file, line, change }: Mutant): string | undefined {
+  return EQUIVALENT.find((known) => known.file === file && known.line === line && known.change === change)?.reason;
+}

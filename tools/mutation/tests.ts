@@ -1,0 +1,75 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Mutant } from "./mutants.js";
+
+/** Where `reach.ts` writes one file per file of tests. */
+export const REACH_FOLDER = "coverage/reach";
+
+/** What a file of tests calls. */
+export interface Reach {
+  test: string;
+  /** Its duration, in ms. */
+  ms: number;
+  /** Names of the functions that it calls, per file of the source. */
+  functions: Record<string, string[]>;
+}
+
+/** The tests that are the likeliest to notice a mutant of a folder, besides those in the folder of the same name. */
+const NEAR_TESTS: Readonly<Record<string, readonly string[]>> = {
+  "src/auth": ["test/unit", "test/http", "test/socket/token"],
+  "src/core": ["test/unit", "test/http", "test/wire", "test/socket"],
+  "src/errors": ["test/unit"],
+  "src/limiter": ["test/unit/limiter", "test/unit", "test/http"],
+  "src/paging": ["test/unit/paging", "test/search"],
+  "src/storage": ["test/storage", "test/outbox/stores", "test/mirror/sinks"],
+};
+
+/** Most mutants are killed within these milliseconds of tests. */
+const FIRST_MS = 5_000;
+/** What has survived this much is printed with the names of the other tests, for a person to judge. */
+const MOST_MS = 90_000;
+
+export interface TestBatch {
+  tests: string[];
+  /** Their duration without a mutant, in ms. */
+  ms: number;
+}
+
+/** In which files to look for a test that notices a mutant: the likeliest ones, then the others that reach its function. */
+export class Tests {
+  readonly #reaches: readonly Reach[];
+
+  constructor() {
+    const files = existsSync(REACH_FOLDER) ? readdirSync(REACH_FOLDER) : [];
+    if (files.length === 0) throw new Error(`${REACH_FOLDER} is empty. Run npm run mutation:reach first.`);
+    this.#reaches = files.map((name): Reach => JSON.parse(readFileSync(join(REACH_FOLDER, name), "utf8")));
+  }
+
+  batchesFor({ file, names }: Mutant): { batches: TestBatch[]; others: string[] } {
+    const near = Object.entries(NEAR_TESTS).find(([folder]) => file.startsWith(folder))?.[1] ?? [];
+    const folders = [file.split("/", 2).join("/").replace("src", "test"), ...near];
+    const distance = ({ test }: Reach) => (folders.some((folder) => test.startsWith(folder)) ? 0 : 1);
+    const reaching = this.#reaches
+      .filter(({ functions }) => reachesOne(functions[file] ?? [], names))
+      .sort((a, b) => distance(a) - distance(b) || a.ms - b.ms);
+    const first: TestBatch = { tests: [], ms: 0 };
+    const second: TestBatch = { tests: [], ms: 0 };
+    const others: string[] = [];
+    for (const { test, ms } of reaching) {
+      const batch = first.tests.length === 0 || first.ms + ms <= FIRST_MS ? first : second;
+      if (batch.ms > 0 && batch.ms + ms > MOST_MS) {
+        others.push(test);
+        continue;
+      }
+      batch.tests.push(test);
+      batch.ms += ms;
+    }
+    return { batches: [first, second].filter(({ tests }) => tests.length > 0), others };
+  }
+}
+
+/** The innermost function with a name that V8 knows decides; code outside of functions runs when the file is loaded. */
+function reachesOne(called: readonly string[], names: readonly string[]): boolean {
+  const [innermost] = names;
+  return innermost === undefined ? called.length > 0 : called.includes(innermost);
+}
