@@ -56,6 +56,25 @@ export class TransportFailure extends Error {
   }
 }
 
+/** One request and its response, over any transport. */
+export interface Exchange {
+  ended: boolean;
+  /** Stops the request on the wire. */
+  cancel: (() => void) | undefined;
+  /** The head of the response was received; `encoding` is the content coding of the chunks to come. */
+  receiveHead(status: number, headers: Record<string, string>, encoding?: string): void;
+  /** A chunk of the body was received. */
+  receiveChunk(chunk: Uint8Array): void;
+  /** The body is complete. */
+  complete(): void;
+  fail(kind: TransportFailure["kind"], cause?: unknown): void;
+  /** Fails with anything that was thrown: a network failure, or an exception of code. */
+  failWith(cause: unknown): void;
+}
+
+/** Sends one request, and reports its progress and outcome to the exchange. A rejection fails the exchange. */
+export type WireSender = (request: WireRequest, exchange: Exchange) => Promise<void>;
+
 /** What sends the requests, for a bug report. */
 export interface TransportInfo {
   name: string;
@@ -65,10 +84,9 @@ export interface TransportInfo {
   tls?: string | undefined;
 }
 
-/** Sends one request, once. */
 export interface Transport {
   readonly info: TransportInfo;
-  send(request: WireRequest): Promise<WireResponse>;
+  readonly send: WireSender;
   /** Closes connections of its own. */
   close(): Promise<void>;
 }
