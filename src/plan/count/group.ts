@@ -15,6 +15,25 @@ export interface CountGroup {
   serial?: string;
 }
 
+/** The part of a lot that matters in a count. */
+export type CountedLot = Pick<
+  Lot,
+  | "recNo"
+  | "partNo"
+  | "shortID"
+  | "spot"
+  | "units"
+  | "received"
+  | "serial"
+  | "serial2"
+  | "rFIDTag"
+  | "hold"
+  | "associate"
+  | "jobID"
+>;
+
+export const countedLotSchema = /* @__PURE__ */ lazy(() => lotSchema().pick(COUNTED_FIELDS).strict());
+
 const COUNTED_FIELDS = {
   recNo: true,
   partNo: true,
@@ -28,12 +47,7 @@ const COUNTED_FIELDS = {
   hold: true,
   associate: true,
   jobID: true,
-} as const;
-
-/** The part of a lot that matters in a count. */
-export type CountedLot = Pick<Lot, keyof typeof COUNTED_FIELDS>;
-
-export const countedLotSchema = /* @__PURE__ */ lazy(() => lotSchema().pick(COUNTED_FIELDS).strict());
+} as const satisfies Record<keyof CountedLot, true>;
 
 const isSameField = (name: keyof CountedLot, one: CountedLot, other: CountedLot): boolean =>
   name === "units" ? isSameQuantity(one.units, other.units) : (one[name] ?? "") === (other[name] ?? "");
