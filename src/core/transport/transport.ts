@@ -1,7 +1,6 @@
 import type { Cancellation } from "../../time/cancellation.js";
 import { describeNetworkFailure, type NetworkFailure } from "./network-failure.js";
 
-/** Status and headers of a response. */
 export interface ResponseHead {
   status: number;
   /** Names in lower case. */
@@ -63,9 +62,7 @@ export interface Exchange {
   cancel: (() => void) | undefined;
   /** The head of the response was received; `encoding` is the content coding of the chunks to come. */
   receiveHead(status: number, headers: Record<string, string>, encoding?: string): void;
-  /** A chunk of the body was received. */
   receiveChunk(chunk: Uint8Array): void;
-  /** The body is complete. */
   complete(): void;
   fail(kind: TransportFailure["kind"], cause?: unknown): void;
   /** Fails with anything that was thrown: a network failure, or an exception of code. */
