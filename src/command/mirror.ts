@@ -1,8 +1,8 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { Command, Option } from "commander";
 import type { InventoryClient } from "../client.js";
 import { MAX_HISTORY_DAYS } from "../mirror/copy/history.js";
-import { mirrorListsOf, savedWarehouseLists } from "../mirror/copy/lists.js";
+import { mirrorListOfId, mirrorListsOf } from "../mirror/copy/lists.js";
 import { parseMirrorState } from "../mirror/copy/state.js";
 import { mirrorStatusOf } from "../mirror/copy/status.js";
 import {
@@ -76,12 +76,23 @@ async function mirrorRecords(flags: MirrorFlags): Promise<void> {
   if (flags.maxLag !== undefined && !flags.status) throw new CommandError("--max-lag needs --status.", EXIT.usage);
   if (flags.status) return printStatus(sink, flags);
   const work = async (client: InventoryClient, signal: AbortSignal) => {
-    const { warehouses, history } = flags;
+    const { warehouses = await savedWarehouses(sink, flags), history } = flags;
     const mirror = createMirror({ client, sink, warehouses, history });
     if (flags.watch === undefined) await runOnce(mirror, flags, signal);
     else await watch(mirror, flags.watch, flags, signal);
   };
   await withClient(flags, work, "the next run continues");
+}
+
+/**
+ * The warehouses of the run before, also if that was interrupted. `undefined` if there are none: an empty list would remove
+ * stock levels that a copy still has. What cannot be read is reported by the run.
+ */
+async function savedWarehouses(sink: MirrorSink, { sqlite }: MirrorFlags): Promise<number[] | undefined> {
+  if (sqlite !== undefined && !statSync(sqlite, { throwIfNoEntry: false })?.isFile()) return undefined;
+  const { mirrored = [] } = parseMirrorState(await sink.readState?.());
+  const saved = mirrored.flatMap(mirrorListOfId).flatMap(({ wID }) => wID ?? []);
+  return saved.length === 0 ? undefined : saved;
 }
 
 const warehousesOption = (text: string) => (text === "none" ? [] : integersOption(text));
@@ -148,17 +159,15 @@ async function printStatus(
       `--sqlite: ${sqlite} does not exist, so there is no copy yet. Check the path, or run the mirror.`,
     );
   const state = parseMirrorState(await sink.readState?.());
-  const lists = [
-    ...mirrorListsOf(RESOURCES, warehouses ?? []),
-    ...(warehouses === undefined ? savedWarehouseLists(Object.keys(state.lists)) : []),
-  ];
+  const saved = warehouses === undefined ? state.mirrored?.flatMap(mirrorListOfId) : undefined;
+  const lists = saved ?? mirrorListsOf(RESOURCES, warehouses ?? []);
   const status = mirrorStatusOf(state, lists, Date.now());
   const { lastRun } = status;
   const isTooOld = Object.values(status.resources).some(({ lagMs }) => lagMs !== null && lagMs > maxLag);
   process.exitCode = status.complete && !lastRun?.error && !isTooOld ? EXIT.success : EXIT.failure;
   if (json) return print(JSON.stringify(status));
-  const rows = Object.entries(status.resources).map(([resource, { records, asOf, lagMs }]) => [
-    resource,
+  const rows = Object.entries(status.resources).map(([resource, { mirrored, records, asOf, lagMs }]) => [
+    mirrored ? resource : `${resource} (no longer mirrored)`,
     records,
     asOf === null ? "never" : dateTime(asOf),
     lagMs === null ? "" : seconds(lagMs),

@@ -1,9 +1,12 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { InventoryClient } from "stocklot";
+import { createMirror, sqliteSink } from "stocklot/mirror";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import { findPostgres } from "../support/postgres-server.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
+import { waitUntil } from "../support/with-server.js";
 import { run, serve, start } from "./support/run-command.js";
 
 const directory = mkdtempSync(join(tmpdir(), "stocklot-mirror-command-"));
@@ -103,6 +106,37 @@ describe("stocklot mirror", () => {
     expect(status).toMatchObject({ code: 0, err: "", out: expect.stringMatching(/^warehouseStockLevels +[1-9]/m) });
     const other = await run([...args, "--status", "--warehouses", "1,2"], {});
     expect(other).toMatchObject({ code: 1, out: expect.stringMatching(/^warehouseStockLevels .* never$/m) });
+  });
+
+  it("keeps the warehouses of the run before, also if that was interrupted", async () => {
+    const { sandbox, env } = await serve({ items: 5, lots: 600 });
+    const copy = database("kept");
+    const args = ["mirror", "--sqlite", copy];
+    sandbox.addFault({ path: "/Inventory/StockLevels", fault: "hang" });
+    const interrupted = start([...args, "--warehouses", "3"], env);
+    await waitUntil(() => sandbox.requests.some(({ path }) => path === "/Inventory/StockLevels"));
+    interrupted.child.kill("SIGINT");
+    expect((await interrupted.ended).code).not.toBe(0);
+    sandbox.clearFaults();
+    for (let next = 0; next < 2; next += 1) {
+      const before = sandbox.requests.length;
+      expect((await run(args, env)).code).toBe(0);
+      const paths = sandbox.requests.slice(before).map(({ path }) => path);
+      expect(paths).toContain("/Inventory/StockLevels/3");
+    }
+    const { out } = await run([...args, "--status", "--json"], {});
+    expect(JSON.parse(out)).toMatchObject({ resources: { warehouseStockLevels: { mirrored: true } } });
+  });
+
+  it("says which records the mirror of a program no longer reads", async () => {
+    const { env } = await serve({ items: 5, lots: 20 });
+    const copy = database("no-longer");
+    await run(["mirror", "--sqlite", copy, "--warehouses", "3"], env);
+    const { STOCKLOT_BASE_URL: baseUrl, STOCKLOT_CLIENT_ID: clientId, STOCKLOT_CLIENT_SECRET: clientSecret } = env;
+    const client = new InventoryClient({ baseUrl, clientId, clientSecret });
+    await createMirror({ client, sink: sqliteSink({ path: copy }) }).run();
+    const { out } = await run(["mirror", "--sqlite", copy, "--status"], {});
+    expect(out).toMatch(/^warehouseStockLevels \(no longer mirrored\) +[1-9]/m);
   });
 
   it("prints the state of the copy as JSON, and why the last run failed", async () => {

@@ -31,7 +31,7 @@ export function mirrorListOfId(id: string): MirrorList[] {
   return resource === undefined ? [] : [mirrorListOf(resource, wID === undefined ? undefined : Number(wID))];
 }
 
-export const savedWarehouseLists = (savedIds: readonly string[]): MirrorList[] =>
+const savedWarehouseLists = (savedIds: readonly string[]): MirrorList[] =>
   savedIds.flatMap(mirrorListOfId).filter(({ resource }) => resource === PER_WAREHOUSE_RESOURCE);
 
 /**
