@@ -85,7 +85,7 @@ const COUNT_PLAN: PlanMethods<"count"> = {
   text: countPlanText,
   countRequests: ({ changes }) =>
     changes.reduce((sum, { writes }) => sum + writes.length, 0) +
-    REQUESTS_PER_SEARCH * new Set(changes.map(({ itemID }) => itemID)).size,
+    2 * REQUESTS_PER_SEARCH * new Set(changes.map(({ itemID }) => itemID)).size,
   apply: applyCountPlan,
 };
 

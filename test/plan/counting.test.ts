@@ -48,6 +48,39 @@ const bodiesOf = (one: World) =>
   transactions(one).map(({ path, body }) => ({ path, body: body as Record<string, unknown> }));
 
 describe("planCount", () => {
+  it("reports groups that do not equal their count after it was written", async () => {
+    const one = countWorld([lot("A", 10), lot("B", 5), lot("C", 7)]);
+    // A service that rounds the units of receipts, and ignores the bin of A.
+    const fetch = async (input: string | URL | Request, init?: RequestInit) => {
+      const request = new Request(input, init);
+      if (!request.url.endsWith("/Receive")) return one.sandbox.fetch(request);
+      const body = JSON.parse(await request.text());
+      const stored = { ...body, units: Math.round(body.units * 10) / 10, spot: body.itemID === "A" ? "X" : body.spot };
+      return one.sandbox.fetch(new Request(request, { body: JSON.stringify(stored) }));
+    };
+    const client = new InventoryClient({
+      baseUrl: one.sandbox.baseUrl,
+      ...one.sandbox.credentials,
+      fetch,
+      rateLimit: false,
+    });
+    const plan = await planOf(one, [
+      { itemID: "A", spot: "A-01", counted: 12 },
+      { itemID: "B", counted: 6.25 },
+      { itemID: "C", spot: "A-01", counted: 6.25 },
+    ]);
+    const outbox = createOutbox({ client, store: memoryStore() });
+    expect(await plan.apply({ client, outbox })).toMatchObject({
+      applied: 3,
+      storedDifferently: [
+        { shortID: "A", spot: "A-01", field: "units", sent: 12, stored: 10 },
+        { shortID: "B", field: "units", sent: 6.25, stored: 6.3 },
+      ],
+    });
+    // What was written earlier may have been moved since.
+    expect(await plan.apply({ client, outbox })).toMatchObject({ applied: 3, storedDifferently: [] });
+  });
+
   it("receives a surplus and issues a shortage; what was not counted stays as it is", async () => {
     const one = countWorld([lot("A", 10), lot("B", 5), lot("B", 2.5), lot("C", 7)]);
     const plan = await planOf(one, [

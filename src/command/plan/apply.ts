@@ -73,9 +73,11 @@ async function printReport(
   if (lines.length > 0) process.exitCode = EXIT.failure;
   if (json) return print(JSON.stringify(report, null, 2));
   for (const line of lines) await print(line);
-  for (const { shortID, field, sent, stored } of storedDifferently) {
+  for (const { shortID, spot, serial, field, sent, stored } of storedDifferently) {
+    const place = [spot && `bin ${spot}`, serial && `serial ${serial}`].filter(Boolean).join(", ");
+    const name = place === "" ? shortID : `${shortID}, ${place}`;
     await print(
-      printable(`stored differently: ${shortID}: ${field} ${JSON.stringify(sent)} as ${JSON.stringify(stored)}`),
+      printable(`stored differently: ${name}: ${field} ${JSON.stringify(sent)} as ${JSON.stringify(stored)}`),
     );
   }
   await print(`${plural(applied, noun)} applied, ${plural(requests, "request")}, ${seconds(durationMs)}.`);

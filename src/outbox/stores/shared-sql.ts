@@ -13,7 +13,7 @@ export interface TableNames {
 export interface SqlDialect {
   readonly names: TableNames;
   value(number: number): string;
-  /** A text that may be null. */
+  /** A value that may be null. */
   optionalText(number: number): string;
   /** The column is one of the members of an array. */
   isOneOf(column: string, number: number): string;

@@ -51,7 +51,11 @@ export interface PlanReport<Reported = ReportedItem> {
   rejected: Reported[];
   /** What may or may not have been applied. A person must decide about it, see `outbox.resolve`. */
   unknown: Reported[];
-  /** Values that the service keeps in another form. Pass them as `ignoreStoredForms`, or they are planned again. */
+  /**
+   * Values that the service keeps in another form. Pass them as `ignoreStoredForms`, or they are planned again. Of a stock
+   * count: the `units` of groups that do not equal their count after it was written, because the service has stored
+   * something else, or somebody has booked since. Count them again.
+   */
   storedDifferently: StoredForm[];
   /** Requests sent, token requests excluded. */
   requests: number;

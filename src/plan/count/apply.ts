@@ -1,4 +1,5 @@
 import { Big } from "big.js";
+import { isStocklotError } from "../../errors/any-error.js";
 import { InputValidationError, NotFoundError } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import type { NewOutboxEntry, OutboxEntry } from "../../outbox/entry.js";
@@ -6,6 +7,8 @@ import { laneOf } from "../../outbox/new-entries.js";
 import type { Outbox } from "../../outbox/outbox.js";
 import type { PlanApplyOptions, PlanReport } from "../apply/options.js";
 import { type AddedChange, type ChangeState, PlanApplication, type PlannedChanges } from "../apply/plan-application.js";
+import { groupBy } from "../group-by.js";
+import type { StoredForm } from "../items/compare.js";
 import { PresentState } from "../present-state.js";
 import type { CountChange, CountPlanContent, ReportedGroup } from "./document.js";
 import { type CountedLot, type CountGroup, countedLot, describeMovement, lotsOfGroup } from "./group.js";
@@ -26,15 +29,19 @@ export async function applyCountPlan(
     throw new InputValidationError("plan.apply", [{ path: ["outbox"], message }]);
   }
   const state = new PresentState(client, signal);
-  const application = new PlanApplication(new PlannedGroups(content, outbox, state), outbox, options);
+  const groups = new PlannedGroups(content, outbox, state);
+  const application = new PlanApplication(groups, outbox, options);
+  const begunAt = Date.now();
   await application.run();
+  const written = application.applied.flatMap(({ change, appliedAt }) => (appliedAt < begunAt ? [] : [change]));
+  const storedDifferently = await groups.findOtherQuantities(written);
   const { applied, alreadyDone, stale, rejected, unknown, requests } = application;
   return {
     applied: applied.length + alreadyDone,
     stale,
     rejected,
     unknown,
-    storedDifferently: [],
+    storedDifferently,
     requests: requests + state.requests,
   };
 }
@@ -114,6 +121,31 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
   async #readPresent(itemID: string): Promise<CountedLot[] | string> {
     const lots = await this.#readLots(itemID);
     return (await this.#describeOtherEntry(itemID)) ?? lots;
+  }
+
+  /**
+   * Groups whose stock is not what was counted, although it was just written: the service has stored something else, or
+   * somebody has booked since. A failure must not take the report with it.
+   */
+  async findOtherQuantities(written: readonly CountChange[]): Promise<StoredForm[]> {
+    const others: StoredForm[] = [];
+    try {
+      for (const changes of groupBy(written, ({ itemID }) => laneOf(itemID)).values()) {
+        const lots = await this.#readLots(changes[0]?.itemID ?? "");
+        for (const change of changes) {
+          const stored = lotsOfGroup(change, lots)
+            .reduce((sum, { units }) => sum.plus(units), new Big(0))
+            .toNumber();
+          if (isSameQuantity(stored, change.counted)) continue;
+          const { itemID: shortID, ...group } = this.nameOf(change);
+          others.push({ shortID, ...group, field: "units", sent: change.counted, stored });
+        }
+      }
+    } catch (error) {
+      this.#state.options.signal?.throwIfAborted();
+      if (!isStocklotError(error)) throw error;
+    }
+    return others;
   }
 
   async #readLots(itemID: string): Promise<CountedLot[]> {
