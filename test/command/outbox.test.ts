@@ -58,7 +58,13 @@ describe("stocklot outbox", () => {
       unknownWarehouse: "not-found",
       ...options,
     });
-    const imported = await importLines(file, env, "BOLT-M8,6,99,1,no such", "BOLT-M8,5,1,1,first", "BOLT-M8,7,1,1,second");
+    const imported = await importLines(
+      file,
+      env,
+      "BOLT-M8,6,99,1,no such",
+      "BOLT-M8,5,1,1,first",
+      "BOLT-M8,7,1,1,second",
+    );
     expect(imported.code).toBe(1);
     const outbox = (...args: string[]) => run(["outbox", file, ...args], {});
     return { sandbox, env, file, imported, outbox };

@@ -359,6 +359,19 @@ describe("callbacks", () => {
     expect(published.at(-1)).toEqual({ applied: 2, rejected: 1, unknown: 0, pending: 0 });
   });
 
+  it("count what was added while the run waited for another process", async () => {
+    const world = createWorld();
+    const outbox = world.createOutbox();
+    await outbox.add(receipt("a"));
+    world.data.lanes.set("bolt", { owner: "other", leasedUntil: performance.now() + 30_000 });
+    const pending: number[] = [];
+    const run = outbox.run({ onProgress: (progress) => pending.push(progress.pending) });
+    await inVirtualTime(wait(10_000));
+    await outbox.addMany([receipt("b"), receipt("c")]);
+    await inVirtualTime(run);
+    expect(pending).toEqual([2, 1, 0]);
+  });
+
   it("that throw or reject change nothing", async () => {
     const outbox = createWorld().createOutbox();
     await outbox.addMany([receipt("a"), receipt("b")]);

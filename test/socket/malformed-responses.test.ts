@@ -330,6 +330,20 @@ describe("a response that is not UTF-8", () => {
     }
   });
 
+  it("is called compressed only if it begins like gzip", async () => {
+    const messageOf = async (bytes: Buffer) => {
+      const error = await errorOf(clientReceiving(() => new Response(new Uint8Array(bytes)), {}).items.get("BOLT"));
+      return error instanceof Error ? error.message : "";
+    };
+    expect(await messageOf(gzipSync(JSON.stringify(item)))).toContain("is compressed with gzip");
+    for (const start of [
+      [0x1f, 0xe4],
+      [0x7b, 0x8b],
+    ]) {
+      expect(await messageOf(Buffer.from(start))).toContain("is not valid UTF-8");
+    }
+  });
+
   it("is still a success of a transaction, and still the error of its status", async () => {
     const bytes = new Uint8Array([0x22, 0xe4, 0x22]);
     const client = clientReceiving(() => new Response(bytes), {});
