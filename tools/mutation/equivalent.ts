@@ -10,6 +10,13 @@ interface Equivalent extends Pick<Mutant, "file" | "line" | "change"> {
 /** Mutants that change nothing that a caller could observe. */
 const EQUIVALENT: readonly Equivalent[] = [
   {
+    file: "src/core/pipeline.ts",
+    line: "if (closing) closedController.abort();",
+    change: "closedController.abort(); → ;",
+    reason:
+      "A search that begins after the client was closed ends with its first request, before it waits for the signal.",
+  },
+  {
     file: "src/core/transport/exchange.ts",
     name: "receiveChunk",
     line: "if (exchange.ended) return;",
