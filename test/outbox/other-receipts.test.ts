@@ -23,7 +23,6 @@ async function othersOf(entries: Record<string, Partial<StoredEntry>>) {
     itemID: "BOLT",
     units: 1,
     wid: 3,
-    reasonCode: 1,
     ...SERIAL,
   });
 }
