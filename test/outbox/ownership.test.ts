@@ -36,6 +36,17 @@ describe("a process that no longer leases a lane", () => {
     expect((await commitsOf("one").beginAttempt(entry, START)).state).toBe("sending");
   });
 
+  it("begins an attempt whose first commit has succeeded although the store failed afterwards", async () => {
+    const { store, entry } = await leased();
+    const update = vi.fn(store.update).mockImplementationOnce(async (...args) => {
+      await store.update(...args);
+      throw new Error("the response was lost");
+    });
+    const commits = new EntryCommits({ ...store, update }, { owner: "one", patienceMs: 0, onStored: () => {} });
+    expect(await commits.beginAttempt(entry, START)).toMatchObject({ state: "sending", attempts: 1 });
+    expect(await store.get("k")).toMatchObject({ state: "sending", attempts: 1 });
+  });
+
   it("still stores that its attempt was applied, so that it is not resent", async () => {
     const { store, entry, commitsOf } = await leased();
     const sending = await commitsOf("one").beginAttempt(entry, START);

@@ -10,6 +10,24 @@ interface Equivalent extends Pick<Mutant, "file" | "line" | "change"> {
 /** Mutants that change nothing that a caller could observe. */
 const EQUIVALENT: readonly Equivalent[] = [
   {
+    file: "src/outbox/run/entry-call.ts",
+    line: "if (ended.aborted || stopped.aborted) abort();",
+    change: "|| → &&",
+    reason: "The worker of the lane has checked both just before, without waiting in between.",
+  },
+  {
+    file: "src/storage/sqlite/connection.ts",
+    line: "if (!isBusyError(error) || monotonicNowMs() - requestedAt > lockWaitMs)",
+    change: "> → >=",
+    reason: "It decides only at the very instant at which the time has passed.",
+  },
+  {
+    file: "src/paging/gapless/search.ts",
+    line: 'return (isRising ? key < first : key > first) ? "before" : "after";',
+    change: "< → <=",
+    reason: "A page that begins with the record itself ends the search before.",
+  },
+  {
     file: "src/core/pipeline.ts",
     line: "if (closing) closedController.abort();",
     change: "closedController.abort(); → ;",
