@@ -23,6 +23,16 @@ const limitersOf = (count: number, options: Parameters<typeof limiterAt>[1]) => 
   ];
 };
 
+/** Resolves when so many processes of the limit have told Redis something, a pause among it. */
+async function pauseStored(key: string, processes: number): Promise<void> {
+  const redis = connect(url);
+  const read = async () => {
+    const { ledger = "{}", ...others } = await redis.hgetall(`{stocklot:${key}}:ledger`);
+    return JSON.parse(ledger).pausedUntil > 0 && Object.keys(others).length;
+  };
+  while ((await read()) !== processes) await sleep(10);
+}
+
 const onWarning = () => {};
 
 const endingOf = (promise: Promise<unknown>) =>
@@ -128,10 +138,11 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
   });
 
   test("pause together after a 429, and each fails its calls that cannot wait so long", async () => {
-    const [first, second] = limitersOf(2, { requests: 10, intervalMs: 1_000 });
+    const key = newKey();
+    const [first, second] = limitersOf(2, { key, requests: 10, intervalMs: 1_000 });
     (await ask(second)).endSent();
     first.pause(1_500);
-    await sleep(100);
+    await pauseStored(key, 2);
     const startedAt = performance.now();
     const short = ask(second, { cancellation: new CallCancellation([], 1_000) });
     const long = ask(second);
@@ -143,18 +154,20 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
   });
 
   test("make one pause of several 429s: the first decides", async () => {
-    const [first, second, third] = limitersOf(3, { requests: 10, intervalMs: 1_000 });
-    first.pause(600);
-    await sleep(100);
-    second.pause(30_000);
-    await sleep(100);
-    expect(await turnsOf(ask(third))).toBeLessThan(2_000);
+    const key = newKey();
+    const [first, second, third] = limitersOf(3, { key, requests: 10, intervalMs: 1_000 });
+    first.pause(2_000);
+    await pauseStored(key, 1);
+    second.pause(60_000);
+    await pauseStored(key, 2);
+    expect(await turnsOf(ask(third))).toBeLessThan(30_000);
   });
 
   test("each send a probe after the pause before the rest of their calls", async () => {
-    const [first, second] = limitersOf(2, { requests: 10, intervalMs: 1_000 });
-    first.pause(400);
-    await sleep(100);
+    const key = newKey();
+    const [first, second] = limitersOf(2, { key, requests: 10, intervalMs: 1_000 });
+    first.pause(1_000);
+    await pauseStored(key, 1);
     const waiting = [first, second].map((limiter) => [ask(limiter), ask(limiter)]);
     for (const [probe, next] of waiting) {
       const slot = await probe;
@@ -281,7 +294,7 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
     expect(await turnsOf(Promise.all([first, first, second, second, second].map(take)))).toBeLessThan(4_000);
     expect(mostInAnyWindow(times, 1_000)).toBeLessThanOrEqual(3);
     first.pause(1_000);
-    await sleep(100);
+    await pauseStored(key, 2);
     offset += jumpSeconds;
     expect(await turnsOf(take(second))).toBeLessThan(2_500);
     expect(mostInAnyWindow(times, 1_000)).toBeLessThanOrEqual(3);
