@@ -8,9 +8,8 @@ import { createDebugReport } from "./core/telemetry/debug-report.js";
 import { Telemetry } from "./core/telemetry/telemetry.js";
 import { createTokenRequest } from "./core/token-request.js";
 import { createDefaultTransport } from "./core/transport/default-transport.js";
-import { performExchange, type WireSender } from "./core/transport/exchange.js";
 import { createFetchSender } from "./core/transport/fetch.js";
-import type { Transport } from "./core/transport/transport.js";
+import type { Transport, WireSender } from "./core/transport/transport.js";
 import { createUndiciSender } from "./core/transport/undici.js";
 import { rememberHeaders, rememberSecret } from "./errors/redaction/secrets.js";
 import { createRateLimiter, createUnlimitedRateLimiter } from "./limiter/create-rate-limiter.js";
@@ -198,5 +197,5 @@ function createTransport(
 
 /** What the caller passed in stays open when the client closes. */
 function callersTransport(name: string, send: WireSender): Transport {
-  return { info: { name }, send: (request) => performExchange(request, send), close: async () => {} };
+  return { info: { name }, send, close: async () => {} };
 }

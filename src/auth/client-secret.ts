@@ -17,7 +17,6 @@ export class ClientSecretFailure extends Error {
   }
 }
 
-/** The source of a client secret. */
 export interface ClientSecretSource {
   clientId: string;
   clientSecret: ClientSecret;

@@ -53,7 +53,6 @@ function describeSystemError({ code = "", path, message }: NodeJS.ErrnoException
   return path === undefined || problem === undefined ? message : `${path}: ${problem}`;
 }
 
-/** Parses an option that is an integer. */
 export function integerOption(min: number, max = Number.MAX_SAFE_INTEGER): (text: string) => number {
   return (text) => {
     const value = Number(text);

@@ -53,7 +53,6 @@ where the service is; stocklot doctor --help has more.
 Exit code: 0 success, 1 something failed or needs your attention, 2 wrong
 arguments or input, 130 Ctrl-C, 143 SIGTERM.`;
 
-/** The command with its subcommands. */
 export function createProgram(): Command {
   const stocklot = new Command("stocklot")
     .description("Look at, copy and change what the Inventory and Item Catalog Service stores.")

@@ -7,6 +7,7 @@ import type { AttemptEnd } from "./request/attempt-journal.js";
 import { createApiError } from "./response/error-response.js";
 import { choosePauseMs, isPauseShortened, MAX_PAUSE_MS, parseRetryAfterMs } from "./retry-policy.js";
 import { sendWithInstrumentation } from "./telemetry/telemetry.js";
+import { performExchange } from "./transport/exchange.js";
 import { type AttemptTrace, isSuccessStatus, TransportFailure, type WireResponse } from "./transport/transport.js";
 
 /** Sends the request of a call once, with a slot that was granted. Rejects unless the response is a success. */
@@ -20,7 +21,7 @@ export async function sendAttempt(
   try {
     if (journal) await call.cancellation.race(journal.beforeSend(parts.serviceClock.aheadMs));
     trace = call.beginAttempt(parts.serviceClock.aheadMs);
-    const response = await exchange(parts, call, token, trace);
+    const response = await receiveResponse(parts, call, token, trace);
     assertSuccess(parts, call, response, token);
     journal?.attemptEnded({ response, mayHaveBeenApplied: false });
     return response;
@@ -36,7 +37,7 @@ export async function sendAttempt(
 }
 
 /** Sends the request and reads the response, whatever its status. Of an error response, the status alone is enough. */
-async function exchange(
+async function receiveResponse(
   { telemetry, transport, serviceClock }: ClientParts,
   call: Call,
   token: string | undefined,
@@ -56,7 +57,7 @@ async function exchange(
   call.inFlight = true;
   telemetry.emit("request", event);
   try {
-    const response = await sendWithInstrumentation(event, headers, () => transport.send(wire));
+    const response = await sendWithInstrumentation(event, headers, () => performExchange(wire, transport.send));
     telemetry.emit("response", () => ({ ...event(), status: response.status, durationMs: durationMs() }));
     return response;
   } catch (failure) {

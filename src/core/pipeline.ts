@@ -19,7 +19,6 @@ import type { Telemetry } from "./telemetry/telemetry.js";
 import type { Transport } from "./transport/transport.js";
 import { sendWithRetries } from "./with-retries.js";
 
-/** The configuration of a client. */
 export interface PipelineConfig {
   /** Without a slash at its end. */
   baseUrl: string;
@@ -62,7 +61,6 @@ export interface Sender extends PartSender {
     options: RequestOptions,
     run: (series: PartSender) => Promise<T>,
   ): Promise<T>;
-  /** Logs a warning. */
   warn(message: string): void;
   /** Aborted when the client is closed. */
   readonly closed: AbortSignal;

@@ -1,4 +1,3 @@
-/** Whether a value is an object; null is not. */
 export const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
 
 /** A field of any value; `undefined` if there is none. */

@@ -57,7 +57,6 @@ export function createPriorityQueue<T>() {
   };
 }
 
-/** A waiter in a linked queue. */
 export interface QueueLink<T> {
   readonly value: T;
   readonly arrival: number;

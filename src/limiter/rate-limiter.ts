@@ -20,7 +20,6 @@ export interface RateLimitSnapshot {
   pausedUntil: number | null;
 }
 
-/** The request for one slot. */
 export interface SlotRequest {
   /** A token request takes precedence, since all calls may be waiting for it. */
   readonly priority: Priority | "token";

@@ -230,14 +230,12 @@ export function checkMirrorRunOptions(options: RunOptions, mirrored: readonly Mi
   checkIsMirrored("mirror.run", "resources", options.resources ?? [], mirrored);
 }
 
-/** The same for a watch. */
 export function checkWatchOptions(options: WatchOptions, mirrored: readonly MirrorResource[]): void {
   const everyMs: unknown = isObject(options) ? options.everyMs : undefined;
   checkMethodOptions("mirror.watch", isObject(everyMs) ? watchByResourceOptionsSchema : watchOptionsSchema, options);
   if (isObject(everyMs)) checkIsMirrored("mirror.watch", "everyMs", Object.keys(everyMs), mirrored);
 }
 
-/** The same for an estimate. */
 export function checkEstimateOptions(options: EstimateOptions, mirrored: readonly MirrorResource[]): void {
   checkMethodOptions("mirror.estimate", estimateOptionsSchema, options);
   checkIsMirrored("mirror.estimate", "resources", options.resources ?? [], mirrored);

@@ -103,7 +103,6 @@ export const keyOfFields = (fields: readonly number[]): MirrorKey =>
 /** The values of `table.key`, from a key. */
 export const fieldsOfKey = (key: MirrorKey): number[] => (typeof key === "number" ? [key] : key.split("/").map(Number));
 
-/** The key of a record that has all fields of its key. */
 export const keyOf = ({ key }: Table, record: object): MirrorKey =>
   keyOfFields(key.map((field) => Number(Reflect.get(record, field))));
 

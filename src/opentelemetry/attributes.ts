@@ -12,7 +12,6 @@ export const SERVER_PORT_ATTRIBUTE = "server.port";
 export const URL_FULL_ATTRIBUTE = "url.full";
 export const URL_TEMPLATE_ATTRIBUTE = "url.template";
 
-/** The attributes of the server that a URL leads to. */
 export function serverAttributes({ hostname, port, protocol }: URL): Attributes {
   return {
     [SERVER_ADDRESS_ATTRIBUTE]: hostname,

@@ -9,7 +9,6 @@ export class RateLimitGauges {
   readonly #known = new WeakSet<ClientState>();
   /** Origins. Without a client that is open they report 0, since the SDK would repeat their last values. */
   readonly #servers = new Set<string>();
-  /** Stops the observation. */
   readonly stop: () => void;
 
   constructor(meter: Meter) {
@@ -78,7 +77,6 @@ export class ProgressGauges {
   readonly #records: Gauge;
   /** The time that the copy of each resource shows, in ms since the epoch. */
   readonly #upToDateAt = new Map<string, number>();
-  /** Stops the observation. */
   readonly stop: () => void;
 
   constructor(meter: Meter) {

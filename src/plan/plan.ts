@@ -67,7 +67,6 @@ interface PlanContents {
 /** What depends on the kind of a plan. */
 interface PlanMethods<Kind extends PlanKind> {
   text(content: PlanContents[Kind], limit: number): string;
-  /** Requests that applying takes. */
   countRequests(content: PlanContents[Kind]): number;
   apply(
     content: PlanContents[Kind],

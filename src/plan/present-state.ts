@@ -5,7 +5,6 @@ import { dateHeaderMs } from "../core/service-clock.js";
 /** Reads what a plan concerns as it is now: counts the requests, and observes the service's clock. */
 export class PresentState {
   readonly client: InventoryClient;
-  /** For each request. */
   readonly options: RequestOptions;
   requests = 0;
   /** The service's clock at the first response, in ms since the epoch; `undefined` if responses have no `Date` header. */

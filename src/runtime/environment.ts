@@ -10,6 +10,5 @@ export function mayReadEnvironment(variable?: string): boolean {
   return Deno.permissions.querySync({ name: "env", ...wanted }).state === "granted";
 }
 
-/** A variable of the environment; `undefined` if it is not set or may not be read. */
 export const environmentVariable = (name: string): string | undefined =>
   mayReadEnvironment(name) ? process.env[name] : undefined;

@@ -147,12 +147,10 @@ function randomToken(): string {
     .replaceAll("/", "_");
 }
 
-/** The token of an `Authorization: Bearer …` header. */
 function parseBearerToken(header: string | null): string | undefined {
   return header === null ? undefined : /^Bearer +(\S+)$/i.exec(header)?.[1];
 }
 
-/** Usage of one rate limit. */
 interface RateLimitUsage {
   readonly limit: number;
   readonly used: number;

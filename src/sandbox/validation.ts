@@ -3,13 +3,11 @@ import { configurationError } from "../schemas/check.js";
 import { valueThat } from "../schemas/option.js";
 import { parseIsoTime } from "./time.js";
 
-/** An integer of at least `min`. */
 export const integerAtLeast = (min: number) => z.int().min(min);
 
 /** A quantity of stock, at least 0. */
 export const nonNegativeQuantity = () => z.number().min(0);
 
-/** A string that is not blank. */
 export const nonBlankString = () => z.string().regex(/\S/, "must not be empty");
 
 export const datetimeString = () =>

@@ -26,7 +26,6 @@ export function checkInput<T>(
   return value;
 }
 
-/** The same for the options of a method. */
 export function checkMethodOptions(method: string, schema: LazySchema<z.ZodType>, options: unknown = {}): void {
   checkInput(method, schema, options, pathOfOptions(options));
 }

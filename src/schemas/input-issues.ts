@@ -6,7 +6,6 @@ import { unknownNameMessage } from "../errors/unknown-name.js";
 import { fieldOf, isObject } from "../errors/unknown-value.js";
 import type { StandardIssue } from "./standard-schema.js";
 
-/** How the issues of a value are worded. */
 export interface IssueWording {
   /** Where the value is, such as the name of the argument. */
   at?: Issue["path"];

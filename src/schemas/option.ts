@@ -12,7 +12,6 @@ export const requiredOption = <S extends z.ZodType>(schema: S) =>
     .refine((value): boolean => value !== undefined, "is required")
     .pipe(schema);
 
-/** A time in ms. */
 export const durationMsSchema = () =>
   valueThat<number>((value) => typeof value === "number" && value > 0, "must be a number of ms greater than 0");
 
@@ -30,7 +29,6 @@ export const functionSchemaOf = <F>() => valueThat<F>((value) => typeof value ==
 
 export const functionSchema = () => functionSchemaOf<() => void>();
 
-/** A value that has these methods. */
 export const objectWithMethodsSchema = <T>(methods: readonly string[], message: string) =>
   valueThat<T>((value) => methods.every((name) => typeof fieldOf(value, name) === "function"), message);
 

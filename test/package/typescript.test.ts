@@ -25,13 +25,19 @@ function compile(tsc: string, folder: string, name: string, options: object, fil
   return run(folder, process.execPath, tsc, "-p", config);
 }
 
+/** Settings of a project; each compiles for seconds. The first must do for every compiler, the others for some. */
+const PROJECTS: [module: string, moduleResolution: string, options: object, files: string[]][] = [
+  ["nodenext", "nodenext", { lib: ["es2022"], types: ["node"] }, ["types.mts", "types.cts"]],
+  ["node16", "node16", { lib: ["es2022"], types: [] }, ["types.mts", "types.cts"]],
+  // msw's own declarations need the DOM's.
+  ["esnext", "bundler", { lib: ["es2022", "dom", "dom.iterable"] }, ["types.mts", "msw.mts"]],
+];
+const FULLY_TRIED = ["5.4", "5.9", "6.0", "7.0"];
+
 describe.concurrent.each(compilers)("TypeScript $version", ({ version, tsc }) => {
-  it.each([
-    ["node16", "node16", { lib: ["es2022"], types: [] }, ["types.mts", "types.cts"]],
-    ["nodenext", "nodenext", { lib: ["es2022"], types: ["node"] }, ["types.mts", "types.cts"]],
-    // msw's own declarations need the DOM's.
-    ["esnext", "bundler", { lib: ["es2022", "dom", "dom.iterable"] }, ["types.mts", "msw.mts"]],
-  ])("compiles with module %s and moduleResolution %s", async (module, moduleResolution, options, files) => {
+  it.each(
+    FULLY_TRIED.includes(version) ? PROJECTS : PROJECTS.slice(0, 1),
+  )("compiles with module %s and moduleResolution %s", async (module, moduleResolution, options, files) => {
     const name = `${moduleResolution}-${version}`;
     expect(await compile(tsc, project, name, { module, moduleResolution, ...options }, files)).toBe("");
   });

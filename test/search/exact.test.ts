@@ -53,6 +53,30 @@ describe("A search for one item", () => {
     }
   });
 
+  it("does not take a list of two imports, each in the order of numbers, for a sorted one", async () => {
+    const imports = [1_000, 300].flatMap((count) => Array.from({ length: count }, (_, partNo) => partNo));
+    for (const partNo of [900, 500, 299, 298, 250, 100]) {
+      const service = new SearchedService(imports, { sorting: "ignored" });
+      const lots = () => service.client().inventory.getLots(`SKU-${partNo}`);
+      expect(recNosOf(await lots()), `partNo ${partNo}`).toEqual(numbersOf(service.records, partNo));
+      const strict = service.client().inventory.getLots(`SKU-${partNo}`, {}, { ifUnsorted: "error" });
+      await expect(strict).rejects.toThrow(PaginationError);
+    }
+  });
+
+  it("remembers that a list is not sorted", async () => {
+    const imports = [1_000, 300].flatMap((count) => Array.from({ length: count }, (_, partNo) => partNo));
+    const service = new SearchedService(imports, { sorting: "ignored" });
+    service.records.push(...service.records.splice(0, 1_250).toReversed());
+    const client = service.client();
+    for (const partNo of [100, 500]) {
+      service.requests.length = 0;
+      expect(recNosOf(await client.inventory.getLots(`SKU-${partNo}`))).toEqual(numbersOf(service.records, partNo));
+    }
+    const sorted = service.requests.filter(({ searchParams }) => searchParams.get("sort") === "partNo");
+    expect(sorted).toEqual([]);
+  });
+
   it("returns every lot that exists during the whole search once, and none that was never listed", async () => {
     let searches = 0;
     let outrun = 0;

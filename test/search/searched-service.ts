@@ -81,7 +81,8 @@ export class SearchedService {
   #sorted(sort: string | null, direction: string | null): SearchedRecord[] {
     const { sorting = "numbers", ties = "stable", random = this.#random } = this.#options;
     if (sort === "recNo") return this.records.toSorted((one, next) => one.recNo - next.recNo);
-    if (sorting === "ignored" || sort !== "partNo") return this.records;
+    if (sorting === "ignored" || sort !== "partNo")
+      return direction === "DESC" ? this.records.toReversed() : this.records;
     const isDescending = direction === "DESC" && sorting !== "direction-ignored";
     const shuffled = new Map(ties === "shuffled" ? this.records.map(({ recNo }) => [recNo, random()]) : []);
     const compare = (one: SearchedRecord, next: SearchedRecord) =>

@@ -7,7 +7,6 @@ export type Format = (typeof FORMATS)[number];
 export interface RecordFormat {
   /** @param written how many records were written before these */
   encode(records: readonly object[], written: number): string;
-  /** The end of the file. */
   end(written: number): string;
 }
 

@@ -54,7 +54,6 @@ function assertColumns(row: Row, settings: ImportSettings): void {
   if (problem !== undefined) throw new CommandError(problem, EXIT.usage);
 }
 
-/** The lines of a validated file. */
 export async function* validRows(settings: ImportSettings): AsyncGenerator<ValidRow> {
   for await (const row of fileRows(settings)) {
     const imported = importedRow(row, settings);

@@ -13,7 +13,6 @@ export interface RowSource extends ColumnSettings {
 
 /** What a row consists of. */
 export interface RowFields {
-  /** The documented fields. */
   shape: Readonly<Record<string, z.ZodType>>;
   /** What each field means that a CSV file must have, by name. */
   required: Readonly<Record<string, string>>;

@@ -1,7 +1,6 @@
 /** The option's name. It is not in the published types, and the same in the ES module and the CommonJS copy of the package. */
 export const attemptJournalSymbol: unique symbol = Symbol.for("stocklot.attemptJournal");
 
-/** How an attempt ended. */
 export interface AttemptEnd {
   /** The response, if its head was received; the body is missing if it was cut off. */
   response: { status: number; body: Uint8Array | undefined } | undefined;

@@ -50,7 +50,6 @@ function createError(call: Call, thrown: unknown): unknown {
   return isWriteOutcomeUnknown(call, thrown) ? outcomeUnknownError(call, cause) : cause;
 }
 
-/** The error for the failure of an attempt. */
 export function errorOfFailedAttempt(call: Call, failure: unknown): unknown {
   if (failure instanceof ResponseValidationError) return new ResponseValidationError(failure.message, failure);
   if (failure instanceof ErrorResponse) return createApiError(call, failure);

@@ -37,7 +37,6 @@ const WAIT_REASON_TEXT: Record<WaitingEvent["reason"], string> = {
 
 const formatSeconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
 
-/** The channel of each event. */
 const CHANNEL_BY_EVENT: Record<keyof Events, ChannelName> = {
   start: "stocklot:request",
   request: "stocklot:request",

@@ -10,7 +10,6 @@ const CONNECT_TIMEOUT_MS = 10_000;
 
 const SOCKS_PROTOCOL_PATTERN = /^socks5?:$/;
 
-/** A connection was established. */
 type ConnectListener = (socket: Socket) => void;
 
 /** An agent of undici that connects through a proxy, if there is one. */

@@ -2,11 +2,10 @@ import type { Dispatcher } from "undici";
 import { fieldOf, messageOf } from "../../errors/unknown-value.js";
 import { mayReadEnvironment } from "../../runtime/environment.js";
 import { createAgent } from "./default-agent.js";
-import { performExchange, type WireSender } from "./exchange.js";
 import { createFetchSender, findFetchProxy } from "./fetch.js";
 import { describeNetworkFailure } from "./network-failure.js";
 import { describeProxy, type EnvironmentProxy, findEnvironmentProxy, ProxyFailure } from "./proxy.js";
-import type { Transport, TransportInfo } from "./transport.js";
+import type { Transport, TransportInfo, WireSender } from "./transport.js";
 import { createUndiciSender } from "./undici.js";
 
 /** What was chosen at the first request. */
@@ -27,16 +26,15 @@ export function createDefaultTransport(base: URL, warn: (message: string) => voi
   let chosen: Promise<ChosenSender> | undefined;
   return {
     info,
-    send: (request) =>
-      performExchange(request, async (_, exchange) => {
-        // A failure is not kept: the variable of the proxy may be corrected.
-        chosen ??= choose().catch((error: unknown) => {
-          chosen = undefined;
-          throw error;
-        });
-        const { send } = await chosen;
-        if (!exchange.ended) await send(request, exchange);
-      }),
+    send: async (request, exchange) => {
+      // A failure is not kept: the variable of the proxy may be corrected.
+      chosen ??= choose().catch((error: unknown) => {
+        chosen = undefined;
+        throw error;
+      });
+      const { send } = await chosen;
+      if (!exchange.ended) await send(request, exchange);
+    },
     // All calls have ended: only idle connections are left, and those that aborted calls were waiting for.
     close: async () => {
       const { agent } = (await chosen?.catch(() => undefined)) ?? {};

@@ -2,26 +2,14 @@ import type { Transform } from "node:stream";
 import { nodeZlib } from "../../runtime/node-modules.js";
 import { monotonicNowMs, startTimer } from "../../time/clock.js";
 import { describeNetworkFailure } from "./network-failure.js";
-import { isSuccessStatus, TransportFailure, type WireRequest, type WireResponse } from "./transport.js";
-
-/** One request and its response, over any transport. */
-export interface Exchange {
-  ended: boolean;
-  /** Stops the request on the wire. */
-  cancel: (() => void) | undefined;
-  /** The head of the response was received; `encoding` is the content coding of the chunks to come. */
-  receiveHead(status: number, headers: Record<string, string>, encoding?: string): void;
-  /** A chunk of the body was received. */
-  receiveChunk(chunk: Uint8Array): void;
-  /** The body is complete. */
-  complete(): void;
-  fail(kind: TransportFailure["kind"], cause?: unknown): void;
-  /** Fails with anything that was thrown: a network failure, or an exception of code. */
-  failWith(cause: unknown): void;
-}
-
-/** Sends one request, and reports its progress and outcome to the exchange. A rejection fails the exchange. */
-export type WireSender = (request: WireRequest, exchange: Exchange) => Promise<void>;
+import {
+  type Exchange,
+  isSuccessStatus,
+  TransportFailure,
+  type WireRequest,
+  type WireResponse,
+  type WireSender,
+} from "./transport.js";
 
 /** An error is described by the beginning of its body: the rest is neither read nor decompressed. */
 const MAX_ERROR_BODY_BYTES = 128 * 1024;

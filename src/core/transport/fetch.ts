@@ -1,10 +1,9 @@
 import { ConfigurationError } from "../../errors/index.js";
 import { fieldOf, isObject } from "../../errors/unknown-value.js";
 import { isDeno, isFetchProxied } from "../../runtime/runtime-name.js";
-import type { Exchange, WireSender } from "./exchange.js";
 import { describeNetworkFailure } from "./network-failure.js";
 import { type EnvironmentProxy, findEnvironmentProxy, ProxyFailure } from "./proxy.js";
-import type { WireRequest } from "./transport.js";
+import type { Exchange, WireRequest, WireSender } from "./transport.js";
 
 /** A function like the global `fetch`. */
 export type FetchLike = (url: string, init: RequestInit) => Promise<Response>;

@@ -2,11 +2,9 @@ import { ConfigurationError } from "../../errors/index.js";
 import { messageOf, toOneLine } from "../../errors/unknown-value.js";
 import { environmentVariable } from "../../runtime/environment.js";
 
-/** The proxy that the environment sets. */
 export interface EnvironmentProxy {
   /** With credentials, if the variable has any. */
   url: URL;
-  /** The environment variable of the address. */
   variable: string;
 }
 
@@ -78,7 +76,6 @@ function hasDecodableCredentials({ username, password }: URL): boolean {
 
 /** A failed connection through the proxy of the environment. It has no code, so that undici does not connect again. */
 export class ProxyFailure extends Error {
-  /** The environment variable of the address. */
   readonly variable: string;
   /** Address without credentials, and variable. */
   readonly proxy: string;

@@ -1,7 +1,6 @@
 import type { Cancellation } from "../../time/cancellation.js";
 import { describeNetworkFailure, type NetworkFailure } from "./network-failure.js";
 
-/** Status and headers of a response. */
 export interface ResponseHead {
   status: number;
   /** Names in lower case. */
@@ -56,6 +55,23 @@ export class TransportFailure extends Error {
   }
 }
 
+/** One request and its response, over any transport. */
+export interface Exchange {
+  ended: boolean;
+  /** Stops the request on the wire. */
+  cancel: (() => void) | undefined;
+  /** The head of the response was received; `encoding` is the content coding of the chunks to come. */
+  receiveHead(status: number, headers: Record<string, string>, encoding?: string): void;
+  receiveChunk(chunk: Uint8Array): void;
+  complete(): void;
+  fail(kind: TransportFailure["kind"], cause?: unknown): void;
+  /** Fails with anything that was thrown: a network failure, or an exception of code. */
+  failWith(cause: unknown): void;
+}
+
+/** Sends one request, and reports its progress and outcome to the exchange. A rejection fails the exchange. */
+export type WireSender = (request: WireRequest, exchange: Exchange) => Promise<void>;
+
 /** What sends the requests, for a bug report. */
 export interface TransportInfo {
   name: string;
@@ -65,10 +81,9 @@ export interface TransportInfo {
   tls?: string | undefined;
 }
 
-/** Sends one request, once. */
 export interface Transport {
   readonly info: TransportInfo;
-  send(request: WireRequest): Promise<WireResponse>;
+  readonly send: WireSender;
   /** Closes connections of its own. */
   close(): Promise<void>;
 }

@@ -1,5 +1,6 @@
 import type { Dispatcher } from "undici";
-import { ACCEPTED_ENCODINGS, type WireSender } from "./exchange.js";
+import { ACCEPTED_ENCODINGS } from "./exchange.js";
+import type { WireSender } from "./transport.js";
 
 /** For a redirect interceptor of the caller's dispatcher: credentials go to no other origin. */
 const NO_REDIRECTS = { maxRedirections: 0 };

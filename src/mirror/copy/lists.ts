@@ -31,7 +31,6 @@ export function mirrorListOfId(id: string): MirrorList[] {
   return resource === undefined ? [] : [mirrorListOf(resource, wID === undefined ? undefined : Number(wID))];
 }
 
-/** The lists of warehouses that a saved state has. */
 export const savedWarehouseLists = (savedIds: readonly string[]): MirrorList[] =>
   savedIds.flatMap(mirrorListOfId).filter(({ resource }) => resource === PER_WAREHOUSE_RESOURCE);
 

@@ -12,7 +12,6 @@ const STATE_FORMAT_VERSION = 1;
 /** What is known of one list, as it is saved. `sync/list-sync.ts` describes what a run does about it. */
 const listStateSchema = () =>
   z.object({
-    /** Records in the copy. */
     count: z.number(),
     /** Records that the copy lacked by the service's count when they were last compared; negative if it had too many. */
     lacking: z.number().optional(),
@@ -43,7 +42,6 @@ const listStateSchema = () =>
         listed: z
           .object({
             records: z.number(),
-            /** The last record listed. */
             lastNumber: z.number(),
             /** Records of the copy up to there that were not listed. */
             unseen: z.array(z.number()),
@@ -101,7 +99,6 @@ const mirrorStateSchema = lazy(() =>
     mirrored: z.array(z.string()).optional(),
     /** By the `id` of the list. */
     lists: z.record(z.string(), listStateSchema()),
-    /** The run that ended last. */
     lastRun: savedRunSchema().optional(),
     /**
      * Changes by the last commit, which the listener may not have received yet. Only without history. Records that the copy
@@ -196,7 +193,6 @@ export function stateForClient(state: MirrorState, client: CopyClient): MirrorSt
   };
 }
 
-/** The client of a run. */
 export interface CopyClient extends ServiceIdentity {
   clientId: string;
   /** Whether the copy may pass to this account. */

@@ -19,7 +19,6 @@ export interface MirrorEstimate extends Estimate {
   resources: Partial<Record<MirrorResource, MirrorResourceEstimate>>;
 }
 
-/** The forecast of one list. */
 interface MirrorListForecast extends ListForecast {
   resource: MirrorResource;
   mode: MirrorReadMode;
@@ -50,7 +49,6 @@ export function estimateMirrorRun(forecasts: readonly MirrorListForecast[]): Mir
   return { ...estimateFromForecast(sumOfForecasts(forecasts)), resources };
 }
 
-/** The forecast of several lists. */
 function sumOfForecasts(forecasts: readonly ListForecast[]): ListForecast {
   const sum = (figure: (forecast: ListForecast) => number) =>
     forecasts.reduce((total, forecast) => total + figure(forecast), 0);

@@ -10,9 +10,7 @@ import { createMirrorReport, type MirrorReport, runKindOf } from "../report.js";
 import { makeFullPassIfNeeded, readChanges } from "../sync/list-sync.js";
 import type { ListUpdate } from "../sync/list-update.js";
 
-/** The lists of a run. */
 export interface RunLists {
-  /** Lists to update. */
   updated: readonly ListUpdate[];
   /** Lists that are not mirrored any more. */
   dropped: readonly ListUpdate[];

@@ -58,7 +58,6 @@ ORDER BY "seq" LIMIT ${READ_BATCH_SIZE}`;
   }
 }
 
-/** The row was written by `rowOfChange`. */
 function changeOfRow({ seq, at, resource, key, type, before, after }: Readonly<Record<string, unknown>>): MirrorChange {
   const fieldsOf = (json: unknown) => (typeof json === "string" ? decodeExtraFields(json) : null);
   return {

@@ -18,7 +18,6 @@ export interface SqlDialect {
   parameter(number: number): string;
 }
 
-/** A value of a query. */
 export type SqlValue = string | number;
 
 /** A connection that reads rows. */

@@ -59,7 +59,6 @@ INSERT INTO ${nameOf("stocklot_status")} VALUES (1, '[]') ON CONFLICT DO NOTHING
     ],
   ]);
 
-/** The views, by name. */
 const createViewsSql = (nameOf: NameOf): ReadonlyMap<string, string> =>
   new Map([
     ["stock", `CREATE OR REPLACE VIEW ${nameOf("stock")} AS ${selectStockSql(nameOf)}`],
@@ -159,7 +158,6 @@ async function checkTables(queryable: PostgresQueryable, schema: string, isNew: 
   }
 }
 
-/** The types of `CHANGES_COLUMNS`. */
 export const CHANGES_TYPES = ["bigint", "text", "text", "text", "text", "json", "json"] as const;
 
 /** The commands for the table of a resource. */

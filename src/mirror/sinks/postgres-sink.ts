@@ -88,7 +88,6 @@ export function postgresSink(options: PostgresSinkOptions): MirrorSink {
   return new PostgresSink({ ...options });
 }
 
-/** An open copy. */
 interface PostgresCopy {
   readonly connection: PostgresConnection;
   readonly schema: string;

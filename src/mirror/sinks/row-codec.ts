@@ -96,7 +96,6 @@ const ESCAPED_PATTERN = /\\u([\da-f]{4})/g;
  */
 export const encodeExtraFields = (fields: object): string => stringifyExactly(fields, escapeNotStorable);
 
-/** The fields of a column `extra`. */
 export function decodeExtraFields(extra: string): Record<string, unknown> {
   // JSON escapes the backslash of an escaped character.
   return extra.includes("\\\\u") ? JSON.parse(extra, unescapedWithin) : JSON.parse(extra);

@@ -136,7 +136,6 @@ export class SqliteSink implements MirrorSink {
   }
 }
 
-/** An open copy. */
 type SqliteCopy = { readonly connection: SqliteConnection } & ReturnType<typeof prepareCopy>;
 
 const sourceOn = (connection: SqliteConnection): SqlSource => ({

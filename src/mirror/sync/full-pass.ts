@@ -7,7 +7,6 @@ import type { AppliedPages, ListUpdate } from "./list-update.js";
 import { ListedRecords } from "./listed-records.js";
 import { removeUnseenRecords } from "./removals.js";
 
-/** A full pass that has ended. */
 export interface FullPass {
   /** False if a part of the list was read before an interruption. */
   isWhole: boolean;
@@ -57,7 +56,6 @@ export async function makeFullPass(update: ListUpdate): Promise<FullPass> {
   return { isWhole, expectedInIncrement };
 }
 
-/** A list that was read to its end. */
 interface ReadList extends AppliedPages {
   listed: ListedRecords;
   /** When it began, before any interruption, by this machine's clock, in ms. */

@@ -4,7 +4,6 @@ import type { ListState } from "../copy/state.js";
 /** More unseen records than this are not saved with each page: the full pass starts again if it is interrupted. */
 const MAX_SAVED_UNSEEN_NUMBERS = 1_000;
 
-/** A full pass that was interrupted. */
 type InterruptedPass = NonNullable<ListState["pass"]>;
 
 /**
@@ -38,7 +37,6 @@ export class ListedRecords {
     this.#numbers = Float64Array.from(numbersInCopy.filter((number) => number > this.#lastNumber)).sort();
   }
 
-  /** Counts a page. */
   add(numbers: readonly number[], totalCount: number): void {
     this.#records += numbers.length;
     this.#lastTotal = totalCount;

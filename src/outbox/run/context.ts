@@ -8,17 +8,21 @@ import type { FailuresInARow } from "./failures.js";
 /** Options of all requests of a run: other calls take precedence, and waiting for them is no failure. */
 export const BACKGROUND = { priority: "low", totalTimeoutMs: Infinity } as const;
 
-/** What the steps of a run share: the settings of the outbox. */
+/** The outbox, as far as a run needs it. */
 export interface RunSettings {
   readonly client: InventoryClient;
   readonly store: OutboxStore;
   readonly storeId: string;
   readonly mark: MarkField | undefined;
   readonly settleMs: number;
+  readonly leaseMs: number;
+  /** Aborted when the outbox is closed. */
+  readonly closed: AbortSignal;
 }
 
-/** And the state of the run. */
-export interface RunContext extends RunSettings {
+/** What the steps of a run share. */
+export interface RunContext {
+  readonly settings: RunSettings;
   readonly commits: EntryCommits;
   readonly capacity: Capacity;
   readonly failures: FailuresInARow;

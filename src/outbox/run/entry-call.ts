@@ -56,14 +56,14 @@ class EntryCall implements AttemptJournal {
   }
 
   async send(): Promise<unknown> {
-    const { client, stopped } = this.#run;
+    const { settings, stopped } = this.#run;
     const { ended } = this.#lease;
     const abort = () => this.#abort.abort(ended.aborted ? ended.reason : stopped.reason);
     const stops = [onAbort(ended, abort), onAbort(stopped, () => !this.#isInFlight && abort())];
     if (ended.aborted || stopped.aborted) abort();
     const options = { ...BACKGROUND, signal: this.#abort.signal, [attemptJournalSymbol]: this };
     try {
-      return await callMethod(client, this.#entry.operation, this.#body, options);
+      return await callMethod(settings.client, this.#entry.operation, this.#body, options);
     } finally {
       for (const stop of stops) stop();
     }
@@ -120,7 +120,7 @@ class EntryCall implements AttemptJournal {
     const { operation, key, body, input } = this.#entry;
     const stored: unknown = JSON.parse(body ?? input ?? "null");
     if (!isObject(stored)) throw new TypeError(`the store has no input of ${key}`);
-    const { mark, storeId } = this.#run;
+    const { mark, storeId } = this.#run.settings;
     const own = markOf(storeId, key);
     const isMarked = markIn(stored, own) !== undefined;
     return body === null && operation === "receive" && mark && !isMarked ? withMark(stored, mark, own) : stored;

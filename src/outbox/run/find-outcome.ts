@@ -55,12 +55,12 @@ export function findOutcome(run: RunContext, attempt: UncertainAttempt): Promise
 async function findReceiptOutcome(run: RunContext, attempt: UncertainAttempt): Promise<EntryChange> {
   const { entry } = attempt;
   const body = uncheckedAs<SentReceipt["body"]>(JSON.parse(entry.body ?? "{}"));
-  const others = await otherReceipts(run, entry, body);
+  const others = await otherReceipts(run.settings, entry, body);
   return unknownIfUnreadable(attempt, async () => {
-    const found = await run.client.inventory.findStoredReceipt({
+    const found = await run.settings.client.inventory.findStoredReceipt({
       method: "outbox.run",
       sent: sentOf(entry, body),
-      mark: markIn(body, markOf(run.storeId, entry.key)),
+      mark: markIn(body, markOf(run.settings.storeId, entry.key)),
       others,
       accepts: "identity",
       inProgressMs: withSecondLook(run, attempt),
@@ -71,8 +71,8 @@ async function findReceiptOutcome(run: RunContext, attempt: UncertainAttempt): P
 }
 
 /** For how long the attempt counts as in progress: long enough for a second look, unless `settleMs` is less. */
-const withSecondLook = ({ settleMs }: RunContext, { inProgressMs }: UncertainAttempt) =>
-  Math.max(inProgressMs, Math.min(BETWEEN_LOOKS_MS, settleMs));
+const withSecondLook = ({ settings }: RunContext, { inProgressMs }: UncertainAttempt) =>
+  Math.max(inProgressMs, Math.min(BETWEEN_LOOKS_MS, settings.settleMs));
 
 const sentOf = <Body>(entry: StoredEntry, body: Body) => ({
   body,
@@ -142,7 +142,7 @@ function searchItem(
   inProgressMs: number,
 ) {
   const { entry } = attempt;
-  return run.client.items.findStoredWrite({
+  return run.settings.client.items.findStoredWrite({
     method: "outbox.run",
     operation,
     sent: sentOf(entry, uncheckedAs<SentCreation["body"]>(JSON.parse(entry.body ?? "{}"))),

@@ -91,7 +91,7 @@ class LaneWorker {
         return found && { ...found, unleasedMs: 0 };
       }
       default: {
-        const entry = await this.#run.store.next(work.entry.lane);
+        const entry = await this.#run.settings.store.next(work.entry.lane);
         return entry && { ...work, entry, cause: undefined, sends: 0 };
       }
     }
@@ -119,7 +119,7 @@ class LaneWorker {
     const { entry, error, result } = end;
     // Later entries must wait if an earlier attempt of the same call may still arrive.
     const mayArriveLate = isIdempotent(entry.operation) && end.mayHaveBeenApplied;
-    const settled = { settledAt: Date.now(), ...(mayArriveLate && { quietMs: this.#run.settleMs }) };
+    const settled = { settledAt: Date.now(), ...(mayArriveLate && { quietMs: this.#run.settings.settleMs }) };
     switch (outcome) {
       case "applied": {
         const warning = error === undefined ? null : errorJson(error);
@@ -172,7 +172,7 @@ class LaneWorker {
     work: Work,
   ): Promise<Work | undefined> {
     const { entry, cause } = work;
-    const inProgressMs = Math.max(0, this.#run.settleMs - work.unleasedMs);
+    const inProgressMs = Math.max(0, this.#run.settings.settleMs - work.unleasedMs);
     try {
       const change = await find(this.#run, { entry, inProgressMs, cause, signal: this.#interrupted });
       const quietUntilMs = quietUntil(work, change);

@@ -1,13 +1,11 @@
 import { randomUUID } from "node:crypto";
-import type { InventoryClient } from "../../client.js";
 import { forecastDurationMs } from "../../paging/estimate.js";
 import { onAbort } from "../../time/abort.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import { sleep } from "../../time/wait.js";
-import type { MarkField } from "../marks.js";
 import type { OutboxRunOptions } from "../options.js";
 import type { OutboxReport } from "../report.js";
-import type { ClaimedLane, OutboxStore } from "../store.js";
+import type { ClaimedLane } from "../store.js";
 import { Capacity } from "./capacity.js";
 import { EntryCommits } from "./commits.js";
 import type { RunContext, RunSettings } from "./context.js";
@@ -15,12 +13,6 @@ import { FailuresInARow } from "./failures.js";
 import { workOnLane } from "./lane-worker.js";
 import { type Lease, Leases } from "./lease.js";
 import { entriesToSend, RunProgress } from "./progress.js";
-
-interface Settings extends RunSettings {
-  /** Aborted when the outbox is closed. */
-  closed: AbortSignal;
-  leaseMs: number;
-}
 
 const DEFAULT_CONCURRENCY = 4;
 
@@ -36,11 +28,7 @@ const MAX_POLL_MS = 1_000;
 
 /** Sends the entries of an outbox until no work is left. */
 export class OutboxRun implements RunContext {
-  readonly client: InventoryClient;
-  readonly store: OutboxStore;
-  readonly storeId: string;
-  readonly mark: MarkField | undefined;
-  readonly settleMs: number;
+  readonly settings: RunSettings;
   readonly commits: EntryCommits;
   readonly capacity: Capacity;
   readonly failures = new FailuresInARow((error) => this.fail(error));
@@ -56,13 +44,9 @@ export class OutboxRun implements RunContext {
   #requests = 0;
   #failure: { error: unknown } | undefined;
 
-  constructor(settings: Settings, { concurrency = DEFAULT_CONCURRENCY, signal, ...callbacks }: OutboxRunOptions) {
-    const { client, store, storeId, closed, mark, settleMs, leaseMs } = settings;
-    this.client = client;
-    this.store = store;
-    this.storeId = storeId;
-    this.mark = mark;
-    this.settleMs = settleMs;
+  constructor(settings: RunSettings, { concurrency = DEFAULT_CONCURRENCY, signal, ...callbacks }: OutboxRunOptions) {
+    const { client, store, leaseMs, closed } = settings;
+    this.settings = settings;
     this.#signals = signal ? [signal, closed] : [closed];
     const owner = randomUUID();
     this.#leases = new Leases(store, owner, leaseMs);
@@ -94,7 +78,7 @@ export class OutboxRun implements RunContext {
     }
     if (this.#failure) throw this.#failure.error;
     this.stopped.throwIfAborted();
-    const counts = await this.store.count([]);
+    const counts = await this.settings.store.count([]);
     const { applied, rejected } = this.#progress.results;
     const { unknown, heldBack } = counts;
     const durationMs = monotonicNowMs() - startedAt;
@@ -123,7 +107,7 @@ export class OutboxRun implements RunContext {
   }
 
   async #workUntilDone(): Promise<void> {
-    this.#progress.counted(await this.store.count([]));
+    this.#progress.counted(await this.settings.store.count([]));
     while (!this.stopped.aborted) {
       const begun = await this.#beginLanes();
       if (begun === 0 && this.#workers.size === 0 && (await this.#isDone())) return;
@@ -163,7 +147,7 @@ export class OutboxRun implements RunContext {
    * may be killed.
    */
   async #isDone(): Promise<boolean> {
-    const counts = await this.store.count([...this.#setAside]);
+    const counts = await this.settings.store.count([...this.#setAside]);
     this.#progress.counted(counts);
     return entriesToSend(counts) === 0;
   }

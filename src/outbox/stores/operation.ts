@@ -1,4 +1,4 @@
-import type { StoreCommand } from "./postgres-sql.js";
+import type { StoreCommand } from "./shared-sql.js";
 
 type Value = string | number | null;
 

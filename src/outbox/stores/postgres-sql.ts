@@ -1,14 +1,6 @@
 import { quoteName } from "../../storage/tables.js";
-import { SELECTED_COLUMNS_SQL, STATE_COUNTS_SQL, setProgressSql, UNSETTLED_STATES_SQL } from "./entry-row.js";
-
-/** The quoted names of the tables, with their schema. */
-export interface TableNames {
-  /** Of the whole store: its id, and the version of its tables. */
-  readonly store: string;
-  readonly entries: string;
-  readonly lanes: string;
-  readonly deliveries: string;
-}
+import { SELECTED_COLUMNS_SQL, UNSETTLED_STATES_SQL } from "./entry-row.js";
+import { type OwnCommand, type StoreCommand, sharedCommands, type TableNames } from "./shared-sql.js";
 
 export function tableNames(schema: string): TableNames {
   const nameOf = (name: string) => `${quoteName(schema)}.stocklot_outbox_${name}`;
@@ -75,17 +67,24 @@ CREATE TABLE ${lanes} (
 const IS_LEASED_SQL = "leased_until > clock_timestamp()";
 
 /** The commands of an outbox store. `$1`, `$2` … are their values. */
-export function commandsFor({ store, entries, lanes, deliveries }: TableNames) {
+export const commandsFor = (names: TableNames): Readonly<Record<StoreCommand, string>> => ({
+  ...sharedCommands({
+    names,
+    value: (number) => `$${number}`,
+    optionalText: (number) => `$${number}::text`,
+    isOneOf: (column, number) => `${column} = ANY ($${number})`,
+    isNoneOf: (column, number) => `${column} <> ALL ($${number})`,
+    jsonObject: "json_object_agg",
+  }),
+  ...ownCommands(names),
+});
+
+function ownCommands({ store, entries, lanes, deliveries }: TableNames): Record<OwnCommand, string> {
   const selectSql = `SELECT ${SELECTED_COLUMNS_SQL} FROM ${entries} AS entry`;
-  const listSql = `${selectSql} WHERE sequence > $1 AND ($2::text IS NULL OR state = $2)`;
   return {
-    store: `SELECT id, version, service FROM ${store}`,
     createStore: `
       INSERT INTO ${store} (only_row, id, version) VALUES (1, $1, $2)
       ON CONFLICT (only_row) DO UPDATE SET version = excluded.version`,
-    claimService: `UPDATE ${store} SET service = $1 WHERE service IS NULL OR service = $2`,
-
-    beginAdd: "SAVEPOINT stocklot_outbox_add",
     insert: `
       INSERT INTO ${entries} (key, operation, lane, input, input_hash, added_at, delivery)
       SELECT key, operation, lane, input, input_hash, added_at, delivery
@@ -93,39 +92,8 @@ export function commandsFor({ store, entries, lanes, deliveries }: TableNames) {
         added_at double precision, delivery text)) WITH ORDINALITY
         AS added (key, operation, lane, input, input_hash, added_at, delivery, position)
       ORDER BY position ON CONFLICT (key) DO NOTHING`,
-    undoAdd: "ROLLBACK TO SAVEPOINT stocklot_outbox_add",
     // Others that begin at the same time wait.
     lockDeliveries: `LOCK TABLE ${deliveries} IN SHARE ROW EXCLUSIVE MODE`,
-    recordDelivery: `
-      INSERT INTO ${deliveries} (name, file, digest, lines, begun_at) VALUES ($1, $2, $3, $4, $5)
-      ON CONFLICT (name) DO UPDATE SET file = excluded.file, digest = excluded.digest, lines = excluded.lines`,
-    deliveries: `
-      SELECT name, file, digest, lines, begun_at AS "begunAt", (
-        SELECT json_object_agg(state, entries) FROM (
-          SELECT state, count(*) AS entries FROM ${entries} WHERE delivery = name GROUP BY state) AS counted
-      ) AS entries
-      FROM ${deliveries}
-      WHERE name = $1 OR file = $2 OR digest = $3 OR coalesce($1::text, $2, $3) IS NULL ORDER BY begun_at, name`,
-
-    get: `${selectSql} WHERE key = ANY ($1)`,
-    list: `${listSql} AND input IS NOT NULL ORDER BY sequence LIMIT $3`,
-    listOfLane: `${listSql} AND input IS NOT NULL AND lane = $4 ORDER BY sequence LIMIT $3`,
-    listOfDelivery: `${listSql} AND ($4::text IS NULL OR lane = $4) AND delivery = $5 ORDER BY sequence LIMIT $3`,
-    next: `${selectSql} WHERE lane = $1 AND state IN ${UNSETTLED_STATES_SQL} ORDER BY sequence LIMIT 1`,
-    count: `
-      WITH counted AS (
-        SELECT state, count(*) AS entries FROM ${entries} WHERE lane <> ALL ($1) GROUP BY state
-      ), blocked AS (
-        SELECT lane, min(sequence) AS sequence FROM ${entries} WHERE state = 'unknown' AND lane <> ALL ($1) GROUP BY lane
-      )
-      SELECT ${STATE_COUNTS_SQL},
-        (SELECT min(added_at) FROM ${entries} WHERE state IN ${UNSETTLED_STATES_SQL}) AS "oldestUnsettledAt",
-        (SELECT count(*) FROM blocked JOIN ${entries} AS entry ON entry.lane = blocked.lane
-          AND entry.sequence > blocked.sequence AND entry.state = 'pending') AS "heldBack"`,
-    prune: `
-      UPDATE ${entries} SET input = NULL, body = NULL, result = NULL, error = NULL
-      WHERE state NOT IN ${UNSETTLED_STATES_SQL} AND settled_at < $1 AND input IS NOT NULL RETURNING 1`,
-
     // One pass over the unsettled entries: a subquery per entry would take quadratic time.
     claimable: `
       SELECT first.lane FROM (
@@ -158,16 +126,9 @@ export function commandsFor({ store, entries, lanes, deliveries }: TableNames) {
       FOR UPDATE`,
     // Sorted, so that two transactions do not wait for each other.
     lockEntries: `${selectSql} WHERE key = ANY ($1) ORDER BY sequence FOR UPDATE`,
-    change: `
-      UPDATE ${entries} AS entry SET ${setProgressSql((number) => `$${number}`)} WHERE key = $1
-      RETURNING ${SELECTED_COLUMNS_SQL}`,
-    cancel: `UPDATE ${entries} SET state = 'canceled', settled_at = $2, error = coalesce($3, error) WHERE key = ANY ($1)`,
     keepQuiet: `
       INSERT INTO ${lanes} AS lane (lane, quiet_until)
       VALUES ($1, clock_timestamp() + $2::double precision * interval '1 millisecond')
       ON CONFLICT (lane) DO UPDATE SET quiet_until = greatest(lane.quiet_until, excluded.quiet_until)`,
   };
 }
-
-/** A command of an outbox store. */
-export type StoreCommand = keyof ReturnType<typeof commandsFor>;

@@ -17,14 +17,8 @@ import {
 import { missingSteps } from "../../storage/tables.js";
 import type { OutboxStore } from "../store.js";
 import type { Operation } from "./operation.js";
-import {
-  commandsFor,
-  createStoreTableSql,
-  LOCK_SQL,
-  SCHEMA_STEPS,
-  type TableNames,
-  tableNames,
-} from "./postgres-sql.js";
+import { commandsFor, createStoreTableSql, LOCK_SQL, SCHEMA_STEPS, tableNames } from "./postgres-sql.js";
+import type { StoreCommand, TableNames } from "./shared-sql.js";
 import { SqlOutboxStore } from "./sql-store.js";
 
 /** Options of {@link postgresOutboxStore}: exactly one of `pool` and `connectionString`. */
@@ -96,7 +90,7 @@ export function openPostgresStore(
 /** By default, this many requests are in flight at the same time. */
 const MAX_CONNECTIONS = 4;
 
-type Commands = ReturnType<typeof commandsFor>;
+type Commands = Readonly<Record<StoreCommand, string>>;
 
 interface OpenPostgresStore {
   readonly id: string;

@@ -13,7 +13,7 @@ import {
 import { missingSteps } from "../../storage/tables.js";
 import type { OutboxStore } from "../store.js";
 import type { Operation } from "./operation.js";
-import type { StoreCommand } from "./postgres-sql.js";
+import type { StoreCommand } from "./shared-sql.js";
 import { SqlOutboxStore } from "./sql-store.js";
 import { CLOCK_FUNCTION, CREATE_STORE_TABLE_SQL, SCHEMA_STEPS, STATEMENTS } from "./sqlite-sql.js";
 

@@ -10,6 +10,8 @@ import { type Direction, numericOrder, type SortedPage, textOrder, toSortedPage 
 const MAX_PAGES = 40;
 /** How often reading a run of several pages may begin. */
 const MAX_LONG_RUN_READS = 4;
+/** Pages that are read for a proof of the order: the first half in parts of the list that have shown none. */
+const MAX_PROOFS = 4;
 const DIRECTIONS: readonly Direction[] = ["DESC", "ASC"];
 
 /**
@@ -23,21 +25,22 @@ const DIRECTIONS: readonly Direction[] = ["DESC", "ASC"];
  * - *First page*, until descending order is proved: the highest numbers. It shows the total, and often the whole list.
  * - *Probing*: `PlaceSearch` chooses pages until one contains the beginning of the place.
  * - *Proving the order* (`#takeUnprovenDirection`): once per list, the place is read in the direction in which no page has
- *   shown the order yet.
+ *   shown the order yet; or another part of the list, if the place has proved the other direction.
  * - *Complete* (`Run.isComplete`): a page contains the place with both neighbours.
  * - *Doubting absence* (`#isSearchedAsText`): the service may sort numbers as strings. Until a page has shown numeric order, a
  *   number is absent only if its place among strings is empty, too; that is searched in the same way.
  * - *Long run*: the records do not fit on one page ({@link LongRun}).
  *
- * A page that is not in the order asked for ends the search with an {@link UnsortedListError}.
+ * A page that is not in the order asked for, or two pages that are not, end the search with an {@link UnsortedListError}.
  */
 export class ItemRecordsSearch<T> {
   readonly #list: SearchedList<T>;
   readonly #target: number;
   #search: PlaceSearch;
   #isSearchedAsText = false;
-  /** Directions in which the place itself was read, to prove the order. */
-  readonly #tried = new Set<Direction>();
+  /** How many pages were read to prove the order. */
+  #proofs = 0;
+  readonly #pages: SortedPage<T>[] = [];
 
   constructor(list: SearchedList<T>, target: number) {
     this.#list = list;
@@ -47,26 +50,36 @@ export class ItemRecordsSearch<T> {
 
   async read(): Promise<T[]> {
     const { label, places } = this.#list;
+    if (places.disproof !== undefined) throw new UnsortedListError(places.disproof);
     let direction: Direction = places.isProven("DESC") ? "ASC" : "DESC";
     let request = direction === "ASC" ? this.#search.next() : { page: 1, pageSize: places.maxPageSize };
     const longRun = new LongRun(this.#list, this.#target);
     let longRunReads = 0;
+    /** The page that contains the place with both neighbours, while the order is being proved. */
+    let unprovenPlace: { page: SortedPage<T>; run: Run } | undefined;
     for (let pages = 0; pages < MAX_PAGES && longRunReads < MAX_LONG_RUN_READS; pages += 1) {
       const page = await this.#fetch(request, direction);
       if (page.isFirst && page.isLast) return this.#recordsOf(page.records);
       const run = this.#search.learn(page);
       // It is absent by numbers, and this page has shown that the order is that of numbers.
       if (this.#isSearchedAsText && places.isNumeric) return [];
-      const unproven = this.#takeUnprovenDirection(run);
+      const place = run ? { page, run } : unprovenPlace;
+      const unproven = place && this.#takeUnprovenDirection();
       direction = unproven ?? "ASC";
-      if (run && unproven) {
-        request = pageOfRun(page, run, unproven, places.maxPageSize);
+      unprovenPlace = unproven && place?.run.isComplete ? place : undefined;
+      if (place && unproven) {
+        request = this.#proofOf(unproven, place.page, place.run);
         continue;
       }
-      if (run?.isComplete) {
-        const records = page.records.slice(run.from, run.to);
-        places.notePlace({ value: this.#target, position: page.start + run.from, length: Math.max(1, records.length) });
-        if (records.length > 0 || this.#isAbsent(page, run)) return records;
+      if (place?.run.isComplete) {
+        const { from, to } = place.run;
+        const records = place.page.records.slice(from, to);
+        places.notePlace({
+          value: this.#target,
+          position: place.page.start + from,
+          length: Math.max(1, records.length),
+        });
+        if (records.length > 0 || this.#isAbsent(place.page, place.run)) return records;
         this.#isSearchedAsText = true;
         this.#search = new PlaceSearch(this.#target, textOrder, places);
       } else {
@@ -92,22 +105,38 @@ export class ItemRecordsSearch<T> {
     places.noteAppliedSize(request, page.pageSize);
     const sorted = toSortedPage(page, direction, numberOf);
     if (!sorted) {
-      places.disproveOrder();
-      throw new UnsortedListError(`${label}: page ${page.page} is not in the order of partNo`);
+      places.disproof = `${label}: page ${page.page} is not in the order of partNo`;
+      throw new UnsortedListError(places.disproof);
     }
     places.notePage(sorted, direction);
+    if (this.#pages.some((earlier) => contradicts(earlier, sorted) || contradicts(sorted, earlier))) {
+      places.forgetOrder();
+      throw new UnsortedListError(`${label}: its pages are not in the order of partNo`);
+    }
+    this.#pages.push(sorted);
     return sorted;
   }
 
-  /** The next direction in which the order has to be proved. Each is returned once. */
-  #takeUnprovenDirection(run: Run | undefined): Direction | undefined {
+  /** The next direction in which the order has to be proved. */
+  #takeUnprovenDirection(): Direction | undefined {
     const { places, label } = this.#list;
-    const direction = run && DIRECTIONS.find((one) => !places.isProven(one));
+    if (this.#proofs >= MAX_PROOFS / 2) places.acceptsShared = true;
+    const direction = DIRECTIONS.find((one) => !places.isProven(one));
     if (direction === undefined) return undefined;
-    // The place with its neighbours shows one number only: the whole list may have no other.
-    if (this.#tried.has(direction)) throw new UnsortedListError(`${label}: all records have one partNo`);
-    this.#tried.add(direction);
+    // These pages show one number each: the whole list may have no other.
+    if (this.#proofs === MAX_PROOFS) throw new UnsortedListError(`${label}: all records have one partNo`);
+    this.#proofs += 1;
     return direction;
+  }
+
+  /** The page around a run, which often completes it; or another, if this part of the list has proved the other direction. */
+  #proofOf(direction: Direction, { start, total }: SortedPage<T>, { from, to }: Run): PageRequest {
+    const { places } = this.#list;
+    const { maxPageSize } = places;
+    const place = { from: start + from - 1, to: start + to };
+    const part = places.isUsedUp(direction, place) ? middleOf(places.unseenPart) : place;
+    if (direction === "ASC") return pageAround(part.from, part.to, maxPageSize);
+    return pageAround(total - 1 - part.to, total - 1 - part.from, maxPageSize);
   }
 
   /** Whether a number without a record is absent in any order that the service may use. */
@@ -124,11 +153,15 @@ export class ItemRecordsSearch<T> {
   }
 }
 
-/** The page around a run, requested in a direction. */
-function pageOfRun(page: SortedPage<unknown>, run: Run, direction: Direction, maxPageSize: number): PageRequest {
-  const from = page.start + run.from - 1;
-  const to = page.start + run.to;
-  if (direction === "ASC") return pageAround(from, to, maxPageSize);
-  const last = page.total - 1;
-  return pageAround(last - to, last - from, maxPageSize);
+function middleOf({ from, to }: { from: number; to: number }): { from: number; to: number } {
+  const middle = Math.floor((from + to) / 2);
+  return { from: middle, to: middle };
 }
+
+/** Pages that are at least this many positions apart have not passed each other by changes of the list. */
+const MIN_DISTANCE = 250;
+
+/** Whether a page shows higher numbers than another that stands behind it. */
+const contradicts = (page: SortedPage<unknown>, behind: SortedPage<unknown>): boolean =>
+  behind.start - (page.start + page.values.length) >= MIN_DISTANCE &&
+  (page.values.at(-1) ?? 0) > (behind.values[0] ?? Number.POSITIVE_INFINITY);

@@ -15,6 +15,17 @@ const MAX_PLACES = 1_000;
 /** Records without any order would look sorted once in this many times. */
 const LOG_OF_PROOF = Math.log(10_000);
 
+/** A part of the list that was in the order asked for: the positions from `from` up to, not including, `to`. */
+interface OrderedPart {
+  direction: Direction;
+  from: number;
+  to: number;
+  /** The logarithm of how improbable that is by chance. */
+  evidence: number;
+  /** It has shown the other direction, too. */
+  isShared: boolean;
+}
+
 /** The logarithm of the number of ways in which the records of a page could be arranged, if equal numbers are not told apart. */
 function logOfArrangements(values: readonly number[]): number {
   let log = 0;
@@ -29,10 +40,16 @@ function logOfArrangements(values: readonly number[]): number {
 /**
  * What earlier searches have shown of a list. Places and total only choose where to look first: they prove nothing, and are
  * useless after a mass change. What is proved of the order stays: the service sorts by this column.
+ *
+ * A list in another order may contain parts that happen to be in this one, such as an import in the order of numbers. So
+ * each direction is proved by other parts of the list than the other direction, unless no other part shows two numbers.
  */
 export class RememberedPlaces {
-  /** By direction, how improbable it is that the pages were in the order asked for by chance. */
-  readonly #evidence = new Map<Direction, number>();
+  readonly #ordered: OrderedPart[] = [];
+  /** Other parts of the list show nothing: those that have shown one direction prove the other one, too. */
+  acceptsShared = false;
+  /** How a page has shown that the list is not in this order, if one has. */
+  disproof: string | undefined;
   /** A page has shown that the numbers are not sorted as text. */
   isNumeric = false;
   total = 0;
@@ -46,13 +63,35 @@ export class RememberedPlaces {
 
   /** Whether the pages have shown that the service sorts in this direction. */
   isProven(direction: Direction): boolean {
-    return (this.#evidence.get(direction) ?? 0) >= LOG_OF_PROOF;
+    const parts = this.#ordered.filter(
+      (part) => part.direction === direction && (!part.isShared || this.acceptsShared),
+    );
+    return parts.reduce((sum, { evidence }) => sum + evidence, 0) >= LOG_OF_PROOF;
   }
 
-  /** A page was not in the order asked for: what looked like an order was chance, or has ended. */
-  disproveOrder(): void {
-    this.#evidence.clear();
+  /** What looked like an order was chance, or the list has changed as a whole. */
+  forgetOrder(): void {
+    this.#ordered.length = 0;
     this.isNumeric = false;
+  }
+
+  /** Whether these positions have shown another direction than this one, and a page elsewhere can show this one. */
+  isUsedUp(direction: Direction, { from, to }: { from: number; to: number }): boolean {
+    const isShared = this.#ordered.some((part) => part.direction !== direction && part.from < to && from < part.to);
+    const unseen = this.unseenPart;
+    return isShared && !this.acceptsShared && unseen.to - unseen.from >= this.maxPageSize;
+  }
+
+  /** The longest part of the list that has shown no order yet. */
+  get unseenPart(): { from: number; to: number } {
+    const parts = this.#ordered.toSorted((one, other) => one.from - other.from);
+    let longest = { from: 0, to: 0 };
+    let end = 0;
+    for (const { from, to } of [...parts, { from: this.total, to: this.total }]) {
+      if (from - end > longest.to - longest.from) longest = { from: end, to: from };
+      end = Math.max(end, to);
+    }
+    return longest;
   }
 
   noteAppliedSize(request: PageRequest, pageSize: number): void {
@@ -64,7 +103,11 @@ export class RememberedPlaces {
     const last = values.at(-1);
     this.total = total;
     if (first === undefined || last === undefined) return;
-    this.#evidence.set(direction, (this.#evidence.get(direction) ?? 0) + logOfArrangements(values));
+    if (!this.isProven(direction)) {
+      const part = { from: start, to: start + values.length };
+      const isShared = this.isUsedUp(direction, part);
+      this.#ordered.push({ direction, ...part, evidence: logOfArrangements(values), isShared });
+    }
     this.isNumeric ||= !isAscendingBy(textOrder, values);
     this.notePlace({ value: first, position: start, length: 1 });
     this.notePlace({ value: last, position: start + values.length - 1, length: 1 });

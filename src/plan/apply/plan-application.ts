@@ -31,7 +31,6 @@ export interface PlannedChanges<Change, Named> {
   writesOf(change: Change): readonly NewOutboxEntry[];
   /** What a report calls it. */
   nameOf(change: Change): Named;
-  /** SKU of the item. */
   skuOf(change: Change): string;
   /** Reads the present state of changes, some of whose writes may have been applied. */
   readStates(changes: readonly AddedChange<Change>[]): Promise<ReadonlyMap<Change, ChangeState>>;
@@ -39,7 +38,6 @@ export interface PlannedChanges<Change, Named> {
   isDone(change: Change): Promise<boolean>;
   /** Whether an unsent entry of another plan, for an item of this one, must not be sent after this plan. */
   isReplaced(entry: OutboxEntry): boolean;
-  /** Stores the writes. */
   add(writes: readonly NewOutboxEntry[]): Promise<unknown>;
 }
 

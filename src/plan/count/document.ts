@@ -1,11 +1,9 @@
 import * as z from "zod";
 import { integer, lazy, string } from "../../schemas/field.js";
-import type { Lot } from "../../service/lot.js";
-import { lotSchema } from "../../service/lot.js";
 import { WRITES } from "../../service/operations.js";
 import type { IssueInput, ReceiveInput } from "../../service/transaction.js";
 import { type PlanHead, planHeadShape } from "../document.js";
-import type { CountedLot, CountGroup } from "./group.js";
+import { type CountedLot, type CountGroup, countedLotSchema } from "./group.js";
 
 /** A group whose count differs from its book quantity, and how it is corrected. */
 export interface CountChange extends CountGroup {
@@ -63,14 +61,6 @@ export interface CountPlanContent extends PlanHead<"count"> {
   changes: CountChange[];
   blocked: BlockedGroup[];
 }
-
-export const countedLotSchema = /* @__PURE__ */ lazy(() => {
-  const { recNo, partNo, shortID, spot, units, received, serial, serial2, rFIDTag, hold, associate, jobID } =
-    lotSchema().shape satisfies Record<keyof Lot, z.ZodType>;
-  return z.strictObject({
-    ...{ recNo, partNo, shortID, spot, units, received, serial, serial2, rFIDTag, hold, associate, jobID },
-  });
-});
 
 const groupShape = () => ({ itemID: string(), spot: string().exactOptional(), serial: string().exactOptional() });
 

@@ -1,6 +1,7 @@
 import { laneOf } from "../../outbox/new-entries.js";
 import { serviceTimeMs } from "../../schemas/date.js";
-import type { Lot } from "../../service/lot.js";
+import { lazy } from "../../schemas/field.js";
+import { type Lot, lotSchema } from "../../service/lot.js";
 import { groupBy } from "../group-by.js";
 import { isSameQuantity } from "./quantity.js";
 
@@ -31,20 +32,22 @@ export type CountedLot = Pick<
   | "jobID"
 >;
 
-const LOT_FIELDS = [
-  "recNo",
-  "partNo",
-  "shortID",
-  "spot",
-  "units",
-  "received",
-  "serial",
-  "serial2",
-  "rFIDTag",
-  "hold",
-  "associate",
-  "jobID",
-] as const satisfies readonly (keyof CountedLot)[];
+export const countedLotSchema = /* @__PURE__ */ lazy(() => lotSchema().pick(COUNTED_FIELDS).strict());
+
+const COUNTED_FIELDS = {
+  recNo: true,
+  partNo: true,
+  shortID: true,
+  spot: true,
+  units: true,
+  received: true,
+  serial: true,
+  serial2: true,
+  rFIDTag: true,
+  hold: true,
+  associate: true,
+  jobID: true,
+} as const satisfies Record<keyof CountedLot, true>;
 
 const isSameField = (name: keyof CountedLot, one: CountedLot, other: CountedLot): boolean =>
   name === "units" ? isSameQuantity(one.units, other.units) : (one[name] ?? "") === (other[name] ?? "");
@@ -106,7 +109,9 @@ const MAX_NAMED_CHANGES = 3;
 function describeLotChange(before: CountedLot, after: CountedLot | undefined): string[] {
   const { recNo } = before;
   if (!after) return [`lot ${recNo} with ${before.units} is gone`];
-  const changed = LOT_FIELDS.filter((name) => !isSameField(name, before, after));
+  const changed = countedLotSchema()
+    .keyof()
+    .options.filter((name) => !isSameField(name, before, after));
   return changed.map((name) =>
     name === "units" ? `lot ${recNo} had ${before.units}, now ${after.units}` : `lot ${recNo} has another ${name}`,
   );

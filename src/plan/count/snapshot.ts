@@ -12,8 +12,7 @@ import { deepFreeze, parseDocument, serviceSchema, withDigest } from "../documen
 import { PresentItems } from "../present-items.js";
 import { PresentState } from "../present-state.js";
 import { readingOptions } from "../reading-options.js";
-import { countedLotSchema } from "./document.js";
-import { type CountedLot, countedLot } from "./group.js";
+import { type CountedLot, countedLot, countedLotSchema } from "./group.js";
 
 /** Options of {@link takeSnapshot}. */
 export interface SnapshotOptions {

@@ -27,7 +27,6 @@ export function countPlanText(content: CountPlanContent, limit: number): string 
 const NO_RETURNS =
   "The service does not honour modifiedSince for lots: what was moved away and back while people counted was not noticed.";
 
-/** Bin and serial of a group. */
 export const describeGroup = ({ itemID, spot, serial }: CountGroup): string => {
   const bin = spot === undefined ? "all bins" : spot === "" ? "bin without a name" : `bin ${spot}`;
   const serials = serial === undefined ? "" : serial === "" ? ", without serial" : `, serial ${serial}`;

@@ -14,7 +14,6 @@ export interface DesiredItem extends ItemChanges {
   shortID: string;
 }
 
-/** A row, checked. */
 export interface DesiredRow {
   shortID: string;
   /** Its place in the source, from 0. */

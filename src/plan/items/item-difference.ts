@@ -6,7 +6,6 @@ import type { FieldChange, ItemChange, ReportedItem } from "./document.js";
 
 export interface DifferenceOptions {
   rows: ReadonlyMap<string, DesiredRow>;
-  /** The fields that are compared. */
   fields: ReadonlySet<string>;
   comparison: Comparison;
   /** Whether an active item without a row is to be discontinued. */

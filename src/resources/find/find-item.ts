@@ -23,7 +23,6 @@ export interface FoundItem {
 
 export interface ItemSearch extends OutcomeSearch {
   operation: "create" | "update" | "discontinue";
-  /** The write, as it was sent. */
   sent: SentCreation;
   get(shortID: string, options: RequestOptions): Promise<Item>;
 }

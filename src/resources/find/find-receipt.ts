@@ -46,7 +46,6 @@ export interface OtherReceipts {
 
 export interface ReceiptSearch extends OutcomeSearch {
   sent: SentReceipt;
-  /** The mark that was sent. */
   mark: string | undefined;
   others: OtherReceipts;
   /**

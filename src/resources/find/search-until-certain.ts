@@ -110,7 +110,6 @@ export async function searchUntilCertain<Found>(
   }
 }
 
-/** Waits for a time on the clock, or until one of the signals aborts. */
 function waitUntil(clock: MonotonicClock, time: number, signals: readonly AbortSignal[]): Promise<void> {
   return new Promise((resolve) => {
     if (clock.now() >= time || signals.some(({ aborted }) => aborted)) return resolve();

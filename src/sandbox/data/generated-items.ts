@@ -20,7 +20,6 @@ const DAY_MS = 86_400_000;
 /** The item that README and the guides use: the first generated item, whatever the seed. */
 const DOCS_EXAMPLE_ITEM = { shortID: "BOLT-M8", description: "Hex bolt M8x40, zinc plated", discontinued: false };
 
-/** Items `0` to `count - 1` of a seed. */
 export function generateItems(seed: number, count: number): Item[] {
   return Array.from({ length: count }, (_, index) => ({
     ...generateItem(seed, index),

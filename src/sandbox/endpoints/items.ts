@@ -22,7 +22,6 @@ export function handleListAllItems(context: EndpointContext): SandboxResponse {
   return itemPageResponse(context, "all");
 }
 
-/** GET /Item/{partNo} */
 export function handleGetItemByPartNo(context: EndpointContext): SandboxResponse {
   const partNo = context.params.partNo ?? "";
   const stored = /^\d+$/.test(partNo) ? context.state.catalog.findByPartNo(Number(partNo)) : undefined;

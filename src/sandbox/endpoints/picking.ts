@@ -49,7 +49,6 @@ export function pickLots({ state, settings }: EndpointContext, selection: LotSel
   return [first, ...others];
 }
 
-/** The item that a transaction names. */
 export function findTransactionItem({ state, settings }: EndpointContext, itemID: string): Item {
   const stored = state.catalog.findBySku(itemID);
   if (stored) return stored.item;

@@ -18,7 +18,6 @@ type FaultableRequest = Pick<LoggedRequest, "method" | "path" | "clientId">;
 interface ActiveFaultRule {
   readonly rule: CompleteFaultRule;
   readonly path: RegExp | undefined;
-  /** How many requests it has matched. */
   matched: number;
   /** How many times its fault was applied. */
   applied: number;

@@ -17,7 +17,6 @@ export function parseJsonObject(contentType: string | null, body: string): JsonO
   return value;
 }
 
-/** The fields of a form body. */
 export function parseFormFields(contentType: string | null, body: string): URLSearchParams {
   if (!/^application\/x-www-form-urlencoded\b/i.test(contentType ?? "")) {
     throw badRequestError("The request body must be a form (Content-Type: application/x-www-form-urlencoded).");

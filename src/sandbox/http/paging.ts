@@ -11,9 +11,7 @@ export interface PagedList<T, Column extends string> {
   readonly records: SortedRecords<T, Column>;
   /** Direction if the request names no column. */
   readonly defaultDirection: "ASC" | "DESC";
-  /** Whether the list supports `modifiedSince`. */
   readonly supportsModifiedSince: boolean;
-  /** Whether the list supports `sort`. */
   readonly supportsSort: boolean;
   /** Whether the list shows this record to this client. */
   shows(record: T): boolean;
@@ -92,7 +90,6 @@ function readModifiedSince(query: URLSearchParams): number | undefined {
   throw validationError({ modifiedSince: ["The field modifiedSince must be a datetime (ISO 8601)."] });
 }
 
-/** An integer of at least 1. */
 function readPositiveInteger(
   query: URLSearchParams,
   name: string,

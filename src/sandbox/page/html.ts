@@ -83,7 +83,6 @@ export function renderPageHtml({ clientId, clientSecret }: SandboxClient, basePa
 `;
 }
 
-/** The style sheet of the page. */
 const PAGE_STYLE = `
 :root { color-scheme: light dark; --page: #fff; --line: #8884; --muted: #57606a; --failed: #b3121d; --fine: #1f7a35; }
 @media (prefers-color-scheme: dark) { :root { --page: #16181b; --muted: #a3acb5; --failed: #ff8787; --fine: #69db7c; } }

@@ -108,7 +108,6 @@ export class PageServer {
 
 const MAX_SHOWN_REQUESTS = 50;
 
-/** The data of the page. */
 export interface PageSnapshot {
   readonly warehouses: readonly (WarehouseStockSummary & { readonly wID: number; readonly name: string })[];
   /** Latest first. */

@@ -11,7 +11,6 @@ export interface StoredItem {
   modifiedAt: number;
 }
 
-/** The item master. */
 export class ItemCatalog {
   /** Every item, discontinued ones included. */
   readonly records: SortedRecords<StoredItem, keyof Item>;

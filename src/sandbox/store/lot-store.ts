@@ -69,7 +69,6 @@ export function toStoredLot(lot: Lot): StoredLot {
   return { lot, receivedAt, modifiedAt: parseIsoTime(lot.shipped ?? lot.received) ?? receivedAt };
 }
 
-/** In stock: active and not shipped. */
 export function isOpenLot({ active, shipped }: Pick<Lot, "active" | "shipped">): boolean {
   return active && shipped === null;
 }

@@ -1,4 +1,3 @@
-/** A value to sort by. */
 type SortKey = string | number | boolean | null | undefined;
 
 /** How records of one kind can be sorted. */
@@ -30,7 +29,6 @@ export class SortedRecords<T, Column extends string> {
     return this.#sorting.columns.find((column) => column.toLowerCase() === wanted);
   }
 
-  /** All records, ascending by the column. */
   ascending(column: Column = this.#sorting.defaultColumn): readonly T[] {
     const order = this.#orders.get(column) ?? [...this.#records];
     if (this.#current.has(column)) return order;

@@ -6,7 +6,6 @@ import { isOpenLot, type LotStore } from "./lot-store.js";
 /** What a stock level shows, except `available`, which follows from the others. */
 type QuantityName = Exclude<keyof StockLevel, "partNo" | "available">;
 
-/** The quantities of one item in one warehouse. */
 export interface StockQuantities extends Record<QuantityName, Big> {
   /** Lots of the item here, shipped ones included. */
   lots: number;
@@ -16,7 +15,6 @@ export interface StockQuantities extends Record<QuantityName, Big> {
   modifiedAt: number;
 }
 
-/** The stock of one item. */
 export interface ItemStock {
   readonly partNo: number;
   /** By warehouse ID. */
@@ -29,7 +27,6 @@ export interface ItemStock {
 export interface WarehouseStockSummary {
   /** Items of which something is in stock. */
   readonly items: number;
-  /** Lots in stock. */
   readonly lots: number;
   readonly inStock: number;
   readonly onHold: number;
