@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { createSandbox, type SandboxOptions } from "stocklot/sandbox";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
@@ -269,6 +270,16 @@ describe.each(WRITES)("$name", ({ send, find }) => {
     expect(found).toMatchObject({ outcome: "rejected", at: 4_000 });
     expect(found.reason).toBe(reason);
     expect(searchTimes).toEqual([0, 1_000, 3_000]);
+  });
+
+  it("leaves no listener on its signal", async () => {
+    const { client, setIntercept } = setUp();
+    setIntercept(appliedAfter(5_000));
+    const { signal } = new AbortController();
+    const found = track(find(client, await send(client), { signal }));
+    await advance(7_000);
+    expect(found).toMatchObject({ outcome: "fulfilled" });
+    expect(getEventListeners(signal, "abort")).toEqual([]);
   });
 
   it("sends nothing when its signal was aborted before", async () => {

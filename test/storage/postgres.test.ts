@@ -1,7 +1,8 @@
+import { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client, Pool } from "pg";
 import { ConfigurationError, StorageError } from "stocklot";
-import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { PostgresConnection, type PostgresConnectionOptions } from "../../src/storage/postgres/connection.js";
 import { type PostgresQueryable, queryRows } from "../../src/storage/postgres/driver.js";
 import { findLeaks } from "../support/leaks.js";
@@ -87,6 +88,13 @@ describe.skipIf(!postgres)("a PostgreSQL connection", () => {
     expect(await values()).toEqual([2]);
     // The limits were those of the transaction, not of the session.
     expect((await pool.query("SHOW lock_timeout")).rows).toEqual([{ lock_timeout: "0" }]);
+  });
+
+  it("asks the network whether the server is still there while it waits for a response", async () => {
+    const setKeepAlive = vi.spyOn(Socket.prototype, "setKeepAlive");
+    onTestFinished(() => void setKeepAlive.mockRestore());
+    await open().transaction(insert(1));
+    expect(setKeepAlive).toHaveBeenCalledWith(true, expect.any(Number));
   });
 
   it("ends a command that takes too long", async () => {
