@@ -3,8 +3,8 @@ import Bottleneck from "bottleneck";
 import { afterEach, describe, expect, it } from "vitest";
 import { createBottleneckRateLimiter } from "../../src/bottleneck/index.js";
 import { ConfigurationError, ConnectionError, TimeoutError } from "../../src/index.js";
-import { ITEM } from "../http/service.js";
 import { turnsOf, useLoopTime } from "../support/loop-time.js";
+import { ITEM } from "../support/records.js";
 import { mostInAnyWindow } from "../unit/limiter/service-windows.js";
 import { clientOf } from "../wire/server.js";
 

@@ -71,11 +71,13 @@ describe("a delivery", () => {
   });
 
   it("that was interrupted is continued, and comes before any other of the same file name or contents", async () => {
-    const { sandbox, env } = await serve({ latencyMs: 20 });
+    const hanging = { path: "/Inventory/Receive", skip: 5, times: 1, fault: "hang" } as const;
+    const { sandbox, env } = await serve({ faults: [hanging] });
     const day = deliveries();
     day.write(...Array.from({ length: 40 }, (_, index) => index + 1));
     const { child, ended } = start(day.args("--mark", "remark", "--settle", "300ms", "--delivery", "monday"), env);
-    while (unitsOf(sandbox).length < 5) await new Promise((resolve) => setTimeout(resolve, 5));
+    const isHanging = () => sandbox.requests.filter(({ path }) => path === "/Inventory/Receive").length === 6;
+    while (!isHanging()) await new Promise((resolve) => setTimeout(resolve, 5));
     child.kill("SIGKILL");
     await ended;
     const sent = sandbox.requests.length;

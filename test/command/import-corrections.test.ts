@@ -49,9 +49,10 @@ async function delivery(options: SandboxOptions = {}, outbox = join(directory, `
   };
 }
 
+const receiptsOf = (sandbox: Sandbox) => sandbox.requests.filter(({ path }) => path === "/Inventory/Receive");
 const unitsOf = (sandbox: Sandbox) =>
-  sandbox.requests
-    .filter(({ path, status }) => path === "/Inventory/Receive" && status === 201)
+  receiptsOf(sandbox)
+    .filter(({ status }) => status === 201)
     .map(({ body }) => Object(body).units);
 
 describe("import --corrects", () => {
@@ -105,13 +106,15 @@ describe("import --corrects", () => {
   ])(
     "continues after a kill %s, and sends each line once",
     async (_, sent) => {
-      const day = await delivery({ latencyMs: 20 });
+      // Three requests of the first import, then those of the correction, up to one without a response.
+      const hanging = { path: "/Inventory/Receive", skip: 3 + sent, times: 1, fault: "hang" } as const;
+      const day = await delivery({ faults: [hanging] });
       const lines = Array.from({ length: 20 }, (_, index) => `BOLT-M8,${index + 1},1,1`);
       day.write(...lines.slice(0, 2), "NO-SUCH,7,1,1");
       expect((await day.import()).code).toBe(1);
       day.write(...lines);
       const { child, output, ended } = day.start("--corrects");
-      await waitUntil(() => output.err.includes("18 added") && unitsOf(day.sandbox).length >= 2 + sent);
+      await waitUntil(() => output.err.includes("18 added") && receiptsOf(day.sandbox).length === 4 + sent);
       child.kill("SIGKILL");
       await ended;
       // An earlier version is another delivery now, and does not come back.

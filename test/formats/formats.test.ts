@@ -1,10 +1,20 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openCopy, sqliteSink } from "stocklot/mirror";
+import { openCopy } from "stocklot/mirror";
 import { planCount, readPlan } from "stocklot/plan";
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { createWorld, ENTRIES, REASON_CODES, restoreSqlite } from "./world.js";
+import { findPostgres } from "../support/postgres-server.js";
+import {
+  createWorld,
+  ENTRIES,
+  type Place,
+  postgresPlace,
+  REASON_CODES,
+  restorePostgres,
+  restoreSqlite,
+  sqlitePlace,
+} from "./world.js";
 
 /*
  * One folder per released version that changed a format, with what it stored. `write.ts` writes the next one. A folder is
@@ -13,6 +23,11 @@ import { createWorld, ENTRIES, REASON_CODES, restoreSqlite } from "./world.js";
 const here = new URL(".", import.meta.url);
 const versions = readdirSync(here, { withFileTypes: true }).filter((entry) => entry.isDirectory());
 
+const postgres = await findPostgres();
+afterAll(async () => {
+  if (postgres) await restorePostgres(postgres.url, "");
+  await postgres?.close();
+});
 const folder = mkdtempSync(join(tmpdir(), "stocklot-formats-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -31,15 +46,21 @@ describe.each(versions.map(({ name }) => name))("what version %s has stored", (v
     const { takenAt } = JSON.parse(read("snapshot.json"));
     vi.useFakeTimers({ toFake: ["Date"], now: Date.parse(takenAt) + 60_000 });
   });
-  const restore = async (name: string) => {
+  async function restore(database: string, name: string): Promise<Place> {
+    if (database === "PostgreSQL") {
+      const url = postgres?.url ?? "";
+      await restorePostgres(url, read(`${name}.postgres.sql`));
+      return postgresPlace(url);
+    }
     const path = join(folder, `${version}-${name}.db`);
     await restoreSqlite(path, read(`${name}.sql`));
-    return path;
-  };
+    return sqlitePlace(path);
+  }
+  const databases = ["SQLite", ...(postgres ? ["PostgreSQL"] : [])];
 
-  it("in an outbox is read, recognized as added, and sent", async () => {
+  it.each(databases)("in an outbox is read, recognized as added, and sent: %s", async (database) => {
     const { sandbox, outboxAt } = createWorld();
-    const outbox = outboxAt(await restore("outbox"));
+    const outbox = outboxAt((await restore(database, "outbox")).store());
     const states: Record<string, string> = {};
     for await (const { key, state, input } of outbox.entries()) {
       states[key] = state;
@@ -58,10 +79,10 @@ describe.each(versions.map(({ name }) => name))("what version %s has stored", (v
     await outbox.close();
   });
 
-  it("in the copy of a mirror is read and updated, and its history continues", async () => {
+  it.each(databases)("in the copy of a mirror is read and updated, and its history continues: %s", async (database) => {
     const { client, mirrorAt } = createWorld();
-    const path = await restore("mirror");
-    const copy = await openCopy(sqliteSink({ path }));
+    const place = await restore(database, "mirror");
+    const copy = await openCopy(place.sink());
     const changesBefore = await allOf(copy.changes());
     const changed = { type: "changed", before: { description: "item NUT" }, after: { description: "changed" } };
     expect(changesBefore).toMatchObject([
@@ -69,7 +90,7 @@ describe.each(versions.map(({ name }) => name))("what version %s has stored", (v
       { resource: "lots", ...changed },
     ]);
     await client.items.update("NUT", { description: "changed again" });
-    const report = await mirrorAt(path).run();
+    const report = await mirrorAt(place.sink()).run();
     expect(report.resources.items).toMatchObject({ kind: "increment" });
     const changes = await allOf(copy.changes());
     expect(changes.slice(0, 2)).toEqual(changesBefore);
@@ -79,7 +100,7 @@ describe.each(versions.map(({ name }) => name))("what version %s has stored", (v
 
   it("as plans and as a snapshot is read and applied", async () => {
     const { client, outboxAt } = createWorld();
-    const outbox = outboxAt(join(folder, `${version}-plans.db`));
+    const outbox = outboxAt(sqlitePlace(join(folder, `${version}-plans.db`)).store());
     for (const name of ["plan-items.json", "plan-count.json"]) {
       expect(await readPlan(read(name)).apply({ client, outbox })).toMatchObject({ applied: 1, stale: [] });
     }

@@ -1,6 +1,13 @@
+import { Client } from "pg";
 import { InventoryClient } from "stocklot";
-import { createMirror, sqliteSink } from "stocklot/mirror";
-import { createOutbox, type NewOutboxEntry, sqliteOutboxStore } from "stocklot/outbox";
+import { createMirror, type MirrorSink, postgresSink, sqliteSink } from "stocklot/mirror";
+import {
+  createOutbox,
+  type NewOutboxEntry,
+  type OutboxStore,
+  postgresOutboxStore,
+  sqliteOutboxStore,
+} from "stocklot/outbox";
 import { createSandbox } from "stocklot/sandbox";
 import { findSqliteDriver } from "../../src/storage/sqlite/driver.js";
 
@@ -35,8 +42,8 @@ export function createWorld() {
   return {
     sandbox,
     client,
-    outboxAt: (path: string) => createOutbox({ client, store: sqliteOutboxStore({ path }), settleMs: 0 }),
-    mirrorAt: (path: string) => createMirror({ client, sink: sqliteSink({ path }), history: { days: 3_650 } }),
+    outboxAt: (store: OutboxStore) => createOutbox({ client, store, settleMs: 0 }),
+    mirrorAt: (sink: MirrorSink) => createMirror({ client, sink, history: { days: 3_650 } }),
   };
 }
 
@@ -52,6 +59,33 @@ export const ENTRIES: readonly NewOutboxEntry[] = [
   { key: "canceled", operation: "receive", input: { itemID: "BOLT", units: 7, wid: WID, reasonCode: 1 } },
   { key: "pending", operation: "receive", input: { itemID: "BOLT", units: 9, wid: WID, reasonCode: 1 } },
 ];
+
+/** Where an outbox and the copy of a mirror are stored. */
+export interface Place {
+  store(): OutboxStore;
+  sink(): MirrorSink;
+}
+
+export const sqlitePlace = (path: string): Place => ({
+  store: () => sqliteOutboxStore({ path }),
+  sink: () => sqliteSink({ path }),
+});
+
+/** The tables of a dump are in this schema. */
+export const SCHEMA = "stocklot_formats";
+
+export const postgresPlace = (connectionString: string): Place => ({
+  store: () => postgresOutboxStore({ connectionString, schema: SCHEMA }),
+  sink: () => postgresSink({ connectionString, schema: SCHEMA }),
+});
+
+/** Runs commands in a database of PostgreSQL, after removing what the one before has stored. */
+export async function restorePostgres(connectionString: string, sql: string): Promise<void> {
+  const client = new Client({ connectionString });
+  await client.connect();
+  await client.query(`DROP SCHEMA IF EXISTS ${SCHEMA} CASCADE; ${sql}`);
+  await client.end();
+}
 
 const quoted = (name: unknown) => `"${String(name)}"`;
 

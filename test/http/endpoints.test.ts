@@ -2,7 +2,8 @@ import { HttpResponse } from "msw";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { type InventoryClient, VERSION } from "../../src/index.js";
-import { CREDENTIALS, envelope, ITEM, json, LEVEL, LOT, service } from "./service.js";
+import { envelope, ITEM, LEVEL, LOT } from "../support/records.js";
+import { CREDENTIALS, json, service } from "./service.js";
 
 const on = service();
 

@@ -17,7 +17,8 @@ import {
   TimeoutError,
   ValidationError,
 } from "../../src/index.js";
-import { envelope, ITEM, json, LOT, service } from "./service.js";
+import { envelope, ITEM, LOT } from "../support/records.js";
+import { json, service } from "./service.js";
 
 const on = service();
 

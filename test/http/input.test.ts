@@ -3,8 +3,9 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { InputValidationError, type InventoryClient } from "../../src/index.js";
 import { growthOf } from "../support/loop-time.js";
+import { envelope, ITEM, LOT } from "../support/records.js";
 import { waitUntil } from "../support/with-server.js";
-import { CREDENTIALS, envelope, ITEM, json, LOT, service } from "./service.js";
+import { CREDENTIALS, json, service } from "./service.js";
 
 const on = service();
 

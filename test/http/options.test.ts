@@ -13,8 +13,9 @@ import {
   type TokenStore,
 } from "../../src/index.js";
 import { turnsOf, useLoopTime } from "../support/loop-time.js";
+import { envelope, ITEM, LOT } from "../support/records.js";
 import { waitUntil } from "../support/with-server.js";
-import { CREDENTIALS, envelope, ITEM, json, LOT, service } from "./service.js";
+import { CREDENTIALS, json, service } from "./service.js";
 
 const on = service();
 

@@ -1,68 +1,10 @@
 import { HttpResponse, http } from "msw";
 import { setupServer } from "msw/node";
 import { afterAll, afterEach, beforeAll } from "vitest";
-import { type ClientOptions, InventoryClient, type Item, type Lot, type StockLevel } from "../../src/index.js";
+import { type ClientOptions, InventoryClient } from "../../src/index.js";
 
 export const BASE_URL = "https://inventory.test/api/v1";
 export const CREDENTIALS = { clientId: "scanner", clientSecret: "canary-secret-0123456789" };
-
-export const ITEM: Item = {
-  partNo: 7,
-  shortID: "BOLT-M8",
-  description: "Bolt M8 × 40",
-  category: 3,
-  subCategory: 31,
-  uOM: "EA",
-  putUp: "Box",
-  units: 50,
-  dfltOwner: 0,
-  created: "2026-01-01T00:00:00Z",
-  modified: "2026-02-01T00:00:00Z",
-  discontinued: false,
-};
-
-export const LOT: Lot = {
-  recNo: 11,
-  partNo: 7,
-  shortID: "BOLT-M8",
-  description: "Bolt M8 × 40",
-  associate: "",
-  warehouse: "Main",
-  wID: 3,
-  spot: "A-01",
-  units: 12.5,
-  received: "2026-02-01T00:00:00Z",
-  shipped: null,
-  serial: "S1",
-  serial2: null,
-  rFIDTag: null,
-  remark: "",
-  hold: false,
-  jobID: 0,
-  jobName: null,
-  active: true,
-};
-
-export const LEVEL: StockLevel = {
-  partNo: 7,
-  available: 10,
-  inStock: 12.5,
-  onOrder: 0,
-  onHold: 2.5,
-  committed: 0,
-  packed: 0,
-  aSN: 0,
-};
-
-export const envelope = <T>(value: T[], overrides: object = {}) => ({
-  value,
-  totalCount: value.length,
-  page: 1,
-  pageSize: 250,
-  pageCount: 1,
-  hasMore: false,
-  ...overrides,
-});
 
 /** A request as the service received it. */
 export interface ReceivedRequest {

@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { createSandbox, type SandboxOptions } from "stocklot/sandbox";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
@@ -14,6 +15,7 @@ import {
   type SentRequest,
   TimeoutError,
 } from "../../src/index.js";
+import { newLot, pageOf } from "../support/records.js";
 import { seededRandom } from "../unit/paging/changing-list.js";
 
 const RECEIPT: ReceiveInput = { itemID: "BOLT", units: 50, wid: 3, reasonCode: 1 };
@@ -79,38 +81,12 @@ function setUp({
   return { sandbox, client, searchTimes, setIntercept };
 }
 
-const LOT: Lot = {
-  recNo: 9,
-  partNo: 1,
-  shortID: "BOLT",
-  description: "",
-  associate: "",
-  warehouse: "South",
-  wID: 3,
-  spot: "",
-  units: 20,
-  received: START.toISOString(),
-  shipped: null,
-  serial: "",
-  serial2: null,
-  rFIDTag: null,
-  remark: "",
-  hold: false,
-  jobID: 0,
-  jobName: null,
-  active: true,
-};
+const LOT = newLot({ recNo: 9, warehouse: "South", units: 20, received: START.toISOString() });
 
 /** The service lists these lots. */
 function listing(lots: readonly Lot[], { url }: Request): Response {
   const { searchParams } = new URL(url);
-  const [page, pageSize] = [Number(searchParams.get("page")), Number(searchParams.get("pageSize"))];
-  const value = lots.slice((page - 1) * pageSize, page * pageSize);
-  const pageCount = Math.ceil(lots.length / pageSize);
-  return Response.json(
-    { value, totalCount: lots.length, page, pageSize, pageCount, hasMore: page < pageCount },
-    { headers: { date: new Date().toUTCString() } },
-  );
+  return Response.json(pageOf(lots, searchParams), { headers: { date: new Date().toUTCString() } });
 }
 
 const isList = ({ url }: Request) => url.includes("/Inventory?");
@@ -294,6 +270,16 @@ describe.each(WRITES)("$name", ({ send, find }) => {
     expect(found).toMatchObject({ outcome: "rejected", at: 4_000 });
     expect(found.reason).toBe(reason);
     expect(searchTimes).toEqual([0, 1_000, 3_000]);
+  });
+
+  it("leaves no listener on its signal", async () => {
+    const { client, setIntercept } = setUp();
+    setIntercept(appliedAfter(5_000));
+    const { signal } = new AbortController();
+    const found = track(find(client, await send(client), { signal }));
+    await advance(7_000);
+    expect(found).toMatchObject({ outcome: "fulfilled" });
+    expect(getEventListeners(signal, "abort")).toEqual([]);
   });
 
   it("sends nothing when its signal was aborted before", async () => {

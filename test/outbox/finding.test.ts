@@ -386,6 +386,34 @@ it("a call that waits after a 429 is pending", async () => {
   expect(await outbox.get("a")).toMatchObject({ attempts: 2 });
 });
 
+it("an update that waits to be retried after a 503 may have been applied", async () => {
+  const world = createWorld();
+  const outbox = world.createOutbox(DEFAULTS);
+  await outbox.add({ key: "a", operation: "update", input: { shortID: "BOLT", description: "new" } });
+  let writes = 0;
+  world.intercept = async (request, send) => {
+    if (!isWrite(request) || writes++ > 0) return send();
+    return Response.json({ message: "busy" }, { status: 503, headers: { "retry-after": "30" } });
+  };
+  const run = outbox.run();
+  await inVirtualTime(wait(10_000));
+  expect(await outbox.get("a")).toMatchObject({ state: "sending", sentAt: expect.any(Number), attempts: 1 });
+  expect(await inVirtualTime(run)).toMatchObject({ applied: 1 });
+});
+
+it("a create that is refused as a duplicate of an item that does not exist is left to a person", async () => {
+  const world = createWorld();
+  const outbox = world.createOutbox(DEFAULTS);
+  await outbox.add({ key: "a", operation: "create", input: { shortID: "NEW" } });
+  let writes = 0;
+  world.intercept = async (request, send) => {
+    if (!isWrite(request)) return send();
+    if (writes++ === 0) throw connectionReset();
+    return Response.json({ statusCode: 409, error: "conflict", message: "It exists." }, { status: 409 });
+  };
+  expect(await inVirtualTime(outbox.run())).toMatchObject({ applied: 0, rejected: 0, unknown: 1 });
+});
+
 it("a create that is applied much too late, while the next attempt is queued, is recognised by the duplicate error", async () => {
   const world = createWorld();
   const outbox = world.createOutbox(DEFAULTS, { retry: { rateLimitDelayMs: [40_000, 40_000] } });

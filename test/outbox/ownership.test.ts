@@ -36,6 +36,17 @@ describe("a process that no longer leases a lane", () => {
     expect((await commitsOf("one").beginAttempt(entry, START)).state).toBe("sending");
   });
 
+  it("begins an attempt whose first commit has succeeded although the store failed afterwards", async () => {
+    const { store, entry } = await leased();
+    const update = vi.fn(store.update).mockImplementationOnce(async (...args) => {
+      await store.update(...args);
+      throw new Error("the response was lost");
+    });
+    const commits = new EntryCommits({ ...store, update }, { owner: "one", patienceMs: 0, onStored: () => {} });
+    expect(await commits.beginAttempt(entry, START)).toMatchObject({ state: "sending", attempts: 1 });
+    expect(await store.get("k")).toMatchObject({ state: "sending", attempts: 1 });
+  });
+
   it("still stores that its attempt was applied, so that it is not resent", async () => {
     const { store, entry, commitsOf } = await leased();
     const sending = await commitsOf("one").beginAttempt(entry, START);
@@ -103,6 +114,38 @@ it("a lease that is released while it is renewed leaves no timer, which would ke
   renewed();
   await vi.advanceTimersByTimeAsync(0);
   expect(vi.getTimerCount()).toBe(0);
+});
+
+describe("the leases of a run", () => {
+  /** Its store has a lane per key, and reports which lanes it renews. */
+  async function leasesOf(...keys: string[]) {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const store = memoryStore(emptyData());
+    const lanes = keys.map((key) => ({ ...receipt(key), lane: key }));
+    await store.add(lanes);
+    const renew = vi.fn(store.renew);
+    return { store, renew, leases: new Leases({ ...store, renew }, "me", MINUTE_MS) };
+  }
+
+  it("are renewed in time, however often further lanes are claimed", async () => {
+    const { leases } = await leasesOf(..."abcdefghij");
+    const [first] = await leases.claim(1, []);
+    for (let claims = 1; claims < 10; claims += 1) {
+      await vi.advanceTimersByTimeAsync(MINUTE_MS / 6);
+      await leases.claim(1, []);
+    }
+    expect(first?.lease.isHeld).toBe(true);
+  });
+
+  it("end as soon as the store reports that they are lost", async () => {
+    const { leases, store, renew } = await leasesOf("a", "b");
+    const [lost, held] = (await leases.claim(2, [])).map(({ lease }) => lease);
+    await store.release({ owner: "me", lane: "a" });
+    await vi.advanceTimersByTimeAsync(MINUTE_MS / 3);
+    expect(renew).toHaveBeenCalledOnce();
+    expect([lost?.isHeld, held?.isHeld]).toEqual([false, true]);
+  });
 });
 
 it("every attempt of a run begins under the owner that has leased the lane", async () => {

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import {
   AuthenticationError,
   ClientClosedError,
@@ -11,6 +11,7 @@ import {
   RateLimitError,
 } from "../../src/index.js";
 import type { NewOutboxEntry, OutboxEntry } from "../../src/outbox/index.js";
+import { memoryStore } from "../../src/outbox/stores/memory-store.js";
 import { inVirtualTime, useVirtualTime, wait } from "./support/virtual-time.js";
 import { connectionReset, createWorld, isList, isWrite, receipt } from "./support/world.js";
 
@@ -52,6 +53,26 @@ describe("order", () => {
     await outbox.addMany(skus.map((itemID, index) => receipt(`k${index}`, { itemID, reference: `${index}` })));
     await inVirtualTime(outbox.run());
     expect(seen.order).toEqual(["start 0", "end 0", "start 1", "end 1", "start 2", "end 2"]);
+  });
+
+  it("the store is asked once whose it is, however many entries are added", async () => {
+    const world = createWorld();
+    const store = memoryStore(world.data);
+    const claimService = vi.spyOn(store, "claimService");
+    const outbox = world.createOutbox({ store });
+    for (const key of ["a", "b", "c"]) await outbox.add(receipt(key));
+    expect(claimService).toHaveBeenCalledOnce();
+  });
+
+  it("the report contains how long the run took", async () => {
+    const world = createWorld();
+    watchWrites(world);
+    const outbox = world.createOutbox();
+    await outbox.addMany([receipt("a"), receipt("b")]);
+    await inVirtualTime(wait(60_000));
+    const { durationMs } = await inVirtualTime(outbox.run());
+    expect(durationMs).toBeGreaterThanOrEqual(2_000);
+    expect(durationMs).toBeLessThan(10_000);
   });
 
   it("is free between items, up to `concurrency`", async () => {
@@ -357,6 +378,19 @@ describe("callbacks", () => {
       { applied: 2, rejected: 1, unknown: 0, pending: 0, etaMs: 0 },
     ]);
     expect(published.at(-1)).toEqual({ applied: 2, rejected: 1, unknown: 0, pending: 0 });
+  });
+
+  it("count what was added while the run waited for another process", async () => {
+    const world = createWorld();
+    const outbox = world.createOutbox();
+    await outbox.add(receipt("a"));
+    world.data.lanes.set("bolt", { owner: "other", leasedUntil: performance.now() + 30_000 });
+    const pending: number[] = [];
+    const run = outbox.run({ onProgress: (progress) => pending.push(progress.pending) });
+    await inVirtualTime(wait(10_000));
+    await outbox.addMany([receipt("b"), receipt("c")]);
+    await inVirtualTime(run);
+    expect(pending).toEqual([2, 1, 0]);
   });
 
   it("that throw or reject change nothing", async () => {

@@ -7,6 +7,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import type { SlotKind } from "../../src/limiter/slot-source.js";
 import { CallCancellation } from "../../src/time/cancellation.js";
 import { createFreshRandom } from "../support/fresh-random.js";
+import { turnsOf } from "../support/loop-time.js";
 import { mostInAnyWindow } from "../unit/limiter/service-windows.js";
 import { ask, connect, duration, limiterAt, newKey, sleep } from "./support/limiters.js";
 import { findOwnRedis } from "./support/redis-server.js";
@@ -51,12 +52,12 @@ describe.concurrent("when Redis was never there", () => {
   test('calls fail soon, with onStoreError: "fail"', async () => {
     const limiter = limiterAt(NOBODY_LISTENS, { requests: 50, onStoreError: "fail" });
     const first = ask(limiter);
-    expect(await duration(first)).toBeLessThan(2_500);
+    expect(await turnsOf(first)).toBeLessThan(2_500);
     await expect(first).rejects.toBeInstanceOf(ConnectionError);
     await expect(first).rejects.toThrow(/cannot reach Redis, nothing was sent/);
     // The next does not wait as long for what is known.
     const second = ask(limiter);
-    expect(await duration(second)).toBeLessThan(900);
+    expect(await turnsOf(second)).toBeLessThan(900);
     await expect(second).rejects.toBeInstanceOf(ConnectionError);
   });
 
@@ -69,9 +70,9 @@ describe.concurrent("when Redis was never there", () => {
       onWarning: (message) => void warnings.push(message),
     });
     const times: number[] = [];
-    const startedAt = performance.now();
-    await Promise.all(Array.from({ length: 12 }, () => call(limiter, times)));
-    expect((times[0] ?? 0) - startedAt).toBeLessThan(2_000);
+    const calls = Array.from({ length: 12 }, () => call(limiter, times));
+    expect(await turnsOf(Promise.race(calls))).toBeLessThan(2_000);
+    await Promise.all(calls);
     expect(mostInAnyWindow(times, 2_000)).toBe(5);
     expect(warnings).toHaveLength(1);
     expect(warnings[0]).toMatch(/cannot reach Redis .*: this process continues with 5 of 50 requests per 2000 ms/);
@@ -79,7 +80,7 @@ describe.concurrent("when Redis was never there", () => {
 
   test("that is what happens when nothing is said", async () => {
     const limiter = limiterAt(NOBODY_LISTENS, { requests: 50 });
-    expect(await duration(ask(limiter))).toBeLessThan(2_500);
+    expect(await turnsOf(ask(limiter))).toBeLessThan(2_500);
   });
 
   test.each<[string, () => unknown]>([
@@ -114,7 +115,7 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
     const groups = (["fail", "local"] as const).map((onStoreError) => {
       const key = newKey();
       const limiters = [1, 2].map(() => limiterAt(restarted?.url ?? "", { key, requests, intervalMs, onStoreError }));
-      return { onStoreError, limiters, times: [] as number[], failures: 0, longestMs: 0 };
+      return { onStoreError, limiters, times: [] as number[], failures: 0, mostTurns: 0 };
     });
     let isOver = false;
     const caller = async (group: (typeof groups)[0], limiter: ReturnType<typeof limiterAt>) => {
@@ -124,7 +125,7 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
           group.failures += 1;
           await sleep(50);
         });
-        group.longestMs = Math.max(group.longestMs, await duration(attempt));
+        group.mostTurns = Math.max(group.mostTurns, await turnsOf(attempt));
       }
     };
     const callers = groups.flatMap((group) =>
@@ -141,10 +142,10 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
     await sleep(2_000);
     isOver = true;
     await Promise.all(callers);
-    for (const { onStoreError, times, failures, longestMs } of groups) {
+    for (const { onStoreError, times, failures, mostTurns } of groups) {
       const during = times.filter((time) => time > stoppedAt + 1_500 && time < startedAt).length;
       expect(mostInAnyWindow(times, intervalMs)).toBeLessThanOrEqual(requests);
-      expect(longestMs).toBeLessThan(5_000);
+      expect(mostTurns).toBeLessThan(5_000);
       expect(times.filter((time) => time > backAt).length).toBeGreaterThan(requests * 1.4);
       if (onStoreError === "fail") {
         expect(failures).toBeGreaterThan(0);
@@ -371,21 +372,21 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
     (await ask(limiter)).endSent();
     redis.disconnect();
     const late = ask(limiter);
-    expect(await duration(late)).toBeLessThan(2_000);
+    expect(await turnsOf(late)).toBeLessThan(2_000);
     await expect(late).rejects.toBeInstanceOf(ConnectionError);
   });
 
   test("the token store fails within a second rather than hang, and shows no token in its error", async () => {
     const store = createRedisTokenStore({ redis: connect(NOBODY_LISTENS), key: newKey() });
     const token = { accessToken: "canary-token-of-this-test", expiresAt: Date.now() + 60_000 };
-    const startedAt = performance.now();
-    const attempts = await Promise.allSettled([
+    const ended = Promise.allSettled([
       store.get(),
       store.set(token),
       store.delete(token.accessToken),
       store.lock?.(new AbortController().signal),
     ]);
-    expect(performance.now() - startedAt).toBeLessThan(2_500);
+    expect(await turnsOf(ended)).toBeLessThan(2_500);
+    const attempts = await ended;
     for (const attempt of attempts) {
       expect(attempt.status).toBe("rejected");
       expect(inspect(attempt, { depth: 9 })).not.toContain("canary-token");

@@ -4,6 +4,7 @@
  */
 import { InventoryClient } from "stocklot";
 import { createRandom } from "../support/random.js";
+import { newItem, newLevel, newLot, pageOf } from "../support/records.js";
 
 export interface SearchedRecord {
   recNo: number;
@@ -68,22 +69,13 @@ export class SearchedService {
   }
 
   #page({ pathname, searchParams }: URL): object {
-    const page = Number(searchParams.get("page"));
-    const pageSize = Math.min(Number(searchParams.get("pageSize")), this.#options.maxPageSize ?? 250);
     const isLevels = pathname.includes("StockLevels");
     const [sort, direction] = [searchParams.get("sort"), searchParams.get("direction")];
     const mayChange = this.#options.beforePage !== undefined || this.#options.ties === "shuffled";
     const sorted = (!mayChange && this.#sortedLists.get(`${sort} ${direction}`)) || this.#sorted(sort, direction);
     this.#sortedLists.set(`${sort} ${direction}`, sorted);
-    const start = (page - 1) * pageSize;
-    return {
-      value: sorted.slice(start, start + pageSize).map((record) => (isLevels ? levelOf(record) : lotOf(record))),
-      totalCount: sorted.length,
-      page,
-      pageSize,
-      pageCount: Math.ceil(sorted.length / pageSize),
-      hasMore: start + pageSize < sorted.length,
-    };
+    const page = pageOf(sorted, searchParams, this.#options.maxPageSize);
+    return { ...page, value: page.value.map((record) => (isLevels ? levelOf(record) : lotOf(record))) };
   }
 
   #sorted(sort: string | null, direction: string | null): SearchedRecord[] {
@@ -111,46 +103,9 @@ function itemResponse(key: string): Response {
   const partNo = Number(/^SKU-(\d+)$/.exec(key)?.[1] ?? Number.NaN);
   const missing = { statusCode: 404, error: "not_found", message: `Item ${key} was not found.`, details: null };
   if (Number.isNaN(partNo)) return Response.json(missing, { status: 404 });
-  const texts = {
-    description: "",
-    uOM: "EA",
-    putUp: "",
-    created: "2026-01-01T00:00:00Z",
-    modified: "2026-01-01T00:00:00Z",
-  };
-  const numbers = { category: 0, subCategory: 0, units: 1, dfltOwner: 0 };
-  return Response.json({ partNo, shortID: key, ...texts, ...numbers, discontinued: false });
+  return Response.json(newItem({ partNo, shortID: key }));
 }
 
-const levelOf = ({ recNo, partNo }: SearchedRecord) => ({
-  partNo,
-  available: recNo,
-  inStock: recNo,
-  onOrder: 0,
-  onHold: 0,
-  committed: 0,
-  packed: 0,
-  aSN: 0,
-});
+const levelOf = ({ recNo, partNo }: SearchedRecord) => newLevel({ partNo, available: recNo, inStock: recNo });
 
-const lotOf = ({ recNo, partNo }: SearchedRecord) => ({
-  recNo,
-  partNo,
-  shortID: `SKU-${partNo}`,
-  description: "",
-  associate: "",
-  warehouse: "",
-  wID: 1,
-  spot: "",
-  units: 1,
-  received: "2026-01-01T00:00:00Z",
-  shipped: null,
-  serial: "",
-  serial2: null,
-  rFIDTag: null,
-  remark: "",
-  hold: false,
-  jobID: 0,
-  jobName: null,
-  active: true,
-});
+const lotOf = ({ recNo, partNo }: SearchedRecord) => newLot({ recNo, partNo, shortID: `SKU-${partNo}`, wID: 1 });

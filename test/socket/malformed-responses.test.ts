@@ -13,22 +13,14 @@ import {
 } from "../../src/index.js";
 import * as faults from "../support/faults.js";
 import { invalidUtf8, malformedResponse } from "../support/malformed-responses.js";
+import { envelope, newItem, newLevel, newLot } from "../support/records.js";
 import { runs } from "../support/runs.js";
-import { SmallService } from "../support/small-service.js";
 import { connect, errorOf, SECRET, startServer } from "../support/with-server.js";
 
-const service = new SmallService();
-const item = service.items.get("BOLT") ?? {};
-const lot = service.addLot({});
-const level = { partNo: 1, available: 1, inStock: 1, onOrder: 0, onHold: 0, committed: 0, packed: 0, aSN: 0 };
-const page = (...value: object[]) => ({
-  value,
-  totalCount: value.length,
-  page: 1,
-  pageSize: 250,
-  pageCount: 1,
-  hasMore: false,
-});
+const item = newItem();
+const lot = newLot();
+const level = newLevel();
+const page = (...value: object[]) => envelope(value);
 const receipt = { itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 };
 
 /** Every method, with a valid response to it. */
@@ -327,6 +319,20 @@ describe("a response that is not UTF-8", () => {
           message: expect.stringContaining("UTF-8"),
         });
       }
+    }
+  });
+
+  it("is called compressed only if it begins like gzip", async () => {
+    const messageOf = async (bytes: Buffer) => {
+      const error = await errorOf(clientReceiving(() => new Response(new Uint8Array(bytes)), {}).items.get("BOLT"));
+      return error instanceof Error ? error.message : "";
+    };
+    expect(await messageOf(gzipSync(JSON.stringify(item)))).toContain("is compressed with gzip");
+    for (const start of [
+      [0x1f, 0xe4],
+      [0x7b, 0x8b],
+    ]) {
+      expect(await messageOf(Buffer.from(start))).toContain("is not valid UTF-8");
     }
   });
 

@@ -2,6 +2,7 @@
  * As much of the service as the tests on real sockets need, written from the service's document and independent of the
  * sandbox. It counts how often each write took effect.
  */
+import { newItem, newLot, pageOf } from "./records.js";
 
 export interface ServiceResponse {
   status: number;
@@ -28,29 +29,15 @@ export interface TokenSettings {
 
 type Fields = Record<string, unknown>;
 
-const PAGE_SIZE = 25;
-const MAX_PAGE_SIZE = 250;
-
 const errorResponse = (status: number, error: string, message: string): ServiceResponse => ({
   status,
   body: { statusCode: status, error, message, details: null },
 });
 
-const itemOf = (shortID: string, fields: Fields, partNo: number): Fields => ({
-  partNo,
-  shortID,
-  description: "",
-  category: 0,
-  subCategory: 0,
-  uOM: "EA",
-  putUp: "",
-  units: 1,
-  dfltOwner: 0,
-  created: new Date().toISOString(),
-  modified: new Date().toISOString(),
-  discontinued: false,
-  ...fields,
-});
+const itemOf = (shortID: string, fields: Fields, partNo: number): Fields => {
+  const now = new Date().toISOString();
+  return { ...newItem({ partNo, shortID, created: now, modified: now }), ...fields };
+};
 
 export class SmallService {
   /** How often each write took effect. */
@@ -74,28 +61,7 @@ export class SmallService {
 
   addLot(fields: Fields): Fields {
     this.#lastNumber += 1;
-    const lot = {
-      recNo: this.#lastNumber,
-      partNo: 1,
-      shortID: "BOLT",
-      description: "",
-      associate: "",
-      warehouse: "Main",
-      wID: 3,
-      spot: "",
-      units: 1,
-      received: new Date().toISOString(),
-      shipped: null,
-      serial: "",
-      serial2: null,
-      rFIDTag: null,
-      remark: "",
-      hold: false,
-      jobID: 0,
-      jobName: null,
-      active: true,
-      ...fields,
-    };
+    const lot = { ...newLot({ recNo: this.#lastNumber, received: new Date().toISOString() }), ...fields };
     this.lots.unshift(lot);
     return lot;
   }
@@ -214,13 +180,6 @@ export class SmallService {
   }
 
   #page(records: readonly Fields[], { query }: Pick<ServiceRequest, "query">): ServiceResponse {
-    const page = Number(query.get("page") ?? 1);
-    const pageSize = Math.min(Number(query.get("pageSize") ?? PAGE_SIZE), MAX_PAGE_SIZE);
-    const pageCount = Math.ceil(records.length / pageSize);
-    const value = records.slice((page - 1) * pageSize, page * pageSize);
-    return {
-      status: 200,
-      body: { value, totalCount: records.length, page, pageSize, pageCount, hasMore: page < pageCount },
-    };
+    return { status: 200, body: pageOf(records, query) };
   }
 }

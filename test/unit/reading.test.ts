@@ -128,7 +128,7 @@ describe("an error body", () => {
     ],
     ["that is no object is read as its text", 500, '"oops"', { code: "internal_error", message: '"oops"' }],
   ])("%s", (_, status, body, expected) => {
-    expect(read(status, body)).toMatchObject(expected);
+    expect(read(status, body)).toEqual(expect.objectContaining(expected));
   });
 
   it("is cut short when it is long", () => {

@@ -1,7 +1,7 @@
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { ResponseValidationError } from "../../src/index.js";
-import { ITEM } from "../http/service.js";
+import { ITEM } from "../support/records.js";
 import { clientOf } from "./server.js";
 
 const body = JSON.stringify({ ...ITEM, description: "Schräube ✓ ".repeat(100) });

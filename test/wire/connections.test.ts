@@ -2,7 +2,7 @@ import { connect as connectSocket } from "node:net";
 import { Agent, interceptors, MockAgent } from "undici";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { ConnectionError } from "../../src/index.js";
-import { ITEM } from "../http/service.js";
+import { ITEM } from "../support/records.js";
 import { clientOf, connect, listen } from "./server.js";
 
 const item = JSON.stringify(ITEM);

@@ -15,10 +15,10 @@ import {
   ResponseValidationError,
   ServerError,
 } from "../../src/index.js";
-import { ITEM } from "../http/service.js";
 import { builtProgram } from "../support/built-program.js";
 import { createCertificates } from "../support/certificates.js";
 import { useLoopTime } from "../support/loop-time.js";
+import { ITEM } from "../support/records.js";
 import { errorOf, sleep } from "../support/with-server.js";
 import { clientOf, connect } from "./server.js";
 

@@ -2,8 +2,8 @@ import { createServer as createTlsServer } from "node:https";
 import { connect as connectSocket, createServer } from "node:net";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { InventoryClient } from "../../src/index.js";
-import { ITEM } from "../http/service.js";
 import { createCertificates } from "../support/certificates.js";
+import { ITEM } from "../support/records.js";
 import { clientOf, connect } from "./server.js";
 
 const item = JSON.stringify(ITEM);

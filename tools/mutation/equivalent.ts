@@ -1,12 +1,46 @@
 import type { Mutant } from "./mutants.js";
 
 interface Equivalent extends Pick<Mutant, "file" | "line" | "change"> {
+  /** The function around it, if the line occurs in several. */
+  name?: string;
   /** Why no test can notice the change. */
   reason: string;
 }
 
 /** Mutants that change nothing that a caller could observe. */
 const EQUIVALENT: readonly Equivalent[] = [
+  {
+    file: "src/outbox/run/entry-call.ts",
+    line: "if (ended.aborted || stopped.aborted) abort();",
+    change: "|| → &&",
+    reason: "The worker of the lane has checked both just before, without waiting in between.",
+  },
+  {
+    file: "src/storage/sqlite/connection.ts",
+    line: "if (!isBusyError(error) || monotonicNowMs() - requestedAt > lockWaitMs)",
+    change: "> → >=",
+    reason: "It decides only at the very instant at which the time has passed.",
+  },
+  {
+    file: "src/paging/gapless/search.ts",
+    line: 'return (isRising ? key < first : key > first) ? "before" : "after";',
+    change: "< → <=",
+    reason: "A page that begins with the record itself ends the search before.",
+  },
+  {
+    file: "src/core/pipeline.ts",
+    line: "if (closing) closedController.abort();",
+    change: "closedController.abort(); → ;",
+    reason:
+      "A search that begins after the client was closed ends with its first request, before it waits for the signal.",
+  },
+  {
+    file: "src/core/transport/exchange.ts",
+    name: "receiveChunk",
+    line: "if (exchange.ended) return;",
+    change: "return; → ;",
+    reason: "After the end at most the chunk that is being read arrives. It is kept and never looked at.",
+  },
   {
     file: "src/errors/redaction/redact-cause.ts",
     line: "const isNativeStack = property?.get !== undefined && property.get === STACK_GETTER;",
@@ -29,6 +63,12 @@ const EQUIVALENT: readonly Equivalent[] = [
 ];
 
 /** Why a mutant is equivalent to the source, if it is known to be. */
-export function equivalenceOf({ file, line, change }: Mutant): string | undefined {
-  return EQUIVALENT.find((known) => known.file === file && known.line === line && known.change === change)?.reason;
+export function equivalenceOf({ file, line, change, names }: Mutant): string | undefined {
+  return EQUIVALENT.find(
+    (known) =>
+      known.file === file &&
+      known.line === line &&
+      known.change === change &&
+      (known.name === undefined || known.name === names[0]),
+  )?.reason;
 }

@@ -9,7 +9,7 @@ export default defineConfig((env) =>
       // Only the file of the mutant is compiled again.
       experimental: { fsModuleCache: true },
       // Less than for ever, more than any test takes on a busy machine.
-      testTimeout: 30_000,
+      testTimeout: 90_000,
       retry: 0,
     },
   }),

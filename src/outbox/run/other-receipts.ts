@@ -28,7 +28,7 @@ export async function otherReceipts(
     const batch = await store.list({ lane, after, limit: BATCH });
     for (const other of batch) {
       after = other.sequence;
-      if (other.operation !== "receive" || other.lane !== lane || other.key === key) continue;
+      if (other.operation !== "receive" || other.key === key) continue;
       const mark = markIn(Object(JSON.parse(other.body ?? "{}")), markOf(storeId, other.key));
       if (mark !== undefined) marks.push(mark);
       if (other.state !== "applied") continue;

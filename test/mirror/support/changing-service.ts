@@ -1,5 +1,6 @@
 import { type ClientOptions, InventoryClient, type Item, type Lot, type StockLevel } from "../../../src/index.js";
 import type { MirrorKey, MirrorRecords, MirrorResource, WarehouseStockLevel } from "../../../src/mirror/index.js";
+import { newItem, newLevel, newLot, pageOf } from "../../support/records.js";
 import type { Random } from "../../unit/paging/changing-list.js";
 
 /** The effect of `modifiedSince` on a list: the date of the change, nothing, the date of the receipt, or an error. */
@@ -115,20 +116,14 @@ export class ChangingService {
     this.#lastPartNo += 1;
     const partNo = this.#lastPartNo;
     const { modifiedAt, text } = this.#date();
-    const record: Item = {
+    const record = newItem({
       partNo,
       shortID: `SKU-${partNo}`,
       description: `Item ${partNo}`,
       category: this.#random(5),
-      subCategory: 0,
-      uOM: "EA",
-      putUp: "",
-      units: 1,
-      dfltOwner: 0,
       created: text,
       modified: text,
-      discontinued: false,
-    };
+    });
     this.#items.set(partNo, { record, modifiedAt, receivedAt: modifiedAt });
     return partNo;
   }
@@ -159,27 +154,15 @@ export class ChangingService {
     this.#lastRecNo += 1;
     const recNo = this.#lastRecNo;
     const { modifiedAt, text } = this.#date();
-    const record: Lot = {
+    const record = newLot({
       recNo,
       partNo,
       shortID: `SKU-${partNo}`,
-      description: "",
-      associate: "",
-      warehouse: "Main",
       wID: 1 + this.#random(3),
       spot: `A-${this.#random(20)}`,
       units: this.#random(1_000) / 8,
       received: text,
-      shipped: null,
-      serial: "",
-      serial2: null,
-      rFIDTag: null,
-      remark: "",
-      hold: false,
-      jobID: 0,
-      jobName: null,
-      active: true,
-    };
+    });
     this.#lots.set(recNo, { record, modifiedAt, receivedAt: modifiedAt });
     this.#levelsModified.set(partNo, modifiedAt);
   }
@@ -244,7 +227,7 @@ export class ChangingService {
       levels.set(partNo, {
         modifiedAt,
         receivedAt,
-        record: { partNo, available: inStock - onHold, inStock, onOrder: 0, onHold, committed: 0, packed: 0, aSN: 0 },
+        record: newLevel({ partNo, available: inStock - onHold, inStock, onHold }),
       });
     }
     return [...levels];
@@ -287,20 +270,12 @@ export class ChangingService {
       const places = new Map(stored.map(([key], index) => [key, index - (index % TIED) + this.#random(TIED)]));
       stored.sort(([a], [b]) => (places.get(a) ?? 0) - (places.get(b) ?? 0));
     }
-    const page = Number(query.get("page"));
-    const pageSize = Math.min(Number(query.get("pageSize")), this.#behaviour.maxPageSize);
-    const end = page * pageSize;
-    return {
-      value: stored
-        .slice(end - pageSize, end)
-        .map(([, { record }]) => record)
-        .filter((record) => !("recNo" in record && this.isUnlisted(record))),
-      totalCount: stored.length,
-      page,
-      pageSize,
-      pageCount: Math.ceil(stored.length / pageSize),
-      hasMore: end < stored.length,
-    };
+    const page = pageOf(
+      stored.map(([, { record }]) => record),
+      query,
+      this.#behaviour.maxPageSize,
+    );
+    return { ...page, value: page.value.filter((record) => !("recNo" in record && this.isUnlisted(record))) };
   }
 }
 

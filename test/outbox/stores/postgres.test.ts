@@ -104,6 +104,18 @@ describe.skipIf(!postgres)("postgresOutboxStore", () => {
     client.release();
   });
 
+  it("records one of several deliveries of a file that begin at the same time", async () => {
+    const stores = await Promise.all(Array.from({ length: 6 }, () => openStore()));
+    const results = await Promise.all(
+      stores.map((one, index) => {
+        const delivery = { name: `day-${index}`, file: "day.csv", digest: "d1", lines: 1, begunAt: 1 };
+        return one.commit({ add: [newEntry(`k${index}`, "x", { delivery: delivery.name })], delivery });
+      }),
+    );
+    expect(results.filter(({ deliveries }) => deliveries.length === 0)).toHaveLength(1);
+    expect(await store.deliveries()).toHaveLength(1);
+  });
+
   it("reads back what it stored if the reply to a commit is lost", async () => {
     const network = await brokenNetwork(connectionString);
     cleanups.push(network.close);

@@ -315,6 +315,7 @@ describe("the snapshot", () => {
 
   test("counts no pause twice", async () => {
     const limiter = limiterOf({});
+    await vi.advanceTimersByTimeAsync(250);
     limiter.pause(1_000);
     await vi.advanceTimersByTimeAsync(400);
     expect(limiter.totalPausedMs()).toBeCloseTo(400, 0);

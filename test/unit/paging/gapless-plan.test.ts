@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { bestOverlappingPage, leftmostPageReaching } from "../../../src/paging/choose-page.js";
+import { GaplessFrontier } from "../../../src/paging/gapless/frontier.js";
 import type { PageRequest } from "../../../src/paging/page.js";
 
 const offset = ({ page, pageSize }: PageRequest) => (page - 1) * pageSize;
@@ -56,6 +57,27 @@ describe("the page that overlaps what was read", () => {
   ])("costs 7 to 9 per cent more requests on a calm list of %i", (records) => {
     expect(surcharge(records, 250)).toBeGreaterThan(7);
     expect(surcharge(records, 250)).toBeLessThan(9);
+  });
+});
+
+describe("how far the list moved between two responses", () => {
+  const frontier = new GaplessFrontier({ from: undefined, label: "GET /Inventory" });
+  const pageOf = (page: number, receivedAt: number) => ({
+    request: { page, pageSize: 10 },
+    page: { value: Array.from({ length: 10 }), totalCount: 100, page, pageSize: 10, pageCount: 10, hasMore: true },
+    requestedAt: receivedAt - 1,
+    receivedAt,
+  });
+  frontier.advance(pageOf(1, 1), { continuity: "overlapping", first: -1, last: -1 });
+
+  it.each([
+    { seen: "only its first record was", last: 0, shift: -1 },
+    { seen: "its first four records were", last: 3, shift: -4 },
+    { seen: "only its first record was, and there was a response between", last: 0, receivedAt: 3, shift: -0.5 },
+    { seen: "no record was", last: -1, shift: undefined },
+  ])("is shown by a page of which $seen seen before", ({ last, receivedAt = 2, shift }) => {
+    const overlap = { continuity: "overlapping", first: Math.min(last, 0), last } as const;
+    expect(frontier.shiftShownBy(pageOf(2, receivedAt), overlap)).toBe(shift);
   });
 });
 

@@ -5,6 +5,7 @@ import type { Page, PageSession } from "../../../src/paging/page.js";
 import { Paginator } from "../../../src/paging/paginator.js";
 import { runs } from "../../support/runs.js";
 import { ChangingList, changeBy, type Lot, seededRandom } from "./changing-list.js";
+import { ManualSource, settle } from "./manual-source.js";
 
 const AHEAD = [
   { readAhead: 0, concurrency: 1 },
@@ -273,6 +274,45 @@ describe("the pages of gapless paging", () => {
       expectWhole(reading, 1_000);
       expect(reading.lots.filter(({ recNo }) => recNo <= 1_000)).toEqual([]);
     }
+  });
+});
+
+describe("a page that was requested before the list grew", () => {
+  /** Reads a few pages. Then the list grows before the frontier until the second of the planned pages ends `beyond` it. */
+  async function readGrowing(beyond: number) {
+    const source = new ManualSource(25_000, { gapless: true, pageSize: 250, concurrency: 2 });
+    const pages = new Paginator(source).pages();
+    let end = 0;
+    for (let number = 0; number < 6; number += 1) {
+      const next = pages.next();
+      await settle();
+      await source.sent[number]?.respond();
+      end = (await next).value?.value.at(-1)?.recNo ?? 0;
+    }
+    const [first, second] = source.sent.slice(6);
+    if (!first || !second) throw new Error("No two pages are planned.");
+    const growth = second.request.page * second.request.pageSize - beyond - end;
+    const next = pages.next();
+    await settle();
+    const start = (first.request.page - 1) * first.request.pageSize;
+    const value = Array.from({ length: first.request.pageSize }, (_, index) => ({ recNo: start + index + 1 - growth }));
+    await first.respond({ value, totalCount: 25_000 + growth });
+    expect((await next).value?.value, "nothing new").toEqual([]);
+    const result = { isDropped: second.signal.aborted, later: source.sent.slice(8), end: end + growth };
+    void pages.return?.();
+    return result;
+  }
+
+  it("is read if it ends behind what was read", async () => {
+    expect(await readGrowing(1)).toMatchObject({ isDropped: false });
+  });
+
+  it("gives way to the page that continues if it contains nothing new", async () => {
+    const { isDropped, later, end } = await readGrowing(0);
+    expect(isDropped).toBe(true);
+    const [{ page, pageSize } = { page: 0, pageSize: 0 }] = later.map(({ request }) => request);
+    expect((page - 1) * pageSize).toBeLessThan(end);
+    expect(page * pageSize).toBeGreaterThan(end);
   });
 });
 

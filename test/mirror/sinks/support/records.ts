@@ -1,27 +1,11 @@
 import fc from "fast-check";
 import { type ColumnType, type MirrorRecord, type MirrorResource, tableOf } from "../../../../src/mirror/tables.js";
+import { newLot } from "../../../support/records.js";
 
 /** A lot as the service returns it. */
 export const lot = (recNo: number, changes: object = {}): MirrorRecord => ({
-  recNo,
-  partNo: 1_000 + (recNo % 7),
-  shortID: "BOLT-M8",
-  description: "Hexagon bolt",
-  associate: "",
-  warehouse: "Main",
-  wID: 3,
-  spot: "A-01",
-  units: 12.5,
-  received: "2026-01-01T00:00:00Z",
-  shipped: null,
-  serial: `S${recNo}`,
-  serial2: null,
-  rFIDTag: null,
-  remark: "",
-  hold: false,
-  jobID: 0,
-  jobName: null,
-  active: true,
+  ...newLot({ recNo, partNo: 1_000 + (recNo % 7), shortID: "BOLT-M8", description: "Hexagon bolt" }),
+  ...{ spot: "A-01", units: 12.5, serial: `S${recNo}` },
   ...changes,
 });
 

@@ -1,0 +1,90 @@
+import { describe, expect, it, vi } from "vitest";
+import { createMemoryTokenStore } from "../../src/auth/token-store.js";
+import { InventoryClient } from "../../src/index.js";
+import { newItem } from "../support/records.js";
+
+/** A client whose responses the test sends: `sent` has one function per request, in the order of the requests. */
+function manualClient() {
+  const sent: ((response: Response) => void)[] = [];
+  let tokens = 0;
+  const tokenStore = createMemoryTokenStore();
+  const get = vi.spyOn(tokenStore, "get");
+  const authorizations: string[] = [];
+  const client = new InventoryClient({
+    baseUrl: "https://inventory.test/api/v1",
+    clientId: "scanner",
+    clientSecret: "secret-of-the-scanner",
+    rateLimit: false,
+    retry: false,
+    tokenStore,
+    fetch: (url, init) => {
+      if (url.endsWith("/Token")) {
+        tokens += 1;
+        return Promise.resolve(Response.json({ access_token: `token-0123456789-${tokens}`, expires_in: 3_600 }));
+      }
+      authorizations.push(new Headers(init.headers).get("authorization") ?? "");
+      return new Promise((resolve) => sent.push(resolve));
+    },
+  });
+  const getItem = () => client.items.get("BOLT").catch((error: unknown) => error);
+  return { sent, getItem, authorizations, tokens: () => tokens, reads: () => get.mock.calls.length };
+}
+
+const refused = () => Response.json({ message: "expired" }, { status: 401 });
+const limited = (headers = {}) => Response.json({ message: "too many" }, { status: 429, headers });
+const item = () => Response.json(newItem());
+
+it("a 401 for an older token does not discard the newer one", async () => {
+  const { sent, getItem, authorizations, tokens, reads } = manualClient();
+  const [early, late] = [getItem(), getItem()];
+  await expect.poll(() => sent.length).toBe(2);
+  sent[0]?.(refused());
+  await expect.poll(() => sent.length).toBe(3);
+  sent[2]?.(item());
+  expect(await early).toMatchObject({ shortID: "BOLT" });
+  const readsBefore = reads();
+  sent[1]?.(refused());
+  await expect.poll(() => sent.length).toBe(4);
+  sent[3]?.(item());
+  expect(await late).toMatchObject({ shortID: "BOLT" });
+  expect({ tokens: tokens(), reads: reads() }).toEqual({ tokens: 2, reads: readsBefore });
+  expect(authorizations[3]).toBe(authorizations[2]);
+});
+
+describe("a second 429 of requests that were sent together", () => {
+  it.each([
+    ["has the rest of the pause as its waiting time", {}, 10_000],
+    ["has the waiting time of its own Retry-After", { "retry-after": "7" }, 7_000],
+  ])("%s", async (_, headers, retryAfterMs) => {
+    const { sent, getItem } = manualClient();
+    const [first, second] = [getItem(), getItem()];
+    await expect.poll(() => sent.length).toBe(2);
+    sent[0]?.(limited({ "retry-after": "10" }));
+    expect(await first).toMatchObject({ name: "RateLimitError", retryAfterMs: 10_000 });
+    sent[1]?.(limited(headers));
+    const error = await second;
+    expect(error).toMatchObject({ name: "RateLimitError" });
+    const { retryAfterMs: given } = Object(error);
+    expect(given).toBeLessThanOrEqual(retryAfterMs);
+    // The pause has begun before: however long ago, it has not become longer.
+    if ("retry-after" in headers) expect(given).toBe(retryAfterMs);
+  });
+});
+
+it("a response whose content-length is too large is refused before its body arrives", async () => {
+  const { sent, getItem } = manualClient();
+  const call = getItem();
+  await expect.poll(() => sent.length).toBe(1);
+  sent[0]?.(new Response(new ReadableStream(), { headers: { "content-length": String(2 ** 40) } }));
+  expect(await call).toMatchObject({ message: expect.stringMatching(/larger than/) });
+});
+
+it("the token store in memory deletes only the token that was refused", async () => {
+  const store = createMemoryTokenStore();
+  const token = { accessToken: "new", expiresAt: 1 };
+  await store.set(token);
+  await store.delete("old");
+  expect(await store.get()).toEqual(token);
+  await store.delete("new");
+  expect(await store.get()).toBeUndefined();
+});
