@@ -1,5 +1,6 @@
 import { InputValidationError, type Issue } from "../errors/index.js";
 import { isObject } from "../errors/unknown-value.js";
+import { copyPlainData } from "../schemas/copy-of.js";
 import { race, whenAborted } from "../time/wait.js";
 
 const isIterable = (value: unknown) => isObject(value) && (Symbol.iterator in value || Symbol.asyncIterator in value);
@@ -27,7 +28,9 @@ export async function readRows(
   }
   const issues: Issue[] = [];
   let count = 0;
-  for await (const row of signal ? endedBy(source, signal) : source) {
+  // Read now: the caller may change its array while the service is read.
+  const given = Array.isArray(source) ? copyPlainData(source) : source;
+  for await (const row of signal ? endedBy(given, signal) : given) {
     read(row, count, issues);
     count += 1;
   }

@@ -35,7 +35,10 @@ describe("stocklot plan and apply", () => {
     expect(sandbox.requests.every(({ method, path }) => method === "GET" || path === "/Token")).toBe(true);
 
     const plan = join(directory, "plan.json");
-    expect((await run([...args, "--out", plan], env)).code).toBe(0);
+    expect(await run([...args, "--out", plan], env)).toMatchObject({
+      code: 0,
+      err: expect.stringContaining(`stocklot apply ${plan} --outbox outbox.db`),
+    });
     const outbox = join(directory, "outbox.db");
     const applied = await run(["apply", plan, "--outbox", outbox], env);
     expect(applied).toMatchObject({ code: 0, out: expect.stringMatching(/^42 items applied, \d+ requests/m) });
@@ -52,6 +55,8 @@ describe("stocklot plan and apply", () => {
     const file = write("erp.ndjson", rows.join("\n"));
     const absent = ["plan", "items", file, "--absent", "discontinue"];
     expect(await run(absent, env)).toMatchObject({ code: 2, err: expect.stringContaining("needs --owns") });
+    const missing = await run(["plan", "items", join(directory, "no-such.csv")], env);
+    expect(missing).toMatchObject({ code: 2, out: "", err: expect.stringContaining("no-such.csv: no such file") });
     const plan = join(directory, "absent.json");
     const owned = await run([...absent, "--owns", "category=12", "--out", plan], env);
     expect(owned.err).toContain("- 1 discontinue");

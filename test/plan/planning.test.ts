@@ -33,6 +33,22 @@ describe("planItems", () => {
     expect(writes()).toEqual([]);
   });
 
+  it("reads an array when it is called", async () => {
+    const { client } = world([item("A"), item("B")]);
+    const desired = [
+      { shortID: "A", category: 7 },
+      { shortID: "B", category: 7 },
+    ];
+    const planning = planItems({ client, desired });
+    Object.assign(desired[1] ?? {}, { category: 8 });
+    desired.push({ shortID: "C", category: 7 });
+    const { changes } = await planning;
+    expect(changes.map(({ shortID, fields }) => [shortID, fields.category?.after])).toEqual([
+      ["A", 7],
+      ["B", 7],
+    ]);
+  });
+
   it("leaves fields alone that are missing in a row, or not among the fields", async () => {
     const { client } = world([item("A"), item("B"), item("C")]);
     const desired = [

@@ -2,7 +2,9 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { ConfigurationError, InputValidationError } from "../../errors/index.js";
 import { setWording } from "../../errors/wording.js";
 import type { Plan } from "../../plan/index.js";
+import { isFileMissingError } from "../../storage/storage-failure.js";
 import { CommandError, EXIT, failureMessage } from "../exit.js";
+import { shellWord } from "../outbox/paste.js";
 import type { SourceRows } from "../rows/source-rows.js";
 import { painter, plural, print, printable, type Style, seconds, tell } from "../terminal.js";
 
@@ -44,11 +46,14 @@ async function printPlan(planned: Plan, out: string | undefined): Promise<void> 
     }
   } else {
     tell(text.split("\n", 1).join());
-    tell(`${out}: about ${plural(requests, "request")}, ${seconds(durationMs)}. Apply it with stocklot apply ${out}.`);
+    tell(
+      `${out}: about ${plural(requests, "request")}, ${seconds(durationMs)}. Apply it with stocklot apply ${shellWord(out)} --outbox outbox.db`,
+    );
   }
 }
 
 function describeWrongRows(error: unknown, path: string, { lines }: SourceRows): unknown {
+  if (isFileMissingError(error)) return new CommandError(failureMessage(error), EXIT.usage);
   if (error instanceof ConfigurationError) return new CommandError(error.message, EXIT.usage);
   if (!(error instanceof InputValidationError)) return error;
   const problems = error.issues.map(({ path: [index, ...names], message }) =>
