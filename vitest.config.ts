@@ -45,6 +45,11 @@ export default defineConfig(({ mode }) => ({
     expect: { poll: { timeout: 30_000 } },
     // On a shared machine everything may stop for seconds in the middle of a race. A defect fails twice.
     retry: process.env.CI ? 1 : 0,
-    coverage: { provider: "v8", include: ["src/**/*.ts"], reporter: ["text-summary", "json-summary"] },
+    coverage: {
+      provider: "v8",
+      include: ["src/**/*.ts"],
+      exclude: ["src/command/**"],
+      reporter: ["text-summary", "json-summary"],
+    },
   },
 }));

@@ -1,10 +1,49 @@
-import type * as errors from "./index.js";
+import type {
+  ApiError,
+  AuthenticationError,
+  BadRequestError,
+  ClientClosedError,
+  ConfigurationError,
+  ConflictError,
+  ConnectionError,
+  InputValidationError,
+  NotFoundError,
+  NotImplementedError,
+  OutcomeUnknownError,
+  PaginationError,
+  PermissionError,
+  RateLimitError,
+  ResponseValidationError,
+  ServerError,
+  StorageError,
+  TimeoutError,
+  UnexpectedRemovalsError,
+  ValidationError,
+} from "./index.js";
 import { StocklotError } from "./stocklot-error.js";
 
-type Exports = typeof errors;
-type InstanceOf<Class> = Class extends abstract new (...args: never) => infer Instance ? Instance : never;
-/** Every class of this folder, by its name. */
-type ErrorClasses = { [Name in Exclude<keyof Exports, "StocklotError">]: InstanceOf<Exports[Name]> };
+interface ErrorClasses {
+  ApiError: ApiError;
+  AuthenticationError: AuthenticationError;
+  BadRequestError: BadRequestError;
+  ClientClosedError: ClientClosedError;
+  ConfigurationError: ConfigurationError;
+  ConflictError: ConflictError;
+  ConnectionError: ConnectionError;
+  InputValidationError: InputValidationError;
+  NotFoundError: NotFoundError;
+  NotImplementedError: NotImplementedError;
+  OutcomeUnknownError: OutcomeUnknownError;
+  PaginationError: PaginationError;
+  PermissionError: PermissionError;
+  RateLimitError: RateLimitError;
+  ResponseValidationError: ResponseValidationError;
+  ServerError: ServerError;
+  StorageError: StorageError;
+  TimeoutError: TimeoutError;
+  UnexpectedRemovalsError: UnexpectedRemovalsError;
+  ValidationError: ValidationError;
+}
 
 /**
  * The `name` of an error of this package.

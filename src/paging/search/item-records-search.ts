@@ -124,7 +124,10 @@ export class ItemRecordsSearch<T> {
     const direction = DIRECTIONS.find((one) => !places.isProven(one));
     if (direction === undefined) return undefined;
     // These pages show one number each: the whole list may have no other.
-    if (this.#proofs === MAX_PROOFS) throw new UnsortedListError(`${label}: all records have one partNo`);
+    if (this.#proofs === MAX_PROOFS) {
+      places.forgetOrder();
+      throw new UnsortedListError(`${label}: all records have one partNo`);
+    }
     this.#proofs += 1;
     return direction;
   }

@@ -72,6 +72,7 @@ export class RememberedPlaces {
   /** What looked like an order was chance, or the list has changed as a whole. */
   forgetOrder(): void {
     this.#ordered.length = 0;
+    this.acceptsShared = false;
     this.isNumeric = false;
   }
 
