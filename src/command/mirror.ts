@@ -86,7 +86,7 @@ async function mirrorRecords(flags: MirrorFlags): Promise<void> {
 
 /**
  * The warehouses of the run before, also if that was interrupted. `undefined` if there are none: an empty list would remove
- * stock levels that a copy still has. What cannot be read is reported by the run.
+ * stock levels that a copy still has. If the path is no file, the run says so.
  */
 async function savedWarehouses(sink: MirrorSink, { sqlite }: MirrorFlags): Promise<number[] | undefined> {
   if (sqlite !== undefined && !statSync(sqlite, { throwIfNoEntry: false })?.isFile()) return undefined;

@@ -1,6 +1,7 @@
 import type { InventoryClient } from "../client.js";
 import type { RequestOptions, ResponseInfo } from "../core/request/options.js";
 import { dateHeaderMs } from "../core/service-clock.js";
+import { isStocklotError } from "../errors/any-error.js";
 
 /** Reads what a plan concerns as it is now: counts the requests, and observes the service's clock. */
 export class PresentState {
@@ -17,6 +18,16 @@ export class PresentState {
   constructor(client: InventoryClient, signal: AbortSignal | null | undefined) {
     this.client = client;
     this.options = { signal, onResponse: (response) => this.#observe(response) };
+  }
+
+  /** Reads what was written again. A failure must not take the report with it: then the report lacks what is unread. */
+  async readAgain(read: () => Promise<void>): Promise<void> {
+    try {
+      await read();
+    } catch (error) {
+      this.options.signal?.throwIfAborted();
+      if (!isStocklotError(error)) throw error;
+    }
   }
 
   #observe({ attempts, headers }: ResponseInfo): void {

@@ -73,9 +73,8 @@ async function printReport(
   if (lines.length > 0) process.exitCode = EXIT.failure;
   if (json) return print(JSON.stringify(report, null, 2));
   for (const line of lines) await print(line);
-  for (const { shortID, spot, serial, field, sent, stored } of storedDifferently) {
-    const place = [spot && `bin ${spot}`, serial && `serial ${serial}`].filter(Boolean).join(", ");
-    const name = place === "" ? shortID : `${shortID}, ${place}`;
+  for (const { shortID: itemID, field, sent, stored, ...group } of storedDifferently) {
+    const name = Object.keys(group).length === 0 ? itemID : describeGroup({ itemID, ...group });
     await print(
       printable(`stored differently: ${name}: ${field} ${JSON.stringify(sent)} as ${JSON.stringify(stored)}`),
     );

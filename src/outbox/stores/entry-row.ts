@@ -49,6 +49,8 @@ export const SELECTED_COLUMNS_SQL = Object.entries(COLUMN_BY_FIELD)
   .map(([field, column]) => `${column} AS "${field}"`)
   .join(", ");
 
+export const selectEntriesSql = (entries: string) => `SELECT ${SELECTED_COLUMNS_SQL} FROM ${entries} AS entry`;
+
 /** Sets these columns. `placeholder` returns the nth value of a command; the first is the key, {@link progressValues} follow. */
 export const setProgressSql = (placeholder: (number: number) => string): string =>
   Object.values(PROGRESS_COLUMNS)

@@ -1,5 +1,5 @@
 import { quoteName } from "../../storage/tables.js";
-import { SELECTED_COLUMNS_SQL, UNSETTLED_STATES_SQL } from "./entry-row.js";
+import { SELECTED_COLUMNS_SQL, selectEntriesSql, UNSETTLED_STATES_SQL } from "./entry-row.js";
 import { type OwnCommand, type StoreCommand, sharedCommands, type TableNames } from "./shared-sql.js";
 
 export function tableNames(schema: string): TableNames {
@@ -80,7 +80,7 @@ export const commandsFor = (names: TableNames): Readonly<Record<StoreCommand, st
 });
 
 function ownCommands({ store, entries, lanes, deliveries }: TableNames): Record<OwnCommand, string> {
-  const selectSql = `SELECT ${SELECTED_COLUMNS_SQL} FROM ${entries} AS entry`;
+  const selectSql = selectEntriesSql(entries);
   return {
     createStore: `
       INSERT INTO ${store} (only_row, id, version) VALUES (1, $1, $2)

@@ -1,4 +1,10 @@
-import { SELECTED_COLUMNS_SQL, STATE_COUNTS_SQL, setProgressSql, UNSETTLED_STATES_SQL } from "./entry-row.js";
+import {
+  SELECTED_COLUMNS_SQL,
+  STATE_COUNTS_SQL,
+  selectEntriesSql,
+  setProgressSql,
+  UNSETTLED_STATES_SQL,
+} from "./entry-row.js";
 
 /** The names of the tables, as they are written in SQL. */
 export interface TableNames {
@@ -25,7 +31,7 @@ export interface SqlDialect {
 /** The commands that need neither locks nor the clock of leases: the same for all databases. */
 export function sharedCommands({ names, value, optionalText, isOneOf, isNoneOf, jsonObject }: SqlDialect) {
   const { store, entries, deliveries } = names;
-  const selectSql = `SELECT ${SELECTED_COLUMNS_SQL} FROM ${entries} AS entry`;
+  const selectSql = selectEntriesSql(entries);
   const listSql = `${selectSql} WHERE sequence > ${value(1)} AND (${optionalText(2)} IS NULL OR state = ${value(2)})`;
   const inOrderSql = `ORDER BY sequence LIMIT ${value(3)}`;
   return {

@@ -1,4 +1,4 @@
-import { SELECTED_COLUMNS_SQL, UNSETTLED_STATES_SQL } from "./entry-row.js";
+import { selectEntriesSql, UNSETTLED_STATES_SQL } from "./entry-row.js";
 import { type OwnCommand, type SqlDialect, type StoreCommand, sharedCommands } from "./shared-sql.js";
 
 /** Of the whole store: its id, and the version of its tables. */
@@ -65,7 +65,7 @@ const IS_LEASED_SQL = `(leased_until > ${NOW} AND leased_until <= ${NOW} + lease
 /** How long nothing may be sent, in ms. After a restart of the machine, the whole time again. */
 const QUIET_SQL = `max(0, min(quiet_until - ${NOW}, quiet_ms))`;
 
-const SELECT_SQL = `SELECT ${SELECTED_COLUMNS_SQL} FROM stocklot_outbox_entries AS entry`;
+const SELECT_SQL = selectEntriesSql("stocklot_outbox_entries");
 
 /** The members of an array, which is bound as JSON. */
 const membersOf = (array: string) => `(SELECT value FROM json_each(${array}))`;

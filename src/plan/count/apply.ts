@@ -1,5 +1,4 @@
 import { Big } from "big.js";
-import { isStocklotError } from "../../errors/any-error.js";
 import { InputValidationError, NotFoundError } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import type { NewOutboxEntry, OutboxEntry } from "../../outbox/entry.js";
@@ -12,7 +11,7 @@ import type { StoredForm } from "../items/compare.js";
 import { PresentState } from "../present-state.js";
 import type { CountChange, CountPlanContent, ReportedGroup } from "./document.js";
 import { type CountedLot, type CountGroup, countedLot, describeMovement, lotsOfGroup } from "./group.js";
-import { isSameQuantity } from "./quantity.js";
+import { isSameQuantity, sumOf } from "./quantity.js";
 
 const KIND_PREFIX = "plan-count/";
 /** How many groups are read ahead of sending. */
@@ -125,26 +124,21 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
 
   /**
    * Groups whose stock is not what was counted, although it was just written: the service has stored something else, or
-   * somebody has booked since. A failure must not take the report with it.
+   * somebody has booked since.
    */
   async findOtherQuantities(written: readonly CountChange[]): Promise<StoredForm[]> {
     const others: StoredForm[] = [];
-    try {
+    await this.#state.readAgain(async () => {
       for (const changes of groupBy(written, ({ itemID }) => laneOf(itemID)).values()) {
         const lots = await this.#readLots(changes[0]?.itemID ?? "");
         for (const change of changes) {
-          const stored = lotsOfGroup(change, lots)
-            .reduce((sum, { units }) => sum.plus(units), new Big(0))
-            .toNumber();
+          const stored = sumOf(lotsOfGroup(change, lots)).toNumber();
           if (isSameQuantity(stored, change.counted)) continue;
           const { itemID: shortID, ...group } = this.nameOf(change);
           others.push({ shortID, ...group, field: "units", sent: change.counted, stored });
         }
       }
-    } catch (error) {
-      this.#state.options.signal?.throwIfAborted();
-      if (!isStocklotError(error)) throw error;
-    }
+    });
     return others;
   }
 

@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { isStocklotError } from "../../errors/any-error.js";
 import type { NewOutboxEntry } from "../../outbox/entry.js";
 import { MAX_KEY_LENGTH } from "../../outbox/new-entries.js";
 import { createOutbox, type Outbox } from "../../outbox/outbox.js";
@@ -122,12 +121,12 @@ class PlannedItems implements PlannedChanges<ItemChange, { shortID: string }> {
 
 /**
  * Reads the written items again, and finds the values that the service keeps in another form. `lost`: how many items are not
- * as their write left them; they are reported. A failure must not take the report with it.
+ * as their write left them; they are reported.
  */
 async function compareStored(application: ItemApplication, state: PresentState) {
   const storedForms: StoredForm[] = [];
   let lost = 0;
-  try {
+  await state.readAgain(async () => {
     const items = await readWritten(application, state);
     for (const { change, appliedAt } of application.applied) {
       const item = items.get(change.shortID) ?? (await new PresentItems(state).readOne(change.shortID));
@@ -137,10 +136,7 @@ async function compareStored(application: ItemApplication, state: PresentState) 
         application.reportAs("unknown", change, problem);
       } else if (!isModifiedAfter(item, appliedAt, state)) storedForms.push(...storedFormsOf(change, item));
     }
-  } catch (error) {
-    state.options.signal?.throwIfAborted();
-    if (!isStocklotError(error)) throw error;
-  }
+  });
   return { storedForms, lost };
 }
 

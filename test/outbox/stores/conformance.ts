@@ -188,7 +188,7 @@ export function describeStore(name: string, newPlace: () => OpenPlace | Promise<
         for (let part = 0; part < 20; part += 1) await store.add(entries(`part-${part}`, 250));
       });
       // As many entries. What compares each with each would take twenty times as long.
-      expect(atOnce).toBeLessThan(10 * inParts);
+      expect(atOnce).toBeLessThan(7 * inParts);
       expect(stored.map(({ key }) => key)).toEqual(added.map(({ key }) => key));
       expect(stored.every(({ sequence }, index) => index === 0 || sequence > (stored[index - 1]?.sequence ?? 0))).toBe(
         true,
