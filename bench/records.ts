@@ -1,4 +1,5 @@
 /** The records of the benchmark's service, as JSON strings. */
+import { newLot } from "../test/support/records.js";
 
 export const itemJson = JSON.stringify({
   partNo: 1042,
@@ -15,27 +16,18 @@ export const itemJson = JSON.stringify({
   discontinued: false,
 });
 
-export const lot = (recNo: number) => ({
-  recNo,
-  partNo: 1000 + (recNo % 2000),
-  shortID: `BOLT-M${recNo % 30}X${recNo % 90}`,
-  description: "Hex bolt, stainless A2, full thread",
-  associate: "",
-  warehouse: "Main warehouse",
-  wID: 3,
-  spot: `A-${recNo % 40}-${recNo % 12}`,
-  units: (recNo % 500) + 0.5,
-  received: "2024-11-02T08:30:00Z",
-  shipped: null,
-  serial: `S${recNo}`,
-  serial2: null,
-  rFIDTag: null,
-  remark: "",
-  hold: false,
-  jobID: 0,
-  jobName: null,
-  active: true,
-});
+export const lot = (recNo: number) =>
+  newLot({
+    recNo,
+    partNo: 1000 + (recNo % 2000),
+    shortID: `BOLT-M${recNo % 30}X${recNo % 90}`,
+    description: "Hex bolt, stainless A2, full thread",
+    warehouse: "Main warehouse",
+    spot: `A-${recNo % 40}-${recNo % 12}`,
+    units: (recNo % 500) + 0.5,
+    received: "2024-11-02T08:30:00Z",
+    serial: `S${recNo}`,
+  });
 
 /** Pages that are requested repeatedly are created once. */
 const kept = new Map<string, Buffer>();
