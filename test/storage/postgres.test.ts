@@ -1,13 +1,13 @@
 import { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Client, Pool } from "pg";
+import { Client } from "pg";
 import { ConfigurationError, StorageError } from "stocklot";
 import { afterAll, afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { PostgresConnection, type PostgresConnectionOptions } from "../../src/storage/postgres/connection.js";
 import { type PostgresQueryable, queryRows } from "../../src/storage/postgres/driver.js";
 import { findLeaks } from "../support/leaks.js";
 import { turnsOf } from "../support/loop-time.js";
-import { findPostgres } from "../support/postgres-server.js";
+import { findPostgres, openPool } from "../support/postgres-server.js";
 import { brokenNetwork } from "./support/broken-network.js";
 
 const postgres = await findPostgres();
@@ -49,8 +49,7 @@ describe.skipIf(!postgres)("a PostgreSQL connection", () => {
   };
 
   const callersPool = (options: object = {}) => {
-    const pool = new Pool({ connectionString, ...options });
-    pool.on("error", () => {});
+    const pool = openPool({ connectionString, ...options });
     cleanups.push(() => pool.end());
     return pool;
   };

@@ -2,7 +2,7 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Client } from "pg";
+import { Client, Pool, type PoolConfig } from "pg";
 import { canRun, installPackage } from "./debian-package.js";
 import { freePort } from "./free-port.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "./runs.js";
@@ -39,6 +39,16 @@ export async function findPostgres(): Promise<TestPostgres | undefined> {
   if (process.env.STOCKLOT_REQUIRE_POSTGRES === "1") throw new Error(message);
   console.warn(message);
   return undefined;
+}
+
+/**
+ * A pool that outlives its server: `end()` of a pool does not wait until its connections are closed, and a server that
+ * stops before then reports it to the pool.
+ */
+export function openPool(config: PoolConfig): Pool {
+  const pool = new Pool(config);
+  pool.on("error", () => {});
+  return pool;
 }
 
 /** The folder of the programs, with a trailing slash; empty if they are in the PATH. */

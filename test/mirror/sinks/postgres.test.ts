@@ -1,9 +1,9 @@
-import { Client, Pool, types } from "pg";
+import { Client, type Pool, types } from "pg";
 import { ConfigurationError } from "stocklot";
 import { type PostgresSinkOptions, postgresSink } from "stocklot/mirror";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { quoteName } from "../../../src/storage/tables.js";
-import { findPostgres } from "../../support/postgres-server.js";
+import { findPostgres, openPool } from "../../support/postgres-server.js";
 import { describeSink } from "./conformance.js";
 import { lot } from "./support/records.js";
 
@@ -33,9 +33,7 @@ describe.skipIf(!postgres)("postgresSink", () => {
 
   beforeEach(async () => {
     schema = newSchema();
-    pool = new Pool({ connectionString });
-    // Tests end connections.
-    pool.on("error", () => {});
+    pool = openPool({ connectionString });
     await pool.query(`CREATE SCHEMA ${quoteName(schema)}`);
   });
 

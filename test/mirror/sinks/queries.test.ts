@@ -1,11 +1,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Pool } from "pg";
 import { afterAll, describe, expect, it } from "vitest";
 import { createMirror, type MirrorSink, postgresSink, sqliteSink } from "../../../src/mirror/index.js";
 import { findSqliteDriver } from "../../../src/storage/sqlite/driver.js";
-import { findPostgres } from "../../support/postgres-server.js";
+import { findPostgres, openPool } from "../../support/postgres-server.js";
 import { seededRandom } from "../../unit/paging/changing-list.js";
 import { ChangingService } from "../support/changing-service.js";
 
@@ -70,7 +69,7 @@ describe("a copy has indexes, views and a last column extra", () => {
   it.skipIf(!postgres)("in PostgreSQL", async () => {
     const schema = `queries_${process.pid}`;
     const connectionString = postgres?.url ?? "";
-    const pool = new Pool({ connectionString });
+    const pool = openPool({ connectionString });
     const rows = async (sql: string) => (await pool.query(sql)).rows;
     await fill(postgresSink({ connectionString, schema }));
     const columns = await rows(

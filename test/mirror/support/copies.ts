@@ -1,16 +1,15 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Pool } from "pg";
 import { type MirrorSink, postgresSink, sqliteSink } from "stocklot/mirror";
 import { afterAll, beforeAll, beforeEach } from "vitest";
-import { findPostgres } from "../../support/postgres-server.js";
+import { findPostgres, openPool } from "../../support/postgres-server.js";
 
 /** Where the tests of a file keep copies: a new SQLite file for each test, and an empty schema if there is a PostgreSQL. */
 export async function useCopies(name: string) {
   const postgres = await findPostgres();
   const schema = `${name}_${process.pid}`;
-  const pool = new Pool({ connectionString: postgres?.url ?? "" });
+  const pool = openPool({ connectionString: postgres?.url ?? "" });
   const files = { folder: "", count: 0, path: "" };
   beforeAll(async () => {
     files.folder = await mkdtemp(join(tmpdir(), `stocklot-${name}-`));

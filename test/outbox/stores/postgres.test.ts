@@ -6,7 +6,7 @@ import { type PostgresOutboxStoreOptions, postgresOutboxStore } from "../../../s
 import { quoteName } from "../../../src/storage/tables.js";
 import { brokenNetwork } from "../../storage/support/broken-network.js";
 import { findLeaks } from "../../support/leaks.js";
-import { findPostgres } from "../../support/postgres-server.js";
+import { findPostgres, openPool } from "../../support/postgres-server.js";
 import { describeStore } from "./conformance.js";
 import { newEntry } from "./support/new-entry.js";
 
@@ -37,8 +37,7 @@ describe.skipIf(!postgres)("postgresOutboxStore", () => {
 
   beforeEach(async () => {
     schema = newSchema();
-    pool = new Pool({ connectionString });
-    pool.on("error", () => {});
+    pool = openPool({ connectionString });
     store = await openStore();
   });
 
@@ -135,7 +134,7 @@ describe.skipIf(!postgres)("postgresOutboxStore", () => {
   });
 
   it("commits to the disk even if the database does not wait for it", async () => {
-    const lax = new Pool({ connectionString, options: "-c synchronous_commit=off" });
+    const lax = openPool({ connectionString, options: "-c synchronous_commit=off" });
     cleanups.push(() => lax.end());
     await pool.query(`CREATE FUNCTION ${quoteName(schema)}.note() RETURNS trigger LANGUAGE plpgsql AS
       $$ BEGIN NEW.result = current_setting('synchronous_commit'); RETURN NEW; END $$`);
@@ -146,7 +145,7 @@ describe.skipIf(!postgres)("postgresOutboxStore", () => {
   });
 
   it("uses the first schema of the search_path unless another is named, and the caller's pool, which it leaves open", async () => {
-    const own = new Pool({ connectionString });
+    const own = openPool({ connectionString });
     own.on("connect", (client) => void client.query(`SET search_path = ${quoteName(schema)}, public`));
     cleanups.push(() => own.end());
     const sharing = await openStore({ pool: own, schema: undefined });
