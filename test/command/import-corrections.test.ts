@@ -202,6 +202,22 @@ describe("import --rejects", () => {
     });
   });
 
+  it("of a delivery without any other line can be its corrected version, and be corrected again", async () => {
+    const day = await delivery();
+    day.write("NO-SUCH,1,1,1", "NONE,2,1,1");
+    const rejects = join(day.folder, "rejects.csv");
+    expect((await day.import("--rejects", rejects)).code).toBe(1);
+    const correct = async (from: string) => {
+      writeFileSync(rejects, readFileSync(rejects, "utf8").replace(from, "BOLT-M8"));
+      return day.importFile(rejects, "--delivery", "day.csv", "--corrects");
+    };
+    expect(await correct("NO-SUCH")).toMatchObject({ code: 1, err: expect.stringContaining("1 added, 1 canceled") });
+    expect(await correct("NONE")).toMatchObject({ code: 0, err: expect.stringContaining("1 added, 1 canceled") });
+    day.write("BOLT-M8,1,1,1", "BOLT-M8,2,1,1", "BOLT-M8,3,1,1");
+    expect(await day.import("--corrects")).toMatchObject({ code: 0 });
+    expect(unitsOf(day.sandbox)).toEqual([1, 2, 3]);
+  });
+
   it("refuses a file that replaces what is no longer rejected, and stores nothing", async () => {
     const day = await delivery();
     day.write("NO-SUCH,1,1,1", "NONE,2,1,1");

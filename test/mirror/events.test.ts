@@ -61,6 +61,19 @@ it("an estimate emits no event; the next run emits those that an earlier one cou
   expect(types).toHaveLength(sink.all("items").size + sink.all("lots").size + sink.all("stockLevels").size);
 });
 
+it("a run without a listener leaves what an earlier one could not emit to the next one", async () => {
+  const { service, sink } = setUp();
+  const onEvent = () => {
+    throw new Error("the listener failed");
+  };
+  await expect(createMirror({ client: service.client(), sink, onEvent }).run()).rejects.toThrow("the listener failed");
+  await createMirror({ client: service.client(), sink }).run();
+  const received: string[] = [];
+  const listener = ({ resource, type }: MirrorEvent) => void received.push(`${resource} ${type}`);
+  await createMirror({ client: service.client(), sink, onEvent: listener }).run();
+  expect(received).toEqual(Array.from({ length: sink.all("items").size }, () => "items added"));
+});
+
 it("an event names the key that the sink uses", async () => {
   const { service, sink } = setUp();
   const keys: unknown[] = [];

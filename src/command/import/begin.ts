@@ -63,10 +63,15 @@ async function storeDelivery(
   const lines = rows.map(({ entry }) => entry);
   const earlier: StoredEntry[] = [];
   if (same) for await (const entry of outbox.storedEntries({ delivery: same.name })) earlier.push(entry);
-  const { replaced: elsewhere, kept, lost, canceled, added } = correctionOf(earlier, lines);
-  if (elsewhere.length > 0) throw replacedElsewhere(delivery.name, elsewhere);
+  const { takenElsewhere, kept, lost, canceled, added } = correctionOf(earlier, lines);
+  if (takenElsewhere.length > 0) throw linesTakenElsewhere(delivery.name, takenElsewhere);
   if (lost.length > 0) throw lostLines(delivery.name, lost);
-  const replaced = await replacedEntries(outbox, rows);
+  // What a correction does with the entries of its own delivery depends on their contents alone.
+  const own = new Set(earlier.map(({ key }) => key));
+  const replaced = await replacedEntries(
+    outbox,
+    rows.filter(({ replaces }) => replaces !== undefined && !own.has(replaces)),
+  );
   const batch = {
     add: added,
     cancel: [...canceled, ...replaced.map((entry) => ({ ...entry, reason: REPLACED }))],
@@ -132,10 +137,10 @@ function lostLines(name: string, lost: readonly StoredEntry[]): CommandError {
   );
 }
 
-function replacedElsewhere(name: string, replaced: readonly StoredEntry[]): CommandError {
-  const keys = replaced.map(({ key }) => printable(`  ${key}`));
+function linesTakenElsewhere(name: string, taken: readonly StoredEntry[]): CommandError {
+  const keys = taken.map(({ key }) => printable(`  ${key}`));
   return new CommandError(
-    `--corrects: another import has replaced ${plural(replaced.length, "line")} of "${name}", which this file may book ` +
+    `--corrects: another import has replaced ${plural(taken.length, "line")} of "${name}", which this file may book ` +
       "again. Nothing was stored or sent. Import what is missing as a delivery of its own, with --delivery.\n" +
       keys.join("\n"),
     EXIT.usage,

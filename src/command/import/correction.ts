@@ -14,7 +14,7 @@ const isReplaced = ({ state, error }: StoredEntry): boolean =>
 /** What a corrected version of a delivery changes. */
 export interface Correction {
   /** Earlier lines that lines of other imports have replaced: the file would book them again. */
-  replaced: StoredEntry[];
+  takenElsewhere: StoredEntry[];
   /** Earlier lines that are in the file, too. */
   kept: StoredEntry[];
   /** Earlier lines that may have been applied, and that the file lacks: it does not correct that delivery. */
@@ -47,7 +47,7 @@ export function correctionOf(earlier: readonly StoredEntry[], lines: readonly Ne
   }
   const dropped = [...left.values()].flat().sort((one, other) => one.sequence - other.sequence);
   return {
-    replaced: earlier.filter(isReplaced),
+    takenElsewhere: earlier.filter(isReplaced),
     kept,
     lost: dropped.filter((entry) => whyNotCanceled(entry) !== undefined),
     canceled: dropped.filter((entry) => whyNotCanceled(entry) === undefined),

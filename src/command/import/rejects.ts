@@ -17,7 +17,7 @@ export async function assertWritable(path: string, imported: string): Promise<vo
 
 /**
  * Writes the rejected lines as they were imported, each with the reason and the key of its entry. An import of the corrected
- * file, with the same options, replaces these entries.
+ * file, as a delivery of its own, replaces these entries.
  */
 export async function writeRejects(path: string, settings: ImportSettings, lines: readonly OpenLine[]): Promise<void> {
   const { format, delimiter } = settings;

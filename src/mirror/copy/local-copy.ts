@@ -94,8 +94,9 @@ export class LocalCopy {
   /** Emits the events that were not emitted yet, and switches the history on or off. */
   async begin(history: HistoryOption): Promise<void> {
     const { pending } = this.#state;
-    if (pending) {
-      await this.#emitter?.emit(pending.changes.map((change) => ({ ...change, resource: pending.resource })));
+    // Without a listener they wait for the next one.
+    if (pending && this.#emitter) {
+      await this.#emitter.emit(pending.changes.map((change) => ({ ...change, resource: pending.resource })));
       this.#state = { ...this.#state, pending: undefined };
     }
     const switched = switchedHistory(this.#state.history, history);
@@ -189,7 +190,8 @@ export class LocalCopy {
     this.#hasWritten = true;
     this.#savedState = state;
     this.#state = next;
-    await this.#emitter?.emit(hasHistory ? rows : changes.map((change) => ({ ...change, resource })), upsert);
+    if (!this.#emitter) return;
+    await this.#emitter.emit(hasHistory ? rows : changes.map((change) => ({ ...change, resource })), upsert);
     this.#state = { ...this.#state, pending: undefined };
   }
 
