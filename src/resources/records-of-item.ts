@@ -8,8 +8,8 @@ import { PaginationError, ResponseValidationError } from "../errors/index.js";
 import { createPaginator, type ListDefinition } from "../paging/list.js";
 import type { Page } from "../paging/page.js";
 import { ItemRecordsSearch } from "../paging/search/item-records-search.js";
-import { RememberedPlaces } from "../paging/search/remembered-places.js";
-import { UnsortedListError } from "../paging/search/searched-list.js";
+import { ListKnowledge } from "../paging/search/list-knowledge.js";
+import { UnsortedListError } from "../paging/search/order-proof.js";
 import { checkInput } from "../schemas/check.js";
 import { integer, lazy, optionalFields } from "../schemas/field.js";
 import type { Item } from "../service/item.js";
@@ -57,7 +57,7 @@ export class RecordsOfItem {
   /** Part numbers never change. */
   readonly #partNos = new Map<string, number>();
   /** By path. */
-  readonly #places = new Map<string, RememberedPlaces>();
+  readonly #known = new Map<string, ListKnowledge>();
   readonly #warned = new Set<string>();
 
   constructor(sender: Sender) {
@@ -76,22 +76,18 @@ export class RecordsOfItem {
     const { path } = list.define(params, {}).request(params, {});
     return this.#sender.sendSeries({ method: "GET", path }, requestOptions, async (series) => {
       const partNo = await this.#partNoOf(series, shortID);
+      const searched = this.#searched(series, list, params, path);
       try {
-        return {
-          partNo,
-          path,
-          records: await new ItemRecordsSearch(this.#searched(series, list, params, path), partNo).read(),
-        };
+        return { partNo, path, records: await new ItemRecordsSearch(searched, partNo).read() };
       } catch (error) {
         if (!(error instanceof UnsortedListError)) throw error;
         if (ifUnsorted === "error") throw unsortedError(error);
         this.#warnOnce(list.name, error);
-        return {
-          partNo,
-          path,
-          records: await readWholeList(series, list.define(params, WHOLE_LIST), partNoReader(path), partNo),
-        };
       }
+      const records: T[] = [];
+      for await (const record of createPaginator(series, list.define(params, WHOLE_LIST)))
+        if (searched.partNoOf(record) === partNo) records.push(record);
+      return { partNo, path, records };
     });
   }
 
@@ -110,14 +106,13 @@ export class RecordsOfItem {
     path: string,
   ) {
     const { maxPageSize, keyOf = () => undefined, pageReader } = list.define(params, {});
-    const places = this.#places.get(path) ?? new RememberedPlaces(maxPageSize);
-    setNewest(this.#places, path, places, MAX_LISTS);
-    const partNoOf = partNoReader(path);
+    const known = this.#known.get(path) ?? new ListKnowledge(maxPageSize);
+    setNewest(this.#known, path, known, MAX_LISTS);
     return {
       label: `GET ${path}`,
-      places,
+      known,
       keyOf,
-      numberOf: (record: T) => partNoOf(record),
+      partNoOf: (record: T) => partNoOf(record, path),
       fetch: (request: { page: number; pageSize: number }, direction: "ASC" | "DESC") =>
         series.sendPart({
           method: "GET",
@@ -149,28 +144,14 @@ const unsortedError = ({ message }: Error) =>
     `${message}, so one item cannot be searched in this list. Leave out ifUnsorted to read the whole list.`,
   );
 
-async function readWholeList<T extends { partNo: number }>(
-  series: PartSender,
-  definition: ListDefinition<T, InventoryListParams>,
-  partNoIn: (record: T) => number,
-  target: number,
-): Promise<T[]> {
-  const records: T[] = [];
-  for await (const record of createPaginator(series, definition)) if (partNoIn(record) === target) records.push(record);
-  return records;
-}
-
 /** A record without a part number may belong to any item, however strictly responses are validated. */
-function partNoReader(path: string): (record: { partNo: number | string }) => number {
-  return ({ partNo }) => {
-    if (Number.isSafeInteger(partNo) || (typeof partNo === "string" && /^\d{1,15}$/.test(partNo)))
-      return Number(partNo);
-    const message = "expected an integer";
-    throw new ResponseValidationError(`GET ${path}: a record has no integer partNo, so one item cannot be found.`, {
-      status: 200,
-      issues: [{ path: ["value", "partNo"], message }],
-    });
-  };
+function partNoOf({ partNo }: { partNo: number | string }, path: string): number {
+  if (Number.isSafeInteger(partNo) || (typeof partNo === "string" && /^\d{1,15}$/.test(partNo))) return Number(partNo);
+  const message = "expected an integer";
+  throw new ResponseValidationError(`GET ${path}: a record has no integer partNo, so one item cannot be found.`, {
+    status: 200,
+    issues: [{ path: ["value", "partNo"], message }],
+  });
 }
 
 /** The item's part number, which must be an integer however strictly responses are validated: the search is based on it. */

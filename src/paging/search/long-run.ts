@@ -1,13 +1,13 @@
 import { bestOverlappingPage } from "../choose-page.js";
 import type { Page } from "../page.js";
-import { type SearchedList, UnsortedListError } from "./searched-list.js";
-import { type SortedPage, toSortedPage } from "./sorted-page.js";
+import { type SearchedList, sortedPage } from "./searched-list.js";
+import type { SortedPage } from "./sorted-page.js";
 
 /** A pass over a run reads at most this many pages more than twice what the run fills. */
 const MAX_FURTHER_PAGES = 20;
 
 /**
- * The records of one number that do not fit on one page.
+ * The records of one part number that do not fit on one page.
  *
  * A pass reads them gapless, from the page that contains their beginning to the one that contains what follows. That proves
  * nothing if they change their order among each other meanwhile: one that moves from a page still to be read to one that
@@ -21,13 +21,13 @@ const MAX_FURTHER_PAGES = 20;
  */
 export class LongRun<T> {
   readonly #list: SearchedList<T>;
-  readonly #target: number;
+  readonly #partNo: number;
   readonly #found = new Map<unknown, T>();
   #passes = 0;
 
-  constructor(list: SearchedList<T>, target: number) {
+  constructor(list: SearchedList<T>, partNo: number) {
     this.#list = list;
-    this.#target = target;
+    this.#partNo = partNo;
   }
 
   get records(): T[] {
@@ -36,23 +36,23 @@ export class LongRun<T> {
 
   /** Reads the run that begins at a position. Returns whether all records have been found. */
   async readOnce(start: number): Promise<boolean> {
-    const { places, readOn } = this.#list;
-    const request = bestOverlappingPage({ end: start, maxPageSize: places.maxPageSize, shifts: [] });
-    const pass = new Pass(this.#list, this.#target);
-    const known = this.#found.size;
+    const { known, readOn } = this.#list;
+    const request = bestOverlappingPage({ end: start, maxPageSize: known.maxPageSize, shifts: [] });
+    const pass = new Pass(this.#list, this.#partNo);
+    const foundBefore = this.#found.size;
     for await (const { value } of readOn(request, (page) => pass.add(page))) {
-      if (pass.isLost || pass.pages > MAX_FURTHER_PAGES + (2 * pass.count) / places.maxPageSize) return false;
+      if (pass.isLost || pass.pages > MAX_FURTHER_PAGES + (2 * pass.count) / known.maxPageSize) return false;
       for (const record of value) {
-        if (this.#list.numberOf(record) === this.#target) this.#found.set(this.#list.keyOf(record) ?? record, record);
+        if (this.#list.partNoOf(record) === this.#partNo) this.#found.set(this.#list.keyOf(record) ?? record, record);
       }
       if (pass.hasEnded) break;
     }
     if (pass.isLost) return false;
     this.#passes += 1;
-    places.notePlace({ value: this.#target, position: pass.start, length: Math.max(1, pass.count) });
-    if (this.#passes > 1 && this.#found.size === known) return true;
+    known.notePlace({ partNo: this.#partNo, position: pass.start, length: Math.max(1, pass.count) });
+    if (this.#passes > 1 && this.#found.size === foundBefore) return true;
     if (!pass.isCountRight) return false;
-    const again = new Pass(this.#list, this.#target);
+    const again = new Pass(this.#list, this.#partNo);
     again.add(await this.#list.fetch(request, "ASC"));
     return !again.isLost && again.start - pass.start === pass.shift;
   }
@@ -72,11 +72,11 @@ class Pass<T> {
   #end = 0;
   readonly #positions = new Map<unknown, number>();
   readonly #list: SearchedList<T>;
-  readonly #target: number;
+  readonly #partNo: number;
 
-  constructor(list: SearchedList<T>, target: number) {
+  constructor(list: SearchedList<T>, partNo: number) {
     this.#list = list;
-    this.#target = target;
+    this.#partNo = partNo;
   }
 
   /** How many records were found. */
@@ -90,28 +90,27 @@ class Pass<T> {
   }
 
   add(served: Page<T>): void {
-    const page = toSortedPage(served, "ASC", this.#list.numberOf);
-    if (!page) throw new UnsortedListError(`${this.#list.label}: page ${served.page} is not in the order of partNo`);
+    const page = sortedPage(this.#list, served, "ASC");
     this.pages += 1;
     if (this.pages === 1) this.#begin(page);
     this.#notePositions(page);
-    const next = page.values.findIndex((value) => value > this.#target);
+    const next = page.partNos.findIndex((partNo) => partNo > this.#partNo);
     this.hasEnded = next >= 0 || page.isLast;
-    this.#end = page.start + (next < 0 ? page.values.length : next);
+    this.#end = page.start + (next < 0 ? page.partNos.length : next);
   }
 
-  #begin({ values, start, isFirst }: SortedPage<T>): void {
-    const index = values.indexOf(this.#target);
+  #begin({ partNos, start, isFirst }: SortedPage<T>): void {
+    const index = partNos.indexOf(this.#partNo);
     // Behind the neighbour that precedes the run. If only that is on the page, the run follows.
-    this.start = start + (index < 0 ? values.length : index);
-    const [first = this.#target] = values;
-    this.isLost = !isFirst && first >= this.#target;
+    this.start = start + (index < 0 ? partNos.length : index);
+    const [first = this.#partNo] = partNos;
+    this.isLost = !isFirst && first >= this.#partNo;
   }
 
-  #notePositions({ records, values, start }: SortedPage<T>): void {
+  #notePositions({ records, partNos, start }: SortedPage<T>): void {
     const shifts = new Set<number>();
     for (const [index, record] of records.entries()) {
-      if (values[index] !== this.#target) continue;
+      if (partNos[index] !== this.#partNo) continue;
       const key = this.#list.keyOf(record) ?? record;
       const before = this.#positions.get(key);
       if (before !== undefined) shifts.add(start + index - before);

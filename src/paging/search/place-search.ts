@@ -1,7 +1,7 @@
 import { pageAround } from "../choose-page.js";
 import type { PageRequest } from "../page.js";
-import type { Place, RememberedPlaces } from "./remembered-places.js";
-import type { SortedPage, ValueOrder } from "./sorted-page.js";
+import type { ListKnowledge, Place } from "./list-knowledge.js";
+import type { PartNoOrder, SortedPage } from "./sorted-page.js";
 
 /** Probes that interpolation may waste. With fewer, even distributions need more requests; with more, all others do. */
 const SPARE_PROBES = 2.25;
@@ -9,19 +9,19 @@ const SPARE_PROBES = 2.25;
 /** A record on one side of the place that is searched. */
 interface Bound {
   position: number;
-  value: number;
+  partNo: number;
 }
 
-/** The records of the number that is searched, as one page shows them: from the index `from` up to, not including, `to`. */
+/** The records of the part number that is searched, as one page shows them: from the index `from` up to, not including, `to`. */
 export interface Run {
   from: number;
   to: number;
-  /** The page contains what follows the run: a record of another number, or the end of the list. */
+  /** The page contains what follows the run: a record of another part number, or the end of the list. */
   isComplete: boolean;
 }
 
 /**
- * Searches the place of a number in a sorted list: interpolation, with bisection as a guard.
+ * Searches the place of a part number in a sorted list: interpolation, with bisection as a guard.
  *
  * The place begins after `low`, the last record known to precede it, and at or before `high`, the first record known not to.
  * Each page moves one of them, or contains the beginning of the place. A page that contradicts one of them shows that the
@@ -31,34 +31,36 @@ export interface Run {
  * interpolation costs {@link SPARE_PROBES} requests more than bisection.
  */
 export class PlaceSearch {
-  readonly #target: number;
-  readonly #order: ValueOrder;
-  readonly #places: RememberedPlaces;
+  readonly #partNo: number;
+  readonly #order: PartNoOrder;
+  readonly #known: ListKnowledge;
   #low: Bound | undefined;
   #high: Bound | undefined;
   #probesLeft: number | undefined;
-  /** Consecutive pages that begin with the number itself. */
+  /** Consecutive pages that begin with the part number itself. */
   #stepsBack = 0;
 
-  constructor(target: number, order: ValueOrder, places: RememberedPlaces) {
-    this.#target = target;
+  constructor(partNo: number, order: PartNoOrder, known: ListKnowledge) {
+    this.#partNo = partNo;
     this.#order = order;
-    this.#places = places;
+    this.#known = known;
   }
 
   /** The run that the page contains, if it contains its beginning. */
-  learn({ values, start, isFirst, isLast }: SortedPage<unknown>): Run | undefined {
-    const target = this.#target;
-    const found = values.findIndex((value) => !this.#order.isBefore(value, target));
-    const from = found < 0 ? values.length : found;
-    const [first = target] = values;
-    if (from === values.length && !isLast)
-      this.#raiseLow({ position: start + from - 1, value: values.at(-1) ?? target });
-    else if (from === 0 && !isFirst) this.#lowerHigh({ position: start, value: first });
+  learn({ partNos, start, isFirst, isLast }: SortedPage<unknown>): Run | undefined {
+    const [first, last] = [partNos[0], partNos.at(-1)];
+    if (first === undefined || last === undefined) {
+      this.#restart();
+      return undefined;
+    }
+    const found = partNos.findIndex((partNo) => !this.#order.isBefore(partNo, this.#partNo));
+    const from = found < 0 ? partNos.length : found;
+    if (from === partNos.length && !isLast) this.#raiseLow({ position: start + from - 1, partNo: last });
+    else if (from === 0 && !isFirst) this.#lowerHigh({ position: start, partNo: first });
     else {
-      const next = values.findIndex((value, index) => index >= from && value !== target);
-      const to = next < 0 ? values.length : next;
-      return { from, to, isComplete: to < values.length || isLast };
+      const next = partNos.findIndex((partNo, index) => index >= from && partNo !== this.#partNo);
+      const to = next < 0 ? partNos.length : next;
+      return { from, to, isComplete: to < partNos.length || isLast };
     }
     return undefined;
   }
@@ -66,13 +68,13 @@ export class PlaceSearch {
   /** Where reading a run may begin of which only the middle is known: shortly before its beginning, or there. */
   get longRunStart(): number | undefined {
     const [low, high] = [this.#low, this.#high];
-    if (!low || high?.value !== this.#target) return undefined;
-    return high.position - low.position <= 2 * this.#places.maxPageSize ? low.position + 1 : undefined;
+    if (!low || high?.partNo !== this.#partNo) return undefined;
+    return high.position - low.position <= 2 * this.#known.maxPageSize ? low.position + 1 : undefined;
   }
 
   /** The page to read next. */
   next(): PageRequest {
-    const { maxPageSize, total } = this.#places;
+    const { maxPageSize, total } = this.#known;
     const low = this.#low?.position ?? -1;
     const high = this.#high?.position ?? total;
     const range = high - low;
@@ -94,59 +96,58 @@ export class PlaceSearch {
   #raiseLow(bound: Bound): void {
     this.#low = bound;
     this.#stepsBack = 0;
-    if (this.#high && this.#high.position <= bound.position) this.#restart("high");
+    if (this.#high && this.#high.position <= bound.position) this.#high = this.#probesLeft = undefined;
   }
 
   #lowerHigh(bound: Bound): void {
     this.#high = bound;
-    this.#stepsBack = bound.value === this.#target ? this.#stepsBack + 1 : 0;
-    if (this.#low && this.#low.position >= bound.position) this.#restart("low");
+    this.#stepsBack = bound.partNo === this.#partNo ? this.#stepsBack + 1 : 0;
+    if (this.#low && this.#low.position >= bound.position) this.#low = this.#probesLeft = undefined;
   }
 
-  /** The list has changed: what was known of one side no longer holds. */
-  #restart(side: "low" | "high"): void {
-    if (side === "low") this.#low = undefined;
-    else this.#high = undefined;
-    this.#probesLeft = undefined;
+  /** The list has become shorter than the page asked for: nothing is known of it now, but its total. */
+  #restart(): void {
+    this.#low = this.#high = this.#probesLeft = undefined;
+    this.#stepsBack = 0;
   }
 
   /** The most probable place between two positions. */
   #expectedPlace(low: number, high: number): Place | undefined {
-    const value = this.#target;
-    const at = (position: number): Place => ({ value, position, length: 1 });
+    const partNo = this.#partNo;
+    const at = (position: number): Place => ({ partNo, position, length: 1 });
     const isInRange = ({ position }: Bound) => position > low && position < high;
-    const remembered = this.#places.get(value);
+    const remembered = this.#known.placeOf(partNo);
     if (remembered && isInRange(remembered)) return remembered;
-    if (this.#stepsBack > 0) return at(high - (this.#places.maxPageSize / 2) * (2 ** this.#stepsBack - 1));
+    if (this.#stepsBack > 0) return at(high - (this.#known.maxPageSize / 2) * (2 ** this.#stepsBack - 1));
     let below = this.#low;
     let above = this.#high;
-    for (const place of this.#places) {
+    for (const place of this.#known.places) {
       if (!isInRange(place)) continue;
-      const isBelow = this.#order.isBefore(place.value, value);
-      if (isBelow && (!below || this.#order.isBefore(below.value, place.value))) below = place;
-      if (!isBelow && (!above || this.#order.isBefore(place.value, above.value))) above = place;
+      const isBelow = this.#order.isBefore(place.partNo, partNo);
+      if (isBelow && (!below || this.#order.isBefore(below.partNo, place.partNo))) below = place;
+      if (!isBelow && (!above || this.#order.isBefore(place.partNo, above.partNo))) above = place;
     }
     if (!above) return at(high - 1);
     below ??= this.#expectedStart(above);
     if (!below) return undefined;
     const rank = this.#order.rank;
-    const share = (rank(value) - rank(below.value)) / (rank(above.value) - rank(below.value));
+    const share = (rank(partNo) - rank(below.partNo)) / (rank(above.partNo) - rank(below.partNo));
     return at(Math.round(below.position + Math.min(1, Math.max(0, share)) * (above.position - below.position)));
   }
 
   /**
-   * The start of the list, if its numbers begin near 0, by the distance between the lowest known place and the next one.
+   * The start of the list, if its part numbers begin near 0, by the distance between the lowest known place and the next one.
    * Otherwise the first page has to show it.
    */
   #expectedStart(lowest: Bound): Bound | undefined {
     let next: Place | undefined;
-    for (const place of this.#places) {
-      if (place.value > lowest.value && (!next || place.value < next.value)) next = place;
+    for (const place of this.#known.places) {
+      if (place.partNo > lowest.partNo && (!next || place.partNo < next.partNo)) next = place;
     }
     if (!next) return undefined;
-    const density = (next.position - lowest.position) / (next.value - lowest.value);
-    const start = lowest.position - density * lowest.value;
-    return Math.abs(start) <= lowest.position / 2 ? { position: -1, value: 0 } : undefined;
+    const density = (next.position - lowest.position) / (next.partNo - lowest.partNo);
+    const start = lowest.position - density * lowest.partNo;
+    return Math.abs(start) <= lowest.position / 2 ? { position: -1, partNo: 0 } : undefined;
   }
 }
 

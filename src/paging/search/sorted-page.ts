@@ -2,11 +2,11 @@ import { type Page, startOfPage } from "../page.js";
 
 export type Direction = "ASC" | "DESC";
 
-/** A page of a list sorted by a number, in ascending order, whatever the direction in which it was requested. */
+/** A page of a list sorted by `partNo`, in ascending order, whatever the direction in which it was requested. */
 export interface SortedPage<T> {
   records: T[];
-  /** The number of each record. */
-  values: number[];
+  /** The part number of each record. */
+  partNos: number[];
   /** Position of the first record in the ascending list, by the page's own `totalCount`. */
   start: number;
   total: number;
@@ -20,7 +20,7 @@ export interface SortedPage<T> {
 export function toSortedPage<T>(
   page: Page<T>,
   direction: Direction,
-  numberOf: (record: T) => number,
+  partNoOf: (record: T) => number,
 ): SortedPage<T> | undefined {
   const { value, totalCount, hasMore } = page;
   const offset = startOfPage(page);
@@ -28,12 +28,12 @@ export function toSortedPage<T>(
   const isAtEnd = !hasMore && offset + value.length >= totalCount;
   const isAscending = direction === "ASC";
   const records = isAscending ? value : value.toReversed();
-  const values = records.map(numberOf);
-  const isSorted = isAscendingBy(numericOrder, values);
+  const partNos = records.map(partNoOf);
+  const isSorted = isAscendingBy(numericOrder, partNos);
   if (!isSorted && !(isAtStart && isAtEnd)) return undefined;
   return {
     records,
-    values,
+    partNos,
     start: isAscending ? Math.min(offset, totalCount) : Math.max(0, totalCount - offset - value.length),
     total: totalCount,
     isFirst: isAscending ? isAtStart : isAtEnd,
@@ -41,23 +41,23 @@ export function toSortedPage<T>(
   };
 }
 
-/** An order in which a service may sort numbers. */
-export interface ValueOrder {
+/** An order in which a service may sort part numbers. */
+export interface PartNoOrder {
   isBefore(one: number, other: number): boolean;
   /** Rises with the order, for interpolation. */
-  rank(value: number): number;
+  rank(partNo: number): number;
 }
 
-export const numericOrder: ValueOrder = {
+export const numericOrder: PartNoOrder = {
   isBefore: (one, other) => one < other,
-  rank: (value) => value,
+  rank: (partNo) => partNo,
 };
 
 /** "10" before "9". */
-export const textOrder: ValueOrder = {
+export const textOrder: PartNoOrder = {
   isBefore: (one, other) => String(one) < String(other),
-  rank: (value) => value / 10 ** String(value).length,
+  rank: (partNo) => partNo / 10 ** String(partNo).length,
 };
 
-export const isAscendingBy = (order: ValueOrder, values: readonly number[]) =>
-  values.every((value, index) => index === 0 || !order.isBefore(value, values[index - 1] ?? value));
+export const isAscendingBy = (order: PartNoOrder, partNos: readonly number[]) =>
+  partNos.every((partNo, index) => index === 0 || !order.isBefore(partNo, partNos[index - 1] ?? partNo));

@@ -1,0 +1,55 @@
+import { setNewest } from "../../core/bounded-map.js";
+import type { PageRequest } from "../page.js";
+import { OrderProof } from "./order-proof.js";
+import type { Direction, SortedPage } from "./sorted-page.js";
+
+/** Where a part number stands in the list: the positions of its records. */
+export interface Place {
+  partNo: number;
+  position: number;
+  length: number;
+}
+
+const MAX_PLACES = 1_000;
+
+/**
+ * What earlier searches have shown of a list. Places and total only choose where to look first: they prove nothing, and are
+ * useless after a mass change.
+ */
+export class ListKnowledge {
+  readonly order = new OrderProof();
+  total = 0;
+  maxPageSize: number;
+  /** By part number, the one noted last at the end. */
+  readonly #places = new Map<number, Place>();
+
+  constructor(maxPageSize: number) {
+    this.maxPageSize = maxPageSize;
+  }
+
+  noteAppliedSize(request: PageRequest, pageSize: number): void {
+    if (pageSize < request.pageSize) this.maxPageSize = Math.max(1, Math.min(this.maxPageSize, pageSize));
+  }
+
+  notePage(page: SortedPage<unknown>, direction: Direction): void {
+    const { partNos, start, total } = page;
+    const [first, last] = [partNos[0], partNos.at(-1)];
+    this.total = total;
+    if (first === undefined || last === undefined) return;
+    this.order.note(page, direction, this.maxPageSize);
+    this.notePlace({ partNo: first, position: start, length: 1 });
+    this.notePlace({ partNo: last, position: start + partNos.length - 1, length: 1 });
+  }
+
+  notePlace(place: Place): void {
+    setNewest(this.#places, place.partNo, place, MAX_PLACES);
+  }
+
+  placeOf(partNo: number): Place | undefined {
+    return this.#places.get(partNo);
+  }
+
+  get places(): Iterable<Place> {
+    return this.#places.values();
+  }
+}
