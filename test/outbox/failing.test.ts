@@ -77,6 +77,25 @@ describe("one bad entry", () => {
     expect(writes).toBe(12);
   });
 
+  it("a look-up after a refusal that fails counts, too", async () => {
+    const world = createWorld({ sandbox: { items } });
+    const outbox = world.createOutbox();
+    await outbox.addMany(
+      SKUS.map((shortID) => ({ key: shortID, operation: "update", input: { shortID, description: "x" } })),
+    );
+    let writes = 0;
+    // The second attempt of each is refused, and the item cannot be read.
+    world.intercept = async (request, send) => {
+      if (request.method === "GET") return html(403);
+      if (!isWrite(request)) return send();
+      writes += 1;
+      return writes % 2 ? html(502) : ownError(404, "Not found.");
+    };
+    const error = await inVirtualTime(outbox.run({ concurrency: 1 })).catch((error: unknown) => error);
+    expect(error).toMatchObject({ status: 403, message: expect.stringContaining('"SKU-4"') });
+    expect(writes).toBe(10);
+  });
+
   it("5xx of an update leaves it pending, and is no such failure", async () => {
     const world = createWorld({ sandbox: { items } });
     const outbox = world.createOutbox({}, { retry: false });

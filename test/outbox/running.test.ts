@@ -373,9 +373,9 @@ describe("callbacks", () => {
       ["b", "rejected", "rejected"],
     ]);
     expect(progress).toEqual([
-      { applied: 1, rejected: 0, unknown: 0, pending: 2, etaMs: expect.any(Number) },
-      { applied: 2, rejected: 0, unknown: 0, pending: 1, etaMs: expect.any(Number) },
-      { applied: 2, rejected: 1, unknown: 0, pending: 0, etaMs: 0 },
+      { applied: 1, rejected: 0, unknown: 0, pending: 2, requests: 1, etaMs: expect.any(Number) },
+      { applied: 2, rejected: 0, unknown: 0, pending: 1, requests: 2, etaMs: expect.any(Number) },
+      { applied: 2, rejected: 1, unknown: 0, pending: 0, requests: 3, etaMs: 0 },
     ]);
     expect(published.at(-1)).toEqual({ applied: 2, rejected: 1, unknown: 0, pending: 0 });
   });

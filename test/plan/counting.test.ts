@@ -212,6 +212,19 @@ describe("planCount", () => {
     expect(plan.toText()).toContain(`! ${row.itemID}`);
   });
 
+  it("blocks an item without lots that the service finds under another spelling", async () => {
+    const one = countWorld([lot("B", 1)]);
+    const fetchIgnoringCase: typeof fetch = (input, init) => {
+      const request = new Request(input, init);
+      return one.sandbox.fetch(new Request(request.url.replace("key=a&", "key=A&"), request));
+    };
+    const { baseUrl, credentials } = one.sandbox;
+    const client = new InventoryClient({ baseUrl, ...credentials, fetch: fetchIgnoringCase, rateLimit: false });
+    const plan = await planOf({ ...one, client }, [{ itemID: "a", spot: "A-01", counted: 3 }]);
+    expect(plan.blocked).toMatchObject([{ itemID: "a", reason: 'the service spells the item "A"' }]);
+    expect(plan.isEmpty).toBe(true);
+  });
+
   it("blocks a group with a lot of negative units", async () => {
     const one = countWorld([lot("A", 2), lot("A", 5)]);
     const { client } = changedBy(one, (path, body) => {

@@ -75,6 +75,15 @@ describe("A search for one item is one call of the caller's", () => {
     expect(error).toMatchObject({ clock: "totalTimeoutMs", message: expect.stringContaining("(300 ms)") });
   });
 
+  it("whose error says that something was sent, also if its last request got no slot", async () => {
+    const service = new SearchedService(NUMBERS);
+    const client = service.client({ rateLimit: { requests: 3, reserved: 0, intervalMs: 60_000 } });
+    const error = await client.inventory.getLots("SKU-10", {}, { totalTimeoutMs: 5_000 }).catch((reason) => reason);
+    expect(service.requests).toHaveLength(2);
+    expect(error).toMatchObject({ clock: "totalTimeoutMs", message: expect.stringContaining("no slot within") });
+    expect(error.message).not.toContain("nothing was sent");
+  });
+
   it("that a signal ends at once, without a request afterwards", async () => {
     const controller = new AbortController();
     const reason = new Error("no longer wanted");

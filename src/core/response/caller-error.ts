@@ -120,9 +120,10 @@ function retryAdvice({ waitMs, pausedUntil }: WaitEstimate): string {
 const isFiniteWait = (waitMs: number) => waitMs > 0 && waitMs < Infinity;
 
 function timeoutError(call: Call, clock: TimeoutError["clock"], problem: string, advice = ""): TimeoutError {
-  const { label, spent, attempts, lastError, unmetWait } = call;
+  const { label, spent, lastError, unmetWait } = call;
   const { waitMs = 0, pauseError } = unmetWait ?? {};
-  const sent = attempts === 0 ? ", nothing was sent" : describeAttemptCount(call);
+  const isUnsent = (call.whole ?? call).attempts === 0;
+  const sent = isUnsent ? ", nothing was sent" : describeAttemptCount(call);
   return new TimeoutError(`${label}: ${problem}${sent}${advice}`, {
     clock,
     spent,

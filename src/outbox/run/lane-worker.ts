@@ -111,7 +111,8 @@ class LaneWorker {
     const sent = { ...work, entry: end.entry, cause: end.error, sends: sends + 1, unleasedMs: 0 };
     const next = await this.#afterCall(sent, end, outcome);
     const isFailure = outcome === "failed" || (outcome === "rejected" && end.error instanceof PermissionError);
-    this.#run.failures.record(end.entry, isFailure ? end.error : undefined);
+    // A look-up that failed after a refusal has been recorded.
+    if (next || outcome !== "refused-again") this.#run.failures.record(end.entry, isFailure ? end.error : undefined);
     return next;
   }
 

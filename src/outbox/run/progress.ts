@@ -16,6 +16,7 @@ export const entriesToSend = ({ pending, sending, heldBack }: OutboxCounts) => p
 /** Counts the results of a run and reports them. Errors of the callbacks change nothing. */
 export class RunProgress {
   readonly results = { applied: 0, rejected: 0, unknown: 0 };
+  requests = 0;
   readonly #callbacks: ProgressCallbacks;
   readonly #etaMs: (entries: number, paceMs: number) => number;
   readonly #startedAt = monotonicNowMs();
@@ -46,6 +47,6 @@ export class RunProgress {
     if (!onProgress) return;
     const done = results.applied + results.rejected + results.unknown;
     const etaMs = this.#etaMs(this.#pending, (monotonicNowMs() - this.#startedAt) / done);
-    callSafely(() => onProgress({ ...progress, etaMs }));
+    callSafely(() => onProgress({ ...progress, requests: this.requests, etaMs }));
   }
 }

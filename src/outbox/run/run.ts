@@ -41,7 +41,6 @@ export class OutboxRun implements RunContext {
   readonly #pollMs: number;
   /** Aborted when a place is free. */
   #placeFree = new AbortController();
-  #requests = 0;
   #failure: { error: unknown } | undefined;
 
   constructor(settings: RunSettings, { concurrency = DEFAULT_CONCURRENCY, signal, ...callbacks }: OutboxRunOptions) {
@@ -88,13 +87,13 @@ export class OutboxRun implements RunContext {
       unknown,
       pending: entriesToSend(counts),
       heldBack,
-      requests: this.#requests,
+      requests: this.#progress.requests,
       durationMs,
     };
   }
 
   addRequests(count: number): void {
-    this.#requests += count;
+    this.#progress.requests += count;
   }
 
   setAside(lane: string): void {

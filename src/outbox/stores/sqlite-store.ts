@@ -27,7 +27,7 @@ const sqliteStoreOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject({ pat
 
 /**
  * Stores an outbox in an SQLite database, for processes of one machine. A commit waits until it is on the disk. The tables
- * are `stocklot_outbox_entries`, `stocklot_outbox_lanes` and `stocklot_outbox_store`.
+ * are `stocklot_outbox_entries`, `stocklot_outbox_lanes`, `stocklot_outbox_deliveries` and `stocklot_outbox_store`.
  *
  * Leases are measured by the monotonic clock of the machine, which all its processes share. Changes of the system time
  * have no effect. The file must not be on a network drive, and must not be copied while it is open; use `VACUUM INTO`

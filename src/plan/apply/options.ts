@@ -43,7 +43,7 @@ export interface PlanApplyProgress {
 
 /** What `plan.apply` did. */
 export interface PlanReport<Reported = ReportedItem> {
-  /** Changes that are applied now: items that are as desired, no matter who wrote them; groups that equal their count. */
+  /** Changes whose writes were applied, and items that were found to be as desired, no matter who wrote them. */
   applied: number;
   /** What somebody changed since the plan. It was not written. */
   stale: Reported[];

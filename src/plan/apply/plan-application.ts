@@ -187,15 +187,20 @@ export class PlanApplication<Change, Named> {
       const change = byLastKey.get(key);
       if (change !== undefined) this.#markDone(change);
     };
+    let requests = 0;
     try {
-      const { requests } = await this.#outbox.run({ signal, onResult });
-      this.requests += requests;
+      ({ requests } = await this.#outbox.run({
+        signal,
+        onResult,
+        onProgress: (progress) => ({ requests } = progress),
+      }));
       this.#hasRun = true;
       return true;
     } catch (error) {
       if (error !== aged.signal.reason || this.#signal?.aborted) throw error;
       return false;
     } finally {
+      this.requests += requests;
       stopTimer();
     }
   }

@@ -27,6 +27,8 @@ export function correctGroup(
 ): CountChange | string | undefined {
   const { item } = facts;
   if (!item) return "the item does not exist";
+  if (facts.itemLots.length === 0 && item.shortID !== row.itemID)
+    return `the service spells the item "${item.shortID}"`;
   const { counted, ...group } = row;
   const book = sumOf(lots);
   const difference = differenceOf(counted, book);
