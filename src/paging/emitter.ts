@@ -76,11 +76,11 @@ export class PageEmitter<T> {
 
   /**
    * The page for the consumer, with `newRecords` as its records. Once it is consumed, the list has been read up to
-   * `position`. Throws after too many pages without a new record. `isStallExplained`: a page without a new record is no
+   * `position`. Throws after too many pages without a new record. `mayStall`: a page without a new record is no
    * reason to stop.
    */
-  emit(page: Page<T>, newRecords: T[], position: ReadPosition, isStallExplained = false): EmittedPage<T> {
-    this.#checkProgress(page, newRecords, isStallExplained);
+  emit(page: Page<T>, newRecords: T[], position: ReadPosition, mayStall = false): EmittedPage<T> {
+    this.#checkProgress(page, newRecords, mayStall);
     this.#received += newRecords.length;
     this.#lastKeys = appendCheckpointKeys(
       this.#lastKeys,
@@ -95,12 +95,12 @@ export class PageEmitter<T> {
     };
   }
 
-  #checkProgress(page: Page<T>, newRecords: T[], isStallExplained: boolean): void {
+  #checkProgress(page: Page<T>, newRecords: T[], mayStall: boolean): void {
     const offset = startOfPage(page);
     // Records without keys are new if their page begins after all others and before the end of the list.
-    const advances = this.hasKeys || isStallExplained || (offset > this.#furthestOffset && offset < page.totalCount);
+    const advances = this.hasKeys || mayStall || (offset > this.#furthestOffset && offset < page.totalCount);
     if (newRecords.length > 0 && advances) this.#stalledPages = 0;
-    else if (!isStallExplained) this.#stalledPages += 1;
+    else if (!mayStall) this.#stalledPages += 1;
     if (page.hasMore && this.#stalledPages >= MAX_STALLED_PAGES) {
       throw new PaginationError(
         `${this.#session.label}: the last ${MAX_STALLED_PAGES} pages, up to page ${page.page}, contained no new record, but the service reports more records. ${CONTRADICTION_ADVICE}`,

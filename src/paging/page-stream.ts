@@ -31,7 +31,7 @@ export class PageStream<T> {
   #taken: PendingPage<T> | undefined;
   #unplanned: PendingPage<T> | undefined;
   #requests = 0;
-  #clock = 0;
+  #responses = 0;
   #inFlight = 0;
   #listEnd = 0;
   /** True while the consumer waits for the next page. That page is requested even if nothing may be read ahead. */
@@ -52,9 +52,9 @@ export class PageStream<T> {
     return this.#requests;
   }
 
-  /** The clock of the iteration: how many responses have been received. */
-  get clock(): number {
-    return this.#clock;
+  /** How many responses have been received. */
+  get responses(): number {
+    return this.#responses;
   }
 
   /** The requests that are planned already, that of the next page first. */
@@ -143,15 +143,15 @@ export class PageStream<T> {
   #send(pending: PendingPage<T>): void {
     const { request } = pending;
     const slotKind = this.#requests > 0 ? "bulk" : "single";
-    const requestedAt = this.#clock;
+    const requestedAfter = this.#responses;
     this.#requests += 1;
     this.#inFlight += 1;
     const fetch = async (signal: AbortSignal) => {
       const page = await this.#session.fetch(request, { slotKind, signal });
-      this.#clock += 1;
+      this.#responses += 1;
       this.#listEnd = page.totalCount;
       this.#plan.noteAppliedSize(request, page);
-      return { request, page, requestedAt, receivedAt: this.#clock };
+      return { request, page, requestedAfter, receivedAs: this.#responses };
     };
     // `send` never rejects.
     void pending.send(fetch).then(() => {

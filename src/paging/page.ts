@@ -152,14 +152,16 @@ export interface PageAllowance {
 }
 
 /**
- * A page together with its request. Its times are those of the iteration's clock, which counts the responses received: two
- * pages can be ordered in time, and a page that was requested at or after another was received is the newer one.
+ * A page together with its request. The responses of an iteration are counted, so that two pages can be ordered: one that was
+ * requested after at least as many responses as the number of the other is the newer one.
  */
 export interface ReceivedPage<T> {
   request: PageRequest;
   page: Page<T>;
-  requestedAt: number;
-  receivedAt: number;
+  /** How many responses had been received when it was requested. */
+  requestedAfter: number;
+  /** Its number among the responses, from 1. */
+  receivedAs: number;
 }
 
 /** Position of the first record of the iteration, from 0. */

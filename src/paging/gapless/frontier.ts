@@ -10,8 +10,8 @@ const MAX_STALLS_EXPLAINED_BY_GROWTH = 3;
 
 /** The last page without a new record, if none with one has followed. */
 interface StalledPage {
-  /** By the clock of the iteration. */
-  noticedAt: number;
+  /** How many responses had been received when it was noticed. */
+  noticedAfter: number;
   totalCount: number;
   /** How many consecutive pages without a new record were explained by growth of the list. */
   growths: number;
@@ -24,7 +24,7 @@ export class GaplessFrontier {
   #probableEnd: number;
   #provenEnd: number;
   #totalCount: number;
-  #receivedAt = 0;
+  #receivedAs = 0;
   #unknownStarts = 0;
   #stall: StalledPage | undefined;
 
@@ -57,9 +57,9 @@ export class GaplessFrontier {
     return this.#totalCount;
   }
 
-  /** When the last page was received; 0 before the first one. */
-  get receivedAt(): number {
-    return this.#receivedAt;
+  /** The number of the response with the last page; 0 before the first one. */
+  get receivedAs(): number {
+    return this.#receivedAs;
   }
 
   /** Sets the position, after a search has found where the records read so far end now. */
@@ -69,39 +69,39 @@ export class GaplessFrontier {
   }
 
   /** By how many positions per response the list has moved left, if the page shows it. */
-  shiftShownBy({ page, receivedAt }: ReceivedPage<unknown>, { continuity, last }: PageOverlap): number | undefined {
-    const elapsed = receivedAt - this.#receivedAt;
+  shiftShownBy({ page, receivedAs }: ReceivedPage<unknown>, { continuity, last }: PageOverlap): number | undefined {
+    const elapsed = receivedAs - this.#receivedAs;
     if (continuity !== "overlapping" || last < 0 || elapsed <= 0) return undefined;
     return (this.#probableEnd - (startOfPage(page) + last + 1)) / elapsed;
   }
 
   /** Advances to the end of a page that is not disjoint. Returns the index of its first record that may be emitted. */
   advance(read: ReceivedPage<unknown>, overlap: PageOverlap): number {
-    const { page, receivedAt } = read;
+    const { page, receivedAs } = read;
     if (overlap.first >= 0) this.#unknownStarts = 0;
     else if (this.#base !== undefined) this.#countUnknownStart();
     this.#base ??= startOfPage(page);
-    const isNewer = receivedAt > this.#receivedAt;
+    const isNewer = receivedAs > this.#receivedAs;
     const firstToEmit = indexToEmitFrom(this.#base, overlap, isNewer);
     this.#provenEnd = endOfPage(page);
     this.#probableEnd =
       overlap.continuity === "contained" ? Math.max(this.#provenEnd, this.#grownEnd(read)) : this.#provenEnd;
     this.#totalCount = page.totalCount;
-    this.#receivedAt = receivedAt;
+    this.#receivedAs = receivedAs;
     return firstToEmit;
   }
 
   /**
-   * Notes at the time `now` how many new records a page contained. Returns whether the stall before it is explained: then a
-   * page without a new record is no reason to stop.
+   * Notes how many new records a page contained, and how many responses have been received. Returns whether the stall before
+   * it is explained: then a page without a new record is no reason to stop.
    */
-  noteNewRecords(count: number, read: ReceivedPage<unknown>, now: number): boolean {
+  noteNewRecords(count: number, read: ReceivedPage<unknown>, responses: number): boolean {
     const last = this.#stall;
     const isExplained = last !== undefined && canStallBeExplained(read, last);
     if (count > 0) this.#stall = undefined;
-    else if (last === undefined || read.requestedAt >= last.noticedAt) {
+    else if (last === undefined || read.requestedAfter >= last.noticedAfter) {
       const growths = (last?.growths ?? 0) + (isExplained ? 1 : 0);
-      this.#stall = { noticedAt: now, totalCount: read.page.totalCount, growths };
+      this.#stall = { noticedAfter: responses, totalCount: read.page.totalCount, growths };
     }
     return isExplained;
   }
@@ -140,10 +140,10 @@ function indexToEmitFrom(base: number, { first, last }: PageOverlap, isNewer: bo
 
 /** True if the page was requested before the last stall was noticed, or if the list has grown since. */
 function canStallBeExplained(
-  { page, requestedAt }: ReceivedPage<unknown>,
-  { noticedAt, totalCount, growths }: StalledPage,
+  { page, requestedAfter }: ReceivedPage<unknown>,
+  { noticedAfter, totalCount, growths }: StalledPage,
 ): boolean {
-  return requestedAt < noticedAt || (page.totalCount > totalCount && growths < MAX_STALLS_EXPLAINED_BY_GROWTH);
+  return requestedAfter < noticedAfter || (page.totalCount > totalCount && growths < MAX_STALLS_EXPLAINED_BY_GROWTH);
 }
 
 /** How a page relates to the records that were read before. */

@@ -181,11 +181,11 @@ export class GaplessReader<T> {
 
   /** The request to continue with if the planned pages contain nothing new, or leave a gap even if nothing changes. */
   #nextRequestOverride(): PageRequest | undefined {
-    const { probableEnd: end, receivedAt } = this.#frontier;
+    const { probableEnd: end, receivedAs } = this.#frontier;
     // The first planned page is the one that is about to be taken.
     const [, ...planned] = this.#stream.planned;
     const [next] = planned;
-    if (next === undefined) return this.#plan.requestAfter(end, 1 + this.#stream.clock - receivedAt);
+    if (next === undefined) return this.#plan.requestAfter(end, 1 + this.#stream.responses - receivedAs);
     const continuesWithoutGap =
       this.#plan.expectedStartOf(next) < end && planned.some((request) => this.#plan.expectedEndOf(request) > end);
     return continuesWithoutGap ? undefined : this.#plan.requestAfter(end);
@@ -200,14 +200,9 @@ export class GaplessReader<T> {
   }
 
   #emit(read: ReceivedPage<T>, newRecords: T[]): EmittedPage<T> {
-    const isStallExplained = this.#frontier.noteNewRecords(newRecords.length, read, this.#stream.clock);
+    const mayStall = this.#frontier.noteNewRecords(newRecords.length, read, this.#stream.responses);
     const { probableEnd: end, totalCount } = this.#frontier;
-    return this.#emitter.emit(
-      read.page,
-      newRecords,
-      { end, totalCount, pageSize: this.#plan.maxPageSize },
-      isStallExplained,
-    );
+    return this.#emitter.emit(read.page, newRecords, { end, totalCount, pageSize: this.#plan.maxPageSize }, mayStall);
   }
 
   #isDisjoint(page: Page<T>): boolean {
