@@ -7,17 +7,9 @@ const all = { STOCKLOT_TEST: "all" };
 
 /** What to run: the quick tests, `--mode all` also those that need minutes or servers, or `--mode package` the packed package. */
 const MODES = {
-  quick: {
-    include: ["test/**/*.test.ts"],
-    exclude: ["test/package/**"],
-    // One module graph per worker, not per file: loading the sources would be a third of the time.
-    isolate: false,
-    setupFiles: ["test/support/fresh-modules.ts"],
-    // Most of the time tests wait, for timers and other processes: on two cores vitest would use one worker.
-    maxWorkers: 3,
-  },
+  quick: { include: ["test/**/*.test.ts"], exclude: ["test/package/**"] },
   // Read by test/support/runs.ts. A mode sets it on every platform.
-  all: { include: ["test/**/*.test.ts"], exclude: ["test/package/**"], env: all, maxWorkers: 2 },
+  all: { include: ["test/**/*.test.ts"], exclude: ["test/package/**"], env: all },
   package: {
     // The tests of the command run the one of the packed package; its path is in STOCKLOT_COMMAND.
     include: ["test/package/*.test.ts", "test/command/*.test.ts"],
@@ -25,7 +17,6 @@ const MODES = {
     globalSetup: "test/package/global-setup.ts",
     // One compiler per core of CI.
     maxConcurrency: 2,
-    maxWorkers: 2,
   },
 };
 
@@ -39,6 +30,11 @@ export default defineConfig(({ mode }) => ({
   },
   test: {
     ...(mode === "all" || mode === "package" ? MODES[mode] : MODES.quick),
+    // One module graph per worker, not per file: loading the sources would be a third of the time.
+    isolate: false,
+    setupFiles: ["test/support/fresh-modules.ts"],
+    // Most of the time tests wait, for timers and other processes: on two cores vitest would use one worker.
+    maxWorkers: 3,
     // These limits only keep a test from hanging for ever: no outcome depends on how fast the machine is.
     testTimeout: 120_000,
     hookTimeout: 120_000,

@@ -1,5 +1,5 @@
 import { inspect } from "node:util";
-import { Redis } from "ioredis";
+import type { Redis } from "ioredis";
 import { createRedisRateLimiter, createRedisTokenStore } from "stocklot/redis";
 import { afterAll, describe, expect, test } from "vitest";
 import { ask, connect, duration, newKey } from "./support/limiters.js";
@@ -65,12 +65,7 @@ describe.skipIf(!server).concurrent("the scripts", () => {
     const connection = ["info", "select", "client"].map((name) => `+${name}`);
     const allowed = COMMANDS.map((name) => `+${name}`);
     await admin.call("ACL", "SETUSER", "scanner", "reset", "on", ">pass", "~{stocklot:*", ...connection, ...allowed);
-    const { host, port } = admin.options;
-    await limitAndTokenAreShared(() => {
-      const redis = new Redis({ host: host ?? "", port: port ?? 0, username: "scanner", password: "pass" });
-      afterAll(() => redis.disconnect());
-      return redis;
-    });
+    await limitAndTokenAreShared(() => connect(server?.url ?? "", { username: "scanner", password: "pass" }));
     const log = await admin.call("ACL", "LOG");
     expect(log).toEqual([]);
   });
