@@ -17,6 +17,15 @@ export type OutboxState = "pending" | "sending" | "applied" | "rejected" | "unkn
 
 export const OUTBOX_STATES = ["pending", "sending", "applied", "rejected", "unknown", "canceled"] as const;
 
+/** Of an entry that still has to be sent, or decided about. */
+export const UNSETTLED_STATES: readonly OutboxState[] = ["pending", "sending", "unknown"];
+
+export const isSettled = (state: OutboxState): boolean => !UNSETTLED_STATES.includes(state);
+
+/** How many of the entries are not settled. */
+export const unsettledOf = (entries: Partial<Record<OutboxState, number>>): number =>
+  UNSETTLED_STATES.reduce((sum, state) => sum + (entries[state] ?? 0), 0);
+
 /** A JSON value as it is stored. */
 export type StoredJson = string;
 
@@ -58,11 +67,8 @@ export interface StoredDelivery extends NewDelivery {
   entries: Partial<Record<OutboxState, number>>;
 }
 
-/** Whether every line of a delivery is applied, rejected or canceled. Its lines are stored together with it. */
-export function isComplete({ entries }: StoredDelivery): boolean {
-  const { pending = 0, sending = 0, unknown = 0 } = entries;
-  return pending + sending + unknown === 0;
-}
+/** Whether every line of a delivery is settled. Its lines are stored together with it. */
+export const isComplete = ({ entries }: StoredDelivery): boolean => unsettledOf(entries) === 0;
 
 /** The part of an entry that changes. Times are by the clock of the process that wrote them. */
 export interface EntryProgress {

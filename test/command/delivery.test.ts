@@ -86,7 +86,7 @@ describe("a delivery", () => {
     const name = await run(day.args("--delivery", "tuesday"), env);
     for (const { code, err } of [contents, name]) {
       expect(code).toBe(2);
-      expect(err).toMatch(/^stocklot: the delivery "monday" .* is not complete: \d+ of 40 lines are open\. /);
+      expect(err).toMatch(/^stocklot: the delivery "monday" .* is not complete: \d+ of 40 lines are not settled\. /);
       expect(err).toContain("import its file again with --delivery monday.");
     }
     expect(sandbox.requests).toHaveLength(sent);

@@ -17,7 +17,7 @@ import { begin } from "./begin.js";
 import { deliveryOf } from "./delivery.js";
 import { type ImportOperation, type ImportSettings, OPERATIONS } from "./entries.js";
 import { assertWritable, writeRejects } from "./rejects.js";
-import { openEntries, report, reportComplete, settledCount } from "./report.js";
+import { endedCount, openEntries, report, reportComplete } from "./report.js";
 import { validate } from "./validate.js";
 
 interface ImportFlags extends ConnectionFlags, RowFlags {
@@ -108,7 +108,7 @@ async function importCopy(settings: ImportSettings, flags: ImportFlags, signal: 
     signal.throwIfAborted();
     const delivery = deliveryOf(settings, digest, count);
     const { complete, earlier } = await begin({ outbox, settings, delivery, corrects, file });
-    const summary = complete ? undefined : await send(outbox, count, settledCount(earlier), signal);
+    const summary = complete ? undefined : await send(outbox, count, endedCount(earlier), signal);
     const open = await openEntries(outbox, settings);
     if (flags.rejects !== undefined) await writeRejects(flags.rejects, settings, open.lines);
     if (complete) await reportComplete(complete, { open, json, file });

@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import type { NewDelivery, StoredDelivery } from "../../outbox/index.js";
-import { isComplete } from "../../outbox/store.js";
+import { isComplete, unsettledOf } from "../../outbox/store.js";
 import { CommandError, EXIT } from "../exit.js";
 import { outboxCommandLine, shellWord } from "../outbox/paste.js";
 import { dateTime } from "../terminal.js";
@@ -8,8 +8,8 @@ import type { ImportSettings } from "./entries.js";
 
 /*
  * A delivery is a name, by default that of its file, and a digest of its writes: the operation and the input of each line,
- * in order. It is recorded together with its lines, in one transaction. It is complete when each line is applied, rejected
- * or canceled.
+ * in order. It is recorded together with its lines, in one transaction. It is complete when each line is
+ * settled: applied, rejected or canceled.
  *
  *   recorded under this name   --corrects   another in the way   what happens
  *   nothing                    no           no                   begin: the lines are stored and sent
@@ -76,14 +76,12 @@ function whyRefused(
       "If it is a corrected version of the same one, add --corrects."
     );
   const same = other.file === file ? `of the same file name, "${file}"` : "with the same contents";
-  const { pending = 0, sending = 0, unknown = 0 } = other.entries;
-  const advice =
-    unknown === 0
-      ? ""
-      : ` Decide about its unknown lines: ${outboxCommandLine(outbox, "list", "--delivery", other.name, "--state", "unknown")}`;
+  const advice = other.entries.unknown
+    ? ` Decide about its unknown lines: ${outboxCommandLine(outbox, "list", "--delivery", other.name, "--state", "unknown")}`
+    : "";
   return (
     `the delivery "${other.name}" ${same}, begun ${begun}, is not complete: ` +
-    `${pending + sending + unknown} of ${other.lines} lines are open. Nothing was stored or sent. ` +
+    `${unsettledOf(other.entries)} of ${other.lines} lines are not settled. Nothing was stored or sent. ` +
     `Finish it first: import its file again with --delivery ${shellWord(other.name)}.${advice}`
   );
 }

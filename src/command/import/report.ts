@@ -22,14 +22,14 @@ export interface OpenEntries {
   others: number;
 }
 
-const OPEN_STATES = ["rejected", "unknown"] as const;
+const STATES_FOR_A_PERSON = ["rejected", "unknown"] as const;
 
 /** The lines of a delivery are recognised by their contents, since a corrected version has other numbers; others by their keys. */
 export async function openEntries(outbox: Outbox, settings: ImportSettings): Promise<OpenEntries> {
   const { delivery } = settings;
   const entries: StoredEntry[] = [];
   let all = 0;
-  for (const state of OPEN_STATES) {
+  for (const state of STATES_FOR_A_PERSON) {
     for await (const entry of outbox.storedEntries({ state })) {
       all += 1;
       if (delivery === undefined) entries.push(entry);
@@ -62,7 +62,7 @@ export async function report(summary: OutboxReport, earlier: EarlierStates, repo
   const { open, json } = reported;
   const { applied, rejected, unknown, pending, heldBack } = summary;
   process.exitCode = open.lines.length > 0 || pending > 0 || heldBack > 0 ? EXIT.failure : EXIT.success;
-  const before = { settled: settledCount(earlier), applied: 0, rejected: 0, unknown: 0, ...earlier };
+  const before = { settled: endedCount(earlier), applied: 0, rejected: 0, unknown: 0, ...earlier };
   if (json) {
     const counts = {
       settled: before.settled,
@@ -84,8 +84,8 @@ export async function report(summary: OutboxReport, earlier: EarlierStates, repo
   await printOpenEntries(reported);
 }
 
-/** How many lines are not to be sent any more. */
-export const settledCount = ({ applied = 0, rejected = 0, unknown = 0 }: EarlierStates) => applied + rejected + unknown;
+/** How many lines are not sent any more, unless a person decides. */
+export const endedCount = ({ applied = 0, rejected = 0, unknown = 0 }: EarlierStates) => applied + rejected + unknown;
 
 /** A delivery that was complete before: what became of it. */
 export async function reportComplete(delivery: StoredDelivery, reported: Reported): Promise<void> {

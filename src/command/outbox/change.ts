@@ -40,12 +40,12 @@ const BATCH = 500;
 export async function cancelDelivery({ outbox, file, words, flags: { delivery = "" }, signal }: Action): Promise<void> {
   if (words.length > 0) throw new CommandError("Name keys, or a delivery with --delivery, not both.", EXIT.usage);
   await findDelivery(outbox, delivery);
-  const open: StoredEntry[] = [];
+  const cancelable: StoredEntry[] = [];
   for await (const entry of outbox.storedEntries({ delivery }))
-    if (entry.state !== "canceled" && whyNotCanceled(entry) === undefined) open.push(entry);
+    if (entry.state !== "canceled" && whyNotCanceled(entry) === undefined) cancelable.push(entry);
   let canceled = 0;
-  for (let from = 0; from < open.length; from += BATCH) {
-    let batch = open.slice(from, from + BATCH);
+  for (let from = 0; from < cancelable.length; from += BATCH) {
+    let batch = cancelable.slice(from, from + BATCH);
     for (;;) {
       signal.throwIfAborted();
       const changed = new Set((await outbox.commit({ add: [], cancel: batch })).changed.map(({ key }) => key));

@@ -1,7 +1,7 @@
 import { fieldOf } from "../../errors/unknown-value.js";
 import { entryOf, type OutboxEntry } from "../../outbox/entry.js";
 import { laneOf } from "../../outbox/new-entries.js";
-import { isComplete } from "../../outbox/store.js";
+import { isComplete, unsettledOf } from "../../outbox/store.js";
 import { EXIT } from "../exit.js";
 import { dateTime, fittedTable, print, seconds, table, tell } from "../terminal.js";
 import type { Action } from "./action.js";
@@ -62,8 +62,8 @@ export async function listDeliveries({ outbox, flags }: Action): Promise<void> {
   if (deliveries.length === 0) return tell("No file was imported, except by --key alone.");
   const rows = deliveries.map((delivery) => {
     const { name, begunAt, lines, entries } = delivery;
-    const { applied = 0, rejected = 0, canceled = 0, unknown = 0, pending = 0, sending = 0 } = entries;
-    const complete = isComplete(delivery) ? "yes" : `${pending + sending + unknown} open`;
+    const { applied = 0, rejected = 0, canceled = 0 } = entries;
+    const complete = isComplete(delivery) ? "yes" : `${unsettledOf(entries)} unsettled`;
     const begun = dateTime(begunAt).slice(0, 16).replace("T", " ");
     return [name, begun, lines, applied, rejected, canceled, complete];
   });

@@ -147,8 +147,9 @@ class LaneWorker {
     outcome: "failed" | "stopped",
   ): Promise<Work | undefined> {
     if (error instanceof AttemptOutdated) {
-      const isOpen = error.entry?.state === "pending" || error.entry?.state === "sending";
-      return error.entry && !isOpen ? { ...work, entry: error.entry } : undefined;
+      const { entry: current } = error;
+      const isToSend = current?.state === "pending" || current?.state === "sending";
+      return current && !isToSend ? { ...work, entry: current } : undefined;
     }
     const isInterrupted = !this.#mayGoOn;
     if (entry.state === "sending") {

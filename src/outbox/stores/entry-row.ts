@@ -10,10 +10,10 @@ import {
   type OutboxBatch,
   type StoredDelivery,
   type StoredEntry,
+  UNSETTLED_STATES,
 } from "../store.js";
 
-/** The states of an entry that still has to be sent, or decided about. */
-export const UNSETTLED_STATES_SQL = "('pending', 'sending', 'unknown')";
+export const UNSETTLED_STATES_SQL = `('${UNSETTLED_STATES.join("', '")}')`;
 
 /** Counts that begin with the common table expression `counted`: the number of entries by state. */
 export const STATE_COUNTS_SQL = OUTBOX_STATES.map(

@@ -1,6 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { monotonicNowMs } from "../../time/clock.js";
-import type { NewDelivery, NewEntry, OutboxState, OutboxStore, StoredDelivery, StoredEntry } from "../store.js";
+import {
+  isSettled,
+  type NewDelivery,
+  type NewEntry,
+  type OutboxStore,
+  type StoredDelivery,
+  type StoredEntry,
+} from "../store.js";
 import { changedEntries, conflictingDeliveries, isOtherInput } from "./entry-row.js";
 
 interface Lane {
@@ -42,9 +49,6 @@ const EMPTY = {
   error: null,
 } as const;
 
-const OPEN: readonly OutboxState[] = ["pending", "sending"];
-const SETTLED: readonly OutboxState[] = ["applied", "rejected", "canceled"];
-
 /** Everything in memory, for writes that need not survive the process. A `Map` keeps the order in which entries were added. */
 export function memoryStore(data: StoreData = emptyData()): OutboxStore {
   const now = monotonicNowMs;
@@ -54,8 +58,8 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
   const holds = (lane: string, owner: string) => isLeased(lane) && data.lanes.get(lane)?.owner === owner;
   const changeLane = (lane: string, change: Lane) => data.lanes.set(lane, { ...data.lanes.get(lane), ...change });
   const nextOf = (lane: string) => {
-    const unsettled = data.entriesByLane.get(lane)?.find(({ state }) => !SETTLED.includes(state));
-    return unsettled && OPEN.includes(unsettled.state) ? unsettled : undefined;
+    const unsettled = data.entriesByLane.get(lane)?.find(({ state }) => !isSettled(state));
+    return unsettled?.state === "unknown" ? undefined : unsettled;
   };
 
   const deliveryOf = (name: string): StoredDelivery => {
@@ -133,7 +137,7 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
 
     async count(except) {
       const counts = { pending: 0, sending: 0, applied: 0, rejected: 0, unknown: 0, canceled: 0, heldBack: 0 };
-      const unsettled = entries().filter(({ state }) => !SETTLED.includes(state));
+      const unsettled = entries().filter(({ state }) => !isSettled(state));
       const oldestUnsettledAt = unsettled.reduce((oldest, { addedAt }) => Math.min(oldest, addedAt), Infinity);
       const blocked = new Set<string>();
       for (const { lane, state } of entries()) {
@@ -150,7 +154,7 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
       for (const entry of entries()) {
         const { lane } = entry;
         if (claimed.length >= limit) break;
-        if (!OPEN.includes(entry.state) || entry !== nextOf(lane) || isLeased(lane) || except.includes(lane)) continue;
+        if (entry !== nextOf(lane) || isLeased(lane) || except.includes(lane)) continue;
         const { leasedUntil, quietUntil = -Infinity } = data.lanes.get(lane) ?? {};
         const unleasedMs = leasedUntil === undefined ? undefined : now() - leasedUntil;
         changeLane(lane, { owner, leasedUntil: now() + leaseMs });
@@ -189,7 +193,7 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
 
     async prune({ settledBefore }) {
       const isOld = ({ state, input, settledAt }: StoredEntry) =>
-        SETTLED.includes(state) && input !== null && (settledAt ?? Infinity) < settledBefore;
+        isSettled(state) && input !== null && (settledAt ?? Infinity) < settledBefore;
       const pruned = entries().filter(isOld);
       for (const entry of pruned) Object.assign(entry, { input: null, body: null, result: null, error: null });
       return pruned.length;
