@@ -2,7 +2,7 @@ import type { LoggedRequest } from "./activity.js";
 import { createFetchAdapter, type SandboxFetch } from "./adapters/fetch.js";
 import { type ListenOptions, type SandboxServer, startSandboxServer } from "./adapters/node-server.js";
 import { SERVICE_BASE_PATH } from "./http/messages.js";
-import type { FaultRule } from "./options/fault-rule.js";
+import { completeFaultRule, type FaultRule } from "./options/fault-rule.js";
 import type { SandboxClient, SandboxOptions } from "./options/options.js";
 import { resolveSandboxSettings } from "./options/settings.js";
 import { SandboxService } from "./service.js";
@@ -75,7 +75,7 @@ export function createSandbox(options: SandboxOptions = {}): Sandbox {
     fetch: createFetchAdapter(service),
     requests: service.requests,
     listen: (listenOptions) => startSandboxServer(service, listenOptions),
-    addFault: (rule) => service.faults.add(rule),
+    addFault: (rule) => service.faults.add(completeFaultRule(rule)),
     clearFaults: () => service.faults.clear(),
     onRequest: (listener) => service.listeners.add({ request: listener }),
     advance: (milliseconds) => service.clock.advance(milliseconds),

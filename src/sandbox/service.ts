@@ -2,7 +2,7 @@ import { AccessControl } from "./access.js";
 import { addToLog, type LoggedRequest, redactBody, redactQuery, SandboxListeners } from "./activity.js";
 import { createRandomGenerator, type RandomGenerator } from "./data/random.js";
 import { dispatchRequest } from "./dispatch.js";
-import { applyFault, doesRequestTakeEffect, FaultRules } from "./faults/fault-rules.js";
+import { applyFault, FaultRules } from "./faults/fault-rules.js";
 import { HangingRequests } from "./hanging-requests.js";
 import {
   DROPPED_RESPONSE,
@@ -90,7 +90,7 @@ export class SandboxService {
     const fault = this.faults.takeFaultFor(logged);
     if (!fault) return withDateHeader(serviceResponse(), now);
     logged.fault = fault.type;
-    const response = applyFault(fault, doesRequestTakeEffect(fault) ? serviceResponse() : undefined);
+    const response = applyFault(fault, serviceResponse);
     return response && withDateHeader(response, now);
   }
 

@@ -1,4 +1,3 @@
-import { checkConfiguration } from "../../schemas/check.js";
 import type { LoggedRequest } from "../activity.js";
 import { createRandomGenerator, type RandomGenerator } from "../data/random.js";
 import {
@@ -10,7 +9,7 @@ import {
   STATUS_BY_ERROR_CODE,
   textResponse,
 } from "../http/messages.js";
-import { type CompleteFaultRule, faultRuleSchema } from "../options/fault-rule.js";
+import type { CompleteFaultRule } from "../options/fault-rule.js";
 
 /** The part of a request that rules match. */
 type FaultableRequest = Pick<LoggedRequest, "method" | "path" | "clientId">;
@@ -35,10 +34,7 @@ export class FaultRules {
     this.#random = createRandomGenerator(seed);
   }
 
-  /** Throws a `ConfigurationError` for an invalid rule. */
-  add(value: unknown): void {
-    checkConfiguration("addFault", faultRuleSchema(), value ?? null, { quotesStrings: true });
-    const rule = faultRuleSchema().parse(value);
+  add(rule: CompleteFaultRule): void {
     const path = typeof rule.path === "string" ? wildcardToRegExp(rule.path) : rule.path;
     this.#rules.push({ rule, path, matched: 0, applied: 0 });
   }
@@ -92,14 +88,9 @@ function wildcardToRegExp(path: string): RegExp {
 
 type CompleteFault = CompleteFaultRule["fault"];
 
-/** Whether the request still takes effect. */
-export const doesRequestTakeEffect = (fault: CompleteFault): boolean => !("when" in fault) || fault.when === "after";
-
-/**
- * The faulty response; undefined if there is never one. `response` is the service's own, undefined if the request did not
- * take effect.
- */
-export function applyFault(fault: CompleteFault, response: SandboxResponse | undefined): SandboxResponse | undefined {
+/** The faulty response; undefined if there is never one. `serve` lets the request take effect, and returns the service's own. */
+export function applyFault(fault: CompleteFault, serve: () => SandboxResponse): SandboxResponse | undefined {
+  if ("when" in fault && fault.when === "after") serve();
   switch (fault.type) {
     case "status":
       return faultStatusResponse(fault.status, fault.body, fault.headers);
@@ -110,18 +101,18 @@ export function applyFault(fault: CompleteFault, response: SandboxResponse | und
     case "drop":
       return DROPPED_RESPONSE;
     case "wrong-shape":
-      return jsonResponse(response?.status ?? 200, fault.body);
+      return jsonResponse(serve().status, fault.body);
     case "invalid-json":
-      return withInvalidJson(responseOrEmptyObject(response));
+      return withInvalidJson(serve());
     case "empty":
-      return { ...responseOrEmptyObject(response), body: "" };
+      return { ...serve(), body: "" };
     case "oversized":
-      return { ...responseOrEmptyObject(response), body: `"${"x".repeat(fault.bytes)}"` };
+      return { ...serve(), body: `"${"x".repeat(fault.bytes)}"` };
     case "truncated":
-      return { ...responseOrEmptyObject(response), delivery: { kind: "truncated", bytes: fault.bytes } };
+      return { ...serve(), delivery: { kind: "truncated", bytes: fault.bytes } };
     case "slow": {
       const { delayMs, chunkBytes } = fault;
-      return { ...responseOrEmptyObject(response), delivery: { kind: "slow", delayMs, chunkBytes } };
+      return { ...serve(), delivery: { kind: "slow", delayMs, chunkBytes } };
     }
   }
 }
@@ -145,10 +136,6 @@ function faultStatusResponse(
 /** The first code that the document has for the status: for 400 that is `bad_request`. */
 function errorCodeOfStatus(status: number): string | undefined {
   return Object.entries(STATUS_BY_ERROR_CODE).find(([, known]) => known === status)?.[0];
-}
-
-function responseOrEmptyObject(response: SandboxResponse | undefined): SandboxResponse {
-  return response ?? jsonResponse(200, {});
 }
 
 function proxyErrorPageHtml(status: number): string {

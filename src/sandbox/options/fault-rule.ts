@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { checkConfiguration } from "../../schemas/check.js";
 import { lazy } from "../../schemas/field.js";
 import { countOrInfinitySchema, valueThat } from "../../schemas/option.js";
 import { delayMilliseconds, httpStatusCodeSchema, integerAtLeast, nonBlankString } from "../validation.js";
@@ -158,6 +159,12 @@ export const faultRuleSchema = lazy(() =>
 
 /** A rule with all its defaults. */
 export type CompleteFaultRule = z.output<ReturnType<typeof faultRuleSchema>>;
+
+/** @throws ConfigurationError if the rule is wrong. */
+export function completeFaultRule(rule: unknown): CompleteFaultRule {
+  checkConfiguration("addFault", faultRuleSchema(), rule ?? null, { quotesStrings: true });
+  return faultRuleSchema().parse(rule);
+}
 
 function faultSchema() {
   const when = z.enum(["before", "after"]).default("before");

@@ -3,6 +3,7 @@ import document from "../../../openapi.json" with { type: "json" };
 import { nodeNet } from "../../runtime/node-modules.js";
 import type { LoggedRequest, StockTransaction } from "../activity.js";
 import { SERVICE_BASE_PATH } from "../http/messages.js";
+import { completeFaultRule } from "../options/fault-rule.js";
 import type { SandboxService } from "../service.js";
 import type { WarehouseStockSummary } from "../store/stock-totals.js";
 import { renderPageHtml } from "./html.js";
@@ -92,7 +93,7 @@ export class PageServer {
       const body = await readActionBody(request);
       if (url === "/page/reset") this.#service.reset();
       else if (url === "/page/clear-faults") faults.clear();
-      else faults.add(body);
+      else faults.add(completeFaultRule(body));
       this.#feed.scheduleUpdate();
       response.writeHead(204).end();
     } catch (error) {
