@@ -356,6 +356,32 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
     expect(mostInAnyWindow(pages, intervalMs)).toBeLessThanOrEqual(requests - reserved);
   });
 
+  test("slots that are used while a reply is overdue are reported to the ledger after it", {
+    timeout: 30_000,
+  }, async () => {
+    const known: unknown[] = [];
+    const reply = { epoch: "e", pauseMs: 0, granted: { single: 0, bulk: 0 }, free: 50, nextMs: 0, processes: 1 };
+    let replyLate = () => {};
+    const late = new Promise<string>((resolve) => {
+      replyLate = () => resolve(JSON.stringify(reply));
+    });
+    const exchange = async (_script: string, _keys: number, ...rest: string[]) => {
+      known.push(JSON.parse(rest[1] ?? "").knownEpoch);
+      if (known.length === 1) throw new Error("Connection is closed.");
+      return known.length === 2 ? late : JSON.stringify(reply);
+    };
+    const redis = { eval: exchange, evalsha: exchange };
+    const limiter = createRedisRateLimiter({ redis, requests: 50, intervalMs: 60_000, onWarning: () => {} });
+    (await ask(limiter)).endSent();
+    await expect.poll(() => known.length).toBe(2);
+    // After the time in which Redis has to reply.
+    await sleep(1_500);
+    (await ask(limiter)).endSent();
+    replyLate();
+    await expect.poll(() => known.length).toBe(3);
+    expect(known.slice(1)).toEqual(["none", "none"]);
+  });
+
   test("replies that are none of the script's fail the store and never a process", async () => {
     for (const reply of [null, 5, "nonsense", [], '{"epoch":1}', "[]", undefined]) {
       const nonsense = async () => reply;

@@ -167,6 +167,8 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     );
     stopTimeout();
     exchange = undefined;
+    // While an exchange is overdue, slots of the quota are used that it has not reported.
+    if ("reply" in result && !current.isOverdue && request.knownEpoch === NO_LEDGER_EPOCH) hasUsedOutageQuota = false;
     if ("reply" in result) applyReply(request, result.reply, sentAt);
     else if (!current.isOverdue) handleFailure(request, result.error);
     schedule();
@@ -192,7 +194,6 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     const heldCount = countHeldSlots(request) + single + bulk;
     last = { connectedAt: last?.connectedAt ?? sentAt, sentAt, heldCount, reply };
     outage = undefined;
-    if (request.knownEpoch === NO_LEDGER_EPOCH) hasUsedOutageQuota = false;
     if (request.pauseMs > 0) pauseUntil = undefined;
     // Less was granted than wanted: the next exchange takes place when the next slot can be free.
     const isShort = isUsable && (single < request.wanted.single || bulk < request.wanted.bulk);
