@@ -4,6 +4,7 @@ import { defineConfig } from "vitest/config";
 const source = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 const all = { STOCKLOT_TEST: "all" };
+const LIMIT_MS = 600_000;
 
 /** What to run: the quick tests, `--mode all` also those that need minutes or servers, or `--mode package` the packed package. */
 const MODES = {
@@ -36,9 +37,9 @@ export default defineConfig(({ mode }) => ({
     // Most of the time tests wait, for timers and other processes: on two cores vitest would use one worker.
     maxWorkers: 3,
     // These limits only keep a test from hanging for ever: no outcome depends on how fast the machine is.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
-    expect: { poll: { timeout: 30_000 } },
+    testTimeout: LIMIT_MS,
+    hookTimeout: LIMIT_MS,
+    expect: { poll: { timeout: LIMIT_MS / 2 } },
     // On a shared machine everything may stop for seconds in the middle of a race. A defect fails twice.
     retry: process.env.CI ? 1 : 0,
     coverage: {

@@ -99,7 +99,7 @@ describe("a delivery", () => {
     expect(unitsOf(sandbox).sort((one, other) => one - other)).toEqual(
       Array.from({ length: 40 }, (_, index) => index + 1),
     );
-  }, 120_000);
+  });
 
   it("is continued with other keys, and each line is sent once", async () => {
     const { sandbox, env } = await serve({

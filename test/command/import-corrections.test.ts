@@ -103,27 +103,23 @@ describe("import --corrects", () => {
   it.each([
     ["after the correction was stored", 0],
     ["while its lines are sent", 4],
-  ])(
-    "continues after a kill %s, and sends each line once",
-    async (_, sent) => {
-      // Three requests of the first import, then those of the correction, up to one without a response.
-      const hanging = { path: "/Inventory/Receive", skip: 3 + sent, times: 1, fault: "hang" } as const;
-      const day = await delivery({ faults: [hanging] });
-      const lines = Array.from({ length: 20 }, (_, index) => `BOLT-M8,${index + 1},1,1`);
-      day.write(...lines.slice(0, 2), "NO-SUCH,7,1,1");
-      expect((await day.import()).code).toBe(1);
-      day.write(...lines);
-      const { child, output, ended } = day.start("--corrects");
-      await waitUntil(() => output.err.includes("18 added") && receiptsOf(day.sandbox).length === 4 + sent);
-      child.kill("SIGKILL");
-      await ended;
-      // An earlier version is another delivery now, and does not come back.
-      const continued = await day.import("--corrects");
-      expect(continued).toMatchObject({ code: 0, err: expect.stringMatching(/^day\.csv: continues the import of /) });
-      expect(unitsOf(day.sandbox).sort((one, other) => one - other)).toEqual(lines.map((_, index) => index + 1));
-    },
-    120_000,
-  );
+  ])("continues after a kill %s, and sends each line once", async (_, sent) => {
+    // Three requests of the first import, then those of the correction, up to one without a response.
+    const hanging = { path: "/Inventory/Receive", skip: 3 + sent, times: 1, fault: "hang" } as const;
+    const day = await delivery({ faults: [hanging] });
+    const lines = Array.from({ length: 20 }, (_, index) => `BOLT-M8,${index + 1},1,1`);
+    day.write(...lines.slice(0, 2), "NO-SUCH,7,1,1");
+    expect((await day.import()).code).toBe(1);
+    day.write(...lines);
+    const { child, output, ended } = day.start("--corrects");
+    await waitUntil(() => output.err.includes("18 added") && receiptsOf(day.sandbox).length === 4 + sent);
+    child.kill("SIGKILL");
+    await ended;
+    // An earlier version is another delivery now, and does not come back.
+    const continued = await day.import("--corrects");
+    expect(continued).toMatchObject({ code: 0, err: expect.stringMatching(/^day\.csv: continues the import of /) });
+    expect(unitsOf(day.sandbox).sort((one, other) => one - other)).toEqual(lines.map((_, index) => index + 1));
+  });
 
   it("of two processes, one stores the lines and both end successfully", async () => {
     const day = await delivery();

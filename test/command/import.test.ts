@@ -65,7 +65,7 @@ describe("stocklot import", () => {
       String(Reflect.get(Object(body), "remark")).replace(/^\[sl:\w+\] ?/, ""),
     );
     expect(remarks.sort()).toEqual(lines.map((_, index) => `line ${index}`).sort());
-  }, 120_000);
+  });
 
   it("reports every wrong line with its number, and sends nothing", async () => {
     const { sandbox, env } = await serve();
@@ -401,5 +401,5 @@ describe("stocklot import", () => {
     }
     expect(rows).toBeGreaterThan(400_000);
     expect(most).toBeLessThan(150e6);
-  }, 120_000);
+  });
 });

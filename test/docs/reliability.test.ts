@@ -66,9 +66,7 @@ async function applyLate(fault: Fault, delayMs: number): Promise<void> {
   if (receipt) server.service.respond(receipt);
 }
 
-it("the recipe books once if the gateway responds 504 and the service applies the receipt 5 s later", {
-  timeout: 60_000,
-}, async () => {
+it("the recipe books once if the gateway responds 504 and the service applies the receipt 5 s later", async () => {
   const late = applyLate(status(504), 5_000);
   const { ended } = start("findReceipt(error)");
   await late;
@@ -76,9 +74,7 @@ it("the recipe books once if the gateway responds 504 and the service applies th
   expect(server.effects("receive")).toBe(1);
 });
 
-it("the recipe for crashes books once if the process is killed while the service works on the receipt", {
-  timeout: 60_000,
-}, async () => {
+it("the recipe for crashes books once if the process is killed while the service works on the receipt", async () => {
   const late = applyLate(hang({ applies: false }), 3_000);
   const { child, ended } = start("existsSync(journal)");
   await waitUntil(() => server.requests.some(isReceipt), 30_000);

@@ -51,7 +51,7 @@ beforeAll(async () => {
     { [SERVICE]: server.url, ...network.replacements, ...(redis && { [REDIS]: redis.url }) },
     environmentOf(server.url, credentials),
   );
-}, 60_000);
+});
 afterAll(async () => {
   programs?.remove();
   network?.close();
@@ -59,7 +59,7 @@ afterAll(async () => {
   await redis?.close();
 });
 
-describe.concurrent("every snippet of the README and the guides runs, and ends by itself", { timeout: 90_000 }, () => {
+describe.concurrent("every snippet of the README and the guides runs, and ends by itself", () => {
   it.for(run.map((snippet) => [snippet.name, snippet] as const))("%s", async ([, snippet], { expect, skip }) => {
     skip(!RUN_ALL, ONLY_IN_TEST_ALL);
     skip(snippet.code.includes(REDIS) && !redis, "there is no Redis");

@@ -50,7 +50,7 @@ const CHECKED = [
 // A warning of TypeDoc is an error, and so is a link between pages that leads nowhere.
 beforeAll(async () => {
   await promisify(execFile)(process.execPath, ["--import", "tsx", "tools/website/build.ts", site], { cwd: ROOT });
-}, 180_000);
+});
 afterAll(() => rmSync(site, { recursive: true, force: true }));
 
 describe.skipIf(!RUN_ALL)("the site", () => {
@@ -159,7 +159,7 @@ describe.skipIf(browserMissingReason("The tests of the documentation site"))("th
   beforeAll(async () => {
     browser = await launchBrowser();
     server = await serveFolder(site);
-  }, 60_000);
+  });
   afterAll(async () => {
     await browser?.close();
     server?.close();
@@ -206,7 +206,7 @@ describe.skipIf(browserMissingReason("The tests of the documentation site"))("th
       await page.close();
     });
 
-    it("no page is wider than the window", { timeout: 90_000 }, async () => {
+    it("no page is wider than the window", async () => {
       const page = await browser.newPage({ viewport: { width, height: 844 } });
       const tooWide: string[] = [];
       for (const path of READ_MOST) {
@@ -229,9 +229,7 @@ describe.skipIf(browserMissingReason("The tests of the documentation site"))("th
       await page.close();
     });
 
-    it.each(["light", "dark"] as const)("axe finds no serious problem on pages of the %s theme", {
-      timeout: 120_000,
-    }, async (scheme) => {
+    it.each(["light", "dark"] as const)("axe finds no serious problem on pages of the %s theme", async (scheme) => {
       const problems: string[] = [];
       for (const path of CHECKED) {
         const { page } = await open(path, width, scheme);
@@ -319,7 +317,7 @@ describe.skipIf(browserMissingReason("The tests of the documentation site"))("th
     await page.close();
   });
 
-  it("the search answers questions", { timeout: 60_000 }, async () => {
+  it("the search answers questions", async () => {
     const { page } = await openSearch();
     for (const [question, answer] of QUESTIONS) {
       expect((await search(page, question)).slice(0, 3), question).toContain(`/docs/${answer}`);

@@ -15,8 +15,6 @@ import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const EXAMPLES = join(ROOT, "examples");
 const SAMPLE = join(EXAMPLES, "receipts.csv");
-/** While other tests run, a program that needs five seconds may take much longer. */
-const TIMEOUT_MS = 60_000;
 
 const postgres = await findPostgres();
 let folder: string;
@@ -85,419 +83,365 @@ async function lotsOf({ baseUrl, credentials, fetch }: Sandbox): Promise<Lot[]> 
 const linesOf = async (file: string) => (await readFile(file, "utf8")).trimEnd().split("\n");
 
 // Not concurrent, since it must end within ten seconds.
-describe(
-  "the demo",
-  () => {
-    it("does the main job over HTTP, and prints plain lines if the output is not a terminal", async ({ expect }) => {
-      const temporary = await mkdtemp(join(folder, "demo-"));
-      const { code, out, err } = await run("demo.ts", [], { TMPDIR: temporary });
-      expect({ code, err }).toEqual({ code: 0, err: "" });
-      expect(out).toMatch(/A sandbox of the service runs at http:\/\/127\.0\.0\.1:\d+\/api\/v1/);
-      expect(out).toMatch(/The client received a token, valid until \d\d:\d\d:\d\d\./);
-      expect(out).toMatch(/items 100 %, (\d+) of \1, \d+ requests/);
-      expect(out).toMatch(/lots {2}100 %, 1,600 of 1,600, 32 requests/);
-      expect(out).toMatch(/Warehouse +Open lots +Items +In stock +On hold +Allocated +Available/);
-      expect(out).toMatch(/Available = In stock − On hold − Allocated/);
-      const stock = [...out.matchAll(/^ {2}\w+(?: +[\d,]+){2} +([\d,]+) +([\d,]+) +([\d,]+) +([\d,]+)$/gm)];
-      expect(stock).toHaveLength(4);
-      for (const [, ...cells] of stock) {
-        const [inStock = 0, onHold = 0, allocated = 0, available] = cells.map((cell) =>
-          Number(cell.replaceAll(",", "")),
-        );
-        expect(available).toBe(inStock - onHold - allocated);
-      }
-      expect(out).toMatch(/received 120 in Central, lot \d+/);
-      expect(out).toMatch(/^ {2}Central( +[\d,.]+){2} +\+70$/m);
-      expect(out).toMatch(/^ {2}North( +[\d,.]+){2} +\+30$/m);
-      expect(out).toMatch(/3 applied, 0 unknown, 3 sent: nothing was booked twice/);
-      expect(out).toMatch(/first run: 2,237 items, lots and stock levels copied, in \d+ requests/);
-      expect(out).toMatch(/second run, after a change of one item: 1 record changed/);
-      expect(out).toMatch(/NotFoundError +404 not_found/);
-      expect(out).toMatch(/InputValidationError +units: .*nothing was sent/);
-      expect(out).toMatch(/PermissionError +403 warehouse-out-of-scope/);
-      expect(out).toMatch(/\d+ of 20 slots free, 0 calls waiting, 0 requests in flight/);
-      expect(out).toMatch(/The service counted \d+ requests and rejected none with 429\./);
-      expect(Number(/Done in ([\d.]+) s\./.exec(out)?.[1])).toBeLessThan(10);
-      expect(out).not.toContain("\u001b");
-      expect(out).not.toContain("{");
-      expect(out.split("\n").filter((line) => line.length > 80)).toEqual([]);
-      expect((await readdir(temporary)).filter((name) => name.startsWith("stocklot"))).toEqual([]);
-    });
+describe("the demo", () => {
+  it("does the main job over HTTP, and prints plain lines if the output is not a terminal", async ({ expect }) => {
+    const temporary = await mkdtemp(join(folder, "demo-"));
+    const { code, out, err } = await run("demo.ts", [], { TMPDIR: temporary });
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(out).toMatch(/A sandbox of the service runs at http:\/\/127\.0\.0\.1:\d+\/api\/v1/);
+    expect(out).toMatch(/The client received a token, valid until \d\d:\d\d:\d\d\./);
+    expect(out).toMatch(/items 100 %, (\d+) of \1, \d+ requests/);
+    expect(out).toMatch(/lots {2}100 %, 1,600 of 1,600, 32 requests/);
+    expect(out).toMatch(/Warehouse +Open lots +Items +In stock +On hold +Allocated +Available/);
+    expect(out).toMatch(/Available = In stock − On hold − Allocated/);
+    const stock = [...out.matchAll(/^ {2}\w+(?: +[\d,]+){2} +([\d,]+) +([\d,]+) +([\d,]+) +([\d,]+)$/gm)];
+    expect(stock).toHaveLength(4);
+    for (const [, ...cells] of stock) {
+      const [inStock = 0, onHold = 0, allocated = 0, available] = cells.map((cell) => Number(cell.replaceAll(",", "")));
+      expect(available).toBe(inStock - onHold - allocated);
+    }
+    expect(out).toMatch(/received 120 in Central, lot \d+/);
+    expect(out).toMatch(/^ {2}Central( +[\d,.]+){2} +\+70$/m);
+    expect(out).toMatch(/^ {2}North( +[\d,.]+){2} +\+30$/m);
+    expect(out).toMatch(/3 applied, 0 unknown, 3 sent: nothing was booked twice/);
+    expect(out).toMatch(/first run: 2,237 items, lots and stock levels copied, in \d+ requests/);
+    expect(out).toMatch(/second run, after a change of one item: 1 record changed/);
+    expect(out).toMatch(/NotFoundError +404 not_found/);
+    expect(out).toMatch(/InputValidationError +units: .*nothing was sent/);
+    expect(out).toMatch(/PermissionError +403 warehouse-out-of-scope/);
+    expect(out).toMatch(/\d+ of 20 slots free, 0 calls waiting, 0 requests in flight/);
+    expect(out).toMatch(/The service counted \d+ requests and rejected none with 429\./);
+    expect(Number(/Done in ([\d.]+) s\./.exec(out)?.[1])).toBeLessThan(10);
+    expect(out).not.toContain("\u001b");
+    expect(out).not.toContain("{");
+    expect(out.split("\n").filter((line) => line.length > 80)).toEqual([]);
+    expect((await readdir(temporary)).filter((name) => name.startsWith("stocklot"))).toEqual([]);
+  });
 
-    it.skipIf(process.platform !== "linux")("fits into a terminal of 80 columns", async ({ expect }) => {
-      const program = `stty cols 80 && '${process.execPath}' --import tsx '${join(EXAMPLES, "demo.ts")}'`;
-      const { stdout } = await promisify(execFile)("script", ["-qec", program, "/dev/null"], { cwd: ROOT });
-      // A bar is drawn again and again from the first column.
-      const lines = stdout.replaceAll("\u001b[1G", "\n").split(/\r?\n/).map(stripVTControlCharacters);
-      expect(lines.length).toBeGreaterThan(50);
-      expect(lines.filter((line) => line.length > 80)).toEqual([]);
-    });
-  },
-  TIMEOUT_MS,
-);
+  it.skipIf(process.platform !== "linux")("fits into a terminal of 80 columns", async ({ expect }) => {
+    const program = `stty cols 80 && '${process.execPath}' --import tsx '${join(EXAMPLES, "demo.ts")}'`;
+    const { stdout } = await promisify(execFile)("script", ["-qec", program, "/dev/null"], { cwd: ROOT });
+    // A bar is drawn again and again from the first column.
+    const lines = stdout.replaceAll("\u001b[1G", "\n").split(/\r?\n/).map(stripVTControlCharacters);
+    expect(lines.length).toBeGreaterThan(50);
+    expect(lines.filter((line) => line.length > 80)).toEqual([]);
+  });
+});
 
-describe.concurrent(
-  "mirror-lots-to-ndjson",
-  () => {
-    it("writes each lot once, as one line of JSON", async ({ expect }) => {
-      const file = join(folder, "mirror", "lots.ndjson");
-      const { code, out, err } = await run("mirror-lots-to-ndjson.ts", [file]);
-      expect({ code, err }).toEqual({ code: 0, err: "" });
-      expect(out).toContain(`Wrote 10,000 lots to ${file}`);
-      expect(out).toMatch(/lots 100 %, 10,000 of 10,000/);
-      const lots: { recNo: number; spot: string }[] = (await linesOf(file)).map((line) => JSON.parse(line));
-      expect(new Set(lots.map(({ recNo }) => recNo)).size).toBe(10_000);
-      expect(lots.length).toBe(10_000);
-      expect(await readdir(join(folder, "mirror"))).toEqual(["lots.ndjson"]);
-    });
+describe.concurrent("mirror-lots-to-ndjson", () => {
+  it("writes each lot once, as one line of JSON", async ({ expect }) => {
+    const file = join(folder, "mirror", "lots.ndjson");
+    const { code, out, err } = await run("mirror-lots-to-ndjson.ts", [file]);
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(out).toContain(`Wrote 10,000 lots to ${file}`);
+    expect(out).toMatch(/lots 100 %, 10,000 of 10,000/);
+    const lots: { recNo: number; spot: string }[] = (await linesOf(file)).map((line) => JSON.parse(line));
+    expect(new Set(lots.map(({ recNo }) => recNo)).size).toBe(10_000);
+    expect(lots.length).toBe(10_000);
+    expect(await readdir(join(folder, "mirror"))).toEqual(["lots.ndjson"]);
+  });
 
-    it("copies the service that the environment names", async ({ expect }) => {
-      const file = join(folder, "named.ndjson");
-      await withService({ items: 5, lots: 300 }, async (sandbox, environment) => {
-        const { code, out } = await run("mirror-lots-to-ndjson.ts", [file], environment);
-        expect(code).toBe(0);
-        expect(out).toContain("Using the service that STOCKLOT_BASE_URL names.");
-        expect((await linesOf(file)).length).toBe(300);
-        expect(sandbox.requests.length).toBeGreaterThan(2);
+  it("copies the service that the environment names", async ({ expect }) => {
+    const file = join(folder, "named.ndjson");
+    await withService({ items: 5, lots: 300 }, async (sandbox, environment) => {
+      const { code, out } = await run("mirror-lots-to-ndjson.ts", [file], environment);
+      expect(code).toBe(0);
+      expect(out).toContain("Using the service that STOCKLOT_BASE_URL names.");
+      expect((await linesOf(file)).length).toBe(300);
+      expect(sandbox.requests.length).toBeGreaterThan(2);
+    });
+  });
+
+  it("keeps the last complete copy if the service fails half-way", async ({ expect }) => {
+    const file = join(folder, "kept.ndjson");
+    await writeFile(file, "the last complete copy\n");
+    const faults = [{ path: "/Inventory", skip: 2, fault: 501 }];
+    await withService({ items: 5, lots: 2_000, faults }, async (_sandbox, environment) => {
+      const { code, err } = await run("mirror-lots-to-ndjson.ts", [file], environment);
+      expect(code).toBe(1);
+      expect(err).toContain("NotImplementedError");
+    });
+    expect(await linesOf(file)).toEqual(["the last complete copy"]);
+    expect((await readdir(folder)).filter((name) => name.startsWith("kept"))).toEqual(["kept.ndjson"]);
+  });
+});
+
+describe.concurrent("receive-from-csv", () => {
+  const items = ["BOLT-M8", "BOLT-M10", "CABLE-3G15", "PAINT-RED"].map((shortID) => ({ shortID }));
+  // Items are sent in any order, but the first four begin, and the service accepts their first rows.
+  const lost = { path: "/Inventory/Receive", times: 1, fault: "drop-after" } as const;
+  const received = (sandbox: Sandbox) => sandbox.requests.filter(({ path }) => path === "/Inventory/Receive");
+
+  it("reports a result for each row of the sample, and finds the receipt whose response was lost", async ({
+    expect,
+  }) => {
+    const { code, out, err } = await run("receive-from-csv.ts");
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(out).toMatch(/receipts 100 %, 7 of 7/);
+    expect(out).toMatch(/line +2 +received +lot \d+/);
+    expect(out).toMatch(/line +5 +rejected +.*units/);
+    expect(out).toMatch(/line +6 +received +lot \d+/);
+    expect(out).toMatch(/line +7 +rejected +Item NO-SUCH-SKU does not exist/);
+    expect(out).toMatch(/line +8 +rejected +Warehouse is outside/);
+    expect(out).toMatch(/line +9 +rejected +.*units/);
+    expect(out).toMatch(/5 received, 4 rejected/);
+  });
+
+  it("does not resend anything that may have been received", async ({ expect }) => {
+    const file = join(folder, "twice.csv");
+    await copyFile(SAMPLE, file);
+    await withService({ items, faults: [lost] }, async (sandbox, environment) => {
+      expect(await run("receive-from-csv.ts", [file], environment)).toMatchObject({ code: 1 });
+      const first = received(sandbox).length;
+      // With another row at the top, the others are still recognised.
+      const [header, ...rows] = await linesOf(file);
+      await writeFile(file, [header, "BOLT-M8,7,1,1,,,PO 9,", ...rows, ""].join("\n"));
+      const { code, out } = await run("receive-from-csv.ts", [file], environment);
+
+      expect(code).toBe(1);
+      expect(out).toMatch(/line +2 +received/);
+      expect(out).toMatch(/line +7 +received/);
+      expect(out).toMatch(/6 received, 4 rejected/);
+      // The new row, and the two that only the service can reject.
+      const bodies = received(sandbox)
+        .slice(first)
+        .map(({ body }) => JSON.stringify(body));
+      expect(bodies).toHaveLength(3);
+      for (const part of ['"units":7', "NO-SUCH-SKU", '"wid":99'])
+        expect(bodies.filter((body) => body.includes(part))).toHaveLength(1);
+    });
+  });
+
+  it("leaves a row to a person if it cannot be looked up, and does as the person decides", async ({ expect }) => {
+    const file = join(folder, "unknown.csv");
+    await writeFile(file, "itemID,units,wid,reasonCode\nBOLT-M8,1,1,1\nPAINT-RED,2,1,1\n");
+    const faults = [
+      { path: "/Inventory/Receive", fault: "drop-after", times: 2 },
+      { method: "GET", path: "/Inventory*", fault: 501 },
+    ] as const;
+    await withService({ items, faults }, async (sandbox, environment) => {
+      const { code, out } = await run("receive-from-csv.ts", [file], environment);
+      expect(code).toBe(1);
+      expect(out).toMatch(/2 unknown/);
+      expect(out).toMatch(/Look in the inventory.*\n {2}line 2: itemID BOLT-M8, units 1, wid 1/);
+      const decided = await run("receive-from-csv.ts", [file, "--applied", "2", "--not-applied", "3"], environment);
+      expect(decided).toMatchObject({ code: 0, out: expect.stringContaining("2 received") });
+      const units = received(sandbox).map(({ body }) => Object(body).units);
+      expect(units.sort()).toEqual([1, 2, 2]);
+    });
+  });
+
+  it("finds a row that was received if it was killed before the response arrived", async ({ expect }) => {
+    const file = join(folder, "killed.csv");
+    const rows = ["first", "second", "third"].map((remark) => `BOLT-M8,1,1,1,${remark}\n`);
+    await writeFile(file, `itemID,units,wid,reasonCode,remark\n${rows.join("")}`);
+    const hanging = { path: "/Inventory/Receive", skip: 1, times: 1, fault: "hang-after" } as const;
+    await withService({ items, faults: [hanging] }, async (sandbox, environment) => {
+      const { child, ended } = start("receive-from-csv.ts", [file], environment);
+      await expect.poll(() => received(sandbox).length).toBe(2);
+      child.kill("SIGKILL");
+      await ended;
+      const { out } = await run("receive-from-csv.ts", [file], environment);
+      for (const line of [2, 3, 4]) expect(out).toMatch(new RegExp(`line +${line} +received +lot`));
+      expect(out).toMatch(/3 received/);
+      const booked = JSON.stringify(await lotsOf(sandbox));
+      for (const remark of ["first", "second", "third"]) expect(booked.split(remark)).toHaveLength(2);
+    });
+  });
+
+  it("stops when the service refuses the credentials, and continues in the next run", async ({ expect }) => {
+    const file = join(folder, "stopped.csv");
+    await writeFile(file, "itemID,units,wid,reasonCode\nBOLT-M8,1,1,1\nBOLT-M8,1,1,1\n");
+    await withService({ items }, async (sandbox, environment) => {
+      const wrong = { ...environment, STOCKLOT_CLIENT_SECRET: "another-secret" };
+      const { code, out, err } = await run("receive-from-csv.ts", [file], wrong);
+      expect(code).toBe(1);
+      expect(err).toMatch(/The run ended early: .*credentials/);
+      expect(out).toMatch(/line +2 +not received/);
+      expect(received(sandbox)).toEqual([]);
+      expect(out + err).not.toContain("another-secret");
+      // Two equal rows are two receipts.
+      expect(await run("receive-from-csv.ts", [file], environment)).toMatchObject({ code: 0 });
+      expect(received(sandbox).length).toBe(2);
+    });
+  });
+
+  it("sends nothing of a file with a column that it would lose", async ({ expect }) => {
+    const file = join(folder, "foreign.csv");
+    await writeFile(file, "itemID,units,wid,reasonCode,bin\nBOLT-M8,1,1,1,A-1\n");
+    await withService({ items }, async (sandbox, environment) => {
+      const { code, err } = await run("receive-from-csv.ts", [file], environment);
+      expect(code).toBe(1);
+      expect(err).toContain("unknown columns: bin");
+      expect(sandbox.requests).toEqual([]);
+    });
+  });
+
+  it("reads quoted cells with commas, quotes and line breaks, and names the line that is wrong", async ({ expect }) => {
+    const file = join(folder, "quoted.csv");
+    await writeFile(
+      file,
+      '\uFEFFitemID,units,wid,reasonCode,remark\r\nBOLT-M8,1,1,1,"x, ""y""\nz"\r\n\r\nBOLT-M8,1,1\r\n',
+    );
+    await withService({ items }, async (sandbox, environment) => {
+      const { code, err } = await run("receive-from-csv.ts", [file], environment);
+      expect(code).toBe(1);
+      expect(err).toMatch(/Invalid Record Length.* on line 5/s);
+      await writeFile(file, "");
+      expect(await run("receive-from-csv.ts", [file], environment)).toMatchObject({
+        code: 1,
+        err: expect.stringContaining("the CSV file is empty"),
+      });
+      expect(sandbox.requests).toEqual([]);
+      await writeFile(file, '\uFEFFitemID,units,wid,reasonCode,remark\r\nBOLT-M8,1,1,1,"x, ""y""\nz"\r\n');
+      expect(await run("receive-from-csv.ts", [file], environment)).toMatchObject({ code: 0 });
+      expect(received(sandbox).map(({ body }) => Object(body).remark)).toEqual([expect.stringMatching(/x, "y"\nz$/)]);
+    });
+  });
+
+  it("books the sample into no real service", async ({ expect }) => {
+    await withService({ items }, async (sandbox, environment) => {
+      const { code, err } = await run("receive-from-csv.ts", [], environment);
+      expect(code).toBe(1);
+      expect(err).toContain("The sample is not for a real service.");
+      expect(sandbox.requests).toEqual([]);
+    });
+  });
+});
+
+describe.concurrent("mirror-own-sink", () => {
+  it("keeps its copy in a file, from run to run", async ({ expect }) => {
+    const file = join(folder, "own", "copy.json");
+    expect(await run("mirror-own-sink.ts", [file])).toMatchObject({
+      code: 0,
+      err: "",
+      out: expect.stringMatching(/^[1-9]\d* added, 0 changed, 0 removed\n$/m),
+    });
+    await withService({ items: 20, lots: 50 }, async (_, environment) => {
+      const other = join(folder, "own", "other.json");
+      expect((await run("mirror-own-sink.ts", [other], environment)).out).toMatch(/^[1-9]\d* added, /m);
+      expect((await run("mirror-own-sink.ts", [other], environment)).out).toMatch(/^0 added, 0 changed, 0 removed\n$/m);
+      const { records } = JSON.parse(await readFile(other, "utf8"));
+      expect(Object.keys(records.lots)).toHaveLength(50);
+    });
+  });
+});
+
+describe.concurrent("mirror-sqlite", () => {
+  it("copies everything, then what has changed, and reports it", async ({ expect }) => {
+    const path = join(folder, "stock.db");
+    const { code, out, err } = await run("mirror-sqlite.ts", [path]);
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(out).toMatch(/lots +10,000 +10,000 +10,000/);
+    expect(out).toMatch(/items \d+ changed .*putUp/);
+    expect(out).toMatch(/lots +10,001 +1 +1 +0 +0/);
+    expect(out).toMatch(/increment: \d+ requests/);
+  });
+});
+
+describe.skipIf(!postgres)("mirror-postgres", () => {
+  it("copies until it is interrupted, and ends cleanly", async () => {
+    const { child, ended } = start("mirror-postgres.ts", ["0.2"], { DATABASE_URL: postgres?.url ?? "" });
+    let runs = 0;
+    child.stdout.on("data", (chunk) => {
+      runs += String(chunk).match(/^ {2}(full|increment): /gm)?.length ?? 0;
+      if (runs === 3) child.kill("SIGINT");
+    });
+    const { code, out, err } = await ended;
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(out).toMatch(/lots +10,000 +10,000 +10,000/);
+  });
+});
+
+describe.concurrent("handle-errors", () => {
+  it("provokes and handles each class of the tree", async ({ expect }) => {
+    const { code, out, err } = await run("handle-errors.ts");
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    const handled = new Set(out.split("\n").map((line) => line.split(" ")[0]));
+    const classes = Object.keys(errors).filter((name) => name !== "StocklotError");
+    expect(classes.filter((name) => !handled.has(name))).toEqual([]);
+    expect(out.match(/^PermissionError/gm)).toHaveLength(4);
+    expect(out).toMatch(/^\(aborted\)/m);
+  });
+});
+
+describe.concurrent("share-one-limiter", () => {
+  it("keeps two clients within one limit", async ({ expect }) => {
+    const { code, out, err } = await run("share-one-limiter.ts");
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(out).toMatch(/mirror: 2,000 lots in [\d,]+ ms/);
+    expect(out).toMatch(/scanner: \d+ look-ups meanwhile, the slowest in [\d,]+ ms/);
+    expect(out).toMatch(/service: \d+ requests from one address, 0 refused/);
+  });
+});
+
+describe.concurrent("sync-catalog", () => {
+  it("shows the difference and applies it", async ({ expect }) => {
+    const { code, out, err } = await run("sync-catalog.ts");
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(out).toContain("+ BOLT-M9");
+    expect(out).toMatch(/^2 applied in \d+ requests\.$/m);
+  });
+});
+
+describe.concurrent("count-stock", () => {
+  it("corrects what can be compared, and finds nothing to do after a second count", async ({ expect }) => {
+    const { code, out, err } = await run("count-stock.ts");
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(out).toMatch(/^\+ BOLT-M8 {2}bin A-01 {2}book 470, counted 480 EA: receive 10 into bin A-01$/m);
+    expect(out).toMatch(/^! WASHER-M8 .*: moved since the snapshot \(lot \d+ had 50, now 40\): count again$/m);
+    expect(out).toMatch(/^2 groups corrected in \d+ requests\.$/m);
+    expect(out).toContain("+ 0 receive  - 0 issue  = 3 unchanged  ! 0 blocked");
+  });
+});
+
+describe.concurrent("stock-endpoint", () => {
+  it("returns the stock of a SKU until it is interrupted", async ({ expect }) => {
+    const { child, ended } = start("stock-endpoint.ts", ["0"]);
+    const url = await new Promise<string>((resolve) => {
+      child.stdout?.on("data", (chunk) => {
+        const [found] = /http:\S+/.exec(String(chunk)) ?? [];
+        if (found) resolve(found);
       });
     });
+    const get = async (address: string): Promise<{ status: number; body: Record<string, unknown[]> }> => {
+      const response = await fetch(address, { headers: { connection: "close" } });
+      return { status: response.status, body: Object(await response.json()) };
+    };
+    const { status, body } = await get(url);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ sku: "BOLT-M8", available: expect.any(Number) });
+    expect(body.bins?.length).toBeGreaterThan(0);
+    expect(await get(url.replace("BOLT-M8", "NO-SUCH"))).toMatchObject({ status: 404 });
+    expect(await get(`${url}&wid=x`)).toMatchObject({ status: 400 });
+    child.kill("SIGINT");
+    expect(await ended).toMatchObject({ code: 0, err: "" });
+  });
+});
 
-    it("keeps the last complete copy if the service fails half-way", async ({ expect }) => {
-      const file = join(folder, "kept.ndjson");
-      await writeFile(file, "the last complete copy\n");
-      const faults = [{ path: "/Inventory", skip: 2, fault: 501 }];
-      await withService({ items: 5, lots: 2_000, faults }, async (_sandbox, environment) => {
-        const { code, err } = await run("mirror-lots-to-ndjson.ts", [file], environment);
-        expect(code).toBe(1);
-        expect(err).toContain("NotImplementedError");
-      });
-      expect(await linesOf(file)).toEqual(["the last complete copy"]);
-      expect((await readdir(folder)).filter((name) => name.startsWith("kept"))).toEqual(["kept.ndjson"]);
-    });
-  },
-  TIMEOUT_MS,
-);
-
-describe.concurrent(
-  "receive-from-csv",
-  () => {
-    const items = ["BOLT-M8", "BOLT-M10", "CABLE-3G15", "PAINT-RED"].map((shortID) => ({ shortID }));
-    // Items are sent in any order, but the first four begin, and the service accepts their first rows.
-    const lost = { path: "/Inventory/Receive", times: 1, fault: "drop-after" } as const;
-    const received = (sandbox: Sandbox) => sandbox.requests.filter(({ path }) => path === "/Inventory/Receive");
-
-    it("reports a result for each row of the sample, and finds the receipt whose response was lost", async ({
-      expect,
-    }) => {
-      const { code, out, err } = await run("receive-from-csv.ts");
-      expect({ code, err }).toEqual({ code: 0, err: "" });
-      expect(out).toMatch(/receipts 100 %, 7 of 7/);
-      expect(out).toMatch(/line +2 +received +lot \d+/);
-      expect(out).toMatch(/line +5 +rejected +.*units/);
-      expect(out).toMatch(/line +6 +received +lot \d+/);
-      expect(out).toMatch(/line +7 +rejected +Item NO-SUCH-SKU does not exist/);
-      expect(out).toMatch(/line +8 +rejected +Warehouse is outside/);
-      expect(out).toMatch(/line +9 +rejected +.*units/);
-      expect(out).toMatch(/5 received, 4 rejected/);
-    });
-
-    it("does not resend anything that may have been received", async ({ expect }) => {
-      const file = join(folder, "twice.csv");
-      await copyFile(SAMPLE, file);
-      await withService({ items, faults: [lost] }, async (sandbox, environment) => {
-        expect(await run("receive-from-csv.ts", [file], environment)).toMatchObject({ code: 1 });
-        const first = received(sandbox).length;
-        // With another row at the top, the others are still recognised.
-        const [header, ...rows] = await linesOf(file);
-        await writeFile(file, [header, "BOLT-M8,7,1,1,,,PO 9,", ...rows, ""].join("\n"));
-        const { code, out } = await run("receive-from-csv.ts", [file], environment);
-
-        expect(code).toBe(1);
-        expect(out).toMatch(/line +2 +received/);
-        expect(out).toMatch(/line +7 +received/);
-        expect(out).toMatch(/6 received, 4 rejected/);
-        // The new row, and the two that only the service can reject.
-        const bodies = received(sandbox)
-          .slice(first)
-          .map(({ body }) => JSON.stringify(body));
-        expect(bodies).toHaveLength(3);
-        for (const part of ['"units":7', "NO-SUCH-SKU", '"wid":99'])
-          expect(bodies.filter((body) => body.includes(part))).toHaveLength(1);
+describe.concurrent("a copy", () => {
+  it("is read by an endpoint and by a report, which shows each change once", async ({ expect }) => {
+    const { child, ended } = start("copy-endpoint.ts");
+    const url = await new Promise<string>((resolve) => {
+      child.stdout?.on("data", (chunk) => {
+        const [found] = /http:\S+/.exec(String(chunk)) ?? [];
+        if (found) resolve(found);
       });
     });
-
-    it("leaves a row to a person if it cannot be looked up, and does as the person decides", async ({ expect }) => {
-      const file = join(folder, "unknown.csv");
-      await writeFile(file, "itemID,units,wid,reasonCode\nBOLT-M8,1,1,1\nPAINT-RED,2,1,1\n");
-      const faults = [
-        { path: "/Inventory/Receive", fault: "drop-after", times: 2 },
-        { method: "GET", path: "/Inventory*", fault: 501 },
-      ] as const;
-      await withService({ items, faults }, async (sandbox, environment) => {
-        const { code, out } = await run("receive-from-csv.ts", [file], environment);
-        expect(code).toBe(1);
-        expect(out).toMatch(/2 unknown/);
-        expect(out).toMatch(/Look in the inventory.*\n {2}line 2: itemID BOLT-M8, units 1, wid 1/);
-        const decided = await run("receive-from-csv.ts", [file, "--applied", "2", "--not-applied", "3"], environment);
-        expect(decided).toMatchObject({ code: 0, out: expect.stringContaining("2 received") });
-        const units = received(sandbox).map(({ body }) => Object(body).units);
-        expect(units.sort()).toEqual([1, 2, 2]);
-      });
+    const response = await fetch(url, { headers: { connection: "close" } });
+    expect(await response.json()).toMatchObject({
+      bins: expect.arrayContaining([expect.objectContaining({ wID: 1 })]),
     });
-
-    it("finds a row that was received if it was killed before the response arrived", async ({ expect }) => {
-      const file = join(folder, "killed.csv");
-      const rows = ["first", "second", "third"].map((remark) => `BOLT-M8,1,1,1,${remark}\n`);
-      await writeFile(file, `itemID,units,wid,reasonCode,remark\n${rows.join("")}`);
-      const hanging = { path: "/Inventory/Receive", skip: 1, times: 1, fault: "hang-after" } as const;
-      await withService({ items, faults: [hanging] }, async (sandbox, environment) => {
-        const { child, ended } = start("receive-from-csv.ts", [file], environment);
-        await expect.poll(() => received(sandbox).length, { timeout: TIMEOUT_MS }).toBe(2);
-        child.kill("SIGKILL");
-        await ended;
-        const { out } = await run("receive-from-csv.ts", [file], environment);
-        for (const line of [2, 3, 4]) expect(out).toMatch(new RegExp(`line +${line} +received +lot`));
-        expect(out).toMatch(/3 received/);
-        const booked = JSON.stringify(await lotsOf(sandbox));
-        for (const remark of ["first", "second", "third"]) expect(booked.split(remark)).toHaveLength(2);
-      });
-    });
-
-    it("stops when the service refuses the credentials, and continues in the next run", async ({ expect }) => {
-      const file = join(folder, "stopped.csv");
-      await writeFile(file, "itemID,units,wid,reasonCode\nBOLT-M8,1,1,1\nBOLT-M8,1,1,1\n");
-      await withService({ items }, async (sandbox, environment) => {
-        const wrong = { ...environment, STOCKLOT_CLIENT_SECRET: "another-secret" };
-        const { code, out, err } = await run("receive-from-csv.ts", [file], wrong);
-        expect(code).toBe(1);
-        expect(err).toMatch(/The run ended early: .*credentials/);
-        expect(out).toMatch(/line +2 +not received/);
-        expect(received(sandbox)).toEqual([]);
-        expect(out + err).not.toContain("another-secret");
-        // Two equal rows are two receipts.
-        expect(await run("receive-from-csv.ts", [file], environment)).toMatchObject({ code: 0 });
-        expect(received(sandbox).length).toBe(2);
-      });
-    });
-
-    it("sends nothing of a file with a column that it would lose", async ({ expect }) => {
-      const file = join(folder, "foreign.csv");
-      await writeFile(file, "itemID,units,wid,reasonCode,bin\nBOLT-M8,1,1,1,A-1\n");
-      await withService({ items }, async (sandbox, environment) => {
-        const { code, err } = await run("receive-from-csv.ts", [file], environment);
-        expect(code).toBe(1);
-        expect(err).toContain("unknown columns: bin");
-        expect(sandbox.requests).toEqual([]);
-      });
-    });
-
-    it("reads quoted cells with commas, quotes and line breaks, and names the line that is wrong", async ({
-      expect,
-    }) => {
-      const file = join(folder, "quoted.csv");
-      await writeFile(
-        file,
-        '\uFEFFitemID,units,wid,reasonCode,remark\r\nBOLT-M8,1,1,1,"x, ""y""\nz"\r\n\r\nBOLT-M8,1,1\r\n',
-      );
-      await withService({ items }, async (sandbox, environment) => {
-        const { code, err } = await run("receive-from-csv.ts", [file], environment);
-        expect(code).toBe(1);
-        expect(err).toMatch(/Invalid Record Length.* on line 5/s);
-        await writeFile(file, "");
-        expect(await run("receive-from-csv.ts", [file], environment)).toMatchObject({
-          code: 1,
-          err: expect.stringContaining("the CSV file is empty"),
-        });
-        expect(sandbox.requests).toEqual([]);
-        await writeFile(file, '\uFEFFitemID,units,wid,reasonCode,remark\r\nBOLT-M8,1,1,1,"x, ""y""\nz"\r\n');
-        expect(await run("receive-from-csv.ts", [file], environment)).toMatchObject({ code: 0 });
-        expect(received(sandbox).map(({ body }) => Object(body).remark)).toEqual([expect.stringMatching(/x, "y"\nz$/)]);
-      });
-    });
-
-    it("books the sample into no real service", async ({ expect }) => {
-      await withService({ items }, async (sandbox, environment) => {
-        const { code, err } = await run("receive-from-csv.ts", [], environment);
-        expect(code).toBe(1);
-        expect(err).toContain("The sample is not for a real service.");
-        expect(sandbox.requests).toEqual([]);
-      });
-    });
-  },
-  TIMEOUT_MS,
-);
-
-describe.concurrent(
-  "mirror-own-sink",
-  () => {
-    it("keeps its copy in a file, from run to run", async ({ expect }) => {
-      const file = join(folder, "own", "copy.json");
-      expect(await run("mirror-own-sink.ts", [file])).toMatchObject({
-        code: 0,
-        err: "",
-        out: expect.stringMatching(/^[1-9]\d* added, 0 changed, 0 removed\n$/m),
-      });
-      await withService({ items: 20, lots: 50 }, async (_, environment) => {
-        const other = join(folder, "own", "other.json");
-        expect((await run("mirror-own-sink.ts", [other], environment)).out).toMatch(/^[1-9]\d* added, /m);
-        expect((await run("mirror-own-sink.ts", [other], environment)).out).toMatch(
-          /^0 added, 0 changed, 0 removed\n$/m,
-        );
-        const { records } = JSON.parse(await readFile(other, "utf8"));
-        expect(Object.keys(records.lots)).toHaveLength(50);
-      });
-    });
-  },
-  TIMEOUT_MS,
-);
-
-describe.concurrent(
-  "mirror-sqlite",
-  () => {
-    it("copies everything, then what has changed, and reports it", async ({ expect }) => {
-      const path = join(folder, "stock.db");
-      const { code, out, err } = await run("mirror-sqlite.ts", [path]);
-      expect({ code, err }).toEqual({ code: 0, err: "" });
-      expect(out).toMatch(/lots +10,000 +10,000 +10,000/);
-      expect(out).toMatch(/items \d+ changed .*putUp/);
-      expect(out).toMatch(/lots +10,001 +1 +1 +0 +0/);
-      expect(out).toMatch(/increment: \d+ requests/);
-    });
-  },
-  TIMEOUT_MS,
-);
-
-describe.skipIf(!postgres)(
-  "mirror-postgres",
-  () => {
-    it("copies until it is interrupted, and ends cleanly", async () => {
-      const { child, ended } = start("mirror-postgres.ts", ["0.2"], { DATABASE_URL: postgres?.url ?? "" });
-      let runs = 0;
-      child.stdout.on("data", (chunk) => {
-        runs += String(chunk).match(/^ {2}(full|increment): /gm)?.length ?? 0;
-        if (runs === 3) child.kill("SIGINT");
-      });
-      const { code, out, err } = await ended;
-      expect({ code, err }).toEqual({ code: 0, err: "" });
-      expect(out).toMatch(/lots +10,000 +10,000 +10,000/);
-    });
-  },
-  TIMEOUT_MS,
-);
-
-describe.concurrent(
-  "handle-errors",
-  () => {
-    it("provokes and handles each class of the tree", async ({ expect }) => {
-      const { code, out, err } = await run("handle-errors.ts");
-      expect({ code, err }).toEqual({ code: 0, err: "" });
-      const handled = new Set(out.split("\n").map((line) => line.split(" ")[0]));
-      const classes = Object.keys(errors).filter((name) => name !== "StocklotError");
-      expect(classes.filter((name) => !handled.has(name))).toEqual([]);
-      expect(out.match(/^PermissionError/gm)).toHaveLength(4);
-      expect(out).toMatch(/^\(aborted\)/m);
-    });
-  },
-  TIMEOUT_MS,
-);
-
-describe.concurrent(
-  "share-one-limiter",
-  () => {
-    it("keeps two clients within one limit", async ({ expect }) => {
-      const { code, out, err } = await run("share-one-limiter.ts");
-      expect({ code, err }).toEqual({ code: 0, err: "" });
-      expect(out).toMatch(/mirror: 2,000 lots in [\d,]+ ms/);
-      expect(out).toMatch(/scanner: \d+ look-ups meanwhile, the slowest in [\d,]+ ms/);
-      expect(out).toMatch(/service: \d+ requests from one address, 0 refused/);
-    });
-  },
-  TIMEOUT_MS,
-);
-
-describe.concurrent(
-  "sync-catalog",
-  () => {
-    it("shows the difference and applies it", async ({ expect }) => {
-      const { code, out, err } = await run("sync-catalog.ts");
-      expect({ code, err }).toEqual({ code: 0, err: "" });
-      expect(out).toContain("+ BOLT-M9");
-      expect(out).toMatch(/^2 applied in \d+ requests\.$/m);
-    });
-  },
-  TIMEOUT_MS,
-);
-
-describe.concurrent(
-  "count-stock",
-  () => {
-    it("corrects what can be compared, and finds nothing to do after a second count", async ({ expect }) => {
-      const { code, out, err } = await run("count-stock.ts");
-      expect({ code, err }).toEqual({ code: 0, err: "" });
-      expect(out).toMatch(/^\+ BOLT-M8 {2}bin A-01 {2}book 470, counted 480 EA: receive 10 into bin A-01$/m);
-      expect(out).toMatch(/^! WASHER-M8 .*: moved since the snapshot \(lot \d+ had 50, now 40\): count again$/m);
-      expect(out).toMatch(/^2 groups corrected in \d+ requests\.$/m);
-      expect(out).toContain("+ 0 receive  - 0 issue  = 3 unchanged  ! 0 blocked");
-    });
-  },
-  TIMEOUT_MS,
-);
-
-describe.concurrent(
-  "stock-endpoint",
-  () => {
-    it("returns the stock of a SKU until it is interrupted", async ({ expect }) => {
-      const { child, ended } = start("stock-endpoint.ts", ["0"]);
-      const url = await new Promise<string>((resolve) => {
-        child.stdout?.on("data", (chunk) => {
-          const [found] = /http:\S+/.exec(String(chunk)) ?? [];
-          if (found) resolve(found);
-        });
-      });
-      const get = async (address: string): Promise<{ status: number; body: Record<string, unknown[]> }> => {
-        const response = await fetch(address, { headers: { connection: "close" } });
-        return { status: response.status, body: Object(await response.json()) };
-      };
-      const { status, body } = await get(url);
-      expect(status).toBe(200);
-      expect(body).toMatchObject({ sku: "BOLT-M8", available: expect.any(Number) });
-      expect(body.bins?.length).toBeGreaterThan(0);
-      expect(await get(url.replace("BOLT-M8", "NO-SUCH"))).toMatchObject({ status: 404 });
-      expect(await get(`${url}&wid=x`)).toMatchObject({ status: 400 });
-      child.kill("SIGINT");
-      expect(await ended).toMatchObject({ code: 0, err: "" });
-    });
-  },
-  TIMEOUT_MS,
-);
-
-describe.concurrent(
-  "a copy",
-  () => {
-    it("is read by an endpoint and by a report, which shows each change once", async ({ expect }) => {
-      const { child, ended } = start("copy-endpoint.ts");
-      const url = await new Promise<string>((resolve) => {
-        child.stdout?.on("data", (chunk) => {
-          const [found] = /http:\S+/.exec(String(chunk)) ?? [];
-          if (found) resolve(found);
-        });
-      });
-      const response = await fetch(url, { headers: { connection: "close" } });
-      expect(await response.json()).toMatchObject({
-        bins: expect.arrayContaining([expect.objectContaining({ wID: 1 })]),
-      });
-      child.kill("SIGINT");
-      expect(await ended).toMatchObject({ code: 0, err: "" });
-      const path = join(folder, "report.db");
-      await copyFile(join(EXAMPLES, "out", "sample.db"), path);
-      const { out, err } = await run("copy-changes.ts", [path]);
-      expect({ out, err }).toMatchObject({ out: expect.stringMatching(/lots added +1\n/), err: "" });
-      expect(out).toContain("discontinued: BOLT-M8");
-      expect((await run("copy-changes.ts", [path])).out).not.toContain("lots added");
-    });
-  },
-  TIMEOUT_MS,
-);
+    child.kill("SIGINT");
+    expect(await ended).toMatchObject({ code: 0, err: "" });
+    const path = join(folder, "report.db");
+    await copyFile(join(EXAMPLES, "out", "sample.db"), path);
+    const { out, err } = await run("copy-changes.ts", [path]);
+    expect({ out, err }).toMatchObject({ out: expect.stringMatching(/lots added +1\n/), err: "" });
+    expect(out).toContain("discontinued: BOLT-M8");
+    expect((await run("copy-changes.ts", [path])).out).not.toContain("lots added");
+  });
+});
 
 describe("the list of examples", () => {
   it("names each file", async () => {

@@ -120,8 +120,6 @@ async function fillCopies(name: string, kills: number, random: Random): Promise<
   await server.close();
 }
 
-it(`ends with a correct copy when killed at ${KILLS} random points, and resumes each time`, {
-  timeout: 400_000,
-}, async () => {
+it(`ends with a correct copy when killed at ${KILLS} random points, and resumes each time`, async () => {
   await Promise.all([fillCopies("one", KILLS / 2, seededRandom(1)), fillCopies("other", KILLS / 2, seededRandom(2))]);
 });

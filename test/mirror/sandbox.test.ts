@@ -42,7 +42,7 @@ const schedules = fc.record({
 });
 
 describe("a mirror of the sandbox, that others change meanwhile", () => {
-  it("equals it after the last increment, in random schedules", { timeout: 240_000 }, async () => {
+  it("equals it after the last increment, in random schedules", async () => {
     let sandbox = createSandbox();
     let meanwhile = async () => {};
     const service = { baseUrl: sandbox.baseUrl, ...sandbox.credentials, rateLimit: false, retry: false } as const;

@@ -22,7 +22,7 @@ async function makeCluster(url: string): Promise<Cluster> {
 }
 
 describe.skipIf(!server)("on Redis Cluster", () => {
-  test("limit and token are shared, since all keys are on one node", { timeout: 20_000 }, async () => {
+  test("limit and token are shared, since all keys are on one node", async () => {
     const redis = await makeCluster(server?.url ?? "");
     try {
       const key = newKey();

@@ -57,9 +57,7 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
     expect(await isSettled(ask(second), 1_000)).toBe(true);
   });
 
-  test("stay within it: bursts, slow responses, calls canceled or never sent", {
-    timeout: 60_000,
-  }, async () => {
+  test("stay within it: bursts, slow responses, calls canceled or never sent", async () => {
     const random = createFreshRandom();
     const [requests, intervalMs] = [6, 200];
     const limiters = limitersOf(3, { requests, intervalMs, reserved: 2, maxConcurrent: 4 });
@@ -189,7 +187,7 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
     expect(await turnsOf(ask(second))).toBeLessThan(2_000);
   });
 
-  test("keep the slot of a request that takes longer than any lease", { timeout: 30_000 }, async () => {
+  test("keep the slot of a request that takes longer than any lease", async () => {
     const [first, second] = limitersOf(2, { requests: 1, intervalMs: 100 });
     const slot = await ask(first);
     const next = ask(second);
@@ -266,9 +264,7 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
     expect(sent).toBe(before);
   });
 
-  test.each([-15, -3_600])("keep limit and pause when Redis' clock jumps by %i s", {
-    timeout: 20_000,
-  }, async (jumpSeconds) => {
+  test.each([-15, -3_600])("keep limit and pause when Redis' clock jumps by %i s", async (jumpSeconds) => {
     const key = newKey();
     const redis = connect(url);
     let offset = 0;
@@ -300,7 +296,7 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
     expect(mostInAnyWindow(times, 1_000)).toBeLessThanOrEqual(3);
   });
 
-  test("take no more than they had when all that Redis knew was deleted", { timeout: 30_000 }, async () => {
+  test("take no more than they had when all that Redis knew was deleted", async () => {
     const key = newKey();
     const [first, second, third] = limitersOf(3, { key, requests: 6, intervalMs: 1_500 });
     const redis = connect(url);

@@ -53,7 +53,7 @@ const FAIR = (REQUESTS * DURATION_MS) / INTERVAL_MS / WORKERS;
 const HOUR_MS = 3_600_000;
 
 describe.skipIf(!shared || !own).concurrent("four processes at the limit of one service", () => {
-  test("use it up and share it fairly, with one token, though their clocks disagree", { timeout: 60_000 }, async () => {
+  test("use it up and share it fairly, with one token, though their clocks disagree", async () => {
     const result = await play(shared, { worker: (index) => ({ skewMs: [0, HOUR_MS, -HOUR_MS, 90_000][index] ?? 0 }) });
     expect(result.refusals).toBe(0);
     expect(result.mostInAWindow).toBeLessThanOrEqual(REQUESTS);
@@ -67,9 +67,7 @@ describe.skipIf(!shared || !own).concurrent("four processes at the limit of one 
     }
   });
 
-  test("lose nothing but one process's share when it is killed, or stopped and continued", {
-    timeout: 60_000,
-  }, async () => {
+  test("lose nothing but one process's share when it is killed, or stopped and continued", async () => {
     const result = await play(shared, {
       async meanwhile([, killed, stopped]) {
         await sleep(DURATION_MS * 0.3);
@@ -88,7 +86,7 @@ describe.skipIf(!shared || !own).concurrent("four processes at the limit of one 
     expect(stopped).toBeGreaterThan(0);
   });
 
-  test("go on within the limit when Redis is started again, with nothing left in it", { timeout: 60_000 }, async () => {
+  test("go on within the limit when Redis is started again, with nothing left in it", async () => {
     const result = await play(own, {
       async meanwhile() {
         await sleep(DURATION_MS * 0.4);

@@ -99,14 +99,14 @@ describe.skipIf(!server).concurrent("a token store in Redis", () => {
     expect(await connect(url).exists(`{stocklot:${key}}:token:lock`)).toBe(0);
   });
 
-  test("lets a process take as long as it needs", { timeout: 20_000 }, async () => {
+  test("lets a process take as long as it needs", async () => {
     const key = newKey();
     const unlock = await lock(storeOf(key));
     expect(await isSettled(lock(storeOf(key)), 6_500)).toBe(false);
     await unlock();
   });
 
-  test("passes the lock of a dead process on", { timeout: 20_000 }, async () => {
+  test("passes the lock of a dead process on", async () => {
     const key = newKey();
     const redis = connect(url);
     await lock(createRedisTokenStore({ redis, key }));
@@ -117,23 +117,17 @@ describe.skipIf(!server).concurrent("a token store in Redis", () => {
   test.each<[string, (string | number)[]]>([
     ["never expires", []],
     ["expires in an hour", ["PX", 3_600_000]],
-  ])(
-    "does not wait for ever for a foreign key in place of the lock that %s",
-    { timeout: 20_000 },
-    async (_, expiry) => {
-      const key = newKey();
-      const name = `{stocklot:${key}}:token:lock`;
-      await connect(url).call("SET", name, "something else", ...expiry);
-      const waiting = lock(storeOf(key));
-      expect(await turnsOf(waiting)).toBeLessThan(8_000);
-      await expect(waiting).rejects.toThrow(`the key ${name} does not expire soon`);
-      expect(await connect(url).get(name)).toBe("something else");
-    },
-  );
+  ])("does not wait for ever for a foreign key in place of the lock that %s", async (_, expiry) => {
+    const key = newKey();
+    const name = `{stocklot:${key}}:token:lock`;
+    await connect(url).call("SET", name, "something else", ...expiry);
+    const waiting = lock(storeOf(key));
+    expect(await turnsOf(waiting)).toBeLessThan(8_000);
+    await expect(waiting).rejects.toThrow(`the key ${name} does not expire soon`);
+    expect(await connect(url).get(name)).toBe("something else");
+  });
 
-  test("makes the client go on with a token of its own, and warn, when a foreign key is in place of the lock", {
-    timeout: 20_000,
-  }, async () => {
+  test("makes the client go on with a token of its own, and warn, when a foreign key is in place of the lock", async () => {
     const service = await new CountingServer({ requests: 10_000, intervalMs: 60_000 }).listen();
     const key = newKey();
     await connect(url).set(`{stocklot:${key}}:token:lock`, "something else");
@@ -177,7 +171,7 @@ describe.skipIf(!server).concurrent("a token store in Redis", () => {
     expect(await waiting.catch((error: unknown) => error)).toBe(reason);
   });
 
-  test("makes all clients get one token between them, also when it is refused", { timeout: 30_000 }, async () => {
+  test("makes all clients get one token between them, also when it is refused", async () => {
     const service = await new CountingServer({ requests: 10_000, intervalMs: 60_000, latencyMs: 50 }).listen();
     const key = newKey();
     const clients = Array.from(

@@ -34,7 +34,7 @@ const SPECS: Record<string, (name: string) => StoreSpec> = {
 describe.each(Object.keys(SPECS))("processes that share an outbox store in %s", (kind) => {
   const specOf = SPECS[kind] ?? expect.fail();
 
-  it("lose nothing that was acknowledged, wherever they are killed", { timeout: 240_000 }, async () => {
+  it("lose nothing that was acknowledged, wherever they are killed", async () => {
     const spec = specOf("killed");
     let number = 0;
     for (let kill = 0; kill < KILLS; kill += 1) {
@@ -64,7 +64,7 @@ describe.each(Object.keys(SPECS))("processes that share an outbox store in %s", 
     expect(number).toBeGreaterThan(KILLS / 2);
   });
 
-  it("never hold an item at once, also while some are killed", { timeout: 240_000 }, async () => {
+  it("never hold an item at once, also while some are killed", async () => {
     const spec = specOf("claims");
     const files = join(directory, `files-${kind}`);
     mkdirSync(files);

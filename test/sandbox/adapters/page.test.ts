@@ -13,7 +13,7 @@ describe.skipIf(browserMissingReason("The tests of the sandbox's page"))("the pa
 
   beforeAll(async () => {
     browser = await launchBrowser();
-  }, 60_000);
+  });
   afterEach(() => server.close());
   afterAll(() => browser?.close());
 

@@ -111,7 +111,7 @@ describe("an iteration that continues from a checkpoint", () => {
       { seed: 8, numRuns: runs(1_500), endOnFailure: true },
     );
     expect(failures, "none but lists that grow faster than they are read").toBeLessThan(5);
-  }, 120_000);
+  });
 });
 
 it("an iteration that continues with gapless requests pages of the applied size from the start", async () => {
