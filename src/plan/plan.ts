@@ -25,7 +25,7 @@ import {
   type ReportedItem,
 } from "./items/document.js";
 import { itemPlanText } from "./items/text.js";
-import { requestsForList } from "./present-items.js";
+import { requestsForList } from "./read-items.js";
 import { REQUESTS_PER_SEARCH } from "./stock-levels.js";
 
 /** Requests and time that applying a plan takes. */

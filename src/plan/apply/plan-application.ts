@@ -12,8 +12,8 @@ export const MAX_READING_AGE_MS = 600_000;
 
 /** How the service is now, compared with a change of a plan. */
 export type ChangeState =
-  /** As it should be, no matter by whom. */
-  | { kind: "done" }
+  /** No matter by whom. */
+  | { kind: "as-desired" }
   /** As it was at the time of the plan. */
   | { kind: "due" }
   | { kind: "stale"; reason: string };
@@ -33,11 +33,14 @@ export interface PlannedChanges<Change, Named> {
   nameOf(change: Change): Named;
   skuOf(change: Change): string;
   /** Reads the present state of changes, some of whose writes may have been applied. */
-  readStates(changes: readonly AddedChange<Change>[]): Promise<ReadonlyMap<Change, ChangeState>>;
+  readStates(changes: readonly AddedChange<Change>[]): Promise<(AddedChange<Change> & { state: ChangeState })[]>;
   /** Whether the service is as the change wants it, although it has refused the write, or its outcome is uncertain. */
-  isDone(change: Change): Promise<boolean>;
-  /** Whether an unsent entry of another plan, for an item of this one, must not be sent after this plan. */
-  isReplaced(entry: OutboxEntry): boolean;
+  isAsDesired(change: Change): Promise<boolean>;
+  /**
+   * Whether an unsent entry of another plan, for an item of this one, must not be sent after this plan.
+   * @default each of them
+   */
+  isReplaced?(entry: OutboxEntry): boolean;
   add(writes: readonly NewOutboxEntry[]): Promise<unknown>;
 }
 
@@ -57,11 +60,11 @@ export interface AddedChange<Change> {
  *
  * | entries | next |
  * |---|---|
- * | none | read: `done`, `stale`, or add the entries |
- * | unsent, some may be applied | read: leave them to the run, or cancel them: `done`, `stale` |
+ * | none | read: as desired, stale, or add the entries |
+ * | unsent, some may be applied | read: leave them to the run, or cancel them: as desired, stale |
  * | one is pending or sending, under way | leave it to the run |
- * | all applied | `done` |
- * | one is rejected, or was sent with an uncertain outcome | ask whether it is done; otherwise reported |
+ * | all applied | reported |
+ * | one is rejected, or was sent with an uncertain outcome | ask whether it is as desired; otherwise reported |
  * | one is unknown or canceled | reported |
  */
 export class PlanApplication<Change, Named> {
@@ -70,7 +73,7 @@ export class PlanApplication<Change, Named> {
   readonly rejected: (Named & { reason: string })[] = [];
   readonly unknown: (Named & { reason: string })[] = [];
   /** Changes that the service was found to be as, without an entry that was applied. */
-  alreadyDone = 0;
+  foundAsDesired = 0;
   /** Requests of the outbox. */
   requests = 0;
   readonly #planned: PlannedChanges<Change, Named>;
@@ -79,7 +82,7 @@ export class PlanApplication<Change, Named> {
   readonly #onProgress: PlanApplyOptions["onProgress"];
   /** The lanes of the items of all changes. */
   readonly #lanes: ReadonlySet<string>;
-  readonly #done = new Set<Change>();
+  readonly #ended = new Set<Change>();
   #hasRun = false;
 
   constructor(
@@ -106,7 +109,7 @@ export class PlanApplication<Change, Named> {
 
   reportAs(kind: "stale" | "rejected" | "unknown", change: Change, reason: string): void {
     this[kind].push({ ...this.#planned.nameOf(change), reason });
-    this.#markDone(change);
+    this.#markEnded(change);
   }
 
   /** Unsent entries of other plans for the same must not be sent after this one. */
@@ -115,7 +118,7 @@ export class PlanApplication<Change, Named> {
     for await (const entry of this.#outbox.entries({ state: "pending" })) {
       const isOther = entry.key.startsWith(kindPrefix) && !entry.key.startsWith(keyPrefix);
       if (!isOther || entry.sentAt !== undefined || !this.#lanes.has(laneOf(skuOf(entry)))) continue;
-      if (this.#planned.isReplaced(entry)) await this.#cancel(entry.key);
+      if (this.#planned.isReplaced?.(entry) ?? true) await this.#cancel(entry.key);
     }
   }
 
@@ -147,16 +150,14 @@ export class PlanApplication<Change, Named> {
       const entries = await this.#entriesOf(change);
       if (isUnsent(entries)) unread.push({ change, entries });
     }
-    const states = await this.#planned.readStates(unread);
     const writes: NewOutboxEntry[] = [];
     const waiting = new Set(changes);
-    for (const { change, entries } of unread) {
-      const state = states.get(change);
-      if (!state || state.kind === "due") {
+    for (const { change, entries, state } of await this.#planned.readStates(unread)) {
+      if (state.kind === "due") {
         if (entries.length === 0) writes.push(...this.#planned.writesOf(change));
       } else if (await this.#drop(change, entries)) {
         waiting.delete(change);
-        if (state.kind === "done") this.#countDone(change);
+        if (state.kind === "as-desired") this.#countAsDesired(change);
         else this.reportAs("stale", change, describeProgress(entries, state.reason));
       }
     }
@@ -185,7 +186,7 @@ export class PlanApplication<Change, Named> {
     const signal = this.#signal ? AbortSignal.any([this.#signal, aged.signal]) : aged.signal;
     const onResult = ({ key }: OutboxEntry) => {
       const change = byLastKey.get(key);
-      if (change !== undefined) this.#markDone(change);
+      if (change !== undefined) this.#markEnded(change);
     };
     let requests = 0;
     try {
@@ -217,11 +218,11 @@ export class PlanApplication<Change, Named> {
       const underWay = entries.find(({ state, sentAt }) => state === "sending" || (state === "pending" && sentAt));
       if (entries.length > 0 && entries.every(({ state }) => state === "applied")) {
         this.applied.push({ change, appliedAt: Math.max(...entries.map(({ settledAt }) => settledAt ?? Date.now())) });
-        this.#markDone(change);
+        this.#markEnded(change);
       } else if (unknown) report("unknown", reasonOf(unknown));
       else if (inState("canceled")) report("stale", "its entry in the outbox was canceled");
       else if (!rejected && !isComplete) unsent.push(change);
-      else if ((rejected || underWay) && (await this.#planned.isDone(change))) this.#countDone(change);
+      else if ((rejected || underWay) && (await this.#planned.isAsDesired(change))) this.#countAsDesired(change);
       else if (rejected) report("rejected", reasonOf(rejected));
       else if (underWay)
         report("unknown", `sent, without a certain outcome (${reasonOf(underWay)}). Apply the plan again`);
@@ -248,15 +249,15 @@ export class PlanApplication<Change, Named> {
     return entries;
   }
 
-  #countDone(change: Change): void {
-    this.alreadyDone += 1;
-    this.#markDone(change);
+  #countAsDesired(change: Change): void {
+    this.foundAsDesired += 1;
+    this.#markEnded(change);
   }
 
-  #markDone(change: Change): void {
-    if (this.#done.has(change)) return;
-    this.#done.add(change);
-    callSafely(() => this.#onProgress?.({ done: this.#done.size, total: this.#planned.changes.length }));
+  #markEnded(change: Change): void {
+    if (this.#ended.has(change)) return;
+    this.#ended.add(change);
+    callSafely(() => this.#onProgress?.({ done: this.#ended.size, total: this.#planned.changes.length }));
   }
 }
 

@@ -8,7 +8,7 @@ import type { PlanApplyOptions, PlanReport } from "../apply/options.js";
 import { type AddedChange, type ChangeState, PlanApplication, type PlannedChanges } from "../apply/plan-application.js";
 import { groupBy } from "../group-by.js";
 import type { StoredForm } from "../items/compare.js";
-import { PresentState } from "../present-state.js";
+import { ObservedClient } from "../observed-client.js";
 import type { CountChange, CountPlanContent, ReportedGroup } from "./document.js";
 import { type CountedLot, type CountGroup, countedLot, describeMovement, lotsOfGroup } from "./group.js";
 import { isSameQuantity, sumOf } from "./quantity.js";
@@ -27,21 +27,21 @@ export async function applyCountPlan(
     const message = "is required for a stock count: without it, a lost response could not be told from a lost request";
     throw new InputValidationError("plan.apply", [{ path: ["outbox"], message }]);
   }
-  const state = new PresentState(client, signal);
-  const groups = new PlannedGroups(content, outbox, state);
+  const observed = new ObservedClient(client, signal);
+  const groups = new PlannedGroups(content, outbox, observed);
   const application = new PlanApplication(groups, outbox, options);
   const begunAt = Date.now();
   await application.run();
   const written = application.applied.flatMap(({ change, appliedAt }) => (appliedAt < begunAt ? [] : [change]));
   const storedDifferently = await groups.findOtherQuantities(written);
-  const { applied, alreadyDone, stale, rejected, unknown, requests } = application;
+  const { applied, foundAsDesired, stale, rejected, unknown, requests } = application;
   return {
-    applied: applied.length + alreadyDone,
+    applied: applied.length + foundAsDesired,
     stale,
     rejected,
     unknown,
     storedDifferently,
-    requests: requests + state.requests,
+    requests: requests + observed.requests,
   };
 }
 
@@ -56,15 +56,15 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
   readonly chunkSize = MAX_AHEAD;
   readonly #wid: number;
   readonly #outbox: Outbox;
-  readonly #state: PresentState;
+  readonly #observed: ObservedClient;
   readonly #numbers: ReadonlyMap<CountChange, number>;
 
-  constructor({ id, changes, wid }: CountPlanContent, outbox: Outbox, state: PresentState) {
+  constructor({ id, changes, wid }: CountPlanContent, outbox: Outbox, observed: ObservedClient) {
     this.keyPrefix = `${KIND_PREFIX}${id}/`;
     this.changes = changes;
     this.#wid = wid;
     this.#outbox = outbox;
-    this.#state = state;
+    this.#observed = observed;
     this.#numbers = new Map(changes.map((change, index): [CountChange, number] => [change, index + 1]));
   }
 
@@ -90,7 +90,7 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
   }
 
   /** Only the lots at the time of the count could show that: the group was changed since, by its own writes or by others. */
-  async isDone(): Promise<boolean> {
+  async isAsDesired(): Promise<boolean> {
     return false;
   }
 
@@ -98,8 +98,8 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
     return this.#movesStockHere(entry);
   }
 
-  async readStates(unread: readonly AddedChange<CountChange>[]): Promise<Map<CountChange, ChangeState>> {
-    const states = new Map<CountChange, ChangeState>();
+  async readStates(unread: readonly AddedChange<CountChange>[]) {
+    const states: (AddedChange<CountChange> & { state: ChangeState })[] = [];
     const presentOfItem = new Map<string, CountedLot[] | string>();
     for (const added of unread) {
       const { change } = added;
@@ -111,7 +111,7 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
           ? present
           : describeMovement(this.#remainingLots(added), lotsOfGroup(change, present));
       const reason = `moved since the plan (${movement}): count again`;
-      states.set(change, movement === undefined ? { kind: "due" } : { kind: "stale", reason });
+      states.push({ ...added, state: movement === undefined ? { kind: "due" } : { kind: "stale", reason } });
     }
     return states;
   }
@@ -128,7 +128,7 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
    */
   async findOtherQuantities(written: readonly CountChange[]): Promise<StoredForm[]> {
     const others: StoredForm[] = [];
-    await this.#state.readAgain(async () => {
+    await this.#observed.readIfPossible(async () => {
       for (const changes of groupBy(written, ({ itemID }) => laneOf(itemID)).values()) {
         const lots = await this.#readLots(changes[0]?.itemID ?? "");
         for (const change of changes) {
@@ -143,7 +143,7 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
   }
 
   async #readLots(itemID: string): Promise<CountedLot[]> {
-    const { client, options } = this.#state;
+    const { client, options } = this.#observed;
     try {
       const lots = await client.inventory.getLots(itemID, { wid: this.#wid }, options);
       return lots.flatMap((lot) => countedLot(lot) ?? []);

@@ -8,9 +8,9 @@ import { requiredOption } from "../../schemas/option.js";
 import type { Item } from "../../service/item.js";
 import type { StockLevel } from "../../service/stock-level.js";
 import { assertDocumentOf, newPlanHead } from "../document.js";
+import { ObservedClient } from "../observed-client.js";
 import { countPlan, type Plan } from "../plan.js";
-import { PresentItems } from "../present-items.js";
-import { PresentState } from "../present-state.js";
+import { countListedItems, readItems } from "../read-items.js";
 import { readingOptions } from "../reading-options.js";
 import { readStockLevels } from "../stock-levels.js";
 import { correctGroup } from "./correct-group.js";
@@ -64,7 +64,7 @@ const optionsSchema = /* @__PURE__ */ lazy(() =>
 );
 
 /** A row with its lots, whose quantity is not the counted one, or which may not exist. */
-interface OpenGroup {
+interface DifferingGroup {
   row: CountedGroup;
   lots: CountedLot[];
   /** All lots of the item in the warehouse. */
@@ -102,14 +102,14 @@ export async function planCount(options: PlanCountOptions): Promise<Plan<"count"
   signal?.throwIfAborted();
   const rows = await readCountedRows(counted, signal);
   const { wid } = snapshot;
-  const state = new PresentState(client, signal);
+  const observed = new ObservedClient(client, signal);
   const plannedAt = new Date();
-  const lots = lotsByItem(await readCountedLots(state, wid, onProgress));
-  const later = await lotsModifiedAfter(snapshot, state);
+  const lots = lotsByItem(await readCountedLots(observed, wid, onProgress));
+  const later = await lotsModifiedAfter(snapshot, observed);
   const visits = new Visits(later, snapshot.lots);
   const before = lotsByItem(snapshot.lots);
   const blocked: BlockedGroup[] = [];
-  const open: OpenGroup[] = [];
+  const differing: DifferingGroup[] = [];
   for (const row of rows) {
     const itemLots = lots.get(laneOf(row.itemID)) ?? [];
     const present = lotsOfGroup(row, itemLots);
@@ -118,11 +118,11 @@ export async function planCount(options: PlanCountOptions): Promise<Plan<"count"
     if (movement !== undefined)
       blocked.push(blockedGroup(row, present, `moved since the snapshot (${movement}): count again`));
     else if (present.length === 0 || !differenceOf(row.counted, sumOf(present)).eq(0))
-      open.push({ row, lots: present, itemLots, sku: itemLots[0]?.shortID ?? row.itemID });
+      differing.push({ row, lots: present, itemLots, sku: itemLots[0]?.shortID ?? row.itemID });
   }
-  const { items, levels } = await readFacts(state, snapshot, open);
+  const { items, levels } = await readFacts(observed, snapshot, differing);
   const changes: CountChange[] = [];
-  for (const group of open) {
+  for (const group of differing) {
     const { row, itemLots, sku } = group;
     const item = items.get(sku);
     const level = item && levels.get(item.partNo);
@@ -145,16 +145,15 @@ export async function planCount(options: PlanCountOptions): Promise<Plan<"count"
 
 /** The items of groups that may need a correction, and their stock levels in the warehouse. */
 async function readFacts(
-  state: PresentState,
+  observed: ObservedClient,
   { wid }: { wid: number },
-  groups: readonly OpenGroup[],
+  groups: readonly DifferingGroup[],
 ): Promise<{ items: Map<string, Item>; levels: Map<number, StockLevel> }> {
   const skus = new Set(groups.map(({ sku }) => sku));
   if (skus.size === 0) return { items: new Map(), levels: new Map() };
-  const reader = new PresentItems(state);
-  const listed = await reader.countListed();
-  const items = await reader.read([...skus], listed);
-  const levels = await readStockLevels(state, [...items.values()], { listed, scope: { wid } });
+  const listed = await countListedItems(observed);
+  const items = await readItems(observed, [...skus], listed);
+  const levels = await readStockLevels(observed, [...items.values()], { listed, scope: { wid } });
   return { items, levels };
 }
 

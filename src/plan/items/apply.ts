@@ -6,9 +6,14 @@ import { memoryStore } from "../../outbox/stores/memory-store.js";
 import { serviceTimeMs } from "../../schemas/date.js";
 import type { Item } from "../../service/item.js";
 import type { PlanApplyOptions, PlanReport } from "../apply/options.js";
-import { MAX_READING_AGE_MS, PlanApplication, type PlannedChanges } from "../apply/plan-application.js";
-import { PresentItems } from "../present-items.js";
-import { PresentState } from "../present-state.js";
+import {
+  type AddedChange,
+  MAX_READING_AGE_MS,
+  PlanApplication,
+  type PlannedChanges,
+} from "../apply/plan-application.js";
+import { ObservedClient } from "../observed-client.js";
+import { readItem, readItems, readModifiedItems } from "../read-items.js";
 import { fieldValue, isSameValue, type StoredForm } from "./compare.js";
 import type { ItemChange, ItemPlanContent } from "./document.js";
 import { stateOfChange } from "./state-of-change.js";
@@ -32,21 +37,21 @@ export async function applyItemPlan(
   options: PlanApplyOptions,
 ): Promise<Omit<PlanReport, "durationMs">> {
   const { client, outbox, signal } = options;
-  const state = new PresentState(client, signal);
+  const observed = new ObservedClient(client, signal);
   const direct = outbox ?? createOutbox({ client, store: memoryStore() });
   try {
-    const planned = new PlannedItems(content, direct, state);
+    const planned = new PlannedItems(content, direct, observed);
     const application: ItemApplication = new PlanApplication(planned, direct, options);
     await application.run();
-    const different = await compareStored(application, state);
-    const { applied, alreadyDone, stale, rejected, unknown, requests } = application;
+    const different = await compareStored(application, observed);
+    const { applied, foundAsDesired, stale, rejected, unknown, requests } = application;
     return {
-      applied: applied.length + alreadyDone - different.lost,
+      applied: applied.length + foundAsDesired - different.lost,
       stale,
       rejected,
       unknown,
       storedDifferently: [...content.storedForms, ...different.storedForms],
-      requests: requests + state.requests,
+      requests: requests + observed.requests,
     };
   } finally {
     if (!outbox) await direct.close();
@@ -60,17 +65,17 @@ class PlannedItems implements PlannedChanges<ItemChange, { shortID: string }> {
   readonly changes: readonly ItemChange[];
   readonly chunkSize: number;
   readonly #outbox: Outbox;
-  readonly #items: PresentItems;
+  readonly #observed: ObservedClient;
   /** How many items the service lists. */
   readonly #listed: number;
 
-  constructor({ id, changes, items }: ItemPlanContent, outbox: Outbox, state: PresentState) {
+  constructor({ id, changes, items }: ItemPlanContent, outbox: Outbox, observed: ObservedClient) {
     this.keyPrefix = `${KIND_PREFIX}${id}/`;
     this.changes = changes;
     this.#outbox = outbox;
-    this.#items = new PresentItems(state);
+    this.#observed = observed;
     this.#listed = items;
-    const { share, intervalMs } = state.client.bulkAllowance;
+    const { share, intervalMs } = observed.client.bulkAllowance;
     const writable = Math.floor((share * MAX_READING_AGE_MS * WRITING_SHARE) / intervalMs);
     this.chunkSize = Math.max(1, Math.min(writable, MAX_CHUNK));
   }
@@ -97,25 +102,22 @@ class PlannedItems implements PlannedChanges<ItemChange, { shortID: string }> {
     return `${this.keyPrefix}sha256-${createHash("sha256").update(shortID).digest("hex")}`;
   }
 
-  isReplaced(): boolean {
-    return true;
-  }
-
   add(writes: readonly NewOutboxEntry[]): Promise<unknown> {
     return this.#outbox.addMany(writes);
   }
 
-  async readStates(unread: Parameters<PlannedChanges<ItemChange, unknown>["readStates"]>[0]) {
-    const items = await this.#items.read(
-      unread.map(({ change }) => change.shortID),
-      this.#listed,
-    );
-    return new Map(unread.map(({ change }) => [change, stateOfChange(change, items.get(change.shortID))]));
+  async readStates(unread: readonly AddedChange<ItemChange>[]) {
+    const skus = unread.map(({ change }) => change.shortID);
+    const items = await readItems(this.#observed, skus, this.#listed);
+    return unread.map((added) => {
+      const { change } = added;
+      return { ...added, state: stateOfChange(change, items.get(change.shortID)) };
+    });
   }
 
   /** The service may have applied it anyway, or another process has. */
-  async isDone(change: ItemChange): Promise<boolean> {
-    return stateOfChange(change, await this.#items.readOne(change.shortID)).kind === "done";
+  async isAsDesired(change: ItemChange): Promise<boolean> {
+    return stateOfChange(change, await readItem(this.#observed, change.shortID)).kind === "as-desired";
   }
 }
 
@@ -123,18 +125,18 @@ class PlannedItems implements PlannedChanges<ItemChange, { shortID: string }> {
  * Reads the written items again, and finds the values that the service keeps in another form. `lost`: how many items are not
  * as their write left them; they are reported.
  */
-async function compareStored(application: ItemApplication, state: PresentState) {
+async function compareStored(application: ItemApplication, observed: ObservedClient) {
   const storedForms: StoredForm[] = [];
   let lost = 0;
-  await state.readAgain(async () => {
-    const items = await readWritten(application, state);
+  await observed.readIfPossible(async () => {
+    const items = await readWritten(application, observed);
     for (const { change, appliedAt } of application.applied) {
-      const item = items.get(change.shortID) ?? (await new PresentItems(state).readOne(change.shortID));
+      const item = items.get(change.shortID) ?? (await readItem(observed, change.shortID));
       if (!item || (change.operation === "discontinue" && !item.discontinued)) {
         lost += 1;
         const problem = item ? "it was applied, but is not discontinued" : "it was applied, but is missing";
         application.reportAs("unknown", change, problem);
-      } else if (!isModifiedAfter(item, appliedAt, state)) storedForms.push(...storedFormsOf(change, item));
+      } else if (!isModifiedAfter(item, appliedAt, observed)) storedForms.push(...storedFormsOf(change, item));
     }
   });
   return { storedForms, lost };
@@ -142,15 +144,15 @@ async function compareStored(application: ItemApplication, state: PresentState) 
 
 function readWritten(
   { applied }: ItemApplication,
-  state: PresentState,
+  observed: ObservedClient,
 ): Promise<Map<string, Item>> | Map<string, Item> {
   const skus = applied.map(({ change }) => change.shortID);
-  if (state.firstDate === undefined || skus.length < MIN_FOR_LIST) return new Map();
-  return new PresentItems(state).readModified(skus, state.firstDate - MAX_CLOCK_LAG_MS);
+  if (observed.firstDate === undefined || skus.length < MIN_FOR_LIST) return new Map();
+  return readModifiedItems(observed, skus, observed.firstDate - MAX_CLOCK_LAG_MS);
 }
 
 /** Whether somebody has changed the item since: then its values are not those that were sent. */
-function isModifiedAfter({ modified }: Item, time: number, { clockAheadMs }: PresentState): boolean {
+function isModifiedAfter({ modified }: Item, time: number, { clockAheadMs }: ObservedClient): boolean {
   const modifiedAt = serviceTimeMs(modified);
   if (modifiedAt === undefined || clockAheadMs === undefined) return false;
   return modifiedAt - clockAheadMs > time + CLOCK_TOLERANCE_MS;

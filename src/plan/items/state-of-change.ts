@@ -12,15 +12,15 @@ export function stateOfChange({ operation, fields }: ItemChange, item: Item | un
     if (!item) return { kind: "due" };
     const others = differing("after");
     return others.length === 0 && !item.discontinued
-      ? { kind: "done" }
+      ? { kind: "as-desired" }
       : {
           kind: "stale",
           reason: `it was created meanwhile, with another ${others.join(", ") || "state: discontinued"}`,
         };
   }
   if (!item) return { kind: "stale", reason: "it no longer exists" };
-  if (operation === "discontinue" && item.discontinued) return { kind: "done" };
-  if (operation === "update" && differing("after").length === 0) return { kind: "done" };
+  if (operation === "discontinue" && item.discontinued) return { kind: "as-desired" };
+  if (operation === "update" && differing("after").length === 0) return { kind: "as-desired" };
   if (operation === "update" && item.discontinued) return { kind: "stale", reason: "it was discontinued meanwhile" };
   const changed = differing("before");
   return changed.length === 0 ? { kind: "due" } : { kind: "stale", reason: `changed meanwhile: ${changed.join(", ")}` };

@@ -3,8 +3,8 @@ import type { RequestOptions, ResponseInfo } from "../core/request/options.js";
 import { dateHeaderMs } from "../core/service-clock.js";
 import { isStocklotError } from "../errors/any-error.js";
 
-/** Reads what a plan concerns as it is now: counts the requests, and observes the service's clock. */
-export class PresentState {
+/** Reads what a plan concerns as it is now. Requests are counted, and the service's clock is observed. */
+export class ObservedClient {
   readonly client: InventoryClient;
   readonly options: RequestOptions;
   requests = 0;
@@ -20,8 +20,8 @@ export class PresentState {
     this.options = { signal, onResponse: (response) => this.#observe(response) };
   }
 
-  /** Reads what was written again. A failure must not take the report with it: then the report lacks what is unread. */
-  async readAgain(read: () => Promise<void>): Promise<void> {
+  /** For what was written: a failure must not take the report with it, which then lacks what is unread. */
+  async readIfPossible(read: () => Promise<void>): Promise<void> {
     try {
       await read();
     } catch (error) {

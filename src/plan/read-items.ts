@@ -1,0 +1,70 @@
+import { NotFoundError } from "../errors/index.js";
+import { countPagesAndRequests } from "../paging/estimate.js";
+import type { Item } from "../service/item.js";
+import type { ItemListParams } from "../service/list-params.js";
+import { MAX_PAGE_SIZE } from "../service/lists.js";
+import type { ObservedClient } from "./observed-client.js";
+
+/** How many requests it takes to read a list with `gapless`. */
+export const requestsForList = (records: number): number =>
+  countPagesAndRequests(records, { pageSize: MAX_PAGE_SIZE, gapless: true }).requests;
+
+/**
+ * The items with these SKUs; one that does not exist is missing. `listed`: how many items the service lists. Either they are
+ * read singly or the list is, whichever takes fewer requests.
+ */
+export async function readItems(
+  observed: ObservedClient,
+  skus: readonly string[],
+  listed: number,
+): Promise<Map<string, Item>> {
+  if (skus.length > requestsForList(listed)) return readList(observed, skus, { includeDiscontinued: true });
+  const items = new Map<string, Item>();
+  for (const sku of skus) {
+    const item = await readItem(observed, sku);
+    if (item) items.set(sku, item);
+  }
+  return items;
+}
+
+export async function readItem({ client, options }: ObservedClient, sku: string): Promise<Item | undefined> {
+  try {
+    return await client.items.get(sku, options);
+  } catch (error) {
+    if (error instanceof NotFoundError) return undefined;
+    throw error;
+  }
+}
+
+/** How many items the service lists, discontinued ones included. */
+export const countListedItems = (observed: ObservedClient): Promise<number> =>
+  countItems(observed, { includeDiscontinued: true });
+
+/** The items with these SKUs that were modified since a time of the service's clock, unless the list of them is longer. */
+export async function readModifiedItems(
+  observed: ObservedClient,
+  skus: readonly string[],
+  since: number,
+): Promise<Map<string, Item>> {
+  const params = { includeDiscontinued: true, modifiedSince: new Date(since) };
+  const count = await countItems(observed, params);
+  return requestsForList(count) < skus.length ? readList(observed, skus, params) : new Map();
+}
+
+async function countItems({ client, options }: ObservedClient, params: ItemListParams): Promise<number> {
+  const { totalCount } = await client.items.list({ ...params, pageSize: 1 }, options).page();
+  return totalCount;
+}
+
+async function readList(
+  { client, options }: ObservedClient,
+  skus: readonly string[],
+  params: ItemListParams,
+): Promise<Map<string, Item>> {
+  const wanted = new Set(skus);
+  const items = new Map<string, Item>();
+  for await (const item of client.items.list(params, { ...options, gapless: true })) {
+    if (wanted.has(item.shortID)) items.set(item.shortID, item);
+  }
+  return items;
+}
