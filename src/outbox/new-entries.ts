@@ -6,6 +6,7 @@ import { fieldOf } from "../errors/unknown-value.js";
 import { canonicalJson } from "../schemas/canonical-json.js";
 import { checkInput } from "../schemas/check.js";
 import { lazy, string, withCheck } from "../schemas/field.js";
+import { comparableSku } from "../service/key.js";
 import { WRITES } from "../service/operations.js";
 import type { MarkField } from "./marks.js";
 import { type NewEntry, OUTBOX_OPERATIONS, type StoredEntry } from "./store.js";
@@ -62,8 +63,8 @@ export function newEntries(method: string, entries: readonly unknown[], mark: Ma
   return added;
 }
 
-/** Entries of one lane are sent in order: those of one item. The service may ignore spaces around a SKU, and case. */
-export const laneOf = (sku: string) => sku.trim().toLowerCase();
+/** Entries of one lane are sent in order: those of one item. */
+export const laneOf = comparableSku;
 
 /** Entries by key. Throws an `InputValidationError` if two of them differ. `pathOf` is where an entry is in the arguments. */
 export function withoutRepeatedKeys(

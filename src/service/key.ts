@@ -11,5 +11,8 @@ export function describeKeyProblem(key: string): string | undefined {
 /** A SKU or alias: a string that can be part of a URL. */
 export const skuInputSchema = () => withCheck(string(), describeKeyProblem);
 
+/** Equal for SKUs that identify the same item: the service may ignore spaces around a SKU, and case. */
+export const comparableSku = (sku: string) => sku.trim().toLowerCase();
+
 export const skuSchema = /* @__PURE__ */ lazy(skuInputSchema);
 export const lazyIntegerSchema = /* @__PURE__ */ lazy(integer);

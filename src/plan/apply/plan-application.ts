@@ -1,8 +1,8 @@
 import { InputValidationError } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import type { NewOutboxEntry, OutboxEntry } from "../../outbox/entry.js";
-import { laneOf } from "../../outbox/new-entries.js";
 import type { Outbox } from "../../outbox/outbox.js";
+import { comparableSku } from "../../service/key.js";
 import { callSafely } from "../../time/callback.js";
 import { monotonicNowMs, startTimer } from "../../time/clock.js";
 import type { PlanApplyOptions } from "./options.js";
@@ -80,8 +80,8 @@ export class PlanApplication<Change, Named> {
   readonly #outbox: Outbox;
   readonly #signal: AbortSignal | null | undefined;
   readonly #onProgress: PlanApplyOptions["onProgress"];
-  /** The lanes of the items of all changes. */
-  readonly #lanes: ReadonlySet<string>;
+  /** The comparable SKUs of all changes. */
+  readonly #skus: ReadonlySet<string>;
   readonly #ended = new Set<Change>();
   #hasRun = false;
 
@@ -94,7 +94,7 @@ export class PlanApplication<Change, Named> {
     this.#outbox = outbox;
     this.#signal = signal;
     this.#onProgress = onProgress;
-    this.#lanes = new Set(planned.changes.map((change) => laneOf(planned.skuOf(change))));
+    this.#skus = new Set(planned.changes.map((change) => comparableSku(planned.skuOf(change))));
   }
 
   async run(): Promise<void> {
@@ -117,7 +117,7 @@ export class PlanApplication<Change, Named> {
     const { keyPrefix, kindPrefix } = this.#planned;
     for await (const entry of this.#outbox.entries({ state: "pending" })) {
       const isOther = entry.key.startsWith(kindPrefix) && !entry.key.startsWith(keyPrefix);
-      if (!isOther || entry.sentAt !== undefined || !this.#lanes.has(laneOf(skuOf(entry)))) continue;
+      if (!isOther || entry.sentAt !== undefined || !this.#skus.has(comparableSku(skuOf(entry)))) continue;
       if (this.#planned.isReplaced?.(entry) ?? true) await this.#cancel(entry.key);
     }
   }

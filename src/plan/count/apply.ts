@@ -2,8 +2,8 @@ import { Big } from "big.js";
 import { InputValidationError, NotFoundError } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import type { NewOutboxEntry, OutboxEntry } from "../../outbox/entry.js";
-import { laneOf } from "../../outbox/new-entries.js";
 import type { Outbox } from "../../outbox/outbox.js";
+import { comparableSku } from "../../service/key.js";
 import type { PlanApplyOptions, PlanReport } from "../apply/options.js";
 import { type AddedChange, type ChangeState, PlanApplication, type PlannedChanges } from "../apply/plan-application.js";
 import { groupBy } from "../group-by.js";
@@ -103,9 +103,9 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
     const presentOfItem = new Map<string, CountedLot[] | string>();
     for (const added of unread) {
       const { change } = added;
-      const lane = laneOf(change.itemID);
-      const present = presentOfItem.get(lane) ?? (await this.#readPresent(change.itemID));
-      presentOfItem.set(lane, present);
+      const sku = comparableSku(change.itemID);
+      const present = presentOfItem.get(sku) ?? (await this.#readPresent(change.itemID));
+      presentOfItem.set(sku, present);
       const movement =
         typeof present === "string"
           ? present
@@ -129,7 +129,7 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
   async findOtherQuantities(written: readonly CountChange[]): Promise<StoredForm[]> {
     const others: StoredForm[] = [];
     await this.#observed.readIfPossible(async () => {
-      for (const changes of groupBy(written, ({ itemID }) => laneOf(itemID)).values()) {
+      for (const changes of groupBy(written, ({ itemID }) => comparableSku(itemID)).values()) {
         const lots = await this.#readLots(changes[0]?.itemID ?? "");
         for (const change of changes) {
           const stored = sumOf(lotsOfGroup(change, lots)).toNumber();

@@ -1,5 +1,4 @@
 import { Big } from "big.js";
-import { laneOf } from "../../outbox/new-entries.js";
 import type { Item } from "../../service/item.js";
 import type { StockLevel } from "../../service/stock-level.js";
 import type { IssueInput, ReceiveInput } from "../../service/transaction.js";
@@ -81,7 +80,7 @@ function misspellings({ spot, serial }: CountedGroup, lots: readonly CountedLot[
 
 function otherSpelling(name: string, value: string | undefined, present: ReadonlySet<string>): string[] {
   if (value === undefined || present.has(value)) return [];
-  const similar = [...present].find((one) => laneOf(one) === laneOf(value));
+  const similar = [...present].find((one) => one.trim().toLowerCase() === value.trim().toLowerCase());
   return similar === undefined ? [] : [`the service spells the ${name} "${similar}"`];
 }
 

@@ -2,10 +2,9 @@ import * as z from "zod";
 import { InputValidationError, type Issue } from "../../errors/index.js";
 import { isObject } from "../../errors/unknown-value.js";
 import { wording } from "../../errors/wording.js";
-import { laneOf } from "../../outbox/new-entries.js";
 import { checkInput } from "../../schemas/check.js";
 import { lazy, string, withCheck } from "../../schemas/field.js";
-import { skuSchema } from "../../service/key.js";
+import { comparableSku, skuSchema } from "../../service/key.js";
 import { readRows } from "../rows.js";
 import type { CountGroup } from "./group.js";
 
@@ -84,7 +83,7 @@ class Overlaps {
   /** Adds a row; returns the index of an earlier one that counts the same stock. */
   add({ itemID, spot, serial }: CountedGroup, index: number): number | undefined {
     const keysOf = (spots: readonly string[], serials: readonly string[]) =>
-      spots.flatMap((one) => serials.map((other) => JSON.stringify([laneOf(itemID), one, other])));
+      spots.flatMap((one) => serials.map((other) => JSON.stringify([comparableSku(itemID), one, other])));
     const earlier = keysOf(searchedUnder(spot), searchedUnder(serial)).find((key) => this.#rows.has(key));
     for (const key of keysOf(storedUnder(spot), storedUnder(serial)))
       if (!this.#rows.has(key)) this.#rows.set(key, index);

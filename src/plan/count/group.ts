@@ -1,6 +1,6 @@
-import { laneOf } from "../../outbox/new-entries.js";
 import { serviceTimeMs } from "../../schemas/date.js";
 import { lazy } from "../../schemas/field.js";
+import { comparableSku } from "../../service/key.js";
 import { type Lot, lotSchema } from "../../service/lot.js";
 import { groupBy } from "../group-by.js";
 import { isSameQuantity } from "./quantity.js";
@@ -75,9 +75,9 @@ export function countedLot(lot: Lot): CountedLot | undefined {
   };
 }
 
-/** Lots by item: the lane of its SKU. */
+/** Lots by the comparable SKU of their item. */
 export const lotsByItem = <L extends Pick<Lot, "shortID">>(lots: Iterable<L>): Map<string, L[]> =>
-  groupBy(lots, ({ shortID }) => laneOf(shortID));
+  groupBy(lots, ({ shortID }) => comparableSku(shortID));
 
 /** Whether a lot of the item belongs to the group. */
 export const isInGroup = ({ spot, serial }: CountGroup, lot: Pick<Lot, "spot" | "serial">): boolean =>

@@ -1,11 +1,11 @@
 import * as z from "zod";
 import type { InventoryClient } from "../../client.js";
-import { laneOf } from "../../outbox/new-entries.js";
 import type { PagingProgress } from "../../paging/page.js";
 import { checkMethodOptions } from "../../schemas/check.js";
 import { integer, lazy } from "../../schemas/field.js";
 import { requiredOption } from "../../schemas/option.js";
 import type { Item } from "../../service/item.js";
+import { comparableSku } from "../../service/key.js";
 import type { StockLevel } from "../../service/stock-level.js";
 import { assertDocumentOf, newPlanHead } from "../document.js";
 import { ObservedClient } from "../observed-client.js";
@@ -111,9 +111,9 @@ export async function planCount(options: PlanCountOptions): Promise<Plan<"count"
   const blocked: BlockedGroup[] = [];
   const differing: DifferingGroup[] = [];
   for (const row of rows) {
-    const itemLots = lots.get(laneOf(row.itemID)) ?? [];
+    const itemLots = lots.get(comparableSku(row.itemID)) ?? [];
     const present = lotsOfGroup(row, itemLots);
-    const known = lotsOfGroup(row, before.get(laneOf(row.itemID)));
+    const known = lotsOfGroup(row, before.get(comparableSku(row.itemID)));
     const movement = describeMovement(known, present) ?? visits.describe(row);
     if (movement !== undefined)
       blocked.push(blockedGroup(row, present, `moved since the snapshot (${movement}): count again`));

@@ -1,4 +1,4 @@
-import { laneOf } from "../../outbox/new-entries.js";
+import { comparableSku } from "../../service/key.js";
 import type { Lot } from "../../service/lot.js";
 import { type CountedLot, type CountGroup, countedLot, describeMovement, isInGroup, lotsByItem } from "./group.js";
 
@@ -17,16 +17,16 @@ export class Visits {
     for (const lot of modified) {
       const [earlier, present] = [known.get(lot.recNo), countedLot(lot)];
       if (earlier && present && describeMovement([earlier], [present]) === undefined)
-        this.#returned.set(laneOf(lot.shortID), lot);
+        this.#returned.set(comparableSku(lot.shortID), lot);
     }
   }
 
   /** Why a group cannot be compared with its count; `undefined` if nothing is known. */
   describe(group: CountGroup): string | undefined {
-    const lane = laneOf(group.itemID);
-    const returned = this.#returned.get(lane);
+    const sku = comparableSku(group.itemID);
+    const returned = this.#returned.get(sku);
     if (returned) return `lot ${returned.recNo} of the item was modified, and may have been in another bin`;
-    const visitor = this.#modified.get(lane)?.find((lot) => isInGroup(group, lot));
+    const visitor = this.#modified.get(sku)?.find((lot) => isInGroup(group, lot));
     return visitor && `lot ${visitor.recNo} was modified`;
   }
 }

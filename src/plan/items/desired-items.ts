@@ -2,9 +2,9 @@ import { encodeJson } from "../../core/request/payload.js";
 import { InputValidationError, type Issue } from "../../errors/index.js";
 import { fieldOf, isObject } from "../../errors/unknown-value.js";
 import { wording } from "../../errors/wording.js";
-import { laneOf } from "../../outbox/new-entries.js";
 import { checkInput } from "../../schemas/check.js";
 import type { ItemChanges } from "../../service/item-input.js";
+import { comparableSku } from "../../service/key.js";
 import { WRITES } from "../../service/operations.js";
 import { readRows } from "../rows.js";
 
@@ -43,7 +43,7 @@ export async function readDesiredItems(
   await readRows({ method: "planItems", option: "desired", signal }, desired, (given, index, issues) => {
     const row = checkRow(given, index, issues);
     const sku = fieldOf(given, "shortID");
-    const key = typeof sku === "string" ? laneOf(sku) : "";
+    const key = typeof sku === "string" ? comparableSku(sku) : "";
     const same = indexes.get(key);
     if (same !== undefined) {
       issues.push({ path: [index, "shortID"], message: `"${sku}" is the same item as in ${wording().row(same)}` });

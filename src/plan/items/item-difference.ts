@@ -1,5 +1,5 @@
-import { laneOf } from "../../outbox/new-entries.js";
 import type { Item } from "../../service/item.js";
+import { comparableSku } from "../../service/key.js";
 import { type Comparison, fieldValue } from "./compare.js";
 import type { DesiredRow } from "./desired-items.js";
 import type { FieldChange, ItemChange, ReportedItem } from "./document.js";
@@ -40,7 +40,7 @@ export class ItemDifference {
     this.items += 1;
     for (const name of Object.keys(item)) this.fieldNames.add(name);
     const { rows, isDropped, isOwned } = this.#options;
-    const row = rows.get(laneOf(item.shortID));
+    const row = rows.get(comparableSku(item.shortID));
     const isDiscontinuedByRow = row !== undefined && this.#isDiscontinued(row);
     if (!item.discontinued && (isDiscontinuedByRow || isOwned(item))) this.owned += 1;
     if (!row) {

@@ -1,5 +1,6 @@
 import { redactCredentials } from "../../errors/redaction/redact.js";
 import { isObject } from "../../errors/unknown-value.js";
+import { comparableSku } from "../../service/key.js";
 
 /** Replaces a secret in the `request` of an error. */
 const REDACTED = "[redacted]";
@@ -16,8 +17,7 @@ export function isSameValue(sent: unknown, stored: unknown): boolean {
 /** Whether a string is missing or has nothing but spaces. */
 export const isBlank = (text: unknown) => normalize(text) === "";
 
-/** Whether two SKUs identify the same item: the service may trim them, or ignore case. */
 export const isSameSku = (one: unknown, other: unknown) =>
-  normalize(one).toLowerCase() === normalize(other).toLowerCase();
+  comparableSku(normalize(one)) === comparableSku(normalize(other));
 
 const normalize = (value: unknown) => (isObject(value) ? JSON.stringify(value) : String(value ?? "").trim());
