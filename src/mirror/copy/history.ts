@@ -2,6 +2,7 @@ import { InputValidationError } from "../../errors/index.js";
 import { fieldOf, isObject } from "../../errors/unknown-value.js";
 import { valueThat } from "../../schemas/option.js";
 import type { MirrorKey, MirrorResource } from "../tables.js";
+import type { MirrorList } from "./lists.js";
 import type { ListState, MirrorState } from "./state.js";
 
 /*
@@ -93,30 +94,23 @@ export function switchedHistory(
   return { history: { days, seq: seq + 1, delivered, from: {} }, restarts: true };
 }
 
-/** The history when the copy has these lists: a list is recorded from the end of its first full pass on. */
-export function historyWithLists(
+/** The history after a commit, and its rows. A list is recorded from the commit after the one that ends its first full pass. */
+export function recordChanges(
   history: HistoryState | undefined,
   lists: Readonly<Record<string, ListState>>,
-  now: number,
-): HistoryState | undefined {
-  if (history?.days === undefined) return history;
+  { list, changes, now }: { list: MirrorList; changes: readonly RecordChange[]; now: number },
+): { history: HistoryState | undefined; rows: MirrorChange[] } {
+  if (history?.days === undefined) return { history, rows: [] };
+  const isRecorded = history.from[list.id] !== undefined;
+  const at = new Date(now).toISOString();
+  const rows = (isRecorded ? changes : []).map(
+    (change, index): MirrorChange => ({ seq: history.seq + index + 1, at, resource: list.resource, ...change }),
+  );
   const from = Object.entries(lists).flatMap(([id, { lastPass }]): [string, number][] => {
     const since = history.from[id] ?? (lastPass && now);
     return since === undefined ? [] : [[id, since]];
   });
-  return { ...history, from: Object.fromEntries(from) };
-}
-
-/** The rows for changes of a list; none if it is not recorded. */
-export function rowsOf(
-  history: HistoryState | undefined,
-  list: { id: string; resource: MirrorResource },
-  changes: readonly RecordChange[],
-  now: number,
-): MirrorChange[] {
-  if (history?.days === undefined || history.from[list.id] === undefined) return [];
-  const at = new Date(now).toISOString();
-  return changes.map((change, index) => ({ seq: history.seq + index + 1, at, resource: list.resource, ...change }));
+  return { history: { ...history, seq: history.seq + rows.length, from: Object.fromEntries(from) }, rows };
 }
 
 /** The history without the rows that are too old, and the time from which on rows stay. */

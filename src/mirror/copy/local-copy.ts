@@ -6,9 +6,8 @@ import {
   EXPIRE_ALL,
   expireHistory,
   type HistoryOption,
-  historyWithLists,
   type RecordChange,
-  rowsOf,
+  recordChanges,
   switchedHistory,
 } from "./history.js";
 import { type MirrorList, mirrorListOf, recordNumberInList, recordNumberOf, resourceKeyOf } from "./lists.js";
@@ -172,12 +171,10 @@ export class LocalCopy {
   async #commit(commit: Commit): Promise<void> {
     const { list = mirrorListOf("items"), upsert = [], remove = [], changes = [], expire, ...patch } = commit;
     const { resource } = list;
-    const now = Date.now();
-    const next: MirrorState = { ...this.#state, ...patch, mirrored: this.#lists.map(({ id }) => id) };
-    const rows = rowsOf(next.history, list, changes, now);
-    const hasHistory = next.history?.days !== undefined;
-    if (next.history) next.history = { ...next.history, seq: next.history.seq + rows.length };
-    next.history = historyWithLists(next.history, next.lists, now);
+    const patched = { ...this.#state, ...patch, mirrored: this.#lists.map(({ id }) => id) };
+    const { history, rows } = recordChanges(patched.history, patched.lists, { list, changes, now: Date.now() });
+    const next: MirrorState = { ...patched, history };
+    const hasHistory = history?.days !== undefined;
     if (this.#emitter && !hasHistory && changes.length > 0)
       next.pending = { resource, changes: changes.map(toPending) };
     const state = JSON.stringify(next);
