@@ -73,7 +73,7 @@ describe("a corrected version", () => {
       "names what another import has replaced",
       [earlier("day:2", "a", "applied"), { ...earlier("day:3", "b", "canceled"), error: REPLACED }],
       ["a"],
-      { replaced: ["day:3"], kept: ["day:2"] },
+      { takenElsewhere: ["day:3"], kept: ["day:2"] },
     ],
     [
       "of the same lines in another order changes nothing",
@@ -125,7 +125,7 @@ describe("a corrected version", () => {
     ],
   ])("%s", (_, before, contents, expected) => {
     expect(keysOf(correctionOf(before, lines(...contents)))).toEqual({
-      replaced: [],
+      takenElsewhere: [],
       kept: [],
       lost: [],
       canceled: [],
