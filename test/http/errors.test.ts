@@ -133,6 +133,22 @@ describe("an error status", () => {
     expect(on.requests).toHaveLength(1);
   });
 
+  it.each([
+    ["a JSON string", "4711", "4711"],
+    ["a form", new URLSearchParams({ shortID: "4711", remark: "a b" }), "shortID=4711&remark=a+b"],
+    ["nothing", undefined, undefined],
+  ])("the request of an unknown outcome shows what was sent: %s", async (_, body, shown) => {
+    const client = on.client(() => new HttpResponse("", { status: 504 }));
+    const error = await failureOf(client.request({ method: "POST", path: "/Orders", body }));
+    expect(error).toBeInstanceOf(OutcomeUnknownError);
+    expect(error).toHaveProperty("request", {
+      method: "POST",
+      path: "/Orders",
+      ...(shown !== undefined && { body: shown }),
+      sentAt: expect.any(Number),
+    });
+  });
+
   it("names the status in an unknown outcome", async () => {
     const client = on.client(() => new HttpResponse("", { status: 504 }));
     const sent = { itemID: "X", units: 1, wid: 1, reasonCode: 1 };
