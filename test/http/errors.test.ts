@@ -258,6 +258,22 @@ describe("a response that does not match the document", () => {
     expect(String(error)).toMatch(/GET \/Inventory\/3: .*value\[1\]\.units.*responseValidation/);
   });
 
+  it.each([0, 999, 1_000, 2_499])("names record %i of 2500, of a page or of an array", async (index) => {
+    const items = Array.from({ length: 2_500 }, (_, at) => (at === index ? { ...ITEM, partNo: "7" } : ITEM));
+    const array = failureOf(on.client(json(items)).items.listByCategory(1));
+    expect(await array).toMatchObject({ name: "ResponseValidationError", issues: [{ path: [index, "partNo"] }] });
+    const page = failureOf(
+      on
+        .client(json(envelope(items)))
+        .items.list()
+        .page(),
+    );
+    expect(await page).toMatchObject({
+      name: "ResponseValidationError",
+      issues: [{ path: ["value", index, "partNo"] }],
+    });
+  });
+
   it('is logged and returned with responseValidation: "warn"', async () => {
     const warnings: string[] = [];
     const logger = { debug: () => {}, info: () => {}, error: () => {}, warn: (line: string) => warnings.push(line) };
