@@ -133,6 +133,22 @@ describe("an error status", () => {
     expect(on.requests).toHaveLength(1);
   });
 
+  it.each([
+    ["a JSON string", "4711", "4711"],
+    ["a form", new URLSearchParams({ shortID: "4711", remark: "a b" }), "shortID=4711&remark=a+b"],
+    ["nothing", undefined, undefined],
+  ])("the request of an unknown outcome shows what was sent: %s", async (_, body, shown) => {
+    const client = on.client(() => new HttpResponse("", { status: 504 }));
+    const error = await failureOf(client.request({ method: "POST", path: "/Orders", body }));
+    expect(error).toBeInstanceOf(OutcomeUnknownError);
+    expect(error).toHaveProperty("request", {
+      method: "POST",
+      path: "/Orders",
+      ...(shown !== undefined && { body: shown }),
+      sentAt: expect.any(Number),
+    });
+  });
+
   it("names the status in an unknown outcome", async () => {
     const client = on.client(() => new HttpResponse("", { status: 504 }));
     const sent = { itemID: "X", units: 1, wid: 1, reasonCode: 1 };
@@ -240,6 +256,22 @@ describe("a response that does not match the document", () => {
     expect(error).toBeInstanceOf(ResponseValidationError);
     expect(error).toMatchObject({ status: 200, issues: [{ path: ["value", 1, "units"] }] });
     expect(String(error)).toMatch(/GET \/Inventory\/3: .*value\[1\]\.units.*responseValidation/);
+  });
+
+  it.each([0, 999, 1_000, 2_499])("names record %i of 2500, of a page or of an array", async (index) => {
+    const items = Array.from({ length: 2_500 }, (_, at) => (at === index ? { ...ITEM, partNo: "7" } : ITEM));
+    const array = failureOf(on.client(json(items)).items.listByCategory(1));
+    expect(await array).toMatchObject({ name: "ResponseValidationError", issues: [{ path: [index, "partNo"] }] });
+    const page = failureOf(
+      on
+        .client(json(envelope(items)))
+        .items.list()
+        .page(),
+    );
+    expect(await page).toMatchObject({
+      name: "ResponseValidationError",
+      issues: [{ path: ["value", index, "partNo"] }],
+    });
   });
 
   it('is logged and returned with responseValidation: "warn"', async () => {

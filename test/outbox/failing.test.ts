@@ -38,6 +38,20 @@ describe("one bad entry", () => {
     expect(await outbox.get("SKU-0")).toMatchObject({ state: "pending", attempts: 1, error: { status } });
     refuse(world, [], respond);
     expect(await inVirtualTime(outbox.run())).toMatchObject({ applied: 1, pending: 0 });
+    expect(await outbox.get("SKU-0")).not.toHaveProperty("error");
+  });
+
+  it("whose response is not as documented is applied, with that error", async () => {
+    const world = createWorld();
+    const outbox = world.createOutbox();
+    await outbox.addMany([{ key: "a", operation: "create", input: { shortID: "NEW" } }, receipt("b")]);
+    world.intercept = async (request, send) => {
+      const response = await send();
+      return request.url.endsWith("/Item") ? Response.json({ shortID: "NEW", partNo: "7" }, response) : response;
+    };
+    expect(await inVirtualTime(outbox.run())).toMatchObject({ applied: 2, requests: 2 });
+    expect(await outbox.get("a")).toMatchObject({ state: "applied", error: { name: "ResponseValidationError" } });
+    expect(await outbox.get("b")).not.toHaveProperty("error");
   });
 
   it("does not hide that those of many items fail in the same way: after five in a row, the run ends", async () => {

@@ -68,6 +68,17 @@ describe("A search for one item costs few requests, the look-up of the item incl
     expect(at(others.slice(10).sort(), 0.5)).toBe(2);
   });
 
+  it("one page for all that remains of the list, if a page can contain it", async () => {
+    // The last part number is so high that all others are expected to precede the last 250.
+    const service = new SearchedService([...Array.from({ length: 499 }, (_, index) => index + 1), 1e9]);
+    const { inventory } = service.client();
+    await inventory.getLots(`SKU-${1e9}`);
+    service.requests.length = 0;
+    expect(await inventory.getLots("SKU-460")).toHaveLength(1);
+    // The item, a page that ends before the place, and the rest.
+    expect(service.requests).toHaveLength(3);
+  });
+
   it("one more for each further 200 lots of the item", async () => {
     const many = Array<number>(1_000).fill(10_000);
     const items = Array.from({ length: 20_000 }, (_, index) => index + 1);

@@ -232,8 +232,23 @@ describe.each(["package", "node"] as const)("an SQLite connection, driver: %s", 
   });
 });
 
+it.each([
+  { what: "the commit", bytes: 100_000, mayBeStored: true, effect: "may or may not have been stored" },
+  { what: "a change before the commit", bytes: 10_000_000, mayBeStored: false, effect: "was not stored" },
+])("an SQLite connection reports an error of the disk in $what: the change $effect", ({ bytes, ...expected }) => {
+  const failure = writeWithSmallFiles(join(directory, `limited-${bytes}.db`), bytes);
+  const message = expect.stringContaining(`disk I/O error). The change ${expected.effect}.`);
+  expect(failure).toMatchObject({ problem: "other", mayBeStored: expected.mayBeStored, message });
+});
+
 const program = await builtProgram(new URL("./support/open-database.ts", import.meta.url));
 
 /** The error of a process that opens the database without the rights of root, who may write everywhere. */
 const openAsOrdinaryUser = (path: string): unknown =>
   JSON.parse(execFileSync(process.execPath, [program, path], { encoding: "utf8" }));
+
+/** The error of a process whose files may have 64 KiB at most: SQLite writes them in the commit, or before if it has to. */
+const writeWithSmallFiles = (path: string, bytes: number): unknown => {
+  const limited = ["-c", 'ulimit -f 128; exec "$@"', "sh", process.execPath, program, path, String(bytes)];
+  return JSON.parse(execFileSync("sh", limited, { encoding: "utf8" }));
+};

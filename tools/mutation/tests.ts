@@ -26,8 +26,8 @@ const NEAR_TESTS: Readonly<Record<string, readonly string[]>> = {
 
 /** Most mutants are killed within these milliseconds of tests. */
 const FIRST_MS = 5_000;
-/** What has survived this much is printed with the names of the other tests, for a person to judge. */
-const MOST_MS = 90_000;
+/** Of the tests besides the likeliest, this much is run. The names of the others are printed, for a person to judge. */
+const MOST_FAR_MS = 90_000;
 
 export interface TestBatch {
   tests: string[];
@@ -46,25 +46,28 @@ export class Tests {
   }
 
   batchesFor({ file, names }: Mutant): { batches: TestBatch[]; others: string[] } {
-    const near = Object.entries(NEAR_TESTS).find(([folder]) => file.startsWith(folder))?.[1] ?? [];
-    const folders = [file.split("/", 2).join("/").replace("src", "test"), ...near];
+    const likeliest = Object.entries(NEAR_TESTS).find(([folder]) => file.startsWith(folder))?.[1] ?? [];
+    const folders = [file.split("/", 2).join("/").replace("src", "test"), ...likeliest];
     const distance = ({ test }: Reach) => (folders.some((folder) => test.startsWith(folder)) ? 0 : 1);
     const reaching = this.#reaches
       .filter(({ functions }) => reachesOne(functions[file] ?? [], names))
       .sort((a, b) => distance(a) - distance(b) || a.ms - b.ms);
     const first: TestBatch = { tests: [], ms: 0 };
-    const second: TestBatch = { tests: [], ms: 0 };
+    const near: TestBatch = { tests: [], ms: 0 };
+    const far: TestBatch = { tests: [], ms: 0 };
     const others: string[] = [];
-    for (const { test, ms } of reaching) {
-      const batch = first.tests.length === 0 || first.ms + ms <= FIRST_MS ? first : second;
-      if (batch.ms > 0 && batch.ms + ms > MOST_MS) {
+    for (const reach of reaching) {
+      const { test, ms } = reach;
+      const isFirst = first.tests.length === 0 || first.ms + ms <= FIRST_MS;
+      const batch = isFirst ? first : distance(reach) === 0 ? near : far;
+      if (batch === far && far.ms > 0 && far.ms + ms > MOST_FAR_MS) {
         others.push(test);
         continue;
       }
       batch.tests.push(test);
       batch.ms += ms;
     }
-    return { batches: [first, second].filter(({ tests }) => tests.length > 0), others };
+    return { batches: [first, near, far].filter(({ tests }) => tests.length > 0), others };
   }
 }
 

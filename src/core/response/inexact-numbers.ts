@@ -54,14 +54,14 @@ export function isExactlyRepresentable(number: string): boolean {
   return significantDigits(number) === significantDigits(String(Number(number)));
 }
 
-/** The digits without zeros at either end, and the exponent. The sign is left out, since it is never lost. */
+/** The digits without zeros at either end, and their exponent after "0.". The sign is left out, since it is never lost. */
 function significantDigits(number: string): string | undefined {
   const [, whole, fraction = "", exponent = "0"] = JSON_NUMBER_PATTERN.exec(number) ?? [];
   if (whole === undefined) return undefined;
   const digits = (whole + fraction).replace(/^0+/, "");
   let end = digits.length;
   while (digits[end - 1] === "0") end -= 1;
-  return end === 0 ? "0" : `${digits.slice(0, end)}e${Number(exponent) - fraction.length + digits.length - end}`;
+  return end === 0 ? "0" : `${digits.slice(0, end)}e${Number(exponent) - fraction.length + digits.length}`;
 }
 
 /** The position of the quotation mark that ends a string: one with an even number of backslashes before it. */

@@ -1,4 +1,4 @@
-/** A process of its own that opens a database without the rights of root, and prints the error as JSON. */
+/** A process of its own that writes to a database without the rights of root, and prints the error as JSON. */
 
 import { SqliteConnection } from "../../../src/storage/sqlite/connection.js";
 import { findSqliteDriver } from "../../../src/storage/sqlite/driver.js";
@@ -6,7 +6,7 @@ import { findSqliteDriver } from "../../../src/storage/sqlite/driver.js";
 /** The user `nobody`, who owns no files. */
 const NOBODY = 65_534;
 
-const path = process.argv[2] ?? "";
+const [path = "", bytes = "1"] = process.argv.slice(2);
 // First, since an ordinary user may not be allowed to read the driver's files.
 const driver = await findSqliteDriver();
 if (process.getuid?.() === 0) {
@@ -15,7 +15,7 @@ if (process.getuid?.() === 0) {
 }
 try {
   const connection = await SqliteConnection.open({ path, synchronous: "FULL", loadDriver: async () => driver });
-  await connection.transaction((database) => database.exec("CREATE TABLE created (a)"));
+  await connection.transaction((database) => database.exec(`CREATE TABLE created AS SELECT zeroblob(${bytes})`));
   await connection.close();
   console.log("{}");
 } catch (error) {

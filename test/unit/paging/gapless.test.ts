@@ -145,6 +145,16 @@ describe("a list that changes in one step under gapless paging", () => {
     }
   });
 
+  it.each(AHEAD)("closes a gap of a few pages with two requests, with %o", async (ahead) => {
+    const requestsWith = async (removed: number) => {
+      const removeOnce = at(21, (list) => list.remove(0, removed));
+      const { list } = await readGapless(new ChangingList(10_000, { ...removeOnce, delay: () => 3 }), ahead);
+      return list.requests.length;
+    };
+    const calm = await requestsWith(0);
+    for (const removed of [100, 400, 600]) expect(await requestsWith(removed)).toBeLessThanOrEqual(calm + 2);
+  });
+
   it.each(AHEAD)("continues over thousands of added records, with %o", async (ahead) => {
     for (const [index, count] of [
       [0, 100],
