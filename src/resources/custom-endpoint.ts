@@ -23,7 +23,7 @@ export interface CustomRequest<T = unknown> {
   path: string;
   /** Query parameters; those that are `undefined` are left out. */
   query?: Query | undefined;
-  /** Sent as JSON. */
+  /** Sent as JSON; `URLSearchParams` as a form. */
   body?: unknown;
   /**
    * Any Standard Schema (zod, valibot, arktype) for the body of the response. The call returns the schema's output.
