@@ -12,7 +12,7 @@ import { createSandbox } from "../../src/sandbox/index.js";
 import { RUN_ALL } from "../support/runs.js";
 import { type Random, seededRandom } from "../unit/paging/changing-list.js";
 
-const KILLS = RUN_ALL ? 200 : 8;
+const KILLS = RUN_ALL ? 200 : 4;
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** In the package, so that what is not bundled is found from there. */
 const PROGRAM = join(ROOT, "node_modules/.cache/stocklot/mirror-process.mjs");

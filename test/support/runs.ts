@@ -6,7 +6,7 @@ export const ONLY_IN_TEST_ALL = "npm run test:all runs them";
 
 const FEWEST = 4;
 
-/** Number of runs of a random test: `all`, or in `npm test` about a tenth, but at least four. */
+/** Number of runs of a random test: `all`, or in `npm test` about a twentieth, but at least four. */
 export function runs(all: number): number {
-  return RUN_ALL ? all : Math.min(all, Math.max(FEWEST, Math.round(all / 10)));
+  return RUN_ALL ? all : Math.min(all, Math.max(FEWEST, Math.round(all / 20)));
 }
