@@ -13,7 +13,7 @@ import type { StoredToken, TokenStore } from "./token-store.js";
  *   token     fresh            calls use it
  *             about to expire  calls wait for a refresh. If it fails, the token counts as fresh again for a part of its time
  *             none             calls wait for a refresh, and fail with it
- *   refresh   running          all calls share it. It is canceled when none waits any more, and then changes nothing
+ *   refresh   running          all calls share it. When none waits any more, it is canceled: then it changes nothing
  *             none             the next call without a fresh token starts one
  *
  * A refresh takes the token of the store if that is neither the refused one nor the present one; otherwise, under the lock of
@@ -70,7 +70,7 @@ export function createTokenManager({ store, request, warn }: TokenManagerOptions
     },
     async ensureToken(cancellation) {
       if (this.freshToken !== undefined) return;
-      if (!refresh || refresh.cancellation.reason) refresh = startRefresh();
+      refresh ??= startRefresh();
       try {
         await refresh.cancellation.join(cancellation, refresh.result);
       } catch (error) {
@@ -87,14 +87,18 @@ export function createTokenManager({ store, request, warn }: TokenManagerOptions
 
   function startRefresh(): TokenRefresh {
     const cancellation = new SharedCancellation();
+    const isCurrent = () => refresh?.cancellation === cancellation;
+    cancellation.onCancel(() => {
+      if (isCurrent()) refresh = undefined;
+    });
     const result = fetchToken(cancellation).then((newToken) => {
-      // A canceled refresh must not overwrite the token of a later one.
-      if (cancellation.reason) return;
+      // Of a canceled one; there may be a later one.
+      if (!isCurrent()) return;
       token = { ...newToken, refreshAt: tokenRefreshTime(newToken.expiresAt, Date.now()) };
       refresh = refusedToken = undefined;
     });
     result.catch((error) => {
-      if (cancellation.reason) return;
+      if (!isCurrent()) return;
       refresh = undefined;
       const now = Date.now();
       const areCredentialsRefused = error instanceof Error && isRefusedCredentialsError(error.cause);
