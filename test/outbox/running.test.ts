@@ -380,6 +380,17 @@ describe("callbacks", () => {
     expect(published.at(-1)).toEqual({ applied: 2, rejected: 1, unknown: 0, pending: 0 });
   });
 
+  it("estimate the time that is left by the pace of the run, whenever it began", async () => {
+    const world = createWorld();
+    watchWrites(world);
+    const outbox = world.createOutbox();
+    await outbox.addMany([receipt("a"), receipt("b"), receipt("c")]);
+    await inVirtualTime(wait(60_000));
+    const etas: number[] = [];
+    await inVirtualTime(outbox.run({ onProgress: ({ etaMs }) => etas.push(etaMs) }));
+    expect(etas).toEqual([2_000, 1_000, 0]);
+  });
+
   it("count what was added while the run waited for another process", async () => {
     const world = createWorld();
     const outbox = world.createOutbox();

@@ -356,8 +356,10 @@ describe("a response that is nested", () => {
   const withField = (valid: object, value: string) => `${JSON.stringify(valid).slice(0, -1)},"later":${value}}`;
 
   it("up to 100 levels is returned", async () => {
-    const client = clientReceiving(() => new Response(withField(item, nest(99))), {});
-    expect(JSON.stringify(await client.items.get("BOLT"))).toContain(nest(99));
+    for (const nested of [nest(99), nest(99, JSON.stringify("x".repeat(300_000)))]) {
+      const client = clientReceiving(() => new Response(withField(item, nested)), {});
+      expect(JSON.stringify(await client.items.get("BOLT")).includes(nested)).toBe(true);
+    }
   });
 
   it.each(MODES)("deeper is a ResponseValidationError, with responseValidation %s", async (responseValidation) => {

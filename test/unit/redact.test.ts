@@ -1,5 +1,6 @@
 import { inspect, types } from "node:util";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { encodeJson } from "../../src/core/request/payload.js";
 import { ApiError, ConnectionError, OutcomeUnknownError } from "../../src/errors/index.js";
 import { redact, redactData, redactStart } from "../../src/errors/redaction/redact.js";
 import { redactCause } from "../../src/errors/redaction/redact-cause.js";
@@ -147,6 +148,8 @@ it("the beginning of a string shows no part of a secret that continues behind it
   expect(redactStart("abcd", 3)).toBe("abc…");
   expect(redactStart("abc s3cret-of-client", 9)).toBe("abc [redacted]…");
   expect(redactStart("abc s3cret-of-client", 3)).toBe("abc…");
+  rememberHeaders({ "X-Key": "key-of-gateway" });
+  expect(redactStart("abc key-of-gateway", 9)).toBe("abc [redacted]…");
 });
 
 it("the request of an unknown outcome shows no secret, but keeps words that are also values of headers", () => {
@@ -157,6 +160,13 @@ it("the request of an unknown outcome shows no secret, but keeps words that are 
   const error = new OutcomeUnknownError("sent", { cause: undefined, request });
   expect(error.request.body).toEqual({ remark: "[redacted] to Main Street" });
   expect(redact(body.remark)).toBe("[redacted] to [redacted]");
+});
+
+it("the request of an unknown outcome shows a body that is nested as deeply as may be sent", () => {
+  const body: unknown = JSON.parse(`${"[".repeat(100)}1${"]".repeat(100)}`);
+  expect(encodeJson("client.request", body, ["body"])).toBe(JSON.stringify(body));
+  const request = { method: "POST", path: "/Orders", body, sentAt: 0 };
+  expect(new OutcomeUnknownError("sent", { cause: undefined, request }).request.body).toEqual(body);
 });
 
 describe("the secrets of a process", () => {

@@ -87,6 +87,21 @@ it("connections are kept open between calls", async () => {
   expect(ports.size).toBeLessThanOrEqual(2);
 });
 
+it("connections that were kept open are closed with the client", async () => {
+  const closed: Promise<unknown>[] = [];
+  const token = '{"access_token":"canary-token-0123456789","token_type":"bearer","expires_in":3600}';
+  const { server, origin } = await listen((request, response) => {
+    closed.push(new Promise((resolve) => request.socket.once("close", resolve)));
+    // Neither side would close it within a test.
+    response.writeHead(200, { "keep-alive": "timeout=600" }).end(request.url?.endsWith("/Token") ? token : item);
+  });
+  server.keepAliveTimeout = 0;
+  const client = connect(`${origin}/api/v1`);
+  await client.items.get("X");
+  await client.close();
+  await Promise.all(closed);
+});
+
 it("responses with error statuses release their connection too", async () => {
   const ports = new Set<number | undefined>();
   const { client, requests } = await clientOf(

@@ -175,6 +175,19 @@ describe("a list that changes in one step under gapless paging", () => {
     }
   });
 
+  it("needs no search when the list grows again, whatever the total was before", async () => {
+    const steps: Record<number, (list: ChangingList) => void> = {
+      10: (list) => list.insert(0, 1_000),
+      15: (list) => list.remove(list.lots.length - 3_000, 3_000),
+      20: (list) => list.insert(0, 1_000),
+    };
+    const list = new ChangingList(10_000, { change: (changing) => steps[changing.requests.length]?.(changing) });
+    const searches: number[] = [];
+    const onProgress: PageSession<Lot>["onProgress"] = ({ gapsRepaired }) => searches.push(gapsRepaired);
+    expectWhole(await readGapless(list, { readAhead: 0, onProgress }));
+    expect(searches.at(-1)).toBe(0);
+  });
+
   it.each(AHEAD)("is not misled by a constant total while many records move, with %o", async (ahead) => {
     for (const count of [100, 1_000, 3_000]) {
       const toEnd = at(21, (list) => {
