@@ -2,8 +2,12 @@ import { afterEach, expect, it, vi } from "vitest";
 import type { ClientOptions, WaitingEvent } from "../../src/index.js";
 import { inVirtualTime, useVirtualTime, wait } from "../outbox/support/virtual-time.js";
 import { sandboxClient, subscribeInTest } from "../support/channels.js";
+import { useCountedTimers } from "../support/own-timers.js";
 
-afterEach(() => void vi.useRealTimers());
+afterEach(() => {
+  vi.unstubAllGlobals();
+  vi.useRealTimers();
+});
 
 /** A client, and the waits that its hook, the channel and the log report. */
 function observed(options: ClientOptions, service: Parameters<typeof sandboxClient>[1] = { rateLimit: false }) {
@@ -120,18 +124,18 @@ it("a call that maxConcurrent delays is reported, with an unknown duration", asy
 });
 
 it("short waits are not reported", async () => {
-  vi.useFakeTimers();
+  const timers = useCountedTimers();
   const { client, events } = observed({ rateLimit: { requests: 2, intervalMs: 1_400, reserved: 0 } });
   await client.items.list().page();
   const short = client.items.list().page();
   await vi.advanceTimersByTimeAsync(1_450);
   await short;
   expect(events).toEqual([]);
-  expect(vi.getTimerCount()).toBe(0);
+  expect(timers()).toBe(0);
 });
 
 it("one timer serves ten thousand calls that wait, and none is left when they have ended", async () => {
-  vi.useFakeTimers();
+  const timers = useCountedTimers();
   const { client, events } = observed({ rateLimit: { requests: 2, intervalMs: 3_600_000, reserved: 0 } });
   await client.items.list().page();
   const leave = new AbortController();
@@ -140,17 +144,17 @@ it("one timer serves ten thousand calls that wait, and none is left when they ha
   );
   await vi.advanceTimersByTimeAsync(0);
   // The other is the limiter's, for the next slot.
-  expect(vi.getTimerCount()).toBe(2);
+  expect(timers()).toBe(2);
   await vi.advanceTimersByTimeAsync(1_600);
   expect(events).toHaveLength(10_000);
-  expect(vi.getTimerCount()).toBe(1);
+  expect(timers()).toBe(1);
   leave.abort();
   await Promise.all(calls);
-  expect(vi.getTimerCount()).toBe(0);
+  expect(timers()).toBe(0);
 });
 
 it("no memory is kept for calls that were aborted or closed while they waited", async () => {
-  vi.useFakeTimers();
+  const timers = useCountedTimers();
   const { client, events } = observed({ rateLimit: { requests: 2, intervalMs: 60_000, reserved: 0 } });
   await client.items.list().page();
   const controller = new AbortController();
@@ -162,7 +166,7 @@ it("no memory is kept for calls that were aborted or closed while they waited", 
   controller.abort();
   await client.close();
   await Promise.all(calls);
-  expect(vi.getTimerCount()).toBe(0);
+  expect(timers()).toBe(0);
   await vi.advanceTimersByTimeAsync(10_000);
   expect(events).toEqual([]);
 });
