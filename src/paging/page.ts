@@ -186,6 +186,10 @@ export const isListEmpty = ({ totalCount, value, hasMore }: Page<unknown>) =>
 /** Smaller pages can hardly overlap, so a smaller size is raised to this one. */
 const MIN_GAPLESS_PAGE_SIZE = 25;
 
+/** The largest page size to request after a page: if the service has applied a smaller one than requested, that is its cap. */
+export const pageSizeWithinCap = (maxPageSize: number, request: PageRequest, applied: number) =>
+  applied < request.pageSize ? Math.max(1, Math.min(maxPageSize, applied)) : maxPageSize;
+
 /** The largest page size that gapless reading requests. */
 export const gaplessPageSize = (pageSize: number, maxPageSize: number) =>
   Math.min(maxPageSize, Math.max(pageSize, MIN_GAPLESS_PAGE_SIZE));

@@ -23,7 +23,7 @@ const limitersOf = (count: number, options: Parameters<typeof limiterAt>[1]) => 
   ];
 };
 
-/** Resolves when so many processes of the limit have written to Redis, for instance a pause. */
+/** Resolves when this many processes that share the limit have reported something to Redis, such as a pause. */
 async function pauseStored(key: string, processes: number): Promise<void> {
   const redis = connect(url);
   const read = async () => {

@@ -68,10 +68,7 @@ async function storeDelivery(
   if (lost.length > 0) throw lostLines(delivery.name, lost);
   // What a correction does with the entries of its own delivery depends on their contents alone.
   const own = new Set(earlier.map(({ key }) => key));
-  const replaced = await replacedEntries(
-    outbox,
-    rows.filter(({ replaces }) => replaces !== undefined && !own.has(replaces)),
-  );
+  const replaced = await replacedEntries(outbox, rows, own);
   const batch = {
     add: added,
     cancel: [...canceled, ...replaced.map((entry) => ({ ...entry, reason: REPLACED }))],
@@ -94,12 +91,16 @@ async function rowsOf(settings: ImportSettings): Promise<ValidRow[]> {
   return rows;
 }
 
-/** The rejected entries that lines of the file replace. */
-async function replacedEntries(outbox: Outbox, rows: readonly ValidRow[]): Promise<StoredEntry[]> {
+/** The rejected entries of other deliveries that lines of the file replace. `own`: the keys of its delivery. */
+async function replacedEntries(
+  outbox: Outbox,
+  rows: readonly ValidRow[],
+  own: ReadonlySet<string>,
+): Promise<StoredEntry[]> {
   const replaced = new Map<string, StoredEntry>();
   const problems: string[] = [];
   for (const { line, replaces } of rows) {
-    if (replaces === undefined || replaced.has(replaces)) continue;
+    if (replaces === undefined || own.has(replaces) || replaced.has(replaces)) continue;
     const entry = await outbox.stored(replaces);
     if (entry?.state === "rejected") replaced.set(replaces, entry);
     else

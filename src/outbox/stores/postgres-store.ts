@@ -55,7 +55,8 @@ const postgresStoreOptionsSchema = /* @__PURE__ */ lazy(() =>
 
 /**
  * Stores an outbox in PostgreSQL, for processes on any machine. The tables are `stocklot_outbox_entries`,
- * `stocklot_outbox_lanes`, `stocklot_outbox_deliveries` and `stocklot_outbox_store`. If they exist, the database user needs no right to create any.
+ * `stocklot_outbox_lanes`, `stocklot_outbox_deliveries` and `stocklot_outbox_store`. If they exist, the database user needs
+ * no right to create any.
  *
  * A commit waits until it is on the disk of the server (`synchronous_commit = on`), whatever the configuration of the
  * database. After a failover to a replica that lags behind, or after a backup is restored, the outbox may resend writes

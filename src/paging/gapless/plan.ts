@@ -1,5 +1,12 @@
 import { bestOverlappingPage } from "../choose-page.js";
-import { endOfPage, gaplessPageSize, type Page, type PageRequest, type PageSession } from "../page.js";
+import {
+  endOfPage,
+  gaplessPageSize,
+  type Page,
+  type PageRequest,
+  type PageSession,
+  pageSizeWithinCap,
+} from "../page.js";
 import type { PagePlan } from "../page-stream.js";
 
 /** Shifts of this many pages are remembered. */
@@ -44,7 +51,7 @@ export class GaplessPlan implements PagePlan {
   }
 
   noteAppliedSize(request: PageRequest, { pageSize }: Page<unknown>): void {
-    if (pageSize < request.pageSize) this.#maxPageSize = Math.max(1, Math.min(this.#maxPageSize, pageSize));
+    this.#maxPageSize = pageSizeWithinCap(this.#maxPageSize, request, pageSize);
   }
 
   /** By how many positions the list moved left between two responses, for the last pages. */

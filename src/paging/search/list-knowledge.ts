@@ -1,5 +1,5 @@
 import { setNewest } from "../../core/bounded-map.js";
-import type { PageRequest } from "../page.js";
+import { type PageRequest, pageSizeWithinCap } from "../page.js";
 import { OrderProof } from "./order-proof.js";
 import type { Direction, SortedPage } from "./sorted-page.js";
 
@@ -28,7 +28,7 @@ export class ListKnowledge {
   }
 
   noteAppliedSize(request: PageRequest, pageSize: number): void {
-    if (pageSize < request.pageSize) this.maxPageSize = Math.max(1, Math.min(this.maxPageSize, pageSize));
+    this.maxPageSize = pageSizeWithinCap(this.maxPageSize, request, pageSize);
   }
 
   notePage(page: SortedPage<unknown>, direction: Direction): void {

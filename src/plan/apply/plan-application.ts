@@ -33,7 +33,7 @@ export interface PlannedChanges<Change, Named> {
   nameOf(change: Change): Named;
   skuOf(change: Change): string;
   /** Reads the present state of changes, some of whose writes may have been applied. */
-  readStates(changes: readonly AddedChange<Change>[]): Promise<(AddedChange<Change> & { state: ChangeState })[]>;
+  readStates(changes: readonly AddedChange<Change>[]): Promise<ReadChange<Change>[]>;
   /** Whether the service is as the change wants it, although it has refused the write, or its outcome is uncertain. */
   isAsDesired(change: Change): Promise<boolean>;
   /**
@@ -48,6 +48,10 @@ export interface PlannedChanges<Change, Named> {
 export interface AddedChange<Change> {
   change: Change;
   entries: readonly OutboxEntry[];
+}
+
+export interface ReadChange<Change> extends AddedChange<Change> {
+  state: ChangeState;
 }
 
 /**

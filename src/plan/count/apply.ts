@@ -3,9 +3,10 @@ import { InputValidationError, NotFoundError } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import type { NewOutboxEntry, OutboxEntry } from "../../outbox/entry.js";
 import type { Outbox } from "../../outbox/outbox.js";
+import { UNSETTLED_STATES } from "../../outbox/store.js";
 import { comparableSku } from "../../service/key.js";
 import type { PlanApplyOptions, PlanReport } from "../apply/options.js";
-import { type AddedChange, type ChangeState, PlanApplication, type PlannedChanges } from "../apply/plan-application.js";
+import { type AddedChange, PlanApplication, type PlannedChanges, type ReadChange } from "../apply/plan-application.js";
 import { groupBy } from "../group-by.js";
 import type { StoredForm } from "../items/compare.js";
 import { ObservedClient } from "../observed-client.js";
@@ -99,7 +100,7 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
   }
 
   async readStates(unread: readonly AddedChange<CountChange>[]) {
-    const states: (AddedChange<CountChange> & { state: ChangeState })[] = [];
+    const states: ReadChange<CountChange>[] = [];
     const presentOfItem = new Map<string, CountedLot[] | string>();
     for (const added of unread) {
       const { change } = added;
@@ -155,7 +156,7 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
 
   /** A transaction of somebody else's that the outbox has not settled. */
   async #describeOtherEntry(itemID: string): Promise<string | undefined> {
-    for (const state of ["pending", "sending", "unknown"] as const) {
+    for (const state of UNSETTLED_STATES) {
       for await (const entry of this.#outbox.entries({ state, item: itemID })) {
         if (!entry.key.startsWith(this.keyPrefix) && this.#movesStockHere(entry)) {
           return `the outbox has the entry "${entry.key}", which is ${state}`;
