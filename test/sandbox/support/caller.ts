@@ -59,6 +59,15 @@ export function callerOf(sandbox: Sandbox, credentials = sandbox.credentials): C
   return new Caller(sandbox.baseUrl, credentials, sandbox.fetch);
 }
 
+/** A signal that fires when the sandbox lets a request hang. */
+export function abortedWhenHanging(sandbox: Sandbox): AbortSignal {
+  const caller = new AbortController();
+  sandbox.onRequest(({ fault }) => {
+    if (fault === "hang") setImmediate(() => caller.abort(new Error("enough")));
+  });
+  return caller.signal;
+}
+
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -172,19 +172,20 @@ export class Simulation {
 
   async #noteGrant(call: SimulatedCall, order: number): Promise<void> {
     const rank = URGENCY.indexOf(call.priority);
-    const waiting = [...this.#waiting];
+    const passed: { id: number; cancellation: CallCancellation; broken: string }[] = [];
+    for (const [id, { call: other, cancellation, order: otherOrder }] of this.#waiting) {
+      const otherRank = URGENCY.indexOf(other.priority);
+      const sameLane = otherRank === rank && other.slotKind === call.slotKind;
+      if (sameLane && otherOrder < order)
+        passed.push({ id, cancellation, broken: "a call was passed by one that came later" });
+      const isMoreUrgent = otherRank < rank || (otherRank === rank && call.slotKind === "bulk");
+      if (isMoreUrgent && other.slotKind === "single")
+        passed.push({ id, cancellation, broken: `a ${other.priority} call was passed by a ${call.priority} one` });
+    }
     // Others were granted a slot at the same moment: they have left by then.
     await Promise.resolve();
-    for (const [id, { call: other, cancellation, order: otherOrder }] of waiting) {
-      if (cancellation.reason || !this.#waiting.has(id)) continue;
-      const otherRank = URGENCY.indexOf(other.priority);
-      const isPassed =
-        otherRank < rank || (otherRank === rank && other.slotKind === "single" && call.slotKind === "bulk");
-      if (isPassed && other.slotKind === "single")
-        this.broken.push(`a ${other.priority} call was passed by a ${call.priority} one`);
-      const sameLane = otherRank === rank && other.slotKind === call.slotKind;
-      if (sameLane && otherOrder < order) this.broken.push("a call was passed by one that came later");
-    }
+    for (const { id, cancellation, broken } of passed)
+      if (!cancellation.reason && this.#waiting.has(id)) this.broken.push(broken);
   }
 
   #noteStart(call: SimulatedCall): void {
