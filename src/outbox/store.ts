@@ -175,7 +175,7 @@ export interface UpdateResult {
 export interface OutboxCounts extends Omit<OutboxSummary, "oldestUnsettledMs"> {
   /** When the oldest entry that is not settled was added, in ms since the epoch; `null` if all are. */
   oldestUnsettledAt: number | null;
-  /** Pending entries behind an `unknown` one of the same lane. They are counted as `pending`, too. */
+  /** Entries behind an `unknown` one of the same lane that are `pending` or `sending`: they are counted there, too. */
   heldBack: number;
 }
 

@@ -126,6 +126,22 @@ describe("order", () => {
     expect(await inVirtualTime(outbox.run())).toMatchObject({ applied: 2, unknown: 0, heldBack: 0 });
   });
 
+  it("ends while an entry whose attempt a killed process began is behind an unknown one", async () => {
+    const world = createWorld();
+    const store = memoryStore(world.data);
+    const outbox = world.createOutbox({ store });
+    await outbox.addMany([receipt("a"), receipt("b")]);
+    const condition = { state: ["pending" as const], attempts: 0 };
+    await store.update("a", condition, { state: "unknown", attempts: 1 });
+    const body = JSON.stringify(receipt("b").input);
+    await store.update("b", condition, { state: "sending", attempts: 1, body, sentAt: Date.now() });
+    expect(await inVirtualTime(outbox.run())).toMatchObject({ unknown: 1, pending: 0, heldBack: 1, requests: 0 });
+    expect(await outbox.estimate()).toMatchObject({ entries: 0 });
+    await outbox.resolve("a", "applied");
+    expect(await inVirtualTime(outbox.run())).toMatchObject({ pending: 0, heldBack: 0 });
+    expect(await store.get("b")).not.toMatchObject({ state: "sending" });
+  });
+
   it("goes on after a rejected entry", async () => {
     const world = createWorld();
     const outbox = world.createOutbox();

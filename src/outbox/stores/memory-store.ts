@@ -144,7 +144,7 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
         if (except.includes(lane)) continue;
         counts[state] += 1;
         if (state === "unknown") blocked.add(lane);
-        if (state === "pending" && blocked.has(lane)) counts.heldBack += 1;
+        if ((state === "pending" || state === "sending") && blocked.has(lane)) counts.heldBack += 1;
       }
       return { ...counts, oldestUnsettledAt: oldestUnsettledAt === Infinity ? null : oldestUnsettledAt };
     },

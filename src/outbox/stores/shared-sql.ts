@@ -69,7 +69,7 @@ export function sharedCommands({ names, value, optionalText, isOneOf, isNoneOf, 
       SELECT ${STATE_COUNTS_SQL},
         (SELECT min(added_at) FROM ${entries} WHERE state IN ${UNSETTLED_STATES_SQL}) AS "oldestUnsettledAt",
         (SELECT count(*) FROM blocked JOIN ${entries} AS entry ON entry.lane = blocked.lane
-          AND entry.sequence > blocked.sequence AND entry.state = 'pending') AS "heldBack"`,
+          AND entry.sequence > blocked.sequence AND entry.state IN ('pending', 'sending')) AS "heldBack"`,
     prune: `
       UPDATE ${entries} SET input = NULL, body = NULL, result = NULL, error = NULL
       WHERE state NOT IN ${UNSETTLED_STATES_SQL} AND settled_at < ${value(1)} AND input IS NOT NULL RETURNING 1`,
