@@ -23,10 +23,13 @@ const SEED = Number(process.env.STOCKLOT_SEED ?? 1);
 /** Entries that each process adds; it shares half of them with the processes before and after it. */
 const ADDED = 24;
 const ADDED_NEW = 12;
-/** A process is killed at most this long after its start. */
-const LIVES_MS = [200, 1_000, 4_000];
-/** Half of the processes are killed earlier: when this many of their writes, at most, have arrived or were applied. */
-const MAX_STEPS = 12;
+/**
+ * A step of a process: it has started, added entries or ended a run, or one of its writes has arrived or was applied. It is
+ * killed after this many, at most.
+ */
+const MAX_STEPS = 20;
+/** What a kill waits after that, at most. */
+const MAX_DELAYS_MS = [0, 30, 300];
 /** Some processes are suspended: longer than their leases, but not longer than what they send late is waited for. */
 const LONGEST_SUSPENSION_MS = 3_000;
 const TIMES = { settleMs: 2_500, leaseMs: 1_200 };
@@ -59,50 +62,45 @@ describe.runIf(RUN_ALL)("processes that are killed, three on one store", () => {
     });
   });
 
-  it.for(CASES)(
-    "apply each write at most once, and know which: $name",
-    {
-      timeout: 60_000 + KILLS * 2_000,
-    },
-    async ({ kind, mark, name }, { expect, skip }) => {
-      skip(kind === "postgres" && !postgres, "there is no PostgreSQL");
-      const random = seededRandom(SEED * 100 + CASES.findIndex((each) => each.name === name));
-      const kills = Math.ceil(KILLS / CASES.length);
-      const service = new FaultyService(random, itemsUpTo(kills * ADDED_NEW + ADDED));
-      const address = await service.listen();
-      const schema = `kills_${mark ?? "none"}_${process.pid}`;
-      const store: StoreSpec =
-        kind === "sqlite" ? { path: join(folder, `${schema}.db`) } : { connectionString: postgres?.url ?? "", schema };
+  it.concurrent.for(CASES)("apply each write at most once, and know which: $name", async ({ kind, mark, name }, {
+    expect,
+    skip,
+  }) => {
+    skip(kind === "postgres" && !postgres, "there is no PostgreSQL");
+    const random = seededRandom(SEED * 100 + CASES.findIndex((each) => each.name === name));
+    const kills = Math.ceil(KILLS / CASES.length);
+    const service = new FaultyService(random, itemsUpTo(kills * ADDED_NEW + ADDED));
+    const address = await service.listen();
+    const schema = `kills_${mark ?? "none"}_${process.pid}`;
+    const store: StoreSpec =
+      kind === "sqlite" ? { path: join(folder, `${schema}.db`) } : { connectionString: postgres?.url ?? "", schema };
 
-      const acknowledged = await killOften(service, kills, random, { service: address, store, mark, ...TIMES });
-      service.isFaulty = false;
-      const client = new InventoryClient({ ...address, rateLimit: false });
-      const outbox = createOutbox({ client, store: storeAt(store), mark, ...TIMES });
-      const report = await outbox.run();
-      const entries: OutboxEntry[] = [];
-      for await (const entry of outbox.entries()) entries.push(entry);
-      await outbox.close();
-      await client.close();
-      await service.close();
+    const acknowledged = await killOften(service, kills, random, { service: address, store, mark, ...TIMES });
+    service.isFaulty = false;
+    const client = new InventoryClient({ ...address, rateLimit: false });
+    const outbox = createOutbox({ client, store: storeAt(store), mark, ...TIMES });
+    const report = await outbox.run();
+    const entries: OutboxEntry[] = [];
+    for await (const entry of outbox.entries()) entries.push(entry);
+    await outbox.close();
+    await client.close();
+    await service.close();
 
-      const log = [...service.effects, ...entries].map((each) => JSON.stringify(each)).join("\n");
-      expect(problems(service, entries, mark !== undefined), log).toEqual([]);
-      expect(report.pending).toBe(0);
-      const stored = new Set(entries.map(({ key }) => key));
-      expect(acknowledged.filter((key) => !stored.has(key))).toEqual([]);
-      const states = (["applied", "rejected", "unknown", "pending"] as const).map(
-        (state) => `${entries.filter((entry) => entry.state === state).length} ${state}`,
-      );
-      FIGURES.push(
-        `${name}: ${kills} kills, ${service.faults} faults, ${entries.length} entries: ${states.join(", ")}`,
-      );
-    },
-  );
+    const log = [...service.effects, ...entries].map((each) => JSON.stringify(each)).join("\n");
+    expect(problems(service, entries, mark !== undefined), log).toEqual([]);
+    expect(report.pending).toBe(0);
+    expect(service.effects.length).toBeGreaterThan(kills);
+    const stored = new Set(entries.map(({ key }) => key));
+    expect(acknowledged.filter((key) => !stored.has(key))).toEqual([]);
+    const states = (["applied", "rejected", "unknown", "pending"] as const).map(
+      (state) => `${entries.filter((entry) => entry.state === state).length} ${state}`,
+    );
+    FIGURES.push(`${name}: ${kills} kills, ${service.faults} faults, ${entries.length} entries: ${states.join(", ")}`);
+  });
 });
 
 /** A machine that sleeps: others take over what the process works on, then it goes on. */
-async function suspend(child: ChildProcess, afterMs: number, forMs: number): Promise<void> {
-  await sleep(afterMs);
+async function suspend(child: ChildProcess, forMs: number): Promise<void> {
   child.kill("SIGSTOP");
   await sleep(forMs);
   child.kill("SIGCONT");
@@ -116,26 +114,27 @@ async function killOften(
   options: Omit<WorkerOptions, "from" | "to" | "name">,
 ): Promise<string[]> {
   const acknowledged: string[] = [];
-  const killAfterSteps = new Map<string, { left: number; kill(): void }>();
-  service.onStep = (sender) => {
-    const life = killAfterSteps.get(sender);
-    if (!life) return;
-    life.left -= 1;
-    if (life.left === 0) life.kill();
-  };
+  const lives = new Map<string, () => void>();
+  service.onStep = (sender) => lives.get(sender)?.();
   let started = 0;
   const startAndKill = async () => {
     const from = Math.max(0, started * ADDED_NEW - ADDED + ADDED_NEW);
     const name = `worker-${started}`;
     started += 1;
     const child = fork(program, [JSON.stringify({ ...options, name, from, to: from + ADDED })]);
-    const kill = () => child.kill("SIGKILL");
-    if (random(2) === 0) killAfterSteps.set(name, { left: 1 + random(MAX_STEPS), kill });
+    const killedAfter = 1 + random(MAX_STEPS);
+    const suspendedAfter = random(3) === 0 ? 1 + random(MAX_STEPS / 2) : undefined;
+    const delayMs = random(MAX_DELAYS_MS[random(MAX_DELAYS_MS.length)] ?? 0);
+    let steps = 0;
+    const step = () => {
+      steps += 1;
+      if (steps === suspendedAfter) void suspend(child, random(LONGEST_SUSPENSION_MS));
+      if (steps === killedAfter) setTimeout(() => child.kill("SIGKILL"), delayMs);
+    };
+    lives.set(name, step);
     child.on("message", (message) => {
-      const { isStarted, added = [] } = Object(message);
-      acknowledged.push(...added);
-      if (isStarted && random(3) === 0) void suspend(child, random(1_000), random(LONGEST_SUSPENSION_MS));
-      if (isStarted) setTimeout(kill, random(LIVES_MS[random(LIVES_MS.length)] ?? 0));
+      acknowledged.push(...(Object(message).added ?? []));
+      step();
     });
     const [code, signal] = await once(child, "exit");
     expect({ code, signal }).toEqual({ code: null, signal: "SIGKILL" });

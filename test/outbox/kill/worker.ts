@@ -46,5 +46,6 @@ for (;;) {
   } catch {
     // The next run continues.
   }
+  process.send?.({});
   await sleep(50);
 }
