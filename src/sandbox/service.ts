@@ -1,3 +1,4 @@
+import { sleep } from "../time/wait.js";
 import { AccessControl } from "./access.js";
 import { addToLog, type LoggedRequest, redactBody, redactQuery, SandboxListeners } from "./activity.js";
 import { createRandomGenerator, type RandomGenerator } from "./data/random.js";
@@ -13,7 +14,7 @@ import {
 } from "./http/messages.js";
 import type { SandboxSettings } from "./options/settings.js";
 import { createSandboxState, type SandboxState } from "./state.js";
-import { createSandboxClock, delayUnlessAborted, formatHttpDate, type SandboxClock } from "./time.js";
+import { createSandboxClock, formatHttpDate, type SandboxClock } from "./time.js";
 
 /** The service itself, behind every adapter: turns a request into a response and records it. */
 export class SandboxService {
@@ -56,7 +57,7 @@ export class SandboxService {
     const logged = this.#logRequest(request, path ?? fullPath, query);
     const halfLatency = this.#randomLatencyMs() / 2;
     if (halfLatency > 0) {
-      await delayUnlessAborted(halfLatency, request.signal);
+      await sleep(halfLatency, request.signal);
       // The caller disconnected before the request arrived.
       if (request.signal.aborted) return DROPPED_RESPONSE;
     }
@@ -64,7 +65,7 @@ export class SandboxService {
     logged.status = response && response.delivery.kind !== "drop" ? response.status : null;
     this.listeners.request(logged);
     if (!response) return this.hanging.add(request.signal);
-    if (halfLatency > 0) await delayUnlessAborted(halfLatency, request.signal);
+    if (halfLatency > 0) await sleep(halfLatency, request.signal);
     return response;
   }
 
@@ -79,7 +80,8 @@ export class SandboxService {
     const now = this.clock.now();
     const identity = access.identifyCaller(request, path ?? "", now);
     const limited = access.countRequest(identity, now);
-    logged.clientId = identity.client?.clientId;
+    const clientId = identity.client?.clientId;
+    logged.clientId = clientId;
     logged.remaining = access.rateUsage(identity.rateKey, now)?.remaining ?? null;
     if (limited) return withDateHeader(limited, now);
 
@@ -87,7 +89,7 @@ export class SandboxService {
       const emitTransaction = this.listeners.transaction.bind(this.listeners);
       return dispatchRequest(request, path, identity, access, { query, state, settings, now, emitTransaction });
     };
-    const fault = this.faults.takeFaultFor(logged);
+    const fault = this.faults.takeFaultFor({ method: request.method, path: logged.path, clientId });
     if (!fault) return withDateHeader(serviceResponse(), now);
     logged.fault = fault.type;
     const response = applyFault(fault, serviceResponse);

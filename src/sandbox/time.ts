@@ -1,5 +1,3 @@
-import { sleep } from "../time/wait.js";
-
 /** The sandbox's time: the caller's `now` plus what {@link SandboxClock.advance} has added. */
 export interface SandboxClock {
   /** Milliseconds since the epoch. */
@@ -20,11 +18,6 @@ export function createSandboxClock(source: () => number): SandboxClock {
       offset = 0;
     },
   };
-}
-
-/** Resolves after this time, or immediately when the signal is aborted. Sets no timer for zero. */
-export async function delayUnlessAborted(milliseconds: number, signal: AbortSignal): Promise<void> {
-  if (milliseconds > 0) await sleep(milliseconds, signal);
 }
 
 /** ISO 8601 UTC, the form of all datetimes of the service. */

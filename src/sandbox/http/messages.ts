@@ -1,4 +1,4 @@
-import { delayUnlessAborted } from "../time.js";
+import { sleep } from "../../time/wait.js";
 
 /** A request, whichever adapter received it. */
 export interface SandboxRequest {
@@ -105,7 +105,7 @@ export async function* bodyPieces(
     yield bytes.subarray(0, Math.max(0, Math.min(wanted, bytes.length - 1)));
   } else if (delivery.kind === "slow") {
     for (let position = 0; position < bytes.length; position += delivery.chunkBytes) {
-      await delayUnlessAborted(delivery.delayMs, signal);
+      if (delivery.delayMs > 0) await sleep(delivery.delayMs, signal);
       if (signal.aborted) return;
       yield bytes.subarray(position, position + delivery.chunkBytes);
     }
