@@ -1,4 +1,4 @@
-import type { ItemScope } from "../resources/records-of-item.js";
+import type { ItemScope } from "../resources/item-lookup.js";
 import type { Item } from "../service/item.js";
 import type { StockLevel } from "../service/stock-level.js";
 import type { ObservedClient } from "./observed-client.js";

@@ -58,7 +58,7 @@ export const lotList = /* @__PURE__ */ inventoryList<Lot>({
 });
 
 /** Of lots that are only searched through, the other fields need not be valid. */
-export const searchedLotList = /* @__PURE__ */ inventoryList<Lot>({
+export const recNoOnlyLotList = /* @__PURE__ */ inventoryList<Lot>({
   name: "listLots",
   record: /* @__PURE__ */ lazy(() =>
     z.custom<Lot>((lot) => Number.isSafeInteger(fieldOf(lot, "recNo")), "expected an integer recNo"),

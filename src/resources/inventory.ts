@@ -22,9 +22,9 @@ import { bindMethods } from "./bind-methods.js";
 import { type FoundReceipt, findReceipt, type ReceiptSearch, type ReceiptSearchResult } from "./find/find-receipt.js";
 import { type FindOptions, inProgressMsOf, readFindOptions } from "./find/search-until-certain.js";
 import { readSentReceipt } from "./find/sent-request.js";
-import { lotList, searchedLotList, stockLevelList } from "./inventory-lists.js";
+import { lotList, recNoOnlyLotList, stockLevelList } from "./inventory-lists.js";
+import { ItemLookup, type ItemScope, type ItemSearchOptions } from "./item-lookup.js";
 import { findRecordNumber } from "./record-number.js";
-import { type ItemScope, type ItemSearchOptions, RecordsOfItem } from "./records-of-item.js";
 
 /** The result of `receive`, `move` and `issue`. */
 export interface TransactionResult {
@@ -62,7 +62,7 @@ const RECOVERY_HINTS = {
  */
 export class Inventory {
   readonly #sender: Sender;
-  readonly #recordsOfItem: RecordsOfItem;
+  readonly #itemLookup: ItemLookup;
   /**
    * The lots of receipts that this client has sent: they cannot belong to another receipt. The value is the time of the
    * service at which the call began, if it is known.
@@ -72,7 +72,7 @@ export class Inventory {
   /** @internal */
   constructor(sender: Sender) {
     this.#sender = sender;
-    this.#recordsOfItem = new RecordsOfItem(sender);
+    this.#itemLookup = new ItemLookup(sender);
     bindMethods(this, Inventory);
   }
 
@@ -129,7 +129,7 @@ export class Inventory {
     options: ItemSearchOptions = {},
   ): Promise<StockLevel | null> {
     const list = { name: "inventory.getStockLevel", define: stockLevelList };
-    const { partNo, path, records } = await this.#recordsOfItem.read(list, { shortID, scope, options });
+    const { partNo, path, records } = await this.#itemLookup.read(list, { shortID, scope, options });
     const [level = null, second] = records;
     if (!second) return level;
     const message = `partNo ${partNo} is listed twice`;
@@ -161,7 +161,7 @@ export class Inventory {
    */
   async getLots(shortID: string, scope: ItemScope = {}, options: ItemSearchOptions = {}): Promise<Lot[]> {
     const list = { name: "inventory.getLots", define: lotList };
-    const { records } = await this.#recordsOfItem.read(list, { shortID, scope, options });
+    const { records } = await this.#itemLookup.read(list, { shortID, scope, options });
     return records.sort((one, next) => one.recNo - next.recNo);
   }
 
@@ -232,7 +232,7 @@ export class Inventory {
   /** Searches for the lot of a `receive` that an outbox has stored. @internal */
   findStoredReceipt(search: Omit<ReceiptSearch, "closed" | "listLots">): Promise<ReceiptSearchResult> {
     const listLots: ReceiptSearch["listLots"] = (params, options) =>
-      createPaginator(this.#sender, searchedLotList(params, options));
+      createPaginator(this.#sender, recNoOnlyLotList(params, options));
     return findReceipt({ ...search, closed: this.#sender.closed, listLots });
   }
 

@@ -24,7 +24,7 @@ import { type ItemListParams, itemListParamsSchema } from "../service/list-param
 import { LISTS } from "../service/lists.js";
 import { READS, WRITES } from "../service/operations.js";
 import { bindMethods } from "./bind-methods.js";
-import { type FoundItem, findItemWrite, type ItemSearch } from "./find/find-item.js";
+import { type FoundItem, findItemWrite, type ItemWriteSearch } from "./find/find-item.js";
 import { type FindOptions, inProgressMsOf, readFindOptions } from "./find/search-until-certain.js";
 import { readSentCreation } from "./find/sent-request.js";
 import {
@@ -204,7 +204,7 @@ export class Items {
    *
    * @internal
    */
-  findStoredWrite(search: Omit<ItemSearch, "closed" | "get">): Promise<FoundItem> {
+  findStoredWrite(search: Omit<ItemWriteSearch, "closed" | "get">): Promise<FoundItem> {
     return findItemWrite({ ...search, closed: this.#sender.closed, get: (...item) => this.get(...item) });
   }
 

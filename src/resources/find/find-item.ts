@@ -21,7 +21,7 @@ export interface FoundItem {
   item?: Item;
 }
 
-export interface ItemSearch extends OutcomeSearch {
+export interface ItemWriteSearch extends OutcomeSearch {
   operation: "create" | "update" | "discontinue";
   sent: SentCreation;
   get(shortID: string, options: RequestOptions): Promise<Item>;
@@ -30,7 +30,7 @@ export interface ItemSearch extends OutcomeSearch {
 /** What an item shows of a write. `undefined`: there is no such item. */
 type Judge = (item: Item | undefined, sent: SentCreation, time: SendingTime) => SearchStep<FoundItem>;
 
-const JUDGES: Record<ItemSearch["operation"], Judge> = {
+const JUDGES: Record<ItemWriteSearch["operation"], Judge> = {
   create(item, { body }, time) {
     if (!item) return { found: { outcome: "not-applied" }, isFinal: false };
     return { found: { outcome: outcomeOfCreation(item, body, time), item }, isFinal: true };
@@ -50,7 +50,7 @@ const JUDGES: Record<ItemSearch["operation"], Judge> = {
 };
 
 /** Reads an item until it shows the write, or the request can no longer take effect. */
-export async function findItemWrite(search: ItemSearch): Promise<FoundItem> {
+export async function findItemWrite(search: ItemWriteSearch): Promise<FoundItem> {
   const { operation, sent, get } = search;
   const { shortID } = sent.body;
   // The SKU is no longer known, so the item cannot be requested.

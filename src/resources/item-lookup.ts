@@ -7,9 +7,9 @@ import { invalidResponseError } from "../core/response/caller-error.js";
 import { PaginationError, ResponseValidationError } from "../errors/index.js";
 import { createPaginator, type ListDefinition } from "../paging/list.js";
 import type { Page } from "../paging/page.js";
-import { ItemRecordsSearch } from "../paging/search/item-records-search.js";
 import { ListKnowledge } from "../paging/search/list-knowledge.js";
 import { UnsortedListError } from "../paging/search/order-proof.js";
+import { PartNoSearch } from "../paging/search/part-no-search.js";
 import { checkInput } from "../schemas/check.js";
 import { integer, lazy, optionalFields } from "../schemas/field.js";
 import type { Item } from "../service/item.js";
@@ -52,7 +52,7 @@ interface ItemRecordList<T> {
 }
 
 /** Finds the records of one item in the lists of the inventory, which the service cannot filter by item. */
-export class RecordsOfItem {
+export class ItemLookup {
   readonly #sender: Sender;
   /** Part numbers never change. */
   readonly #partNos = new Map<string, number>();
@@ -78,7 +78,7 @@ export class RecordsOfItem {
       const partNo = await this.#partNoOf(series, shortID);
       const searched = this.#searched(series, list, params, path);
       try {
-        return { partNo, path, records: await new ItemRecordsSearch(searched, partNo).read() };
+        return { partNo, path, records: await new PartNoSearch(searched, partNo).read() };
       } catch (error) {
         if (!(error instanceof UnsortedListError)) throw error;
         if (ifUnsorted === "error") throw unsortedError(error);

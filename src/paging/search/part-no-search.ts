@@ -42,7 +42,7 @@ interface PlacePage<T> {
  *
  * A page that is not in the order asked for, or two pages that are not, end the search with an {@link UnsortedListError}.
  */
-export class ItemRecordsSearch<T> {
+export class PartNoSearch<T> {
   readonly #list: SearchedList<T>;
   readonly #partNo: number;
   #search: PlaceSearch;
