@@ -1,14 +1,7 @@
-import { PaginationError } from "../errors/index.js";
 import { appendCheckpointKeys, type Checkpoint } from "./checkpoint.js";
 import type { EtaEstimator } from "./estimate.js";
-import { type Page, type PageSession, startOfPage } from "./page.js";
+import type { Page, PageSession } from "./page.js";
 import { type RecordKey, SeenKeys } from "./seen-keys.js";
-
-/** Consecutive pages without a new record after which `hasMore` is treated as wrong. */
-const MAX_STALLED_PAGES = 3;
-
-const CONTRADICTION_ADVICE =
-  "Read the list again later; if the error persists, report it to the provider of the service.";
 
 /** How far a list has been read. */
 export type ReadPosition = Pick<Checkpoint, "end" | "totalCount" | "pageSize">;
@@ -30,9 +23,6 @@ export class PageEmitter<T> {
   #received = 0;
   #duplicates = 0;
   #gapsRepaired = 0;
-  #stalledPages = 0;
-  /** Position at which the furthest page so far begins. */
-  #furthestOffset = -1;
 
   constructor(session: PageSession<T>, stream: { readonly requests: number }, eta: Pick<EtaEstimator, "remainingMs">) {
     this.#session = session;
@@ -74,13 +64,8 @@ export class PageEmitter<T> {
     this.#gapsRepaired += 1;
   }
 
-  /**
-   * The page for the consumer, with `newRecords` as its records. Once it is consumed, the list has been read up to
-   * `position`. Throws after too many pages without a new record. `mayStall`: a page without a new record is no
-   * reason to stop.
-   */
-  emit(page: Page<T>, newRecords: T[], position: ReadPosition, mayStall = false): EmittedPage<T> {
-    this.#checkProgress(page, newRecords, mayStall);
+  /** The page for the consumer, with `newRecords` as its records. Once it is consumed, the list has been read up to `position`. */
+  emit(page: Page<T>, newRecords: T[], position: ReadPosition): EmittedPage<T> {
     this.#received += newRecords.length;
     this.#lastKeys = appendCheckpointKeys(
       this.#lastKeys,
@@ -95,20 +80,6 @@ export class PageEmitter<T> {
     };
   }
 
-  #checkProgress(page: Page<T>, newRecords: T[], mayStall: boolean): void {
-    const offset = startOfPage(page);
-    // Records without keys are new if their page begins after all others and before the end of the list.
-    const advances = this.hasKeys || mayStall || (offset > this.#furthestOffset && offset < page.totalCount);
-    if (newRecords.length > 0 && advances) this.#stalledPages = 0;
-    else if (!mayStall) this.#stalledPages += 1;
-    if (page.hasMore && this.#stalledPages >= MAX_STALLED_PAGES) {
-      throw new PaginationError(
-        `${this.#session.label}: the last ${MAX_STALLED_PAGES} pages, up to page ${page.page}, contained no new record, but the service reports more records. ${CONTRADICTION_ADVICE}`,
-      );
-    }
-    this.#furthestOffset = Math.max(this.#furthestOffset, offset);
-  }
-
   #reportProgress({ totalCount, page, pageCount, hasMore }: Page<T>, { end, pageSize }: ReadPosition): void {
     this.#session.onProgress?.({
       received: this.#received,
@@ -120,14 +91,5 @@ export class PageEmitter<T> {
       gapsRepaired: this.#gapsRepaired,
       etaMs: this.#eta.remainingMs(hasMore ? Math.max(0, totalCount - end) : 0, pageSize),
     });
-  }
-}
-
-/** No page can follow an empty one: the service contradicts itself. `label` is that of the list. */
-export function refuseEmptyPageWithMore(page: Page<unknown>, label: string): void {
-  if (page.value.length === 0 && page.hasMore) {
-    throw new PaginationError(
-      `${label}: page ${page.page} is empty, but the service reports more records. ${CONTRADICTION_ADVICE}`,
-    );
   }
 }

@@ -1,13 +1,15 @@
-import { type EmittedPage, PageEmitter, refuseEmptyPageWithMore } from "./emitter.js";
+import { type EmittedPage, PageEmitter } from "./emitter.js";
 import type { EtaEstimator } from "./estimate.js";
 import { type Page, type PageRequest, type PageSession, type ReceivedPage, startOfPage } from "./page.js";
 import { type PagePlan, PageStream } from "./page-stream.js";
+import { refuseEmptyPageWithMore, StallGuard } from "./stall-guard.js";
 
 /** Reads a list page by page. If the list shrinks meanwhile, reads again what may have moved. */
 export class SequentialReader<T> {
   readonly #session: PageSession<T>;
   readonly #stream: PageStream<T>;
   readonly #emitter: PageEmitter<T>;
+  readonly #stalls: StallGuard;
   /** Position of the first record of the iteration. */
   #startPosition = 0;
 
@@ -16,6 +18,7 @@ export class SequentialReader<T> {
     this.#session = session;
     this.#stream = new PageStream(session, new SequentialPlan(session.concurrency), limit);
     this.#emitter = new PageEmitter(session, this.#stream, eta);
+    this.#stalls = new StallGuard(session);
   }
 
   async *pages(): AsyncGenerator<EmittedPage<T>, void> {
@@ -25,19 +28,20 @@ export class SequentialReader<T> {
     this.#startPosition = from?.end ?? 0;
     let frontier: SequentialFrontier | undefined = from && { ...from, receivedAs: 0 };
     for (;;) {
-      const read = await this.#stream.peek();
-      refuseEmptyPageWithMore(read.page, this.#session.label);
-      const missed = frontier && possiblyMissedRange(frontier, read);
-      if (frontier && missed) yield* this.#rereadRange(missed, frontier, read);
-      if (frontier === undefined) this.#startPosition = startOfPage(read.page);
+      const received = await this.#stream.peek();
+      refuseEmptyPageWithMore(received.page, this.#session.label);
+      const missed = frontier && possiblyMissedRange(frontier, received);
+      if (frontier && missed) yield* this.#rereadRange(missed, frontier, received);
+      if (frontier === undefined) this.#startPosition = startOfPage(received.page);
       // Without keys only the position shows what was emitted: the page after a checkpoint may begin before it.
-      const emittedBefore = this.#emitter.hasKeys ? 0 : Math.max(0, (frontier?.end ?? 0) - startOfPage(read.page));
-      frontier = frontierAfterPage(read);
-      const newRecords = this.#emitter.takeUnseen(read.page.value, emittedBefore);
-      const emitted = this.#emitter.emit(read.page, newRecords, frontier);
+      const emittedBefore = this.#emitter.hasKeys ? 0 : Math.max(0, (frontier?.end ?? 0) - startOfPage(received.page));
+      frontier = frontierAfterPage(received);
+      const newRecords = this.#emitter.takeUnseen(received.page.value, emittedBefore);
+      this.#stalls.note(received.page, newRecords.length);
+      const emitted = this.#emitter.emit(received.page, newRecords, frontier);
       this.#stream.take();
       yield emitted;
-      if (!read.page.hasMore) return;
+      if (!received.page.hasMore) return;
     }
   }
 
@@ -69,7 +73,10 @@ export class SequentialReader<T> {
       const newRecords = this.#emitter.takeUnseen(this.#emittableRecords(page, { from, to: missed.to }));
       if (newRecords.length > 0) found.push({ page, newRecords });
     }
-    for (const { page, newRecords } of found.reverse()) yield this.#emitter.emit(page, newRecords, frontier, true);
+    for (const { page, newRecords } of found.reverse()) {
+      this.#stalls.note(page, newRecords.length, true);
+      yield this.#emitter.emit(page, newRecords, frontier);
+    }
   }
 
   /** The records of a page that may be emitted: those in the range if they have no keys or precede the iteration, else all. */

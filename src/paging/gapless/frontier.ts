@@ -5,36 +5,26 @@ import { endOfPage, type Page, type ReceivedPage, startOfPage } from "../page.js
 /** Consecutive pages at position 0 that may contain no record seen before. */
 const MAX_UNKNOWN_STARTS = 3;
 
-/** Consecutive pages without a new record that growth of the list may explain. */
-const MAX_STALLS_EXPLAINED_BY_GROWTH = 3;
-
-/** The last page without a new record, if none with one has followed. */
-interface StalledPage {
-  /** How many responses had been received when it was noticed. */
-  noticedAfter: number;
-  totalCount: number;
-  /** How many consecutive pages without a new record were explained by growth of the list. */
-  growths: number;
-}
-
 /** How far a list has been read without a gap. */
 export class GaplessFrontier {
+  /** Position up to which the list has been read, as far as is known: changes of the list move it. A guess unless it is `provenEnd`. */
+  probableEnd: number;
+  /** Position up to which the list is known to have been read: where the page read last ends. */
+  provenEnd: number;
+  /** Records in the list when the last page was read. */
+  totalCount: number;
+  /** The number of the response with the last page; 0 before the first one. */
+  receivedAs = 0;
   /** Position of the first record of the iteration, once it is known. */
   #base: number | undefined;
-  #probableEnd: number;
-  #provenEnd: number;
-  #totalCount: number;
-  #receivedAs = 0;
   #unknownStarts = 0;
-  #stall: StalledPage | undefined;
-
   readonly #label: string;
 
   constructor({ from, label }: { readonly from: Checkpoint | undefined; readonly label: string }) {
     this.#label = label;
     this.#base = from?.end;
-    this.#probableEnd = this.#provenEnd = from?.end ?? 0;
-    this.#totalCount = from?.totalCount ?? 0;
+    this.probableEnd = this.provenEnd = from?.end ?? 0;
+    this.totalCount = from?.totalCount ?? 0;
   }
 
   /** True once a position has been reached, by a page or by a checkpoint. */
@@ -42,68 +32,37 @@ export class GaplessFrontier {
     return this.#base !== undefined;
   }
 
-  /** Position up to which the list has been read, as far as is known: changes of the list move it. A guess unless it is `provenEnd`. */
-  get probableEnd(): number {
-    return this.#probableEnd;
-  }
-
-  /** Position up to which the list is known to have been read: where the page read last ends. */
-  get provenEnd(): number {
-    return this.#provenEnd;
-  }
-
-  /** Records in the list when the last page was read. */
-  get totalCount(): number {
-    return this.#totalCount;
-  }
-
-  /** The number of the response with the last page; 0 before the first one. */
-  get receivedAs(): number {
-    return this.#receivedAs;
-  }
-
   /** Sets the position, after a search has found where the records read so far end now. */
   moveTo(end: number, totalCount: number): void {
-    this.#probableEnd = this.#provenEnd = end;
-    this.#totalCount = totalCount;
+    this.probableEnd = this.provenEnd = end;
+    this.totalCount = totalCount;
   }
 
   /** By how many positions per response the list has moved left, if the page shows it. */
   shiftShownBy({ page, receivedAs }: ReceivedPage<unknown>, { continuity, last }: PageOverlap): number | undefined {
-    const elapsed = receivedAs - this.#receivedAs;
+    const elapsed = receivedAs - this.receivedAs;
     if (continuity !== "overlapping" || last < 0 || elapsed <= 0) return undefined;
-    return (this.#probableEnd - (startOfPage(page) + last + 1)) / elapsed;
-  }
-
-  /** Advances to the end of a page that is not disjoint. Returns the index of its first record that may be emitted. */
-  advance(read: ReceivedPage<unknown>, overlap: PageOverlap): number {
-    const { page, receivedAs } = read;
-    if (overlap.first >= 0) this.#unknownStarts = 0;
-    else if (this.#base !== undefined) this.#countUnknownStart();
-    this.#base ??= startOfPage(page);
-    const isNewer = receivedAs > this.#receivedAs;
-    const firstToEmit = indexToEmitFrom(this.#base, overlap, isNewer);
-    this.#provenEnd = endOfPage(page);
-    this.#probableEnd =
-      overlap.continuity === "contained" ? Math.max(this.#provenEnd, this.#grownEnd(read)) : this.#provenEnd;
-    this.#totalCount = page.totalCount;
-    this.#receivedAs = receivedAs;
-    return firstToEmit;
+    return (this.probableEnd - (startOfPage(page) + last + 1)) / elapsed;
   }
 
   /**
-   * Notes how many new records a page contained, and how many responses have been received. Returns whether the stall before
-   * it is explained: then a page without a new record is no reason to stop.
+   * Advances to the end of a page that is not disjoint. Returns the index of its first record that may be emitted.
+   *
+   * If the page contains nothing else than what was read, the list has grown before it, as `totalCount` shows: unless the
+   * page before was like that as well (`isTotalUnreliable`). Then the search for the end begins at the end of the list.
    */
-  noteNewRecords(count: number, read: ReceivedPage<unknown>, responses: number): boolean {
-    const last = this.#stall;
-    const isExplained = last !== undefined && canStallBeExplained(read, last);
-    if (count > 0) this.#stall = undefined;
-    else if (last === undefined || read.requestedAfter >= last.noticedAfter) {
-      const growths = (last?.growths ?? 0) + (isExplained ? 1 : 0);
-      this.#stall = { noticedAfter: responses, totalCount: read.page.totalCount, growths };
-    }
-    return isExplained;
+  advance({ page, receivedAs }: ReceivedPage<unknown>, overlap: PageOverlap, isTotalUnreliable: boolean): number {
+    if (overlap.first >= 0) this.#unknownStarts = 0;
+    else if (this.#base !== undefined) this.#countUnknownStart();
+    this.#base ??= startOfPage(page);
+    const isNewer = receivedAs > this.receivedAs;
+    const firstToEmit = indexToEmitFrom(this.#base, overlap, isNewer);
+    const grownEnd = isTotalUnreliable ? page.totalCount : this.probableEnd + page.totalCount - this.totalCount;
+    this.provenEnd = endOfPage(page);
+    this.probableEnd = overlap.continuity === "contained" ? Math.max(this.provenEnd, grownEnd) : this.provenEnd;
+    this.totalCount = page.totalCount;
+    this.receivedAs = receivedAs;
+    return firstToEmit;
   }
 
   /**
@@ -117,16 +76,6 @@ export class GaplessFrontier {
       `${this.#label}: the start of the list was read again, but it contains none of the records read before (the keys or the order of records change). Sort by a column whose values never change.`,
     );
   }
-
-  /**
-   * The probable end of what was read if a page contains nothing else: the list has grown before it. If the page before was
-   * like that as well, the total does not show how much, and the search for the end begins at the end of the list.
-   */
-  #grownEnd(read: ReceivedPage<unknown>): number {
-    const total = read.page.totalCount;
-    const isTotalUnreliable = this.#stall !== undefined && !canStallBeExplained(read, this.#stall);
-    return isTotalUnreliable ? total : this.#probableEnd + total - this.#totalCount;
-  }
 }
 
 /** Index of the first record of a page that may be emitted. Records seen before are left out anyway. */
@@ -136,14 +85,6 @@ function indexToEmitFrom(base: number, { first, last }: PageOverlap, isNewer: bo
   // Unseen records before a seen one: an iteration that began further on does not include them. One that continues from a
   // checkpoint has emitted all records before it that existed the whole time.
   return base === 0 ? 0 : Math.max(0, first);
-}
-
-/** True if the page was requested before the last stall was noticed, or if the list has grown since. */
-function canStallBeExplained(
-  { page, requestedAfter }: ReceivedPage<unknown>,
-  { noticedAfter, totalCount, growths }: StalledPage,
-): boolean {
-  return requestedAfter < noticedAfter || (page.totalCount > totalCount && growths < MAX_STALLS_EXPLAINED_BY_GROWTH);
 }
 
 /** How a page relates to the records that were read before. */

@@ -1,0 +1,88 @@
+import { PaginationError } from "../../errors/index.js";
+import type { EmittedPage } from "../emitter.js";
+import { endOfPage, isListEmpty, type Page, startOfPage } from "../page.js";
+import type { PageStream } from "../page-stream.js";
+import { refuseEmptyPageWithMore } from "../stall-guard.js";
+import type { GaplessPlan } from "./plan.js";
+import type { GaplessProgress } from "./progress.js";
+import { type GapSearch, gapSearchAfterHit, gapSearchAfterMiss, nextSearchPage } from "./search.js";
+
+/** Consecutive searches in a gap that may find no new record. Enough to go back through a list of any length. */
+export const MAX_FRUITLESS_SEARCHES = 24;
+/** Sizes below this one all divide some positions (such as 12): no page there can begin before and end after the position. */
+const MIN_PAGE_SIZE_THAT_OVERLAPS = 5;
+
+/** What a gapless iteration consists of. */
+export interface GaplessParts<T> {
+  /** Of the list. */
+  label: string;
+  plan: GaplessPlan;
+  stream: PageStream<T>;
+  progress: GaplessProgress<T>;
+}
+
+/** How a gap ends. */
+type GapFillResult = "closed" | "target-obsolete" | "list-ended";
+
+/**
+ * Reads the records between the end of what was read and a disjoint page, the target.
+ *
+ * The target is kept meanwhile. It is one contiguous run of the list whenever it was read, so its records can be emitted
+ * once one of them has been seen.
+ */
+export async function* fillGap<T>(
+  target: Page<T>,
+  { label, plan, stream, progress }: GaplessParts<T>,
+): AsyncGenerator<EmittedPage<T>, GapFillResult> {
+  /** A disjoint page is no longer needed, or so far away that reading ahead is faster than filling the gap. */
+  const isTargetObsolete = () => {
+    const { probableEnd } = progress.frontier;
+    if (target.value.length === 0 || probableEnd >= endOfPage(target)) return true;
+    return startOfPage(target) - probableEnd > stream.planned.length * plan.maxPageSize;
+  };
+  const { probableEnd: end, provenEnd, totalCount } = progress.frontier;
+  let search: GapSearch = {
+    low: provenEnd < end ? provenEnd : undefined,
+    high: Math.min(startOfPage(target), target.totalCount),
+    expected: end - Math.max(0, totalCount - target.totalCount),
+    misses: 0,
+    hits: 0,
+  };
+  let fruitlessSearches = 0;
+  while (fruitlessSearches < MAX_FRUITLESS_SEARCHES) {
+    fruitlessSearches += 1;
+    const received = await stream.fetchUnplanned(nextSearchPage(search, plan.maxPageSize, plan.shifts));
+    const { page } = received;
+    refuseEmptyPageWithMore(page, label);
+    if (isListEmpty(page)) return "list-ended";
+    const overlap = progress.overlapOf(page);
+    if (overlap.continuity === "disjoint") {
+      search = gapSearchAfterMiss(search, Math.min(startOfPage(page), page.totalCount));
+      continue;
+    }
+    const newRecords = progress.advancePast(received, overlap);
+    if (newRecords.length > 0) yield progress.emit(received, newRecords);
+    if (!page.hasMore) return "list-ended";
+    if (overlap.continuity === "contained") {
+      search = gapSearchAfterHit(search, progress.frontier.provenEnd, page.totalCount, plan.maxPageSize);
+      continue;
+    }
+    if (!progress.isDisjoint(target)) return "closed";
+    if (isTargetObsolete()) return "target-obsolete";
+    // Here the end is known: the next page follows without a search.
+    fruitlessSearches = 0;
+    const reached = progress.frontier.probableEnd;
+    search = { low: reached, high: reached, expected: reached, misses: 0, hits: 0 };
+  }
+  throw gapError(label, target, plan.maxPageSize);
+}
+
+function gapError(label: string, target: Page<unknown>, maxPageSize: number): PaginationError {
+  const reason =
+    maxPageSize < MIN_PAGE_SIZE_THAT_OVERLAPS
+      ? `the service returns only ${maxPageSize} records per page, too few for pages to overlap`
+      : "the list changes faster than it can be read, or its order changes";
+  return new PaginationError(
+    `${label}: page ${target.page} does not overlap the records read before it, and ${MAX_FRUITLESS_SEARCHES} pages read in between contained no new record (${reason}). Read the list again later.`,
+  );
+}

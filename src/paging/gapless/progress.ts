@@ -1,0 +1,59 @@
+import { type EmittedPage, PageEmitter } from "../emitter.js";
+import type { EtaEstimator } from "../estimate.js";
+import type { Page, PageSession, ReceivedPage } from "../page.js";
+import type { PageStream } from "../page-stream.js";
+import type { RecordKey } from "../seen-keys.js";
+import { GaplessFrontier, type PageOverlap, pageOverlapOf } from "./frontier.js";
+import { GaplessStalls } from "./gapless-stalls.js";
+import type { GaplessPlan } from "./plan.js";
+
+/** What a gapless iteration has read and emitted. */
+export class GaplessProgress<T> {
+  readonly frontier: GaplessFrontier;
+  readonly #plan: GaplessPlan;
+  readonly #stream: PageStream<T>;
+  readonly #emitter: PageEmitter<T>;
+  readonly #stalls: GaplessStalls;
+
+  constructor(
+    session: PageSession<T>,
+    { plan, stream, eta }: { plan: GaplessPlan; stream: PageStream<T>; eta: EtaEstimator },
+  ) {
+    this.#plan = plan;
+    this.#stream = stream;
+    this.#emitter = new PageEmitter(session, stream, eta);
+    this.#stalls = new GaplessStalls(session);
+    this.frontier = new GaplessFrontier(session);
+  }
+
+  overlapOf(page: Page<T>): PageOverlap {
+    return pageOverlapOf(page, (record) => this.#emitter.isSeen(record));
+  }
+
+  isDisjoint(page: Page<T>): boolean {
+    return this.overlapOf(page).continuity === "disjoint";
+  }
+
+  firstKeyOf({ value: [record] }: Page<T>): RecordKey | undefined {
+    return record === undefined ? undefined : this.#emitter.keyOf(record);
+  }
+
+  /** Counts that pages are read to close a gap, or searched for. */
+  countGapRepair(): void {
+    this.#emitter.countGapRepair();
+  }
+
+  /** Advances past a page that is not disjoint, or the first one. Returns its new records. */
+  advancePast(received: ReceivedPage<T>, overlap = this.overlapOf(received.page)): T[] {
+    const shift = this.frontier.shiftShownBy(received, overlap);
+    const index = this.frontier.advance(received, overlap, this.#stalls.isUnexplained(received));
+    if (shift !== undefined) this.#plan.noteShift(shift);
+    return this.#emitter.takeUnseen(received.page.value, index);
+  }
+
+  emit(received: ReceivedPage<T>, newRecords: T[]): EmittedPage<T> {
+    this.#stalls.note(received, newRecords.length, this.#stream.responses);
+    const { probableEnd: end, totalCount } = this.frontier;
+    return this.#emitter.emit(received.page, newRecords, { end, totalCount, pageSize: this.#plan.maxPageSize });
+  }
+}
