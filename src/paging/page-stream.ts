@@ -110,7 +110,7 @@ export class PageStream<T> {
   #sendDue(): void {
     if (this.#closed) return;
     for (const pending of [this.#unplanned, ...this.#queue.slice(0, this.#dueCount())]) {
-      if (pending?.sent === false && this.#inFlight < this.#plan.maxInFlight) this.#send(pending);
+      if (pending?.state === "planned" && this.#inFlight < this.#plan.maxInFlight) this.#send(pending);
     }
     while (this.#queue.length < this.#maxOutstanding && this.#inFlight < this.#plan.maxInFlight) {
       const request = this.#nextReadAhead();
@@ -133,7 +133,7 @@ export class PageStream<T> {
   #nextReadAhead(): PageRequest | undefined {
     const tail = this.#queue.at(-1) ?? this.#taken;
     // `hasMore` takes precedence over the known end: the list may have grown.
-    if (!tail || tail.page?.hasMore === false || this.#queue.some(({ failed }) => failed)) return undefined;
+    if (!tail || tail.page?.hasMore === false || this.#queue.some(({ state }) => state === "failed")) return undefined;
     const end = this.#plan.expectedEndOf(tail.request);
     if (end >= this.#readAheadLimit) return undefined;
     if (!tail.page && (this.#plan.maxInFlight === 1 || end >= this.#listEnd)) return undefined;
@@ -163,14 +163,13 @@ export class PageStream<T> {
 
 /** One page that was requested or will be. A failure is kept until the page is next, so no rejection is unhandled. */
 class PendingPage<T> {
-  sent = false;
-  /** The request has failed, or was dropped. */
-  failed = false;
-  /** The response, if it has been received. */
+  /** `failed` also means dropped. Neither that nor `received` changes any more. */
+  state: "planned" | "sent" | "received" | "failed" = "planned";
+  /** The response, once it was received. */
   page: Page<T> | undefined;
   readonly result: Promise<ReceivedPage<T>>;
   readonly #abort = new AbortController();
-  #arrival!: { resolve(read: ReceivedPage<T>): void; reject(reason: unknown): void };
+  #arrival!: { resolve(received: ReceivedPage<T>): void; reject(reason: unknown): void };
 
   constructor(readonly request: PageRequest) {
     this.result = new Promise((resolve, reject) => {
@@ -181,12 +180,13 @@ class PendingPage<T> {
 
   /** Sends the request. Resolves when it has ended, whether it failed or not. */
   async send(fetch: (signal: AbortSignal) => Promise<ReceivedPage<T>>): Promise<void> {
-    this.sent = true;
+    this.state = "sent";
     try {
-      const read = await fetch(this.#abort.signal);
-      if (this.failed) return;
-      this.page = read.page;
-      this.#arrival.resolve(read);
+      const received = await fetch(this.#abort.signal);
+      if (this.#hasEnded) return;
+      this.state = "received";
+      this.page = received.page;
+      this.#arrival.resolve(received);
     } catch (reason) {
       this.#fail(reason);
     }
@@ -194,13 +194,17 @@ class PendingPage<T> {
 
   /** Ends the request. Callers that wait for the page are rejected immediately, even if `fetch` ignores the signal. */
   drop(): void {
-    if (this.page || this.failed) return;
+    if (this.#hasEnded) return;
     this.#fail(new PaginationError("The iteration has ended."));
-    if (this.sent) this.#abort.abort();
+    this.#abort.abort();
+  }
+
+  get #hasEnded(): boolean {
+    return this.state === "received" || this.state === "failed";
   }
 
   #fail(reason: unknown): void {
-    this.failed = true;
+    this.state = "failed";
     this.#arrival.reject(reason);
   }
 }
