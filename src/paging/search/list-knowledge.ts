@@ -37,8 +37,15 @@ export class ListKnowledge {
     this.total = total;
     if (first === undefined || last === undefined) return;
     this.order.note(page, direction, this.maxPageSize);
-    this.notePlace({ partNo: first, position: start, length: 1 });
-    this.notePlace({ partNo: last, position: start + partNos.length - 1, length: 1 });
+    this.#noteRecord(first, start);
+    this.#noteRecord(last, start + partNos.length - 1);
+  }
+
+  /** One record of a place that is known as a whole shows nothing new of it. */
+  #noteRecord(partNo: number, position: number): void {
+    const known = this.#places.get(partNo);
+    const isWithin = known && position >= known.position && position < known.position + known.length;
+    this.notePlace(isWithin ? known : { partNo, position, length: 1 });
   }
 
   notePlace(place: Place): void {

@@ -1,6 +1,5 @@
 import { bestOverlappingPage } from "../choose-page.js";
-import type { Page } from "../page.js";
-import { type SearchedList, sortedPage } from "./searched-list.js";
+import { inOrder, readProbe, type SearchedList } from "./searched-list.js";
 import type { SortedPage } from "./sorted-page.js";
 
 /** A pass over a run reads at most this many pages more than twice what the run fills. */
@@ -40,7 +39,7 @@ export class LongRun<T> {
     const request = bestOverlappingPage({ end: start, maxPageSize: known.maxPageSize, shifts: [] });
     const pass = new Pass(this.#list, this.#partNo);
     const foundBefore = this.#found.size;
-    for await (const { value } of readOn(request, (page) => pass.add(page))) {
+    for await (const { value } of readOn(request, (page) => pass.add(inOrder(this.#list, page, "ASC")))) {
       if (pass.isLost || pass.pages > MAX_FURTHER_PAGES + (2 * pass.count) / known.maxPageSize) return false;
       for (const record of value) {
         if (this.#list.partNoOf(record) === this.#partNo) this.#found.set(this.#list.keyOf(record) ?? record, record);
@@ -53,7 +52,7 @@ export class LongRun<T> {
     if (this.#passes > 1 && this.#found.size === foundBefore) return true;
     if (!pass.isCountRight) return false;
     const again = new Pass(this.#list, this.#partNo);
-    again.add(await this.#list.fetch(request, "ASC"));
+    again.add(await readProbe(this.#list, { request, direction: "ASC" }));
     return !again.isLost && again.start - pass.start === pass.shift;
   }
 }
@@ -89,8 +88,7 @@ class Pass<T> {
     return this.count === this.#end - (this.start + this.shift);
   }
 
-  add(served: Page<T>): void {
-    const page = sortedPage(this.#list, served, "ASC");
+  add(page: SortedPage<T>): void {
     this.pages += 1;
     if (this.pages === 1) this.#begin(page);
     this.#notePositions(page);

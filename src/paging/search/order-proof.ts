@@ -1,12 +1,11 @@
 import { pageAround } from "../choose-page.js";
-import type { PageRequest } from "../page.js";
-import { type Direction, isAscendingBy, type SortedPage, textOrder } from "./sorted-page.js";
+import { type Direction, isAscendingBy, type Probe, type SortedPage, textOrder } from "./sorted-page.js";
 
 /** Records without any order would look sorted once in this many times. */
 const LOG_OF_PROOF = Math.log(10_000);
 
 /** Pages that one search reads for a proof: the first half in parts of the list that have shown none. */
-const MAX_PAGES = 4;
+const MAX_PROOF_PAGES = 4;
 const DIRECTIONS: readonly Direction[] = ["DESC", "ASC"];
 
 /** Positions of a list, from `from` up to, not including, `to`. */
@@ -55,16 +54,18 @@ export class OrderProof {
     if (this.#refutation !== undefined) throw new UnsortedListError(this.#refutation);
   }
 
-  refute(reason: string): never {
+  /** Returns the error for the caller to throw. */
+  refute(reason: string): UnsortedListError {
     this.#refutation = reason;
-    throw new UnsortedListError(reason);
+    return new UnsortedListError(reason);
   }
 
-  undo(reason: string): never {
+  /** Returns the error for the caller to throw. */
+  undo(reason: string): UnsortedListError {
     this.#parts.length = 0;
     this.#acceptsShared = false;
     this.isNumeric = false;
-    throw new UnsortedListError(reason);
+    return new UnsortedListError(reason);
   }
 
   note({ partNos, start, total }: SortedPage<unknown>, direction: Direction, pageSize: number): void {
@@ -85,11 +86,11 @@ export class OrderProof {
   nextPage(
     place: Positions,
     { pagesRead, total, pageSize, label }: { pagesRead: number; total: number; pageSize: number; label: string },
-  ): { request: PageRequest; direction: Direction } | undefined {
-    if (pagesRead >= MAX_PAGES / 2) this.#acceptsShared = true;
+  ): Probe | undefined {
+    if (pagesRead >= MAX_PROOF_PAGES / 2) this.#acceptsShared = true;
     const direction = DIRECTIONS.find((one) => !this.isProven(one));
     if (direction === undefined) return undefined;
-    if (pagesRead === MAX_PAGES) this.undo(`${label}: all records have one partNo`);
+    if (pagesRead === MAX_PROOF_PAGES) throw this.undo(`${label}: all records have one partNo`);
     const isElsewhere = this.#isUsedUp(place, direction, { total, pageSize });
     const { from, to } = isElsewhere ? middleOf(this.#unseenPart(total)) : place;
     const request =

@@ -1,27 +1,14 @@
 import { PaginationError } from "../../errors/index.js";
-import type { PageRequest } from "../page.js";
 import { LongRun } from "./long-run.js";
 import { UnsortedListError } from "./order-proof.js";
 import { PlaceSearch, type Run } from "./place-search.js";
-import { type SearchedList, sortedPage } from "./searched-list.js";
-import { type Direction, numericOrder, type SortedPage, textOrder } from "./sorted-page.js";
+import { readProbe, type SearchedList } from "./searched-list.js";
+import { numericOrder, type Probe, type SortedPage, textOrder } from "./sorted-page.js";
 
 /** Twice as many as a calm list of a million records needs. */
 const MAX_PAGES = 40;
 /** How often reading a run of several pages may begin. */
 const MAX_LONG_RUN_READS = 4;
-
-/** The page that is read next. */
-interface Probe {
-  request: PageRequest;
-  direction: Direction;
-}
-
-/** A page that contains the beginning of the place. */
-interface PlacePage<T> {
-  page: SortedPage<T>;
-  run: Run;
-}
 
 /**
  * Finds the records of one part number in a list sorted by it, by a few of its pages.
@@ -45,15 +32,20 @@ interface PlacePage<T> {
 export class PartNoSearch<T> {
   readonly #list: SearchedList<T>;
   readonly #partNo: number;
+  readonly #longRun: LongRun<T>;
   #search: PlaceSearch;
+  /** The beginning of the place, until the order is proved. */
+  #run: Run<T> | undefined;
   #isSearchedAsText = false;
   /** How many pages were read to prove the order. */
   #proofPages = 0;
+  #longRunReads = 0;
   readonly #pages: SortedPage<T>[] = [];
 
   constructor(list: SearchedList<T>, partNo: number) {
     this.#list = list;
     this.#partNo = partNo;
+    this.#longRun = new LongRun(list, partNo);
     this.#search = new PlaceSearch(partNo, numericOrder, list.known);
   }
 
@@ -61,41 +53,32 @@ export class PartNoSearch<T> {
     const { label, known } = this.#list;
     known.order.ensureNotRefuted();
     let probe = known.order.isProven("DESC") ? this.#nextProbe() : this.#firstProbe();
-    const longRun = new LongRun(this.#list, this.#partNo);
-    let longRunReads = 0;
-    let place: PlacePage<T> | undefined;
-    for (let pages = 0; pages < MAX_PAGES && longRunReads < MAX_LONG_RUN_READS; pages += 1) {
-      const page = await this.#fetch(probe);
-      if (page.isFirst && page.isLast) return this.#recordsOf(page.records);
-      const run = this.#search.learn(page);
-      // It is absent by numbers, and this page has shown that the order is that of numbers.
-      if (this.#isSearchedAsText && known.order.isNumeric) return [];
-      if (run) place = { page, run };
-      const proof = place && this.#nextProof(place);
-      if (proof) {
-        // An incomplete one would only be the beginning of a long run, which is read anew.
-        if (!place?.run.isComplete) place = undefined;
-        probe = proof;
-        continue;
-      }
-      if (place?.run.isComplete) {
-        const records = this.#recordsIn(place);
-        if (records.length > 0 || this.#isAbsent(place)) return records;
-        this.#isSearchedAsText = true;
-        this.#search = new PlaceSearch(this.#partNo, textOrder, known);
-      } else {
-        const start = place ? place.page.start + place.run.from : this.#search.longRunStart;
-        if (start !== undefined && (await longRun.readOnce(start))) return longRun.records;
-        if (start !== undefined) longRunReads += 1;
-      }
-      place = undefined;
-      probe = this.#nextProbe();
+    for (let pages = 0; pages < MAX_PAGES && this.#longRunReads < MAX_LONG_RUN_READS; pages += 1) {
+      const step = await this.#step(await this.#read(probe));
+      if (Array.isArray(step)) return step;
+      probe = step;
     }
     // Sorted by a column whose values differ, the whole list does not depend on that order.
-    if (longRunReads > 0) throw new UnsortedListError(`${label}: records with the same partNo change their order`);
+    if (this.#longRunReads > 0)
+      throw new UnsortedListError(`${label}: records with the same partNo change their order`);
     throw new PaginationError(
       `${label}: the list changes faster than the records with partNo ${this.#partNo} can be found in it. Try again later.`,
     );
+  }
+
+  /** The records, or the page to read next. */
+  async #step(page: SortedPage<T>): Promise<T[] | Probe> {
+    if (page.isFirst && page.isLast) return this.#recordsOf(page.records);
+    this.#run = this.#search.learn(page) ?? this.#run;
+    // It is absent by numbers, and this page has shown that the order is that of numbers.
+    if (this.#isSearchedAsText && this.#list.known.order.isNumeric) return [];
+    const run = this.#run;
+    const proof = run && this.#nextProof(run);
+    // An incomplete run would only be the beginning of a long one, which is read anew.
+    this.#run = proof && run?.isComplete ? run : undefined;
+    if (proof) return proof;
+    const records = run?.isComplete ? this.#conclude(run) : await this.#readLongRun(run);
+    return records ?? this.#nextProbe();
   }
 
   #firstProbe(): Probe {
@@ -106,7 +89,7 @@ export class PartNoSearch<T> {
     return { request: this.#search.next(), direction: "ASC" };
   }
 
-  #nextProof({ page: { start, total }, run: { from, to } }: PlacePage<T>): Probe | undefined {
+  #nextProof({ page: { start, total }, from, to }: Run<T>): Probe | undefined {
     const { label, known } = this.#list;
     const { order, maxPageSize: pageSize } = known;
     const withNeighbours = { from: start + from - 1, to: start + to };
@@ -115,35 +98,41 @@ export class PartNoSearch<T> {
     return proof;
   }
 
-  async #fetch({ request, direction }: Probe): Promise<SortedPage<T>> {
-    const { known, fetch, label } = this.#list;
-    const page = await fetch(request, direction);
-    if (page.page !== request.page) {
-      throw new PaginationError(`${label}: the response to a request for page ${request.page} is page ${page.page}.`);
-    }
-    known.noteAppliedSize(request, page.pageSize);
-    const sorted = sortedPage(this.#list, page, direction);
-    known.notePage(sorted, direction);
-    if (this.#pages.some((earlier) => contradicts(earlier, sorted) || contradicts(sorted, earlier)))
-      known.order.undo(`${label}: its pages are not in the order of partNo`);
-    this.#pages.push(sorted);
-    return sorted;
+  async #read(probe: Probe): Promise<SortedPage<T>> {
+    const page = await readProbe(this.#list, probe);
+    const { label, known } = this.#list;
+    if (this.#pages.some((earlier) => contradicts(earlier, page) || contradicts(page, earlier)))
+      throw known.order.undo(`${label}: its pages are not in the order of partNo`);
+    this.#pages.push(page);
+    return page;
   }
 
-  #recordsIn({ page, run: { from, to } }: PlacePage<T>): T[] {
+  /** The records of a complete run; `undefined` if there are none, and they may stand elsewhere among strings. */
+  #conclude(run: Run<T>): T[] | undefined {
+    const { page, from, to } = run;
     const records = page.records.slice(from, to);
     const length = Math.max(1, records.length);
     this.#list.known.notePlace({ partNo: this.#partNo, position: page.start + from, length });
-    return records;
+    if (records.length > 0 || this.#isAbsent(run)) return records;
+    this.#isSearchedAsText = true;
+    this.#search = new PlaceSearch(this.#partNo, textOrder, this.#list.known);
+    return undefined;
   }
 
   /** Whether a part number without a record is absent in any order that the service may use. */
-  #isAbsent({ page: { partNos }, run: { from, to } }: PlacePage<T>): boolean {
+  #isAbsent({ page: { partNos }, from, to }: Run<T>): boolean {
     const [before, after] = [partNos[from - 1], partNos[to]];
     const isAbsentAsText =
       (before === undefined || textOrder.isBefore(before, this.#partNo)) &&
       (after === undefined || textOrder.isBefore(this.#partNo, after));
     return this.#list.known.order.isNumeric || this.#isSearchedAsText || isAbsentAsText;
+  }
+
+  async #readLongRun(run: Run<T> | undefined): Promise<T[] | undefined> {
+    const start = run ? run.page.start + run.from : this.#search.longRunStart;
+    if (start === undefined) return undefined;
+    this.#longRunReads += 1;
+    return (await this.#longRun.readOnce(start)) ? this.#longRun.records : undefined;
   }
 
   #recordsOf(records: readonly T[]): T[] {

@@ -13,7 +13,8 @@ interface Bound {
 }
 
 /** The records of the part number that is searched, as one page shows them: from the index `from` up to, not including, `to`. */
-export interface Run {
+export interface Run<T> {
+  page: SortedPage<T>;
   from: number;
   to: number;
   /** The page contains what follows the run: a record of another part number, or the end of the list. */
@@ -47,7 +48,8 @@ export class PlaceSearch {
   }
 
   /** The run that the page contains, if it contains its beginning. */
-  learn({ partNos, start, isFirst, isLast }: SortedPage<unknown>): Run | undefined {
+  learn<T>(page: SortedPage<T>): Run<T> | undefined {
+    const { partNos, start, isFirst, isLast } = page;
     const [first, last] = [partNos[0], partNos.at(-1)];
     if (first === undefined || last === undefined) {
       this.#restart();
@@ -60,7 +62,7 @@ export class PlaceSearch {
     else {
       const next = partNos.findIndex((partNo, index) => index >= from && partNo !== this.#partNo);
       const to = next < 0 ? partNos.length : next;
-      return { from, to, isComplete: to < partNos.length || isLast };
+      return { page, from, to, isComplete: to < partNos.length || isLast };
     }
     return undefined;
   }

@@ -1,7 +1,8 @@
+import { PaginationError } from "../../errors/index.js";
 import type { Page, PageRequest } from "../page.js";
 import type { RecordKey } from "../seen-keys.js";
 import type { ListKnowledge } from "./list-knowledge.js";
-import { type Direction, type SortedPage, toSortedPage } from "./sorted-page.js";
+import { type Direction, type Probe, type SortedPage, toSortedPage } from "./sorted-page.js";
 
 /** A list that can be requested in the order of `partNo`. */
 export interface SearchedList<T> {
@@ -16,8 +17,23 @@ export interface SearchedList<T> {
   readOn(from: PageRequest, onPage: (page: Page<T>) => void): AsyncIterable<Page<T>>;
 }
 
+/** Reads a page, and notes what it shows of the list. */
+export async function readProbe<T>(list: SearchedList<T>, { request, direction }: Probe): Promise<SortedPage<T>> {
+  const page = await list.fetch(request, direction);
+  if (page.page !== request.page) {
+    throw new PaginationError(
+      `${list.label}: the response to a request for page ${request.page} is page ${page.page}.`,
+    );
+  }
+  list.known.noteAppliedSize(request, page.pageSize);
+  const sorted = inOrder(list, page, direction);
+  list.known.notePage(sorted, direction);
+  return sorted;
+}
+
 /** The page in ascending order. One that is not in the order asked for refutes the order of the list. */
-export function sortedPage<T>(list: SearchedList<T>, page: Page<T>, direction: Direction): SortedPage<T> {
+export function inOrder<T>(list: SearchedList<T>, page: Page<T>, direction: Direction): SortedPage<T> {
   const sorted = toSortedPage(page, direction, list.partNoOf);
-  return sorted ?? list.known.order.refute(`${list.label}: page ${page.page} is not in the order of partNo`);
+  if (sorted) return sorted;
+  throw list.known.order.refute(`${list.label}: page ${page.page} is not in the order of partNo`);
 }

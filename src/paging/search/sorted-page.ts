@@ -1,6 +1,12 @@
-import { type Page, startOfPage } from "../page.js";
+import { type Page, type PageRequest, startOfPage } from "../page.js";
 
 export type Direction = "ASC" | "DESC";
+
+/** A page to read. */
+export interface Probe {
+  request: PageRequest;
+  direction: Direction;
+}
 
 /** A page of a list sorted by `partNo`, in ascending order, whatever the direction in which it was requested. */
 export interface SortedPage<T> {

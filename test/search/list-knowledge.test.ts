@@ -1,0 +1,18 @@
+import { expect, it } from "vitest";
+import { ListKnowledge } from "../../src/paging/search/list-knowledge.js";
+
+it("a page of another search that ends within the records of an item does not make their place shorter", () => {
+  const known = new ListKnowledge(250);
+  const place = { partNo: 7, position: 100, length: 40 };
+  known.notePlace(place);
+  const pageUpTo = (position: number, last: number) =>
+    known.notePage(
+      { records: [], partNos: [5, last], start: position - 1, total: 1_000, isFirst: false, isLast: false },
+      "ASC",
+    );
+  pageUpTo(120, 7);
+  expect(known.placeOf(7)).toEqual(place);
+  // The list has changed: it stands elsewhere.
+  pageUpTo(300, 7);
+  expect(known.placeOf(7)).toEqual({ partNo: 7, position: 300, length: 1 });
+});
