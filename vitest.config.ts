@@ -18,6 +18,8 @@ const MODES = {
     globalSetup: "test/package/global-setup.ts",
     // One compiler per core of CI.
     maxConcurrency: 2,
+    // The tests of the command wait for leases of processes that were killed, and for slow services.
+    maxWorkers: 5,
   },
 };
 
@@ -30,12 +32,12 @@ export default defineConfig(({ mode }) => ({
     ],
   },
   test: {
-    ...(mode === "all" || mode === "package" ? MODES[mode] : MODES.quick),
     // One module graph per worker, not per file: loading the sources would be a third of the time.
     isolate: false,
     setupFiles: ["test/support/fresh-modules.ts"],
     // Most of the time tests wait, for timers and other processes: on two cores vitest would use one worker.
     maxWorkers: 3,
+    ...(mode === "all" || mode === "package" ? MODES[mode] : MODES.quick),
     // These limits only keep a test from hanging for ever: no outcome depends on how fast the machine is.
     testTimeout: LIMIT_MS,
     hookTimeout: LIMIT_MS,

@@ -100,7 +100,8 @@ describe("import --corrects", () => {
     expect(unitsOf(day.sandbox)).toEqual([]);
   });
 
-  it.each([
+  // Each waits until the lease of the killed process has ended.
+  it.concurrent.each([
     ["after the correction was stored", 0],
     ["while its lines are sent", 4],
   ])("continues after a kill %s, and sends each line once", async (_, sent) => {
