@@ -12,6 +12,7 @@ import {
 } from "../../src/index.js";
 import type { NewOutboxEntry, OutboxEntry } from "../../src/outbox/index.js";
 import { memoryStore } from "../../src/outbox/stores/memory-store.js";
+import { RUN_ALL } from "../support/runs.js";
 import { inVirtualTime, useVirtualTime, wait } from "./support/virtual-time.js";
 import { connectionReset, createWorld, isList, isWrite, receipt } from "./support/world.js";
 
@@ -212,18 +213,19 @@ describe("several runs", () => {
     expect(await world.receivedLots()).toHaveLength(entries.length);
   });
 
-  it("of 1 000 entries apply each once", async () => {
+  it("of many entries apply each once", async () => {
+    const count = RUN_ALL ? 1_000 : 100;
     const world = createWorld();
     const outbox = world.createOutbox();
     const skus = ["BOLT", "NUT", "WASHER"];
     await outbox.addMany(
-      Array.from({ length: 1_000 }, (_, index) => receipt(`k${index}`, { itemID: skus[index % 3] })),
+      Array.from({ length: count }, (_, index) => receipt(`k${index}`, { itemID: skus[index % 3] })),
     );
     const results = new Set<string>();
     const report = await inVirtualTime(outbox.run({ onResult: ({ key }) => results.add(key) }));
-    expect(report).toMatchObject({ applied: 1_000, requests: 1_000, pending: 0 });
-    expect(results.size).toBe(1_000);
-    expect(await world.receivedLots()).toHaveLength(1_000);
+    expect(report).toMatchObject({ applied: count, requests: count, pending: 0 });
+    expect(results.size).toBe(count);
+    expect(await world.receivedLots()).toHaveLength(count);
   });
 
   it("take over what a silent process has claimed", async () => {
