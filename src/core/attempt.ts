@@ -88,17 +88,17 @@ function assertSuccess(parts: ClientParts, call: Call, response: WireResponse, t
     throw new FalseSuccess(problem);
   }
   if (status === 401 && token !== undefined) parts.tokens.invalidate(token);
-  if (status !== 429) throw new ErrorResponse(response);
-  throw new ErrorResponse(response, pauseAfter429(parts, call, response));
+  throw status === 429 ? pauseAfter429(parts, call, response) : new ErrorResponse(response);
 }
 
-/** Pauses the limiter, unless it is paused already. Returns after how long the service may be asked again, in ms. */
-function pauseAfter429({ limiter, telemetry }: ClientParts, call: Call, response: WireResponse): number {
+/** Pauses the limiter, unless it is paused already. */
+function pauseAfter429({ limiter, telemetry }: ClientParts, call: Call, response: WireResponse): ErrorResponse {
+  const { pausedUntil } = limiter.snapshot();
+  // The first 429 decides, whatever the others request.
+  if (pausedUntil !== null) return new ErrorResponse(response, pausedUntil - Date.now());
   const retryAfterMs = parseRetryAfterMs(response.headers, Date.now());
   const { retry } = call.settings;
   const pauseMs = choosePauseMs(retryAfterMs, retry);
-  const { pausedUntil } = limiter.snapshot();
-  if (pausedUntil !== null) return retryAfterMs === undefined ? pausedUntil - Date.now() : pauseMs;
   if (isPauseShortened(retryAfterMs, retry)) {
     const source =
       retryAfterMs === undefined
@@ -108,10 +108,10 @@ function pauseAfter429({ limiter, telemetry }: ClientParts, call: Call, response
   }
   telemetry.emit("rateLimited", () => ({ ...call.identity, delayMs: pauseMs, pausedUntil: Date.now() + pauseMs }));
   const { request, attempts } = call;
-  // Each call that the pause fails gets an error of its own.
   const failure = new ErrorResponse(response, pauseMs);
+  // Each call that the pause fails gets an error of its own.
   limiter.pause(pauseMs, () => createApiError({ request, attempts }, failure));
-  return pauseMs;
+  return failure;
 }
 
 /** How a failed attempt ended, for the journal. */

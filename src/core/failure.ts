@@ -8,8 +8,8 @@ import { isSuccessStatus, TransportFailure, type WireResponse } from "./transpor
 export class ErrorResponse extends Error {
   constructor(
     readonly response: WireResponse,
-    /** For a 429: the wait that the service requested, or the rest of the pause, in ms. */
-    readonly waitMs = 0,
+    /** For a 429: the rest of the pause, in ms. */
+    readonly pauseMs = 0,
   ) {
     super(`HTTP ${response.status}`);
   }

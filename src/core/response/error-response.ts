@@ -33,7 +33,7 @@ const baseUrlHint = () => `Check ${wording().baseUrl}: it must end with the vers
 /** The error for a response with an error status. */
 export function createApiError(
   { request, attempts }: Pick<Call, "request" | "attempts">,
-  { response, waitMs }: ErrorResponse,
+  { response, pauseMs }: ErrorResponse,
 ): ApiError {
   const { status, headers } = response;
   const { method, path, isTokenRequest } = request;
@@ -44,7 +44,7 @@ export function createApiError(
     return new AuthenticationError({ ...init, hint });
   }
   if (status === 400 && init.code === "validation_error") return new ValidationError(init);
-  if (status === 429) return new RateLimitError({ ...init, retryAfterMs: waitMs });
+  if (status === 429) return new RateLimitError({ ...init, retryAfterMs: pauseMs });
   const ErrorClass = API_ERROR_CLASS_BY_STATUS[status] ?? (status >= 500 && status < 600 ? ServerError : ApiError);
   // Details belong to validation errors alone.
   return new ErrorClass({ ...init, details: undefined });
