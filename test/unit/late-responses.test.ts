@@ -63,7 +63,7 @@ describe("a second 429 of requests that were sent together", () => {
   ])("has the rest of the pause as its waiting time, %s", async (_, headers) => {
     const { sent, getItem, pausedUntil } = manualClient();
     const [first, second] = [getItem(), getItem()];
-    await vi.waitUntil(() => sent.length === 2);
+    await expect.poll(() => sent.length).toBe(2);
     sent[0]?.(limited({ "retry-after": "60" }));
     expect(await first).toMatchObject({ name: "RateLimitError", retryAfterMs: 60_000 });
     vi.advanceTimersByTime(20_000);
