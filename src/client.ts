@@ -3,6 +3,7 @@ import { createTokenManager } from "./auth/token-manager.js";
 import { createMemoryTokenStore } from "./auth/token-store.js";
 import { createPipeline, type Pipeline } from "./core/pipeline.js";
 import { lowerCaseHeaderNames, type RequestOptions } from "./core/request/options.js";
+import { createCallerError } from "./core/response/caller-error.js";
 import { DEFAULT_RETRY_SETTINGS, mergeRetryOptions } from "./core/retry-policy.js";
 import { createDebugReport } from "./core/telemetry/debug-report.js";
 import { Telemetry } from "./core/telemetry/telemetry.js";
@@ -106,6 +107,7 @@ export class InventoryClient {
         createTokenManager({
           store,
           warn,
+          errorOf: createCallerError,
           async request(cancellation) {
             const credentials = { clientId, clientSecret: await readSecret(cancellation) };
             rememberHeaders(headers);

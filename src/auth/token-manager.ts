@@ -32,8 +32,10 @@ const STORE_TIMEOUT_MS = 2_000;
 
 export interface TokenManagerOptions {
   store: TokenStore;
-  /** Requests a token from the service. Rejects with a `CallFailure`, from which each waiting call creates its own error. */
+  /** Requests a token from the service. Each waiting call creates its own error from the rejection. */
   request(cancellation: Cancellation): Promise<StoredToken>;
+  /** The error that a rejection of the request stands for. */
+  errorOf(rejection: unknown): unknown;
   /** Called when the store or a renewal fails; the client continues without it. */
   warn(message: string): void;
 }
@@ -50,7 +52,7 @@ export interface TokenManager {
   invalidate(refused: string): void;
 }
 
-export function createTokenManager({ store, request, warn }: TokenManagerOptions): TokenManager {
+export function createTokenManager({ store, request, errorOf, warn }: TokenManagerOptions): TokenManager {
   let token: (StoredToken & { refreshAt: number }) | undefined;
   let refresh: TokenRefresh | undefined;
   /** The token that the service refused last; a store that could not delete it may still return it. */
@@ -97,11 +99,12 @@ export function createTokenManager({ store, request, warn }: TokenManagerOptions
       token = { ...newToken, refreshAt: tokenRefreshTime(newToken.expiresAt, Date.now()) };
       refresh = refusedToken = undefined;
     });
-    result.catch((error) => {
+    result.catch((rejection) => {
       if (!isCurrent()) return;
       refresh = undefined;
       const now = Date.now();
-      const areCredentialsRefused = error instanceof Error && isRefusedCredentialsError(error.cause);
+      const error = errorOf(rejection);
+      const areCredentialsRefused = isRefusedCredentialsError(error);
       if (!token || token.expiresAt <= now || areCredentialsRefused) return;
       // The service may be available again before the token expires.
       token.refreshAt = tokenRefreshTime(token.expiresAt, now);

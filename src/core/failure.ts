@@ -1,6 +1,6 @@
 import { fieldOf, messageOf, toOneLine } from "../errors/unknown-value.js";
 import { CanceledError } from "../time/cancellation.js";
-import type { Call } from "./call.js";
+import type { Sending } from "./call.js";
 import { type AttemptOutcome, isTransientStatus, parseRetryAfterMs } from "./retry-policy.js";
 import { isSuccessStatus, TransportFailure, type WireResponse } from "./transport/transport.js";
 
@@ -25,30 +25,29 @@ export class FalseSuccess extends Error {}
  */
 export class CallFailure extends Error {
   constructor(
-    readonly call: Call,
+    readonly sending: Sending,
     /** What an attempt, the policy or the reader has thrown. */
     readonly thrown: unknown,
-    error: unknown,
   ) {
-    super(messageOf(error), { cause: error });
+    super(messageOf(thrown));
   }
 }
 
 /** The failure of the last attempt as the retry policy needs it; `undefined` if no retry can help. */
-export function outcomeOfFailedAttempt(call: Call, failure: unknown): AttemptOutcome | undefined {
+export function outcomeOfFailedAttempt(sending: Sending, failure: unknown): AttemptOutcome | undefined {
   if (failure instanceof ErrorResponse) {
     const { status, headers } = failure.response;
     return { sent: true, status, retryAfterMs: parseRetryAfterMs(headers, Date.now()) };
   }
   const isRetriable =
     failure instanceof TransportFailure && (failure.kind === "connection" || failure.kind === "timeout");
-  return isRetriable && !failure.network?.permanent ? { sent: call.attemptTrace?.sent === true } : undefined;
+  return isRetriable && !failure.network?.permanent ? { sent: sending.attemptTrace?.sent === true } : undefined;
 }
 
-type AttemptedCall = Pick<Call, "request" | "attemptTrace">;
+type Attempted = Pick<Sending, "request" | "attemptTrace">;
 
 /** Whether the service may have applied the request of the failed attempt. */
-export function mayHaveBeenApplied(call: AttemptedCall, failure: unknown): boolean {
+export function mayHaveBeenApplied(sending: Attempted, failure: unknown): boolean {
   if (failure instanceof FalseSuccess) return true;
   if (failure instanceof ErrorResponse) {
     const { status } = failure.response;
@@ -56,17 +55,17 @@ export function mayHaveBeenApplied(call: AttemptedCall, failure: unknown): boole
     return isTransientStatus(status) || status === 302 || status === 303;
   }
   // Canceled while the caller's schema validated the response to a write that was applied.
-  if (failure instanceof CanceledError) return isSuccessStatus(responseStatusOf(call));
-  if (!(failure instanceof TransportFailure) || !call.attemptTrace?.sent) return false;
-  if (failure.kind === "connection" || failure.kind === "exception") return !isProvenAppliedByStatus(call);
+  if (failure instanceof CanceledError) return isSuccessStatus(responseStatusOf(sending));
+  if (!(failure instanceof TransportFailure) || !sending.attemptTrace?.sent) return false;
+  if (failure.kind === "connection" || failure.kind === "exception") return !isProvenAppliedByStatus(sending);
   return failure.kind === "canceled" || failure.kind === "timeout";
 }
 
 /** The status of the response proves that the write was applied. */
-export const isProvenAppliedByStatus = (call: AttemptedCall) =>
-  call.request.appliedByStatus === true && isSuccessStatus(responseStatusOf(call));
+export const isProvenAppliedByStatus = (sending: Attempted) =>
+  sending.request.appliedByStatus === true && isSuccessStatus(responseStatusOf(sending));
 
-export const responseStatusOf = ({ attemptTrace }: AttemptedCall) => attemptTrace?.head?.status ?? 0;
+export const responseStatusOf = ({ attemptTrace }: Attempted) => attemptTrace?.head?.status ?? 0;
 
 /** A failure in a few words, for log lines and the retry hook. */
 export function describeFailure(failure: unknown): string {

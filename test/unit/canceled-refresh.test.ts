@@ -14,6 +14,7 @@ function pendingRequests(store: TokenStore = createMemoryTokenStore()) {
       new Promise((resolve, reject) => {
         requests.push({ resolve, reject });
       }),
+    errorOf: (error) => error,
     warn: () => {},
   });
   return { manager, requests };

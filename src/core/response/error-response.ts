@@ -14,7 +14,7 @@ import {
 import { redactStart } from "../../errors/redaction/redact.js";
 import { fieldOf, isObject } from "../../errors/unknown-value.js";
 import { wording } from "../../errors/wording.js";
-import type { Call } from "../call.js";
+import type { Sending } from "../call.js";
 import type { ErrorResponse } from "../failure.js";
 import type { WireResponse } from "../transport/transport.js";
 import { parseJsonOrUndefined, readText } from "./body.js";
@@ -32,7 +32,7 @@ const baseUrlHint = () => `Check ${wording().baseUrl}: it must end with the vers
 
 /** The error for a response with an error status. */
 export function createApiError(
-  { request, attempts }: Pick<Call, "request" | "attempts">,
+  { request, attempts }: Pick<Sending, "request" | "attempts">,
   { response, pauseMs }: ErrorResponse,
 ): ApiError {
   const { status, headers } = response;
