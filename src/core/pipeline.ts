@@ -3,7 +3,8 @@ import { redactData } from "../errors/redaction/redact.js";
 import { fieldOf } from "../errors/unknown-value.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
 import { CallCancellation, type Cancellation } from "../time/cancellation.js";
-import { monotonicNowMs, startTimer } from "../time/clock.js";
+import { monotonicNowMs } from "../time/clock.js";
+import { ActiveRequests } from "./active-requests.js";
 import {
   Call,
   type CallRequest,
@@ -81,18 +82,13 @@ export interface Pipeline extends Sender {
 /** Who receives the failure of a call: its one caller an error, all others a `CallFailure`, for errors of their own. */
 type Audience = "caller" | "anyone";
 
-/** How often `close()` looks for validations that do not end. */
-const STALLED_VALIDATION_INTERVAL_MS = 1_000;
-
 /**
  * Every request takes these steps: it is encoded, sent (each attempt: token, slot, transport) until it succeeds or the retry
  * policy stops, then its response is read, or its failure becomes an error for the caller.
  */
 export function createPipeline(config: PipelineConfig): Pipeline {
   const { baseUrl, transport, limiter, telemetry, validation, settings } = config;
-  /** What is being sent, or waits for it. */
-  const active = new Set<Sending>();
-  let resolveIdle: (() => void) | undefined;
+  const active = new ActiveRequests();
   let closing: Promise<void> | undefined;
   // Created at first use: Workers forbid it at module level, where clients are created.
   let closedController: AbortController | undefined;
@@ -101,7 +97,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     transport,
     telemetry,
     waits: new LongWaitReporter(reportWait),
-    state: new ClientState(baseUrl, limiter, () => closing !== undefined),
+    state: new ClientState(baseUrl, limiter, () => active.isClosed),
     serviceClock: new ServiceClock(),
     tokens: config.createTokenManager((request, cancellation) =>
       inCall(new Call(request, settings, cancellation), "anyone", (call) =>
@@ -136,7 +132,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     limiter,
     get closed() {
       closedController ??= new AbortController();
-      if (closing) closedController.abort();
+      if (active.isClosed) closedController.abort();
       return closedController.signal;
     },
     close() {
@@ -199,7 +195,6 @@ export function createPipeline(config: PipelineConfig): Pipeline {
   /** Sends and reads. Rejects with a `CallFailure`, from which each caller who waits creates an error. */
   async function sendRequest<T>(sending: Sending, read: ResponseReader<T>): Promise<T> {
     active.add(sending);
-    if (closing) sending.close();
     try {
       const response = await sendWithRetries(parts, sending);
       return await read({ response, sending, validation });
@@ -207,7 +202,6 @@ export function createPipeline(config: PipelineConfig): Pipeline {
       throw thrown instanceof CallFailure ? thrown : new CallFailure(sending, thrown);
     } finally {
       active.delete(sending);
-      if (active.size === 0) resolveIdle?.();
     }
   }
 
@@ -245,24 +239,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
   }
 
   async function finishAndClose(): Promise<void> {
-    for (const sending of active) sending.close();
-    const stopWatching = watchForStalledValidations();
-    if (active.size > 0) await new Promise<void>((resolve) => (resolveIdle = resolve));
-    stopWatching();
+    await active.close();
     await transport.close();
-  }
-
-  /** A schema of the caller's may never end: a validation that lasts a whole interval is canceled. */
-  function watchForStalledValidations(): () => void {
-    let previous = new Set<unknown>();
-    let stop = () => {};
-    const check = () => {
-      for (const { pendingValidation, cancellation } of active)
-        if (previous.has(pendingValidation)) cancellation.cancel({ kind: "closed" });
-      previous = new Set([...active].flatMap(({ pendingValidation }) => pendingValidation ?? []));
-      stop = startTimer(STALLED_VALIDATION_INTERVAL_MS, check);
-    };
-    check();
-    return () => stop();
   }
 }
