@@ -97,8 +97,8 @@ export class Sending implements RetryState, SlotRequest {
   sentAt = 0;
   /** How far the service's clock was ahead then, at least, in ms; `undefined` if that was not known. */
   clockAheadMs: number | undefined;
-  /** An attempt was sent and its outcome is unknown. */
-  mayHaveBeenApplied = false;
+  /** An earlier attempt may have been applied. */
+  hasUnresolvedAttempt = false;
   /** The request is being sent or its response is being read: `close()` lets it finish. */
   inFlight = false;
   /** The client is closed: there is no further attempt. */

@@ -1,7 +1,7 @@
 import { fieldOf, messageOf, toOneLine } from "../errors/unknown-value.js";
 import { CanceledError } from "../time/cancellation.js";
 import type { Sending } from "./call.js";
-import { type AttemptOutcome, isTransientStatus, parseRetryAfterMs } from "./retry-policy.js";
+import { type AttemptOutcome, parseRetryAfterMs } from "./retry-policy.js";
 import { isSuccessStatus, TransportFailure, type WireResponse } from "./transport/transport.js";
 
 /** Thrown if the service responded with an error status. */
@@ -49,17 +49,17 @@ type Attempted = Pick<Sending, "request" | "attemptTrace">;
 /** Whether the service may have applied the request of the failed attempt. */
 export function mayHaveBeenApplied(sending: Attempted, failure: unknown): boolean {
   if (failure instanceof FalseSuccess) return true;
-  if (failure instanceof ErrorResponse) {
-    const { status } = failure.response;
-    // After a write, 302 and 303 lead to its result.
-    return isTransientStatus(status) || status === 302 || status === 303;
-  }
+  if (failure instanceof ErrorResponse) return leavesOutcomeOpen(failure.response.status);
   // Canceled while the caller's schema validated the response to a write that was applied.
   if (failure instanceof CanceledError) return isSuccessStatus(responseStatusOf(sending));
   if (!(failure instanceof TransportFailure) || !sending.attemptTrace?.sent) return false;
   if (failure.kind === "connection" || failure.kind === "exception") return !isProvenAppliedByStatus(sending);
   return failure.kind === "canceled" || failure.kind === "timeout";
 }
+
+/** Whether an error status does not prove that the request was not applied. After a write, 302 and 303 lead to its result. */
+const leavesOutcomeOpen = (status: number) =>
+  status === 302 || status === 303 || status === 408 || (status >= 500 && status !== 501);
 
 /** The status of the response proves that the write was applied. */
 export const isProvenAppliedByStatus = (sending: Attempted) =>

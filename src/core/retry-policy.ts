@@ -80,9 +80,8 @@ export interface RetryDecision {
 const MAX_RETRY_AFTER_MS = 60_000;
 
 /** Whether another attempt may succeed: there was no response, or its status is 408 or 5xx other than 501. */
-export function isTransientStatus(status: number | undefined): boolean {
-  return status === undefined || status === 408 || (status >= 500 && status !== 501);
-}
+const isRetriableStatus = (status: number | undefined) =>
+  status === undefined || status === 408 || (status >= 500 && status !== 501);
 
 /** Whether to retry a call, and after how long; `undefined` for no retry. */
 export function decideRetry(
@@ -95,7 +94,7 @@ export function decideRetry(
   // No back-off of its own: after a 429 the limiter pauses all calls.
   if (status === 429) return ifBudgetLeft(settings.maxRateLimitRetries, "rateLimitRetries", 0);
   if (status === 401) return ifBudgetLeft(1, "authRetries", 0);
-  if (sent && !(state.isIdempotent && isTransientStatus(status))) return undefined;
+  if (sent && !(state.isIdempotent && isRetriableStatus(status))) return undefined;
   const bound = Math.min(settings.maxDelayMs, settings.minDelayMs * 2 ** state.retries);
   const backOffMs = retryAfterMs === undefined ? random * bound : Math.min(retryAfterMs, MAX_RETRY_AFTER_MS);
   return ifBudgetLeft(settings.maxRetries, "retries", backOffMs);

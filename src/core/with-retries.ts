@@ -31,7 +31,7 @@ export function sendWithRetries(parts: ClientParts, sending: Sending): Promise<W
 async function backOff({ telemetry }: ClientParts, sending: Sending, failure: unknown): Promise<void> {
   const outcome = outcomeOfFailedAttempt(sending, failure);
   if (!outcome || sending.isClosed) throw failure;
-  sending.mayHaveBeenApplied ||= mayHaveBeenApplied(sending, failure);
+  sending.hasUnresolvedAttempt ||= mayHaveBeenApplied(sending, failure);
   const { cancellation } = sending;
   const { journal, retry } = sending.call.settings;
   const decision = decideRetry(outcome, sending, retry);

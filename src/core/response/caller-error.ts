@@ -138,7 +138,7 @@ function isWriteOutcomeUnknown(sending: Sending, failure: unknown): boolean {
     failure instanceof CanceledError || (failure instanceof TransportFailure && failure.kind === "canceled");
   // Idempotent writes fail as reads do, unless the caller has aborted one.
   return wasCanceled && sending.cancellation.reason?.kind === "aborted"
-    ? isUnknown || sending.mayHaveBeenApplied
+    ? isUnknown || sending.hasUnresolvedAttempt
     : isUnknown && !sending.isIdempotent;
 }
 
