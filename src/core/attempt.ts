@@ -22,7 +22,7 @@ export async function sendAttempt(
     if (journal) await sending.cancellation.race(journal.beforeSend(parts.serviceClock.aheadMs));
     trace = sending.beginAttempt(parts.serviceClock.aheadMs);
     const response = await receiveResponse(parts, sending, token, trace);
-    assertSuccess(parts, sending, response, token);
+    reactToStatus(parts, sending, response, token);
     journal?.attemptEnded({ response, mayHaveBeenApplied: false });
     return response;
   } catch (failure) {
@@ -80,7 +80,8 @@ function errorHeadWithoutBody({ head }: AttemptTrace, failure: unknown): WireRes
   throw failure;
 }
 
-function assertSuccess(parts: ClientParts, sending: Sending, response: WireResponse, token: string | undefined): void {
+/** Throws unless the response is a success. A token that was refused is dropped (401), and the limiter pauses after a 429. */
+function reactToStatus(parts: ClientParts, sending: Sending, response: WireResponse, token: string | undefined): void {
   const { status } = response;
   if (isSuccessStatus(status)) {
     const problem = sending.request.describeFalseSuccess?.(response);
