@@ -5,7 +5,7 @@ import type { ClientParts } from "./client-parts.js";
 import { ErrorResponse, FalseSuccess, failureTypeForMetrics, mayHaveBeenApplied } from "./failure.js";
 import type { AttemptEnd } from "./request/attempt-journal.js";
 import { createApiError } from "./response/error-response.js";
-import { choosePauseMs, isPauseShortened, MAX_PAUSE_MS, parseRetryAfterMs } from "./retry-policy.js";
+import { choosePause, MAX_PAUSE_MS } from "./retry-policy.js";
 import { sendWithInstrumentation } from "./telemetry/telemetry.js";
 import { performExchange } from "./transport/exchange.js";
 import { type AttemptTrace, isSuccessStatus, TransportFailure, type WireResponse } from "./transport/transport.js";
@@ -89,18 +89,24 @@ function reactToStatus(parts: ClientParts, sending: Sending, response: WireRespo
     throw new FalseSuccess(problem);
   }
   if (status === 401 && token !== undefined) parts.tokens.invalidate(token);
-  throw status === 429 ? pauseAfter429(parts, sending, response) : new ErrorResponse(response);
+  const failure = new ErrorResponse(response);
+  if (status === 429) pauseAfter429(parts, sending, failure);
+  throw failure;
 }
 
 /** Pauses the limiter, unless it is paused already. */
-function pauseAfter429({ limiter, telemetry }: ClientParts, sending: Sending, response: WireResponse): ErrorResponse {
+function pauseAfter429({ limiter, telemetry }: ClientParts, sending: Sending, failure: ErrorResponse): void {
   const { pausedUntil } = limiter.snapshot();
-  // The first 429 decides, whatever the others request.
-  if (pausedUntil !== null) return new ErrorResponse(response, pausedUntil - Date.now());
-  const retryAfterMs = parseRetryAfterMs(response.headers, Date.now());
+  if (pausedUntil !== null) {
+    // The first 429 decides, whatever the others request.
+    failure.pauseMs = pausedUntil - Date.now();
+    return;
+  }
+  const { response, retryAfterMs } = failure;
   const { retry } = sending.call.settings;
-  const pauseMs = choosePauseMs(retryAfterMs, retry);
-  if (isPauseShortened(retryAfterMs, retry)) {
+  const { pauseMs, isShortened } = choosePause(retryAfterMs, retry);
+  failure.pauseMs = pauseMs;
+  if (isShortened) {
     const source =
       retryAfterMs === undefined
         ? `rateLimitDelayMs: ${retry.rateLimitDelayMs}`
@@ -109,10 +115,8 @@ function pauseAfter429({ limiter, telemetry }: ClientParts, sending: Sending, re
   }
   telemetry.emit("rateLimited", () => ({ ...sending.identity, delayMs: pauseMs, pausedUntil: Date.now() + pauseMs }));
   const { request, attempts } = sending;
-  const failure = new ErrorResponse(response, pauseMs);
   // Each call that the pause fails gets an error of its own.
   limiter.pause(pauseMs, () => createApiError({ request, attempts }, failure));
-  return failure;
 }
 
 /** How a failed attempt ended, for the journal. */

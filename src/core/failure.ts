@@ -6,12 +6,14 @@ import { isSuccessStatus, TransportFailure, type WireResponse } from "./transpor
 
 /** Thrown if the service responded with an error status. */
 export class ErrorResponse extends Error {
-  constructor(
-    readonly response: WireResponse,
-    /** For a 429: the rest of the pause, in ms. */
-    readonly pauseMs = 0,
-  ) {
+  /** The wait that the service requests, in ms. */
+  readonly retryAfterMs: number | undefined;
+  /** For a 429: the rest of the pause, in ms. */
+  pauseMs = 0;
+
+  constructor(readonly response: WireResponse) {
     super(`HTTP ${response.status}`);
+    this.retryAfterMs = parseRetryAfterMs(response.headers, Date.now());
   }
 }
 
@@ -35,10 +37,8 @@ export class CallFailure extends Error {
 
 /** The failure of the last attempt as the retry policy needs it; `undefined` if no retry can help. */
 export function outcomeOfFailedAttempt(sending: Sending, failure: unknown): AttemptOutcome | undefined {
-  if (failure instanceof ErrorResponse) {
-    const { status, headers } = failure.response;
-    return { sent: true, status, retryAfterMs: parseRetryAfterMs(headers, Date.now()) };
-  }
+  if (failure instanceof ErrorResponse)
+    return { sent: true, status: failure.response.status, retryAfterMs: failure.retryAfterMs };
   const isRetriable =
     failure instanceof TransportFailure && (failure.kind === "connection" || failure.kind === "timeout");
   return isRetriable && !failure.network?.permanent ? { sent: sending.attemptTrace?.sent === true } : undefined;

@@ -107,21 +107,17 @@ export function decideRetry(
 /** After one wrong response, a longer pause would stop all calls permanently. */
 export const MAX_PAUSE_MS = 3_600_000;
 
-/** How long to pause after a 429. */
-export function choosePauseMs(
+/** How long to pause after a 429, and whether that is shorter than what the service or the settings request. */
+export function choosePause(
   retryAfterMs: number | undefined,
-  settings: RetrySettings,
+  { rateLimitDelayMs: [shortest, longest] }: RetrySettings,
   random = Math.random(),
-): number {
-  const [shortest, longest] = settings.rateLimitDelayMs;
+): { pauseMs: number; isShortened: boolean } {
   const from = Math.min(shortest, MAX_PAUSE_MS);
   const to = Math.min(longest, MAX_PAUSE_MS);
-  return Math.round(Math.min(retryAfterMs ?? from + random * (to - from), MAX_PAUSE_MS));
+  const pauseMs = Math.round(Math.min(retryAfterMs ?? from + random * (to - from), MAX_PAUSE_MS));
+  return { pauseMs, isShortened: (retryAfterMs ?? longest) > MAX_PAUSE_MS };
 }
-
-/** Whether {@link choosePauseMs} is shorter than what was requested. */
-export const isPauseShortened = (retryAfterMs: number | undefined, { rateLimitDelayMs }: RetrySettings) =>
-  (retryAfterMs ?? rateLimitDelayMs[1]) > MAX_PAUSE_MS;
 
 /**
  * Reads `Retry-After`, seconds or a date, as ms from now; `undefined` if it is missing or invalid. A date is
