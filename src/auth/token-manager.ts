@@ -73,12 +73,7 @@ export function createTokenManager({ store, request, errorOf, warn }: TokenManag
     async ensureToken(cancellation) {
       if (this.freshToken !== undefined) return;
       refresh ??= startRefresh();
-      try {
-        await refresh.cancellation.join(cancellation, refresh.result);
-      } catch (error) {
-        // A renewal that failed was put off if the current token can still be used.
-        if (cancellation.reason || this.freshToken === undefined) throw error;
-      }
+      await refresh.cancellation.join(cancellation, refresh.result);
     },
     invalidate(refused) {
       if (token?.accessToken !== refused) return;
@@ -93,24 +88,32 @@ export function createTokenManager({ store, request, errorOf, warn }: TokenManag
     cancellation.onCancel(() => {
       if (isCurrent()) refresh = undefined;
     });
-    const result = fetchToken(cancellation).then((newToken) => {
-      // Of a canceled one; there may be a later one.
-      if (!isCurrent()) return;
-      token = { ...newToken, refreshAt: tokenRefreshTime(newToken.expiresAt, Date.now()) };
-      refresh = refusedToken = undefined;
-    });
-    result.catch((rejection) => {
-      if (!isCurrent()) return;
-      refresh = undefined;
-      const now = Date.now();
-      const error = errorOf(rejection);
-      const areCredentialsRefused = isRefusedCredentialsError(error);
-      if (!token || token.expiresAt <= now || areCredentialsRefused) return;
-      // The service may be available again before the token expires.
-      token.refreshAt = tokenRefreshTime(token.expiresAt, now);
-      warn(`the token could not be renewed, the client continues to use the current one: ${messageOf(error)}`);
-    });
+    const result = fetchToken(cancellation).then(
+      (newToken) => {
+        // Of a canceled one; there may be a later one.
+        if (isCurrent()) useToken(newToken);
+      },
+      (failure) => {
+        if (!isCurrent()) throw failure;
+        refresh = undefined;
+        keepTokenAfter(failure);
+      },
+    );
     return { result, cancellation };
+  }
+
+  function useToken(newToken: StoredToken): void {
+    token = { ...newToken, refreshAt: tokenRefreshTime(newToken.expiresAt, Date.now()) };
+    refresh = refusedToken = undefined;
+  }
+
+  /** Puts the renewal off: the service may be available again before the token expires. Throws if there is none to use. */
+  function keepTokenAfter(failure: unknown): void {
+    const now = Date.now();
+    const error = errorOf(failure);
+    if (!token || token.expiresAt <= now || isRefusedCredentialsError(error)) throw failure;
+    token.refreshAt = tokenRefreshTime(token.expiresAt, now);
+    warn(`the token could not be renewed, the client continues to use the current one: ${messageOf(error)}`);
   }
 
   async function fetchToken(cancellation: Cancellation): Promise<StoredToken> {
@@ -118,7 +121,8 @@ export function createTokenManager({ store, request, errorOf, warn }: TokenManag
     // The token that is about to expire may still be in the store.
     const refused = refusedToken;
     const excluded = [refused, token?.accessToken];
-    if (refused !== undefined) await withTimeout("delete", () => store.delete(refused), cancellation);
+    if (refused !== undefined)
+      await useStore("delete", () => inTime(store.delete(refused), cancellation), cancellation);
     const stored = await readUsable(cancellation, excluded);
     if (stored) return stored;
     const unlock = await lock(cancellation);
@@ -128,10 +132,10 @@ export function createTokenManager({ store, request, errorOf, warn }: TokenManag
       if (storedByOther) return storedByOther;
       const newToken = await request(cancellation);
       // Calls do not wait for the store.
-      pendingSave = withTimeout("set", () => store.set({ ...newToken }));
+      pendingSave = useStore("set", () => inTime(store.set({ ...newToken })));
       return newToken;
     } finally {
-      if (unlock) void pendingSave.then(() => withoutTimeout("unlock", unlock));
+      if (unlock) void pendingSave.then(() => useStore("unlock", unlock));
     }
   }
 
@@ -140,7 +144,7 @@ export function createTokenManager({ store, request, errorOf, warn }: TokenManag
     cancellation: Cancellation,
     excluded: readonly (string | undefined)[],
   ): Promise<StoredToken | undefined> {
-    const stored = await withTimeout("get", () => store.get(), cancellation);
+    const stored = await useStore("get", () => inTime(store.get(), cancellation), cancellation);
     // It may have been refused while the store was read.
     if (!isUsableToken(stored) || [...excluded, refusedToken].includes(stored.accessToken)) return undefined;
     rememberSecret(stored.accessToken);
@@ -153,48 +157,36 @@ export function createTokenManager({ store, request, errorOf, warn }: TokenManag
     cancellation.throwIfCanceled();
     const abortController = new AbortController();
     const unsubscribe = cancellation.onCancel(() => abortController.abort());
-    const unlock = await withoutTimeout("lock", () => store.lock?.(abortController.signal), abortController.signal);
+    // Without a time limit: the holder may be waiting for the end of a pause. A lock that comes late is released again.
+    const unlock = await useStore("lock", () => store.lock?.(abortController.signal), cancellation);
     unsubscribe();
-    if (cancellation.reason && unlock) void withoutTimeout("unlock", unlock);
+    if (cancellation.reason && unlock) void useStore("unlock", unlock);
     cancellation.throwIfCanceled();
     return unlock;
   }
 
-  /** Runs an action of the store, which may fail or never end. */
-  async function withTimeout<T>(
+  /** Runs an action of the store. If it fails, the client continues without its result. */
+  async function useStore<T>(
     action: string,
     run: () => Promise<T> | undefined,
     cancellation?: Cancellation,
   ): Promise<T | undefined> {
     cancellation?.throwIfCanceled();
-    const limit = afterMs(STORE_TIMEOUT_MS, () => new Error(`it took longer than ${STORE_TIMEOUT_MS} ms`));
-    try {
-      const result = Promise.resolve(run());
-      return await (cancellation ? cancellation.race(result, limit) : race(result, limit));
-    } catch (error) {
-      cancellation?.throwIfCanceled();
-      warnStoreFailure(action, messageOf(error));
-      return undefined;
-    }
-  }
-
-  /** Runs an action of the store, which may fail. */
-  async function withoutTimeout<T>(
-    action: string,
-    run: () => Promise<T> | undefined,
-    signal?: AbortSignal,
-  ): Promise<T | undefined> {
     try {
       return await run();
     } catch (error) {
-      if (!signal?.aborted) warnStoreFailure(action, messageOf(error));
+      cancellation?.throwIfCanceled();
+      warn(`the token store failed to ${action}: ${messageOf(error)}`);
       return undefined;
     }
   }
+}
 
-  function warnStoreFailure(action: string, problem: string): void {
-    warn(`the token store failed to ${action}: ${problem}`);
-  }
+/** The result of an action of the store, unless it takes too long. The store of a caller may return no promise. */
+function inTime<T>(result: Promise<T>, cancellation?: Cancellation): Promise<T> {
+  const limit = afterMs(STORE_TIMEOUT_MS, () => new Error(`it took longer than ${STORE_TIMEOUT_MS} ms`));
+  const action = Promise.resolve(result);
+  return cancellation ? cancellation.race(action, limit) : race(action, limit);
 }
 
 /** The statuses with which a token endpoint refuses credentials. */
