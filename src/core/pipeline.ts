@@ -1,4 +1,5 @@
-import type { TokenManager } from "../auth/token-manager.js";
+import { createTokenManager } from "../auth/token-manager.js";
+import type { StoredToken, TokenStore } from "../auth/token-store.js";
 import { redactData } from "../errors/redaction/redact.js";
 import { fieldOf } from "../errors/unknown-value.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
@@ -24,6 +25,7 @@ import { ServiceClock } from "./service-clock.js";
 import { ClientState } from "./telemetry/events.js";
 import { LongWaitReporter } from "./telemetry/long-waits.js";
 import type { Telemetry } from "./telemetry/telemetry.js";
+import { type ClientCredentials, createTokenRequest } from "./token-request.js";
 import type { Transport } from "./transport/transport.js";
 import { sendWithRetries } from "./with-retries.js";
 
@@ -37,10 +39,9 @@ export interface PipelineConfig {
   totalTimeoutMs: number;
   /** The settings of a call that sets none. */
   settings: CallSettings;
-  /** The token manager sends its requests through this pipeline. */
-  createTokenManager(
-    sendTokenRequest: <T>(request: CallRequest<T>, cancellation: Cancellation) => Promise<T>,
-  ): TokenManager;
+  tokenStore: TokenStore;
+  /** For each token request: the secret may change. */
+  readCredentials(cancellation: Cancellation): Promise<ClientCredentials>;
 }
 
 /** The interface of the core for what takes several requests: a list, or a search in one. */
@@ -99,11 +100,12 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     waits: new LongWaitReporter(reportWait),
     state: new ClientState(baseUrl, limiter, () => active.isClosed),
     serviceClock: new ServiceClock(),
-    tokens: config.createTokenManager((request, cancellation) =>
-      inCall(new Call(request, settings, cancellation), "anyone", (call) =>
-        sendRequest(new Sending(call, request), request.read),
-      ),
-    ),
+    tokens: createTokenManager({
+      store: config.tokenStore,
+      request: requestToken,
+      errorOf: createCallerError,
+      warn: telemetry.warn,
+    }),
   };
 
   const pipeline: Pipeline = {
@@ -118,15 +120,11 @@ export function createPipeline(config: PipelineConfig): Pipeline {
       }
     },
     sendPart: (request, options, signal) => sendInCall(request, "anyone", options, signal),
-    sendSeries(list, options, run) {
-      const sendParts = (call: Call) =>
-        run({
-          sendPart: (request) => sendRequest(new Sending(call, request), request.read),
-          guard: pipeline.guard,
-          limiter,
-        });
-      return inCall(createCall(list, options), "caller", sendParts);
-    },
+    sendSeries: (list, options, run) =>
+      inCall(createCall(list, options), "caller", (call) => {
+        const sendPart: PartSender["sendPart"] = (request) => sendRequest(new Sending(call, request), request.read);
+        return run({ sendPart, guard: pipeline.guard, limiter });
+      }),
     guard: (what, callback) => telemetry.guard(what, callback),
     warn: telemetry.warn,
     limiter,
@@ -136,7 +134,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
       return closedController.signal;
     },
     close() {
-      closing ??= finishAndClose();
+      closing ??= active.close().then(() => transport.close());
       closedController?.abort();
       return closing;
     },
@@ -173,6 +171,16 @@ export function createPipeline(config: PipelineConfig): Pipeline {
       onResponse,
       journal: options[attemptJournalSymbol],
     };
+  }
+
+  /** The token request is a call like any other, on behalf of all calls that wait for the token. */
+  async function requestToken(cancellation: Cancellation): Promise<StoredToken> {
+    const request = createTokenRequest(await config.readCredentials(cancellation));
+    const token = await inCall(new Call(request, settings, cancellation), "anyone", (call) =>
+      sendRequest(new Sending(call, request), request.read),
+    );
+    telemetry.emit("token", () => ({ expiresAt: token.expiresAt }));
+    return token;
   }
 
   /** Runs what a call does, and reports its start and its end. */
@@ -236,10 +244,5 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     const { method, path } = lastSent.request;
     const response = { ...head, method, path, attempts, durationMs };
     telemetry.guard("onResponse", () => onResponse(redactData(response)));
-  }
-
-  async function finishAndClose(): Promise<void> {
-    await active.close();
-    await transport.close();
   }
 }
