@@ -1,12 +1,10 @@
 import { createClientSecretReader } from "./auth/client-secret.js";
-import { createTokenManager } from "./auth/token-manager.js";
 import { createMemoryTokenStore } from "./auth/token-store.js";
 import { createPipeline, type Pipeline } from "./core/pipeline.js";
 import { lowerCaseHeaderNames, type RequestOptions } from "./core/request/options.js";
 import { DEFAULT_RETRY_SETTINGS, mergeRetryOptions } from "./core/retry-policy.js";
 import { createDebugReport } from "./core/telemetry/debug-report.js";
 import { Telemetry } from "./core/telemetry/telemetry.js";
-import { createTokenRequest } from "./core/token-request.js";
 import { createDefaultTransport } from "./core/transport/default-transport.js";
 import { createFetchSender } from "./core/transport/fetch.js";
 import type { Transport, WireSender } from "./core/transport/transport.js";
@@ -84,7 +82,7 @@ export class InventoryClient {
     rememberHeaders(headers);
     const telemetry = new Telemetry(options.logger, options.hooks);
     const { warn } = telemetry;
-    const { rateLimit, responseValidation: mode = "error", tokenStore: store = createMemoryTokenStore() } = options;
+    const { rateLimit, responseValidation: mode = "error" } = options;
     this.#limiter =
       options.rateLimiter ?? (rateLimit === false ? createUnlimitedRateLimiter() : createRateLimiter(rateLimit));
     const transport = createTransport(baseUrl, options, warn);
@@ -102,18 +100,12 @@ export class InventoryClient {
         retry: mergeRetryOptions(DEFAULT_RETRY_SETTINGS, options.retry),
         headers: { accept: "application/json", "user-agent": `stocklot/${VERSION}`, ...headers },
       },
-      createTokenManager: (sendTokenRequest) =>
-        createTokenManager({
-          store,
-          warn,
-          async request(cancellation) {
-            const credentials = { clientId, clientSecret: await readSecret(cancellation) };
-            rememberHeaders(headers);
-            const token = await sendTokenRequest(createTokenRequest(credentials), cancellation);
-            telemetry.emit("token", () => ({ expiresAt: token.expiresAt }));
-            return token;
-          },
-        }),
+      tokenStore: options.tokenStore ?? createMemoryTokenStore(),
+      async readCredentials(cancellation) {
+        const credentials = { clientId, clientSecret: await readSecret(cancellation) };
+        rememberHeaders(headers);
+        return credentials;
+      },
     });
     this.items = new Items(this.#pipeline);
     this.inventory = new Inventory(this.#pipeline);

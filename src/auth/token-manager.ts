@@ -32,8 +32,10 @@ const STORE_TIMEOUT_MS = 2_000;
 
 export interface TokenManagerOptions {
   store: TokenStore;
-  /** Requests a token from the service. Rejects with a `CallFailure`, from which each waiting call creates its own error. */
+  /** Requests a token from the service. Each waiting call creates its own error from the rejection. */
   request(cancellation: Cancellation): Promise<StoredToken>;
+  /** The error that a rejection of the request stands for. */
+  errorOf(rejection: unknown): unknown;
   /** Called when the store or a renewal fails; the client continues without it. */
   warn(message: string): void;
 }
@@ -50,7 +52,7 @@ export interface TokenManager {
   invalidate(refused: string): void;
 }
 
-export function createTokenManager({ store, request, warn }: TokenManagerOptions): TokenManager {
+export function createTokenManager({ store, request, errorOf, warn }: TokenManagerOptions): TokenManager {
   let token: (StoredToken & { refreshAt: number }) | undefined;
   let refresh: TokenRefresh | undefined;
   /** The token that the service refused last; a store that could not delete it may still return it. */
@@ -71,12 +73,7 @@ export function createTokenManager({ store, request, warn }: TokenManagerOptions
     async ensureToken(cancellation) {
       if (this.freshToken !== undefined) return;
       refresh ??= startRefresh();
-      try {
-        await refresh.cancellation.join(cancellation, refresh.result);
-      } catch (error) {
-        // A renewal that failed was put off if the current token can still be used.
-        if (cancellation.reason || this.freshToken === undefined) throw error;
-      }
+      await refresh.cancellation.join(cancellation, refresh.result);
     },
     invalidate(refused) {
       if (token?.accessToken !== refused) return;
@@ -91,23 +88,32 @@ export function createTokenManager({ store, request, warn }: TokenManagerOptions
     cancellation.onCancel(() => {
       if (isCurrent()) refresh = undefined;
     });
-    const result = fetchToken(cancellation).then((newToken) => {
-      // Of a canceled one; there may be a later one.
-      if (!isCurrent()) return;
-      token = { ...newToken, refreshAt: tokenRefreshTime(newToken.expiresAt, Date.now()) };
-      refresh = refusedToken = undefined;
-    });
-    result.catch((error) => {
-      if (!isCurrent()) return;
-      refresh = undefined;
-      const now = Date.now();
-      const areCredentialsRefused = error instanceof Error && isRefusedCredentialsError(error.cause);
-      if (!token || token.expiresAt <= now || areCredentialsRefused) return;
-      // The service may be available again before the token expires.
-      token.refreshAt = tokenRefreshTime(token.expiresAt, now);
-      warn(`the token could not be renewed, the client continues to use the current one: ${messageOf(error)}`);
-    });
+    const result = fetchToken(cancellation).then(
+      (newToken) => {
+        // Of a canceled one; there may be a later one.
+        if (isCurrent()) useToken(newToken);
+      },
+      (failure) => {
+        if (!isCurrent()) throw failure;
+        refresh = undefined;
+        keepTokenAfter(failure);
+      },
+    );
     return { result, cancellation };
+  }
+
+  function useToken(newToken: StoredToken): void {
+    token = { ...newToken, refreshAt: tokenRefreshTime(newToken.expiresAt, Date.now()) };
+    refresh = refusedToken = undefined;
+  }
+
+  /** Puts the renewal off: the service may be available again before the token expires. Throws if there is none to use. */
+  function keepTokenAfter(failure: unknown): void {
+    const now = Date.now();
+    const error = errorOf(failure);
+    if (!token || token.expiresAt <= now || isRefusedCredentialsError(error)) throw failure;
+    token.refreshAt = tokenRefreshTime(token.expiresAt, now);
+    warn(`the token could not be renewed, the client continues to use the current one: ${messageOf(error)}`);
   }
 
   async function fetchToken(cancellation: Cancellation): Promise<StoredToken> {
@@ -115,7 +121,8 @@ export function createTokenManager({ store, request, warn }: TokenManagerOptions
     // The token that is about to expire may still be in the store.
     const refused = refusedToken;
     const excluded = [refused, token?.accessToken];
-    if (refused !== undefined) await withTimeout("delete", () => store.delete(refused), cancellation);
+    if (refused !== undefined)
+      await useStore("delete", () => inTime(store.delete(refused), cancellation), cancellation);
     const stored = await readUsable(cancellation, excluded);
     if (stored) return stored;
     const unlock = await lock(cancellation);
@@ -125,10 +132,10 @@ export function createTokenManager({ store, request, warn }: TokenManagerOptions
       if (storedByOther) return storedByOther;
       const newToken = await request(cancellation);
       // Calls do not wait for the store.
-      pendingSave = withTimeout("set", () => store.set({ ...newToken }));
+      pendingSave = useStore("set", () => inTime(store.set({ ...newToken })));
       return newToken;
     } finally {
-      if (unlock) void pendingSave.then(() => withoutTimeout("unlock", unlock));
+      if (unlock) void pendingSave.then(() => useStore("unlock", unlock));
     }
   }
 
@@ -137,7 +144,7 @@ export function createTokenManager({ store, request, warn }: TokenManagerOptions
     cancellation: Cancellation,
     excluded: readonly (string | undefined)[],
   ): Promise<StoredToken | undefined> {
-    const stored = await withTimeout("get", () => store.get(), cancellation);
+    const stored = await useStore("get", () => inTime(store.get(), cancellation), cancellation);
     // It may have been refused while the store was read.
     if (!isUsableToken(stored) || [...excluded, refusedToken].includes(stored.accessToken)) return undefined;
     rememberSecret(stored.accessToken);
@@ -150,48 +157,36 @@ export function createTokenManager({ store, request, warn }: TokenManagerOptions
     cancellation.throwIfCanceled();
     const abortController = new AbortController();
     const unsubscribe = cancellation.onCancel(() => abortController.abort());
-    const unlock = await withoutTimeout("lock", () => store.lock?.(abortController.signal), abortController.signal);
+    // Without a time limit: the holder may be waiting for the end of a pause. A lock that comes late is released again.
+    const unlock = await useStore("lock", () => store.lock?.(abortController.signal), cancellation);
     unsubscribe();
-    if (cancellation.reason && unlock) void withoutTimeout("unlock", unlock);
+    if (cancellation.reason && unlock) void useStore("unlock", unlock);
     cancellation.throwIfCanceled();
     return unlock;
   }
 
-  /** Runs an action of the store, which may fail or never end. */
-  async function withTimeout<T>(
+  /** Runs an action of the store. If it fails, the client continues without its result. */
+  async function useStore<T>(
     action: string,
     run: () => Promise<T> | undefined,
     cancellation?: Cancellation,
   ): Promise<T | undefined> {
     cancellation?.throwIfCanceled();
-    const limit = afterMs(STORE_TIMEOUT_MS, () => new Error(`it took longer than ${STORE_TIMEOUT_MS} ms`));
-    try {
-      const result = Promise.resolve(run());
-      return await (cancellation ? cancellation.race(result, limit) : race(result, limit));
-    } catch (error) {
-      cancellation?.throwIfCanceled();
-      warnStoreFailure(action, messageOf(error));
-      return undefined;
-    }
-  }
-
-  /** Runs an action of the store, which may fail. */
-  async function withoutTimeout<T>(
-    action: string,
-    run: () => Promise<T> | undefined,
-    signal?: AbortSignal,
-  ): Promise<T | undefined> {
     try {
       return await run();
     } catch (error) {
-      if (!signal?.aborted) warnStoreFailure(action, messageOf(error));
+      cancellation?.throwIfCanceled();
+      warn(`the token store failed to ${action}: ${messageOf(error)}`);
       return undefined;
     }
   }
+}
 
-  function warnStoreFailure(action: string, problem: string): void {
-    warn(`the token store failed to ${action}: ${problem}`);
-  }
+/** The result of an action of the store, unless it takes too long. The store of a caller may return no promise. */
+function inTime<T>(result: Promise<T>, cancellation?: Cancellation): Promise<T> {
+  const limit = afterMs(STORE_TIMEOUT_MS, () => new Error(`it took longer than ${STORE_TIMEOUT_MS} ms`));
+  const action = Promise.resolve(result);
+  return cancellation ? cancellation.race(action, limit) : race(action, limit);
 }
 
 /** The statuses with which a token endpoint refuses credentials. */

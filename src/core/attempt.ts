@@ -1,11 +1,11 @@
 import { monotonicNowMs } from "../time/clock.js";
 import type { SlotAndToken } from "./acquire-slot-and-token.js";
-import type { Call } from "./call.js";
+import type { Sending } from "./call.js";
 import type { ClientParts } from "./client-parts.js";
 import { ErrorResponse, FalseSuccess, failureTypeForMetrics, mayHaveBeenApplied } from "./failure.js";
 import type { AttemptEnd } from "./request/attempt-journal.js";
 import { createApiError } from "./response/error-response.js";
-import { choosePauseMs, isPauseShortened, MAX_PAUSE_MS, parseRetryAfterMs } from "./retry-policy.js";
+import { choosePause, MAX_PAUSE_MS } from "./retry-policy.js";
 import { sendWithInstrumentation } from "./telemetry/telemetry.js";
 import { performExchange } from "./transport/exchange.js";
 import { type AttemptTrace, isSuccessStatus, TransportFailure, type WireResponse } from "./transport/transport.js";
@@ -13,21 +13,21 @@ import { type AttemptTrace, isSuccessStatus, TransportFailure, type WireResponse
 /** Sends the request of a call once, with a slot that was granted. Rejects unless the response is a success. */
 export async function sendAttempt(
   parts: ClientParts,
-  call: Call,
+  sending: Sending,
   { slot, token }: SlotAndToken,
 ): Promise<WireResponse> {
-  const { journal } = call.settings;
+  const { journal } = sending.call.settings;
   let trace: AttemptTrace | undefined;
   try {
-    if (journal) await call.cancellation.race(journal.beforeSend(parts.serviceClock.aheadMs));
-    trace = call.beginAttempt(parts.serviceClock.aheadMs);
-    const response = await receiveResponse(parts, call, token, trace);
-    assertSuccess(parts, call, response, token);
+    if (journal) await sending.cancellation.race(journal.beforeSend(parts.serviceClock.aheadMs));
+    trace = sending.beginAttempt(parts.serviceClock.aheadMs);
+    const response = await receiveResponse(parts, sending, token, trace);
+    reactToStatus(parts, sending, response, token);
     journal?.attemptEnded({ response, mayHaveBeenApplied: false });
     return response;
   } catch (failure) {
-    call.inFlight = false;
-    if (trace) journal?.attemptEnded(endOf(call, failure));
+    sending.inFlight = false;
+    if (trace) journal?.attemptEnded(endOf(sending, failure));
     throw failure;
   } finally {
     // After the pause for a 429 has begun, or the slot would be granted to a call that waits.
@@ -39,22 +39,22 @@ export async function sendAttempt(
 /** Sends the request and reads the response, whatever its status. Of an error response, the status alone is enough. */
 async function receiveResponse(
   { telemetry, transport, serviceClock }: ClientParts,
-  call: Call,
+  sending: Sending,
   token: string | undefined,
   trace: AttemptTrace,
 ): Promise<WireResponse> {
-  const event = () => ({ ...call.identity, attempt: call.attempts });
+  const event = () => ({ ...sending.identity, attempt: sending.attempts });
   const durationMs = () => monotonicNowMs() - trace.startedAt;
-  const { target, contentType, body } = call.payload;
-  const { journal, timeoutMs, maxResponseBytes } = call.settings;
-  const headers = { ...call.settings.headers };
+  const { target, contentType, body } = sending.payload;
+  const { journal, timeoutMs, maxResponseBytes } = sending.call.settings;
+  const headers = { ...sending.call.settings.headers };
   if (contentType !== undefined) headers["content-type"] = contentType;
   if (token !== undefined) headers.authorization = `Bearer ${token}`;
-  const { cancellation, request } = call;
+  const { cancellation, request } = sending;
   const { method } = request;
   const assertMaySend = journal && (() => journal.assertMaySend());
   const wire = { method, target, headers, body, timeoutMs, maxResponseBytes, cancellation, trace, assertMaySend };
-  call.inFlight = true;
+  sending.inFlight = true;
   telemetry.emit("request", event);
   try {
     const response = await sendWithInstrumentation(event, headers, () => performExchange(wire, transport.send));
@@ -65,7 +65,7 @@ async function receiveResponse(
     telemetry.emit("failed", () => ({ ...event(), status: trace.head?.status, error, durationMs: durationMs() }));
     return errorHeadWithoutBody(trace, failure);
   } finally {
-    call.endAttempt(trace);
+    sending.endAttempt(trace);
     serviceClock.observe(trace);
   }
 }
@@ -80,49 +80,54 @@ function errorHeadWithoutBody({ head }: AttemptTrace, failure: unknown): WireRes
   throw failure;
 }
 
-function assertSuccess(parts: ClientParts, call: Call, response: WireResponse, token: string | undefined): void {
+/** Throws unless the response is a success. A token that was refused is dropped (401), and the limiter pauses after a 429. */
+function reactToStatus(parts: ClientParts, sending: Sending, response: WireResponse, token: string | undefined): void {
   const { status } = response;
   if (isSuccessStatus(status)) {
-    const problem = call.request.describeFalseSuccess?.(response);
+    const problem = sending.request.describeFalseSuccess?.(response);
     if (problem === undefined) return;
     throw new FalseSuccess(problem);
   }
   if (status === 401 && token !== undefined) parts.tokens.invalidate(token);
-  if (status !== 429) throw new ErrorResponse(response);
-  throw new ErrorResponse(response, pauseAfter429(parts, call, response));
+  const failure = new ErrorResponse(response);
+  if (status === 429) pauseAfter429(parts, sending, failure);
+  throw failure;
 }
 
-/** Pauses the limiter, unless it is paused already. Returns after how long the service may be asked again, in ms. */
-function pauseAfter429({ limiter, telemetry }: ClientParts, call: Call, response: WireResponse): number {
-  const retryAfterMs = parseRetryAfterMs(response.headers, Date.now());
-  const { retry } = call.settings;
-  const pauseMs = choosePauseMs(retryAfterMs, retry);
+/** Pauses the limiter, unless it is paused already. */
+function pauseAfter429({ limiter, telemetry }: ClientParts, sending: Sending, failure: ErrorResponse): void {
   const { pausedUntil } = limiter.snapshot();
-  if (pausedUntil !== null) return retryAfterMs === undefined ? pausedUntil - Date.now() : pauseMs;
-  if (isPauseShortened(retryAfterMs, retry)) {
+  if (pausedUntil !== null) {
+    // The first 429 decides, whatever the others request.
+    failure.pauseMs = pausedUntil - Date.now();
+    return;
+  }
+  const { response, retryAfterMs } = failure;
+  const { retry } = sending.call.settings;
+  const { pauseMs, isShortened } = choosePause(retryAfterMs, retry);
+  failure.pauseMs = pauseMs;
+  if (isShortened) {
     const source =
       retryAfterMs === undefined
         ? `rateLimitDelayMs: ${retry.rateLimitDelayMs}`
         : `Retry-After: ${response.headers["retry-after"]}`;
-    telemetry.log("warn", `${call.label}: the pause is limited to ${MAX_PAUSE_MS / 1_000} s (${source})`);
+    telemetry.log("warn", `${sending.label}: the pause is limited to ${MAX_PAUSE_MS / 1_000} s (${source})`);
   }
-  telemetry.emit("rateLimited", () => ({ ...call.identity, delayMs: pauseMs, pausedUntil: Date.now() + pauseMs }));
-  const { request, attempts } = call;
+  telemetry.emit("rateLimited", () => ({ ...sending.identity, delayMs: pauseMs, pausedUntil: Date.now() + pauseMs }));
+  const { request, attempts } = sending;
   // Each call that the pause fails gets an error of its own.
-  const failure = new ErrorResponse(response, pauseMs);
   limiter.pause(pauseMs, () => createApiError({ request, attempts }, failure));
-  return pauseMs;
 }
 
 /** How a failed attempt ended, for the journal. */
-function endOf(call: Call, failure: unknown): AttemptEnd {
+function endOf(sending: Sending, failure: unknown): AttemptEnd {
   // The status of a false success proves nothing.
-  const head = failure instanceof FalseSuccess ? undefined : call.attemptTrace?.head;
+  const head = failure instanceof FalseSuccess ? undefined : sending.attemptTrace?.head;
   const { status, body } =
     failure instanceof ErrorResponse ? failure.response : { status: head?.status, body: undefined };
   return {
     response: status === undefined ? undefined : { status, body },
     // A success status proves that it was, even if the body was cut off.
-    mayHaveBeenApplied: !isSuccessStatus(status ?? 0) && mayHaveBeenApplied(call, failure),
+    mayHaveBeenApplied: !isSuccessStatus(status ?? 0) && mayHaveBeenApplied(sending, failure),
   };
 }

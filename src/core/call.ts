@@ -4,7 +4,7 @@ import type { Cancellation } from "../time/cancellation.js";
 import { monotonicNowMs } from "../time/clock.js";
 import type { AttemptJournal } from "./request/attempt-journal.js";
 import type { RequestOptions } from "./request/options.js";
-import type { EncodedRequest, Query } from "./request/payload.js";
+import { encodeRequest, type Query } from "./request/payload.js";
 import type { RetrySettings, RetryState } from "./retry-policy.js";
 import type { CallIdentity } from "./telemetry/events.js";
 import type { AttemptTrace, WireResponse } from "./transport/transport.js";
@@ -32,10 +32,10 @@ export interface CallRequest<T> {
   isTokenRequest?: boolean | undefined;
 }
 
-/** A response with a success status, the call that it belongs to, and how strictly it is validated. */
+/** A response with a success status, the request that it belongs to, and how strictly it is validated. */
 export interface ResponseContext {
   readonly response: WireResponse;
-  readonly call: Call;
+  readonly sending: Sending;
   readonly validation: ValidationMode;
 }
 
@@ -66,17 +66,28 @@ const IDEMPOTENT_METHODS = new Set(["PUT", "DELETE"]);
 /** Starts at random, because the ES module and the CommonJS copy of the package share the channels of a process. */
 let lastCallId = Math.floor(Math.random() * 1e6) * 1e9;
 
-/** The state of one call, from its start to its result or error. */
-export class Call implements RetryState, SlotRequest {
-  readonly id: number;
-  /** If the call sends several requests: the whole call, which this request is a part of. */
-  readonly whole: Call | undefined;
-  /** If it sends several requests: the one that was sent last. */
-  lastPart: Call | undefined;
+/** A call of the caller's, from its start to its result or error. It sends one request; a series sends several, one by one. */
+export class Call {
+  readonly id = ++lastCallId;
   readonly startedAtMs = monotonicNowMs();
   /** In ms since the epoch. */
   readonly startedAtEpochMs = Date.now();
-  readonly spent: TimeSpent;
+  readonly spent: TimeSpent = { waitingMs: 0, pausedMs: 0, backoffMs: 0, sendingMs: 0, readingMs: 0 };
+  /** Number of times that its requests were sent. */
+  attempts = 0;
+  /** The request that was sent last. */
+  lastSent: Sending | undefined;
+
+  constructor(
+    /** What the call is named after: its request, or the list of a series. */
+    readonly target: { readonly method: string; readonly path: string },
+    readonly settings: CallSettings,
+    readonly cancellation: Cancellation,
+  ) {}
+}
+
+/** One request of a call, until its response was read or its last attempt has failed. */
+export class Sending implements RetryState, SlotRequest {
   /** Number of times that the request was sent. */
   attempts = 0;
   retries = 0;
@@ -86,8 +97,8 @@ export class Call implements RetryState, SlotRequest {
   sentAt = 0;
   /** How far the service's clock was ahead then, at least, in ms; `undefined` if that was not known. */
   clockAheadMs: number | undefined;
-  /** An attempt was sent and its outcome is unknown. */
-  mayHaveBeenApplied = false;
+  /** An earlier attempt may have been applied. */
+  hasUnresolvedAttempt = false;
   /** The request is being sent or its response is being read: `close()` lets it finish. */
   inFlight = false;
   /** The client is closed: there is no further attempt. */
@@ -96,34 +107,33 @@ export class Call implements RetryState, SlotRequest {
   pendingValidation: Promise<unknown> | undefined;
   /** Of the last attempt. */
   attemptTrace: AttemptTrace | undefined;
-  /** How long the last attempt took, in ms. Of a part of a whole, its own. */
+  /** How long the last attempt took, in ms. */
   lastAttemptMs = 0;
   /** The failure of the previous attempt, as an error for the caller. */
   lastError: unknown;
   /** Set by the limiter; later attempts keep it. */
   arrival: number | undefined;
-  /** What the call waits for, or waited for last. */
+  /** What the request waits for, or waited for last. */
   waitingFor: "token" | "slot" = "slot";
   /** If the total time passed before the request was sent: the remaining wait. */
   unmetWait: WaitEstimate | undefined;
 
   constructor(
+    readonly call: Call,
     readonly request: Omit<CallRequest<unknown>, "read">,
-    readonly payload: EncodedRequest,
-    readonly settings: CallSettings,
-    readonly cancellation: Cancellation,
-    whole?: Call,
+    readonly payload = encodeRequest(request),
   ) {
-    this.whole = whole;
-    this.id = whole?.id ?? ++lastCallId;
-    this.spent = whole?.spent ?? { waitingMs: 0, pausedMs: 0, backoffMs: 0, sendingMs: 0, readingMs: 0 };
     // A fresh token cannot help the token request.
     this.authRetries = request.isTokenRequest ? 1 : 0;
   }
 
   /** The fields that all its events share. */
   get identity(): CallIdentity {
-    return { call: this.id, method: this.request.method, path: this.request.path };
+    return { call: this.call.id, method: this.request.method, path: this.request.path };
+  }
+
+  get cancellation(): Cancellation {
+    return this.call.cancellation;
   }
 
   /** Whether a second, identical request leaves the service in the same state, by the semantics of HTTP. */
@@ -132,11 +142,11 @@ export class Call implements RetryState, SlotRequest {
   }
 
   get priority(): SlotRequest["priority"] {
-    return this.settings.priority ?? this.request.priority ?? (this.isWrite ? "high" : "normal");
+    return this.call.settings.priority ?? this.request.priority ?? (this.isWrite ? "high" : "normal");
   }
 
   get slotKind(): SlotRequest["slotKind"] {
-    return this.settings.journal ? "bulk" : (this.request.slotKind ?? "single");
+    return this.call.settings.journal ? "bulk" : (this.request.slotKind ?? "single");
   }
 
   /** Whether the request changes something. */
@@ -160,11 +170,8 @@ export class Call implements RetryState, SlotRequest {
     this.sentAt = Date.now();
     this.clockAheadMs = clockAheadMs;
     this.attemptTrace = { startedAt: monotonicNowMs(), sent: false, headAt: undefined, head: undefined };
-    if (this.whole) {
-      this.whole.lastPart = this;
-      this.whole.attempts += 1;
-      this.whole.attemptTrace = this.attemptTrace;
-    }
+    this.call.attempts += 1;
+    this.call.lastSent = this;
     return this.attemptTrace;
   }
 
@@ -180,8 +187,8 @@ export class Call implements RetryState, SlotRequest {
 
   endAttempt({ startedAt, headAt = monotonicNowMs() }: AttemptTrace): void {
     const endedAt = monotonicNowMs();
-    this.spent.sendingMs += headAt - startedAt;
-    this.spent.readingMs += endedAt - headAt;
+    this.call.spent.sendingMs += headAt - startedAt;
+    this.call.spent.readingMs += endedAt - headAt;
     this.lastAttemptMs = endedAt - startedAt;
   }
 }

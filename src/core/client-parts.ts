@@ -1,6 +1,6 @@
 import type { TokenManager } from "../auth/token-manager.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
-import type { Call } from "./call.js";
+import type { Sending } from "./call.js";
 import type { ServiceClock } from "./service-clock.js";
 import type { ClientState } from "./telemetry/events.js";
 import type { LongWaitReporter } from "./telemetry/long-waits.js";
@@ -14,7 +14,7 @@ export interface ClientParts {
   readonly transport: Transport;
   readonly serviceClock: ServiceClock;
   readonly telemetry: Telemetry;
-  readonly waits: LongWaitReporter<Call>;
-  /** For the events of a call. */
+  readonly waits: LongWaitReporter<Sending>;
+  /** For the events of a sending. */
   readonly state: ClientState;
 }

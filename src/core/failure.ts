@@ -1,17 +1,19 @@
 import { fieldOf, messageOf, toOneLine } from "../errors/unknown-value.js";
 import { CanceledError } from "../time/cancellation.js";
-import type { Call } from "./call.js";
-import { type AttemptOutcome, isTransientStatus, parseRetryAfterMs } from "./retry-policy.js";
+import type { Sending } from "./call.js";
+import { type AttemptOutcome, parseRetryAfterMs } from "./retry-policy.js";
 import { isSuccessStatus, TransportFailure, type WireResponse } from "./transport/transport.js";
 
 /** Thrown if the service responded with an error status. */
 export class ErrorResponse extends Error {
-  constructor(
-    readonly response: WireResponse,
-    /** For a 429: the wait that the service requested, or the rest of the pause, in ms. */
-    readonly waitMs = 0,
-  ) {
+  /** The wait that the service requests, in ms. */
+  readonly retryAfterMs: number | undefined;
+  /** For a 429: the rest of the pause, in ms. */
+  pauseMs = 0;
+
+  constructor(readonly response: WireResponse) {
     super(`HTTP ${response.status}`);
+    this.retryAfterMs = parseRetryAfterMs(response.headers, Date.now());
   }
 }
 
@@ -25,48 +27,45 @@ export class FalseSuccess extends Error {}
  */
 export class CallFailure extends Error {
   constructor(
-    readonly call: Call,
+    readonly sending: Sending,
     /** What an attempt, the policy or the reader has thrown. */
     readonly thrown: unknown,
-    error: unknown,
   ) {
-    super(messageOf(error), { cause: error });
+    super(messageOf(thrown));
   }
 }
 
 /** The failure of the last attempt as the retry policy needs it; `undefined` if no retry can help. */
-export function outcomeOfFailedAttempt(call: Call, failure: unknown): AttemptOutcome | undefined {
-  if (failure instanceof ErrorResponse) {
-    const { status, headers } = failure.response;
-    return { sent: true, status, retryAfterMs: parseRetryAfterMs(headers, Date.now()) };
-  }
+export function outcomeOfFailedAttempt(sending: Sending, failure: unknown): AttemptOutcome | undefined {
+  if (failure instanceof ErrorResponse)
+    return { sent: true, status: failure.response.status, retryAfterMs: failure.retryAfterMs };
   const isRetriable =
     failure instanceof TransportFailure && (failure.kind === "connection" || failure.kind === "timeout");
-  return isRetriable && !failure.network?.permanent ? { sent: call.attemptTrace?.sent === true } : undefined;
+  return isRetriable && !failure.network?.permanent ? { sent: sending.attemptTrace?.sent === true } : undefined;
 }
 
-type AttemptedCall = Pick<Call, "request" | "attemptTrace">;
+type Attempted = Pick<Sending, "request" | "attemptTrace">;
 
 /** Whether the service may have applied the request of the failed attempt. */
-export function mayHaveBeenApplied(call: AttemptedCall, failure: unknown): boolean {
+export function mayHaveBeenApplied(sending: Attempted, failure: unknown): boolean {
   if (failure instanceof FalseSuccess) return true;
-  if (failure instanceof ErrorResponse) {
-    const { status } = failure.response;
-    // After a write, 302 and 303 lead to its result.
-    return isTransientStatus(status) || status === 302 || status === 303;
-  }
+  if (failure instanceof ErrorResponse) return leavesOutcomeOpen(failure.response.status);
   // Canceled while the caller's schema validated the response to a write that was applied.
-  if (failure instanceof CanceledError) return isSuccessStatus(responseStatusOf(call));
-  if (!(failure instanceof TransportFailure) || !call.attemptTrace?.sent) return false;
-  if (failure.kind === "connection" || failure.kind === "exception") return !isProvenAppliedByStatus(call);
+  if (failure instanceof CanceledError) return isSuccessStatus(responseStatusOf(sending));
+  if (!(failure instanceof TransportFailure) || !sending.attemptTrace?.sent) return false;
+  if (failure.kind === "connection" || failure.kind === "exception") return !isProvenAppliedByStatus(sending);
   return failure.kind === "canceled" || failure.kind === "timeout";
 }
 
-/** The status of the response proves that the write was applied. */
-export const isProvenAppliedByStatus = (call: AttemptedCall) =>
-  call.request.appliedByStatus === true && isSuccessStatus(responseStatusOf(call));
+/** Whether an error status does not prove that the request was not applied. After a write, 302 and 303 lead to its result. */
+const leavesOutcomeOpen = (status: number) =>
+  status === 302 || status === 303 || status === 408 || (status >= 500 && status !== 501);
 
-export const responseStatusOf = ({ attemptTrace }: AttemptedCall) => attemptTrace?.head?.status ?? 0;
+/** The status of the response proves that the write was applied. */
+export const isProvenAppliedByStatus = (sending: Attempted) =>
+  sending.request.appliedByStatus === true && isSuccessStatus(responseStatusOf(sending));
+
+export const responseStatusOf = ({ attemptTrace }: Attempted) => attemptTrace?.head?.status ?? 0;
 
 /** A failure in a few words, for log lines and the retry hook. */
 export function describeFailure(failure: unknown): string {

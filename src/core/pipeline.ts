@@ -1,21 +1,31 @@
-import type { TokenManager } from "../auth/token-manager.js";
+import { createTokenManager } from "../auth/token-manager.js";
+import type { StoredToken, TokenStore } from "../auth/token-store.js";
 import { redactData } from "../errors/redaction/redact.js";
 import { fieldOf } from "../errors/unknown-value.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
 import { CallCancellation, type Cancellation } from "../time/cancellation.js";
-import { monotonicNowMs, startTimer } from "../time/clock.js";
-import { Call, type CallRequest, type CallSettings, type ValidationMode } from "./call.js";
+import { monotonicNowMs } from "../time/clock.js";
+import { ActiveRequests } from "./active-requests.js";
+import {
+  Call,
+  type CallRequest,
+  type CallSettings,
+  type ResponseReader,
+  Sending,
+  type ValidationMode,
+} from "./call.js";
 import type { ClientParts } from "./client-parts.js";
 import { CallFailure } from "./failure.js";
 import { attemptJournalSymbol } from "./request/attempt-journal.js";
 import { checkRequestOptions, lowerCaseHeaderNames, type RequestOptions } from "./request/options.js";
 import { encodeRequest } from "./request/payload.js";
-import { createCallerError, toCallFailure } from "./response/caller-error.js";
+import { createCallerError } from "./response/caller-error.js";
 import { mergeRetryOptions } from "./retry-policy.js";
 import { ServiceClock } from "./service-clock.js";
 import { ClientState } from "./telemetry/events.js";
 import { LongWaitReporter } from "./telemetry/long-waits.js";
 import type { Telemetry } from "./telemetry/telemetry.js";
+import { type ClientCredentials, createTokenRequest } from "./token-request.js";
 import type { Transport } from "./transport/transport.js";
 import { sendWithRetries } from "./with-retries.js";
 
@@ -29,17 +39,16 @@ export interface PipelineConfig {
   totalTimeoutMs: number;
   /** The settings of a call that sets none. */
   settings: CallSettings;
-  /** The token manager sends its requests through this pipeline. */
-  createTokenManager(
-    sendTokenRequest: <T>(request: CallRequest<T>, cancellation: Cancellation) => Promise<T>,
-  ): TokenManager;
+  tokenStore: TokenStore;
+  /** For each token request: the secret may change. */
+  readCredentials(cancellation: Cancellation): Promise<ClientCredentials>;
 }
 
 /** The interface of the core for what takes several requests: a list, or a search in one. */
 export interface PartSender {
   /**
-   * Sends one of them, with options that were validated. It may be a page that is read ahead, before a caller waits for it,
-   * so it rejects with a `CallFailure`. `signal` aborts it too.
+   * Sends one of them. It may be a page that is read ahead, before a caller waits for it, so it rejects with a `CallFailure`.
+   * As a call of its own it has options, which were validated, and `signal` aborts it too. In a series, both are the series'.
    */
   sendPart<T>(request: CallRequest<T>, options?: RequestOptions, signal?: AbortSignal): Promise<T>;
   /** Runs a callback of the caller's; an error in it is logged. */
@@ -54,7 +63,7 @@ export interface Sender extends PartSender {
   send<T>(buildRequest: () => CallRequest<T>, options?: RequestOptions): Promise<T>;
   /**
    * Sends several requests, one after another, as one call of the caller's, with options that were validated: one deadline,
-   * one signal, one end. `list` is what the call is named after. The options of each part are those of the call.
+   * one signal, one end. `list` is what the call is named after.
    */
   sendSeries<T>(
     list: { method: string; path: string },
@@ -71,8 +80,8 @@ export interface Pipeline extends Sender {
   close(): Promise<void>;
 }
 
-/** How often `close()` looks for validations that do not end. */
-const STALLED_VALIDATION_INTERVAL_MS = 1_000;
+/** Who receives the failure of a call: its one caller an error, all others a `CallFailure`, for errors of their own. */
+type Audience = "caller" | "anyone";
 
 /**
  * Every request takes these steps: it is encoded, sent (each attempt: token, slot, transport) until it succeeds or the retry
@@ -80,8 +89,7 @@ const STALLED_VALIDATION_INTERVAL_MS = 1_000;
  */
 export function createPipeline(config: PipelineConfig): Pipeline {
   const { baseUrl, transport, limiter, telemetry, validation, settings } = config;
-  const calls = new Set<Call>();
-  let resolveIdle: (() => void) | undefined;
+  const active = new ActiveRequests();
   let closing: Promise<void> | undefined;
   // Created at first use: Workers forbid it at module level, where clients are created.
   let closedController: AbortController | undefined;
@@ -90,11 +98,14 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     transport,
     telemetry,
     waits: new LongWaitReporter(reportWait),
-    state: new ClientState(baseUrl, limiter, () => closing !== undefined),
+    state: new ClientState(baseUrl, limiter, () => active.isClosed),
     serviceClock: new ServiceClock(),
-    tokens: config.createTokenManager((request, cancellation) =>
-      runCall(request, new Call(request, encodeRequest(request), settings, cancellation)),
-    ),
+    tokens: createTokenManager({
+      store: config.tokenStore,
+      request: requestToken,
+      errorOf: createCallerError,
+      warn: telemetry.warn,
+    }),
   };
 
   const pipeline: Pipeline = {
@@ -103,38 +114,50 @@ export function createPipeline(config: PipelineConfig): Pipeline {
         const request = buildRequest();
         const label = `${request.method} ${request.path}`;
         const checked = options === undefined ? options : checkRequestOptions(label, options);
-        return runCall(request, createCall(request, checked)).catch(throwCallerError);
+        return sendInCall(request, "caller", checked);
       } catch (error) {
         return Promise.reject(error);
       }
     },
-    sendPart: (request, options, signal) => runCall(request, createCall(request, options, signal)),
-    sendSeries: (list, options, run) => runSeries(createCall(list, options), run).catch(throwCallerError),
+    sendPart: (request, options, signal) => sendInCall(request, "anyone", options, signal),
+    sendSeries: (list, options, run) =>
+      inCall(createCall(list, options), "caller", (call) => {
+        const sendPart: PartSender["sendPart"] = (request) => sendRequest(new Sending(call, request), request.read);
+        return run({ sendPart, guard: pipeline.guard, limiter });
+      }),
     guard: (what, callback) => telemetry.guard(what, callback),
     warn: telemetry.warn,
     limiter,
     get closed() {
       closedController ??= new AbortController();
-      if (closing) closedController.abort();
+      if (active.isClosed) closedController.abort();
       return closedController.signal;
     },
     close() {
-      closing ??= finishAndClose();
+      closing ??= active.close().then(() => transport.close());
       closedController?.abort();
       return closing;
     },
   };
   return pipeline;
 
-  function createCall(
-    request: Omit<CallRequest<unknown>, "read">,
+  function sendInCall<T>(
+    request: CallRequest<T>,
+    failsFor: Audience,
     options?: RequestOptions,
-    iteration?: AbortSignal,
-  ): Call {
+    signal?: AbortSignal,
+  ): Promise<T> {
+    // No call starts if the request cannot be encoded.
     const payload = encodeRequest(request);
+    return inCall(createCall(request, options, signal), failsFor, (call) =>
+      sendRequest(new Sending(call, request, payload), request.read),
+    );
+  }
+
+  function createCall(target: Call["target"], options?: RequestOptions, iteration?: AbortSignal): Call {
     const totalTimeoutMs = options?.totalTimeoutMs ?? config.totalTimeoutMs;
     const cancellation = new CallCancellation([options?.signal, iteration], totalTimeoutMs);
-    return new Call(request, payload, options ? mergeSettings(options) : settings, cancellation);
+    return new Call(target, options ? mergeSettings(options) : settings, cancellation);
   }
 
   function mergeSettings(options: RequestOptions): CallSettings {
@@ -150,71 +173,67 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     };
   }
 
+  /** The token request is a call like any other, on behalf of all calls that wait for the token. */
+  async function requestToken(cancellation: Cancellation): Promise<StoredToken> {
+    const request = createTokenRequest(await config.readCredentials(cancellation));
+    const token = await inCall(new Call(request, settings, cancellation), "anyone", (call) =>
+      sendRequest(new Sending(call, request), request.read),
+    );
+    telemetry.emit("token", () => ({ expiresAt: token.expiresAt }));
+    return token;
+  }
+
+  /** Runs what a call does, and reports its start and its end. */
+  function inCall<T>(call: Call, failsFor: Audience, run: (call: Call) => Promise<T>): Promise<T> {
+    const { method, path } = call.target;
+    telemetry.emit("start", () => ({ call: call.id, method, path, url: baseUrl + path }));
+    return run(call).then(
+      (result) => {
+        end(call, undefined);
+        return result;
+      },
+      (thrown) => {
+        const error = createCallerError(thrown);
+        end(call, error);
+        throw failsFor === "caller" ? error : thrown;
+      },
+    );
+  }
+
   /** Sends and reads. Rejects with a `CallFailure`, from which each caller who waits creates an error. */
-  async function runCall<T>({ read }: CallRequest<T>, call: Call): Promise<T> {
-    calls.add(call);
-    if (closing) call.close();
-    if (!call.whole) reportStart(call);
-    let error: unknown;
+  async function sendRequest<T>(sending: Sending, read: ResponseReader<T>): Promise<T> {
+    active.add(sending);
     try {
-      const response = await sendWithRetries(parts, call);
-      return await read({ response, call, validation });
+      const response = await sendWithRetries(parts, sending);
+      return await read({ response, sending, validation });
     } catch (thrown) {
-      const failure = toCallFailure(call, thrown);
-      error = failure.cause;
-      throw failure;
+      throw thrown instanceof CallFailure ? thrown : new CallFailure(sending, thrown);
     } finally {
-      calls.delete(call);
-      if (calls.size === 0) resolveIdle?.();
-      if (!call.whole) finish(call, error);
+      active.delete(sending);
     }
   }
 
-  async function runSeries<T>(whole: Call, run: (series: PartSender) => Promise<T>): Promise<T> {
-    const sendPart: PartSender["sendPart"] = (request) =>
-      runCall(request, new Call(request, encodeRequest(request), whole.settings, whole.cancellation, whole));
-    reportStart(whole);
-    let error: unknown;
-    try {
-      return await run({ sendPart, guard: pipeline.guard, limiter });
-    } catch (thrown) {
-      error = thrown instanceof CallFailure ? thrown.cause : thrown;
-      throw thrown;
-    } finally {
-      finish(whole, error);
-    }
-  }
-
-  function reportStart(call: Call): void {
-    telemetry.emit("start", () => ({ ...call.identity, url: baseUrl + call.request.path }));
-  }
-
-  function finish(call: Call, error: unknown): void {
-    call.cancellation.dispose();
-    reportEnd(call, error);
-  }
-
-  function reportWait(call: Call, waitedMs: number, expectedMs: number): void {
+  function reportWait({ identity, waitingFor }: Sending, waitedMs: number, expectedMs: number): void {
     telemetry.emit("waiting", () => {
       const { pausedUntil } = limiter.snapshot();
       const restMs = Math.max(expectedMs, pausedUntil === null ? 0 : pausedUntil - Date.now());
-      const isExpected = call.waitingFor === "slot" && restMs > 0 && restMs < Infinity;
-      const reason = call.waitingFor === "token" ? "token" : pausedUntil === null ? "limit" : "pause";
-      return { ...call.identity, reason, waitedMs, expectedMs: isExpected ? restMs : undefined };
+      const isExpected = waitingFor === "slot" && restMs > 0 && restMs < Infinity;
+      const reason = waitingFor === "token" ? "token" : pausedUntil === null ? "limit" : "pause";
+      return { ...identity, reason, waitedMs, expectedMs: isExpected ? restMs : undefined };
     });
   }
 
-  function reportEnd(call: Call, error: unknown): void {
-    const { attemptTrace, attempts, request } = call;
+  function end(call: Call, error: unknown): void {
+    const { target, attempts, lastSent } = call;
     const { onResponse } = call.settings;
-    const { method, path } = request;
-    const head = attemptTrace?.head;
+    call.cancellation.dispose();
+    const head = lastSent?.attemptTrace?.head;
     const durationMs = monotonicNowMs() - call.startedAtMs;
     // Without a spread, which would take 10 µs in every call (bench: overhead).
     telemetry.end({
       call: call.id,
-      method,
-      path,
+      method: target.method,
+      path: target.path,
       startedAt: call.startedAtEpochMs,
       durationMs,
       attempts,
@@ -222,34 +241,8 @@ export function createPipeline(config: PipelineConfig): Pipeline {
       error: error === undefined ? undefined : String(fieldOf(error, "name") || typeof error),
     });
     if (!onResponse || !head) return;
-    const { method: sentMethod, path: sentPath } = (call.lastPart ?? call).request;
-    const response = { ...head, method: sentMethod, path: sentPath, attempts, durationMs };
+    const { method, path } = lastSent.request;
+    const response = { ...head, method, path, attempts, durationMs };
     telemetry.guard("onResponse", () => onResponse(redactData(response)));
   }
-
-  async function finishAndClose(): Promise<void> {
-    for (const call of calls) call.close();
-    const stopWatching = watchForStalledValidations();
-    if (calls.size > 0) await new Promise<void>((resolve) => (resolveIdle = resolve));
-    stopWatching();
-    await transport.close();
-  }
-
-  /** A schema of the caller's may never end: a validation that lasts a whole interval is canceled. */
-  function watchForStalledValidations(): () => void {
-    let previous = new Set<unknown>();
-    let stop = () => {};
-    const check = () => {
-      for (const { pendingValidation, cancellation } of calls)
-        if (previous.has(pendingValidation)) cancellation.cancel({ kind: "closed" });
-      previous = new Set([...calls].flatMap(({ pendingValidation }) => pendingValidation ?? []));
-      stop = startTimer(STALLED_VALIDATION_INTERVAL_MS, check);
-    };
-    check();
-    return () => stop();
-  }
-}
-
-function throwCallerError(failure: unknown): never {
-  throw createCallerError(failure);
 }

@@ -80,9 +80,8 @@ export interface RetryDecision {
 const MAX_RETRY_AFTER_MS = 60_000;
 
 /** Whether another attempt may succeed: there was no response, or its status is 408 or 5xx other than 501. */
-export function isTransientStatus(status: number | undefined): boolean {
-  return status === undefined || status === 408 || (status >= 500 && status !== 501);
-}
+const isRetriableStatus = (status: number | undefined) =>
+  status === undefined || status === 408 || (status >= 500 && status !== 501);
 
 /** Whether to retry a call, and after how long; `undefined` for no retry. */
 export function decideRetry(
@@ -95,7 +94,7 @@ export function decideRetry(
   // No back-off of its own: after a 429 the limiter pauses all calls.
   if (status === 429) return ifBudgetLeft(settings.maxRateLimitRetries, "rateLimitRetries", 0);
   if (status === 401) return ifBudgetLeft(1, "authRetries", 0);
-  if (sent && !(state.isIdempotent && isTransientStatus(status))) return undefined;
+  if (sent && !(state.isIdempotent && isRetriableStatus(status))) return undefined;
   const bound = Math.min(settings.maxDelayMs, settings.minDelayMs * 2 ** state.retries);
   const backOffMs = retryAfterMs === undefined ? random * bound : Math.min(retryAfterMs, MAX_RETRY_AFTER_MS);
   return ifBudgetLeft(settings.maxRetries, "retries", backOffMs);
@@ -108,21 +107,17 @@ export function decideRetry(
 /** After one wrong response, a longer pause would stop all calls permanently. */
 export const MAX_PAUSE_MS = 3_600_000;
 
-/** How long to pause after a 429. */
-export function choosePauseMs(
+/** How long to pause after a 429, and whether that is shorter than what the service or the settings request. */
+export function choosePause(
   retryAfterMs: number | undefined,
-  settings: RetrySettings,
+  { rateLimitDelayMs: [shortest, longest] }: RetrySettings,
   random = Math.random(),
-): number {
-  const [shortest, longest] = settings.rateLimitDelayMs;
+): { pauseMs: number; isShortened: boolean } {
   const from = Math.min(shortest, MAX_PAUSE_MS);
   const to = Math.min(longest, MAX_PAUSE_MS);
-  return Math.round(Math.min(retryAfterMs ?? from + random * (to - from), MAX_PAUSE_MS));
+  const pauseMs = Math.round(Math.min(retryAfterMs ?? from + random * (to - from), MAX_PAUSE_MS));
+  return { pauseMs, isShortened: (retryAfterMs ?? longest) > MAX_PAUSE_MS };
 }
-
-/** Whether {@link choosePauseMs} is shorter than what was requested. */
-export const isPauseShortened = (retryAfterMs: number | undefined, { rateLimitDelayMs }: RetrySettings) =>
-  (retryAfterMs ?? rateLimitDelayMs[1]) > MAX_PAUSE_MS;
 
 /**
  * Reads `Retry-After`, seconds or a date, as ms from now; `undefined` if it is missing or invalid. A date is

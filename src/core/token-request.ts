@@ -22,13 +22,13 @@ export function createTokenRequest({ clientId, clientSecret }: ClientCredentials
     }),
     priority: "token",
     isTokenRequest: true,
-    read: ({ response, call, validation: { warn } }) => {
-      const data = readJsonBody({ response, call, validation: { mode: "off", warn } });
+    read: ({ response, sending, validation: { warn } }) => {
+      const data = readJsonBody({ response, sending, validation: { mode: "off", warn } });
       // Without a token nothing works, so this response is validated whatever the client's setting is.
-      assertMatchesSchema(tokenResponseSchema, data, { response, call, validation: { mode: "error", warn } });
+      assertMatchesSchema(tokenResponseSchema, data, { response, sending, validation: { mode: "error", warn } });
       rememberSecret(data.access_token);
       // From the time of sending: the service may have counted from any moment after it.
-      return { accessToken: data.access_token, expiresAt: call.sentAt + parseTokenLifetimeMs(data.expires_in) };
+      return { accessToken: data.access_token, expiresAt: sending.sentAt + parseTokenLifetimeMs(data.expires_in) };
     },
   };
 }

@@ -172,7 +172,7 @@ export class RateLimitError extends ApiError {
     brandErrorClass(RateLimitError, "RateLimitError");
   }
 
-  /** How long the client pauses, in ms: the time that the service requested, otherwise 30 to 60 seconds. */
+  /** How long the client still pauses, in ms. The first 429 decides: the time that it requested, otherwise 30 to 60 seconds. */
   readonly retryAfterMs: number;
 
   constructor(init: ApiErrorInit & { retryAfterMs: number }) {

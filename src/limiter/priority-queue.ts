@@ -9,22 +9,26 @@ export function createPriorityQueue<T>() {
   const createPair = () => ({ single: createLinkedQueue<T>(), bulk: createLinkedQueue<T>() });
   /** From the most urgent to the least. */
   const pairs = { token: createPair(), high: createPair(), normal: createPair(), low: createPair() };
-  const queues = Object.values(pairs).flatMap(({ single, bulk }) => [single, bulk]);
+  const queues = Object.values(pairs).flatMap(({ single, bulk }) => [
+    { slotKind: "single" as const, waiters: single },
+    { slotKind: "bulk" as const, waiters: bulk },
+  ]);
   const queueFor = ({ priority, slotKind }: SlotRequest) => pairs[priority][slotKind];
 
-  /** How many calls wait in the first `length` queues. */
-  const countsOf = (length: number): SlotCounts => {
+  /** How many calls wait in the queues before `end`. */
+  const countsBefore = (end?: ReturnType<typeof queueFor>): SlotCounts => {
     const counts = { single: 0, bulk: 0 };
-    queues.forEach(({ size }, index) => {
-      if (index < length) counts[index % 2 === 0 ? "single" : "bulk"] += size;
-    });
+    for (const { slotKind, waiters } of queues) {
+      if (waiters === end) break;
+      counts[slotKind] += waiters.size;
+    }
     return counts;
   };
 
   return {
     /** How many calls wait, in all queues. */
     get counts(): SlotCounts {
-      return countsOf(queues.length);
+      return countsBefore();
     },
     /** Adds a value by its arrival. Returns a function that removes it. */
     add(value: T, request: SlotRequest, arrival: number): () => void {
@@ -37,8 +41,8 @@ export function createPriorityQueue<T>() {
      * follows.
      */
     *heads(): Generator<T> {
-      for (const queue of queues) {
-        for (let last: unknown, link = queue.first; link && link !== last; link = queue.first) {
+      for (const { waiters } of queues) {
+        for (let last: unknown, link = waiters.first; link && link !== last; link = waiters.first) {
           last = link;
           yield link.value;
         }
@@ -46,13 +50,15 @@ export function createPriorityQueue<T>() {
     },
     /** How many calls are certainly ahead of a request that joins the queue now. */
     countsAhead(request: SlotRequest): SlotCounts {
+      const own = queueFor(request);
+      const counts = countsBefore(own);
       // A retry keeps its arrival, so it may be ahead of its whole queue.
-      const { single, bulk } = countsOf(queues.indexOf(queueFor(request)) + (request.arrival === undefined ? 1 : 0));
+      if (request.arrival === undefined) counts[request.slotKind] += own.size;
       // Bulk calls may wait for their own quota, so a single call may start before them.
-      return { single, bulk: request.slotKind === "bulk" ? bulk : 0 };
+      return request.slotKind === "bulk" ? counts : { single: counts.single, bulk: 0 };
     },
     *[Symbol.iterator](): Generator<T> {
-      for (const queue of queues) yield* queue;
+      for (const { waiters } of queues) yield* waiters;
     },
   };
 }

@@ -128,8 +128,8 @@ export class CallCancellation extends Cancellation {
 }
 
 /**
- * Belongs to all calls that wait for one result, such as a token: canceled when the last of them has left. Each call keeps
- * its own deadline.
+ * Belongs to all calls that wait for one result, such as a token: canceled when the last of them has left, with the result
+ * or without. Each call keeps its own deadline.
  */
 export class SharedCancellation extends Cancellation {
   readonly #waiting = new Set<Cancellation>();

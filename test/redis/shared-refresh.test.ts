@@ -21,6 +21,7 @@ function managerWith(store: Partial<TokenStore>, request = async () => token("fr
       ...(store.lock && { lock: (signal) => noted("lock", async () => store.lock?.(signal) ?? (async () => {})) }),
     },
     request: () => noted("request", request),
+    errorOf: (error) => error,
     warn: (message) => void log.push(`warning: ${message}`),
   });
   return { manager, log };

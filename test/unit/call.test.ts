@@ -1,19 +1,18 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { Call } from "../../src/core/call.js";
-import { encodeRequest } from "../../src/core/request/payload.js";
+import { Call, Sending } from "../../src/core/call.js";
 import { DEFAULT_RETRY_SETTINGS } from "../../src/core/retry-policy.js";
 import { CallCancellation } from "../../src/time/cancellation.js";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
 afterEach(() => void vi.useRealTimers());
 
-it("a part of a whole call knows how long its own last attempt took", () => {
+it("a request of a series knows how long its own last attempt took", () => {
   const request = { method: "GET", path: "/Inventory" };
   const settings = { timeoutMs: 1_000, maxResponseBytes: 1_000, retry: DEFAULT_RETRY_SETTINGS, headers: {} };
-  const create = (whole?: Call) => new Call(request, encodeRequest(request), settings, new CallCancellation(), whole);
-  const whole = create();
-  const parts = [create(whole), create(whole)] as const;
-  const attempt = (part: Call, durationMs: number) => {
+  const call = new Call(request, settings, new CallCancellation());
+  const create = () => new Sending(call, request);
+  const parts = [create(), create()] as const;
+  const attempt = (part: Sending, durationMs: number) => {
     const trace = part.beginAttempt(undefined);
     vi.advanceTimersByTime(durationMs);
     part.endAttempt(trace);
@@ -22,5 +21,5 @@ it("a part of a whole call knows how long its own last attempt took", () => {
   attempt(parts[1], 500);
   attempt(parts[1], 30);
   expect(parts.map(({ lastAttemptMs }) => lastAttemptMs)).toEqual([10, 30]);
-  expect(whole).toMatchObject({ attempts: 3, spent: { sendingMs: 540, readingMs: 0 } });
+  expect(call).toMatchObject({ attempts: 3, spent: { sendingMs: 540, readingMs: 0 } });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { ErrorResponse, mayHaveBeenApplied } from "../../src/core/failure.js";
 import {
   type AttemptOutcome,
-  choosePauseMs,
+  choosePause,
   DEFAULT_RETRY_SETTINGS,
   decideRetry,
   type RetryState,
@@ -89,7 +89,7 @@ describe("the pause after a 429", () => {
     [3_600_000, 1, 3_600_000],
     [86_400_000, 1, 3_600_000],
   ])("with Retry-After %s ms and random %f is %i ms", (retryAfter, random, expected) => {
-    expect(choosePauseMs(retryAfter, DEFAULT_RETRY_SETTINGS, random)).toBe(expected);
+    expect(choosePause(retryAfter, DEFAULT_RETRY_SETTINGS, random).pauseMs).toBe(expected);
   });
 
   it.each<[[number, number], number, number]>([
@@ -99,7 +99,8 @@ describe("the pause after a 429", () => {
     [[600_000, Infinity], 0.5, 2_100_000],
     [[7_200_000, 9_000_000], 0.5, 3_600_000],
   ])("with rateLimitDelayMs %j and random %f is %i ms: an hour at most", (rateLimitDelayMs, random, expected) => {
-    expect(choosePauseMs(undefined, { ...DEFAULT_RETRY_SETTINGS, rateLimitDelayMs }, random)).toBe(expected);
+    const settings = { ...DEFAULT_RETRY_SETTINGS, rateLimitDelayMs };
+    expect(choosePause(undefined, settings, random)).toEqual({ pauseMs: expected, isShortened: true });
   });
 });
 

@@ -6,7 +6,7 @@ import { wording } from "../../errors/wording.js";
 import { type LazySchema, lazy } from "../../schemas/field.js";
 import { boundedIssues } from "../../schemas/input-issues.js";
 import type { StandardSchema } from "../../schemas/standard-schema.js";
-import type { Call, ResponseContext, ResponseReader } from "../call.js";
+import type { ResponseContext, ResponseReader, Sending } from "../call.js";
 import { isTextNestedTooDeeply, MAX_JSON_NESTING, parseJsonOrUndefined, readValidText } from "./body.js";
 import { invalidResponseError, unreadableResponseError } from "./caller-error.js";
 import { findInexactNumbers } from "./inexact-numbers.js";
@@ -78,7 +78,7 @@ export async function validateWithStandardSchema<T>(
 ): Promise<T> {
   if (context.validation.mode === "off") return uncheckedAs(data);
   const validation = schema["~standard"].validate(data);
-  const result = "then" in validation ? await context.call.awaitValidation(validation) : validation;
+  const result = "then" in validation ? await context.sending.awaitValidation(validation) : validation;
   if (!result.issues) return result.value;
   throwOrLogIssues(boundedIssues(result.issues, at), context);
   return uncheckedAs(data);
@@ -94,14 +94,15 @@ const MAX_BODY_EXCERPT_LENGTH = 120;
  * double cannot represent is an issue like any other.
  */
 export function readJsonBody(context: ResponseContext): unknown {
-  const { response, call, validation } = context;
+  const { response, sending, validation } = context;
   const text = readValidText(response);
   // A replacement character in a SKU would pass every schema.
   if (text === undefined)
-    throw unreadableResponseError(call, isGzip(response.body) ? GZIP_PROBLEM : "the response is not valid UTF-8");
+    throw unreadableResponseError(sending, isGzip(response.body) ? GZIP_PROBLEM : "the response is not valid UTF-8");
   const data = parseJsonOrUndefined(text);
   // The parser's error is not shown: it quotes the body, and may cut a secret so that redaction cannot recognise it.
-  if (data === undefined) throw unreadableResponseError(call, `the response is ${describeUnreadableBody(text, call)}`);
+  if (data === undefined)
+    throw unreadableResponseError(sending, `the response is ${describeUnreadableBody(text, sending)}`);
   const inexact = validation.mode === "off" ? [] : findInexactNumbers(text);
   if (inexact.length > 0) throwOrLogIssues(inexact, context);
   return data;
@@ -113,20 +114,20 @@ export const GZIP_PROBLEM = "the response is compressed with gzip, but has no he
 /** The magic number of gzip, which is not valid UTF-8. */
 const isGzip = ([first, second]: Uint8Array) => first === 0x1f && second === 0x8b;
 
-function describeUnreadableBody(text: string, call: Call): string {
+function describeUnreadableBody(text: string, sending: Sending): string {
   if (text === "") return "empty, not JSON";
   if (/^\s*[[{]/.test(text) && isTextNestedTooDeeply(text)) return `nested deeper than ${MAX_JSON_NESTING} levels`;
   // Nothing is shown, since redaction could not recognise a part of a token.
-  if (call.request.isTokenRequest) return "not JSON";
+  if (sending.request.isTokenRequest) return "not JSON";
   return `not JSON but ${JSON.stringify(redactStart(text, MAX_BODY_EXCERPT_LENGTH).replace(/\s+/g, " "))}`;
 }
 
 /** Throws or logs the issues of a response, as the client is configured. */
 export function throwOrLogIssues(issues: Issue[], context: ResponseContext): void {
-  const { call, validation } = context;
+  const { sending, validation } = context;
   const isError = validation.mode === "error";
   // The response to a token request is validated whatever the setting is.
-  const advice = isError && !call.request.isTokenRequest ? wording().acceptResponses : "";
+  const advice = isError && !sending.request.isTokenRequest ? wording().acceptResponses : "";
   const error = invalidResponseError(context, issues, advice);
   if (isError) throw error;
   validation.warn(error.message);

@@ -14,7 +14,7 @@ import {
 import { redactStart } from "../../errors/redaction/redact.js";
 import { fieldOf, isObject } from "../../errors/unknown-value.js";
 import { wording } from "../../errors/wording.js";
-import type { Call } from "../call.js";
+import type { Sending } from "../call.js";
 import type { ErrorResponse } from "../failure.js";
 import type { WireResponse } from "../transport/transport.js";
 import { parseJsonOrUndefined, readText } from "./body.js";
@@ -32,8 +32,8 @@ const baseUrlHint = () => `Check ${wording().baseUrl}: it must end with the vers
 
 /** The error for a response with an error status. */
 export function createApiError(
-  { request, attempts }: Pick<Call, "request" | "attempts">,
-  { response, waitMs }: ErrorResponse,
+  { request, attempts }: Pick<Sending, "request" | "attempts">,
+  { response, pauseMs }: ErrorResponse,
 ): ApiError {
   const { status, headers } = response;
   const { method, path, isTokenRequest } = request;
@@ -44,7 +44,7 @@ export function createApiError(
     return new AuthenticationError({ ...init, hint });
   }
   if (status === 400 && init.code === "validation_error") return new ValidationError(init);
-  if (status === 429) return new RateLimitError({ ...init, retryAfterMs: waitMs });
+  if (status === 429) return new RateLimitError({ ...init, retryAfterMs: pauseMs });
   const ErrorClass = API_ERROR_CLASS_BY_STATUS[status] ?? (status >= 500 && status < 600 ? ServerError : ApiError);
   // Details belong to validation errors alone.
   return new ErrorClass({ ...init, details: undefined });

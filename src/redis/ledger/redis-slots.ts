@@ -154,6 +154,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     // One exchange for all that happens at this moment.
     await Promise.resolve();
     const sentAt = clock.now();
+    const sentPauseUntil = pauseUntil;
     const request = createRequest(sentAt);
     exchangeAt = sentAt + timings.heartbeatMs;
     hasChanged = false;
@@ -169,6 +170,8 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     exchange = undefined;
     // While an exchange is overdue, slots of the quota are used that it has not reported.
     if ("reply" in result && !current.isOverdue && request.knownEpoch === NO_LEDGER_EPOCH) hasUsedOutageQuota = false;
+    // A later pause may have begun while the reply was overdue.
+    if ("reply" in result && pauseUntil === sentPauseUntil) pauseUntil = undefined;
     if ("reply" in result) applyReply(request, result.reply, sentAt);
     else if (!current.isOverdue) handleFailure(request, result.error);
     schedule();
@@ -194,7 +197,6 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     const heldCount = countHeldSlots(request) + single + bulk;
     last = { connectedAt: last?.connectedAt ?? sentAt, sentAt, heldCount, reply };
     outage = undefined;
-    if (request.pauseMs > 0) pauseUntil = undefined;
     // Less was granted than wanted: the next exchange takes place when the next slot can be free.
     const isShort = isUsable && (single < request.wanted.single || bulk < request.wanted.bulk);
     if (isShort) exchangeBy(now + Math.max(reply.nextMs + 1, EXCHANGE_BATCH_MS));

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createTokenManager } from "../../src/auth/token-manager.js";
 import { createMemoryTokenStore, type TokenStore } from "../../src/auth/token-store.js";
 import { CallCancellation } from "../../src/time/cancellation.js";
@@ -14,6 +14,7 @@ function pendingRequests(store: TokenStore = createMemoryTokenStore()) {
       new Promise((resolve, reject) => {
         requests.push({ resolve, reject });
       }),
+    errorOf: (error) => error,
     warn: () => {},
   });
   return { manager, requests };
@@ -57,6 +58,42 @@ describe("a token request that no call waits for any more", () => {
     requests[0]?.resolve(token("old"));
     await new Promise(setImmediate);
     expect(manager.freshToken).toBe("new");
+  });
+});
+
+describe("a renewal that fails", () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"] }));
+  afterEach(() => void vi.useRealTimers());
+
+  /** A call waits for the renewal of a token that expires in half a minute. */
+  async function oneWaiting() {
+    const { manager, requests } = pendingRequests();
+    const first = manager.ensureToken(new CallCancellation());
+    await expect.poll(() => requests.length).toBe(1);
+    requests[0]?.resolve(token("current"));
+    await first;
+    vi.setSystemTime(Date.now() + 3_570_000);
+    const waiting = manager.ensureToken(new CallCancellation()).catch((error: unknown) => error);
+    await expect.poll(() => requests.length).toBe(2);
+    return { manager, requests, waiting };
+  }
+
+  it("leaves the current token to the calls that wait, for a part of its time", async () => {
+    const { manager, requests, waiting } = await oneWaiting();
+    requests[1]?.reject(new Error("unavailable"));
+    expect(await waiting).toBeUndefined();
+    expect(manager.freshToken).toBe("current");
+    vi.setSystemTime(Date.now() + 28_000);
+    expect(manager.freshToken).toBeUndefined();
+  });
+
+  it("fails the calls that wait if the service has refused the current token meanwhile", async () => {
+    const { manager, requests, waiting } = await oneWaiting();
+    manager.invalidate("current");
+    const failure = new Error("unavailable");
+    requests[1]?.reject(failure);
+    expect(await waiting).toBe(failure);
+    expect(manager.lastToken).toBeUndefined();
   });
 });
 
