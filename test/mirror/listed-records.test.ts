@@ -16,6 +16,12 @@ describe("what an interrupted full pass saves", () => {
     expect(resumed.unseen()).toEqual([2, 9]);
   });
 
+  it("does not count what the copy no longer has", () => {
+    const saved = { records: 1, lastNumber: 4, unseen: [1, 2] };
+    const resumed = new ListedRecords([2, 4], { ...interrupted, listed: saved });
+    expect(resumed.unseen()).toEqual([2]);
+  });
+
   it("is nothing before the first record, or if the list is not in order", () => {
     const listed = new ListedRecords([1, 2, 3]);
     expect(listed.progress).toBeUndefined();

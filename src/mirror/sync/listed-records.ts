@@ -33,7 +33,9 @@ export class ListedRecords {
     this.isConclusive = this.isWhole || listed !== undefined;
     this.#records = listed?.records ?? 0;
     this.#lastNumber = listed?.lastNumber ?? Number.NEGATIVE_INFINITY;
-    this.#unseen = [...(listed?.unseen ?? [])];
+    const unseen = new Set(listed?.unseen);
+    // The process may have removed some of them before it was killed.
+    this.#unseen = numbersInCopy.filter((number) => unseen.has(number));
     this.#numbers = Float64Array.from(numbersInCopy.filter((number) => number > this.#lastNumber)).sort();
   }
 
