@@ -110,9 +110,9 @@ async function importCopy(settings: ImportSettings, flags: ImportFlags, signal: 
     const { complete, earlier } = await begin({ outbox, settings, delivery, corrects, file });
     const summary = complete ? undefined : await send(outbox, count, endedCount(earlier), signal);
     const open = await openEntries(outbox, settings);
-    if (flags.rejects !== undefined) await writeRejects(flags.rejects, settings, open.lines);
     if (complete) await reportComplete(complete, { open, json, file });
     if (summary) await report(summary, earlier, { open, json, file });
+    if (flags.rejects !== undefined) await writeRejects(flags.rejects, settings, open.lines);
   } catch (error) {
     throw failureOrInterruption(error, signal, "run it again to continue");
   } finally {
