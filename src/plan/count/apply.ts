@@ -9,7 +9,7 @@ import type { PlanApplyOptions, PlanReport } from "../apply/options.js";
 import { type AddedChange, PlanApplication, type PlannedChanges, type ReadChange } from "../apply/plan-application.js";
 import { groupBy } from "../group-by.js";
 import type { StoredForm } from "../items/compare.js";
-import { ObservedClient } from "../observed-client.js";
+import { PlanReader } from "../plan-reader.js";
 import type { CountChange, CountPlanContent, ReportedGroup } from "./document.js";
 import { type CountedLot, type CountGroup, countedLot, describeMovement, lotsOfGroup } from "./group.js";
 import { isSameQuantity, sumOf } from "./quantity.js";
@@ -28,8 +28,8 @@ export async function applyCountPlan(
     const message = "is required for a stock count: without it, a lost response could not be told from a lost request";
     throw new InputValidationError("plan.apply", [{ path: ["outbox"], message }]);
   }
-  const observed = new ObservedClient(client, signal);
-  const groups = new PlannedGroups(content, outbox, observed);
+  const reader = new PlanReader(client, signal);
+  const groups = new PlannedGroups(content, outbox, reader);
   const application = new PlanApplication(groups, outbox, options);
   const begunAt = Date.now();
   await application.run();
@@ -42,7 +42,7 @@ export async function applyCountPlan(
     rejected,
     unknown,
     storedDifferently,
-    requests: requests + observed.requests,
+    requests: requests + reader.requests,
   };
 }
 
@@ -57,15 +57,15 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
   readonly chunkSize = MAX_AHEAD;
   readonly #wid: number;
   readonly #outbox: Outbox;
-  readonly #observed: ObservedClient;
+  readonly #reader: PlanReader;
   readonly #numbers: ReadonlyMap<CountChange, number>;
 
-  constructor({ id, changes, wid }: CountPlanContent, outbox: Outbox, observed: ObservedClient) {
+  constructor({ id, changes, wid }: CountPlanContent, outbox: Outbox, reader: PlanReader) {
     this.keyPrefix = `${KIND_PREFIX}${id}/`;
     this.changes = changes;
     this.#wid = wid;
     this.#outbox = outbox;
-    this.#observed = observed;
+    this.#reader = reader;
     this.#numbers = new Map(changes.map((change, index): [CountChange, number] => [change, index + 1]));
   }
 
@@ -129,7 +129,7 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
    */
   async findOtherQuantities(written: readonly CountChange[]): Promise<StoredForm[]> {
     const others: StoredForm[] = [];
-    await this.#observed.readIfPossible(async () => {
+    await this.#reader.readIfPossible(async () => {
       for (const changes of groupBy(written, ({ itemID }) => comparableSku(itemID)).values()) {
         const lots = await this.#readLots(changes[0]?.itemID ?? "");
         for (const change of changes) {
@@ -144,7 +144,7 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
   }
 
   async #readLots(itemID: string): Promise<CountedLot[]> {
-    const { client, options } = this.#observed;
+    const { client, options } = this.#reader;
     try {
       const lots = await client.inventory.getLots(itemID, { wid: this.#wid }, options);
       return lots.flatMap((lot) => countedLot(lot) ?? []);
