@@ -128,8 +128,9 @@ export async function planCount(options: PlanCountOptions): Promise<Plan<"count"
     const level = item && levels.get(item.partNo);
     const facts = { item, level, itemLots, wid, reasonCodes };
     const correction = correctGroup(row, group.lots, facts);
-    if (typeof correction === "string") blocked.push(blockedGroup(row, group.lots, correction));
-    else if (correction) changes.push(correction);
+    if (!correction) continue;
+    if ("blocked" in correction) blocked.push(blockedGroup(row, group.lots, correction.blocked));
+    else changes.push(correction);
   }
   const count = (name: string) => changes.filter(({ operation }) => operation === name).length;
   const counts = {

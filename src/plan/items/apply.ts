@@ -22,7 +22,7 @@ type ItemApplication = PlanApplication<ItemChange, { shortID: string }>;
 
 /** The part of that age that writes may take by the rate limit: failures and pauses take the rest. */
 const WRITING_SHARE = 0.6;
-const MAX_CHUNK = 5_000;
+const MAX_CHUNK_SIZE = 5_000;
 const KIND_PREFIX = "plan-items/";
 /** How far `modified` may be behind the `Date` header. */
 const MAX_CLOCK_LAG_MS = 120_000;
@@ -32,10 +32,7 @@ const CLOCK_TOLERANCE_MS = 3_000;
 const MIN_FOR_LIST = 3;
 
 /** Applies a plan of items: through the outbox, or directly, with an outbox in memory. */
-export async function applyItemPlan(
-  content: ItemPlanContent,
-  options: PlanApplyOptions,
-): Promise<Omit<PlanReport, "durationMs">> {
+export async function applyItemPlan(content: ItemPlanContent, options: PlanApplyOptions): Promise<PlanReport> {
   const { client, outbox, signal } = options;
   const reader = new PlanReader(client, signal);
   const direct = outbox ?? createOutbox({ client, store: memoryStore() });
@@ -43,16 +40,8 @@ export async function applyItemPlan(
     const planned = new PlannedItems(content, direct, reader);
     const application: ItemApplication = new PlanApplication(planned, direct, options);
     await application.run();
-    const different = await compareStored(application, reader);
-    const { applied, foundAsDesired, stale, rejected, unknown, requests } = application;
-    return {
-      applied: applied.length + foundAsDesired - different.lost,
-      stale,
-      rejected,
-      unknown,
-      storedDifferently: [...content.storedForms, ...different.storedForms],
-      requests: requests + reader.requests,
-    };
+    const storedForms = await findStoredForms(application, reader);
+    return application.report([...content.storedForms, ...storedForms], reader.requests);
   } finally {
     if (!outbox) await direct.close();
   }
@@ -77,7 +66,7 @@ class PlannedItems implements PlannedChanges<ItemChange, { shortID: string }> {
     this.#listed = items;
     const { share, intervalMs } = reader.client.bulkAllowance;
     const writable = Math.floor((share * MAX_READING_AGE_MS * WRITING_SHARE) / intervalMs);
-    this.chunkSize = Math.max(1, Math.min(writable, MAX_CHUNK));
+    this.chunkSize = Math.max(1, Math.min(writable, MAX_CHUNK_SIZE));
   }
 
   nameOf({ shortID }: ItemChange): { shortID: string } {
@@ -115,35 +104,34 @@ class PlannedItems implements PlannedChanges<ItemChange, { shortID: string }> {
     });
   }
 
+  concerns(): boolean {
+    return true;
+  }
+
   /** The service may have applied it anyway, or another process has. */
   async isAsDesired(change: ItemChange): Promise<boolean> {
     return stateOfChange(change, await readItem(this.#reader, change.shortID)).kind === "as-desired";
   }
 }
 
-/**
- * Reads the written items again, and finds the values that the service keeps in another form. `lost`: how many items are not
- * as their write left them; they are reported.
- */
-async function compareStored(application: ItemApplication, reader: PlanReader) {
+/** Reads the written items again, and returns the values that the service keeps in another form. Lost items are reported. */
+async function findStoredForms(application: ItemApplication, reader: PlanReader): Promise<StoredForm[]> {
   const storedForms: StoredForm[] = [];
-  let lost = 0;
   await reader.readIfPossible(async () => {
     const items = await readWritten(application, reader);
-    for (const { change, appliedAt } of application.applied) {
+    for (const [change, appliedAt] of application.applied) {
       const item = items.get(change.shortID) ?? (await readItem(reader, change.shortID));
       if (!item || (change.operation === "discontinue" && !item.discontinued)) {
-        lost += 1;
         const problem = item ? "it was applied, but is not discontinued" : "it was applied, but is missing";
         application.reportAs("unknown", change, problem);
       } else if (!isModifiedAfter(item, appliedAt, reader)) storedForms.push(...storedFormsOf(change, item));
     }
   });
-  return { storedForms, lost };
+  return storedForms;
 }
 
 function readWritten({ applied }: ItemApplication, reader: PlanReader): Promise<Map<string, Item>> | Map<string, Item> {
-  const skus = applied.map(({ change }) => change.shortID);
+  const skus = [...applied.keys()].map(({ shortID }) => shortID);
   if (reader.firstDate === undefined || skus.length < MIN_FOR_LIST) return new Map();
   return readModifiedItems(reader, skus, reader.firstDate - MAX_CLOCK_LAG_MS);
 }
