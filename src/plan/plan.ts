@@ -40,20 +40,28 @@ export interface PlanEstimate {
 /** `items`: the catalog as it should be, see {@link planItems}. `count`: a stock count, see {@link planCount}. */
 export type PlanKind = "items" | "count";
 
-/** What a plan contains, by its kind. `report`: what {@link Plan.apply} returns. */
+/** What a plan contains, by its kind. */
 export interface PlanParts {
   /** The catalog as it should be. */
   items: {
+    /** How many items it changes. */
     counts: ItemPlanCounts;
+    /** An element of `changes`. */
     change: ItemChange;
+    /** An element of `blocked`. */
     blocked: ReportedItem;
+    /** What {@link Plan.apply} returns. */
     report: PlanReport<ReportedItem, StoredForm>;
   };
   /** A stock count. */
   count: {
+    /** How many groups it changes. */
     counts: CountPlanCounts;
+    /** An element of `changes`. */
     change: CountChange;
+    /** An element of `blocked`. */
     blocked: BlockedGroup;
+    /** What {@link Plan.apply} returns. */
     report: PlanReport<ReportedGroup, StoredQuantity>;
   };
 }
