@@ -1,5 +1,7 @@
 import { InputValidationError } from "../../errors/index.js";
-import type { NewDelivery, NewEntry, Outbox, StoredDelivery, StoredEntry } from "../../outbox/index.js";
+import type { DeliveryOutbox } from "../../outbox/delivery-outbox.js";
+import type { NewDelivery, StoredDelivery } from "../../outbox/delivery-store.js";
+import type { StoredEntry } from "../../outbox/index.js";
 import { CommandError, EXIT } from "../exit.js";
 import { dateTime, plural, printable, tell } from "../terminal.js";
 import { correctionOf, REPLACED } from "./correction.js";
@@ -17,7 +19,7 @@ export interface Begun {
 }
 
 interface Beginning {
-  outbox: Outbox;
+  outbox: DeliveryOutbox;
   settings: ImportSettings;
   delivery: NewDelivery | undefined;
   /** Whether the file is a corrected version of an earlier one. */
@@ -93,7 +95,7 @@ async function rowsOf(settings: ImportSettings): Promise<ValidRow[]> {
 
 /** The rejected entries of other deliveries that lines of the file replace. `own`: the keys of its delivery. */
 async function replacedEntries(
-  outbox: Outbox,
+  outbox: DeliveryOutbox,
   rows: readonly ValidRow[],
   own: ReadonlySet<string>,
 ): Promise<StoredEntry[]> {
@@ -114,8 +116,8 @@ async function replacedEntries(
 }
 
 /** Adds lines that are identified by their keys alone. */
-async function addLines(outbox: Outbox, rows: readonly ValidRow[]): Promise<StoredEntry[]> {
-  const add: NewEntry[] = rows.map(({ entry }) => entry);
+async function addLines(outbox: DeliveryOutbox, rows: readonly ValidRow[]): Promise<StoredEntry[]> {
+  const add = rows.map(({ entry }) => entry);
   return (await outbox.commit({ add }).catch(rethrowKnownKey)).entries;
 }
 

@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
-import { createOutbox, type Outbox, type OutboxReport } from "../../outbox/index.js";
+import { DeliveryOutbox } from "../../outbox/delivery-outbox.js";
+import type { Outbox, OutboxReport } from "../../outbox/index.js";
 import { isFileMissingError } from "../../storage/storage-failure.js";
 import { type ConnectionFlags, openClient, withConnection } from "../connection.js";
 import { CommandError, durationOption, EXIT, failureOrInterruption, interruptSignal } from "../exit.js";
@@ -103,7 +104,7 @@ async function importCopy(settings: ImportSettings, flags: ImportFlags, signal: 
   const { outbox: file, mark, settle: settleMs, json, corrects = false } = flags;
   const store = outboxStoreOf("--outbox", file, "create");
   const client = await openClient(flags);
-  const outbox = createOutbox({ client, store, mark, settleMs });
+  const outbox = new DeliveryOutbox({ client, store, mark, settleMs });
   try {
     signal.throwIfAborted();
     const delivery = deliveryOf(settings, digest, count);

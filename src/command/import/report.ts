@@ -1,12 +1,7 @@
+import type { DeliveryOutbox } from "../../outbox/delivery-outbox.js";
+import type { StoredDelivery } from "../../outbox/delivery-store.js";
 import { entryOf } from "../../outbox/entry.js";
-import type {
-  Outbox,
-  OutboxEntry,
-  OutboxReport,
-  OutboxState,
-  StoredDelivery,
-  StoredEntry,
-} from "../../outbox/index.js";
+import type { OutboxEntry, OutboxReport, OutboxState, StoredEntry } from "../../outbox/index.js";
 import { groupBy } from "../../plan/group-by.js";
 import { EXIT } from "../exit.js";
 import { howToDecide, reasonOf } from "../outbox/reason.js";
@@ -34,7 +29,7 @@ export interface OpenEntries {
 const STATES_FOR_A_PERSON: readonly OutboxState[] = ["rejected", "unknown"];
 
 /** The lines of a delivery are recognised by their contents, since a corrected version has other numbers; others by their keys. */
-export async function openEntries(outbox: Outbox, settings: ImportSettings): Promise<OpenEntries> {
+export async function openEntries(outbox: DeliveryOutbox, settings: ImportSettings): Promise<OpenEntries> {
   const { delivery } = settings;
   let all = 0;
   for (const state of STATES_FOR_A_PERSON) for await (const _ of outbox.storedEntries({ state })) all += 1;
