@@ -32,10 +32,16 @@ import {
   watchOptionsSchema,
 } from "./options.js";
 import type { OutboxEstimate, OutboxReport, OutboxSummary } from "./report.js";
-import { whyNotCanceled } from "./run/outcome.js";
 import { entriesToSend } from "./run/progress.js";
 import { OutboxRun } from "./run/run.js";
-import type { EntryChange, NewEntry, OutboxStore, StoredEntry } from "./store.js";
+import {
+  type EntryChange,
+  type NewEntry,
+  type OutboxStore,
+  type StoredEntry,
+  UNSENT,
+  whyNotCanceled,
+} from "./store.js";
 
 const DEFAULT_SETTLE_MS = 60_000;
 const DEFAULT_LEASE_MS = 30_000;
@@ -154,7 +160,7 @@ export class Outbox {
     runOptions.signal?.throwIfAborted();
     // Now, since it may be closed while the store is being opened.
     const { closed } = this.access;
-    return this.access.send("outbox.run", ({ store, id: storeId }) =>
+    return this.access.changeAfterCheck("outbox.run", ({ store, id: storeId }) =>
       new OutboxRun({ client, store, storeId, closed, mark, settleMs, leaseMs }, runOptions).run(),
     );
   }
@@ -217,7 +223,7 @@ export class Outbox {
     const change: EntryChange =
       decision === "applied"
         ? { state: "applied", settledAt: Date.now(), error: null }
-        : { state: "pending", settledAt: null, sentAt: null, clockAheadMs: null, error: null };
+        : { state: "pending", settledAt: null, ...UNSENT, error: null };
     return this.#changeEntry("outbox.resolve", key, change, ({ state }) =>
       state === "unknown" || state === "rejected" ? undefined : `is ${state}, not unknown or rejected`,
     );

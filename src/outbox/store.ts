@@ -6,6 +6,11 @@ export type OutboxOperation = "receive" | "move" | "issue" | "create" | "update"
 
 export const OUTBOX_OPERATIONS = ["receive", "move", "issue", "create", "update", "discontinue"] as const;
 
+const IDEMPOTENT: ReadonlySet<OutboxOperation> = new Set(["update", "discontinue"]);
+
+/** Whether a second, identical write changes nothing. */
+export const isIdempotent = (operation: OutboxOperation) => IDEMPOTENT.has(operation);
+
 /**
  * - `pending`: to be sent
  * - `sending`: an attempt was about to be sent, and its outcome is not stored yet
@@ -54,8 +59,8 @@ export interface EntryProgress {
   /** The body of the request, with its mark; the same in every attempt. `null` before the first. */
   body: StoredJson | null;
   /**
-   * When the first attempt was about to be sent, in ms since the epoch. Attempts that are known not to have been
-   * applied are not counted.
+   * When the first attempt was about to be sent, in ms since the epoch. `null` if there was none, or if each failed in a way
+   * that shows that it was not applied. It stays if a look-up finds no effect: a later one must find the effect of each.
    */
   sentAt: number | null;
   /** By how many ms the service's clock was ahead at that time, at least; `null` if that was unknown. */
@@ -74,6 +79,23 @@ export interface StoredEntry extends Omit<NewEntry, "input">, EntryProgress {
   sequence: number;
   /** `null` once the entry was pruned. */
   input: StoredJson | null;
+}
+
+/** Whether an attempt may have been applied, or was found only later not to have been. */
+export const mayHaveBeenSent = ({ sentAt }: StoredEntry): boolean => sentAt !== null;
+
+/** Of an entry without an attempt that may have been applied. */
+export const UNSENT = { sentAt: null, clockAheadMs: null } as const;
+
+/** The change that takes an attempt back which was not applied. `before`: the entry as it was before. */
+export const withoutAttempt = (before: StoredEntry): Partial<EntryProgress> => (mayHaveBeenSent(before) ? {} : UNSENT);
+
+/** Why an entry cannot be canceled; `undefined` if it can: it is known that it was not applied. */
+export function whyNotCanceled(entry: StoredEntry): string | undefined {
+  const { state, operation } = entry;
+  if (state === "rejected" || state === "canceled") return undefined;
+  if (state !== "pending") return `is ${state}, not rejected or pending`;
+  return isIdempotent(operation) && mayHaveBeenSent(entry) ? "may have been applied" : undefined;
 }
 
 /** A lane that was claimed, with its next entry. */

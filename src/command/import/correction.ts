@@ -1,7 +1,7 @@
 import { fieldOf } from "../../errors/unknown-value.js";
 import type { NewLine } from "../../outbox/delivery-store.js";
 import type { StoredEntry } from "../../outbox/index.js";
-import { whyNotCanceled } from "../../outbox/run/outcome.js";
+import { whyNotCanceled } from "../../outbox/store.js";
 import { groupBy } from "../../plan/group-by.js";
 
 const REPLACED_NAME = "ReplacedLine";

@@ -2,7 +2,7 @@ import { nearestNameHint } from "../../errors/unknown-name.js";
 import type { DeliveryOutbox } from "../../outbox/delivery-outbox.js";
 import type { StoredDelivery } from "../../outbox/delivery-store.js";
 import type { StoredEntry } from "../../outbox/index.js";
-import { whyNotCanceled } from "../../outbox/run/outcome.js";
+import { whyNotCanceled } from "../../outbox/store.js";
 import { CommandError, EXIT } from "../exit.js";
 import { plural, print, printable, tell } from "../terminal.js";
 import type { Action } from "./action.js";

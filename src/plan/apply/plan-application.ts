@@ -123,7 +123,7 @@ export class PlanApplication<Change, Named> {
     const { keyPrefix, kindPrefix } = this.#planned;
     for await (const entry of this.#outbox.entries({ state: "pending" })) {
       const isOther = entry.key.startsWith(kindPrefix) && !entry.key.startsWith(keyPrefix);
-      if (!isOther || entry.sentAt !== undefined || !this.#skus.has(comparableSku(skuOf(entry)))) continue;
+      if (!isOther || progressOf([entry]).kind !== "unsent" || !this.#skus.has(comparableSku(skuOf(entry)))) continue;
       if (this.#planned.concerns(entry)) await this.#cancel(entry.key);
     }
   }
