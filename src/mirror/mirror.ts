@@ -98,13 +98,18 @@ export class Mirror {
       options.signal?.throwIfAborted();
       const { client, warehouses, history } = this.#options;
       const run = new MirrorRun(this.#lists, client.rateLimit);
-      // Twice if the last commit of a killed process overtakes it, see `#withCopy`.
-      const work = (copy: LocalCopy) => {
-        const abandoned = findAbandonedLists(Object.keys(copy.state.lists), warehouses);
-        const dropped = this.#listUpdates(copy, options, abandoned);
-        return run.update(copy, { updated: this.#listUpdates(copy, options), dropped, history });
-      };
-      return await run.publishEndOf(() => this.#withCopy(options, work));
+      try {
+        const report = await this.#withCopy(options, (copy) => {
+          const abandoned = findAbandonedLists(Object.keys(copy.state.lists), warehouses);
+          const dropped = this.#listUpdates(copy, options, abandoned);
+          return run.update(copy, { updated: this.#listUpdates(copy, options), dropped, history });
+        });
+        run.publishEnd();
+        return report;
+      } catch (error) {
+        run.publishEnd(error);
+        throw error;
+      }
     });
   }
 
@@ -160,31 +165,31 @@ export class Mirror {
     return mirrorStatusOf(state, this.#lists, Date.now());
   }
 
-  /** Opens the sink, works on the copy, and closes the sink whatever happens. */
+  /**
+   * Opens the sink, works on the copy, and closes the sink whatever happens. It works a second time if the last commit of a
+   * killed process has reached the database after this process had opened the copy.
+   */
   async #withCopy<T>(
-    options: Pick<RunOptions, "signal" | "acceptAccount">,
+    { signal, acceptAccount = false }: Pick<RunOptions, "signal" | "acceptAccount">,
     work: (copy: LocalCopy) => Promise<T>,
-    isRetry = false,
   ): Promise<T> {
-    const { signal, acceptAccount = false } = options;
-    const { service } = this.#options.client;
-    const sink = new AbortableSink(this.#options.sink, signal);
-    try {
-      const { onEvent } = this.#options;
-      const client = { ...service, acceptAccount };
-      const copy = await LocalCopy.open(sink, { lists: this.#lists, onEvent, client });
-      this.#copy = copy;
+    const { onEvent, client, sink: givenSink } = this.#options;
+    for (let isRetry = false; ; isRetry = true) {
+      const sink = new AbortableSink(givenSink, signal);
       try {
-        return await work(copy);
-      } catch (error) {
-        // The last commit of a killed process may reach the database after this process has opened the copy.
-        if (isRetry || signal?.aborted || !(await copy.wasOvertaken().catch(() => false))) throw error;
+        const options = { lists: this.#lists, onEvent, client: { ...client.service, acceptAccount } };
+        const copy = await LocalCopy.open(sink, options);
+        this.#copy = copy;
+        try {
+          return await work(copy);
+        } catch (error) {
+          if (isRetry || signal?.aborted || !(await copy.wasOvertaken().catch(() => false))) throw error;
+        }
+      } finally {
+        this.#copy = undefined;
+        await sink.close();
       }
-    } finally {
-      this.#copy = undefined;
-      await sink.close();
     }
-    return this.#withCopy(options, work, true);
   }
 
   /** The state as it was saved last. */

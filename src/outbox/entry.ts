@@ -49,7 +49,8 @@ export interface OutboxEntry {
   /** When it was added, in ms since the epoch. */
   addedAt: number;
   /**
-   * When it was sent first, in ms since the epoch. Attempts that are known not to have been applied are not counted.
+   * When it was sent first, in ms since the epoch. Attempts that failed in a way that shows that they were not applied are
+   * not counted; those that a look-up found not to have been applied are.
    */
   sentAt?: number;
   /** When it became `applied` or `rejected`, in ms since the epoch. */

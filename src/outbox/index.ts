@@ -18,20 +18,15 @@ export type {
 export { createOutbox, type Outbox } from "./outbox.js";
 export type { OutboxEstimate, OutboxProgress, OutboxReport, OutboxSummary } from "./report.js";
 export type {
-  BatchResult,
   ClaimedLane,
   EntryChange,
   EntryCondition,
   EntryProgress,
-  EntryToCancel,
-  NewDelivery,
   NewEntry,
-  OutboxBatch,
   OutboxCounts,
   OutboxOperation,
   OutboxState,
   OutboxStore,
-  StoredDelivery,
   StoredEntry,
   StoredJson,
   UpdateResult,

@@ -45,8 +45,8 @@ export class OutboxStoreAccess {
     }
   }
 
-  /** As {@link change}; checks again whose the store is: its service may have moved since. */
-  send<T>(method: string, action: (opened: OpenedStore) => Promise<T>): Promise<T> {
+  /** As {@link change}, for what takes long: checks again whose the store is, since its service may have moved. */
+  changeAfterCheck<T>(method: string, action: (opened: OpenedStore) => Promise<T>): Promise<T> {
     this.#isServiceChecked = false;
     return this.change(method, action);
   }

@@ -118,8 +118,6 @@ const STORE_METHODS = [
   "claimService",
   "close",
   "add",
-  "commit",
-  "deliveries",
   "get",
   "list",
   "count",

@@ -32,17 +32,15 @@ import {
   watchOptionsSchema,
 } from "./options.js";
 import type { OutboxEstimate, OutboxReport, OutboxSummary } from "./report.js";
-import { whyNotCanceled } from "./run/outcome.js";
 import { entriesToSend } from "./run/progress.js";
 import { OutboxRun } from "./run/run.js";
-import type {
-  BatchResult,
-  EntryChange,
-  NewEntry,
-  OutboxBatch,
-  OutboxStore,
-  StoredDelivery,
-  StoredEntry,
+import {
+  type EntryChange,
+  type NewEntry,
+  type OutboxStore,
+  type StoredEntry,
+  UNSENT,
+  whyNotCanceled,
 } from "./store.js";
 
 const DEFAULT_SETTLE_MS = 60_000;
@@ -68,15 +66,30 @@ export function createOutbox(options: OutboxOptions): Outbox {
   return new Outbox(options);
 }
 
+type ListPage = Pick<Parameters<OutboxStore["list"]>[0], "after" | "limit">;
+
+/** The entries of a list, which is read in batches. */
+export async function* inBatches(list: (page: ListPage) => Promise<StoredEntry[]>): AsyncGenerator<StoredEntry> {
+  for (let after = 0; ; ) {
+    const batch = await list({ after, limit: LIST_BATCH });
+    for (const stored of batch) {
+      after = stored.sequence;
+      yield stored;
+    }
+    if (batch.length < LIST_BATCH) return;
+  }
+}
+
 /** Created by {@link createOutbox}. All methods reject with a `StorageError` if the store fails. */
 export class Outbox {
   readonly #options: OutboxOptions;
-  readonly #access: OutboxStoreAccess;
+  /** @internal */
+  readonly access: OutboxStoreAccess;
 
   /** @internal */
   constructor(options: OutboxOptions) {
     this.#options = { ...options };
-    this.#access = new OutboxStoreAccess(options.store, options.client?.service);
+    this.access = new OutboxStoreAccess(options.store, options.client?.service);
   }
 
   /** The service of its client. @internal */
@@ -116,7 +129,7 @@ export class Outbox {
 
   /** As {@link addMany}; receipts carry their mark in the remark, whatever the option `mark` is. @internal */
   async addMarked(entries: readonly NewOutboxEntry[]): Promise<OutboxEntry[]> {
-    const storeId = await this.#access.read(async ({ id }) => id);
+    const storeId = await this.access.read(async ({ id }) => id);
     const marked = entries.map((entry) =>
       entry.operation === "receive"
         ? { ...entry, input: withMark(entry.input, "remark", markOf(storeId, entry.key)) }
@@ -124,43 +137,6 @@ export class Outbox {
     );
     const added = newEntries("outbox.addMany", marked, undefined);
     return added.length === 0 ? [] : this.#add("outbox.addMany", added, {}, (index) => [index]);
-  }
-
-  /**
-   * Stores changes together, or nothing.
-   *
-   * @throws InputValidationError if a key was added with another input.
-   * @internal
-   */
-  async commit(batch: OutboxBatch): Promise<BatchResult> {
-    const result = await this.#access.change("import", ({ store }) => store.commit(batch));
-    if (result.entries.length > 0) storedEntriesOf("import", batch.add, result.entries, (index) => [index]);
-    return result;
-  }
-
-  /** Deliveries, see {@link OutboxStore.deliveries}. With a client, the store must belong to its service. @internal */
-  deliveries(filter?: Parameters<OutboxStore["deliveries"]>[0]): Promise<StoredDelivery[]> {
-    return this.#access.change("import", ({ store }) => store.deliveries(filter));
-  }
-
-  /** The entry with this key, as it is stored. @internal */
-  stored(key: string): Promise<StoredEntry | undefined> {
-    checkInput("outbox.get", keySchema, key, ["key"]);
-    return this.#access.read(({ store }) => store.get(key));
-  }
-
-  /** The entries of {@link entries}, as they are stored; of one delivery with pruned ones. @internal */
-  async *storedEntries(
-    filter: Omit<Parameters<OutboxStore["list"]>[0], "after" | "limit">,
-  ): AsyncGenerator<StoredEntry, void, undefined> {
-    for (let after = 0; ; ) {
-      const batch = await this.#access.read(({ store }) => store.list({ ...filter, after, limit: LIST_BATCH }));
-      for (const stored of batch) {
-        after = stored.sequence;
-        yield stored;
-      }
-      if (batch.length < LIST_BATCH) return;
-    }
   }
 
   /**
@@ -183,8 +159,8 @@ export class Outbox {
     const runOptions = copyPlainData(options);
     runOptions.signal?.throwIfAborted();
     // Now, since it may be closed while the store is being opened.
-    const { closed } = this.#access;
-    return this.#access.send("outbox.run", ({ store, id: storeId }) =>
+    const { closed } = this.access;
+    return this.access.changeAfterCheck("outbox.run", ({ store, id: storeId }) =>
       new OutboxRun({ client, store, storeId, closed, mark, settleMs, leaseMs }, runOptions).run(),
     );
   }
@@ -205,7 +181,7 @@ export class Outbox {
         return this.run(runOptions);
       },
       nextRunAt: () => nextRunAt,
-      ends: [runOptions.signal, this.#access.closed],
+      ends: [runOptions.signal, this.access.closed],
       onReport,
       onError,
     });
@@ -213,7 +189,8 @@ export class Outbox {
 
   /** The entry with this key; `undefined` if there is none. */
   async get(key: string): Promise<OutboxEntry | undefined> {
-    const stored = await this.stored(key);
+    checkInput("outbox.get", keySchema, key, ["key"]);
+    const stored = await this.access.read(({ store }) => store.get(key));
     return stored && entryOf(stored);
   }
 
@@ -222,12 +199,13 @@ export class Outbox {
     checkMethodOptions("outbox.entries", entriesOptionsSchema, options);
     const { state, item } = options;
     const filter = { state, lane: item === undefined ? undefined : laneOf(item) };
-    for await (const stored of this.storedEntries(filter)) yield entryOf(stored);
+    const list = (page: ListPage) => this.access.read(({ store }) => store.list({ ...filter, ...page }));
+    for await (const stored of inBatches(list)) yield entryOf(stored);
   }
 
   /** Counts the entries by state, pruned ones included. It sends no request. */
   async summary(): Promise<OutboxSummary> {
-    const counts = await this.#access.read(({ store }) => store.count([]));
+    const counts = await this.access.read(({ store }) => store.count([]));
     const { pending, sending, applied, rejected, unknown, canceled, oldestUnsettledAt } = counts;
     const oldestUnsettledMs = oldestUnsettledAt === null ? null : Math.max(0, Date.now() - oldestUnsettledAt);
     return { pending, sending, applied, rejected, unknown, canceled, oldestUnsettledMs };
@@ -245,7 +223,7 @@ export class Outbox {
     const change: EntryChange =
       decision === "applied"
         ? { state: "applied", settledAt: Date.now(), error: null }
-        : { state: "pending", settledAt: null, sentAt: null, clockAheadMs: null, error: null };
+        : { state: "pending", settledAt: null, ...UNSENT, error: null };
     return this.#changeEntry("outbox.resolve", key, change, ({ state }) =>
       state === "unknown" || state === "rejected" ? undefined : `is ${state}, not unknown or rejected`,
     );
@@ -266,7 +244,7 @@ export class Outbox {
   /** Estimates the requests and the duration of the next run, without failures. It sends no request. */
   async estimate(): Promise<OutboxEstimate> {
     const client = requireClient("outbox.estimate", this.#options.client);
-    const counts = await this.#access.read(({ store }) => store.count([]));
+    const counts = await this.access.read(({ store }) => store.count([]));
     const entries = entriesToSend(counts);
     // An entry that was in progress is looked up, too.
     const requests = entries + counts.sending;
@@ -282,7 +260,7 @@ export class Outbox {
   async prune(options: { olderThanMs: number }): Promise<number> {
     checkMethodOptions("outbox.prune", pruneOptionsSchema, options);
     const settledBefore = Date.now() - options.olderThanMs;
-    return this.#access.change("outbox.prune", ({ store }) => store.prune({ settledBefore }));
+    return this.access.change("outbox.prune", ({ store }) => store.prune({ settledBefore }));
   }
 
   /**
@@ -290,7 +268,7 @@ export class Outbox {
    * are stored, then the run rejects with a `DOMException` named `AbortError`. A later call opens the store again.
    */
   close(): Promise<void> {
-    return this.#access.close();
+    return this.access.close();
   }
 
   /** The same as {@link close}, for `await using`. */
@@ -306,7 +284,7 @@ export class Outbox {
     refusal: (entry: StoredEntry) => string | undefined,
   ): Promise<OutboxEntry> {
     checkInput(method, keySchema, key, ["key"]);
-    return this.#access.change(method, async ({ store }) => {
+    return this.access.change(method, async ({ store }) => {
       const entry = await store.get(key);
       if (!entry) throw keyProblem(method, [], `there is no entry "${key}"`);
       const problem = refusal(entry);
@@ -326,7 +304,7 @@ export class Outbox {
     pathOf: (index: number) => number[],
   ): Promise<OutboxEntry[]> {
     const unique = withoutRepeatedKeys(method, added, pathOf);
-    const stored = await this.#access.change(method, ({ store }) => store.add(unique, client));
+    const stored = await this.access.change(method, ({ store }) => store.add(unique, client));
     return storedEntriesOf(method, added, stored, pathOf).map(entryOf);
   }
 }

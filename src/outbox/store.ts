@@ -6,6 +6,11 @@ export type OutboxOperation = "receive" | "move" | "issue" | "create" | "update"
 
 export const OUTBOX_OPERATIONS = ["receive", "move", "issue", "create", "update", "discontinue"] as const;
 
+const IDEMPOTENT: ReadonlySet<OutboxOperation> = new Set(["update", "discontinue"]);
+
+/** Whether a second, identical write changes nothing. */
+export const isIdempotent = (operation: OutboxOperation) => IDEMPOTENT.has(operation);
+
 /**
  * - `pending`: to be sent
  * - `sending`: an attempt was about to be sent, and its outcome is not stored yet
@@ -43,32 +48,7 @@ export interface NewEntry {
   inputHash: string;
   /** In ms since the epoch. */
   addedAt: number;
-  /** The name of the delivery that it is a line of. */
-  delivery?: string | undefined;
 }
-
-/** A file of writes that is imported. */
-export interface NewDelivery {
-  /** Each name is used once. */
-  name: string;
-  /** The name of the file, without its folder. */
-  file: string;
-  /** SHA-256 of its writes: operations and inputs, in order. */
-  digest: string;
-  /** Number of writes. */
-  lines: number;
-  /** When it was recorded, in ms since the epoch. */
-  begunAt: number;
-}
-
-/** A delivery as it is stored. */
-export interface StoredDelivery extends NewDelivery {
-  /** Its entries by state, pruned ones included. States that no entry is in are left out. */
-  entries: Partial<Record<OutboxState, number>>;
-}
-
-/** Whether every line of a delivery is settled. Its lines are stored together with it. */
-export const isComplete = ({ entries }: StoredDelivery): boolean => unsettledOf(entries) === 0;
 
 /** The part of an entry that changes. Times are by the clock of the process that wrote them. */
 export interface EntryProgress {
@@ -79,8 +59,8 @@ export interface EntryProgress {
   /** The body of the request, with its mark; the same in every attempt. `null` before the first. */
   body: StoredJson | null;
   /**
-   * When the first attempt was about to be sent, in ms since the epoch. Attempts that are known not to have been
-   * applied are not counted.
+   * When the first attempt was about to be sent, in ms since the epoch. `null` if there was none, or if each failed in a way
+   * that shows that it was not applied. It stays if a look-up finds no effect: a later one must find the effect of each.
    */
   sentAt: number | null;
   /** By how many ms the service's clock was ahead at that time, at least; `null` if that was unknown. */
@@ -94,11 +74,28 @@ export interface EntryProgress {
 }
 
 /** An entry as it is stored. */
-export interface StoredEntry extends Omit<NewEntry, "input" | "delivery">, EntryProgress {
+export interface StoredEntry extends Omit<NewEntry, "input">, EntryProgress {
   /** Sequence number: increases in the order added. */
   sequence: number;
   /** `null` once the entry was pruned. */
   input: StoredJson | null;
+}
+
+/** Whether an attempt may have been applied, or was found only later not to have been. */
+export const mayHaveBeenSent = ({ sentAt }: StoredEntry): boolean => sentAt !== null;
+
+/** Of an entry without an attempt that may have been applied. */
+export const UNSENT = { sentAt: null, clockAheadMs: null } as const;
+
+/** The change that takes an attempt back which was not applied. `before`: the entry as it was before. */
+export const withoutAttempt = (before: StoredEntry): Partial<EntryProgress> => (mayHaveBeenSent(before) ? {} : UNSENT);
+
+/** Why an entry cannot be canceled; `undefined` if it can: it is known that it was not applied. */
+export function whyNotCanceled(entry: StoredEntry): string | undefined {
+  const { state, operation } = entry;
+  if (state === "rejected" || state === "canceled") return undefined;
+  if (state !== "pending") return `is ${state}, not rejected or pending`;
+  return isIdempotent(operation) && mayHaveBeenSent(entry) ? "may have been applied" : undefined;
 }
 
 /** A lane that was claimed, with its next entry. */
@@ -114,34 +111,6 @@ export interface ClaimedLane {
    * for.
    */
   quietMs: number;
-}
-
-/** Changes that are stored together, or not at all. */
-export interface OutboxBatch {
-  /** Entries to add, as by `add`. */
-  add: readonly NewEntry[];
-  /** Entries that become `canceled`, if each still has this state and number of attempts. */
-  cancel?: readonly EntryToCancel[] | undefined;
-  /** The delivery that the added entries belong to. */
-  delivery?: NewDelivery | undefined;
-  /** The digest of the version of the delivery that is replaced; left out if there must be none. */
-  replaces?: string | undefined;
-}
-
-/** An entry that is canceled, as it was read. */
-export interface EntryToCancel extends Pick<StoredEntry, "key" | "state" | "attempts"> {
-  /** Takes the place of its error. */
-  reason?: StoredJson | undefined;
-}
-
-/** What became of an {@link OutboxBatch}. It was stored if nothing prevents it. */
-export interface BatchResult {
-  /** Deliveries that prevent it: of the same name and not replaced, or of the same file or digest and incomplete. */
-  deliveries: StoredDelivery[];
-  /** Entries to cancel that have changed since: they prevent it. */
-  changed: StoredEntry[];
-  /** What is stored with the key of each added entry. Another `inputHash` prevents it. */
-  entries: StoredEntry[];
 }
 
 /** The condition that an entry must meet for a change to apply. */
@@ -208,20 +177,12 @@ export interface OutboxStore {
    * @returns for each entry, in the same order, what is now stored with its key
    */
   add(entries: readonly NewEntry[], transaction?: unknown): Promise<StoredEntry[]>;
-  /** Cancels entries, adds others and records their delivery: all of it, or nothing if something prevents it. */
-  commit(batch: OutboxBatch): Promise<BatchResult>;
-  /** The deliveries with this name, file or digest, the oldest first; all of them without a filter. */
-  deliveries(filter?: Partial<NewDelivery>): Promise<StoredDelivery[]>;
   /** The entry with this key, pruned or not. */
   get(key: string): Promise<StoredEntry | undefined>;
-  /**
-   * Up to `limit` entries with a greater sequence than `after`, in the order added. Pruned ones are left out, except
-   * those of a `delivery`.
-   */
+  /** Up to `limit` entries with a greater sequence than `after`, in the order added. Pruned ones are left out. */
   list(filter: {
     state?: OutboxState | undefined;
     lane?: string | undefined;
-    delivery?: string | undefined;
     after: number;
     limit: number;
   }): Promise<StoredEntry[]>;

@@ -5,7 +5,7 @@
  */
 export type { PlanApplyOptions, PlanApplyProgress, PlanReport } from "./apply/options.js";
 export type { CountedRow } from "./count/counted-rows.js";
-export type { BlockedGroup, CountChange, CountPlanCounts, ReportedGroup } from "./count/document.js";
+export type { BlockedGroup, CountChange, CountPlanCounts, ReportedGroup, StoredQuantity } from "./count/document.js";
 export type { CountedLot, CountGroup } from "./count/group.js";
 export { type CountReasonCodes, type PlanCountOptions, planCount } from "./count/plan-count.js";
 export { type CountedItem, type CountSnapshot, type SnapshotOptions, takeSnapshot } from "./count/snapshot.js";
@@ -13,4 +13,4 @@ export type { StoredForm } from "./items/compare.js";
 export type { DesiredItem } from "./items/desired-items.js";
 export type { FieldChange, ItemChange, ItemPlanCounts, ReportedItem } from "./items/document.js";
 export { type PlanItemsOptions, planItems } from "./items/plan-items.js";
-export { type PartsOf, type Plan, type PlanEstimate, type PlanKind, type PlanParts, readPlan } from "./plan.js";
+export { type Plan, type PlanEstimate, type PlanKind, type PlanParts, readPlan } from "./plan.js";

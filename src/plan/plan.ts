@@ -3,7 +3,6 @@ import type { InventoryClient } from "../client.js";
 import { forecastDurationMs } from "../paging/estimate.js";
 import { checkInput, checkMethodOptions } from "../schemas/check.js";
 import { integer, lazy } from "../schemas/field.js";
-import { monotonicNowMs } from "../time/clock.js";
 import { applyOptionsSchema, type PlanApplyOptions, type PlanReport } from "./apply/options.js";
 import { applyCountPlan } from "./count/apply.js";
 import {
@@ -13,10 +12,12 @@ import {
   type CountPlanCounts,
   countPlanSchema,
   type ReportedGroup,
+  type StoredQuantity,
 } from "./count/document.js";
 import { countPlanText } from "./count/text.js";
 import { assertDocumentOf, deepFreeze, parseDocument, withDigest } from "./document.js";
 import { applyItemPlan } from "./items/apply.js";
+import type { StoredForm } from "./items/compare.js";
 import {
   type ItemChange,
   type ItemPlanContent,
@@ -39,24 +40,30 @@ export interface PlanEstimate {
 /** `items`: the catalog as it should be, see {@link planItems}. `count`: a stock count, see {@link planCount}. */
 export type PlanKind = "items" | "count";
 
-/** The types of what a plan contains. */
-export interface PartsOf<Counts, Change, Blocked, Reported> {
-  /** How many items or groups it changes. */
-  counts: Counts;
-  /** An element of `changes`. */
-  change: Change;
-  /** An element of `blocked`. */
-  blocked: Blocked;
-  /** What its report names. */
-  reported: Reported;
-}
-
 /** What a plan contains, by its kind. */
 export interface PlanParts {
   /** The catalog as it should be. */
-  items: PartsOf<ItemPlanCounts, ItemChange, ReportedItem, ReportedItem>;
+  items: {
+    /** How many items it changes. */
+    counts: ItemPlanCounts;
+    /** An element of `changes`. */
+    change: ItemChange;
+    /** An element of `blocked`. */
+    blocked: ReportedItem;
+    /** What {@link Plan.apply} returns. */
+    report: PlanReport<ReportedItem, StoredForm>;
+  };
   /** A stock count. */
-  count: PartsOf<CountPlanCounts, CountChange, BlockedGroup, ReportedGroup>;
+  count: {
+    /** How many groups it changes. */
+    counts: CountPlanCounts;
+    /** An element of `changes`. */
+    change: CountChange;
+    /** An element of `blocked`. */
+    blocked: BlockedGroup;
+    /** What {@link Plan.apply} returns. */
+    report: PlanReport<ReportedGroup, StoredQuantity>;
+  };
 }
 
 interface PlanContents {
@@ -68,10 +75,7 @@ interface PlanContents {
 interface PlanMethods<Kind extends PlanKind> {
   text(content: PlanContents[Kind], limit: number): string;
   countRequests(content: PlanContents[Kind]): number;
-  apply(
-    content: PlanContents[Kind],
-    options: PlanApplyOptions,
-  ): Promise<Omit<PlanReport<PlanParts[Kind]["reported"]>, "durationMs">>;
+  apply(content: PlanContents[Kind], options: PlanApplyOptions): Promise<PlanParts[Kind]["report"]>;
 }
 
 const ITEM_PLAN: PlanMethods<"items"> = {
@@ -180,16 +184,14 @@ export class Plan<Kind extends PlanKind = PlanKind> {
    * @throws what `outbox.run` throws if a failure concerns all writes, such as a lost connection. Apply the plan again then.
    * @throws the reason of the `signal`.
    */
-  async apply(options: PlanApplyOptions): Promise<PlanReport<PlanParts[Kind]["reported"]>> {
+  async apply(options: PlanApplyOptions): Promise<PlanParts[Kind]["report"]> {
     checkMethodOptions("plan.apply", applyOptionsSchema, options);
-    const startedAt = monotonicNowMs();
     const { client, outbox, signal } = options;
     for (const user of outbox ? [client, outbox] : [client]) {
       assertDocumentOf({ method: "plan.apply", noun: "plan" }, this.#content, user);
     }
     signal?.throwIfAborted();
-    const report = await this.#methods.apply(this.#content, options);
-    return { ...report, durationMs: monotonicNowMs() - startedAt };
+    return await this.#methods.apply(this.#content, options);
   }
 
   /** The document of the plan, for `JSON.stringify`. */

@@ -3,7 +3,7 @@ import { countPagesAndRequests } from "../paging/estimate.js";
 import type { Item } from "../service/item.js";
 import type { ItemListParams } from "../service/list-params.js";
 import { MAX_PAGE_SIZE } from "../service/lists.js";
-import type { ObservedClient } from "./observed-client.js";
+import type { PlanReader } from "./plan-reader.js";
 
 /** How many requests it takes to read a list with `gapless`. */
 export const requestsForList = (records: number): number =>
@@ -14,20 +14,20 @@ export const requestsForList = (records: number): number =>
  * read singly or the list is, whichever takes fewer requests.
  */
 export async function readItems(
-  observed: ObservedClient,
+  reader: PlanReader,
   skus: readonly string[],
   listed: number,
 ): Promise<Map<string, Item>> {
-  if (skus.length > requestsForList(listed)) return readList(observed, skus, { includeDiscontinued: true });
+  if (skus.length > requestsForList(listed)) return readList(reader, skus, { includeDiscontinued: true });
   const items = new Map<string, Item>();
   for (const sku of skus) {
-    const item = await readItem(observed, sku);
+    const item = await readItem(reader, sku);
     if (item) items.set(sku, item);
   }
   return items;
 }
 
-export async function readItem({ client, options }: ObservedClient, sku: string): Promise<Item | undefined> {
+export async function readItem({ client, options }: PlanReader, sku: string): Promise<Item | undefined> {
   try {
     return await client.items.get(sku, options);
   } catch (error) {
@@ -37,27 +37,27 @@ export async function readItem({ client, options }: ObservedClient, sku: string)
 }
 
 /** How many items the service lists, discontinued ones included. */
-export const countListedItems = (observed: ObservedClient): Promise<number> =>
-  countItems(observed, { includeDiscontinued: true });
+export const countListedItems = (reader: PlanReader): Promise<number> =>
+  countItems(reader, { includeDiscontinued: true });
 
 /** The items with these SKUs that were modified since a time of the service's clock, unless the list of them is longer. */
 export async function readModifiedItems(
-  observed: ObservedClient,
+  reader: PlanReader,
   skus: readonly string[],
   since: number,
 ): Promise<Map<string, Item>> {
   const params = { includeDiscontinued: true, modifiedSince: new Date(since) };
-  const count = await countItems(observed, params);
-  return requestsForList(count) < skus.length ? readList(observed, skus, params) : new Map();
+  const count = await countItems(reader, params);
+  return requestsForList(count) < skus.length ? readList(reader, skus, params) : new Map();
 }
 
-async function countItems({ client, options }: ObservedClient, params: ItemListParams): Promise<number> {
+async function countItems({ client, options }: PlanReader, params: ItemListParams): Promise<number> {
   const { totalCount } = await client.items.list({ ...params, pageSize: 1 }, options).page();
   return totalCount;
 }
 
 async function readList(
-  { client, options }: ObservedClient,
+  { client, options }: PlanReader,
   skus: readonly string[],
   params: ItemListParams,
 ): Promise<Map<string, Item>> {

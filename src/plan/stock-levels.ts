@@ -1,7 +1,7 @@
 import type { ItemScope } from "../resources/item-lookup.js";
 import type { Item } from "../service/item.js";
 import type { StockLevel } from "../service/stock-level.js";
-import type { ObservedClient } from "./observed-client.js";
+import type { PlanReader } from "./plan-reader.js";
 import { requestsForList } from "./read-items.js";
 
 /** Searching one item in a list of the inventory usually costs at most this many requests. */
@@ -12,7 +12,7 @@ export const REQUESTS_PER_SEARCH = 5;
  * service lists. Either they are searched singly or the list is read, whichever takes fewer requests.
  */
 export async function readStockLevels(
-  { client, options }: ObservedClient,
+  { client, options }: PlanReader,
   items: readonly Item[],
   { listed, scope }: { listed: number; scope: ItemScope },
 ): Promise<Map<number, StockLevel>> {

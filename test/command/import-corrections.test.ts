@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Sandbox, SandboxOptions } from "stocklot/sandbox";
@@ -245,5 +245,42 @@ describe("import --rejects", () => {
       err: expect.stringContaining("is the file to import"),
     });
     expect(readFileSync(day.file, "utf8")).toContain("NO-SUCH");
+  });
+
+  it("creates no file if nothing is imported", async () => {
+    const day = await delivery();
+    const rejects = join(day.folder, "rejects.csv");
+    day.write("BOLT-M8,1,1,1");
+    expect(await day.import("--rejects", rejects, "--dry-run")).toMatchObject({ code: 0 });
+    expect(existsSync(rejects)).toBe(false);
+    day.write("BOLT-M8,-1,1,1");
+    expect(await day.import("--rejects", rejects)).toMatchObject({ code: 2 });
+    expect(existsSync(rejects)).toBe(false);
+    expect(await day.import("--rejects", join(day.folder, "none", "rejects.csv"))).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("no such file or folder"),
+    });
+  });
+
+  it("adds lines to what it wrote before, and overwrites nothing that a person has corrected", async () => {
+    const day = await delivery();
+    const rejects = join(day.folder, "rejects.csv");
+    day.write("NO-SUCH,1,1,1", "NONE,2,1,1");
+    expect((await day.import("--rejects", rejects)).code).toBe(1);
+    const written = readFileSync(rejects, "utf8");
+    writeFileSync(rejects, written.replace(/^NONE.*\n/m, ""));
+    expect((await day.import("--rejects", rejects)).code).toBe(3);
+    expect(readFileSync(rejects, "utf8")).toBe(written);
+    const corrected = written.replace("NO-SUCH", "BOLT-M8");
+    writeFileSync(rejects, corrected);
+    const again = await day.import("--rejects", rejects);
+    expect(again).toMatchObject({
+      code: 1,
+      out: expect.stringMatching(/^lines .*\n +2 +0 +2 +0\n/),
+      err: expect.stringContaining(`--rejects: ${rejects} has lines that this import would not write again`),
+    });
+    expect(readFileSync(rejects, "utf8")).toBe(corrected);
+    expect((await day.importFile(rejects)).code).toBe(1);
+    expect(unitsOf(day.sandbox)).toEqual([1]);
   });
 });

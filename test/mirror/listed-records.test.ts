@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ListedRecords } from "../../src/mirror/sync/listed-records.js";
+import { proves } from "../../src/mirror/sync/removals.js";
 
 const checkpoint = { list: "/Item", version: 1 as const, done: false, end: 0, totalCount: 0, pageSize: 1, keys: [] };
 const interrupted = { checkpoint, beganAt: 0 };
@@ -16,6 +17,12 @@ describe("what an interrupted full pass saves", () => {
     expect(resumed.unseen()).toEqual([2, 9]);
   });
 
+  it("does not count what the copy no longer has", () => {
+    const saved = { records: 1, lastNumber: 4, unseen: [1, 2] };
+    const resumed = new ListedRecords([2, 4], { ...interrupted, listed: saved });
+    expect(resumed.unseen()).toEqual([2]);
+  });
+
   it("is nothing before the first record, or if the list is not in order", () => {
     const listed = new ListedRecords([1, 2, 3]);
     expect(listed.progress).toBeUndefined();
@@ -30,7 +37,7 @@ describe("what an interrupted full pass saves", () => {
     resumed.add([2, 3], 3);
     expect(resumed.isInOrder).toBe(true);
     expect(resumed.progress).toBeUndefined();
-    expect(resumed.unseen()).toEqual([]);
+    expect(proves(resumed, undefined, 0)).toBe("nothing");
   });
 
   it("is nothing if more than 1 000 records were not seen", () => {
@@ -42,5 +49,30 @@ describe("what an interrupted full pass saves", () => {
       listed.add([unseen + 1], 1);
       expect(listed.progress !== undefined).toBe(isSaved);
     }
+  });
+});
+
+describe("that records were not listed", () => {
+  const listed = (isInOrder: boolean, records: number, total: number, largestTotal = total) => ({
+    isConclusive: true,
+    isInOrder,
+    records,
+    total,
+    largestTotal,
+  });
+
+  it.each([
+    ["a complete pass in order", listed(true, 9, 9, 10), undefined, 0, "all"],
+    ["one that lacks what is never listed", listed(true, 9, 10), undefined, 1, "all"],
+    ["an incomplete pass", listed(true, 9, 10), undefined, 0, "needs-second"],
+    ["a pass without order", listed(false, 10, 10), undefined, 0, "needs-second"],
+    ["a pass of which a part is unknown", { ...listed(true, 9, 9), isConclusive: false }, undefined, 0, "nothing"],
+    ["a second pass in order", listed(false, 1, 10), listed(true, 9, 9), 0, "all"],
+    ["a second incomplete pass in order", listed(false, 10, 10), listed(true, 8, 9), 0, "nothing"],
+    ["two complete passes without order", listed(false, 10, 10), listed(false, 9, 9), 0, "all"],
+    ["a second one, if the first was incomplete", listed(false, 9, 10), listed(false, 9, 9), 0, "nothing"],
+    ["two without order, one of which had more to list", listed(false, 10, 10), listed(false, 9, 9, 10), 0, "nothing"],
+  ] as const)("%s proves: %j, %j, %d: %s", (_, first, second, unlisted, proof) => {
+    expect(proves(first, second, unlisted)).toBe(proof);
   });
 });

@@ -85,6 +85,22 @@ describe("maxRemovedShare", () => {
   });
 });
 
+it("counts a record once that a process removed before it was killed", async () => {
+  const { service, sink, mirror } = setUp(4_000);
+  await mirror.run();
+  for (let left = 700; left > 0; left -= 1) service.removeLot();
+  let isKilled = false;
+  sink.beforeCommit = ({ remove }) => {
+    if (isKilled) throw new Error("killed");
+    isKilled = remove.length > 0;
+  };
+  await expect(mirror.run()).rejects.toThrow("killed");
+  expect(sink.all("lots").size).toBe(3_500);
+  sink.beforeCommit = () => {};
+  await mirror.run();
+  expect(sink.all("lots")).toEqual(service.records("lots"));
+});
+
 describe("a refusal", () => {
   it("does not make later runs full passes: they refuse again by the counts", async () => {
     const { service, sink, mirror } = setUp(900);

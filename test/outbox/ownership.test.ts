@@ -19,7 +19,7 @@ const receipt = (key: string) =>
 async function leased(leaseMs = MINUTE_MS) {
   const store = memoryStore(emptyData());
   await store.open();
-  await store.commit({ add: [receipt("k")] });
+  await store.add([receipt("k")]);
   const commitsOf = (owner: string) => new EntryCommits(store, { owner, patienceMs: 0, onStored: () => {} });
   const [lane] = await store.claim({ owner: "one", leaseMs, limit: 1, except: [] });
   if (!lane) throw new Error("nothing was claimed");

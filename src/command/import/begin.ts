@@ -1,11 +1,12 @@
 import { InputValidationError } from "../../errors/index.js";
-import type { NewDelivery, NewEntry, Outbox, StoredDelivery, StoredEntry } from "../../outbox/index.js";
+import type { DeliveryOutbox } from "../../outbox/delivery-outbox.js";
+import type { NewDelivery, StoredDelivery } from "../../outbox/delivery-store.js";
+import type { StoredEntry } from "../../outbox/index.js";
 import { CommandError, EXIT } from "../exit.js";
 import { dateTime, plural, printable, tell } from "../terminal.js";
 import { correctionOf, REPLACED } from "./correction.js";
 import { decide, refusal } from "./delivery.js";
-import type { ImportSettings, ValidRow } from "./entries.js";
-import { validRows } from "./validate.js";
+import type { ValidRow } from "./entries.js";
 
 /** What earlier imports did with the lines of a file, by state. */
 export type EarlierStates = StoredDelivery["entries"];
@@ -17,8 +18,8 @@ export interface Begun {
 }
 
 interface Beginning {
-  outbox: Outbox;
-  settings: ImportSettings;
+  outbox: DeliveryOutbox;
+  rows: readonly ValidRow[];
   delivery: NewDelivery | undefined;
   /** Whether the file is a corrected version of an earlier one. */
   corrects: boolean;
@@ -32,8 +33,8 @@ interface Beginning {
  * @throws CommandError if nothing may be stored.
  */
 export async function begin(beginning: Beginning): Promise<Begun> {
-  const { outbox, settings, delivery, corrects, file } = beginning;
-  if (!delivery) return { earlier: statesOf(await addLines(outbox, await rowsOf(settings))) };
+  const { outbox, rows, delivery, corrects, file } = beginning;
+  if (!delivery) return { earlier: statesOf(await addLines(outbox, rows)) };
   for (;;) {
     const decision = decide(delivery, await outbox.deliveries(delivery), corrects);
     switch (decision.kind) {
@@ -55,11 +56,10 @@ export async function begin(beginning: Beginning): Promise<Begun> {
 }
 
 async function storeDelivery(
-  { outbox, settings }: Beginning,
+  { outbox, rows }: Beginning,
   delivery: NewDelivery,
   same: StoredDelivery | undefined,
 ): Promise<Begun | undefined> {
-  const rows = await rowsOf(settings);
   const lines = rows.map(({ entry }) => entry);
   const earlier: StoredEntry[] = [];
   if (same) for await (const entry of outbox.storedEntries({ delivery: same.name })) earlier.push(entry);
@@ -85,15 +85,9 @@ async function storeDelivery(
   return { earlier: statesOf(kept) };
 }
 
-async function rowsOf(settings: ImportSettings): Promise<ValidRow[]> {
-  const rows: ValidRow[] = [];
-  for await (const row of validRows(settings)) rows.push(row);
-  return rows;
-}
-
 /** The rejected entries of other deliveries that lines of the file replace. `own`: the keys of its delivery. */
 async function replacedEntries(
-  outbox: Outbox,
+  outbox: DeliveryOutbox,
   rows: readonly ValidRow[],
   own: ReadonlySet<string>,
 ): Promise<StoredEntry[]> {
@@ -114,8 +108,8 @@ async function replacedEntries(
 }
 
 /** Adds lines that are identified by their keys alone. */
-async function addLines(outbox: Outbox, rows: readonly ValidRow[]): Promise<StoredEntry[]> {
-  const add: NewEntry[] = rows.map(({ entry }) => entry);
+async function addLines(outbox: DeliveryOutbox, rows: readonly ValidRow[]): Promise<StoredEntry[]> {
+  const add = rows.map(({ entry }) => entry);
   return (await outbox.commit({ add }).catch(rethrowKnownKey)).entries;
 }
 

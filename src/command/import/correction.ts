@@ -1,6 +1,7 @@
 import { fieldOf } from "../../errors/unknown-value.js";
-import type { NewEntry, StoredEntry } from "../../outbox/index.js";
-import { whyNotCanceled } from "../../outbox/run/outcome.js";
+import type { NewLine } from "../../outbox/delivery-store.js";
+import type { StoredEntry } from "../../outbox/index.js";
+import { whyNotCanceled } from "../../outbox/store.js";
 import { groupBy } from "../../plan/group-by.js";
 
 const REPLACED_NAME = "ReplacedLine";
@@ -22,7 +23,7 @@ export interface Correction {
   /** Earlier lines that were not applied, and that the file lacks. */
   canceled: StoredEntry[];
   /** Lines that are not among the earlier ones, with keys that none of these has. */
-  added: NewEntry[];
+  added: NewLine[];
 }
 
 /** Which of several equal lines the file contains, if it contains fewer: rather those that cannot be canceled. */
@@ -32,13 +33,13 @@ const rankOf = (entry: StoredEntry) => {
 };
 
 /** Compares the lines of a file with those of an earlier version: by contents, each as often as it occurs. */
-export function correctionOf(earlier: readonly StoredEntry[], lines: readonly NewEntry[]): Correction {
+export function correctionOf(earlier: readonly StoredEntry[], lines: readonly NewLine[]): Correction {
   const uncanceled = earlier.filter(({ state }) => state !== "canceled");
   // The last of each group is taken first.
   const ranked = uncanceled.sort((one, other) => rankOf(other) - rankOf(one) || other.sequence - one.sequence);
   const left = groupBy(ranked, ({ inputHash }) => inputHash);
   const kept: StoredEntry[] = [];
-  const added: NewEntry[] = [];
+  const added: NewLine[] = [];
   const keys = new Set(earlier.map(({ key }) => key));
   for (const line of lines) {
     const entry = left.get(line.inputHash)?.pop();

@@ -1,6 +1,6 @@
 import { basename } from "node:path";
-import type { NewDelivery, StoredDelivery } from "../../outbox/index.js";
-import { isComplete, unsettledOf } from "../../outbox/store.js";
+import { isComplete, isInTheWay, type NewDelivery, type StoredDelivery } from "../../outbox/delivery-store.js";
+import { unsettledOf } from "../../outbox/store.js";
 import { CommandError, EXIT } from "../exit.js";
 import { outboxCommandLine, shellWord } from "../outbox/paste.js";
 import { dateTime } from "../terminal.js";
@@ -36,7 +36,7 @@ export function decide(delivery: NewDelivery, related: readonly StoredDelivery[]
   if (!same && corrects) return { kind: "refused", because: "nothing-to-correct" };
   if (same?.digest === delivery.digest) return { kind: isComplete(same) ? "complete" : "continue", same };
   if (same && !corrects) return { kind: "refused", because: "other-contents", other: same };
-  const other = related.find((related) => related !== same && !isComplete(related));
+  const other = related.find((one) => isInTheWay(one, delivery));
   if (other) return { kind: "refused", because: "in-the-way", other };
   return same ? { kind: "correct", same } : { kind: "begin" };
 }

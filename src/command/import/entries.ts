@@ -2,7 +2,8 @@ import * as z from "zod";
 import { InputValidationError } from "../../errors/index.js";
 import { nearestName, nearestNameHint } from "../../errors/unknown-name.js";
 import { fieldOf } from "../../errors/unknown-value.js";
-import type { MarkField, NewEntry } from "../../outbox/index.js";
+import type { NewLine } from "../../outbox/delivery-store.js";
+import type { MarkField } from "../../outbox/index.js";
 import { newEntry } from "../../outbox/new-entries.js";
 import { WRITES } from "../../service/operations.js";
 import { cellValue, NUMBER_PATTERN, withoutOptional } from "../rows/cell-value.js";
@@ -89,7 +90,7 @@ export type ImportedRow = ValidRow | { line: number; problems: string[] };
 export interface ValidRow {
   line: number;
   cells: Row["cells"];
-  entry: NewEntry;
+  entry: NewLine;
   /** The key of the rejected entry that it replaces, if any. */
   replaces: string | undefined;
 }

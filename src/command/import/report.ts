@@ -1,12 +1,13 @@
+import type { DeliveryOutbox } from "../../outbox/delivery-outbox.js";
+import type { StoredDelivery } from "../../outbox/delivery-store.js";
 import { entryOf } from "../../outbox/entry.js";
-import type { Outbox, OutboxEntry, OutboxReport, StoredDelivery, StoredEntry } from "../../outbox/index.js";
+import type { OutboxEntry, OutboxReport, OutboxState, StoredEntry } from "../../outbox/index.js";
 import { groupBy } from "../../plan/group-by.js";
 import { EXIT } from "../exit.js";
 import { howToDecide, reasonOf } from "../outbox/reason.js";
 import { dateTime, print, table, tell } from "../terminal.js";
 import type { EarlierStates } from "./begin.js";
 import type { ImportSettings, ValidRow } from "./entries.js";
-import { validRows } from "./validate.js";
 
 /** A line that a person has to look at, with its entry. */
 export interface OpenLine {
@@ -14,40 +15,40 @@ export interface OpenLine {
   entry: OutboxEntry;
 }
 
-/** Entries that a person has to look at. */
+/** Entries that were not applied. */
 export interface OpenEntries {
-  /** Of this file. */
+  /** Lines of this file that a person has to look at. */
   lines: OpenLine[];
-  /** How many there are of other files. */
+  /** Whether a line of this file is still to be sent. */
+  isWaiting: boolean;
+  /** How many entries of other files a person has to look at. */
   others: number;
 }
 
-const STATES_FOR_A_PERSON = ["rejected", "unknown"] as const;
+const STATES_FOR_A_PERSON: readonly OutboxState[] = ["rejected", "unknown"];
 
 /** The lines of a delivery are recognised by their contents, since a corrected version has other numbers; others by their keys. */
-export async function openEntries(outbox: Outbox, settings: ImportSettings): Promise<OpenEntries> {
-  const { delivery } = settings;
-  const entries: StoredEntry[] = [];
+export async function openEntries(
+  outbox: DeliveryOutbox,
+  { delivery }: Pick<ImportSettings, "delivery">,
+  rows: readonly ValidRow[],
+): Promise<OpenEntries> {
   let all = 0;
-  for (const state of STATES_FOR_A_PERSON) {
-    for await (const entry of outbox.storedEntries({ state })) {
-      all += 1;
-      if (delivery === undefined) entries.push(entry);
-    }
-    if (delivery === undefined) continue;
+  for (const state of STATES_FOR_A_PERSON) for await (const _ of outbox.storedEntries({ state })) all += 1;
+  const entries: StoredEntry[] = [];
+  for (const state of [...STATES_FOR_A_PERSON, "pending", "sending"] as const) {
     for await (const entry of outbox.storedEntries({ state, delivery })) if (entry.input !== null) entries.push(entry);
   }
-  const lines: OpenLine[] = [];
-  if (entries.length === 0) return { lines, others: all };
   const idOf = ({ key, inputHash }: Pick<StoredEntry, "key" | "inputHash">) =>
     delivery === undefined ? key : inputHash;
   const open = groupBy(entries, idOf);
   for (const equal of open.values()) equal.reverse();
-  for await (const row of validRows(settings)) {
+  const found = rows.flatMap((row): OpenLine[] => {
     const entry = open.get(idOf(row.entry))?.pop();
-    if (entry) lines.push({ row, entry: entryOf(entry) });
-  }
-  return { lines, others: all - lines.length };
+    return entry ? [{ row, entry: entryOf(entry) }] : [];
+  });
+  const lines = found.filter(({ entry }) => STATES_FOR_A_PERSON.includes(entry.state));
+  return { lines, isWaiting: found.length > lines.length, others: all - lines.length };
 }
 
 interface Reported {
@@ -61,7 +62,7 @@ interface Reported {
 export async function report(summary: OutboxReport, earlier: EarlierStates, reported: Reported): Promise<void> {
   const { open, json } = reported;
   const { applied, rejected, unknown, pending, heldBack } = summary;
-  process.exitCode = open.lines.length > 0 || pending > 0 || heldBack > 0 ? EXIT.failure : EXIT.success;
+  process.exitCode = open.lines.length > 0 || open.isWaiting ? EXIT.failure : EXIT.success;
   const before = { settled: endedCount(earlier), applied: 0, rejected: 0, unknown: 0, ...earlier };
   if (json) {
     const counts = {

@@ -1,4 +1,5 @@
-import type { MarkField, Outbox, OutboxState } from "../../outbox/index.js";
+import type { DeliveryOutbox } from "../../outbox/delivery-outbox.js";
+import type { MarkField, OutboxState } from "../../outbox/index.js";
 import type { ConnectionFlags } from "../connection.js";
 
 export interface OutboxFlags extends ConnectionFlags {
@@ -15,7 +16,7 @@ export interface OutboxFlags extends ConnectionFlags {
 
 /** What an action works with. */
 export interface Action {
-  outbox: Outbox;
+  outbox: DeliveryOutbox;
   /** The file or address of the outbox, for messages. */
   file: string;
   /** The arguments behind the name of the action. */

@@ -1,6 +1,8 @@
 import { nearestNameHint } from "../../errors/unknown-name.js";
-import type { Outbox, StoredDelivery, StoredEntry } from "../../outbox/index.js";
-import { whyNotCanceled } from "../../outbox/run/outcome.js";
+import type { DeliveryOutbox } from "../../outbox/delivery-outbox.js";
+import type { StoredDelivery } from "../../outbox/delivery-store.js";
+import type { StoredEntry } from "../../outbox/index.js";
+import { whyNotCanceled } from "../../outbox/store.js";
 import { CommandError, EXIT } from "../exit.js";
 import { plural, print, printable, tell } from "../terminal.js";
 import type { Action } from "./action.js";
@@ -74,7 +76,7 @@ export async function pruneEntries({ outbox, flags: { olderThan } }: Action): Pr
 }
 
 /** @throws CommandError if there is none. */
-export async function findEntry(outbox: Outbox, file: string, key: string): Promise<StoredEntry> {
+export async function findEntry(outbox: DeliveryOutbox, file: string, key: string): Promise<StoredEntry> {
   const entry = await outbox.stored(key);
   if (entry) return entry;
   const advice = `${outboxCommandLine(file, "list")} lists them.`;
@@ -82,7 +84,7 @@ export async function findEntry(outbox: Outbox, file: string, key: string): Prom
 }
 
 /** @throws CommandError if there is none. */
-export async function findDelivery(outbox: Outbox, name: string): Promise<StoredDelivery> {
+export async function findDelivery(outbox: DeliveryOutbox, name: string): Promise<StoredDelivery> {
   const deliveries = await outbox.deliveries();
   const delivery = deliveries.find((other) => other.name === name);
   if (delivery) return delivery;

@@ -1,6 +1,6 @@
 import { Argument, Command, Option } from "commander";
 import { InputValidationError } from "../../errors/index.js";
-import { createOutbox } from "../../outbox/index.js";
+import { DeliveryOutbox } from "../../outbox/delivery-outbox.js";
 import { OUTBOX_STATES } from "../../outbox/store.js";
 import { openClient, withConnection } from "../connection.js";
 import { CommandError, durationOption, EXIT, failureOrInterruption, integerOption, interruptSignal } from "../exit.js";
@@ -85,7 +85,7 @@ async function act(file: string, name: string, words: string[], flags: OutboxFla
   const signal = interruptSignal();
   const store = outboxStoreOf("the outbox", file, definition.use);
   const client = name === "run" ? await openClient(flags) : undefined;
-  const outbox = createOutbox({ client, store, mark: flags.mark, settleMs: flags.settle });
+  const outbox = new DeliveryOutbox({ client, store, mark: flags.mark, settleMs: flags.settle });
   try {
     await definition.act({ outbox, file, words, flags, signal });
   } catch (error) {

@@ -1,7 +1,8 @@
 import { fieldOf } from "../../errors/unknown-value.js";
+import { isComplete } from "../../outbox/delivery-store.js";
 import { entryOf, type OutboxEntry } from "../../outbox/entry.js";
 import { laneOf } from "../../outbox/new-entries.js";
-import { isComplete, unsettledOf } from "../../outbox/store.js";
+import { unsettledOf } from "../../outbox/store.js";
 import { EXIT } from "../exit.js";
 import { dateTime, fittedTable, print, seconds, table, tell } from "../terminal.js";
 import type { Action } from "./action.js";

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import type { OutboxStore } from "../../outbox/index.js";
+import type { DeliveryStore } from "../../outbox/delivery-store.js";
 import { openPostgresStore } from "../../outbox/stores/postgres-store.js";
 import { SqliteOutboxStore } from "../../outbox/stores/sqlite-store.js";
 import { CommandError, EXIT } from "../exit.js";
@@ -14,7 +14,7 @@ export type OutboxUse = "create" | "change" | "read";
  * @param what the option or argument with the file, for messages
  * @param file an SQLite file, or the address of a PostgreSQL database
  */
-export function outboxStoreOf(what: string, file: string, use: OutboxUse): OutboxStore {
+export function outboxStoreOf(what: string, file: string, use: OutboxUse): DeliveryStore {
   if (isPostgresAddress(file)) {
     assertPostgresAddress(what, file);
     return openPostgresStore({ connectionString: file }, { existing: use !== "create" });

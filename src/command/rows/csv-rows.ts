@@ -1,5 +1,4 @@
-import { createReadStream } from "node:fs";
-import { open } from "node:fs/promises";
+import { pipeline, type Readable } from "node:stream";
 import { CsvError, parse } from "csv-parse";
 import { CommandError, EXIT } from "../exit.js";
 
@@ -14,9 +13,9 @@ export interface CsvRow {
 
 /** A file, and how to read it. */
 export interface CsvFile {
+  /** For messages. */
   path: string;
-  /** A copy of it: the file may change while it is being read. */
-  copy: string;
+  open(): Readable;
   /** Between two cells. */
   delimiter: string;
 }
@@ -33,9 +32,8 @@ const DELIMITERS = [
 /** A first line that only Excel understands. */
 const EXCEL_DELIMITER_PATTERN = /^sep=(.)$/;
 
-/** Reads a CSV file (RFC 4180, with or without a BOM, any line ends) row by row, in constant memory. Messages name `path`; `copy` is read. */
-export async function* csvRows({ path, copy, delimiter }: CsvFile): AsyncGenerator<CsvRow> {
-  await assertNotJson(path, copy);
+/** Reads a CSV file (RFC 4180, with or without a BOM, any line ends) row by row, in constant memory. */
+export async function* csvRows({ path, open, delimiter }: CsvFile): AsyncGenerator<CsvRow> {
   let columns: string[] | undefined;
   const parser = parse({
     bom: true,
@@ -45,11 +43,16 @@ export async function* csvRows({ path, copy, delimiter }: CsvFile): AsyncGenerat
     skip_empty_lines: true,
     trim: true,
   });
-  const file = createReadStream(copy);
   let crLfsInCells = 0;
-  file.once("error", (error) => parser.destroy(error));
+  // The parser fails with the error of each of them.
+  pipeline(
+    open(),
+    (chunks: AsyncIterable<Buffer>) => exceptJson(path, chunks),
+    parser,
+    () => {},
+  );
   try {
-    for await (const { record, info } of file.pipe(parser)) {
+    for await (const { record, info } of parser) {
       // The parser counts CR LF as two line breaks if it is in a cell.
       crLfsInCells += record.join().split("\r\n").length - 1;
       if (columns) yield csvRow(columns, record, info.lines - crLfsInCells);
@@ -61,8 +64,6 @@ export async function* csvRows({ path, copy, delimiter }: CsvFile): AsyncGenerat
       throw new CommandError(`${path}: ${error.message}. ${advice}`, EXIT.usage);
     }
     throw error;
-  } finally {
-    file.destroy();
   }
 }
 
@@ -70,18 +71,17 @@ export async function* csvRows({ path, copy, delimiter }: CsvFile): AsyncGenerat
 const JSON_PATTERN = /^\uFEFF?\s*(\{|\[\s*\{)/;
 
 /** Otherwise a quote in the first line of JSON would be reported, or a strange column. */
-async function assertNotJson(path: string, copy: string): Promise<void> {
-  const file = await open(copy);
-  try {
-    const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(100) });
-    if (!JSON_PATTERN.test(buffer.toString("utf8", 0, bytesRead))) return;
-  } finally {
-    await file.close();
+async function* exceptJson(path: string, chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let isFirst = true;
+  for await (const chunk of chunks) {
+    if (isFirst && JSON_PATTERN.test(chunk.toString("utf8", 0, 100)))
+      throw new CommandError(
+        `${path}: this is JSON. It must be CSV: a first line with the names of the fields, then one line per write.`,
+        EXIT.usage,
+      );
+    isFirst = false;
+    yield chunk;
   }
-  throw new CommandError(
-    `${path}: this is JSON. It must be CSV: a first line with the names of the fields, then one line per write.`,
-    EXIT.usage,
-  );
 }
 
 function checkedColumns(path: string, columns: string[], delimiter: string): string[] {

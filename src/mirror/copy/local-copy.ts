@@ -167,7 +167,7 @@ export class LocalCopy {
     return indexByKey(resource, records);
   }
 
-  /** A batch names a resource, even if it changes nothing of it. Changes that were not emitted yet can be read back. */
+  /** Changes that were not emitted yet can be read back. Without a list, the batch names `items`, and changes nothing of it. */
   async #commit(commit: Commit): Promise<void> {
     const { list = mirrorListOf("items"), upsert = [], remove = [], changes = [], expire, ...patch } = commit;
     const { resource } = list;

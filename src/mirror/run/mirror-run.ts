@@ -1,5 +1,6 @@
 import { publishMessage } from "../../core/telemetry/channels.js";
 import type { MirrorRunEvent } from "../../core/telemetry/events.js";
+import type { UnexpectedRemovalsError } from "../../errors/index.js";
 import type { RateLimitSnapshot } from "../../limiter/rate-limiter.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import type { HistoryOption } from "../copy/history.js";
@@ -7,7 +8,7 @@ import type { MirrorList } from "../copy/lists.js";
 import type { LocalCopy } from "../copy/local-copy.js";
 import { mirrorStatusOf } from "../copy/status.js";
 import { createMirrorReport, type MirrorReport, runKindOf } from "../report.js";
-import { makeFullPassIfNeeded, readChanges } from "../sync/list-sync.js";
+import { type Begun, fillOrReadChanges, makeFullPassIfNeeded } from "../sync/list-sync.js";
 import type { ListUpdate } from "../sync/list-update.js";
 
 export interface RunLists {
@@ -34,22 +35,14 @@ export class MirrorRun {
     this.#rateLimit = rateLimit;
   }
 
-  /** Does the work of the run, and publishes its end on the diagnostics channel. */
-  async publishEndOf<T>(work: () => Promise<T>): Promise<T> {
-    let failure: { error: string } | undefined;
-    try {
-      return await work();
-    } catch (error) {
-      failure = { error: errorSummaryOf(error).name };
-      throw error;
-    } finally {
-      publishMessage("stocklot:mirror:run", () => ({
-        kind: this.#kind,
-        durationMs: this.#durationMs,
-        ...failure,
-        resources: this.#resources,
-      }));
-    }
+  /** Publishes its end on the diagnostics channel; `error` if it failed. */
+  publishEnd(error?: unknown): void {
+    publishMessage("stocklot:mirror:run", () => ({
+      kind: this.#kind,
+      durationMs: this.#durationMs,
+      ...(error !== undefined && { error: errorSummaryOf(error).name }),
+      resources: this.#resources,
+    }));
   }
 
   async update(copy: LocalCopy, lists: RunLists): Promise<MirrorReport> {
@@ -93,10 +86,12 @@ async function updateLists({ updated, dropped }: RunLists): Promise<void> {
     });
   }
   // Changes of all lists come first: they also arrive if every update is interrupted in a full pass.
-  for (const update of updated) await readChanges(update);
-  for (const update of updated) await makeFullPassIfNeeded(update);
+  const begun: Begun[] = [];
+  for (const update of updated) begun.push(await fillOrReadChanges(update));
+  const refusals: (UnexpectedRemovalsError | undefined)[] = [];
+  for (const list of begun) refusals.push(await makeFullPassIfNeeded(list));
   // Only now: the other lists are up to date.
-  for (const { refusal } of updated) if (refusal) throw refusal;
+  for (const refusal of refusals) if (refusal) throw refusal;
 }
 
 /** What is saved of an error. */

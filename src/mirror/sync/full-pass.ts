@@ -3,14 +3,14 @@ import { probeModifiedSince } from "../../paging/modified-since.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import type { ListState } from "../copy/state.js";
 import { hasIncrements, laterTimeOf } from "./increment-start.js";
-import type { AppliedPages, ListUpdate } from "./list-update.js";
+import type { ListUpdate, WrittenPages } from "./list-update.js";
 import { ListedRecords } from "./listed-records.js";
 import { removeUnseenRecords } from "./removals.js";
 
 export interface FullPass {
   /** False if a part of the list was read before an interruption. */
-  isWhole: boolean;
-  /** Numbers of records that an increment must list too, see {@link ListUpdate.apply}. */
+  readFromStart: boolean;
+  /** Numbers of records that an increment must list too, see {@link ListUpdate.writePages}. */
   expectedInIncrement: readonly number[];
 }
 
@@ -25,8 +25,8 @@ export async function makeFullPass(update: ListUpdate): Promise<FullPass> {
   const decisive = await removeUnseenRecords(update, listed);
   const { state, settings } = update;
   const { increments, lastPass, asOf = 0, count } = state;
-  // A second pass, which confirmed removals, is always whole.
-  const { isWhole } = decisive;
+  // A second pass, which confirmed removals, always has.
+  const { readFromStart } = decisive;
   const mustProbe = increments.support === undefined || (increments.support === "ignored" && settings.full);
   const support = mustProbe
     ? await probeModifiedSince((since) => update.reader.count(since), count, increments.since ?? since ?? Date.now())
@@ -35,7 +35,7 @@ export async function makeFullPass(update: ListUpdate): Promise<FullPass> {
     ...increments,
     support,
     // What was read before an interruption may have changed since then, so the next increment begins no later than before.
-    since: listed.isWhole ? since : (increments.since ?? since),
+    since: listed.readFromStart ? since : (increments.since ?? since),
     newestModified: laterTimeOf(increments.newestModified, newest),
   };
   await update.save({
@@ -44,7 +44,7 @@ export async function makeFullPass(update: ListUpdate): Promise<FullPass> {
     asOf: Math.max(asOf, beganAt),
     lacking: decisive.total - count,
     // Without increments, only the next full pass shows what has changed since it was read.
-    stale: isWhole ? undefined : state.stale || !hasIncrements({ increments: next }),
+    stale: readFromStart ? undefined : state.stale || !hasIncrements({ increments: next }),
     increments: next,
     lastPass: {
       endedAt: Date.now(),
@@ -53,10 +53,10 @@ export async function makeFullPass(update: ListUpdate): Promise<FullPass> {
       unlisted: Math.min(lastPass?.shortage ?? 0, decisive.shortage),
     },
   });
-  return { isWhole, expectedInIncrement };
+  return { readFromStart, expectedInIncrement };
 }
 
-interface ReadList extends AppliedPages {
+interface ReadList extends WrittenPages {
   listed: ListedRecords;
   /** When it began, before any interruption, by this machine's clock, in ms. */
   beganAt: number;
@@ -93,9 +93,9 @@ async function readWholeList(update: ListUpdate): Promise<ReadList> {
     await update.save({ pass: undefined });
     return await readWholeList(update);
   };
-  let applied: AppliedPages;
+  let applied: WrittenPages;
   try {
-    applied = await update.apply(isFirst ? "first" : "full", source, (page, numbers) => {
+    applied = await update.writePages(isFirst ? "first" : "full", source, (page, numbers) => {
       const patch = passUntilHere();
       listed.add(numbers, page.totalCount);
       return patch;

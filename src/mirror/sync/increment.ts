@@ -12,7 +12,7 @@ export async function readIncrement(update: ListUpdate, since: number): Promise<
   const beganAt = Date.now();
   const source = update.reader.read({ modifiedSince: incrementStartOf(update, since) });
   const seen = new SeenKeys();
-  const { newest } = await update.apply("increment", source, (_, numbers) => {
+  const { newest } = await update.writePages("increment", source, (_, numbers) => {
     for (const number of numbers) seen.add(number);
     return {};
   });

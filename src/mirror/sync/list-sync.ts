@@ -38,7 +38,7 @@ import { sizesAfterRun } from "./removals.js";
  *
  * One run takes two steps. All lists take the first before any takes the second, so that an interrupted run has all changes.
  *
- *   1. `readChanges`
+ *   1. `fillOrReadChanges`
  *      new, filling: a full pass, resumed if possible. The list is complete then.
  *      complete: an increment, if the list has any, and unless all of it was read just now, or is to be (`full`). What was
  *      read before an interruption may have changed, so a pass that is resumed does not count as reading all of it.
@@ -73,44 +73,59 @@ export const mayRepairByFullPass = ({ lastPass }: Pick<ListState, "lastPass">, n
   lastPass.durationMs < MAX_SHORT_FULL_PASS_MS ||
   now - lastPass.endedAt >= lastPass.durationMs / MAX_REPAIR_TIME_SHARE;
 
+/** What step 1 has done. */
+export interface Begun {
+  update: ListUpdate;
+  /** The full pass that has filled the copy, if it was new. */
+  firstPass?: FullPass | undefined;
+  refusal?: UnexpectedRemovalsError | undefined;
+}
+
 /** Step 1: fills a new copy, or reads the records that were modified since the last run. */
-export const readChanges = (update: ListUpdate): Promise<void> =>
-  takeStep(update, async () => {
-    if (!update.state.lastPass) update.firstPass = await makeVerifiedFullPass(update);
+export async function fillOrReadChanges(update: ListUpdate): Promise<Begun> {
+  let firstPass: FullPass | undefined;
+  const refusal = await takeStep(update, async () => {
+    if (!update.state.lastPass) firstPass = await makeVerifiedFullPass(update);
     const since = sinceOf(update.state);
     // All of it was read just now, or step 2 will: an increment would add nothing.
-    const readsAll = update.firstPass
-      ? update.firstPass.isWhole
-      : update.settings.full && update.state.pass === undefined;
+    const readsAll = firstPass ? firstPass.readFromStart : update.settings.full && update.state.pass === undefined;
     if (since !== undefined && !readsAll) await readIncrement(update, since);
+    return undefined;
   });
+  return { update, firstPass, refusal };
+}
 
-/** Step 2. */
-export async function makeFullPassIfNeeded(update: ListUpdate): Promise<void> {
-  await takeStep(update, async () => {
-    if (update.refusal || update.firstPass?.isWhole) return;
-    if (!mustMakeFullPass(update)) {
-      await updateDifference(update);
-      if (update.refusal || !mayRepair(update)) return;
+/** Step 2. Returns what this step or the first one has refused: too many records would have been removed. None was. */
+export async function makeFullPassIfNeeded(begun: Begun): Promise<UnexpectedRemovalsError | undefined> {
+  const { update, firstPass } = begun;
+  const refusal = await takeStep(update, async () => {
+    if (begun.refusal || firstPass?.readFromStart) return begun.refusal;
+    if (!mustMakeFullPass(begun)) {
+      const refusedAgain = await updateDifference(update);
+      if (refusedAgain || !mayRepair(update)) return refusedAgain;
     }
     await makeVerifiedFullPass(update);
+    return undefined;
   });
   const sizes = sizesAfterRun(update.state, Date.now(), update.settings);
   if (sizes !== update.state.sizes) await update.save({ sizes });
+  return refusal;
 }
 
 /**
- * If a step refuses to remove records, the full pass has ended anyway: the next one is due as usual, and runs in between
- * refuse by the counts.
+ * Takes a step, and returns its refusal. If it refuses to remove records after a full pass, that has ended anyway: the next
+ * one is due as usual, and runs in between refuse by the counts.
  */
-const takeStep = (update: ListUpdate, step: () => Promise<void>): Promise<void> =>
+const takeStep = (
+  update: ListUpdate,
+  step: () => Promise<UnexpectedRemovalsError | undefined>,
+): Promise<UnexpectedRemovalsError | undefined> =>
   update.measure(async () => {
     const startedAt = monotonicNowMs();
     try {
-      await step();
+      return await step();
     } catch (error) {
       if (!UnexpectedRemovalsError.is(error)) throw error;
-      update.refusal = error;
       const { removals, records } = error;
       const { lastPass } = update.state;
       const ended = { endedAt: Date.now(), durationMs: monotonicNowMs() - startedAt };
@@ -119,28 +134,27 @@ const takeStep = (update: ListUpdate, step: () => Promise<void>): Promise<void> 
         refused: { removals, records },
         ...(lastPass && { lastPass: { ...lastPass, ...ended } }),
       });
+      return error;
     }
   });
 
 /** True if a full pass is needed whatever the counts show. */
-const mustMakeFullPass = ({ state, settings, firstPass }: ListUpdate): boolean =>
+const mustMakeFullPass = ({ update: { state, settings }, firstPass }: Begun): boolean =>
   (!firstPass && isFullPassDue(state, settings, Date.now())) || (settings.allowRemovals && awaitsFullPass(state));
 
 /** Finds out whether the copy still differs by the counts, and whether removals that were refused are refused again. */
-async function updateDifference(update: ListUpdate): Promise<void> {
+async function updateDifference(update: ListUpdate): Promise<UnexpectedRemovalsError | undefined> {
   const surplus = () => surplusOf(update.state) ?? 0;
   // The last run lacked records, and the increment has not shown them.
   const hasLacked = surplus() < 0;
   await compareCounts(update);
   const { refused } = update.state;
-  if (refused && surplus() > 0) {
-    update.refusal = new UnexpectedRemovalsError({ resource: update.list.resource, ...refused });
-    return;
-  }
+  if (refused && surplus() > 0) return new UnexpectedRemovalsError({ resource: update.list.resource, ...refused });
   if (refused) await update.save({ refused: undefined });
   const since = sinceOf(update.state);
   // Records may have been added since the increment, or before it without a date.
   if (surplus() < 0 && !hasLacked && since !== undefined) await readIncrement(update, since);
+  return undefined;
 }
 
 /** True if the copy differs, and an additional full pass may correct that now. */

@@ -1,4 +1,3 @@
-import type { UnexpectedRemovalsError } from "../../errors/index.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import { type MirrorList, recordNumberOf } from "../copy/lists.js";
 import type { LocalCopy } from "../copy/local-copy.js";
@@ -27,10 +26,6 @@ const MAX_EXPECTED_NUMBERS = 10_000;
 export class ListUpdate {
   readonly counts = { added: 0, changed: 0, removed: 0 };
   readonly modes: MirrorReadMode[] = [];
-  /** The full pass of step 1, which has filled the copy. */
-  firstPass: { readonly isWhole: boolean } | undefined;
-  /** Set if too many records would have been removed. Then none was removed. */
-  refusal: UnexpectedRemovalsError | undefined;
   #durationMs = 0;
 
   constructor(
@@ -50,10 +45,10 @@ export class ListUpdate {
   }
 
   /** Adds the time that a step takes to the report. */
-  async measure(step: () => Promise<void>): Promise<void> {
+  async measure<T>(step: () => Promise<T>): Promise<T> {
     const startedAt = monotonicNowMs();
     try {
-      await step();
+      return await step();
     } finally {
       this.#durationMs += monotonicNowMs() - startedAt;
     }
@@ -77,11 +72,11 @@ export class ListUpdate {
   }
 
   /** Writes pages to the copy, each together with the part of the state that `patchOf` returns. */
-  async apply(
+  async writePages(
     mode: MirrorReadMode,
     source: ListPages,
     patchOf: (page: { totalCount: number }, numbers: readonly number[]) => Partial<ListState>,
-  ): Promise<AppliedPages> {
+  ): Promise<WrittenPages> {
     this.modes.push(mode);
     const expectedInIncrement: number[] = [];
     let newest: number | undefined;
@@ -103,7 +98,7 @@ export class ListUpdate {
 }
 
 /** Findings while pages were written. */
-export interface AppliedPages {
+export interface WrittenPages {
   /** Numbers of records that the service must count as modified since the copy had them last; the first ones. */
   expectedInIncrement: number[];
   /** The latest `modified`, in ms. */

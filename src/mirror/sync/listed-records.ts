@@ -7,19 +7,22 @@ const MAX_SAVED_UNSEEN_NUMBERS = 1_000;
 type InterruptedPass = NonNullable<ListState["pass"]>;
 
 /**
- * The records that a full pass has listed, compared with those of the copy: which of these were not listed, and what that
- * proves. removals.ts has the rule.
+ * The records that a full pass has listed, compared with those of the copy: which of these were not listed. What that proves
+ * is in removals.ts.
  */
 export class ListedRecords {
   /** False if a part of the list was read before an interruption. */
-  readonly isWhole: boolean;
+  readonly readFromStart: boolean;
   /** False if the part before an interruption is unknown, so that records which were not seen may have been listed there. */
   isConclusive: boolean;
-  #records: number;
+  /** How many records were listed. */
+  records: number;
+  /** How many records the service counted last. */
+  total = 0;
+  /** How many it counted at most. */
+  largestTotal = 0;
   #lastNumber: number;
   #isInOrder = true;
-  #lastTotal = 0;
-  #largestTotal = 0;
   readonly #seen = new SeenKeys();
   /** The copy's numbers in ascending order, those after the checkpoint if the pass was resumed. */
   readonly #numbers: Float64Array;
@@ -29,18 +32,20 @@ export class ListedRecords {
 
   constructor(numbersInCopy: readonly number[], interrupted?: InterruptedPass) {
     const listed = interrupted?.listed;
-    this.isWhole = interrupted === undefined;
-    this.isConclusive = this.isWhole || listed !== undefined;
-    this.#records = listed?.records ?? 0;
+    this.readFromStart = interrupted === undefined;
+    this.isConclusive = this.readFromStart || listed !== undefined;
+    this.records = listed?.records ?? 0;
     this.#lastNumber = listed?.lastNumber ?? Number.NEGATIVE_INFINITY;
-    this.#unseen = [...(listed?.unseen ?? [])];
+    const unseen = new Set(listed?.unseen);
+    // The process may have removed some of them before it was killed.
+    this.#unseen = numbersInCopy.filter((number) => unseen.has(number));
     this.#numbers = Float64Array.from(numbersInCopy.filter((number) => number > this.#lastNumber)).sort();
   }
 
   add(numbers: readonly number[], totalCount: number): void {
-    this.#records += numbers.length;
-    this.#lastTotal = totalCount;
-    this.#largestTotal = Math.max(this.#largestTotal, totalCount);
+    this.records += numbers.length;
+    this.total = totalCount;
+    this.largestTotal = Math.max(this.largestTotal, totalCount);
     for (const number of numbers) {
       this.#isInOrder &&= number > this.#lastNumber;
       this.#lastNumber = number;
@@ -48,43 +53,27 @@ export class ListedRecords {
     }
     if (this.#isInOrder) this.#compareUntil(this.#lastNumber);
     // The checkpoint was in the order of the numbers, and this part of the list is not.
-    else if (!this.isWhole) this.isConclusive = false;
+    else if (!this.readFromStart) this.isConclusive = false;
   }
 
   /** True if records were listed, in the order of their numbers. */
   get isInOrder(): boolean {
-    return this.#isInOrder && this.#records > 0;
-  }
-
-  /**
-   * True if as many records were listed as the service counts. In order, as many as it counted last: records that were
-   * removed earlier can hide no other. If the order may change, as many as it counted at any time.
-   *
-   * @param unlisted Records that the service counts, but does not list.
-   */
-  isComplete(unlisted: number): boolean {
-    return this.isInOrder ? this.#records + unlisted >= this.#lastTotal : this.#records >= this.#largestTotal;
-  }
-
-  /** How many records the service reported last. */
-  get total(): number {
-    return this.#lastTotal;
+    return this.#isInOrder && this.records > 0;
   }
 
   /** Number of records that were not listed, by the service's count, if records were listed in order. */
   get shortage(): number {
-    return this.isInOrder ? Math.max(0, this.#lastTotal - this.#records) : 0;
+    return this.isInOrder ? Math.max(0, this.total - this.records) : 0;
   }
 
   /** The result to save with the checkpoint. `undefined` if a resumed pass could conclude nothing from it. */
   get progress(): InterruptedPass["listed"] {
     if (!this.isInOrder || !this.isConclusive || this.#unseen.length > MAX_SAVED_UNSEEN_NUMBERS) return undefined;
-    return { records: this.#records, lastNumber: this.#lastNumber, unseen: [...this.#unseen] };
+    return { records: this.records, lastNumber: this.#lastNumber, unseen: [...this.#unseen] };
   }
 
   /** Records of the copy that were not listed, once the end of the list is reached. */
   unseen(): number[] {
-    if (!this.isConclusive) return [];
     this.#compareUntil(Number.POSITIVE_INFINITY);
     return this.#unseen.filter((number) => !this.#seen.has(number));
   }

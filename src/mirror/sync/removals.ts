@@ -5,17 +5,41 @@ import type { ListUpdate, SyncSettings } from "./list-update.js";
 import { ListedRecords } from "./listed-records.js";
 
 /*
- * When absence means removed. A full pass compares the records that it lists with those of the copy (`ListedRecords`). Those
- * that it has not listed were removed from the service if
- *
- *   it listed as many as the service counts, in the order of their numbers: these never change, so none was missed;
- *   or a second pass, which then confirms them, did so;
- *   or both listed as many as the service counts, in any order: a record may have changed its position during one of them.
- *
- * Otherwise nothing is removed. Nor is it if a pass was resumed and what it listed before is not known (`isConclusive`).
+ * When absence means removed: a full pass compares the records that it lists with those of the copy (`ListedRecords`), and
+ * `proves` decides about those that it has not listed.
  *
  * A guard follows: a run neither removes a large part of the records, nor do many runs in small parts.
  */
+
+/** What full passes have shown of their list. */
+export type ListedFacts = Pick<ListedRecords, "isConclusive" | "isInOrder" | "records" | "total" | "largestTotal">;
+
+/**
+ * Whether all records that a full pass has not listed were removed from the service. They were if
+ *
+ *   it listed as many as the service counts, in the order of their numbers: these never change, so none was missed;
+ *   or a `second` pass, which then confirms them, did so;
+ *   or both listed as many as the service counts, in any order: a record may have changed its position during one of them.
+ *
+ * Nothing is proved by a pass that was resumed if what it listed before is not known.
+ *
+ * @param unlisted Records that the service counts, but does not list.
+ */
+export function proves(
+  first: ListedFacts,
+  second: ListedFacts | undefined,
+  unlisted: number,
+): "all" | "needs-second" | "nothing" {
+  // In order, as many as it counted last: records that were removed earlier can hide no other.
+  const isOrderedAndComplete = ({ isInOrder, records, total }: ListedFacts) => isInOrder && records + unlisted >= total;
+  // If the order may change, as many as it counted at any time.
+  const isComplete = (pass: ListedFacts) =>
+    pass.isInOrder ? isOrderedAndComplete(pass) : pass.records >= pass.largestTotal;
+  if (!first.isConclusive) return "nothing";
+  if (isOrderedAndComplete(first)) return "all";
+  if (!second) return "needs-second";
+  return isOrderedAndComplete(second) || (isComplete(second) && isComplete(first)) ? "all" : "nothing";
+}
 
 /** A run may always remove this many records of a resource. */
 const MAX_REMOVALS_WITHOUT_CONFIRMATION = 50;
@@ -61,12 +85,13 @@ export async function removeUnseenRecords(update: ListUpdate, first: ListedRecor
   const { allowRemovals, maxRemovedShare } = update.settings;
   let decisive = first;
   let unseen = first.unseen();
-  if (unseen.length > 0 && !(first.isInOrder && first.isComplete(unlisted))) {
+  let proof = unseen.length === 0 ? "nothing" : proves(first, undefined, unlisted);
+  if (proof === "needs-second") {
     decisive = await makeConfirmingPass(update, unseen);
     unseen = decisive.unseen();
+    proof = proves(first, decisive, unlisted);
   }
-  const isCertain = decisive.isComplete(unlisted) && (decisive.isInOrder || first.isComplete(unlisted));
-  if (isCertain && unseen.length > 0) {
+  if (proof === "all" && unseen.length > 0) {
     const { count } = update.state;
     const records = largestSize(update.state, Date.now());
     const removals = unseen.length + (records - count);
@@ -88,7 +113,7 @@ async function makeConfirmingPass(update: ListUpdate, unseen: readonly number[])
     signal?.throwIfAborted();
   }
   const listed = new ListedRecords(unseen);
-  await update.apply("full", update.reader.read(), (page, numbers) => {
+  await update.writePages("full", update.reader.read(), (page, numbers) => {
     listed.add(numbers, page.totalCount);
     return {};
   });

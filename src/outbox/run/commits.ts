@@ -1,6 +1,6 @@
 import { monotonicNowMs } from "../../time/clock.js";
 import { sleep } from "../../time/wait.js";
-import type { EntryChange, OutboxState, OutboxStore, StoredEntry } from "../store.js";
+import { type EntryChange, type OutboxState, type OutboxStore, type StoredEntry, withoutAttempt } from "../store.js";
 import { lateOutcome } from "./outcome.js";
 import { errorJson } from "./stored-json.js";
 
@@ -53,8 +53,8 @@ export class EntryCommits {
       return repeated?.changed ? repeated : changeThisAttempt({ attempts });
     };
     const undo = async (error: unknown) => {
-      const { state, sentAt, clockAheadMs } = entry;
-      await this.#persistently(() => changeThisAttempt({ state, sentAt, clockAheadMs })).catch(() => {});
+      const unbegun = { state: entry.state, ...withoutAttempt(entry) };
+      await this.#persistently(() => changeThisAttempt(unbegun)).catch(() => {});
       throw error;
     };
     const result = await begin().catch(confirm).catch(undo);

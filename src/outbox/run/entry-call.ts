@@ -6,13 +6,15 @@ import { isObject } from "../../errors/unknown-value.js";
 import { onAbort } from "../../time/abort.js";
 import type { OutboxInputs } from "../entry.js";
 import { markIn, markOf, withMark } from "../marks.js";
-import type { OutboxOperation, StoredEntry } from "../store.js";
+import { mayHaveBeenSent, type OutboxOperation, type StoredEntry, withoutAttempt } from "../store.js";
 import { BACKGROUND, type RunContext } from "./context.js";
 import type { Lease } from "./lease.js";
 import type { CallEnd } from "./outcome.js";
 
 /** How a call for an entry ended. */
 export interface EntryCallEnd extends CallEnd {
+  /** The entry before the call. */
+  before: StoredEntry;
   /** The entry as it is stored. */
   entry: StoredEntry;
   /** What the method returned. */
@@ -22,7 +24,7 @@ export interface EntryCallEnd extends CallEnd {
 /** Calls the method of an entry, and stores each attempt before it is sent. */
 export async function callForEntry(run: RunContext, entry: StoredEntry, lease: Lease): Promise<EntryCallEnd> {
   const call = new EntryCall(run, entry, lease);
-  const end = { operation: entry.operation, mayHaveBeenAppliedBefore: entry.sentAt !== null };
+  const end = { before: entry, operation: entry.operation, mayHaveBeenAppliedBefore: mayHaveBeenSent(entry) };
   try {
     const result = await call.send();
     return { ...end, ...call.state, result, error: undefined };
@@ -78,11 +80,8 @@ class EntryCall implements AttemptJournal {
     this.#response = undefined;
     this.#lease.assertHeld();
     // Of several attempts that may have been applied the first one counts: look-ups must find the effect of each.
-    const isFirst = this.#entry.sentAt === null;
-    const start = {
-      body: JSON.stringify(this.#body),
-      ...(isFirst && { sentAt: Date.now(), clockAheadMs: clockAheadMs ?? null }),
-    };
+    const sent = mayHaveBeenSent(this.#entry) ? {} : { sentAt: Date.now(), clockAheadMs: clockAheadMs ?? null };
+    const start = { body: JSON.stringify(this.#body), ...sent };
     await this.#store(this.#run.commits.beginAttempt(this.#entry, start));
   }
 
@@ -100,8 +99,7 @@ class EntryCall implements AttemptJournal {
 
   async beforeRetry(): Promise<void> {
     if (!this.#mayHaveBeenApplied && this.#entry.state === "sending") {
-      const { sentAt, clockAheadMs } = this.#before;
-      const change = { state: "pending", sentAt, clockAheadMs } as const;
+      const change = { state: "pending", ...withoutAttempt(this.#before) } as const;
       await this.#store(this.#run.commits.storeAttemptOutcome(this.#entry, change));
     }
     if (this.#run.stopped.aborted) throw this.#run.stopped.reason;

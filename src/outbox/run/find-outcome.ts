@@ -12,10 +12,9 @@ import { wording } from "../../errors/wording.js";
 import type { ReceiptSearchResult } from "../../resources/find/find-receipt.js";
 import type { SentCreation, SentReceipt } from "../../resources/find/sent-request.js";
 import { markIn, markOf } from "../marks.js";
-import type { EntryChange, StoredEntry } from "../store.js";
+import { type EntryChange, isIdempotent, type StoredEntry } from "../store.js";
 import { BACKGROUND, type RunContext } from "./context.js";
 import { otherReceipts } from "./other-receipts.js";
-import { isIdempotent } from "./outcome.js";
 import { errorJson, resultJson } from "./stored-json.js";
 
 /** A second look is at least this much later than the first. */

@@ -2,13 +2,21 @@ import { PermissionError, TimeoutError } from "../../errors/index.js";
 import { onAbort } from "../../time/abort.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import { sleep } from "../../time/wait.js";
-import type { ClaimedLane, EntryChange, OutboxState, StoredEntry } from "../store.js";
+import {
+  type ClaimedLane,
+  type EntryChange,
+  isIdempotent,
+  mayHaveBeenSent,
+  type OutboxState,
+  type StoredEntry,
+  withoutAttempt,
+} from "../store.js";
 import { AttemptOutdated } from "./commits.js";
 import type { RunContext } from "./context.js";
 import { callForEntry, type EntryCallEnd } from "./entry-call.js";
 import { findOutcome, findReasonOfRefusal, type UncertainAttempt } from "./find-outcome.js";
 import type { Lease } from "./lease.js";
-import { concernsAllWrites, isIdempotent, type Outcome, outcomeOf } from "./outcome.js";
+import { concernsAllWrites, type Outcome, outcomeOf } from "./outcome.js";
 import { errorJson, resultJson } from "./stored-json.js";
 
 /*
@@ -49,33 +57,37 @@ interface Work {
 const MAX_RESENDS = 3;
 
 /** Works on a lane until nothing is left, its lease ends, or the run stops. */
-export async function workOnLane(run: RunContext, lease: Lease, claimed: ClaimedLane): Promise<void> {
-  const { entry, quietMs, unleasedMs = 0 } = claimed;
-  const interruption = new AbortController();
-  const stops = [lease.ended, run.stopped].map((signal) => onAbort(signal, () => interruption.abort(signal.reason)));
-  const worker = new LaneWorker(run, lease, interruption.signal);
-  try {
-    await worker.work({ entry, cause: undefined, sends: 0, quietUntilMs: monotonicNowMs() + quietMs, unleasedMs });
-  } finally {
-    for (const stop of stops) stop();
-  }
-}
-
-class LaneWorker {
+export class LaneWorker {
   readonly #run: RunContext;
   readonly #lease: Lease;
   /** Aborted when the lease ends or the run stops. */
-  readonly #interrupted: AbortSignal;
+  readonly #interruption = new AbortController();
 
-  constructor(run: RunContext, lease: Lease, interrupted: AbortSignal) {
+  constructor(run: RunContext, lease: Lease) {
     this.#run = run;
     this.#lease = lease;
-    this.#interrupted = interrupted;
   }
 
-  async work(begun: Work): Promise<void> {
+  async work({ entry, quietMs, unleasedMs = 0 }: ClaimedLane): Promise<void> {
+    // A run has many lanes: of `AbortSignal.any`, its signal would keep something of each.
+    const stops = [this.#lease.ended, this.#run.stopped].map((signal) =>
+      onAbort(signal, () => this.#interruption.abort(signal.reason)),
+    );
+    try {
+      const quietUntilMs = monotonicNowMs() + quietMs;
+      await this.#workFrom({ entry, cause: undefined, sends: 0, quietUntilMs, unleasedMs });
+    } finally {
+      for (const stop of stops) stop();
+    }
+  }
+
+  async #workFrom(begun: Work): Promise<void> {
     let work: Work | undefined = begun;
     while (work && this.#mayGoOn) work = await this.#advance(work);
+  }
+
+  get #interrupted(): AbortSignal {
+    return this.#interruption.signal;
   }
 
   get #mayGoOn(): boolean {
@@ -101,7 +113,7 @@ class LaneWorker {
     const { entry, sends, quietUntilMs } = work;
     if (sends > MAX_RESENDS) return this.#setAside(work);
     // An attempt of its own is no reason to wait: it has the same effect.
-    const quietMs = entry.sentAt === null ? quietUntilMs - monotonicNowMs() : 0;
+    const quietMs = mayHaveBeenSent(entry) ? 0 : quietUntilMs - monotonicNowMs();
     if (quietMs > 0) {
       await this.#run.capacity.whileWaiting(() => sleep(quietMs, this.#interrupted));
       return work;
@@ -143,7 +155,7 @@ class LaneWorker {
   /** The write is known not to have been applied, but it was not rejected either: it stays pending until the next run. */
   async #afterFailure(
     work: Work,
-    { entry, error, mayHaveBeenAppliedBefore }: EntryCallEnd,
+    { before, entry, error }: EntryCallEnd,
     outcome: "failed" | "stopped",
   ): Promise<Work | undefined> {
     if (error instanceof AttemptOutdated) {
@@ -153,9 +165,8 @@ class LaneWorker {
     }
     const isInterrupted = !this.#mayGoOn;
     if (entry.state === "sending") {
-      const base = mayHaveBeenAppliedBefore ? {} : { sentAt: null, clockAheadMs: null };
       const reason = isInterrupted && outcome === "stopped" ? {} : { error: errorJson(error) };
-      await this.#store(work, { state: "pending", ...base, ...reason });
+      await this.#store(work, { state: "pending", ...withoutAttempt(before), ...reason });
     }
     if (outcome === "failed") return this.#setAside(work);
     if (!isInterrupted && !this.#run.stopped.aborted) this.#run.fail(error);

@@ -8,7 +8,7 @@ import {
   RateLimitError,
 } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
-import type { OutboxOperation, StoredEntry } from "../store.js";
+import { isIdempotent, type OutboxOperation, type StoredEntry } from "../store.js";
 
 /**
  * The outcome of a call.
@@ -80,18 +80,6 @@ export function isServiceError(status: number, body: Uint8Array | undefined): bo
     typeof fieldOf(error, "message") === "string" &&
     statusCode === status
   );
-}
-
-const IDEMPOTENT: ReadonlySet<OutboxOperation> = new Set(["update", "discontinue"]);
-
-/** Whether a second, identical write changes nothing. */
-export const isIdempotent = (operation: OutboxOperation) => IDEMPOTENT.has(operation);
-
-/** Why an entry cannot be canceled; `undefined` if it can: it is known that it was not applied. */
-export function whyNotCanceled({ state, operation, sentAt }: StoredEntry): string | undefined {
-  if (state === "rejected" || state === "canceled") return undefined;
-  if (state !== "pending") return `is ${state}, not rejected or pending`;
-  return isIdempotent(operation) && sentAt !== null ? "may have been applied" : undefined;
 }
 
 /**

@@ -10,7 +10,7 @@ import { Capacity } from "./capacity.js";
 import { EntryCommits } from "./commits.js";
 import type { RunContext, RunSettings } from "./context.js";
 import { FailuresInARow } from "./failures.js";
-import { workOnLane } from "./lane-worker.js";
+import { LaneWorker } from "./lane-worker.js";
 import { type Lease, Leases } from "./lease.js";
 import { entriesToSend, RunProgress } from "./progress.js";
 
@@ -134,7 +134,7 @@ export class OutboxRun implements RunContext {
   /** Never rejects. */
   async #work(claimed: ClaimedLane, lease: Lease): Promise<void> {
     try {
-      await workOnLane(this, lease, claimed);
+      await new LaneWorker(this, lease).work(claimed);
     } catch (error) {
       this.fail(error);
     }

@@ -1,12 +1,6 @@
-import type { BatchResult, NewEntry, OutboxBatch, OutboxStore, StoredEntry } from "../store.js";
-import {
-  changedEntries,
-  conflictingDeliveries,
-  deliveryOfRow,
-  entryOfRow,
-  isOtherInput,
-  rowOfEntry,
-} from "./entry-row.js";
+import { type BatchResult, type DeliveryStore, isInTheWay, type NewLine, type OutboxBatch } from "../delivery-store.js";
+import type { StoredEntry } from "../store.js";
+import { deliveryOfRow, entryOfRow, isOtherInput, rowOfEntry } from "./entry-row.js";
 import { type Operation, run } from "./operation.js";
 
 /** Entries that one command adds or reads. */
@@ -18,11 +12,17 @@ export function* commitBatch(batch: OutboxBatch): Operation<BatchResult> {
   const result: BatchResult = { deliveries: [], changed: [], entries: [] };
   if (delivery) {
     yield* run("lockDeliveries");
-    result.deliveries = conflictingDeliveries(batch, (yield* deliveriesLike(delivery)).map(deliveryOfRow));
+    const like = (yield* deliveriesLike(delivery)).map(deliveryOfRow);
+    result.deliveries = like.filter((other) =>
+      other.name === delivery.name ? other.digest !== batch.replaces : isInTheWay(other, delivery),
+    );
   }
-  const canceled = cancel.map(({ key }) => key);
-  const stored = (yield* run("lockEntries", [canceled])).map(entryOfRow);
-  result.changed = changedEntries(batch, new Map(stored.map((entry) => [entry.key, entry])));
+  const asRead = new Map(cancel.map((entry) => [entry.key, entry]));
+  const stored = (yield* run("lockEntries", [[...asRead.keys()]])).map(entryOfRow);
+  result.changed = stored.filter(({ key, state, attempts }) => {
+    const read = asRead.get(key);
+    return read?.state !== state || read.attempts !== attempts;
+  });
   if (result.deliveries.length > 0 || result.changed.length > 0) return result;
   result.entries = yield* addEntries(add);
   if (isOtherInput(add, result.entries)) return result;
@@ -37,12 +37,12 @@ export function* commitBatch(batch: OutboxBatch): Operation<BatchResult> {
   return result;
 }
 
-/** The rows of deliveries, see `OutboxStore.deliveries`. */
-export const deliveriesLike = (filter: Parameters<OutboxStore["deliveries"]>[0]) =>
+/** The rows of deliveries, see `DeliveryStore.deliveries`. */
+export const deliveriesLike = (filter: Parameters<DeliveryStore["deliveries"]>[0]) =>
   run("deliveries", [filter?.name ?? null, filter?.file ?? null, filter?.digest ?? null]);
 
 /** Adds all entries or none. In either case, the transaction can continue. */
-export function* addEntries(added: readonly NewEntry[]): Operation<StoredEntry[]> {
+export function* addEntries(added: readonly NewLine[]): Operation<StoredEntry[]> {
   const slices = Array.from({ length: Math.ceil(added.length / ENTRIES_PER_COMMAND) }, (_, index) =>
     added.slice(index * ENTRIES_PER_COMMAND, (index + 1) * ENTRIES_PER_COMMAND),
   );

@@ -1,14 +1,12 @@
 import * as z from "zod";
 import { lazy } from "../../schemas/field.js";
+import type { NewLine, StoredDelivery } from "../delivery-store.js";
 import {
   type EntryChange,
   type EntryProgress,
-  isComplete,
   type NewEntry,
   OUTBOX_OPERATIONS,
   OUTBOX_STATES,
-  type OutboxBatch,
-  type StoredDelivery,
   type StoredEntry,
   UNSETTLED_STATES,
 } from "../store.js";
@@ -66,7 +64,7 @@ export function progressValues(entry: EntryProgress, change: EntryChange): (stri
 }
 
 /** An entry that is added, by column. */
-export const rowOfEntry = ({ key, operation, lane, input, inputHash, addedAt, delivery }: NewEntry) => ({
+export const rowOfEntry = ({ key, operation, lane, input, inputHash, addedAt, delivery }: NewLine) => ({
   key,
   operation,
   lane: laneToColumn(lane),
@@ -135,22 +133,6 @@ const deliveryRowSchema = /* @__PURE__ */ lazy(() =>
 
 /** The delivery of a row with these names. */
 export const deliveryOfRow = (row: unknown): StoredDelivery => deliveryRowSchema().parse(row);
-
-/** Those that prevent a batch, of the deliveries that share the name, file or digest of its own. */
-export const conflictingDeliveries = (
-  { delivery, replaces }: Pick<OutboxBatch, "delivery" | "replaces">,
-  others: readonly StoredDelivery[],
-) => others.filter((other) => (other.name === delivery?.name ? other.digest !== replaces : !isComplete(other)));
-
-/** Those that have changed since, of the entries that a batch cancels. `stored` has them by key. */
-export const changedEntries = (
-  { cancel = [] }: Pick<OutboxBatch, "cancel">,
-  stored: ReadonlyMap<string, StoredEntry>,
-): StoredEntry[] =>
-  cancel.flatMap(({ key, state, attempts }) => {
-    const entry = stored.get(key);
-    return entry && (entry.state !== state || entry.attempts !== attempts) ? [entry] : [];
-  });
 
 /** Whether a key of an added entry is stored with another input. */
 export function isOtherInput(added: readonly NewEntry[], stored: readonly StoredEntry[]): boolean {

@@ -1,14 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { monotonicNowMs } from "../../time/clock.js";
-import {
-  isSettled,
-  type NewDelivery,
-  type NewEntry,
-  type OutboxStore,
-  type StoredDelivery,
-  type StoredEntry,
-} from "../store.js";
-import { changedEntries, conflictingDeliveries, isOtherInput } from "./entry-row.js";
+import { isSettled, type NewEntry, type OutboxStore, type StoredEntry, UNSENT } from "../store.js";
+import { isOtherInput } from "./entry-row.js";
 
 interface Lane {
   owner?: string;
@@ -22,8 +15,7 @@ export interface StoreData {
   id: string;
   service?: string;
   lastSequence: number;
-  entries: Map<string, StoredEntry & { delivery?: string | undefined }>;
-  deliveries: Map<string, NewDelivery>;
+  entries: Map<string, StoredEntry>;
   lanes: Map<string, Lane>;
   /** The entries of each lane, in the order added. */
   entriesByLane: Map<string, StoredEntry[]>;
@@ -33,7 +25,6 @@ export const emptyData = (): StoreData => ({
   id: randomUUID(),
   lastSequence: 0,
   entries: new Map(),
-  deliveries: new Map(),
   lanes: new Map(),
   entriesByLane: new Map(),
 });
@@ -42,8 +33,7 @@ const EMPTY = {
   state: "pending",
   attempts: 0,
   body: null,
-  sentAt: null,
-  clockAheadMs: null,
+  ...UNSENT,
   settledAt: null,
   result: null,
   error: null,
@@ -52,7 +42,7 @@ const EMPTY = {
 /** Everything in memory, for writes that need not survive the process. A `Map` keeps the order in which entries were added. */
 export function memoryStore(data: StoreData = emptyData()): OutboxStore {
   const now = monotonicNowMs;
-  const copy = ({ delivery: _, ...entry }: StoredEntry & { delivery?: unknown }): StoredEntry => entry;
+  const copy = (entry: StoredEntry): StoredEntry => ({ ...entry });
   const entries = () => [...data.entries.values()];
   const isLeased = (lane: string) => (data.lanes.get(lane)?.leasedUntil ?? -Infinity) > now();
   const holds = (lane: string, owner: string) => isLeased(lane) && data.lanes.get(lane)?.owner === owner;
@@ -61,23 +51,6 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
     const unsettled = data.entriesByLane.get(lane)?.find(({ state }) => !isSettled(state));
     return unsettled?.state === "unknown" ? undefined : unsettled;
   };
-
-  const deliveryOf = (name: string): StoredDelivery => {
-    const counts: StoredDelivery["entries"] = {};
-    for (const { state, delivery } of data.entries.values())
-      if (delivery === name) counts[state] = (counts[state] ?? 0) + 1;
-    const delivery = data.deliveries.get(name);
-    if (!delivery) throw new RangeError(name);
-    return { ...delivery, entries: counts };
-  };
-
-  const deliveriesLike = (filter: Partial<NewDelivery> | undefined) =>
-    [...data.deliveries.keys()]
-      .map((name) => deliveryOf(name))
-      .filter(
-        ({ name, file, digest }) =>
-          filter === undefined || name === filter.name || file === filter.file || digest === filter.digest,
-      );
 
   const add = (added: readonly NewEntry[]): StoredEntry[] => {
     const storedEntries = () => added.flatMap(({ key }) => data.entries.get(key) ?? []);
@@ -103,33 +76,14 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
 
     add: async (added) => add(added),
 
-    async commit(batch) {
-      const { delivery, cancel = [] } = batch;
-      const deliveries = delivery ? conflictingDeliveries(batch, deliveriesLike(delivery)) : [];
-      const changed = changedEntries(batch, data.entries).map(copy);
-      if (deliveries.length > 0 || changed.length > 0) return { deliveries, changed, entries: [] };
-      const added = add(batch.add);
-      if (isOtherInput(batch.add, added)) return { deliveries, changed, entries: added };
-      for (const { key, reason } of cancel) {
-        const error = reason === undefined ? {} : { error: reason };
-        Object.assign(data.entries.get(key) ?? {}, { state: "canceled", settledAt: Date.now(), ...error });
-      }
-      const begunAt = data.deliveries.get(delivery?.name ?? "")?.begunAt;
-      if (delivery) data.deliveries.set(delivery.name, { ...delivery, begunAt: begunAt ?? delivery.begunAt });
-      return { deliveries, changed, entries: added };
-    },
-
-    deliveries: async (filter) => deliveriesLike(filter),
-
     async get(key) {
       const entry = data.entries.get(key);
       return entry && copy(entry);
     },
 
-    async list({ state, lane, delivery, after, limit }) {
+    async list({ state, lane, after, limit }) {
       return entries()
-        .filter((entry) => entry.sequence > after)
-        .filter((entry) => (delivery === undefined ? entry.input !== null : entry.delivery === delivery))
+        .filter(({ sequence, input }) => sequence > after && input !== null)
         .filter((entry) => (state ?? entry.state) === entry.state && (lane ?? entry.lane) === entry.lane)
         .slice(0, limit)
         .map(copy);

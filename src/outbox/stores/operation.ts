@@ -10,7 +10,10 @@ export interface Command {
 
 type Rows = readonly unknown[];
 
-/** Yields the commands of a transaction, and receives the rows of each. A command that fails throws there. */
+/**
+ * Yields the commands of a transaction, and receives the rows of each. With PostgreSQL, a command that fails throws there, so
+ * that its part of the caller's transaction can be undone. With SQLite, the transaction is rolled back.
+ */
 export type Operation<T> = Generator<Command, T, Rows>;
 
 /** Runs one command. */

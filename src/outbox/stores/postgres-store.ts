@@ -15,6 +15,7 @@ import {
   usableSchema,
 } from "../../storage/postgres/driver.js";
 import { missingSteps } from "../../storage/tables.js";
+import type { DeliveryStore } from "../delivery-store.js";
 import type { OutboxStore } from "../store.js";
 import type { Operation } from "./operation.js";
 import { commandsFor, createStoreTableSql, LOCK_SQL, SCHEMA_STEPS, tableNames } from "./postgres-sql.js";
@@ -81,7 +82,7 @@ export interface PostgresStoreInternals {
 export function openPostgresStore(
   options: PostgresOutboxStoreOptions,
   { existing = false }: PostgresStoreInternals,
-): OutboxStore {
+): DeliveryStore {
   checkConfiguration("postgresOutboxStore", postgresStoreOptionsSchema(), options);
   const { schema, ...source } = options;
   const connection = new PostgresConnection({ ...source, maxConnections: MAX_CONNECTIONS, durable: true });

@@ -1,16 +1,14 @@
 import { ConfigurationError } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import type { ServiceIdentity } from "../../storage/service.js";
+import type { BatchResult, DeliveryStore, OutboxBatch, StoredDelivery } from "../delivery-store.js";
 import type {
-  BatchResult,
   ClaimedLane,
   EntryChange,
   EntryCondition,
   NewEntry,
-  OutboxBatch,
   OutboxCounts,
   OutboxStore,
-  StoredDelivery,
   StoredEntry,
   UpdateResult,
 } from "../store.js";
@@ -35,7 +33,7 @@ const MAX_CLAIM_ATTEMPTS = 5;
 const MAX_QUIET_MS = 1e12;
 
 /** The operations of a store. A subclass opens the database and runs the commands. */
-export abstract class SqlOutboxStore<Opened extends { id: string }> implements OutboxStore {
+export abstract class SqlOutboxStore<Opened extends { id: string }> implements DeliveryStore {
   readonly #name: string;
   #opened: Promise<Opened> | undefined;
 
@@ -97,7 +95,7 @@ export abstract class SqlOutboxStore<Opened extends { id: string }> implements O
     return this.transaction(() => commitBatch(batch));
   }
 
-  async deliveries(filter?: Parameters<OutboxStore["deliveries"]>[0]): Promise<StoredDelivery[]> {
+  async deliveries(filter?: Parameters<DeliveryStore["deliveries"]>[0]): Promise<StoredDelivery[]> {
     return (await this.read(() => deliveriesLike(filter))).map(deliveryOfRow);
   }
 
@@ -105,7 +103,7 @@ export abstract class SqlOutboxStore<Opened extends { id: string }> implements O
     return (await this.read(() => run("get", [[key]]))).map(entryOfRow)[0];
   }
 
-  async list({ state, lane, delivery, after, limit }: Parameters<OutboxStore["list"]>[0]): Promise<StoredEntry[]> {
+  async list({ state, lane, delivery, after, limit }: Parameters<DeliveryStore["list"]>[0]): Promise<StoredEntry[]> {
     const filter = [after, state ?? null, limit];
     const column = lane === undefined ? null : laneToColumn(lane);
     // One command for all would not use the indexes of lanes and deliveries.

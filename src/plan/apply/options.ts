@@ -42,7 +42,7 @@ export interface PlanApplyProgress {
 }
 
 /** What `plan.apply` did. */
-export interface PlanReport<Reported = ReportedItem> {
+export interface PlanReport<Reported = ReportedItem, Stored = StoredForm> {
   /** Changes whose writes were applied, and items that were found to be as desired, no matter who wrote them. */
   applied: number;
   /** What somebody changed since the plan. It was not written. */
@@ -53,10 +53,9 @@ export interface PlanReport<Reported = ReportedItem> {
   unknown: Reported[];
   /**
    * Values that the service keeps in another form. Pass them as `ignoreStoredForms`, or they are planned again. Of a stock
-   * count: the `units` of groups that do not equal their count after it was written, because the service has stored
-   * something else, or somebody has booked since. Count them again.
+   * count: groups whose stock is not what was counted after it was written. Count them again.
    */
-  storedDifferently: StoredForm[];
+  storedDifferently: Stored[];
   /** Requests sent, token requests excluded. */
   requests: number;
   /** Time taken, in ms. */

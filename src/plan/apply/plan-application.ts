@@ -5,7 +5,7 @@ import type { Outbox } from "../../outbox/outbox.js";
 import { comparableSku } from "../../service/key.js";
 import { callSafely } from "../../time/callback.js";
 import { monotonicNowMs, startTimer } from "../../time/clock.js";
-import type { PlanApplyOptions } from "./options.js";
+import type { PlanApplyOptions, PlanReport } from "./options.js";
 
 /** No write is based on older data. */
 export const MAX_READING_AGE_MS = 600_000;
@@ -36,11 +36,8 @@ export interface PlannedChanges<Change, Named> {
   readStates(changes: readonly AddedChange<Change>[]): Promise<ReadChange<Change>[]>;
   /** Whether the service is as the change wants it, although it has refused the write, or its outcome is uncertain. */
   isAsDesired(change: Change): Promise<boolean>;
-  /**
-   * Whether an unsent entry of another plan, for an item of this one, must not be sent after this plan.
-   * @default each of them
-   */
-  isReplaced?(entry: OutboxEntry): boolean;
+  /** Whether an entry of an item of this plan changes what the plan changes. Then an unsent one of another plan is canceled. */
+  concerns(entry: OutboxEntry): boolean;
   add(writes: readonly NewOutboxEntry[]): Promise<unknown>;
 }
 
@@ -59,27 +56,22 @@ export interface ReadChange<Change> extends AddedChange<Change> {
  * they were enter the outbox, then the outbox runs. If the data become too old before the chunk is sent, the run is
  * stopped, and the state of its unsent changes is read again.
  *
- * The keys of the entries consist of the plan's id and the name of the change. So a change is in one of these states, also
- * after a crash. `Unsent` is pending and never sent.
- *
- * | entries | next |
- * |---|---|
- * | none | read: as desired, stale, or add the entries |
- * | unsent, some may be applied | read: leave them to the run, or cancel them: as desired, stale |
- * | one is pending or sending, under way | leave it to the run |
- * | all applied | reported |
- * | one is rejected, or was sent with an uncertain outcome | ask whether it is as desired; otherwise reported |
- * | one is unknown or canceled | reported |
+ * The keys of the entries consist of the plan's id and the name of the change, so that `progressOf` its entries is known
+ * after a crash, too.
  */
 export class PlanApplication<Change, Named> {
-  readonly applied: { change: Change; appliedAt: number }[] = [];
-  readonly stale: (Named & { reason: string })[] = [];
-  readonly rejected: (Named & { reason: string })[] = [];
-  readonly unknown: (Named & { reason: string })[] = [];
+  /** When each change was applied. */
+  readonly applied = new Map<Change, number>();
+  readonly #reported: Record<"stale" | "rejected" | "unknown", (Named & { reason: string })[]> = {
+    stale: [],
+    rejected: [],
+    unknown: [],
+  };
   /** Changes that the service was found to be as, without an entry that was applied. */
-  foundAsDesired = 0;
+  #foundAsDesired = 0;
   /** Requests of the outbox. */
-  requests = 0;
+  #requests = 0;
+  readonly #startedAtMs = monotonicNowMs();
   readonly #planned: PlannedChanges<Change, Named>;
   readonly #outbox: Outbox;
   readonly #signal: AbortSignal | null | undefined;
@@ -87,7 +79,6 @@ export class PlanApplication<Change, Named> {
   /** The comparable SKUs of all changes. */
   readonly #skus: ReadonlySet<string>;
   readonly #ended = new Set<Change>();
-  #hasRun = false;
 
   constructor(
     planned: PlannedChanges<Change, Named>,
@@ -104,16 +95,27 @@ export class PlanApplication<Change, Named> {
   async run(): Promise<void> {
     const { changes, chunkSize } = this.#planned;
     await this.#cancelOtherPlans();
-    for (let start = 0; start < changes.length; start += chunkSize) {
+    // An empty plan has a chunk, too: other pending entries are sent along.
+    for (let start = 0; start === 0 || start < changes.length; start += chunkSize) {
       await this.#applyChunk(changes.slice(start, start + chunkSize));
     }
-    // Other pending entries are sent along, also if nothing of the plan is left to send.
-    while (!this.#hasRun) await this.#send([], monotonicNowMs());
   }
 
   reportAs(kind: "stale" | "rejected" | "unknown", change: Change, reason: string): void {
-    this[kind].push({ ...this.#planned.nameOf(change), reason });
+    this.applied.delete(change);
+    this.#reported[kind].push({ ...this.#planned.nameOf(change), reason });
     this.#markEnded(change);
+  }
+
+  /** What was done, after what was written was read again. */
+  report<Stored>(storedDifferently: Stored[], readRequests: number): PlanReport<Named & { reason: string }, Stored> {
+    return {
+      applied: this.applied.size + this.#foundAsDesired,
+      ...this.#reported,
+      storedDifferently,
+      requests: this.#requests + readRequests,
+      durationMs: monotonicNowMs() - this.#startedAtMs,
+    };
   }
 
   /** Unsent entries of other plans for the same must not be sent after this one. */
@@ -121,8 +123,8 @@ export class PlanApplication<Change, Named> {
     const { keyPrefix, kindPrefix } = this.#planned;
     for await (const entry of this.#outbox.entries({ state: "pending" })) {
       const isOther = entry.key.startsWith(kindPrefix) && !entry.key.startsWith(keyPrefix);
-      if (!isOther || entry.sentAt !== undefined || !this.#skus.has(comparableSku(skuOf(entry)))) continue;
-      if (this.#planned.isReplaced?.(entry) ?? true) await this.#cancel(entry.key);
+      if (!isOther || progressOf([entry]).kind !== "unsent" || !this.#skus.has(comparableSku(skuOf(entry)))) continue;
+      if (this.#planned.concerns(entry)) await this.#cancel(entry.key);
     }
   }
 
@@ -139,11 +141,11 @@ export class PlanApplication<Change, Named> {
 
   async #applyChunk(chunk: readonly Change[]): Promise<void> {
     let due: readonly Change[] = chunk;
-    while (due.length > 0) {
+    for (let hasEnded = false; !hasEnded; ) {
       const readAt = monotonicNowMs();
       const waiting = await this.#addEntries(due);
-      const isComplete = waiting.length === 0 || (await this.#send(waiting, readAt));
-      due = await this.#settle(waiting, isComplete);
+      hasEnded = await this.#send(waiting, readAt);
+      due = await this.#settle(waiting, hasEnded);
     }
   }
 
@@ -152,7 +154,8 @@ export class PlanApplication<Change, Named> {
     const unread: AddedChange<Change>[] = [];
     for (const change of changes) {
       const entries = await this.#entriesOf(change);
-      if (isUnsent(entries)) unread.push({ change, entries });
+      const { kind } = progressOf(entries);
+      if (kind === "none" || kind === "unsent") unread.push({ change, entries });
     }
     const writes: NewOutboxEntry[] = [];
     const waiting = new Set(changes);
@@ -199,40 +202,36 @@ export class PlanApplication<Change, Named> {
         onResult,
         onProgress: (progress) => ({ requests } = progress),
       }));
-      this.#hasRun = true;
       return true;
     } catch (error) {
       if (error !== aged.signal.reason || this.#signal?.aborted) throw error;
       return false;
     } finally {
-      this.requests += requests;
+      this.#requests += requests;
       stopTimer();
     }
   }
 
   /** Reports what became of the entries. Returns the changes whose entries were not sent in time. */
-  async #settle(waiting: readonly Change[], isComplete: boolean): Promise<Change[]> {
-    const unsent: Change[] = [];
+  async #settle(waiting: readonly Change[], hasEnded: boolean): Promise<Change[]> {
+    const late: Change[] = [];
     for (const change of waiting) {
       const entries = await this.#entriesOf(change);
-      const inState = (state: OutboxEntry["state"]) => entries.find((entry) => entry.state === state);
-      const report = (kind: "stale" | "rejected" | "unknown", reason: string) =>
-        this.reportAs(kind, change, describeProgress(entries, reason));
-      const [unknown, rejected] = [inState("unknown"), inState("rejected")];
-      const underWay = entries.find(({ state, sentAt }) => state === "sending" || (state === "pending" && sentAt));
-      if (entries.length > 0 && entries.every(({ state }) => state === "applied")) {
-        this.applied.push({ change, appliedAt: Math.max(...entries.map(({ settledAt }) => settledAt ?? Date.now())) });
+      const { kind, reason } = progressOf(entries);
+      const report = (as: "stale" | "rejected" | "unknown", why: string) =>
+        this.reportAs(as, change, describeProgress(entries, why));
+      if (kind === "applied") {
+        this.applied.set(change, Math.max(...entries.map(({ settledAt }) => settledAt ?? Date.now())));
         this.#markEnded(change);
-      } else if (unknown) report("unknown", reasonOf(unknown));
-      else if (inState("canceled")) report("stale", "its entry in the outbox was canceled");
-      else if (!rejected && !isComplete) unsent.push(change);
-      else if ((rejected || underWay) && (await this.#planned.isAsDesired(change))) this.#countAsDesired(change);
-      else if (rejected) report("rejected", reasonOf(rejected));
-      else if (underWay)
-        report("unknown", `sent, without a certain outcome (${reasonOf(underWay)}). Apply the plan again`);
-      else report(...(await this.#whyNotSent(change, entries)));
+      } else if (kind === "unknown") report("unknown", reason);
+      else if (kind === "canceled") report("stale", "its entry in the outbox was canceled");
+      else if (kind !== "rejected" && !hasEnded) late.push(change);
+      else if (kind === "none" || kind === "unsent") report(...(await this.#whyNotSent(change, entries)));
+      else if (await this.#planned.isAsDesired(change)) this.#countAsDesired(change);
+      else if (kind === "rejected") report("rejected", reason);
+      else report("unknown", `sent, without a certain outcome (${reason}). Apply the plan again`);
     }
-    return unsent;
+    return late;
   }
 
   /** Behind an entry with unknown outcome, or known not to have been applied. */
@@ -254,7 +253,7 @@ export class PlanApplication<Change, Named> {
   }
 
   #countAsDesired(change: Change): void {
-    this.foundAsDesired += 1;
+    this.#foundAsDesired += 1;
     this.#markEnded(change);
   }
 
@@ -265,10 +264,33 @@ export class PlanApplication<Change, Named> {
   }
 }
 
-/** Whether the present state decides about a change: nothing of it is under way, and something is not applied. */
-const isUnsent = (entries: readonly OutboxEntry[]): boolean =>
-  entries.every(({ state, sentAt }) => state === "applied" || (state === "pending" && sentAt === undefined)) &&
-  (entries.length === 0 || entries.some(({ state }) => state === "pending"));
+/**
+ * How far the entries of a change are, and the reason if there is one. What happens next:
+ *
+ * | | |
+ * |---|---|
+ * | `none` | the present state is read: as desired, stale, or the entries are added |
+ * | `unsent`: some may be applied, the others were never sent | it is read: they are left to the run, or canceled: as desired, stale |
+ * | `under-way` | left to the run. Still so after it: as desired, or reported |
+ * | `rejected` | as desired, or reported |
+ * | `applied`: all of them; `unknown`, `canceled` | reported |
+ */
+function progressOf(entries: readonly OutboxEntry[]): { kind: Progress; reason: string } {
+  if (entries.length === 0) return { kind: "none", reason: "" };
+  if (entries.every(({ state }) => state === "applied")) return { kind: "applied", reason: "" };
+  const kinds = entries.map((entry) => {
+    const { state, sentAt } = entry;
+    const kind = state === "sending" || (state === "pending" && sentAt !== undefined) ? "under-way" : state;
+    return { kind, reason: reasonOf(entry) };
+  });
+  for (const kind of ["unknown", "canceled", "rejected", "under-way"] as const) {
+    const found = kinds.find((entry) => entry.kind === kind);
+    if (found) return { kind, reason: found.reason };
+  }
+  return { kind: "unsent", reason: "" };
+}
+
+type Progress = "none" | "unsent" | "under-way" | "applied" | "rejected" | "unknown" | "canceled";
 
 const reasonOf = ({ error }: OutboxEntry): string => String(fieldOf(error, "message") ?? "").replace(/\.+$/, "");
 

@@ -8,42 +8,38 @@ import { comparableSku } from "../../service/key.js";
 import type { PlanApplyOptions, PlanReport } from "../apply/options.js";
 import { type AddedChange, PlanApplication, type PlannedChanges, type ReadChange } from "../apply/plan-application.js";
 import { groupBy } from "../group-by.js";
-import type { StoredForm } from "../items/compare.js";
-import { ObservedClient } from "../observed-client.js";
-import type { CountChange, CountPlanContent, ReportedGroup } from "./document.js";
+import { PlanReader } from "../plan-reader.js";
+import type { CountChange, CountPlanContent, ReportedGroup, StoredQuantity } from "./document.js";
 import { type CountedLot, type CountGroup, countedLot, describeMovement, lotsOfGroup } from "./group.js";
 import { isSameQuantity, sumOf } from "./quantity.js";
 
 const KIND_PREFIX = "plan-count/";
 /** How many groups are read ahead of sending. */
-const MAX_AHEAD = 10;
+const CHUNK_SIZE = 10;
 
 /** Applies the plan of a stock count through an outbox. */
 export async function applyCountPlan(
   content: CountPlanContent,
   options: PlanApplyOptions,
-): Promise<Omit<PlanReport<ReportedGroup>, "durationMs">> {
+): Promise<PlanReport<ReportedGroup, StoredQuantity>> {
   const { client, outbox, signal } = options;
   if (!outbox) {
     const message = "is required for a stock count: without it, a lost response could not be told from a lost request";
     throw new InputValidationError("plan.apply", [{ path: ["outbox"], message }]);
   }
-  const observed = new ObservedClient(client, signal);
-  const groups = new PlannedGroups(content, outbox, observed);
+  const reader = new PlanReader(client, signal);
+  const groups = new PlannedGroups(content, outbox, reader);
   const application = new PlanApplication(groups, outbox, options);
   const begunAt = Date.now();
   await application.run();
-  const written = application.applied.flatMap(({ change, appliedAt }) => (appliedAt < begunAt ? [] : [change]));
-  const storedDifferently = await groups.findOtherQuantities(written);
-  const { applied, foundAsDesired, stale, rejected, unknown, requests } = application;
-  return {
-    applied: applied.length + foundAsDesired,
-    stale,
-    rejected,
-    unknown,
-    storedDifferently,
-    requests: requests + observed.requests,
-  };
+  const written = [...application.applied].flatMap(([change, appliedAt]) => (appliedAt < begunAt ? [] : [change]));
+  return application.report(await groups.findOtherQuantities(written), reader.requests);
+}
+
+/** The lots of an item in the warehouse, and why they are about to change, if they are. */
+interface PresentLots {
+  lots: CountedLot[];
+  movement: string | undefined;
 }
 
 /**
@@ -54,18 +50,18 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
   readonly kindPrefix = KIND_PREFIX;
   readonly keyPrefix: string;
   readonly changes: readonly CountChange[];
-  readonly chunkSize = MAX_AHEAD;
+  readonly chunkSize = CHUNK_SIZE;
   readonly #wid: number;
   readonly #outbox: Outbox;
-  readonly #observed: ObservedClient;
+  readonly #reader: PlanReader;
   readonly #numbers: ReadonlyMap<CountChange, number>;
 
-  constructor({ id, changes, wid }: CountPlanContent, outbox: Outbox, observed: ObservedClient) {
+  constructor({ id, changes, wid }: CountPlanContent, outbox: Outbox, reader: PlanReader) {
     this.keyPrefix = `${KIND_PREFIX}${id}/`;
     this.changes = changes;
     this.#wid = wid;
     this.#outbox = outbox;
-    this.#observed = observed;
+    this.#reader = reader;
     this.#numbers = new Map(changes.map((change, index): [CountChange, number] => [change, index + 1]));
   }
 
@@ -95,41 +91,39 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
     return false;
   }
 
-  isReplaced(entry: OutboxEntry): boolean {
-    return this.#movesStockHere(entry);
+  /** It moves stock here. */
+  concerns({ input }: OutboxEntry): boolean {
+    return fieldOf(input, "wid") === this.#wid || fieldOf(input, "shipToWid") === this.#wid;
   }
 
   async readStates(unread: readonly AddedChange<CountChange>[]) {
     const states: ReadChange<CountChange>[] = [];
-    const presentOfItem = new Map<string, CountedLot[] | string>();
+    const presentOfItem = new Map<string, PresentLots>();
     for (const added of unread) {
       const { change } = added;
       const sku = comparableSku(change.itemID);
       const present = presentOfItem.get(sku) ?? (await this.#readPresent(change.itemID));
       presentOfItem.set(sku, present);
       const movement =
-        typeof present === "string"
-          ? present
-          : describeMovement(this.#remainingLots(added), lotsOfGroup(change, present));
+        present.movement ?? describeMovement(this.#remainingLots(added), lotsOfGroup(change, present.lots));
       const reason = `moved since the plan (${movement}): count again`;
       states.push({ ...added, state: movement === undefined ? { kind: "due" } : { kind: "stale", reason } });
     }
     return states;
   }
 
-  /** The lots of an item in the warehouse, or why they are about to change. Entries that come while the lots are read are found. */
-  async #readPresent(itemID: string): Promise<CountedLot[] | string> {
-    const lots = await this.#readLots(itemID);
-    return (await this.#describeOtherEntry(itemID)) ?? lots;
+  /** Entries that come while the lots are read are found. */
+  async #readPresent(itemID: string): Promise<PresentLots> {
+    return { lots: await this.#readLots(itemID), movement: await this.#describeOtherEntry(itemID) };
   }
 
   /**
    * Groups whose stock is not what was counted, although it was just written: the service has stored something else, or
    * somebody has booked since.
    */
-  async findOtherQuantities(written: readonly CountChange[]): Promise<StoredForm[]> {
-    const others: StoredForm[] = [];
-    await this.#observed.readIfPossible(async () => {
+  async findOtherQuantities(written: readonly CountChange[]): Promise<StoredQuantity[]> {
+    const others: StoredQuantity[] = [];
+    await this.#reader.readIfPossible(async () => {
       for (const changes of groupBy(written, ({ itemID }) => comparableSku(itemID)).values()) {
         const lots = await this.#readLots(changes[0]?.itemID ?? "");
         for (const change of changes) {
@@ -144,7 +138,7 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
   }
 
   async #readLots(itemID: string): Promise<CountedLot[]> {
-    const { client, options } = this.#observed;
+    const { client, options } = this.#reader;
     try {
       const lots = await client.inventory.getLots(itemID, { wid: this.#wid }, options);
       return lots.flatMap((lot) => countedLot(lot) ?? []);
@@ -158,16 +152,12 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
   async #describeOtherEntry(itemID: string): Promise<string | undefined> {
     for (const state of UNSETTLED_STATES) {
       for await (const entry of this.#outbox.entries({ state, item: itemID })) {
-        if (!entry.key.startsWith(this.keyPrefix) && this.#movesStockHere(entry)) {
+        if (!entry.key.startsWith(this.keyPrefix) && this.concerns(entry)) {
           return `the outbox has the entry "${entry.key}", which is ${state}`;
         }
       }
     }
     return undefined;
-  }
-
-  #movesStockHere({ input }: OutboxEntry): boolean {
-    return fieldOf(input, "wid") === this.#wid || fieldOf(input, "shipToWid") === this.#wid;
   }
 
   /** The lots of a group after those of its writes that were applied; of a pruned entry, only the key is left. */

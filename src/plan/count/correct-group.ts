@@ -23,23 +23,23 @@ export function correctGroup(
   row: CountedGroup,
   lots: readonly CountedLot[],
   facts: GroupFacts,
-): CountChange | string | undefined {
+): CountChange | { blocked: string } | undefined {
   const { item } = facts;
-  if (!item) return "the item does not exist";
+  if (!item) return { blocked: "the item does not exist" };
   if (facts.itemLots.length === 0 && item.shortID !== row.itemID)
-    return `the service spells the item "${item.shortID}"`;
+    return { blocked: `the service spells the item "${item.shortID}"` };
   const { counted, ...group } = row;
   const book = sumOf(lots);
   const difference = differenceOf(counted, book);
   const misspelt = lots.length === 0 ? misspellings(row, facts.itemLots) : [];
-  if (misspelt.length > 0) return misspelt.join("; ");
+  if (misspelt.length > 0) return { blocked: misspelt.join("; ") };
   if (difference.eq(0)) return undefined;
   const isSurplus = difference.gt(0);
   const problems = [
     ...commonProblems(lots, facts, item),
     ...(isSurplus ? surplusProblems(row, lots, facts) : shortageProblems(facts)),
   ];
-  if (problems.length > 0) return problems.join("; ");
+  if (problems.length > 0) return { blocked: problems.join("; ") };
   return {
     ...group,
     itemID: item.shortID,

@@ -39,6 +39,22 @@ export interface BlockedGroup extends ReportedGroup {
   lots: readonly CountedLot[];
 }
 
+/** A group that does not equal its count after it was written: the service has stored something else, or somebody has booked since. */
+export interface StoredQuantity {
+  /** SKU of the item. */
+  shortID: string;
+  /** Bin; a missing one means all. */
+  spot?: string;
+  /** Serial number; a missing one means all. */
+  serial?: string;
+  /** What differs. */
+  field: "units";
+  /** Quantity that was counted. */
+  sent: number;
+  /** Quantity by the lots of the service. */
+  stored: number;
+}
+
 /** How many groups a count corrects and leaves alone. */
 export interface CountPlanCounts {
   /** Groups with a surplus. */

@@ -8,8 +8,8 @@ import type { Item } from "../../service/item.js";
 import { comparableSku } from "../../service/key.js";
 import type { StockLevel } from "../../service/stock-level.js";
 import { assertDocumentOf, newPlanHead } from "../document.js";
-import { ObservedClient } from "../observed-client.js";
 import { countPlan, type Plan } from "../plan.js";
+import { PlanReader } from "../plan-reader.js";
 import { countListedItems, readItems } from "../read-items.js";
 import { readingOptions } from "../reading-options.js";
 import { readStockLevels } from "../stock-levels.js";
@@ -102,10 +102,10 @@ export async function planCount(options: PlanCountOptions): Promise<Plan<"count"
   signal?.throwIfAborted();
   const rows = await readCountedRows(counted, signal);
   const { wid } = snapshot;
-  const observed = new ObservedClient(client, signal);
+  const reader = new PlanReader(client, signal);
   const plannedAt = new Date();
-  const lots = lotsByItem(await readCountedLots(observed, wid, onProgress));
-  const later = await lotsModifiedAfter(snapshot, observed);
+  const lots = lotsByItem(await readCountedLots(reader, wid, onProgress));
+  const later = await lotsModifiedAfter(snapshot, reader);
   const visits = new Visits(later, snapshot.lots);
   const before = lotsByItem(snapshot.lots);
   const blocked: BlockedGroup[] = [];
@@ -120,7 +120,7 @@ export async function planCount(options: PlanCountOptions): Promise<Plan<"count"
     else if (present.length === 0 || !differenceOf(row.counted, sumOf(present)).eq(0))
       differing.push({ row, lots: present, itemLots, sku: itemLots[0]?.shortID ?? row.itemID });
   }
-  const { items, levels } = await readFacts(observed, snapshot, differing);
+  const { items, levels } = await readFacts(reader, snapshot, differing);
   const changes: CountChange[] = [];
   for (const group of differing) {
     const { row, itemLots, sku } = group;
@@ -128,8 +128,9 @@ export async function planCount(options: PlanCountOptions): Promise<Plan<"count"
     const level = item && levels.get(item.partNo);
     const facts = { item, level, itemLots, wid, reasonCodes };
     const correction = correctGroup(row, group.lots, facts);
-    if (typeof correction === "string") blocked.push(blockedGroup(row, group.lots, correction));
-    else if (correction) changes.push(correction);
+    if (!correction) continue;
+    if ("blocked" in correction) blocked.push(blockedGroup(row, group.lots, correction.blocked));
+    else changes.push(correction);
   }
   const count = (name: string) => changes.filter(({ operation }) => operation === name).length;
   const counts = {
@@ -145,15 +146,15 @@ export async function planCount(options: PlanCountOptions): Promise<Plan<"count"
 
 /** The items of groups that may need a correction, and their stock levels in the warehouse. */
 async function readFacts(
-  observed: ObservedClient,
+  reader: PlanReader,
   { wid }: { wid: number },
   groups: readonly DifferingGroup[],
 ): Promise<{ items: Map<string, Item>; levels: Map<number, StockLevel> }> {
   const skus = new Set(groups.map(({ sku }) => sku));
   if (skus.size === 0) return { items: new Map(), levels: new Map() };
-  const listed = await countListedItems(observed);
-  const items = await readItems(observed, [...skus], listed);
-  const levels = await readStockLevels(observed, [...items.values()], { listed, scope: { wid } });
+  const listed = await countListedItems(reader);
+  const items = await readItems(reader, [...skus], listed);
+  const levels = await readStockLevels(reader, [...items.values()], { listed, scope: { wid } });
   return { items, levels };
 }
 

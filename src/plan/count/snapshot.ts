@@ -9,7 +9,7 @@ import type { Lot } from "../../service/lot.js";
 import type { ServiceIdentity } from "../../storage/service.js";
 import { sleep } from "../../time/wait.js";
 import { deepFreeze, parseDocument, serviceSchema, withDigest } from "../document.js";
-import { ObservedClient } from "../observed-client.js";
+import { PlanReader } from "../plan-reader.js";
 import { countListedItems, readItems } from "../read-items.js";
 import { readingOptions } from "../reading-options.js";
 import { type CountedLot, countedLot, countedLotSchema } from "./group.js";
@@ -127,10 +127,10 @@ export async function takeSnapshot(options: SnapshotOptions): Promise<CountSnaps
   checkMethodOptions("takeSnapshot", optionsSchema, options);
   const { client, wid, signal, onProgress } = options;
   signal?.throwIfAborted();
-  const observed = new ObservedClient(client, signal);
-  const lots = await readCountedLots(observed, wid, onProgress);
-  const items = await readCountedItems(observed, new Set(lots.map(({ shortID }) => shortID)));
-  const modified = await observeModifications(observed, wid, lots.length);
+  const reader = new PlanReader(client, signal);
+  const lots = await readCountedLots(reader, wid, onProgress);
+  const items = await readCountedItems(reader, new Set(lots.map(({ shortID }) => shortID)));
+  const modified = await observeModifications(reader, wid, lots.length);
   const { id, address } = client.service;
   return deepFreeze(
     withDigest({
@@ -152,7 +152,7 @@ export const readSnapshot = (json: unknown) =>
 
 /** The lots in stock in a warehouse. */
 export async function readCountedLots(
-  { client, options }: ObservedClient,
+  { client, options }: PlanReader,
   wid: number,
   onProgress?: (progress: PagingProgress) => void,
 ): Promise<CountedLot[]> {
@@ -164,9 +164,9 @@ export async function readCountedLots(
   return lots;
 }
 
-async function readCountedItems(observed: ObservedClient, skus: ReadonlySet<string>): Promise<CountedItem[]> {
+async function readCountedItems(reader: PlanReader, skus: ReadonlySet<string>): Promise<CountedItem[]> {
   if (skus.size === 0) return [];
-  const found = await readItems(observed, [...skus], await countListedItems(observed));
+  const found = await readItems(reader, [...skus], await countListedItems(reader));
   return [...found].map(([shortID, { description, uOM }]) => ({
     shortID,
     description: description ?? "",
@@ -175,44 +175,40 @@ async function readCountedItems(observed: ObservedClient, skus: ReadonlySet<stri
 }
 
 /** From here on, modifications can be found. */
-async function observeModifications(
-  observed: ObservedClient,
-  wid: number,
-  lots: number,
-): Promise<CountSnapshot["modified"]> {
-  const now = () => observed.lastDate ?? Date.now();
-  const { client, options } = observed;
+async function observeModifications(reader: PlanReader, wid: number, lots: number): Promise<CountSnapshot["modified"]> {
+  const now = () => reader.lastDate ?? Date.now();
+  const { client, options } = reader;
   const count = async (modifiedSince: Date) =>
     (await client.inventory.listLots({ wid, modifiedSince, pageSize: 1 }, options).page()).totalCount;
   // Meanwhile lots may have been removed, but not all of them.
   if ((await probeModifiedSince(count, Math.min(lots, 1), now())) !== "honoured") return null;
   const since = new Date(now() - MAX_LAG_MS).toISOString();
-  const recent = numbersOf(await readModifiedLots(observed, wid, since));
-  if (recent.length === 0 || observed.lastDate === undefined) return { since, recent, end: null, ahead: [] };
+  const recent = numbersOf(await readModifiedLots(reader, wid, since));
+  if (recent.length === 0 || reader.lastDate === undefined) return { since, recent, end: null, ahead: [] };
   // The header is in whole seconds: what is modified after this wait is modified after that moment.
-  const end = new Date(observed.lastDate + SECOND_MS).toISOString();
+  const end = new Date(reader.lastDate + SECOND_MS).toISOString();
   await sleep(SECOND_MS, options.signal ?? undefined);
   options.signal?.throwIfAborted();
-  return { since, recent, end, ahead: numbersOf(await readModifiedLots(observed, wid, end)) };
+  return { since, recent, end, ahead: numbersOf(await readModifiedLots(reader, wid, end)) };
 }
 
 const numbersOf = (lots: readonly Lot[]): number[] => lots.map(({ recNo }) => recNo);
 
 /** The lots of a warehouse that were modified since a moment, in stock or not. */
-const readModifiedLots = ({ client, options }: ObservedClient, wid: number, since: string): Promise<Lot[]> =>
+const readModifiedLots = ({ client, options }: PlanReader, wid: number, since: string): Promise<Lot[]> =>
   client.inventory.listLots({ wid, modifiedSince: since }, { ...options, gapless: true }).toArray();
 
 /** The lots that were modified after the end of a snapshot, in stock or not; none if the service cannot list them. */
 export async function lotsModifiedAfter(
   { modified, wid }: Pick<CountSnapshot, "modified" | "wid">,
-  observed: ObservedClient,
+  reader: PlanReader,
 ): Promise<Lot[]> {
   if (!modified) return [];
   const recent = new Set(modified.recent);
-  const since = await readModifiedLots(observed, wid, modified.since);
+  const since = await readModifiedLots(reader, wid, modified.since);
   const later = since.filter(({ recNo }) => !recent.has(recNo));
   if (modified.end === null || later.length === since.length) return later;
   const ahead = new Set(modified.ahead);
-  const afterEnd = await readModifiedLots(observed, wid, modified.end);
+  const afterEnd = await readModifiedLots(reader, wid, modified.end);
   return [...later, ...afterEnd.filter(({ recNo }) => recent.has(recNo) && !ahead.has(recNo))];
 }

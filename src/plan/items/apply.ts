@@ -12,7 +12,7 @@ import {
   PlanApplication,
   type PlannedChanges,
 } from "../apply/plan-application.js";
-import { ObservedClient } from "../observed-client.js";
+import { PlanReader } from "../plan-reader.js";
 import { readItem, readItems, readModifiedItems } from "../read-items.js";
 import { fieldValue, isSameValue, type StoredForm } from "./compare.js";
 import type { ItemChange, ItemPlanContent } from "./document.js";
@@ -22,7 +22,7 @@ type ItemApplication = PlanApplication<ItemChange, { shortID: string }>;
 
 /** The part of that age that writes may take by the rate limit: failures and pauses take the rest. */
 const WRITING_SHARE = 0.6;
-const MAX_CHUNK = 5_000;
+const MAX_CHUNK_SIZE = 5_000;
 const KIND_PREFIX = "plan-items/";
 /** How far `modified` may be behind the `Date` header. */
 const MAX_CLOCK_LAG_MS = 120_000;
@@ -32,27 +32,16 @@ const CLOCK_TOLERANCE_MS = 3_000;
 const MIN_FOR_LIST = 3;
 
 /** Applies a plan of items: through the outbox, or directly, with an outbox in memory. */
-export async function applyItemPlan(
-  content: ItemPlanContent,
-  options: PlanApplyOptions,
-): Promise<Omit<PlanReport, "durationMs">> {
+export async function applyItemPlan(content: ItemPlanContent, options: PlanApplyOptions): Promise<PlanReport> {
   const { client, outbox, signal } = options;
-  const observed = new ObservedClient(client, signal);
+  const reader = new PlanReader(client, signal);
   const direct = outbox ?? createOutbox({ client, store: memoryStore() });
   try {
-    const planned = new PlannedItems(content, direct, observed);
+    const planned = new PlannedItems(content, direct, reader);
     const application: ItemApplication = new PlanApplication(planned, direct, options);
     await application.run();
-    const different = await compareStored(application, observed);
-    const { applied, foundAsDesired, stale, rejected, unknown, requests } = application;
-    return {
-      applied: applied.length + foundAsDesired - different.lost,
-      stale,
-      rejected,
-      unknown,
-      storedDifferently: [...content.storedForms, ...different.storedForms],
-      requests: requests + observed.requests,
-    };
+    const storedForms = await findStoredForms(application, reader);
+    return application.report([...content.storedForms, ...storedForms], reader.requests);
   } finally {
     if (!outbox) await direct.close();
   }
@@ -65,19 +54,19 @@ class PlannedItems implements PlannedChanges<ItemChange, { shortID: string }> {
   readonly changes: readonly ItemChange[];
   readonly chunkSize: number;
   readonly #outbox: Outbox;
-  readonly #observed: ObservedClient;
+  readonly #reader: PlanReader;
   /** How many items the service lists. */
   readonly #listed: number;
 
-  constructor({ id, changes, items }: ItemPlanContent, outbox: Outbox, observed: ObservedClient) {
+  constructor({ id, changes, items }: ItemPlanContent, outbox: Outbox, reader: PlanReader) {
     this.keyPrefix = `${KIND_PREFIX}${id}/`;
     this.changes = changes;
     this.#outbox = outbox;
-    this.#observed = observed;
+    this.#reader = reader;
     this.#listed = items;
-    const { share, intervalMs } = observed.client.bulkAllowance;
+    const { share, intervalMs } = reader.client.bulkAllowance;
     const writable = Math.floor((share * MAX_READING_AGE_MS * WRITING_SHARE) / intervalMs);
-    this.chunkSize = Math.max(1, Math.min(writable, MAX_CHUNK));
+    this.chunkSize = Math.max(1, Math.min(writable, MAX_CHUNK_SIZE));
   }
 
   nameOf({ shortID }: ItemChange): { shortID: string } {
@@ -108,51 +97,47 @@ class PlannedItems implements PlannedChanges<ItemChange, { shortID: string }> {
 
   async readStates(unread: readonly AddedChange<ItemChange>[]) {
     const skus = unread.map(({ change }) => change.shortID);
-    const items = await readItems(this.#observed, skus, this.#listed);
+    const items = await readItems(this.#reader, skus, this.#listed);
     return unread.map((added) => {
       const { change } = added;
       return { ...added, state: stateOfChange(change, items.get(change.shortID)) };
     });
   }
 
+  concerns(): boolean {
+    return true;
+  }
+
   /** The service may have applied it anyway, or another process has. */
   async isAsDesired(change: ItemChange): Promise<boolean> {
-    return stateOfChange(change, await readItem(this.#observed, change.shortID)).kind === "as-desired";
+    return stateOfChange(change, await readItem(this.#reader, change.shortID)).kind === "as-desired";
   }
 }
 
-/**
- * Reads the written items again, and finds the values that the service keeps in another form. `lost`: how many items are not
- * as their write left them; they are reported.
- */
-async function compareStored(application: ItemApplication, observed: ObservedClient) {
+/** Reads the written items again, and returns the values that the service keeps in another form. Lost items are reported. */
+async function findStoredForms(application: ItemApplication, reader: PlanReader): Promise<StoredForm[]> {
   const storedForms: StoredForm[] = [];
-  let lost = 0;
-  await observed.readIfPossible(async () => {
-    const items = await readWritten(application, observed);
-    for (const { change, appliedAt } of application.applied) {
-      const item = items.get(change.shortID) ?? (await readItem(observed, change.shortID));
+  await reader.readIfPossible(async () => {
+    const items = await readWritten(application, reader);
+    for (const [change, appliedAt] of application.applied) {
+      const item = items.get(change.shortID) ?? (await readItem(reader, change.shortID));
       if (!item || (change.operation === "discontinue" && !item.discontinued)) {
-        lost += 1;
         const problem = item ? "it was applied, but is not discontinued" : "it was applied, but is missing";
         application.reportAs("unknown", change, problem);
-      } else if (!isModifiedAfter(item, appliedAt, observed)) storedForms.push(...storedFormsOf(change, item));
+      } else if (!isModifiedAfter(item, appliedAt, reader)) storedForms.push(...storedFormsOf(change, item));
     }
   });
-  return { storedForms, lost };
+  return storedForms;
 }
 
-function readWritten(
-  { applied }: ItemApplication,
-  observed: ObservedClient,
-): Promise<Map<string, Item>> | Map<string, Item> {
-  const skus = applied.map(({ change }) => change.shortID);
-  if (observed.firstDate === undefined || skus.length < MIN_FOR_LIST) return new Map();
-  return readModifiedItems(observed, skus, observed.firstDate - MAX_CLOCK_LAG_MS);
+function readWritten({ applied }: ItemApplication, reader: PlanReader): Promise<Map<string, Item>> | Map<string, Item> {
+  const skus = [...applied.keys()].map(({ shortID }) => shortID);
+  if (reader.firstDate === undefined || skus.length < MIN_FOR_LIST) return new Map();
+  return readModifiedItems(reader, skus, reader.firstDate - MAX_CLOCK_LAG_MS);
 }
 
 /** Whether somebody has changed the item since: then its values are not those that were sent. */
-function isModifiedAfter({ modified }: Item, time: number, { clockAheadMs }: ObservedClient): boolean {
+function isModifiedAfter({ modified }: Item, time: number, { clockAheadMs }: PlanReader): boolean {
   const modifiedAt = serviceTimeMs(modified);
   if (modifiedAt === undefined || clockAheadMs === undefined) return false;
   return modifiedAt - clockAheadMs > time + CLOCK_TOLERANCE_MS;

@@ -8,10 +8,6 @@ import { groupBy } from "../group-by.js";
 export interface StoredForm {
   /** SKU of the item. */
   shortID: string;
-  /** Bin of the group, of a stock count. */
-  spot?: string;
-  /** Serial number of the group, of a stock count. */
-  serial?: string;
   /** Name of the field. */
   field: string;
   /** The value that was sent. */

@@ -11,8 +11,8 @@ import type { Item } from "../../service/item.js";
 import { itemChangesSchema } from "../../service/item-input.js";
 import type { StockLevel } from "../../service/stock-level.js";
 import { newPlanHead } from "../document.js";
-import { ObservedClient } from "../observed-client.js";
 import { itemPlan, type Plan } from "../plan.js";
+import { PlanReader } from "../plan-reader.js";
 import { readingOptions } from "../reading-options.js";
 import { readStockLevels } from "../stock-levels.js";
 import { Comparison, type StoredForm, storedFormSchema } from "./compare.js";
@@ -136,7 +136,7 @@ export async function planItems(options: PlanItemsOptions): Promise<Plan<"items"
   const levels =
     withStock || discontinued.length === 0
       ? new Map<number, StockLevel>()
-      : await readStockLevels(new ObservedClient(client, signal), discontinued, { listed: items, scope: {} });
+      : await readStockLevels(new PlanReader(client, signal), discontinued, { listed: items, scope: {} });
   const allowed = discontinued.filter(({ shortID, partNo }) => {
     const quantities = describeQuantities(levels.get(partNo));
     if (quantities !== "") blocked.push({ shortID, reason: `it has stock or open quantities: ${quantities}` });

@@ -1,13 +1,18 @@
 import { Client, Pool } from "pg";
 import { ConfigurationError } from "stocklot";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { OutboxStore } from "../../../src/outbox/store.js";
-import { type PostgresOutboxStoreOptions, postgresOutboxStore } from "../../../src/outbox/stores/postgres-store.js";
+import type { DeliveryStore } from "../../../src/outbox/delivery-store.js";
+import {
+  openPostgresStore,
+  type PostgresOutboxStoreOptions,
+  postgresOutboxStore,
+} from "../../../src/outbox/stores/postgres-store.js";
 import { quoteName } from "../../../src/storage/tables.js";
 import { brokenNetwork } from "../../storage/support/broken-network.js";
 import { findLeaks } from "../../support/leaks.js";
 import { findPostgres, openPool } from "../../support/postgres-server.js";
 import { describeStore } from "./conformance.js";
+import { describeDeliveries } from "./deliveries.js";
 import { newEntry } from "./support/new-entry.js";
 
 const postgres = await findPostgres();
@@ -23,12 +28,14 @@ describe.skipIf(!postgres)("postgresOutboxStore", () => {
     return () => postgresOutboxStore({ connectionString, schema });
   });
 
+  describeDeliveries(() => openPostgresStore({ connectionString, schema: newSchema() }, {}));
+
   let schema: string;
   let pool: Pool;
-  let store: OutboxStore;
+  let store: DeliveryStore;
   const cleanups: (() => Promise<unknown>)[] = [];
   const openStore = async (options: PostgresOutboxStoreOptions = { connectionString }) => {
-    const opened = postgresOutboxStore({ schema, ...options });
+    const opened = openPostgresStore({ schema, ...options }, {});
     cleanups.push(() => opened.close());
     await opened.open();
     return opened;
@@ -108,7 +115,7 @@ describe.skipIf(!postgres)("postgresOutboxStore", () => {
     const results = await Promise.all(
       stores.map((one, index) => {
         const delivery = { name: `day-${index}`, file: "day.csv", digest: "d1", lines: 1, begunAt: 1 };
-        return one.commit({ add: [newEntry(`k${index}`, "x", { delivery: delivery.name })], delivery });
+        return one.commit({ add: [{ ...newEntry(`k${index}`, "x"), delivery: delivery.name }], delivery });
       }),
     );
     expect(results.filter(({ deliveries }) => deliveries.length === 0)).toHaveLength(1);

@@ -12,6 +12,7 @@ import {
 } from "../../../src/outbox/stores/sqlite-store.js";
 import { loadNodeDriver, loadPackageDriver, type SqliteDatabase } from "../../../src/storage/sqlite/driver.js";
 import { describeStore } from "./conformance.js";
+import { describeDeliveries } from "./deliveries.js";
 import { newEntry } from "./support/new-entry.js";
 
 const directory = mkdtempSync(join(tmpdir(), "stocklot-outbox-"));
@@ -28,6 +29,8 @@ describe.each(["package", "node"] as const)("sqliteOutboxStore, driver: %s", (na
     const path = newPath();
     return () => new SqliteOutboxStore({ path }, { loadDriver });
   });
+
+  describeDeliveries(() => new SqliteOutboxStore({ path: newPath() }, { loadDriver }));
 
   describe("of its own", () => {
     let path: string;

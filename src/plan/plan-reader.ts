@@ -4,7 +4,7 @@ import { dateHeaderMs } from "../core/service-clock.js";
 import { isStocklotError } from "../errors/any-error.js";
 
 /** Reads what a plan concerns as it is now. Requests are counted, and the service's clock is observed. */
-export class ObservedClient {
+export class PlanReader {
   readonly client: InventoryClient;
   readonly options: RequestOptions;
   requests = 0;
