@@ -69,23 +69,23 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
   let pauseUntil: number | undefined;
   let outage: Outage | undefined;
   /** Slots may have been used in an outage that the ledger does not know yet. */
-  let hasUsedOutageQuota = false;
+  let hasUsedOutageShare = false;
 
   return {
     /** As of the last exchange, plus the slots that have become free here since. Reading it sends nothing. */
     get available() {
       const now = clock.now();
       const heldCount = held.count(now);
-      const quota = outage?.quota(now);
-      if (quota) return Math.max(0, quota.slots - heldCount);
+      const share = outage?.share(now);
+      if (share) return Math.max(0, share.slots - heldCount);
       // What the others held at the last exchange is free again by now.
       if (!last || now - last.sentAt > timings.holdMs) return settings.requests - heldCount;
       return Math.min(settings.requests, last.reply.free + Math.max(0, last.heldCount - heldCount));
     },
     earliestStart(_kind, ahead) {
       const now = clock.now();
-      const quota = outage?.quota(now);
-      if (quota) return held.earliestStart(quota, now);
+      const share = outage?.share(now);
+      if (share) return held.earliestStart(share, now);
       const first = Math.max(now, nextFreeAt());
       const rounds = Math.floor(totalCountOf(ahead) / settings.requests);
       return rounds === 0 ? first : first + rounds * settings.intervalMs;
@@ -104,14 +104,14 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     },
     take(kind) {
       const now = clock.now();
-      const quota = outage?.quota(now);
-      if (!takeGranted(kind) && !(quota && held.isBelow(quota, kind, now))) return undefined;
+      const share = outage?.share(now);
+      if (!takeGranted(kind) && !(share && held.isBelow(share, kind, now))) return undefined;
       const slot = held.add(kind);
       const end = (afterMs: number) => {
         slot.freeAt = clock.now() + afterMs;
         reportSoon();
       };
-      return { endSent: () => end((outage?.quota(clock.now()) ?? timings).returnMs), endUnsent: () => end(0) };
+      return { endSent: () => end((outage?.share(clock.now()) ?? timings).returnMs), endUnsent: () => end(0) };
     },
     /** The other processes begin the pause with their next exchange. */
     pauseStarted(pauseMs) {
@@ -138,8 +138,8 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     const canExchange = !exchange && (isWaiting || hasChanged || held.count(now) > 0);
     const nextAt = canExchange ? exchangeAt : Infinity;
     if (nextAt <= now) return void startExchange();
-    // Without Redis, waiting calls look for a slot of its quota.
-    const pollAt = isWaiting && outage?.quota(now) ? now + OUTAGE_POLL_INTERVAL_MS : Infinity;
+    // Without Redis, waiting calls look for a slot of its share.
+    const pollAt = isWaiting && outage?.share(now) ? now + OUTAGE_POLL_INTERVAL_MS : Infinity;
     const time = Math.min(nextAt, pollAt);
     if (time === Infinity) return;
     // Either leads here again: the limiter ends its round with `setWanted`.
@@ -168,8 +168,8 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     );
     stopTimeout();
     exchange = undefined;
-    // While an exchange is overdue, slots of the quota are used that it has not reported.
-    if ("reply" in result && !current.isOverdue && request.knownEpoch === NO_LEDGER_EPOCH) hasUsedOutageQuota = false;
+    // While an exchange is overdue, slots of the share are used that it has not reported.
+    if ("reply" in result && !current.isOverdue && request.knownEpoch === NO_LEDGER_EPOCH) hasUsedOutageShare = false;
     // A later pause may have begun while the reply was overdue.
     if ("reply" in result && pauseUntil === sentPauseUntil) pauseUntil = undefined;
     if ("reply" in result) applyReply(request, result.reply, sentAt);
@@ -181,9 +181,9 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     // A process that was idle knows nothing that a new ledger lacks: its next call need not wait until slots are returned.
     const recentEpoch = last && now - last.sentAt < timings.holdMs ? last.reply.epoch : undefined;
     return {
-      knownEpoch: hasUsedOutageQuota ? NO_LEDGER_EPOCH : recentEpoch,
+      knownEpoch: hasUsedOutageShare ? NO_LEDGER_EPOCH : recentEpoch,
       heldForMs: held.heldForMs(now, timings.holdMs),
-      wanted: outage?.quota(now) ? ZERO_SLOT_COUNTS : wanted,
+      wanted: outage?.share(now) ? ZERO_SLOT_COUNTS : wanted,
       pauseMs: Math.max(0, Math.ceil((pauseUntil ?? now) - now)),
     };
   }
@@ -193,7 +193,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     const { single, bulk } = reply.granted;
     // A process that stood still may have been taken for dead, and its slots granted to others; and in an outage others
     // may have used slots of their own. Without this, both exceed the limit.
-    const isUsable = !outage?.quota(now) && now - sentAt < timings.graceMs;
+    const isUsable = !outage?.share(now) && now - sentAt < timings.graceMs;
     const heldCount = countHeldSlots(request) + single + bulk;
     last = { connectedAt: last?.connectedAt ?? sentAt, sentAt, heldCount, reply };
     outage = undefined;
@@ -232,7 +232,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     // Not if its owner closed the connection when all calls had ended.
     if (totalCountOf(wanted) > 0 || held.hasRequests) outage.warnOnce(error);
     if (onStoreError === "local") {
-      hasUsedOutageQuota = true;
+      hasUsedOutageShare = true;
       listener.slotsChanged();
     } else {
       listener.slotsFailed(redisUnreachableError(error));
