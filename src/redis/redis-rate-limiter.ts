@@ -6,7 +6,7 @@ import { checkConfiguration } from "../schemas/check.js";
 import { lazy, optionalFields } from "../schemas/field.js";
 import { functionSchema } from "../schemas/option.js";
 import { MonotonicClock } from "../time/clock.js";
-import { createHoldTimings, createLedger } from "./ledger/ledger.js";
+import { connectToLedger, createHoldTimings } from "./ledger/ledger.js";
 import { createRedisSlots } from "./ledger/redis-slots.js";
 import { type RedisClient, redisOptionsShape } from "./redis-client.js";
 
@@ -73,13 +73,13 @@ export function createRedisRateLimiter(options: RedisRateLimiterOptions): RateLi
   const settings = rateLimitSettings(options);
   const clock = new MonotonicClock();
   const timings = createHoldTimings(settings);
-  const ledger = createLedger(redis, key, settings, timings);
+  const exchangeWithLedger = connectToLedger(redis, key, settings, timings);
   // A callback that throws or rejects has no effect.
   const warn = (message: string) =>
     void Promise.resolve(message)
       .then(onWarning)
       .catch(() => {});
-  const shared = { ledger, settings, timings, clock, onStoreError, warn };
+  const shared = { exchangeWithLedger, settings, timings, clock, onStoreError, warn };
   return createQueueingLimiter(settings, clock, (listener) => createRedisSlots({ ...shared, listener }));
 }
 

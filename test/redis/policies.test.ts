@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createHoldTimings } from "../../src/redis/ledger/ledger.js";
-import { computeOutageQuota, type LastKnownState, lastKnownStateOf } from "../../src/redis/ledger/outage.js";
+import { computeOutageShare, type LastKnownState, lastKnownStateOf } from "../../src/redis/ledger/outage.js";
 import { redisKeyName } from "../../src/redis/redis-client.js";
 import { errorWithoutArguments } from "../../src/redis/script.js";
 
@@ -25,7 +25,7 @@ describe("the part of the limit that a process uses while it is cut off from Red
     ["of very many, each has one", { processes: 1_000, heldCount: 0 }, 60_010, 1],
   ];
   test.each(cases)("%s", (_, state, sinceMs, slots) => {
-    expect(computeOutageQuota(state, sinceMs, settings, timings).slots).toBe(slots);
+    expect(computeOutageShare(state, sinceMs, settings, timings).slots).toBe(slots);
   });
 
   test("exceeds the limit, with those of all others who are cut off as well, by at most one for each", () => {
@@ -45,8 +45,8 @@ describe("the part of the limit that a process uses while it is cut off from Red
         });
         const inUse = granted.map((slots) => {
           const state = { processes: held.length, heldCount: slots };
-          const quota = computeOutageQuota(state, sinceMs, { requests, reserved: 0 }, timings);
-          return sinceMs > timings.returnMs ? quota.slots : Math.max(slots, quota.slots);
+          const share = computeOutageShare(state, sinceMs, { requests, reserved: 0 }, timings);
+          return sinceMs > timings.returnMs ? share.slots : Math.max(slots, share.slots);
         });
         expect(inUse.reduce((sum, slots) => sum + slots, 0)).toBeLessThanOrEqual(requests + held.length);
       }),
@@ -55,13 +55,13 @@ describe("the part of the limit that a process uses while it is cut off from Red
 
   test("keeps within the limit on average if there are more processes than slots", () => {
     const state = { processes: 300, heldCount: 0 };
-    expect(computeOutageQuota(state, 0, settings, timings).returnMs).toBe(timings.returnMs * 3);
+    expect(computeOutageShare(state, 0, settings, timings).returnMs).toBe(timings.returnMs * 3);
   });
 
   test("leaves bulk at least one slot, and no reserved one", () => {
     const state = { processes: 4, heldCount: 25 };
-    expect(computeOutageQuota(state, 0, { requests: 100, reserved: 20 }, timings).bulk).toBe(20);
-    expect(computeOutageQuota({ ...state, heldCount: 0 }, 0, { requests: 100, reserved: 20 }, timings).bulk).toBe(1);
+    expect(computeOutageShare(state, 0, { requests: 100, reserved: 20 }, timings).bulk).toBe(20);
+    expect(computeOutageShare({ ...state, heldCount: 0 }, 0, { requests: 100, reserved: 20 }, timings).bulk).toBe(1);
   });
 });
 

@@ -1,6 +1,6 @@
 import type { SlotKind } from "../../limiter/slot-source.js";
 import type { LedgerRequest } from "./ledger.js";
-import type { OutageQuota } from "./outage.js";
+import type { OutageShare } from "./outage.js";
 
 /** A slot that a request of this process uses or has used. */
 export interface HeldSlot {
@@ -38,14 +38,14 @@ export function createHeldSlots() {
           .map(({ freeAt }) => Math.min(holdMs, Math.ceil(freeAt - now)));
       return { single: heldForMs("single"), bulk: heldForMs("bulk") };
     },
-    /** Whether a call may use a slot of the quota. */
-    isBelow(quota: OutageQuota, kind: SlotKind, now: number): boolean {
-      return count(now) < quota.slots && (kind === "single" || count(now, "bulk") < quota.bulk);
+    /** Whether a call may use a slot of the share. */
+    isBelow(share: OutageShare, kind: SlotKind, now: number): boolean {
+      return count(now) < share.slots && (kind === "single" || count(now, "bulk") < share.bulk);
     },
-    /** The earliest time at which a call can have a slot of the quota. */
-    earliestStart(quota: OutageQuota, now: number): number {
-      if (count(now) < quota.slots) return now;
-      return Math.min(now + quota.returnMs, ...slots.map(({ freeAt }) => freeAt));
+    /** The earliest time at which a call can have a slot of the share. */
+    earliestStart(share: OutageShare, now: number): number {
+      if (count(now) < share.slots) return now;
+      return Math.min(now + share.returnMs, ...slots.map(({ freeAt }) => freeAt));
     },
   };
 }

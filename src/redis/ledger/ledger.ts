@@ -81,32 +81,31 @@ const ledgerReplySchema = lazy(() =>
   }),
 );
 
-/** The record in Redis of the slots of all processes with one key. */
-export interface Ledger {
-  /** @throws Error if Redis fails, or does not reply as the script does. */
-  exchange(request: LedgerRequest): Promise<LedgerReply>;
-}
+/**
+ * One exchange with the ledger, the record in Redis of the slots of all processes with one key.
+ *
+ * @throws Error if Redis fails, or does not reply as the script does.
+ */
+export type ExchangeWithLedger = (request: LedgerRequest) => Promise<LedgerReply>;
 
-export function createLedger(
+export function connectToLedger(
   redis: RedisClient,
   key: string | undefined,
   { requests, reserved }: RateLimitSettings,
   { returnMs, holdMs, graceMs }: HoldTimings,
-): Ledger {
+): ExchangeWithLedger {
   const name = redisKeyName(key, "ledger");
   /** Distinguishes this process from the others. */
   const processId = createRandomId();
   const limit = { requests, bulk: requests - reserved, returnMs, holdMs, graceMs };
-  return {
-    async exchange(request) {
-      const message = JSON.stringify({ ...request, process: processId, limit, newEpoch: createRandomId() });
-      const reply = await runLedgerScript(redis, [name], [message]);
-      try {
-        return ledgerReplySchema().parse(JSON.parse(String(reply)));
-      } catch {
-        throw new Error("the reply of Redis is not one of the rate limiter's script");
-      }
-    },
+  return async (request) => {
+    const message = JSON.stringify({ ...request, process: processId, limit, newEpoch: createRandomId() });
+    const reply = await runLedgerScript(redis, [name], [message]);
+    try {
+      return ledgerReplySchema().parse(JSON.parse(String(reply)));
+    } catch {
+      throw new Error("the reply of Redis is not one of the rate limiter's script");
+    }
   };
 }
 

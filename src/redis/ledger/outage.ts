@@ -16,8 +16,8 @@ export interface LastExchange {
   reply: LedgerReply;
 }
 
-/** The quota of a process that cannot reach Redis. */
-export interface OutageQuota {
+/** What a process that cannot reach Redis uses of the limit. */
+export interface OutageShare {
   slots: number;
   /** Slots that bulk requests may use; at least one, or iterations could not continue. */
   bulk: number;
@@ -31,12 +31,12 @@ export interface OutageQuota {
  * part, at least one slot, and one if it does not know how many the others are. So if all processes are cut off, they
  * exceed the limit by at most one for each.
  */
-export function computeOutageQuota(
+export function computeOutageShare(
   { processes, heldCount }: LastKnownState,
   sinceMs: number,
   { requests, reserved }: Pick<RateLimitSettings, "requests" | "reserved">,
   { returnMs }: HoldTimings,
-): OutageQuota {
+): OutageShare {
   const evenPart = Math.max(1, Math.floor(requests / processes));
   const isFirstInterval = heldCount !== undefined && processes !== 1 && sinceMs <= returnMs;
   const slots = isFirstInterval ? Math.max(1, Math.min(heldCount, evenPart)) : evenPart;
@@ -79,23 +79,23 @@ export interface OutageOptions {
 
 /** A period in which this process cannot reach Redis. */
 export interface Outage {
-  /** The quota of this process now; `undefined` if its calls fail. */
-  quota(now: number): OutageQuota | undefined;
+  /** The share of this process now; `undefined` if its calls fail. */
+  share(now: number): OutageShare | undefined;
   warnOnce(error: unknown): void;
 }
 
 export function createOutage(options: OutageOptions, since: number, state: LastKnownState): Outage {
   const { settings, timings, onStoreError, warn } = options;
   let hasWarned = false;
-  const quota: Outage["quota"] = (now) =>
-    onStoreError === "fail" ? undefined : computeOutageQuota(state, now - since, settings, timings);
+  const share: Outage["share"] = (now) =>
+    onStoreError === "fail" ? undefined : computeOutageShare(state, now - since, settings, timings);
   return {
-    quota,
+    share,
     warnOnce(error) {
       if (hasWarned) return;
       hasWarned = true;
       const { requests, intervalMs } = settings;
-      const slots = quota(Infinity)?.slots;
+      const slots = share(Infinity)?.slots;
       const consequence =
         slots === undefined
           ? "calls fail"

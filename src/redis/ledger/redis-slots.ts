@@ -8,7 +8,7 @@ import {
 import type { MonotonicClock } from "../../time/clock.js";
 import { afterReplyTimeout } from "../script.js";
 import { countHeldSlots, createHeldSlots } from "./held-slots.js";
-import { type Ledger, type LedgerReply, type LedgerRequest, NO_LEDGER_EPOCH } from "./ledger.js";
+import { type ExchangeWithLedger, type LedgerReply, type LedgerRequest, NO_LEDGER_EPOCH } from "./ledger.js";
 import {
   createOutage,
   type LastExchange,
@@ -27,7 +27,7 @@ const RECONNECT_INTERVAL_MS = 500;
 const OUTAGE_POLL_INTERVAL_MS = 25;
 
 export interface RedisSlotsOptions extends OutageOptions {
-  ledger: Ledger;
+  exchangeWithLedger: ExchangeWithLedger;
   clock: MonotonicClock;
   listener: SlotListener;
 }
@@ -51,7 +51,7 @@ export interface RedisSlotsOptions extends OutageOptions {
  * newer one. When exchanges take place decides only about cost and delay, as long as a heartbeat is shorter than a grace.
  */
 export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
-  const { ledger, settings, timings, clock, listener, onStoreError } = options;
+  const { exchangeWithLedger, settings, timings, clock, listener, onStoreError } = options;
   const held = createHeldSlots();
   /** Slots for the calls that wait. */
   let wanted: SlotCounts = ZERO_SLOT_COUNTS;
@@ -68,24 +68,26 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
   /** The end of a pause that the ledger does not know yet. */
   let pauseUntil: number | undefined;
   let outage: Outage | undefined;
+  /** What this process may use while Redis is unreachable; `undefined` while it is reachable, or if calls fail without it. */
+  const localShare = (now: number) => outage?.share(now);
   /** Slots may have been used in an outage that the ledger does not know yet. */
-  let hasUsedOutageQuota = false;
+  let hasUsedOutageShare = false;
 
   return {
     /** As of the last exchange, plus the slots that have become free here since. Reading it sends nothing. */
     get available() {
       const now = clock.now();
       const heldCount = held.count(now);
-      const quota = outage?.quota(now);
-      if (quota) return Math.max(0, quota.slots - heldCount);
+      const share = localShare(now);
+      if (share) return Math.max(0, share.slots - heldCount);
       // What the others held at the last exchange is free again by now.
       if (!last || now - last.sentAt > timings.holdMs) return settings.requests - heldCount;
       return Math.min(settings.requests, last.reply.free + Math.max(0, last.heldCount - heldCount));
     },
     earliestStart(_kind, ahead) {
       const now = clock.now();
-      const quota = outage?.quota(now);
-      if (quota) return held.earliestStart(quota, now);
+      const share = localShare(now);
+      if (share) return held.earliestStart(share, now);
       const first = Math.max(now, nextFreeAt());
       const rounds = Math.floor(totalCountOf(ahead) / settings.requests);
       return rounds === 0 ? first : first + rounds * settings.intervalMs;
@@ -94,8 +96,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
       const before = wanted;
       wanted = counts;
       if (totalCountOf(wanted) > 0 && exchange?.isOverdue && onStoreError === "fail") {
-        const error = redisUnreachableError(new Error("Redis does not reply"));
-        queueMicrotask(() => listener.slotsFailed(error));
+        queueMicrotask(() => failWaiting(new Error("Redis does not reply")));
       }
       if (wanted.single > before.single || wanted.bulk > before.bulk) {
         exchangeBy(Math.max(clock.now(), nextFreeAt()));
@@ -104,14 +105,14 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     },
     take(kind) {
       const now = clock.now();
-      const quota = outage?.quota(now);
-      if (!takeGranted(kind) && !(quota && held.isBelow(quota, kind, now))) return undefined;
+      const share = localShare(now);
+      if (!takeGranted(kind) && !(share && held.isBelow(share, kind, now))) return undefined;
       const slot = held.add(kind);
       const end = (afterMs: number) => {
         slot.freeAt = clock.now() + afterMs;
         reportSoon();
       };
-      return { endSent: () => end((outage?.quota(clock.now()) ?? timings).returnMs), endUnsent: () => end(0) };
+      return { endSent: () => end((localShare(clock.now()) ?? timings).returnMs), endUnsent: () => end(0) };
     },
     /** The other processes begin the pause with their next exchange. */
     pauseStarted(pauseMs) {
@@ -138,8 +139,8 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     const canExchange = !exchange && (isWaiting || hasChanged || held.count(now) > 0);
     const nextAt = canExchange ? exchangeAt : Infinity;
     if (nextAt <= now) return void startExchange();
-    // Without Redis, waiting calls look for a slot of its quota.
-    const pollAt = isWaiting && outage?.quota(now) ? now + OUTAGE_POLL_INTERVAL_MS : Infinity;
+    // Without Redis, waiting calls look for a slot of its share.
+    const pollAt = isWaiting && localShare(now) ? now + OUTAGE_POLL_INTERVAL_MS : Infinity;
     const time = Math.min(nextAt, pollAt);
     if (time === Infinity) return;
     // Either leads here again: the limiter ends its round with `setWanted`.
@@ -162,18 +163,18 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
       current.isOverdue = true;
       handleFailure(request, error);
     });
-    const result = await ledger.exchange(request).then(
+    const result = await exchangeWithLedger(request).then(
       (reply) => ({ reply }),
       (error: unknown) => ({ error }),
     );
     stopTimeout();
     exchange = undefined;
-    // While an exchange is overdue, slots of the quota are used that it has not reported.
-    if ("reply" in result && !current.isOverdue && request.knownEpoch === NO_LEDGER_EPOCH) hasUsedOutageQuota = false;
-    // A later pause may have begun while the reply was overdue.
-    if ("reply" in result && pauseUntil === sentPauseUntil) pauseUntil = undefined;
-    if ("reply" in result) applyReply(request, result.reply, sentAt);
-    else if (!current.isOverdue) handleFailure(request, result.error);
+    if ("reply" in result) {
+      // While an exchange is overdue, slots of the share are used that it has not reported, and a later pause may begin.
+      if (!current.isOverdue && request.knownEpoch === NO_LEDGER_EPOCH) hasUsedOutageShare = false;
+      if (pauseUntil === sentPauseUntil) pauseUntil = undefined;
+      applyReply(request, result.reply, sentAt);
+    } else if (!current.isOverdue) handleFailure(request, result.error);
     schedule();
   }
 
@@ -181,9 +182,9 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     // A process that was idle knows nothing that a new ledger lacks: its next call need not wait until slots are returned.
     const recentEpoch = last && now - last.sentAt < timings.holdMs ? last.reply.epoch : undefined;
     return {
-      knownEpoch: hasUsedOutageQuota ? NO_LEDGER_EPOCH : recentEpoch,
+      knownEpoch: hasUsedOutageShare ? NO_LEDGER_EPOCH : recentEpoch,
       heldForMs: held.heldForMs(now, timings.holdMs),
-      wanted: outage?.quota(now) ? ZERO_SLOT_COUNTS : wanted,
+      wanted: localShare(now) ? ZERO_SLOT_COUNTS : wanted,
       pauseMs: Math.max(0, Math.ceil((pauseUntil ?? now) - now)),
     };
   }
@@ -193,7 +194,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     const { single, bulk } = reply.granted;
     // A process that stood still may have been taken for dead, and its slots granted to others; and in an outage others
     // may have used slots of their own. Without this, both exceed the limit.
-    const isUsable = !outage?.quota(now) && now - sentAt < timings.graceMs;
+    const isUsable = !localShare(now) && now - sentAt < timings.graceMs;
     const heldCount = countHeldSlots(request) + single + bulk;
     last = { connectedAt: last?.connectedAt ?? sentAt, sentAt, heldCount, reply };
     outage = undefined;
@@ -232,10 +233,14 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     // Not if its owner closed the connection when all calls had ended.
     if (totalCountOf(wanted) > 0 || held.hasRequests) outage.warnOnce(error);
     if (onStoreError === "local") {
-      hasUsedOutageQuota = true;
+      hasUsedOutageShare = true;
       listener.slotsChanged();
     } else {
-      listener.slotsFailed(redisUnreachableError(error));
+      failWaiting(error);
     }
+  }
+
+  function failWaiting(cause: unknown): void {
+    listener.slotsFailed(redisUnreachableError(cause));
   }
 }
