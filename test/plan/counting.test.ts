@@ -692,6 +692,43 @@ describe("applying a count", () => {
     expect(report).toMatchObject({ applied: 1, stale: [{ itemID: "A" }] });
     expect([await unitsOf(one, "A"), await unitsOf(one, "B")]).toEqual([11, 8]);
   });
+
+  it.each([
+    [
+      "was refused",
+      "rejected",
+      async (one: World, outbox: Outbox) => {
+        one.sandbox.addFault({ path: "/Inventory/Issue", times: 1, fault: 400 });
+        await outbox.run();
+      },
+    ],
+    [
+      "was canceled",
+      "stale",
+      async (_: World, outbox: Outbox) => {
+        for await (const { key } of outbox.entries()) await outbox.cancel(key);
+      },
+    ],
+  ] as const)("after a crash, an entry behind one that %s is not sent any more", async (_, kind, end) => {
+    const one = countWorld([lot("A", 3), lot("A", 10)]);
+    const plan = await planOf(one, [{ itemID: "A", counted: 5 }]);
+    const outbox = one.outbox();
+    const [first, second] =
+      plan.changes[0]?.lots.map(({ recNo: recno, units }) => ({
+        key: `plan-count/${plan.id}/1/${recno}`,
+        operation: "issue" as const,
+        input: { itemID: "A", units: Math.abs(units), wid: WID, reasonCode: 22, recno },
+      })) ?? [];
+    if (!first || !second) throw new Error("the shortage is taken from two lots");
+    await outbox.add(first);
+    await end(one, outbox);
+    await outbox.add(second);
+    await one.client.inventory.receive({ itemID: "A", units: 1, wid: WID, reasonCode: 1, spot: "A-01" });
+    const report = await plan.apply({ client: one.client, outbox });
+    expect(report).toMatchObject({ applied: 0, [kind]: [{ itemID: "A" }] });
+    expect(await unitsOf(one, "A")).toBe(14);
+    expect(await outbox.get(second.key)).toMatchObject({ state: "canceled" });
+  });
 });
 
 /** A random warehouse: items with lots in bins, some of which cannot be corrected. */

@@ -2,6 +2,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { onTestFinished } from "vitest";
 import { type ClientOptions, type DiagnosticsMessages, InventoryClient } from "../../src/index.js";
 import { createSandbox, type SandboxOptions } from "../../src/sandbox/index.js";
+import { enterOwnContext } from "./own-context.js";
 
 /** The channels that report what a call does. */
 const CHANNELS = [
@@ -17,10 +18,14 @@ export type ReceivedMessage = { [Name in Channel]: { channel: Name; message: Dia
 
 export const SECRET = "a-very-secret-secret";
 
-/** Subscribes to a channel until the test ends. */
+/** Subscribes to what the calling test causes on a channel, until it ends. */
 export function subscribeInTest(channel: keyof DiagnosticsMessages, listener: (message: unknown) => void): void {
-  subscribe(channel, listener);
-  onTestFinished(() => void unsubscribe(channel, listener));
+  const isOwn = enterOwnContext();
+  const listenToOwn = (message: unknown) => {
+    if (isOwn()) listener(message);
+  };
+  subscribe(channel, listenToOwn);
+  onTestFinished(() => void unsubscribe(channel, listenToOwn));
 }
 
 /** All messages of the channels until the test ends. */

@@ -1,23 +1,18 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import { vi } from "vitest";
+import { enterOwnContext } from "./own-context.js";
 
-const test = new AsyncLocalStorage<Set<unknown>>();
-
-/**
- * Installs fake timers, and returns how many of them the calling test has set and are left. Files share a process: clients of
- * another one that still wait set fake timers, too.
- */
+/** Installs fake timers, and returns how many of them the calling test has set and are left. */
 export function useCountedTimers(): () => number {
   vi.useFakeTimers();
   const own = new Set<unknown>();
-  test.enterWith(own);
+  const isOwn = enterOwnContext();
   const { setTimeout, clearTimeout } = globalThis;
   const setCounted = (callback: (...values: unknown[]) => void, delayMs?: number, ...values: unknown[]) => {
     const timer = setTimeout(() => {
       own.delete(timer);
       callback(...values);
     }, delayMs);
-    if (test.getStore() === own) own.add(timer);
+    if (isOwn()) own.add(timer);
     return timer;
   };
   const clearCounted: typeof clearTimeout = (timer) => {

@@ -156,6 +156,7 @@ export class PlanApplication<Change, Named> {
       const entries = await this.#entriesOf(change);
       const { kind } = progressOf(entries);
       if (kind === "none" || kind === "unsent") unread.push({ change, entries });
+      else await this.#dropRest(change, entries);
     }
     const writes: NewOutboxEntry[] = [];
     const waiting = new Set(changes);
@@ -170,6 +171,12 @@ export class PlanApplication<Change, Named> {
     }
     await this.#planned.add(writes);
     return [...waiting];
+  }
+
+  /** After a write that was not applied, what has not been sent of the change would be based on older data: it is canceled. */
+  async #dropRest(change: Change, entries: readonly OutboxEntry[]): Promise<void> {
+    const { kind } = progressOf(entries);
+    if (kind === "rejected" || kind === "canceled") await this.#drop(change, entries);
   }
 
   /** Returns false if another process sends the entries meanwhile: then it has changed what was read. */
@@ -218,6 +225,7 @@ export class PlanApplication<Change, Named> {
     for (const change of waiting) {
       const entries = await this.#entriesOf(change);
       const { kind, reason } = progressOf(entries);
+      await this.#dropRest(change, entries);
       const report = (as: "stale" | "rejected" | "unknown", why: string) =>
         this.reportAs(as, change, describeProgress(entries, why));
       if (kind === "applied") {
@@ -272,7 +280,7 @@ export class PlanApplication<Change, Named> {
  * | `none` | the present state is read: as desired, stale, or the entries are added |
  * | `unsent`: some may be applied, the others were never sent | it is read: they are left to the run, or canceled: as desired, stale |
  * | `under-way` | left to the run. Still so after it: as desired, or reported |
- * | `rejected` | as desired, or reported |
+ * | `rejected`, `canceled`: some of them | the others that were never sent are canceled. A rejected one: as desired, or reported |
  * | `applied`: all of them; `unknown`, `canceled` | reported |
  */
 function progressOf(entries: readonly OutboxEntry[]): { kind: Progress; reason: string } {
@@ -283,7 +291,7 @@ function progressOf(entries: readonly OutboxEntry[]): { kind: Progress; reason: 
     const kind = state === "sending" || (state === "pending" && sentAt !== undefined) ? "under-way" : state;
     return { kind, reason: reasonOf(entry) };
   });
-  for (const kind of ["unknown", "canceled", "rejected", "under-way"] as const) {
+  for (const kind of ["unknown", "rejected", "canceled", "under-way"] as const) {
     const found = kinds.find((entry) => entry.kind === kind);
     if (found) return { kind, reason: found.reason };
   }
