@@ -208,6 +208,9 @@ export interface OutboxStore {
    */
   update(key: string, condition: EntryCondition, change: EntryChange): Promise<UpdateResult | undefined>;
 
-  /** Removes the contents (`input`, `body`, `result`, `error`) of entries that were settled before a time; returns how many. */
+  /**
+   * Removes the contents (`input`, `body`, `result`, `error`) of entries that were settled before a time; returns how many.
+   * The error of a canceled entry stays: it says whether another entry has replaced it.
+   */
   prune(filter: { settledBefore: number }): Promise<number>;
 }

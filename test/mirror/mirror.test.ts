@@ -179,6 +179,31 @@ describe("the first run", () => {
     await mirror.run();
     expectEqual();
   });
+
+  it("is still due if it was interrupted, could not be resumed, and was interrupted again", async () => {
+    const { service, sink, mirror, expectEqual } = setUp({ lots: 2_000, options: { concurrency: 1 } });
+    await mirror.run();
+    service.advance(HOUR_MS);
+    service.describeItem();
+    const interruptAfter = async (pages: number) => {
+      let left = pages;
+      service.beforePage = (request) => {
+        if (!request.includes("/Inventory?") || request.includes("modifiedSince")) return;
+        left -= 1;
+        if (left < 0) throw new Error("interrupted");
+      };
+      await expect(mirror.run()).rejects.toThrow();
+      service.beforePage = () => {};
+    };
+    await interruptAfter(5);
+    const state = JSON.parse(String(sink.state));
+    state.lists.lots.pass.checkpoint.list = "another list";
+    sink.state = JSON.stringify(state);
+    await interruptAfter(0);
+    const { resources } = await mirror.run();
+    expect(resources.lots?.modes).toContain("full");
+    expectEqual();
+  });
 });
 
 describe("an increment", () => {

@@ -253,6 +253,23 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
     expect(mostInAnyWindow(times, intervalMs)).toBeLessThanOrEqual(requests);
   });
 
+  test("a process that was idle when Redis came back asks it before it sends", async () => {
+    const { redis, setDown } = switchable(lasting?.url ?? "");
+    const [requests, intervalMs] = [4, 1_000];
+    const options = { redis, key: newKey(), requests, reserved: 0, intervalMs, onWarning: () => {} };
+    const [idle, busy] = [createRedisRateLimiter(options), createRedisRateLimiter(options)];
+    await call(idle, []);
+    setDown(true);
+    await call(idle, []);
+    // Until its slot has come back.
+    await sleep(3 * intervalMs);
+    setDown(false);
+    const times: number[] = [];
+    await Promise.all(Array.from({ length: requests }, () => call(busy, times)));
+    await Promise.all([call(idle, times), call(idle, times)]);
+    expect(mostInAnyWindow(times, intervalMs)).toBeLessThanOrEqual(requests);
+  });
+
   test("a process that was started a moment before does not take itself for the only one", async () => {
     const { redis, setDown } = switchable(lasting?.url ?? "");
     const options = { redis, key: newKey(), requests: 8, reserved: 0, intervalMs: 3_000, onWarning: () => {} };

@@ -16,3 +16,13 @@ it("a page of another search that ends within the records of an item does not ma
   pageUpTo(300, 7);
   expect(known.placeOf(7)).toEqual({ partNo: 7, position: 300, length: 1 });
 });
+
+it("a page that contains the whole list in another order proves nothing", () => {
+  const known = new ListKnowledge(250);
+  const partNos = Array.from({ length: 20 }, (_, index) => (index * 7) % 20);
+  for (const direction of ["ASC", "DESC"] as const) {
+    known.notePage({ records: [], partNos, start: 0, total: 20, isFirst: true, isLast: true }, direction);
+    expect(known.order.isProven(direction)).toBe(false);
+  }
+  expect(known.order.isNumeric).toBe(false);
+});

@@ -25,6 +25,10 @@ export class MemorySink implements MirrorSink {
     return this.#state;
   }
 
+  set state(state: string | undefined) {
+    this.#state = state;
+  }
+
   async open(): Promise<string | undefined> {
     this.isOpen = true;
     return this.#state;

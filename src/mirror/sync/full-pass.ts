@@ -69,8 +69,10 @@ interface ReadList extends WrittenPages {
  * then: the first pass always, since it fills the copy, and others if records are listed in the order of their numbers.
  */
 async function readWholeList(update: ListUpdate): Promise<ReadList> {
-  const { pass: interrupted, lastPass, stale } = update.state;
+  const { pass: interrupted, lastPass } = update.state;
   const isFirst = lastPass === undefined;
+  // Why an interrupted pass was made is forgotten: without it, that still has to be found.
+  const stale = interrupted && !isFirst ? true : update.state.stale;
   const source = update.reader.read({ from: interrupted?.checkpoint });
   const inCopy = await update.copy.numbers(update.list);
   // Somebody may have removed rows from the copy.
@@ -90,7 +92,7 @@ async function readWholeList(update: ListUpdate): Promise<ReadList> {
     };
   };
   const startAgain = async () => {
-    await update.save({ pass: undefined });
+    await update.save({ pass: undefined, stale });
     return await readWholeList(update);
   };
   let applied: WrittenPages;

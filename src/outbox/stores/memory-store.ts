@@ -149,7 +149,10 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
       const isOld = ({ state, input, settledAt }: StoredEntry) =>
         isSettled(state) && input !== null && (settledAt ?? Infinity) < settledBefore;
       const pruned = entries().filter(isOld);
-      for (const entry of pruned) Object.assign(entry, { input: null, body: null, result: null, error: null });
+      for (const entry of pruned) {
+        const error = entry.state === "canceled" ? entry.error : null;
+        Object.assign(entry, { input: null, body: null, result: null, error });
+      }
       return pruned.length;
     },
   };

@@ -71,7 +71,7 @@ export function sharedCommands({ names, value, optionalText, isOneOf, isNoneOf, 
         (SELECT count(*) FROM blocked JOIN ${entries} AS entry ON entry.lane = blocked.lane
           AND entry.sequence > blocked.sequence AND entry.state IN ('pending', 'sending')) AS "heldBack"`,
     prune: `
-      UPDATE ${entries} SET input = NULL, body = NULL, result = NULL, error = NULL
+      UPDATE ${entries} SET input = NULL, body = NULL, result = NULL, error = CASE WHEN state = 'canceled' THEN error END
       WHERE state NOT IN ${UNSETTLED_STATES_SQL} AND settled_at < ${value(1)} AND input IS NOT NULL RETURNING 1`,
     change: `
       UPDATE ${entries} AS entry SET ${setProgressSql(value)} WHERE key = ${value(1)}

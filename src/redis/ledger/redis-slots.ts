@@ -136,8 +136,13 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     clearTimeout(timer);
     const now = clock.now();
     const isWaiting = totalCountOf(wanted) > 0;
-    const canExchange = !exchange && (isWaiting || hasChanged || held.count(now) > 0);
-    const nextAt = canExchange ? exchangeAt : Infinity;
+    const isInUse = isWaiting || hasChanged || held.count(now) > 0;
+    if (!isInUse && !exchange) {
+      // Nothing that was used without the ledger is in use any more: the next call asks it again.
+      outage = undefined;
+      hasUsedOutageShare = false;
+    }
+    const nextAt = isInUse && !exchange ? exchangeAt : Infinity;
     if (nextAt <= now) return void startExchange();
     // Without Redis, waiting calls look for a slot of its share.
     const pollAt = isWaiting && localShare(now) ? now + OUTAGE_POLL_INTERVAL_MS : Infinity;
