@@ -6,7 +6,8 @@ import { CommandError, EXIT } from "../exit.js";
 import { dateTime, plural, printable, tell } from "../terminal.js";
 import { correctionOf, REPLACED } from "./correction.js";
 import { decide, refusal } from "./delivery.js";
-import type { ValidRow } from "./entries.js";
+import type { ImportSettings, ValidRow } from "./entries.js";
+import { validRows } from "./validate.js";
 
 /** What earlier imports did with the lines of a file, by state. */
 export type EarlierStates = StoredDelivery["entries"];
@@ -19,7 +20,7 @@ export interface Begun {
 
 interface Beginning {
   outbox: DeliveryOutbox;
-  rows: readonly ValidRow[];
+  settings: ImportSettings;
   delivery: NewDelivery | undefined;
   /** Whether the file is a corrected version of an earlier one. */
   corrects: boolean;
@@ -33,8 +34,8 @@ interface Beginning {
  * @throws CommandError if nothing may be stored.
  */
 export async function begin(beginning: Beginning): Promise<Begun> {
-  const { outbox, rows, delivery, corrects, file } = beginning;
-  if (!delivery) return { earlier: statesOf(await addLines(outbox, rows)) };
+  const { outbox, settings, delivery, corrects, file } = beginning;
+  if (!delivery) return { earlier: statesOf(await addLines(outbox, await rowsOf(settings))) };
   for (;;) {
     const decision = decide(delivery, await outbox.deliveries(delivery), corrects);
     switch (decision.kind) {
@@ -56,10 +57,11 @@ export async function begin(beginning: Beginning): Promise<Begun> {
 }
 
 async function storeDelivery(
-  { outbox, rows }: Beginning,
+  { outbox, settings }: Beginning,
   delivery: NewDelivery,
   same: StoredDelivery | undefined,
 ): Promise<Begun | undefined> {
+  const rows = await rowsOf(settings);
   const lines = rows.map(({ entry }) => entry);
   const earlier: StoredEntry[] = [];
   if (same) for await (const entry of outbox.storedEntries({ delivery: same.name })) earlier.push(entry);
@@ -83,6 +85,12 @@ async function storeDelivery(
   }
   if (replaced.length > 0) tell(`${plural(replaced.length, "rejected line")} replaced.`);
   return { earlier: statesOf(kept) };
+}
+
+async function rowsOf(settings: ImportSettings): Promise<ValidRow[]> {
+  const rows: ValidRow[] = [];
+  for await (const row of validRows(settings)) rows.push(row);
+  return rows;
 }
 
 /** The rejected entries of other deliveries that lines of the file replace. `own`: the keys of its delivery. */

@@ -1,7 +1,8 @@
-import { createReadStream } from "node:fs";
-import { stat } from "node:fs/promises";
-import { basename } from "node:path";
-import { addAbortSignal } from "node:stream";
+import { createWriteStream } from "node:fs";
+import { copyFile, mkdtemp, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { pipeline } from "node:stream/promises";
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
 import { DeliveryOutbox } from "../../outbox/delivery-outbox.js";
 import type { Outbox, OutboxReport } from "../../outbox/index.js";
@@ -18,7 +19,7 @@ import { deliveryOf } from "./delivery.js";
 import { type ImportOperation, type ImportSettings, OPERATIONS } from "./entries.js";
 import { assertWritable, writeRejects } from "./rejects.js";
 import { endedCount, openEntries, report, reportComplete } from "./report.js";
-import { type Validation, validate } from "./validate.js";
+import { validate } from "./validate.js";
 
 interface ImportFlags extends ConnectionFlags, RowFlags {
   operation: ImportOperation;
@@ -82,49 +83,37 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
   // A column of keys alone identifies lines in the whole outbox, so that each file may contain earlier ones.
   const delivery = flags.delivery ?? (keyColumn === undefined ? basename(path) : undefined);
   const format = flags.format ?? rowFormatOf(path);
-  if (!isStandardInput) await assertFile(path);
-  const settings: ImportSettings = {
-    path: isStandardInput ? "standard input" : path,
-    open: () => addAbortSignal(signal, isStandardInput ? process.stdin : createReadStream(path)),
-    ...rowSettings(flags),
-    format,
-    isStandardInput,
-    operation,
-    delivery,
-    keyColumn,
-    mark,
-  };
-  const validation = await validate(settings).catch((error: unknown) => {
-    throw failureOrInterruption(error, signal, "nothing was sent");
-  });
-  const { lines, invalid, problems } = validation;
-  if (flags.json && (flags.dryRun || invalid > 0)) await print(JSON.stringify({ lines, invalid, problems }));
-  if (invalid > 0) throw new CommandError(`${invalid} of ${lines} lines are invalid; nothing was sent.`, EXIT.usage);
-  if (!flags.dryRun) await storeAndSend(validation, settings, flags, signal);
-  else if (!flags.json) await print(`${plural(lines, "line")} ${lines === 1 ? "is" : "are"} valid.`);
+  const folder = await mkdtemp(join(tmpdir(), "stocklot-import-"));
+  try {
+    const copy = await copyOf(path, folder, signal);
+    const file = { path: isStandardInput ? "standard input" : path, copy, format, isStandardInput };
+    await importCopy({ ...file, ...rowSettings(flags), operation, delivery, keyColumn, mark }, flags, signal);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 }
 
-async function storeAndSend(
-  { rows, digest }: Validation,
-  settings: ImportSettings,
-  flags: ImportFlags,
-  signal: AbortSignal,
-): Promise<void> {
+async function importCopy(settings: ImportSettings, flags: ImportFlags, signal: AbortSignal): Promise<void> {
+  const { lines: count, invalid, problems, digest } = await validate(settings, signal);
+  if (flags.json && (flags.dryRun || invalid > 0)) await print(JSON.stringify({ lines: count, invalid, problems }));
+  if (invalid > 0) throw new CommandError(`${invalid} of ${count} lines are invalid; nothing was sent.`, EXIT.usage);
+  if (flags.dryRun) {
+    if (!flags.json) await print(`${plural(count, "line")} ${count === 1 ? "is" : "are"} valid.`);
+    return;
+  }
   const { outbox: file, mark, settle: settleMs, json, corrects = false } = flags;
   const store = outboxStoreOf("--outbox", file, "create");
   const client = await openClient(flags);
   const outbox = new DeliveryOutbox({ client, store, mark, settleMs });
   try {
     signal.throwIfAborted();
-    const delivery = deliveryOf(settings, digest, rows.length);
-    const { complete, earlier } = await begin({ outbox, rows, delivery, corrects, file });
-    const summary = complete ? undefined : await send(outbox, rows.length, endedCount(earlier), signal);
-    const open = await openEntries(outbox, settings, rows);
+    const delivery = deliveryOf(settings, digest, count);
+    const { complete, earlier } = await begin({ outbox, settings, delivery, corrects, file });
+    const summary = complete ? undefined : await send(outbox, count, endedCount(earlier), signal);
+    const open = await openEntries(outbox, settings);
     if (complete) await reportComplete(complete, { open, json, file });
     if (summary) await report(summary, earlier, { open, json, file });
-    if (flags.rejects !== undefined) {
-      await writeRejects(flags.rejects, settings, Object.keys(rows[0]?.cells ?? {}), open.lines);
-    }
+    if (flags.rejects !== undefined) await writeRejects(flags.rejects, settings, open.lines);
   } catch (error) {
     throw failureOrInterruption(error, signal, "run it again to continue");
   } finally {
@@ -140,13 +129,24 @@ async function send(outbox: Outbox, lines: number, sent: number, signal: AbortSi
   return runOutbox(outbox, signal);
 }
 
-async function assertFile(path: string): Promise<void> {
+/** Where the file is copied, since it is read several times and may change meanwhile. */
+async function copyOf(path: string, folder: string, signal: AbortSignal): Promise<string> {
+  const copy = join(folder, "copy");
+  if (path === STANDARD_INPUT) {
+    const copying = pipeline(process.stdin, createWriteStream(copy, { mode: 0o600 }), { signal });
+    await copying.catch((error: unknown) => {
+      throw failureOrInterruption(error, signal, "nothing was sent");
+    });
+    return copy;
+  }
   const stats = await stat(path).catch((error: unknown) => {
     if (isFileMissingError(error)) throw new CommandError(`${path}: no such file.`, EXIT.usage);
     throw error;
   });
   if (!stats.isFile())
     throw new CommandError(`${path} must be a file. To read a pipe, import - (standard input).`, EXIT.usage);
+  await copyFile(path, copy);
+  return copy;
 }
 
 function deliveryOption(name: string): string {

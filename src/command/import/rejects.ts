@@ -5,6 +5,7 @@ import { isFileMissingError } from "../../storage/storage-failure.js";
 import { CommandError, EXIT } from "../exit.js";
 import { QUOTED_CELLS } from "../export/record-format.js";
 import { reasonOf } from "../outbox/reason.js";
+import { fileRows } from "../rows/file-rows.js";
 import { plural, tell } from "../terminal.js";
 import { type ImportSettings, REJECT_COLUMNS } from "./entries.js";
 import type { OpenLine } from "./report.js";
@@ -24,23 +25,19 @@ export async function assertWritable(path: string, imported: string): Promise<vo
  * Writes the rejected lines as they were imported, each with the reason and the key of its entry. An import of the corrected
  * file, as a delivery of its own, replaces these entries.
  */
-export async function writeRejects(
-  path: string,
-  { format, delimiter }: ImportSettings,
-  columns: readonly string[],
-  lines: readonly OpenLine[],
-): Promise<void> {
+export async function writeRejects(path: string, settings: ImportSettings, lines: readonly OpenLine[]): Promise<void> {
+  const { format, delimiter } = settings;
   const rejected = lines.filter(({ entry }) => entry.state === "rejected");
   const rows = rejected.map(({ row, entry }) => ({
     ...row.cells,
     [REJECT_COLUMNS.reason]: reasonOf(entry.error),
     [REJECT_COLUMNS.replaces]: entry.key,
   }));
-  const allColumns = [...new Set([...columns, ...Object.values(REJECT_COLUMNS)])];
+  const columns = new Set([...(await columnsOf(settings)), ...Object.values(REJECT_COLUMNS)]);
   const text =
     format === "ndjson"
       ? rows.map((row) => `${JSON.stringify(row)}\n`).join("")
-      : stringify(rows, { columns: allColumns, delimiter, header: true, quoted_match: QUOTED_CELLS });
+      : stringify(rows, { columns: [...columns], delimiter, header: true, quoted_match: QUOTED_CELLS });
   await assertNothingLost(path, text);
   await writeFile(path, text);
   tell(`${plural(rejected.length, "rejected line")} written to ${path}.`);
@@ -57,4 +54,9 @@ async function assertNothingLost(path: string, text: string): Promise<void> {
     `--rejects: ${path} has lines that this import would not write again, so it was left as it is. ` +
       "Everything else is done. Run the same command again with another file for the rejected lines.",
   );
+}
+
+async function columnsOf(settings: ImportSettings): Promise<string[]> {
+  for await (const { cells } of fileRows(settings)) return Object.keys(cells);
+  return [];
 }

@@ -8,6 +8,7 @@ import { howToDecide, reasonOf } from "../outbox/reason.js";
 import { dateTime, print, table, tell } from "../terminal.js";
 import type { EarlierStates } from "./begin.js";
 import type { ImportSettings, ValidRow } from "./entries.js";
+import { validRows } from "./validate.js";
 
 /** A line that a person has to look at, with its entry. */
 export interface OpenLine {
@@ -28,11 +29,8 @@ export interface OpenEntries {
 const STATES_FOR_A_PERSON: readonly OutboxState[] = ["rejected", "unknown"];
 
 /** The lines of a delivery are recognised by their contents, since a corrected version has other numbers; others by their keys. */
-export async function openEntries(
-  outbox: DeliveryOutbox,
-  { delivery }: Pick<ImportSettings, "delivery">,
-  rows: readonly ValidRow[],
-): Promise<OpenEntries> {
+export async function openEntries(outbox: DeliveryOutbox, settings: ImportSettings): Promise<OpenEntries> {
+  const { delivery } = settings;
   let all = 0;
   for (const state of STATES_FOR_A_PERSON) for await (const _ of outbox.storedEntries({ state })) all += 1;
   const entries: StoredEntry[] = [];
@@ -43,10 +41,12 @@ export async function openEntries(
     delivery === undefined ? key : inputHash;
   const open = groupBy(entries, idOf);
   for (const equal of open.values()) equal.reverse();
-  const found = rows.flatMap((row): OpenLine[] => {
-    const entry = open.get(idOf(row.entry))?.pop();
-    return entry ? [{ row, entry: entryOf(entry) }] : [];
-  });
+  const found: OpenLine[] = [];
+  if (entries.length > 0)
+    for await (const row of validRows(settings)) {
+      const entry = open.get(idOf(row.entry))?.pop();
+      if (entry) found.push({ row, entry: entryOf(entry) });
+    }
   const lines = found.filter(({ entry }) => STATES_FOR_A_PERSON.includes(entry.state));
   return { lines, isWaiting: found.length > lines.length, others: all - lines.length };
 }

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { CommandError, EXIT } from "../exit.js";
+import { CommandError, EXIT, failureOrInterruption } from "../exit.js";
 import { fileRows, type Row } from "../rows/file-rows.js";
 import { tell } from "../terminal.js";
 import { columnProblem, type ImportedRow, type ImportSettings, importedRow, type ValidRow } from "./entries.js";
@@ -7,30 +7,26 @@ import { columnProblem, type ImportedRow, type ImportSettings, importedRow, type
 /** Wrong lines that are listed; the rest is only counted. */
 const MAX_LISTED = 50;
 
-export interface Validation {
+interface Validation {
   lines: number;
   invalid: number;
-  /** The valid ones. */
-  rows: ValidRow[];
   /** Of the first invalid lines. */
   problems: { line: number; problems: string[] }[];
   /** SHA-256 of the writes: operation and input of each line, in order. */
   digest: string;
 }
 
-/** Reads the whole file, once, before anything is stored or sent. */
-export async function validate(settings: ImportSettings): Promise<Validation> {
-  const result: Omit<Validation, "digest"> = { lines: 0, invalid: 0, rows: [], problems: [] };
+/** Reads the whole file before anything is stored or sent. */
+export async function validate(settings: ImportSettings, signal: AbortSignal): Promise<Validation> {
+  const result: Omit<Validation, "digest"> = { lines: 0, invalid: 0, problems: [] };
   const digest = createHash("sha256");
   const lineOfKey = new Map<string, number>();
   for await (const row of fileRows(settings)) {
+    if (signal.aborted) throw failureOrInterruption(signal.reason, signal, "nothing was sent");
     if (result.lines === 0 && settings.format === "csv") assertColumns(row, settings);
     result.lines += 1;
     const imported = importedRow(row, settings);
-    if ("entry" in imported) {
-      digest.update(imported.entry.inputHash);
-      result.rows.push(imported);
-    }
+    if ("entry" in imported) digest.update(imported.entry.inputHash);
     const problems = problemsOf(imported, settings, lineOfKey);
     if (problems.length === 0) continue;
     result.invalid += 1;
@@ -56,4 +52,11 @@ function problemsOf(imported: ImportedRow, { keyColumn }: ImportSettings, lineOf
 function assertColumns(row: Row, settings: ImportSettings): void {
   const problem = columnProblem(row, settings);
   if (problem !== undefined) throw new CommandError(problem, EXIT.usage);
+}
+
+export async function* validRows(settings: ImportSettings): AsyncGenerator<ValidRow> {
+  for await (const row of fileRows(settings)) {
+    const imported = importedRow(row, settings);
+    if ("entry" in imported) yield imported;
+  }
 }

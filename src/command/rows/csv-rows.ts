@@ -1,4 +1,5 @@
-import { pipeline, type Readable } from "node:stream";
+import { createReadStream } from "node:fs";
+import { open } from "node:fs/promises";
 import { CsvError, parse } from "csv-parse";
 import { CommandError, EXIT } from "../exit.js";
 
@@ -13,9 +14,9 @@ export interface CsvRow {
 
 /** A file, and how to read it. */
 export interface CsvFile {
-  /** For messages. */
   path: string;
-  open(): Readable;
+  /** A copy of it: the file may change while it is being read. */
+  copy: string;
   /** Between two cells. */
   delimiter: string;
 }
@@ -32,8 +33,9 @@ const DELIMITERS = [
 /** A first line that only Excel understands. */
 const EXCEL_DELIMITER_PATTERN = /^sep=(.)$/;
 
-/** Reads a CSV file (RFC 4180, with or without a BOM, any line ends) row by row, in constant memory. */
-export async function* csvRows({ path, open, delimiter }: CsvFile): AsyncGenerator<CsvRow> {
+/** Reads a CSV file (RFC 4180, with or without a BOM, any line ends) row by row, in constant memory. Messages name `path`; `copy` is read. */
+export async function* csvRows({ path, copy, delimiter }: CsvFile): AsyncGenerator<CsvRow> {
+  await assertNotJson(path, copy);
   let columns: string[] | undefined;
   const parser = parse({
     bom: true,
@@ -43,16 +45,11 @@ export async function* csvRows({ path, open, delimiter }: CsvFile): AsyncGenerat
     skip_empty_lines: true,
     trim: true,
   });
+  const file = createReadStream(copy);
   let crLfsInCells = 0;
-  // The parser fails with the error of each of them.
-  pipeline(
-    open(),
-    (chunks: AsyncIterable<Buffer>) => exceptJson(path, chunks),
-    parser,
-    () => {},
-  );
+  file.once("error", (error) => parser.destroy(error));
   try {
-    for await (const { record, info } of parser) {
+    for await (const { record, info } of file.pipe(parser)) {
       // The parser counts CR LF as two line breaks if it is in a cell.
       crLfsInCells += record.join().split("\r\n").length - 1;
       if (columns) yield csvRow(columns, record, info.lines - crLfsInCells);
@@ -64,6 +61,8 @@ export async function* csvRows({ path, open, delimiter }: CsvFile): AsyncGenerat
       throw new CommandError(`${path}: ${error.message}. ${advice}`, EXIT.usage);
     }
     throw error;
+  } finally {
+    file.destroy();
   }
 }
 
@@ -71,17 +70,18 @@ export async function* csvRows({ path, open, delimiter }: CsvFile): AsyncGenerat
 const JSON_PATTERN = /^\uFEFF?\s*(\{|\[\s*\{)/;
 
 /** Otherwise a quote in the first line of JSON would be reported, or a strange column. */
-async function* exceptJson(path: string, chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  let isFirst = true;
-  for await (const chunk of chunks) {
-    if (isFirst && JSON_PATTERN.test(chunk.toString("utf8", 0, 100)))
-      throw new CommandError(
-        `${path}: this is JSON. It must be CSV: a first line with the names of the fields, then one line per write.`,
-        EXIT.usage,
-      );
-    isFirst = false;
-    yield chunk;
+async function assertNotJson(path: string, copy: string): Promise<void> {
+  const file = await open(copy);
+  try {
+    const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(100) });
+    if (!JSON_PATTERN.test(buffer.toString("utf8", 0, bytesRead))) return;
+  } finally {
+    await file.close();
   }
+  throw new CommandError(
+    `${path}: this is JSON. It must be CSV: a first line with the names of the fields, then one line per write.`,
+    EXIT.usage,
+  );
 }
 
 function checkedColumns(path: string, columns: string[], delimiter: string): string[] {

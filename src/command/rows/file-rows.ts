@@ -1,3 +1,4 @@
+import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { findInexactNumbers } from "../../core/response/inexact-numbers.js";
 import { isObject, messageOf } from "../../errors/unknown-value.js";
@@ -23,28 +24,21 @@ export interface Row {
 /** What the name of a file says about its format. */
 export const rowFormatOf = (path: string): RowFormat => (/\.(ndjson|jsonl)$/i.test(path) ? "ndjson" : "csv");
 
-/** Reads a file row by row, in constant memory. */
+/** Reads a file row by row, in constant memory. Messages name `path`; `copy` is read. */
 export const fileRows = (file: RowFile): AsyncGenerator<Row> =>
-  file.format === "ndjson" ? ndjsonRows(file) : csvRows(file);
+  file.format === "ndjson" ? ndjsonRows(file.copy) : csvRows(file);
 
-async function* ndjsonRows({ open }: RowFile): AsyncGenerator<Row> {
-  const input = open();
-  const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
-  let failure: unknown;
-  input.once("error", (error) => {
-    failure = error;
-    lines.close();
-  });
+async function* ndjsonRows(path: string): AsyncGenerator<Row> {
+  const input = createReadStream(path);
   let line = 0;
   try {
-    for await (const text of lines) {
+    for await (const text of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
       line += 1;
       if (text.trim() !== "") yield { line, ...parseLine(text.replace(/^\uFEFF/, "")) };
     }
   } finally {
     input.destroy();
   }
-  if (failure !== undefined) throw failure;
 }
 
 function parseLine(text: string): Omit<Row, "line"> {

@@ -1,4 +1,3 @@
-import { createReadStream } from "node:fs";
 import type * as z from "zod";
 import { nearestName } from "../../errors/unknown-name.js";
 import { CommandError, EXIT } from "../exit.js";
@@ -37,7 +36,7 @@ export class SourceRows implements AsyncIterable<object> {
     const { path, delimiter } = this.#source;
     const format = rowFormatOf(path);
     let isFirst = true;
-    for await (const row of fileRows({ path, open: () => createReadStream(path), delimiter, format })) {
+    for await (const row of fileRows({ path, copy: path, delimiter, format })) {
       const { line, cells, problem } = row;
       if (problem !== undefined) throw new CommandError(`${path}: line ${line}: ${problem}.`, EXIT.usage);
       if (format === "csv" && isFirst) this.#assertColumns(row);
