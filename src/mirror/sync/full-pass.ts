@@ -71,7 +71,7 @@ interface ReadList extends WrittenPages {
 async function readWholeList(update: ListUpdate): Promise<ReadList> {
   const { pass: interrupted, lastPass } = update.state;
   const isFirst = lastPass === undefined;
-  // Why an interrupted pass was made is forgotten: without it, that still has to be found.
+  // Why an interrupted pass began is not known any more: without it, what it would have found is still due.
   const stale = interrupted && !isFirst ? true : update.state.stale;
   const source = update.reader.read({ from: interrupted?.checkpoint });
   const inCopy = await update.copy.numbers(update.list);

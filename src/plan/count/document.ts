@@ -49,9 +49,9 @@ export interface StoredQuantity {
   serial?: string;
   /** What differs. */
   field: "units";
-  /** Quantity that was counted. */
+  /** Quantity that was counted, in the item's unit of measure. */
   sent: number;
-  /** Quantity by the lots of the service. */
+  /** Quantity by the lots of the service, in the same unit of measure. */
   stored: number;
 }
 
