@@ -100,8 +100,7 @@ describe("import --corrects", () => {
     expect(unitsOf(day.sandbox)).toEqual([]);
   });
 
-  // Each waits until the lease of the killed process has ended.
-  it.concurrent.each([
+  it.each([
     ["after the correction was stored", 0],
     ["while its lines are sent", 4],
   ])("continues after a kill %s, and sends each line once", async (_, sent) => {
