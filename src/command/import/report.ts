@@ -16,7 +16,7 @@ export interface OpenLine {
   entry: OutboxEntry;
 }
 
-/** Entries that were not applied. */
+/** What an import has left to do. */
 export interface OpenEntries {
   /** Lines of this file that a person has to look at. */
   lines: OpenLine[];

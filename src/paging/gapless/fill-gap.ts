@@ -8,7 +8,7 @@ import type { GaplessProgress } from "./progress.js";
 import { type GapSearch, gapSearchAfterHit, gapSearchAfterMiss, nextSearchPage } from "./search.js";
 
 /** Consecutive searches in a gap that may find no new record. Enough to go back through a list of any length. */
-export const MAX_FRUITLESS_SEARCHES = 24;
+const MAX_FRUITLESS_SEARCHES = 24;
 /** Sizes below this one all divide some positions (such as 12): no page there can begin before and end after the position. */
 const MIN_PAGE_SIZE_THAT_OVERLAPS = 5;
 

@@ -5,7 +5,7 @@ import { isListEmpty, type PageRequest, type PageSession, startOfPage } from "..
 import { PageStream } from "../page-stream.js";
 import type { RecordKey } from "../seen-keys.js";
 import { refuseEmptyPageWithMore } from "../stall-guard.js";
-import { fillGap, type GaplessParts, type MAX_FRUITLESS_SEARCHES } from "./fill-gap.js";
+import { fillGap, type GaplessParts } from "./fill-gap.js";
 import { GaplessPlan } from "./plan.js";
 import { GaplessProgress } from "./progress.js";
 import { ResumeSearch } from "./search.js";
@@ -25,7 +25,7 @@ import { ResumeSearch } from "./search.js";
  *   further page is requested with a number and size that make it overlap (`GaplessPlan`).
  * - *Gap*: the next page is disjoint. It becomes the target, and pages are read from the frontier towards it ({@link fillGap})
  *   until the state is Overlapping again: the target overlaps (`closed`), or is of no more use (`target-obsolete`).
- * - *Ended*: a page has no `hasMore`, or the list is empty. A gap that {@link MAX_FRUITLESS_SEARCHES} pages do not make
+ * - *Ended*: a page has no `hasMore`, or the list is empty. A gap that many pages in a row do not make
  *   smaller is a `PaginationError`.
  *
  * The measurements are in docs/decisions/005-gapless-reading.md.

@@ -156,7 +156,7 @@ export class PlanApplication<Change, Named> {
       const entries = await this.#entriesOf(change);
       const { kind } = progressOf(entries);
       if (kind === "none" || kind === "unsent") unread.push({ change, entries });
-      else await this.#dropRest(change, entries);
+      else await this.#dropRest(kind, change, entries);
     }
     const writes: NewOutboxEntry[] = [];
     const waiting = new Set(changes);
@@ -174,8 +174,7 @@ export class PlanApplication<Change, Named> {
   }
 
   /** After a write that was not applied, what has not been sent of the change would be based on older data: it is canceled. */
-  async #dropRest(change: Change, entries: readonly OutboxEntry[]): Promise<void> {
-    const { kind } = progressOf(entries);
+  async #dropRest(kind: Progress, change: Change, entries: readonly OutboxEntry[]): Promise<void> {
     if (kind === "rejected" || kind === "canceled") await this.#drop(change, entries);
   }
 
@@ -225,7 +224,7 @@ export class PlanApplication<Change, Named> {
     for (const change of waiting) {
       const entries = await this.#entriesOf(change);
       const { kind, reason } = progressOf(entries);
-      await this.#dropRest(change, entries);
+      await this.#dropRest(kind, change, entries);
       const report = (as: "stale" | "rejected" | "unknown", why: string) =>
         this.reportAs(as, change, describeProgress(entries, why));
       if (kind === "applied") {
