@@ -22,7 +22,7 @@ const EQUIVALENT: readonly Equivalent[] = [
     reason: "It decides only at the very instant at which the time has passed.",
   },
   {
-    file: "src/paging/gapless/search.ts",
+    file: "src/paging/gapless/resume-search.ts",
     line: 'return (isRising ? key < first : key > first) ? "before" : "after";',
     change: "< → <=",
     reason: "A page that begins with the record itself ends the search before.",

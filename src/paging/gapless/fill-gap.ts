@@ -3,9 +3,9 @@ import type { EmittedPage } from "../emitter.js";
 import { endOfPage, isListEmpty, type Page, startOfPage } from "../page.js";
 import type { PageStream } from "../page-stream.js";
 import { refuseEmptyPageWithMore } from "../stall-guard.js";
+import { type GapSearch, gapSearchAfterHit, gapSearchAfterMiss, nextSearchPage } from "./gap-search.js";
 import type { GaplessPlan } from "./plan.js";
 import type { GaplessProgress } from "./progress.js";
-import { type GapSearch, gapSearchAfterHit, gapSearchAfterMiss, nextSearchPage } from "./search.js";
 
 /** Consecutive searches in a gap that may find no new record. Enough to go back through a list of any length. */
 const MAX_FRUITLESS_SEARCHES = 24;

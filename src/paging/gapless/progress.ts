@@ -51,6 +51,7 @@ export class GaplessProgress<T> {
     return this.#emitter.takeUnseen(received.page.value, index);
   }
 
+  /** The page for the consumer, with the new records of `advancePast`, which must have been called for the same page. */
   emit(received: ReceivedPage<T>, newRecords: T[]): EmittedPage<T> {
     this.#stalls.note(received, newRecords.length, this.#stream.responses);
     const { probableEnd: end, totalCount } = this.frontier;

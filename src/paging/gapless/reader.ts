@@ -8,7 +8,7 @@ import { refuseEmptyPageWithMore } from "../stall-guard.js";
 import { fillGap, type GaplessParts } from "./fill-gap.js";
 import { GaplessPlan } from "./plan.js";
 import { GaplessProgress } from "./progress.js";
-import { ResumeSearch } from "./search.js";
+import { ResumeSearch } from "./resume-search.js";
 
 /**
  * Reads a list without missing a record that exists the whole time, whatever is added and removed meanwhile.
@@ -27,6 +27,14 @@ import { ResumeSearch } from "./search.js";
  *   until the state is Overlapping again: the target overlaps (`closed`), or is of no more use (`target-obsolete`).
  * - *Ended*: a page has no `hasMore`, or the list is empty. A gap that many pages in a row do not make
  *   smaller is a `PaginationError`.
+ *
+ * **Parts.** `iteratePages` takes one page at a time for the consumer and saves its checkpoint. Below it:
+ * - `GaplessReader`: the states.
+ * - `PageStream`: sends the requests, some of them ahead, and returns the pages in the order of the plan.
+ * - `GaplessPlan`: which page comes next, and how many are read at the same time.
+ * - `GaplessProgress`: what was read and emitted. `GaplessFrontier` is the end of what was read, `PageEmitter` recognises
+ *   records by their keys, `GaplessStalls` judges pages that contain nothing new.
+ * - `fillGap` with `GapSearch`, and `ResumeSearch`: which page may show where the end of what was read is now.
  *
  * The measurements are in docs/decisions/005-gapless-reading.md.
  */

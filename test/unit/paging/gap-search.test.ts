@@ -4,7 +4,7 @@ import {
   gapSearchAfterHit,
   gapSearchAfterMiss,
   nextSearchPage,
-} from "../../../src/paging/gapless/search.js";
+} from "../../../src/paging/gapless/gap-search.js";
 
 const CAP = 250;
 const gap = (known: Partial<GapSearch>): GapSearch => ({

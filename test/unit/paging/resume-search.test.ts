@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { appendCheckpointKeys } from "../../../src/paging/checkpoint.js";
-import { guessSideOf } from "../../../src/paging/gapless/search.js";
+import { guessSideOf } from "../../../src/paging/gapless/resume-search.js";
 import { Paginator } from "../../../src/paging/paginator.js";
 import { ChangingList, type Lot } from "./changing-list.js";
 
