@@ -37,6 +37,7 @@ describe("what an interrupted full pass saves", () => {
     resumed.add([2, 3], 3);
     expect(resumed.isInOrder).toBe(true);
     expect(resumed.progress).toBeUndefined();
+    expect(resumed.shortage).toBe(0);
     expect(proves(resumed, undefined, 0)).toBe("nothing");
   });
 

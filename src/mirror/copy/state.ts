@@ -23,7 +23,7 @@ const listStateSchema = () =>
         /** When it ended, by this machine's clock, in ms. */
         endedAt: z.number(),
         durationMs: z.number(),
-        /** How many fewer records it listed than the service counted; 0 if they were not in the order of their keys. */
+        /** How many fewer records it listed than the service counted; 0 if that is not known, as without the order of keys. */
         shortage: z.number(),
         /** How much of the shortage the pass before had too: the service counts these records, but does not list them. */
         unlisted: z.number(),

@@ -61,9 +61,9 @@ export class ListedRecords {
     return this.#isInOrder && this.records > 0;
   }
 
-  /** Number of records that were not listed, by the service's count, if records were listed in order. */
+  /** How many fewer records were listed than the service counts; 0 if that is not known. */
   get shortage(): number {
-    return this.isInOrder ? Math.max(0, this.total - this.records) : 0;
+    return this.isInOrder && this.isConclusive ? Math.max(0, this.total - this.records) : 0;
   }
 
   /** The result to save with the checkpoint. `undefined` if a resumed pass could conclude nothing from it. */

@@ -82,27 +82,30 @@ const isLargeRemovedShare = (removals: number, records: number, maxRemovedShare:
  */
 export async function removeUnseenRecords(update: ListUpdate, first: ListedRecords): Promise<ListedRecords> {
   const unlisted = update.state.lastPass?.unlisted ?? 0;
+  const unseen = first.unseen();
+  if (unseen.length === 0) return first;
+  const proof = proves(first, undefined, unlisted);
+  if (proof !== "needs-second") {
+    if (proof === "all") await remove(update, unseen);
+    return first;
+  }
+  const second = await makeConfirmingPass(update, unseen);
+  if (proves(first, second, unlisted) === "all") await remove(update, second.unseen());
+  return second;
+}
+
+/** Removes records, unless they are a large part of those that the copy has or had in the last days. */
+async function remove(update: ListUpdate, numbers: number[]): Promise<void> {
+  if (numbers.length === 0) return;
   const { allowRemovals, maxRemovedShare } = update.settings;
-  let decisive = first;
-  let unseen = first.unseen();
-  let proof = unseen.length === 0 ? "nothing" : proves(first, undefined, unlisted);
-  if (proof === "needs-second") {
-    decisive = await makeConfirmingPass(update, unseen);
-    unseen = decisive.unseen();
-    proof = proves(first, decisive, unlisted);
+  const records = largestSize(update.state, Date.now());
+  const removals = numbers.length + (records - update.state.count);
+  const isUnexpected =
+    removals > MAX_REMOVALS_WITHOUT_CONFIRMATION && isLargeRemovedShare(removals, records, maxRemovedShare);
+  if (!allowRemovals && isUnexpected) {
+    throw new UnexpectedRemovalsError({ resource: update.list.resource, removals, records });
   }
-  if (proof === "all" && unseen.length > 0) {
-    const { count } = update.state;
-    const records = largestSize(update.state, Date.now());
-    const removals = unseen.length + (records - count);
-    const isUnexpected =
-      removals > MAX_REMOVALS_WITHOUT_CONFIRMATION && isLargeRemovedShare(removals, records, maxRemovedShare);
-    if (!allowRemovals && isUnexpected) {
-      throw new UnexpectedRemovalsError({ resource: update.list.resource, removals, records });
-    }
-    update.counts.removed += await update.copy.remove(update.list, unseen);
-  }
-  return decisive;
+  update.counts.removed += await update.copy.remove(update.list, numbers);
 }
 
 /** A second full pass, for the records that the first one has not listed. */
