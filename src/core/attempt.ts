@@ -2,7 +2,7 @@ import { monotonicNowMs } from "../time/clock.js";
 import type { SlotAndToken } from "./acquire-slot-and-token.js";
 import type { Sending } from "./call.js";
 import type { ClientParts } from "./client-parts.js";
-import { ErrorResponse, FalseSuccess, failureTypeForMetrics, mayHaveBeenApplied } from "./failure.js";
+import { ErrorResponse, FalseSuccess, failureTypeForMetrics, mayHaveBeenApplied, SlotExpired } from "./failure.js";
 import type { AttemptEnd } from "./request/attempt-journal.js";
 import { createApiError } from "./response/error-response.js";
 import { choosePause, MAX_PAUSE_MS } from "./retry-policy.js";
@@ -21,7 +21,7 @@ export async function sendAttempt(
   try {
     if (journal) await sending.cancellation.race(journal.beforeSend(parts.serviceClock.aheadMs));
     trace = sending.beginAttempt(parts.serviceClock.aheadMs);
-    const response = await receiveResponse(parts, sending, token, trace);
+    const response = await receiveResponse(parts, sending, { slot, token }, trace);
     reactToStatus(parts, sending, response, token);
     journal?.attemptEnded({ response, mayHaveBeenApplied: false });
     return response;
@@ -40,7 +40,7 @@ export async function sendAttempt(
 async function receiveResponse(
   { telemetry, transport, serviceClock }: ClientParts,
   sending: Sending,
-  token: string | undefined,
+  { slot, token }: SlotAndToken,
   trace: AttemptTrace,
 ): Promise<WireResponse> {
   const event = () => ({ ...sending.identity, attempt: sending.attempts });
@@ -52,7 +52,10 @@ async function receiveResponse(
   if (token !== undefined) headers.authorization = `Bearer ${token}`;
   const { cancellation, request } = sending;
   const { method } = request;
-  const assertMaySend = journal && (() => journal.assertMaySend());
+  const assertMaySend = () => {
+    if (slot.hasExpired?.()) throw new SlotExpired();
+    journal?.assertMaySend();
+  };
   const wire = { method, target, headers, body, timeoutMs, maxResponseBytes, cancellation, trace, assertMaySend };
   sending.inFlight = true;
   telemetry.emit("request", event);

@@ -20,6 +20,15 @@ export class ErrorResponse extends Error {
 /** Thrown if the response to a write has a success status but reports no success: it is not known whether it was applied. */
 export class FalseSuccess extends Error {}
 
+/** Thrown if others may have the slot by the time at which the request would be sent. Nothing was sent. */
+export class SlotExpired extends Error {
+  override readonly name = "SlotExpired";
+
+  constructor() {
+    super("the process stood still, and its slot has expired");
+  }
+}
+
 /**
  * How every call fails, from here to the callers who wait for it: several wait for a token, or for a page that was read
  * ahead. Each receives an error of its own (`createCallerError`), created where that caller waits, so that the stack trace
@@ -39,6 +48,8 @@ export class CallFailure extends Error {
 export function outcomeOfFailedAttempt(sending: Sending, failure: unknown): AttemptOutcome | undefined {
   if (failure instanceof ErrorResponse)
     return { sent: true, status: failure.response.status, retryAfterMs: failure.retryAfterMs };
+  if (failure instanceof TransportFailure && failure.cause instanceof SlotExpired)
+    return { sent: false, slotExpired: true };
   const isRetriable =
     failure instanceof TransportFailure && (failure.kind === "connection" || failure.kind === "timeout");
   return isRetriable && !failure.network?.permanent ? { sent: sending.attemptTrace?.sent === true } : undefined;

@@ -55,6 +55,8 @@ export function mergeRetryOptions(settings: RetrySettings, given: RetryOptions |
 export interface AttemptOutcome {
   /** Whether any of the request may have been sent. */
   sent: boolean;
+  /** It was not sent, because its slot had expired. */
+  slotExpired?: boolean;
   /** The status of the response, if there was one. */
   status?: number | undefined;
   /** The wait that the service requested. */
@@ -73,8 +75,8 @@ export interface RetryState {
 
 export interface RetryDecision {
   delayMs: number;
-  /** The budget that the retry counts against. */
-  budget: "retries" | "rateLimitRetries" | "authRetries";
+  /** The budget that the retry counts against; none if it only needs another slot. */
+  budget?: "retries" | "rateLimitRetries" | "authRetries";
 }
 
 const MAX_RETRY_AFTER_MS = 60_000;
@@ -90,7 +92,8 @@ export function decideRetry(
   settings: RetrySettings,
   random = Math.random(),
 ): RetryDecision | undefined {
-  const { sent, status, retryAfterMs } = outcome;
+  const { sent, slotExpired, status, retryAfterMs } = outcome;
+  if (slotExpired) return { delayMs: 0 };
   // No back-off of its own: after a 429 the limiter pauses all calls.
   if (status === 429) return ifBudgetLeft(settings.maxRateLimitRetries, "rateLimitRetries", 0);
   if (status === 401) return ifBudgetLeft(1, "authRetries", 0);
@@ -99,7 +102,11 @@ export function decideRetry(
   const backOffMs = retryAfterMs === undefined ? random * bound : Math.min(retryAfterMs, MAX_RETRY_AFTER_MS);
   return ifBudgetLeft(settings.maxRetries, "retries", backOffMs);
 
-  function ifBudgetLeft(limit: number, budget: RetryDecision["budget"], delayMs: number): RetryDecision | undefined {
+  function ifBudgetLeft(
+    limit: number,
+    budget: NonNullable<RetryDecision["budget"]>,
+    delayMs: number,
+  ): RetryDecision | undefined {
     return state[budget] < limit ? { delayMs, budget } : undefined;
   }
 }

@@ -38,7 +38,7 @@ async function backOff({ telemetry }: ClientParts, sending: Sending, failure: un
   if (!decision) throw failure;
   const { delayMs, budget } = decision;
   sending.lastError = errorOfFailedAttempt(sending, failure);
-  sending[budget] += 1;
+  if (budget) sending[budget] += 1;
   if (journal) await cancellation.race(journal.beforeRetry());
   // No retry event if the total time does not allow the retry.
   cancellation.ensureTimeFor(delayMs);

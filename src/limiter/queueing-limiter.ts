@@ -120,7 +120,7 @@ export function createQueueingLimiter(
       else slot.endUnsent();
       grantSlots();
     };
-    return { endSent: () => end(true), endUnsent: () => end(false) };
+    return { endSent: () => end(true), endUnsent: () => end(false), hasExpired: () => slot.hasExpired?.() === true };
   }
 
   /** How many requests may start now if there are slots for them. */

@@ -13,6 +13,8 @@ export interface Slot {
   endSent(): void;
   /** Nothing was sent; the slot is free again immediately. */
   endUnsent(): void;
+  /** Whether others may have the slot by now, because this process stood still: nothing may be sent with it any more. */
+  hasExpired?(): boolean;
 }
 
 /** Where the slots of a limiter come from: the quota of this process, or one that several processes share. */

@@ -12,6 +12,7 @@ import { TransportFailure } from "../../src/core/transport/transport.js";
 const first: RetryState = { isIdempotent: true, retries: 0, rateLimitRetries: 0, authRetries: 0 };
 const status = (code: number, retryAfterMs?: number): AttemptOutcome => ({ sent: true, status: code, retryAfterMs });
 const notSent: AttemptOutcome = { sent: false };
+const expired: AttemptOutcome = { sent: false, slotExpired: true };
 const lost: AttemptOutcome = { sent: true };
 
 describe("whether a call is repeated", () => {
@@ -31,6 +32,7 @@ describe("whether a call is repeated", () => {
     ["a read after the first 401", status(401), {}, true],
     ["a read after the second 401", status(401), { authRetries: 1 }, false],
     ["a write that was not sent", notSent, { isIdempotent: false }, true],
+    ["a write whose slot had expired, however often", expired, { isIdempotent: false, retries: 3 }, true],
     ["a write after 401", status(401), { isIdempotent: false }, true],
     ["a write after 429", status(429), { isIdempotent: false }, true],
     ["a write after a lost response", lost, { isIdempotent: false }, false],
@@ -44,10 +46,11 @@ describe("whether a call is repeated", () => {
 
   it("counts 401, 429 and other failures apart", () => {
     const counts = (outcome: AttemptOutcome) => decideRetry(outcome, first, DEFAULT_RETRY_SETTINGS)?.budget;
-    expect([counts(status(401)), counts(status(429)), counts(lost)]).toEqual([
+    expect([counts(status(401)), counts(status(429)), counts(lost), counts(expired)]).toEqual([
       "authRetries",
       "rateLimitRetries",
       "retries",
+      undefined,
     ]);
   });
 });

@@ -11,28 +11,28 @@ interface Wait {
 }
 
 /** Reports each long wait once. One timer serves all waits: it is set for the one that began first. */
-export class LongWaitReporter<Call> {
-  readonly #report: (call: Call, waitedMs: number, expectedMs: number) => void;
+export class LongWaitReporter<Request> {
+  readonly #report: (request: Request, waitedMs: number, expectedMs: number) => void;
   readonly #clock = new MonotonicClock();
   /** Waits that were not reported, in the order in which they began. */
-  readonly #waits = new Map<Call, Wait>();
+  readonly #waits = new Map<Request, Wait>();
   readonly #setAlarm = this.#clock.createAlarm(() => this.#reportLong());
 
-  constructor(report: (call: Call, waitedMs: number, expectedMs: number) => void) {
+  constructor(report: (request: Request, waitedMs: number, expectedMs: number) => void) {
     this.#report = report;
   }
 
-  /** A call begins to wait, at least `expectedMs` as far as is known. Ends its previous wait. */
-  begin(call: Call, expectedMs: number): void {
+  /** A request begins to wait, at least `expectedMs` as far as is known. Ends its previous wait. */
+  begin(request: Request, expectedMs: number): void {
     const since = this.#clock.now();
-    this.#waits.delete(call);
-    this.#waits.set(call, { since, expectedAt: since + expectedMs });
+    this.#waits.delete(request);
+    this.#waits.set(request, { since, expectedAt: since + expectedMs });
     this.#setTimer();
   }
 
-  /** A call waits no longer. */
-  end(call: Call): void {
-    if (this.#waits.delete(call)) this.#setTimer();
+  /** A request waits no longer. */
+  end(request: Request): void {
+    if (this.#waits.delete(request)) this.#setTimer();
   }
 
   #setTimer(): void {
@@ -42,10 +42,10 @@ export class LongWaitReporter<Call> {
 
   #reportLong(): void {
     const now = this.#clock.now();
-    for (const [call, { since, expectedAt }] of this.#waits) {
+    for (const [request, { since, expectedAt }] of this.#waits) {
       if (since + LONG_WAIT_MS > now) break;
-      this.#waits.delete(call);
-      this.#report(call, now - since, expectedAt - now);
+      this.#waits.delete(request);
+      this.#report(request, now - since, expectedAt - now);
     }
     this.#setTimer();
   }

@@ -49,7 +49,7 @@ async function sendFetchRequest(
 ): Promise<Response> {
   const controller = new AbortController();
   exchange.cancel = () => controller.abort();
-  assertMaySend?.();
+  assertMaySend();
   trace.sent = true;
   try {
     const response: unknown = await fetch(url, { ...init, signal: controller.signal });

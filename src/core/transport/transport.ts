@@ -30,7 +30,7 @@ export interface WireRequest {
   cancellation: Cancellation;
   trace: AttemptTrace;
   /** Called synchronously right before the first byte is sent. If it throws, nothing is sent. */
-  assertMaySend?: (() => void) | undefined;
+  assertMaySend: () => void;
 }
 
 /** A response, read to its end. */

@@ -37,7 +37,7 @@ export function createUndiciSender(
         if (exchange.ended) return cancel();
         exchange.cancel = cancel;
         try {
-          request.assertMaySend?.();
+          request.assertMaySend();
           trace.sent = true;
         } catch (cause) {
           exchange.fail("exception", cause);

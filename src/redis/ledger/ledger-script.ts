@@ -12,6 +12,7 @@ import { createRedisScript } from "../script.js";
  * - `seen`: when that was
  * - `wanted`: how many more slots it needs
  * - `single`, `bulk`: when each slot that it holds is free again
+ * - `returnable`: while slots are returned, how many it held when it first reported
  */
 export const runLedgerScript = createRedisScript(`
 local request = cjson.decode(ARGV[1])
@@ -86,8 +87,8 @@ local free = math.max(0, limit.requests - held)
 local grantable = 0
 if isReturning then
   -- Each slot that it held may be granted to it again, so a busy process goes on.
-  own.share = before.share or heldBy[this]
-  grantable = own.share - heldBy[this]
+  own.returnable = before.returnable or heldBy[this]
+  grantable = own.returnable - heldBy[this]
 elseif own.wanted > 0 then
   -- Processes that wait get the same number, as far as they want it; what they do not want is for the others.
   local evenPart = (free + heldByWaiting) / #waiting

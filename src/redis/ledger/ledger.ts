@@ -15,9 +15,9 @@ const HEARTBEATS_PER_GRACE = 4;
 export interface HoldTimings {
   /** A slot is free again this long after its request has ended. */
   returnMs: number;
-  /** How long a process may be silent before the others take it for dead. */
+  /** For how long a message of a process counts: it uses what it was granted, and the others leave it its part. */
   graceMs: number;
-  /** The slots of requests in flight are free again this long after the last message of their process. */
+  /** A process is taken for dead this long after its last message; the slots of its requests in flight are free then. */
   holdMs: number;
   /** How often a process reports while it holds slots or waits for some. */
   heartbeatMs: number;

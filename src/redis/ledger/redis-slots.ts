@@ -44,10 +44,16 @@ export interface RedisSlotsOptions extends OutageOptions {
  * 4. Report. When a request has ended, its slot has a time at which it is free again. Each exchange reports all slots that
  *    this process holds.
  *
- * While Redis is unreachable, calls use a part of the limit, or fail (`Outage`).
+ * An outage has three states, and `schedule` forgets it when nothing is in use or wanted any more:
+ *
+ * | state | calls | exchanges | ends with |
+ * |---|---|---|---|
+ * | reachable | use what is granted | report the epoch of the last reply | an error, or no reply for a second |
+ * | unreachable: `outage` | use a share of the limit (`OutageShare`), or fail | every half second, or when one of them ends; they ask for nothing | a reply, even a late one; what it grants is not used |
+ * | reachable, share unreported: `hasUsedOutageShare` | use what is granted | report `NO_LEDGER_EPOCH`, so the ledger only returns slots for a grace | the reply to an exchange that reported all slots of the share |
  *
  * The limit is exact because a slot is held until `returnMs` after the end of its request, a hold lasts a grace longer than
- * that, a grant is used within a grace, and exchanges take place one at a time, so that an old message never replaces a
+ * that, nothing is sent unless the last exchange began less than a grace before (`hasExpired`), and exchanges take place one at a time, so that an old message never replaces a
  * newer one. When exchanges take place decides only about cost and delay, as long as a heartbeat is shorter than a grace.
  */
 export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
@@ -70,7 +76,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
   let outage: Outage | undefined;
   /** What this process may use while Redis is unreachable; `undefined` while it is reachable, or if calls fail without it. */
   const localShare = (now: number) => outage?.share(now);
-  /** Slots may have been used in an outage that the ledger does not know yet. */
+  /** The ledger may not know yet which slots were used in an outage. */
   let hasUsedOutageShare = false;
 
   return {
@@ -112,7 +118,11 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
         slot.freeAt = clock.now() + afterMs;
         reportSoon();
       };
-      return { endSent: () => end((localShare(clock.now()) ?? timings).returnMs), endUnsent: () => end(0) };
+      return {
+        endSent: () => end((localShare(clock.now()) ?? timings).returnMs),
+        endUnsent: () => end(0),
+        hasExpired: () => !localShare(clock.now()) && !isRecent(last),
+      };
     },
     /** The other processes begin the pause with their next exchange. */
     pauseStarted(pauseMs) {
@@ -124,6 +134,11 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
   /** No slot is free before, as far as the ledger knew; a time in the past if one was free. */
   function nextFreeAt(): number {
     return !outage && last?.reply.free === 0 ? last.sentAt + last.reply.nextMs + 1 : -Infinity;
+  }
+
+  /** Otherwise this process stood still: it may be taken for dead before the service counts what it sends now. */
+  function isRecent(exchange: Pick<LastExchange, "sentAt"> | undefined): boolean {
+    return exchange !== undefined && clock.now() - exchange.sentAt < timings.graceMs;
   }
 
   /** Brings the next exchange forward. */
@@ -197,9 +212,8 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
   function applyReply(request: LedgerRequest, reply: LedgerReply, sentAt: number): void {
     const now = clock.now();
     const { single, bulk } = reply.granted;
-    // A process that stood still may have been taken for dead, and its slots granted to others; and in an outage others
-    // may have used slots of their own. Without this, both exceed the limit.
-    const isUsable = !localShare(now) && now - sentAt < timings.graceMs;
+    // In an outage others may have used slots of their own. Without this, both exceed the limit.
+    const isUsable = !localShare(now) && isRecent({ sentAt });
     const heldCount = countHeldSlots(request) + single + bulk;
     last = { connectedAt: last?.connectedAt ?? sentAt, sentAt, heldCount, reply };
     outage = undefined;

@@ -2,11 +2,11 @@
 import { Redis } from "ioredis";
 import { InventoryClient } from "stocklot";
 import { createRedisRateLimiter, createRedisTokenStore } from "stocklot/redis";
+import { Agent } from "undici";
 import type { WorkerOptions, WorkerReport } from "./workers.js";
 
-const { name, redisUrl, baseUrl, key, rateLimit, callers, skewMs, onStoreError }: WorkerOptions = JSON.parse(
-  process.argv[2] ?? "{}",
-);
+const { name, redisUrl, baseUrl, key, rateLimit, callers, skewMs, onStoreError, standsStillMs }: WorkerOptions =
+  JSON.parse(process.argv[2] ?? "{}");
 
 // A machine whose clock is wrong.
 const trueNow = Date.now;
@@ -14,14 +14,31 @@ Date.now = () => trueNow() + skewMs;
 
 const redis = new Redis(redisUrl);
 redis.on("error", () => {});
+const agent = new Agent();
+/** Between being granted a slot and sending the request, as any process may be stopped. */
+const dispatcher = Object.assign(Object.create(agent), {
+  dispatch(...request: Parameters<Agent["dispatch"]>) {
+    standStillOnce();
+    return agent.dispatch(...request);
+  },
+});
 const client = new InventoryClient({
   baseUrl,
   clientId: name,
   clientSecret: "a-secret-of-the-tests",
   rateLimiter: createRedisRateLimiter({ redis, key, ...rateLimit, onStoreError }),
   tokenStore: createRedisTokenStore({ redis, key }),
+  dispatcher,
   retry: { maxRetries: 0, rateLimitDelayMs: [1_000, 1_200] },
 });
+
+let hasStoodStill = standsStillMs === 0;
+/** After some responses, so that it holds its part of the limit then. */
+function standStillOnce(): void {
+  if (hasStoodStill || report.responses < callers) return;
+  hasStoodStill = true;
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, standsStillMs);
+}
 
 const report: WorkerReport = { responses: 0, failures: {}, longestWaitMs: 0, exitCode: 0 };
 let stopped = false;
@@ -47,6 +64,7 @@ process.on("message", async () => {
   await client.close();
   process.send?.(report, () => {
     redis.disconnect();
+    void agent.close();
     process.disconnect();
   });
 });

@@ -13,6 +13,8 @@ export interface WorkerOptions {
   /** How far its wall clock is ahead. */
   skewMs: number;
   onStoreError: "fail" | "local";
+  /** It stands still for this long once, when a slot was granted and its request was not sent yet, in ms. */
+  standsStillMs: number;
 }
 
 export interface WorkerReport {
@@ -38,7 +40,8 @@ export class Worker {
       stdio: ["ignore", "inherit", "inherit", "ipc"],
     });
     this.#exited = new Promise((resolve) => this.#process.once("exit", resolve));
-    this.ready = new Promise((resolve) => {
+    this.ready = new Promise((resolve, reject) => {
+      this.#process.once("exit", () => reject(new Error(`${options.name} ended before it was ready`)));
       this.#process.on("message", (message) => {
         if (message === "ready") resolve();
         else this.#report = message as WorkerReport;
@@ -68,7 +71,7 @@ export async function startWorkers(
   places: Pick<WorkerOptions, "redisUrl" | "baseUrl" | "key" | "rateLimit">,
   own: (index: number) => Partial<WorkerOptions> = () => ({}),
 ): Promise<Worker[]> {
-  const usual = { callers: 20, skewMs: 0, onStoreError: "local" as const };
+  const usual = { callers: 20, skewMs: 0, onStoreError: "local" as const, standsStillMs: 0 };
   const workers = Array.from(
     { length: count },
     (_, index) => new Worker({ ...usual, ...places, ...own(index), name: `worker ${index + 1}` }),
