@@ -1,7 +1,8 @@
 import { readdirSync } from "node:fs";
 import { join, relative } from "node:path";
 import ts from "typescript";
-import { expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
+import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
 import { compileProblems, type Program } from "./support/compile-problems.js";
 import { ROOT } from "./support/markdown.js";
 import { snippets } from "./support/snippets.js";
@@ -35,46 +36,51 @@ const examples = readdirSync(join(ROOT, "src"), { recursive: true, encoding: "ut
   .flatMap((path) => examplesIn(join(ROOT, "src", path)));
 
 const wrong = "client.items.get(5);";
-/** Compiled together, since most of the time goes into what all of them import. */
-const problems = compileProblems([...examples, ...snippets(), { name: "wrong.ts", code: wrong }]);
-const isWrong = (problem: string) => problem.startsWith("wrong.ts");
+describe.skipIf(!RUN_ALL)(`examples and snippets (${ONLY_IN_TEST_ALL})`, () => {
+  /** Compiled together, since most of the time goes into what all of them import. */
+  let problems: string[] = [];
+  beforeAll(() => {
+    problems = compileProblems([...examples, ...snippets(), { name: "wrong.ts", code: wrong }]);
+  });
+  const isWrong = (problem: string) => problem.startsWith("wrong.ts");
 
-it("every example of a doc comment and every snippet of the README and the guides compiles", () => {
-  expect(snippets().length).toBeGreaterThan(5);
-  expect(problems.filter((problem) => !isWrong(problem))).toEqual([]);
-});
+  it("every example of a doc comment and every snippet of the README and the guides compiles", () => {
+    expect(snippets().length).toBeGreaterThan(5);
+    expect(problems.filter((problem) => !isWrong(problem))).toEqual([]);
+  });
 
-it("there is an example where people look", () => {
-  expect(examples.map((example) => example.of)).toEqual(
-    expect.arrayContaining([
-      "InventoryClient",
-      "request",
-      "paginate",
-      "list",
-      "get",
-      "create",
-      "update",
-      "findCreated",
-      "listLots",
-      "listStockLevels",
-      "receive",
-      "findReceipt",
-      "move",
-      "issue",
-      "checkpoint",
-      "createRateLimiter",
-      "createRedisRateLimiter",
-      "createRedisTokenStore",
-      "createBottleneckRateLimiter",
-      "createMirror",
-      "watch",
-      "createSandbox",
-      "sandboxHandlers",
-      "parseServiceDate",
-    ]),
-  );
-});
+  it("there is an example where people look", () => {
+    expect(examples.map((example) => example.of)).toEqual(
+      expect.arrayContaining([
+        "InventoryClient",
+        "request",
+        "paginate",
+        "list",
+        "get",
+        "create",
+        "update",
+        "findCreated",
+        "listLots",
+        "listStockLevels",
+        "receive",
+        "findReceipt",
+        "move",
+        "issue",
+        "checkpoint",
+        "createRateLimiter",
+        "createRedisRateLimiter",
+        "createRedisTokenStore",
+        "createBottleneckRateLimiter",
+        "createMirror",
+        "watch",
+        "createSandbox",
+        "sandboxHandlers",
+        "parseServiceDate",
+      ]),
+    );
+  });
 
-it("an example that does not compile is found", () => {
-  expect(problems.filter(isWrong)).toEqual([expect.stringContaining("'number' is not assignable")]);
+  it("an example that does not compile is found", () => {
+    expect(problems.filter(isWrong)).toEqual([expect.stringContaining("'number' is not assignable")]);
+  });
 });

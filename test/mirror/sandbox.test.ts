@@ -4,7 +4,7 @@ import { InventoryClient } from "../../src/index.js";
 import { createMirror } from "../../src/mirror/index.js";
 import { createSandbox } from "../../src/sandbox/index.js";
 import { MemorySink } from "../support/memory-sink.js";
-import { RUN_ALL } from "../support/runs.js";
+import { runs } from "../support/runs.js";
 import { type Random, seededRandom } from "../unit/paging/changing-list.js";
 
 const LISTS = ["items", "lots", "stockLevels"] as const;
@@ -35,7 +35,7 @@ const schedules = fc.record({
   seed: fc.integer(),
   items: fc.integer({ min: 10, max: 40 }),
   lots: fc.integer({ min: 0, max: 900 }),
-  runs: fc.integer({ min: 1, max: 3 }),
+  times: fc.integer({ min: 1, max: 3 }),
   /** How often others act at a request of the mirror, at most. */
   busy: fc.integer({ min: 0, max: 2 }),
   modifiedSinceOn: fc.subarray([...LISTS]),
@@ -55,7 +55,7 @@ describe("a mirror of the sandbox, that others change meanwhile", () => {
       },
     });
     await fc.assert(
-      fc.asyncProperty(schedules, async ({ seed, items, lots, runs, busy, modifiedSinceOn }) => {
+      fc.asyncProperty(schedules, async ({ seed, items, lots, times, busy, modifiedSinceOn }) => {
         const random = seededRandom(seed);
         let time = Date.parse("2026-05-01T00:00:00Z");
         const now = () => time;
@@ -68,7 +68,7 @@ describe("a mirror of the sandbox, that others change meanwhile", () => {
         };
         const sink = new MemorySink();
         const mirror = createMirror({ client, sink });
-        for (let left = runs; left > 0; left -= 1) {
+        for (let left = times; left > 0; left -= 1) {
           await mirror.run();
           time += random(600_000);
           for (let left = random(4); left > 0; left -= 1) await act(other, random, names);
@@ -86,7 +86,7 @@ describe("a mirror of the sandbox, that others change meanwhile", () => {
           expect(sink.all(resource), resource).toEqual(byKey);
         }
       }),
-      { seed: 11, numRuns: RUN_ALL ? 500 : 20, endOnFailure: true },
+      { seed: 11, numRuns: runs(250), endOnFailure: true },
     );
   });
 
