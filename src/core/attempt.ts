@@ -52,8 +52,10 @@ async function receiveResponse(
   if (token !== undefined) headers.authorization = `Bearer ${token}`;
   const { cancellation, request } = sending;
   const { method } = request;
+  let slotExpired: SlotExpired | undefined;
   const assertMaySend = () => {
-    if (slot.hasExpired?.()) throw new SlotExpired();
+    if (slot.hasExpired?.()) slotExpired = new SlotExpired();
+    if (slotExpired) throw slotExpired;
     journal?.assertMaySend();
   };
   const wire = { method, target, headers, body, timeoutMs, maxResponseBytes, cancellation, trace, assertMaySend };
@@ -66,7 +68,7 @@ async function receiveResponse(
   } catch (failure) {
     const error = failureTypeForMetrics(failure);
     telemetry.emit("failed", () => ({ ...event(), status: trace.head?.status, error, durationMs: durationMs() }));
-    return errorHeadWithoutBody(trace, failure);
+    return errorHeadWithoutBody(trace, slotExpired ?? failure);
   } finally {
     sending.endAttempt(trace);
     serviceClock.observe(trace);

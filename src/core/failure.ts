@@ -22,8 +22,6 @@ export class FalseSuccess extends Error {}
 
 /** Thrown if others may have the slot by the time at which the request would be sent. Nothing was sent. */
 export class SlotExpired extends Error {
-  override readonly name = "SlotExpired";
-
   constructor() {
     super("the process stood still, and its slot has expired");
   }
@@ -48,8 +46,7 @@ export class CallFailure extends Error {
 export function outcomeOfFailedAttempt(sending: Sending, failure: unknown): AttemptOutcome | undefined {
   if (failure instanceof ErrorResponse)
     return { sent: true, status: failure.response.status, retryAfterMs: failure.retryAfterMs };
-  if (failure instanceof TransportFailure && failure.cause instanceof SlotExpired)
-    return { sent: false, slotExpired: true };
+  if (failure instanceof SlotExpired) return { sent: false, slotExpired: true };
   const isRetriable =
     failure instanceof TransportFailure && (failure.kind === "connection" || failure.kind === "timeout");
   return isRetriable && !failure.network?.permanent ? { sent: sending.attemptTrace?.sent === true } : undefined;

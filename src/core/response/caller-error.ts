@@ -25,6 +25,7 @@ import {
   isProvenAppliedByStatus,
   mayHaveBeenApplied,
   responseStatusOf,
+  SlotExpired,
 } from "../failure.js";
 import { JSON_CONTENT_TYPE } from "../request/payload.js";
 import { TransportFailure } from "../transport/transport.js";
@@ -49,6 +50,8 @@ export function errorOfFailedAttempt(sending: Sending, failure: unknown): unknow
   if (failure instanceof ErrorResponse) return createApiError(sending, failure);
   if (failure instanceof FalseSuccess) return falseSuccessError(sending, failure);
   if (failure instanceof CanceledError) return canceledError(sending, failure.reason);
+  if (failure instanceof SlotExpired)
+    return new ConnectionError(`${sending.label}: ${failure.message}. Nothing was sent.`);
   if (failure instanceof ClientSecretFailure) return clientSecretTimeoutOrConfigurationError(sending, failure);
   return failure instanceof TransportFailure ? transportError(sending, failure) : failure;
 }
