@@ -11,6 +11,8 @@ describe("the part of the limit that a process uses while it is cut off from Red
   const reply = { epoch: "a", pauseMs: 0, granted: { single: 0, bulk: 0 }, free: 100, nextMs: 0, processes: 1 };
   const justStarted = { connectedAt: 0, sentAt: 0, heldCount: 0, reply };
   const unknown = lastKnownStateOf(justStarted, 0, 0, settings, timings);
+  const aloneFor = (idleMs: number) =>
+    lastKnownStateOf({ ...justStarted, sentAt: 100_000 }, 0, 100_000 + idleMs, settings, timings);
   const neverConnected = lastKnownStateOf(undefined, 0, 0, settings, timings);
   const cases: [name: string, state: LastKnownState, sinceMs: number, slots: number][] = [
     ["alone, it has the whole limit", { processes: 1, heldCount: 0 }, 0, 100],
@@ -21,6 +23,8 @@ describe("the part of the limit that a process uses while it is cut off from Red
     ["after an interval all slots are back, and each has its part", { processes: 4, heldCount: 0 }, 60_010, 25],
     ["if it does not know how many the others are, it uses one", unknown, 0, 1],
     ["and no more later", unknown, 60_010, 1],
+    ["alone until just now, it has the whole limit", aloneFor(4_999), 0, 100],
+    ["if others may have been started since, it uses one", aloneFor(5_000), 0, 1],
     ["started without Redis, it uses a tenth", neverConnected, 0, 10],
     ["of very many, each has one", { processes: 1_000, heldCount: 0 }, 60_010, 1],
   ];

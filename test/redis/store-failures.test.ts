@@ -109,8 +109,12 @@ describe.concurrent("when Redis was never there", () => {
       evalsha: async () => Promise.reject(new Error("NOAUTH Authentication required.")),
     };
     const redis = { ...denied, eval: denied.evalsha };
-    const limiter = createRedisRateLimiter({ redis, onStoreError: "fail", onWarning: () => {} });
-    await expect(ask(limiter)).rejects.toThrow(/NOAUTH/);
+    const warnings: string[] = [];
+    const onWarning = (message: string) => void warnings.push(message);
+    const limiter = createRedisRateLimiter({ redis, onStoreError: "fail", onWarning });
+    for (let call = 1; call <= 3; call += 1) await expect(ask(limiter)).rejects.toThrow(/NOAUTH/);
+    // One outage, though nothing was in use between the calls.
+    expect(warnings).toEqual([expect.stringMatching(/NOAUTH.*: calls fail until it can/)]);
   });
 });
 

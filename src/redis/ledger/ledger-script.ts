@@ -65,7 +65,7 @@ end
 
 local processCount, held, heldBulk, heldBy = 0, 0, 0, {}
 local waiting, heldByWaiting = {}, 0
--- All that it wants, so that it is among those that wait; what is granted is subtracted below.
+-- All that it wants, so that it is among those that wait. What is granted is subtracted below, before this is stored.
 own.wanted = request.wanted.single + request.wanted.bulk
 for name, process in pairs(processes) do
   local silentMs = now - process.seen

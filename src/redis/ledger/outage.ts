@@ -56,17 +56,19 @@ export interface LastKnownState {
   heldCount: number | undefined;
 }
 
+/** `failedAt`: when the exchange began that has failed. */
 export function lastKnownStateOf(
   last: LastExchange | undefined,
   heldCount: number,
-  now: number,
+  failedAt: number,
   { requests }: Pick<RateLimitSettings, "requests">,
-  { holdMs, returnMs }: HoldTimings,
+  { graceMs, returnMs }: HoldTimings,
 ): LastKnownState {
   if (!last) return { processes: Math.min(ASSUMED_PROCESS_COUNT, requests), heldCount: undefined };
   const { processes } = last.reply;
-  // A process that has just been started may be the first of many. If it does not know how many, each uses one slot.
-  const knowsOthers = now - last.sentAt < holdMs && (processes > 1 || now - last.connectedAt > returnMs);
+  // Others may have been started while it was idle, and one that has just been started may be the first of many. If it does
+  // not know how many they are, each uses one slot.
+  const knowsOthers = failedAt - last.sentAt < graceMs && (processes > 1 || failedAt - last.connectedAt > returnMs);
   return { processes: knowsOthers ? processes : requests, heldCount };
 }
 
@@ -74,33 +76,30 @@ export interface OutageOptions {
   settings: RateLimitSettings;
   timings: HoldTimings;
   onStoreError: "fail" | "local";
-  warn(message: string): void;
 }
 
 /** A period in which this process cannot reach Redis. */
 export interface Outage {
   /** The share of this process now; `undefined` if its calls fail. */
   share(now: number): OutageShare | undefined;
-  warnOnce(error: unknown): void;
+  /** What this process does without Redis, and why. */
+  warningOf(error: unknown): string;
 }
 
 export function createOutage(options: OutageOptions, since: number, state: LastKnownState): Outage {
-  const { settings, timings, onStoreError, warn } = options;
-  let hasWarned = false;
+  const { settings, timings, onStoreError } = options;
   const share: Outage["share"] = (now) =>
     onStoreError === "fail" ? undefined : computeOutageShare(state, now - since, settings, timings);
   return {
     share,
-    warnOnce(error) {
-      if (hasWarned) return;
-      hasWarned = true;
+    warningOf(error) {
       const { requests, intervalMs } = settings;
       const slots = share(Infinity)?.slots;
       const consequence =
         slots === undefined
           ? "calls fail"
           : `this process continues with ${slots} of ${requests} requests per ${intervalMs} ms`;
-      warn(`the shared rate limiter cannot reach Redis (${messageOf(error)}): ${consequence} until it can`);
+      return `the shared rate limiter cannot reach Redis (${messageOf(error)}): ${consequence} until it can`;
     },
   };
 }

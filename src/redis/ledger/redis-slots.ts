@@ -30,6 +30,7 @@ export interface RedisSlotsOptions extends OutageOptions {
   exchangeWithLedger: ExchangeWithLedger;
   clock: MonotonicClock;
   listener: SlotListener;
+  warn(message: string): void;
 }
 
 /**
@@ -49,7 +50,7 @@ export interface RedisSlotsOptions extends OutageOptions {
  * | state | calls | exchanges | ends with |
  * |---|---|---|---|
  * | reachable | use what is granted | report the epoch of the last reply | an error, or no reply for a second |
- * | unreachable: `outage` | use a share of the limit (`OutageShare`), or fail | every half second, or when one of them ends; they ask for nothing | a reply, even a late one; what it grants is not used |
+ * | unreachable: `outage` | use a share of the limit (`OutageShare`), or fail | one at a time, at most every half second; they ask for nothing | a reply, even a late one; what it grants is not used |
  * | reachable, share unreported: `hasUsedOutageShare` | use what is granted | report `NO_LEDGER_EPOCH`, so the ledger only returns slots for a grace | the reply to an exchange that reported all slots of the share |
  *
  * The limit is exact because a slot is held until `returnMs` after the end of its request, a hold lasts a grace longer than
@@ -57,7 +58,7 @@ export interface RedisSlotsOptions extends OutageOptions {
  * newer one. When exchanges take place decides only about cost and delay, as long as a heartbeat is shorter than a grace.
  */
 export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
-  const { exchangeWithLedger, settings, timings, clock, listener, onStoreError } = options;
+  const { exchangeWithLedger, settings, timings, clock, listener, warn, onStoreError } = options;
   const held = createHeldSlots();
   /** Slots for the calls that wait. */
   let wanted: SlotCounts = ZERO_SLOT_COUNTS;
@@ -74,6 +75,8 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
   /** The end of a pause that the ledger does not know yet. */
   let pauseUntil: number | undefined;
   let outage: Outage | undefined;
+  /** Since the last reply. */
+  let hasWarned = false;
   /** What this process may use while Redis is unreachable; `undefined` while it is reachable, or if calls fail without it. */
   const localShare = (now: number) => outage?.share(now);
   /** The ledger may not know yet which slots were used in an outage. */
@@ -109,6 +112,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
       }
       schedule();
     },
+    /** Not reported immediately: the ledger has recorded a slot that it granted, and a heartbeat extends its hold. */
     take(kind) {
       const now = clock.now();
       const share = localShare(now);
@@ -181,7 +185,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     hasChanged = false;
     const stopTimeout = afterReplyTimeout((error) => {
       current.isOverdue = true;
-      handleFailure(request, error);
+      handleFailure(request, sentAt, error);
     });
     const result = await exchangeWithLedger(request).then(
       (reply) => ({ reply }),
@@ -194,7 +198,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
       if (!current.isOverdue && request.knownEpoch === NO_LEDGER_EPOCH) hasUsedOutageShare = false;
       if (pauseUntil === sentPauseUntil) pauseUntil = undefined;
       applyReply(request, result.reply, sentAt);
-    } else if (!current.isOverdue) handleFailure(request, result.error);
+    } else if (!current.isOverdue) handleFailure(request, sentAt, result.error);
     schedule();
   }
 
@@ -217,6 +221,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     const heldCount = countHeldSlots(request) + single + bulk;
     last = { connectedAt: last?.connectedAt ?? sentAt, sentAt, heldCount, reply };
     outage = undefined;
+    hasWarned = false;
     // Less was granted than wanted: the next exchange takes place when the next slot can be free.
     const isShort = isUsable && (single < request.wanted.single || bulk < request.wanted.bulk);
     if (isShort) exchangeBy(now + Math.max(reply.nextMs + 1, EXCHANGE_BATCH_MS));
@@ -243,14 +248,17 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     schedule();
   }
 
-  function handleFailure(request: LedgerRequest, error: unknown): void {
+  function handleFailure(request: LedgerRequest, sentAt: number, error: unknown): void {
     const now = clock.now();
     exchangeAt = now + RECONNECT_INTERVAL_MS;
     // The slots that were held when the exchange began: slots that were returned since then are granted to no other
     // process.
-    outage ??= createOutage(options, now, lastKnownStateOf(last, countHeldSlots(request), now, settings, timings));
+    outage ??= createOutage(options, now, lastKnownStateOf(last, countHeldSlots(request), sentAt, settings, timings));
     // Not if its owner closed the connection when all calls had ended.
-    if (totalCountOf(wanted) > 0 || held.hasRequests) outage.warnOnce(error);
+    if (!hasWarned && (totalCountOf(wanted) > 0 || held.hasRequests)) {
+      hasWarned = true;
+      warn(outage.warningOf(error));
+    }
     if (onStoreError === "local") {
       hasUsedOutageShare = true;
       listener.slotsChanged();
