@@ -85,6 +85,25 @@ it("a call that the pause after a 429 delays is reported as such, driven by fake
   expect(events).toHaveLength(2);
 });
 
+it("a call that waited when a pause began is expected after the pause", async () => {
+  vi.useFakeTimers();
+  const { sandbox, client, events } = observed({
+    rateLimit: { requests: 3, intervalMs: 2_000, reserved: 0 },
+    retry: { rateLimitDelayMs: [45_000, 45_000] },
+  });
+  await client.items.list().page();
+  sandbox.addFault({ path: "/Item", times: 1, fault: 429 });
+  const calls = Promise.all([1, 2, 3].map(() => client.items.list().page()));
+  await vi.advanceTimersByTimeAsync(1_600);
+  expect(events.map(({ reason, expectedMs = 0 }) => [reason, Math.round(expectedMs / 1_000)])).toEqual([
+    ["pause", 44],
+    ["pause", 44],
+    ["pause", 44],
+  ]);
+  await vi.advanceTimersByTimeAsync(60_000);
+  await calls;
+});
+
 it("a pause is reported by fake timers also if the clock is real", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const { sandbox, client, events } = observed({ retry: { rateLimitDelayMs: [45_000, 45_000] } });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ListedRecords } from "../../src/mirror/sync/listed-records.js";
-import { proves } from "../../src/mirror/sync/removals.js";
+import { proves, sizesAfterRun } from "../../src/mirror/sync/removals.js";
 
 const checkpoint = { list: "/Item", version: 1 as const, done: false, end: 0, totalCount: 0, pageSize: 1, keys: [] };
 const interrupted = { checkpoint, beganAt: 0 };
@@ -75,5 +75,34 @@ describe("that records were not listed", () => {
     ["two without order, one of which had more to list", listed(false, 10, 10), listed(false, 9, 9, 10), 0, "nothing"],
   ] as const)("%s proves: %j, %j, %d: %s", (_, first, second, unlisted, proof) => {
     expect(proves(first, second, unlisted)).toBe(proof);
+  });
+});
+
+describe("the sizes that the guard remembers", () => {
+  const DAY_MS = 86_400_000;
+  const today = 20_000;
+  const after = (count: number, sizes: [number, number][], allowRemovals = false) =>
+    sizesAfterRun({ count, sizes, increments: {} }, today * DAY_MS, { allowRemovals });
+
+  it.each<[string, number, [number, number][], [number, number][]]>([
+    ["the first one", 90, [], [[today, 90]]],
+    ["a larger one of the same day replaces it", 90, [[today, 80]], [[today, 90]]],
+    ["a smaller one of the same day does not", 70, [[today, 80]], [[today, 80]]],
+    [
+      "one of an earlier day, though larger, does not replace today's",
+      90,
+      [[today - 2, 100]],
+      [
+        [today - 2, 100],
+        [today, 90],
+      ],
+    ],
+    ["one of a week ago is forgotten", 90, [[today - 7, 100]], [[today, 90]]],
+  ])("%s", (_, count, before, expected) => {
+    expect(after(count, before)).toEqual(expected);
+  });
+
+  it("are only the present one once removals are confirmed", () => {
+    expect(after(10, [[today - 1, 100]], true)).toEqual([[today, 10]]);
   });
 });

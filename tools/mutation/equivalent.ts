@@ -23,6 +23,12 @@ const EQUIVALENT: readonly Equivalent[] = [
   },
   {
     file: "src/paging/gapless/resume-search.ts",
+    line: "const isRising = second > first;",
+    change: "> → >=",
+    reason: "Equal keys are not sorted either way.",
+  },
+  {
+    file: "src/paging/gapless/resume-search.ts",
     line: 'return (isRising ? key < first : key > first) ? "before" : "after";',
     change: "< → <=",
     reason: "A page that begins with the record itself ends the search before.",

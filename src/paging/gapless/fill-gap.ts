@@ -34,7 +34,7 @@ export async function* fillGap<T>(
   target: Page<T>,
   { label, plan, stream, progress }: GaplessParts<T>,
 ): AsyncGenerator<EmittedPage<T>, GapFillResult> {
-  /** A disjoint page is no longer needed, or so far away that reading ahead is faster than filling the gap. */
+  /** The target is no longer needed, or so far away that it takes fewer requests to read it and the planned pages again. */
   const isTargetObsolete = () => {
     const { probableEnd } = progress.frontier;
     if (target.value.length === 0 || probableEnd >= endOfPage(target)) return true;

@@ -13,7 +13,7 @@ export class GaplessFrontier {
   provenEnd: number;
   /** Records in the list when the last page was read. */
   totalCount: number;
-  /** The number of the response with the last page; 0 before the first one. */
+  /** The number of the response that the position is based on; 0 before the first one. It is less again after an older page. */
   receivedAs = 0;
   /** Position of the first record of the iteration, once it is known. */
   #base: number | undefined;

@@ -70,6 +70,7 @@ export class GaplessReader<T> {
           stream.continueWith(plan.requestAfter(progress.frontier.probableEnd));
           continue;
         }
+        // Closed: the page overlaps now.
       }
       const emitted = progress.emit(received, progress.advancePast(received));
       plan.noteOverlap();
@@ -88,7 +89,7 @@ export class GaplessReader<T> {
    * of them, else at a page found by a search. If the search finds none, the list is read from its start.
    */
   async #resume(end: number, keys: readonly RecordKey[]): Promise<void> {
-    const { label, plan, stream, progress } = this.#parts;
+    const { plan, stream, progress } = this.#parts;
     stream.continueWith(plan.requestAfter(end));
     let { page } = await stream.peek();
     if (isListEmpty(page) || !progress.isDisjoint(page)) return;
@@ -100,8 +101,8 @@ export class GaplessReader<T> {
     while (found === 0) {
       const position = search.nextPosition(page, progress.firstKeyOf(page));
       if (position === undefined) break;
+      // An empty page lies behind the end. If all are empty, the first page that is emitted is refused.
       ({ page } = await stream.fetchUnplanned(leftmostPageReaching(position, plan.maxPageSize)));
-      refuseEmptyPageWithMore(page, label);
       const { last } = progress.overlapOf(page);
       if (last >= 0) found = startOfPage(page) + last + 1;
     }

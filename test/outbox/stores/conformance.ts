@@ -440,7 +440,9 @@ export function describeStore(name: string, newPlace: () => OpenPlace | Promise<
       const work = async (on: OutboxStore) => {
         const owner = randomUUID();
         while (finished.size < lanes.length) {
-          for (const { lane, entry } of await claim(on, owner, { limit: 3 })) {
+          const claimed = await claim(on, owner, { limit: 3 });
+          expect(claimed.length).toBeLessThanOrEqual(3);
+          for (const { lane, entry } of claimed) {
             expect(holders.get(lane)).toBeUndefined();
             holders.set(lane, owner);
             let next: StoredEntry | undefined = entry;
