@@ -81,7 +81,7 @@ describe("that records were not listed", () => {
 describe("the sizes that the guard remembers", () => {
   const DAY_MS = 86_400_000;
   const today = 20_000;
-  const after = (count: number, sizes: [number, number][], allowRemovals = false) =>
+  const sizesFrom = (count: number, sizes: [number, number][], allowRemovals = false) =>
     sizesAfterRun({ count, sizes, increments: {} }, today * DAY_MS, { allowRemovals });
 
   it.each<[string, number, [number, number][], [number, number][]]>([
@@ -99,10 +99,10 @@ describe("the sizes that the guard remembers", () => {
     ],
     ["one of a week ago is forgotten", 90, [[today - 7, 100]], [[today, 90]]],
   ])("%s", (_, count, before, expected) => {
-    expect(after(count, before)).toEqual(expected);
+    expect(sizesFrom(count, before)).toEqual(expected);
   });
 
   it("are only the present one once removals are confirmed", () => {
-    expect(after(10, [[today - 1, 100]], true)).toEqual([[today, 10]]);
+    expect(sizesFrom(10, [[today - 1, 100]], true)).toEqual([[today, 10]]);
   });
 });

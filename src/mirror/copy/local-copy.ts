@@ -1,7 +1,7 @@
 import { keyOf, type MirrorKey, type MirrorRecord, type MirrorResource, tableOf } from "../tables.js";
 import type { AbortableSink } from "./abortable-sink.js";
 import { ChangeEmitter, type OnMirrorEvent } from "./change-emitter.js";
-import { compareWithCopy } from "./events.js";
+import { compareWithCopy } from "./compare.js";
 import {
   EXPIRE_ALL,
   expireHistory,

@@ -1,7 +1,7 @@
 import { estimateFromForecast, type ListForecast } from "../../paging/estimate.js";
 import type { Estimate } from "../../paging/page.js";
 import type { MirrorReadMode } from "../report.js";
-import { incrementStartOf } from "../sync/increment.js";
+import { modifiedSinceFor } from "../sync/increment.js";
 import { sinceOf } from "../sync/increment-start.js";
 import { isFullPassDue } from "../sync/list-sync.js";
 import type { ListUpdate } from "../sync/list-update.js";
@@ -33,7 +33,7 @@ export async function forecastOf(update: ListUpdate): Promise<MirrorListForecast
   const since = isFullPassDue(state, settings, Date.now()) ? undefined : sinceOf(state);
   const mode = !state.lastPass ? "first" : since === undefined ? "full" : "increment";
   const forecast = await reader.forecast(
-    since === undefined ? { from: state.pass?.checkpoint } : { modifiedSince: incrementStartOf(update, since) },
+    since === undefined ? { from: state.pass?.checkpoint } : { modifiedSince: modifiedSinceFor(update, since) },
   );
   const requests = forecast.requests + EXTRA_REQUESTS_BY_MODE[mode];
   return { ...forecast, requests, mode, resource: list.resource };

@@ -10,7 +10,7 @@ import type { ListUpdate } from "./list-update.js";
  */
 export async function readIncrement(update: ListUpdate, since: number): Promise<SeenKeys> {
   const beganAt = Date.now();
-  const source = update.reader.read({ modifiedSince: incrementStartOf(update, since) });
+  const source = update.reader.read({ modifiedSince: modifiedSinceFor(update, since) });
   const seen = new SeenKeys();
   const { newest } = await update.writePages("increment", source, (_, numbers) => {
     for (const number of numbers) seen.add(number);
@@ -42,7 +42,7 @@ export async function readIncrement(update: ListUpdate, since: number): Promise<
 }
 
 /** The `modifiedSince` of an increment. The dates of items show how far all dates of the service are behind. */
-export function incrementStartOf(update: ListUpdate, since: number): Date {
+export function modifiedSinceFor(update: ListUpdate, since: number): Date {
   const { modifiedLagMs = 0 } = update.copy.stateOf(mirrorListOf("items")).increments;
   return incrementStart(since, update.state.increments, { overlapMs: update.settings.overlapMs, modifiedLagMs });
 }
