@@ -63,22 +63,20 @@ export async function report(summary: OutboxReport, earlier: EarlierStates, repo
   const { open, json } = reported;
   const { applied, rejected, unknown, pending, heldBack } = summary;
   process.exitCode = open.lines.length > 0 || open.isWaiting ? EXIT.failure : EXIT.success;
-  const before = { settled: endedCount(earlier), applied: 0, rejected: 0, unknown: 0, ...earlier };
+  const before = {
+    applied: earlier.applied ?? 0,
+    rejected: earlier.rejected ?? 0,
+    unknown: earlier.unknown ?? 0,
+  };
   if (json) {
-    const counts = {
-      settled: before.settled,
-      applied: before.applied,
-      rejected: before.rejected,
-      unknown: before.unknown,
-    };
-    return print(JSON.stringify({ ...summary, earlier: counts, open: open.lines.map(({ entry }) => entry) }));
+    return print(JSON.stringify({ ...summary, earlier: before, open: open.lines.map(({ entry }) => entry) }));
   }
   await print(
     table(
       ["", "applied", "rejected", "unknown", "pending", "held back"],
       [
         ["this run", applied, rejected, unknown, pending, heldBack],
-        ...(before.settled > 0 ? [["earlier", before.applied, before.rejected, before.unknown, 0, 0]] : []),
+        ...(endedCount(earlier) > 0 ? [["earlier", before.applied, before.rejected, before.unknown, 0, 0]] : []),
       ],
     ),
   );
