@@ -63,7 +63,7 @@ export interface Sender extends PartSender {
   send<T>(buildRequest: () => CallRequest<T>, options?: RequestOptions): Promise<T>;
   /**
    * Sends several requests, one after another, as one call of the caller's, with options that were validated: one deadline,
-   * one signal, one end. `list` is what the call is named after.
+   * one signal, one end. So `sendPart` of the series takes no options. `list` is what the call is named after.
    */
   sendSeries<T>(
     list: { method: string; path: string },

@@ -85,7 +85,7 @@ export class ItemLookup {
         this.#warnOnce(list.name, error);
       }
       const records: T[] = [];
-      for await (const record of createPaginator(series, list.define(params, WHOLE_LIST)))
+      for await (const record of createPaginator(series, list.define(params, GAPLESS_ONE_BY_ONE)))
         if (searched.partNoOf(record) === partNo) records.push(record);
       return { partNo, path, records };
     });
@@ -121,7 +121,7 @@ export class ItemLookup {
           read: pageReader(request),
         }),
       readOn: (from: { page: number; pageSize: number }, onPage: (page: Page<T>) => void) => {
-        const definition = list.define({ ...params, ...from, sort: "partNo", direction: "ASC" }, WHOLE_LIST);
+        const definition = list.define({ ...params, ...from, sort: "partNo", direction: "ASC" }, GAPLESS_ONE_BY_ONE);
         return createPaginator(series, { ...definition, pageReader: observed(definition.pageReader, onPage) }).pages();
       },
     };
@@ -137,7 +137,7 @@ export class ItemLookup {
 }
 
 /** One request after another: they belong to one call. */
-const WHOLE_LIST = { gapless: true, readAhead: 0 } as const;
+const GAPLESS_ONE_BY_ONE = { gapless: true, readAhead: 0 } as const;
 
 const unsortedError = ({ message }: Error) =>
   new PaginationError(

@@ -64,7 +64,7 @@ class Pass<T> {
   /** A page has shown what follows the run. */
   hasEnded = false;
   pages = 0;
-  /** Position of the first record on the first page. */
+  /** Position of the first record of the run, as the first page shows it. */
   start = 0;
   /** By how many positions the run has moved since. */
   shift = 0;

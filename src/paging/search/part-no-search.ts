@@ -35,7 +35,7 @@ export class PartNoSearch<T> {
   readonly #longRun: LongRun<T>;
   #search: PlaceSearch;
   /** The beginning of the place, until the order is proved. */
-  #run: Run<T> | undefined;
+  #runAwaitingProof: Run<T> | undefined;
   #isSearchedAsText = false;
   /** How many pages were read to prove the order. */
   #proofPages = 0;
@@ -69,13 +69,13 @@ export class PartNoSearch<T> {
   /** The records, or the page to read next. */
   async #step(page: SortedPage<T>): Promise<T[] | Probe> {
     if (page.isFirst && page.isLast) return this.#recordsOf(page.records);
-    this.#run = this.#search.learn(page) ?? this.#run;
+    this.#runAwaitingProof = this.#search.learn(page) ?? this.#runAwaitingProof;
     // It is absent by numbers, and this page has shown that the order is that of numbers.
     if (this.#isSearchedAsText && this.#list.known.order.isNumeric) return [];
-    const run = this.#run;
+    const run = this.#runAwaitingProof;
     const proof = run && this.#nextProof(run);
     // An incomplete run would only be the beginning of a long one, which is read anew.
-    this.#run = proof && run?.isComplete ? run : undefined;
+    this.#runAwaitingProof = proof && run?.isComplete ? run : undefined;
     if (proof) return proof;
     const records = run?.isComplete ? this.#conclude(run) : await this.#readLongRun(run);
     return records ?? this.#nextProbe();

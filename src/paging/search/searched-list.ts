@@ -13,7 +13,10 @@ export interface SearchedList<T> {
   keyOf(record: T): RecordKey | undefined;
   known: ListKnowledge;
   fetch(request: PageRequest, direction: Direction): Promise<Page<T>>;
-  /** Reads on from a page, ascending and gapless: the new records of each page. `onPage` receives each page as served. */
+  /**
+   * Reads on from a page, ascending and gapless: the new records of each page. `onPage` receives each page as served; what it
+   * throws ends the iteration.
+   */
   readOn(from: PageRequest, onPage: (page: Page<T>) => void): AsyncIterable<Page<T>>;
 }
 
