@@ -79,6 +79,10 @@ describe("the first run", () => {
       awaitsFullPass: false,
     });
     expect(report.resources.lots?.duplicates).toBeGreaterThan(0);
+    for (const { durationMs = 0 } of Object.values(report.resources)) {
+      expect(durationMs).toBeGreaterThan(0);
+      expect(durationMs).toBeLessThanOrEqual(report.durationMs);
+    }
   });
 
   it("copies only the resources that were requested", async () => {

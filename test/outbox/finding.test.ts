@@ -362,6 +362,26 @@ describe("an update", () => {
   });
 });
 
+it("an unknown entry says why: the process ended, or how the attempt failed", async () => {
+  const issue = (key: string): NewOutboxEntry => ({
+    key,
+    operation: "issue",
+    input: { itemID: "NUT", units: 1, wid: 3, reasonCode: 1 },
+  });
+  const killed = createWorld();
+  await killDuringWrite(killed, issue("a"), {}, Infinity);
+  const failed = createWorld();
+  failed.intercept = loseFirst(Infinity);
+  await failed.createOutbox(DEFAULTS).add(issue("a"));
+  const reasonIn = async (world: World) => {
+    const outbox = world.createOutbox(DEFAULTS);
+    await inVirtualTime(outbox.run());
+    return Object((await outbox.get("a"))?.error).message;
+  };
+  expect(await reasonIn(killed)).toMatch(/\(the process ended before the response\)\. Check whether/);
+  expect(await reasonIn(failed)).toMatch(/\(POST \S+: the connection broke, .*ECONNRESET\)\)\. Check whether/);
+});
+
 it("a call that was killed while it was queued stays pending", async () => {
   const world = createWorld();
   const rateLimit = { requests: 2, intervalMs: 3_600_000, reserved: 0 };

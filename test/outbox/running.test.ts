@@ -1,4 +1,5 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { getEventListeners } from "node:events";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
@@ -348,6 +349,13 @@ describe("a signal", () => {
     expect(await states(outbox)).toEqual({ a: "applied", b: "applied", c: "pending" });
     await expect(inVirtualTime(outbox.run({ signal: controller.signal }))).rejects.toBe("stop");
     expect(await inVirtualTime(outbox.run())).toMatchObject({ applied: 1 });
+  });
+
+  it("keeps no listener of a run that has ended", async () => {
+    const outbox = createWorld().createOutbox();
+    const { signal } = new AbortController();
+    for (let round = 0; round < 3; round += 1) await inVirtualTime(outbox.run({ signal }));
+    expect(getEventListeners(signal, "abort")).toEqual([]);
   });
 
   it("ends waiting at once: for a slot, for the end of a pause, and for the settling of a request", async () => {

@@ -181,7 +181,7 @@ const applied = (result: object): EntryChange => ({
 function unknownOutcome(reason: string, { entry, cause }: UncertainAttempt, lots: number[] = []): EntryChange {
   // The advice of an OutcomeUnknownError was followed already.
   const failure = cause instanceof OutcomeUnknownError ? cause.cause : cause;
-  const why = failure === undefined ? "the process ended before the response" : messageOf(failure);
+  const why = failure === undefined ? "the process ended before the response" : messageOf(failure).replace(/\.$/, "");
   const what = `The outcome is unknown: ${reason} (${why}).`;
   const message = `${what} Check whether it was applied, then ${wording().decideOutcome(entry.key)}.`;
   return {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { appendCheckpointKeys } from "../../../src/paging/checkpoint.js";
-import { guessSideOf } from "../../../src/paging/gapless/resume-search.js";
+import { guessSideOf, ResumeSearch } from "../../../src/paging/gapless/resume-search.js";
 import { Paginator } from "../../../src/paging/paginator.js";
 import { ChangingList, type Lot } from "./changing-list.js";
 
@@ -18,6 +18,14 @@ describe("the side on which a record probably stands", () => {
   ])("of $key among $neighbours: $side", ({ key, neighbours, side }) => {
     expect(guessSideOf(key, neighbours)).toBe(side);
   });
+});
+
+it("a search ends when no position is left", () => {
+  const search = new ResumeSearch([5, 6], () => 2);
+  const page = { value: [{}], page: 1, pageSize: 1, pageCount: 4, totalCount: 4, hasMore: true };
+  // Both records stand before the first page.
+  expect(search.nextPosition(page, 9)).toBe(1);
+  expect(search.nextPosition(page, 9)).toBeUndefined();
 });
 
 it("the keys emitted last are kept, except those that JSON changes", () => {
