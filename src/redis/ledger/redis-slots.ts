@@ -54,8 +54,9 @@ export interface RedisSlotsOptions extends OutageOptions {
  * | reachable, share unreported: `hasUsedOutageShare` | use what is granted | report `NO_LEDGER_EPOCH`, so the ledger only returns slots for a grace | the reply to an exchange that reported all slots of the share |
  *
  * The limit is exact because a slot is held until `returnMs` after the end of its request, a hold lasts a grace longer than
- * that, nothing is sent unless the last exchange began less than a grace before (`hasExpired`), and exchanges take place one at a time, so that an old message never replaces a
- * newer one. When exchanges take place decides only about cost and delay, as long as a heartbeat is shorter than a grace.
+ * that, nothing is sent unless the last exchange began less than a grace before (`hasExpired`), and exchanges take place one
+ * at a time, so that an old message never replaces a newer one. When exchanges take place decides only about cost and delay,
+ * as long as a heartbeat is shorter than a grace.
  */
 export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
   const { exchangeWithLedger, settings, timings, clock, listener, warn, onStoreError } = options;
