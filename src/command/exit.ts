@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from "commander";
 import { isStocklotError } from "../errors/any-error.js";
+import { ConfigurationError } from "../errors/index.js";
 
 /** Exit codes, as shells expect them. */
 export const EXIT = {
@@ -29,6 +30,10 @@ export class CommandError extends Error {
     super(message);
   }
 }
+
+/** What the library refuses before it sends anything: another service, a wrong address. */
+export const asUsageError = (error: unknown): unknown =>
+  error instanceof ConfigurationError ? new CommandError(error.message, EXIT.usage) : error;
 
 /** What is written to standard error if a command fails. */
 export function failureMessage(error: unknown): string {

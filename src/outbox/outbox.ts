@@ -97,6 +97,11 @@ export class Outbox {
     return this.#options.client?.service;
   }
 
+  /** Aborted by the next `close`. @internal */
+  get closed(): AbortSignal {
+    return this.access.closed;
+  }
+
   /**
    * Stores a write durably. The next `run` sends it. Adding the same key with the same input again changes nothing.
    *
@@ -159,7 +164,7 @@ export class Outbox {
     const runOptions = copyPlainData(options);
     runOptions.signal?.throwIfAborted();
     // Now, since it may be closed while the store is being opened.
-    const { closed } = this.access;
+    const { closed } = this;
     return this.access.changeAfterCheck("outbox.run", ({ store, id: storeId }) =>
       new OutboxRun({ client, store, storeId, closed, mark, settleMs, leaseMs }, runOptions).run(),
     );
@@ -181,7 +186,7 @@ export class Outbox {
         return this.run(runOptions);
       },
       nextRunAt: () => nextRunAt,
-      ends: [runOptions.signal, this.access.closed],
+      ends: [runOptions.signal, this.closed],
       onReport,
       onError,
     });

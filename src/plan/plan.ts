@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { InventoryClient } from "../client.js";
+import { requireClient } from "../outbox/open-store.js";
 import { forecastDurationMs } from "../paging/estimate.js";
 import { checkInput, checkMethodOptions } from "../schemas/check.js";
 import { integer, lazy } from "../schemas/field.js";
@@ -179,19 +180,23 @@ export class Plan<Kind extends PlanKind = PlanKind> {
    * entries of the outbox are sent along. Unsent entries of other plans for the same are canceled first. Without an
    * outbox, which a stock count requires, apply the plan again, or make a new one.
    *
-   * @throws ConfigurationError if the plan belongs to another service.
+   * @throws ConfigurationError if the plan belongs to another service, or if the outbox has no client.
    * @throws InputValidationError if an option is wrong or missing.
    * @throws what `outbox.run` throws if a failure concerns all writes, such as a lost connection. Apply the plan again then.
-   * @throws the reason of the `signal`.
+   * @throws the reason of the `signal`; a `DOMException` named `AbortError` if the outbox is closed.
    */
   async apply(options: PlanApplyOptions): Promise<PlanParts[Kind]["report"]> {
     checkMethodOptions("plan.apply", applyOptionsSchema, options);
-    const { client, outbox, signal } = options;
+    const { client, outbox } = options;
+    // Before anything is stored.
+    if (outbox) requireClient("plan.apply", outbox.service);
     for (const user of outbox ? [client, outbox] : [client]) {
       assertDocumentOf({ method: "plan.apply", noun: "plan" }, this.#content, user);
     }
-    signal?.throwIfAborted();
-    return await this.#methods.apply(this.#content, options);
+    // To close the outbox ends it, too, whether the outbox runs at that moment or not.
+    const signal = AbortSignal.any([options.signal, outbox?.closed].filter((one) => one != null));
+    signal.throwIfAborted();
+    return await this.#methods.apply(this.#content, { ...options, signal });
   }
 
   /** The document of the plan, for `JSON.stringify`. */

@@ -27,6 +27,51 @@ async function planOf(
   return planItems({ client, desired });
 }
 
+describe("plan.apply with an outbox", () => {
+  it("that has no client stores nothing", async () => {
+    const one = world(CATALOG);
+    const plan = await planOf(one);
+    const store = memoryStore();
+    const outbox = createOutbox({ store });
+    await expect(plan.apply({ client: one.client, outbox })).rejects.toThrow(ConfigurationError);
+    expect(await outbox.summary()).toMatchObject({ pending: 0 });
+  });
+
+  it("ends when that is closed, also while it reads", async () => {
+    for (const request of [1, 2]) {
+      const one = world(CATALOG);
+      const plan = await planOf(one);
+      const outbox = one.outbox();
+      let closed: Promise<void> | undefined;
+      let requests = 0;
+      const client = new InventoryClient({
+        baseUrl: one.sandbox.baseUrl,
+        ...one.sandbox.credentials,
+        rateLimit: false,
+        async fetch(url: string, init: RequestInit) {
+          requests += 1;
+          if (requests === request) closed = outbox.close();
+          return one.sandbox.fetch(url, init);
+        },
+      });
+      await expect(plan.apply({ client, outbox })).rejects.toThrow("The outbox was closed.");
+      await closed;
+      expect(one.writes()).toEqual([]);
+    }
+  });
+
+  it("reports a refusal whose reason was pruned", async () => {
+    const one = world(CATALOG);
+    const plan = await planOf(one, [item("A", { description: "x" })]);
+    one.sandbox.addFault({ method: "PUT", path: "/Item", fault: 400 });
+    const outbox = one.outbox();
+    const rejected = async () => (await plan.apply({ client: one.client, outbox })).rejected[0]?.reason;
+    expect(await rejected()).toContain("400");
+    await outbox.prune({ olderThanMs: 0 });
+    expect(await rejected()).toBe("why is not known any more: the entry was pruned");
+  });
+});
+
 describe.each(["through an outbox", "directly"] as const)("plan.apply, %s,", (way) => {
   const outboxOf = (one: World) => (way === "directly" ? {} : { outbox: one.outbox() });
 

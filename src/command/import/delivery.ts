@@ -72,7 +72,7 @@ function whyRefused(
     // A corrected file looks like the next one: a person has to decide.
     return (
       `"${name}" was imported ${begun} with other contents (${other.lines} lines then, ${lines} now). ` +
-      "Nothing was stored or sent. If this is another delivery, give it a name of its own with --delivery. " +
+      `Nothing was stored or sent. If this is another delivery, ${isComplete(other) || other.file !== file ? "" : "finish that one first, then "}give it a name of its own with --delivery. ` +
       "If it is a corrected version of the same one, add --corrects."
     );
   const same = other.file === file ? `of the same file name, "${file}"` : "with the same contents";

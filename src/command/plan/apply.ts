@@ -1,12 +1,11 @@
 import { Command } from "commander";
 import type { InventoryClient } from "../../client.js";
-import { ConfigurationError } from "../../errors/index.js";
 import { messageOf } from "../../errors/unknown-value.js";
 import { createOutbox } from "../../outbox/index.js";
 import { describeGroup } from "../../plan/count/text.js";
 import { type PlanReport, type ReportedGroup, type ReportedItem, readPlan } from "../../plan/index.js";
 import { type ConnectionFlags, withClient, withConnection } from "../connection.js";
-import { CommandError, EXIT } from "../exit.js";
+import { asUsageError, CommandError, EXIT } from "../exit.js";
 import { outboxStoreOf } from "../outbox/open.js";
 import { plural, print, printable, seconds, withProgress } from "../terminal.js";
 import { parseJsonFile } from "./planned.js";
@@ -45,7 +44,7 @@ async function apply(path: string, flags: ApplyFlags): Promise<void> {
       );
       await printReport(report, planned.kind === "items" ? "item" : "group", flags.json);
     } catch (error) {
-      throw error instanceof ConfigurationError ? new CommandError(error.message, EXIT.usage) : error;
+      throw asUsageError(error);
     } finally {
       await outbox.close();
     }

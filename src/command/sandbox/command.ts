@@ -1,9 +1,8 @@
 import { Command, InvalidArgumentError, Option } from "commander";
-import { ConfigurationError } from "../../errors/index.js";
 import type { FaultRule } from "../../sandbox/options/fault-rule.js";
 import type { SandboxOptions } from "../../sandbox/options/options.js";
 import { createSandbox, type Sandbox } from "../../sandbox/sandbox.js";
-import { CommandError, EXIT, integerOption } from "../exit.js";
+import { asUsageError, CommandError, EXIT, integerOption } from "../exit.js";
 import { currentShell, SHELL_NAMES, SHELLS, type Shell } from "../shell.js";
 import { painter, print, tell } from "../terminal.js";
 import { readCopyData } from "./copy-data.js";
@@ -92,7 +91,7 @@ function createSandboxFrom(options: SandboxOptions): Sandbox {
   try {
     return createSandbox(options);
   } catch (error) {
-    throw error instanceof ConfigurationError ? new CommandError(error.message, EXIT.usage) : error;
+    throw asUsageError(error);
   }
 }
 

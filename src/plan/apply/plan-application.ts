@@ -235,7 +235,7 @@ export class PlanApplication<Change, Named> {
       else if (kind !== "rejected" && !hasEnded) late.push(change);
       else if (kind === "none" || kind === "unsent") report(...(await this.#whyNotSent(change, entries)));
       else if (await this.#planned.isAsDesired(change)) this.#countAsDesired(change);
-      else if (kind === "rejected") report("rejected", reason);
+      else if (kind === "rejected") report("rejected", reason || "why is not known any more: the entry was pruned");
       else report("unknown", `sent, without a certain outcome (${reason}). Apply the plan again`);
     }
     return late;
