@@ -88,4 +88,23 @@ describe("A search for one item costs few requests, the look-up of the item incl
     // A thousand lots: four or five more pages, and some to find where they begin.
     expect(more?.[0]).toBeLessThanOrEqual((few?.[0] ?? 0) + 9);
   });
+
+  it("few more if the list changes at each request while an item of several pages is read", async () => {
+    const lots = Array.from({ length: 5_300 }, (_, index) => (index < 5_000 ? 1 + (index % 400) : 200));
+    const counts: number[] = [];
+    for (let seed = 1; seed <= 20; seed += 1) {
+      const pick = createRandom(seed);
+      const service = new SearchedService(lots, {
+        beforePage(changing) {
+          changing.add(1 + Math.floor(pick() * 400));
+          changing.records.splice(Math.floor(pick() * changing.records.length), 1);
+        },
+      });
+      counts.push(...(await countRequests(service, [200], "getLots")));
+    }
+    counts.sort((one, next) => one - next);
+    expect(at(counts, 0.5)).toBeLessThanOrEqual(10);
+    // Not the whole list, which takes 22 pages and more to notice that.
+    expect(at(counts, 1)).toBeLessThanOrEqual(20);
+  });
 });

@@ -92,7 +92,8 @@ export class PlaceSearch {
     if (this.#stepsBack === 0) this.#probesLeft = Math.max(1, this.#probesLeft - 1);
     const reach = this.#stepsBack > 0 ? Infinity : Math.floor(maxPageSize * 2 ** (this.#probesLeft - 1));
     const from = Math.max(low, high - reach, Math.min(position, low + reach, high));
-    return pageAround(from - 1, from + Math.min(length, maxPageSize - 2), maxPageSize);
+    // Of a place that does not fit on a page, the beginning.
+    return pageAround(from - 1, from + (length <= maxPageSize - 2 ? length : 1), maxPageSize);
   }
 
   #raiseLow(bound: Bound): void {
@@ -119,7 +120,8 @@ export class PlaceSearch {
     const at = (position: number): Place => ({ partNo, position, length: 1 });
     const isInRange = ({ position }: Bound) => position > low && position < high;
     const remembered = this.#known.placeOf(partNo);
-    if (remembered && isInRange(remembered)) return remembered;
+    // A page around it may have shown that the place begins further left.
+    if (this.#stepsBack === 0 && remembered && isInRange(remembered)) return remembered;
     if (this.#stepsBack > 0) return at(high - (this.#known.maxPageSize / 2) * (2 ** this.#stepsBack - 1));
     let below = this.#low;
     let above = this.#high;
