@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { DeliveryOutbox } from "../../../src/outbox/delivery-outbox.js";
 import type { DeliveryStore, NewLine, OutboxBatch } from "../../../src/outbox/delivery-store.js";
 import type { EntryChange } from "../../../src/outbox/store.js";
 import { newEntry } from "./support/new-entry.js";
@@ -44,6 +45,13 @@ export function describeDeliveries(newStore: () => DeliveryStore): void {
       expect(await store.commit({ add: [], delivery: sameFile })).toMatchObject({ deliveries: [] });
       expect(await store.deliveries({ name: "day-1" })).toEqual([{ ...day, entries: { applied: 1, canceled: 1 } }]);
       expect((await store.deliveries()).map(({ name }) => name)).toEqual(["day-1", "other", "day-2"]);
+    });
+
+    it("reports through an outbox what prevents a delivery with lines", async () => {
+      const outbox = new DeliveryOutbox({ store });
+      await outbox.commit({ add: dayLines, delivery: day });
+      const next = { add: [newLine("c")], delivery: { ...day, name: "day-2", digest: "d2" } };
+      expect(await outbox.commit(next)).toMatchObject({ deliveries: [{ name: "day-1" }], entries: [] });
     });
 
     it("cancels entries, adds others and replaces their delivery, all of it or nothing", async () => {
