@@ -31,15 +31,15 @@ function examplesIn(path: string): Example[] {
   return examples;
 }
 
-const examples = readdirSync(join(ROOT, "src"), { recursive: true, encoding: "utf8" })
-  .filter((path) => path.endsWith(".ts"))
-  .flatMap((path) => examplesIn(join(ROOT, "src", path)));
-
 const wrong = "client.items.get(5);";
 describe.skipIf(!RUN_ALL)(`examples and snippets (${ONLY_IN_TEST_ALL})`, () => {
   /** Compiled together, since most of the time goes into what all of them import. */
   let problems: string[] = [];
+  let examples: Example[] = [];
   beforeAll(() => {
+    examples = readdirSync(join(ROOT, "src"), { recursive: true, encoding: "utf8" })
+      .filter((path) => path.endsWith(".ts"))
+      .flatMap((path) => examplesIn(join(ROOT, "src", path)));
     problems = compileProblems([...examples, ...snippets(), { name: "wrong.ts", code: wrong }]);
   });
   const isWrong = (problem: string) => problem.startsWith("wrong.ts");

@@ -12,8 +12,11 @@ const REQUESTS = 40;
 const INTERVAL_MS = 2_000;
 const DURATION_MS = 5 * INTERVAL_MS;
 const WORKERS = 4;
-/** 98 to 100 % on a machine that has time for them, and 65 % on one whose processes stand still for seconds. */
-const USED_SHARE = 0.5;
+/**
+ * 98 to 100 % on a machine that has time for them; a dozen processes beside other tests come too late for some slots. While
+ * the machine lets a process stand still, it uses nothing: that is no loss of the limiter's.
+ */
+const USED_SHARE = 0.8;
 
 interface Scene {
   /** Options of the worker with this number. */
@@ -36,11 +39,12 @@ async function play(redis: TestRedis | undefined, { worker, meanwhile }: Scene) 
     const to = performance.now();
     const counted = service.counted.filter(({ time }) => time >= from && time < to);
     const reports = await Promise.all(workers.map((worker) => worker.stop()));
+    const stoodStillMs = reports.reduce((sum, report) => sum + (report?.stoodStillMs ?? 0), 0);
     return {
       refusals: service.refusals,
       mostInAWindow: mostInAnyWindow(service.times(), INTERVAL_MS),
       tokenRequests: service.tokenRequests.length,
-      usedShare: counted.length / (((to - from) / INTERVAL_MS) * REQUESTS),
+      usedShare: counted.length / (((to - from) / INTERVAL_MS) * REQUESTS) + stoodStillMs / (WORKERS * (to - from)),
       ofEach: workers.map(({ name }) => counted.filter(({ worker }) => worker === name).length),
       reports,
     };

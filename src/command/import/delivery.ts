@@ -68,13 +68,16 @@ function whyRefused(
     return `--corrects: there is no delivery "${name}". Nothing was stored or sent. ${outboxCommandLine(outbox, "deliveries")} lists them.`;
   const { other } = decision;
   const begun = dateTime(other.begunAt);
-  if (decision.because === "other-contents")
+  if (decision.because === "other-contents") {
+    const isInTheWayOfAnotherName = !isComplete(other) && other.file === file;
+    const first = isInTheWayOfAnotherName ? "finish that one first, then " : "";
     // A corrected file looks like the next one: a person has to decide.
     return (
       `"${name}" was imported ${begun} with other contents (${other.lines} lines then, ${lines} now). ` +
-      `Nothing was stored or sent. If this is another delivery, ${isComplete(other) || other.file !== file ? "" : "finish that one first, then "}give it a name of its own with --delivery. ` +
+      `Nothing was stored or sent. If this is another delivery, ${first}give it a name of its own with --delivery. ` +
       "If it is a corrected version of the same one, add --corrects."
     );
+  }
   const same = other.file === file ? `of the same file name, "${file}"` : "with the same contents";
   const advice = other.entries.unknown
     ? ` Decide about its unknown lines: ${outboxCommandLine(outbox, "list", "--delivery", other.name, "--state", "unknown")}`

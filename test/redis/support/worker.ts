@@ -40,8 +40,16 @@ function standStillOnce(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, standsStillMs);
 }
 
-const report: WorkerReport = { responses: 0, failures: {}, longestWaitMs: 0, exitCode: 0 };
+const report: WorkerReport = { responses: 0, failures: {}, longestWaitMs: 0, stoodStillMs: 0, exitCode: 0 };
 let stopped = false;
+
+const TICK_MS = 50;
+let lastTick = performance.now();
+setInterval(() => {
+  const now = performance.now();
+  report.stoodStillMs += Math.max(0, now - lastTick - 2 * TICK_MS);
+  lastTick = now;
+}, TICK_MS).unref();
 
 async function caller(): Promise<void> {
   while (!stopped) {

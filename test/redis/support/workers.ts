@@ -22,6 +22,8 @@ export interface WorkerReport {
   /** How often calls failed, by the name of the error. */
   failures: Record<string, number>;
   longestWaitMs: number;
+  /** For how long the machine did not let it run. */
+  stoodStillMs: number;
   exitCode: number | null;
 }
 
