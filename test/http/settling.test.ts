@@ -15,6 +15,7 @@ import {
   type SentRequest,
   TimeoutError,
 } from "../../src/index.js";
+import { useCountedTimers } from "../support/own-timers.js";
 import { newLot, pageOf } from "../support/records.js";
 import { seededRandom } from "../unit/paging/changing-list.js";
 
@@ -31,13 +32,13 @@ async function advance(delayMs: number): Promise<void> {
   }
 }
 
+let timers: () => number;
 beforeEach(() => {
-  vi.useFakeTimers({ now: START });
+  timers = useCountedTimers({ now: START });
 });
 afterEach(() => {
   // No timer is left, whatever the outcome.
-  expect(vi.getTimerCount()).toBe(0);
-  vi.useRealTimers();
+  expect(timers()).toBe(0);
 });
 
 type Intercept = (request: Request, send: () => Promise<Response>) => Promise<Response>;
@@ -405,7 +406,7 @@ describe.each(WRITES)("$name", ({ send, find }) => {
     const error = await send(client);
     const cancellation = new AbortController();
     const found = Array.from({ length: 1_000 }, () => track(find(client, error, { signal: cancellation.signal })));
-    while (vi.getTimerCount() < 1_000) await advance(0);
+    while (timers() < 1_000) await advance(0);
     cancellation.abort();
     await advance(0);
     expect(found.every(({ reason }) => reason === cancellation.signal.reason)).toBe(true);

@@ -4,10 +4,7 @@ import { inVirtualTime, useVirtualTime, wait } from "../outbox/support/virtual-t
 import { sandboxClient, subscribeInTest } from "../support/channels.js";
 import { useCountedTimers } from "../support/own-timers.js";
 
-afterEach(() => {
-  vi.unstubAllGlobals();
-  vi.useRealTimers();
-});
+afterEach(() => void vi.useRealTimers());
 
 /** A client, and the waits that its hook, the channel and the log report. */
 function observed(options: ClientOptions, service: Parameters<typeof sandboxClient>[1] = { rateLimit: false }) {

@@ -5,6 +5,7 @@ import { Lease, LeaseEnded, Leases } from "../../src/outbox/run/lease.js";
 import { emptyData, memoryStore } from "../../src/outbox/stores/memory-store.js";
 import { monotonicNowMs } from "../../src/time/clock.js";
 import { world } from "../plan/support.js";
+import { useCountedTimers } from "../support/own-timers.js";
 
 const MINUTE_MS = 60_000;
 const receipt = (key: string) =>
@@ -99,8 +100,7 @@ describe("a lease", () => {
 });
 
 it("a lease that is released while it is renewed leaves no timer, which would keep the process alive", async () => {
-  vi.useFakeTimers();
-  onTestFinished(() => void vi.useRealTimers());
+  const timers = useCountedTimers();
   const store = memoryStore(emptyData());
   await store.add([receipt("k")]);
   let renewed = () => {};
@@ -113,7 +113,7 @@ it("a lease that is released while it is renewed leaves no timer, which would ke
   await leases.release(claimed.lease);
   renewed();
   await vi.advanceTimersByTimeAsync(0);
-  expect(vi.getTimerCount()).toBe(0);
+  expect(timers()).toBe(0);
 });
 
 describe("the leases of a run", () => {

@@ -1,7 +1,5 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { getEventListeners } from "node:events";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import {
   AuthenticationError,
@@ -13,6 +11,7 @@ import {
 } from "../../src/index.js";
 import type { NewOutboxEntry, OutboxEntry } from "../../src/outbox/index.js";
 import { memoryStore } from "../../src/outbox/stores/memory-store.js";
+import { collectGarbage } from "../support/garbage.js";
 import { RUN_ALL } from "../support/runs.js";
 import { inVirtualTime, useVirtualTime, wait } from "./support/virtual-time.js";
 import { connectionReset, createWorld, isList, isWrite, receipt } from "./support/world.js";
@@ -190,8 +189,6 @@ it("a run keeps nothing of the entries that it has sent", async () => {
 
 /** How many of the objects are alive after the garbage was collected. */
 async function aliveOf(references: readonly WeakRef<WeakKey>[]): Promise<number> {
-  setFlagsFromString("--expose-gc");
-  const collectGarbage: () => void = runInNewContext("gc");
   for (let round = 0; round < 5; round += 1) {
     await new Promise((resolve) => startImmediate(resolve));
     collectGarbage();

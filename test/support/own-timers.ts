@@ -1,9 +1,10 @@
-import { vi } from "vitest";
+import { onTestFinished, vi } from "vitest";
 import { enterOwnContext } from "./own-context.js";
 
-/** Installs fake timers, and returns how many of them the calling test has set and are left. */
-export function useCountedTimers(): () => number {
-  vi.useFakeTimers();
+/** Installs fake timers for the calling test, and returns how many of them it has set and are left. */
+export function useCountedTimers(options?: Parameters<typeof vi.useFakeTimers>[0]): () => number {
+  vi.useFakeTimers(options);
+  onTestFinished(() => void vi.useRealTimers());
   const own = new Set<unknown>();
   const isOwn = enterOwnContext();
   const { setTimeout, clearTimeout } = globalThis;
@@ -19,7 +20,8 @@ export function useCountedTimers(): () => number {
     own.delete(timer);
     clearTimeout(timer);
   };
-  vi.stubGlobal("setTimeout", setCounted);
-  vi.stubGlobal("clearTimeout", clearCounted);
+  // Their own properties are needed to restore those of the runtime.
+  globalThis.setTimeout = Object.assign(setCounted, setTimeout);
+  globalThis.clearTimeout = Object.assign(clearCounted, clearTimeout);
   return () => own.size;
 }

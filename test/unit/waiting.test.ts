@@ -1,31 +1,30 @@
 import { getEventListeners } from "node:events";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { callSafely } from "../../src/time/callback.js";
 import { CallCancellation, SharedCancellation } from "../../src/time/cancellation.js";
 import { afterMs, race, whenAborted } from "../../src/time/wait.js";
-
-afterEach(() => void vi.useRealTimers());
+import { useCountedTimers } from "../support/own-timers.js";
 
 const never = () => new Promise<never>(() => {});
 const tooLong = () => new Error("too long");
 
 describe("a race", () => {
   it("that a promise wins leaves no timer and no listener", async () => {
-    vi.useFakeTimers();
+    const timers = useCountedTimers();
     const controller = new AbortController();
     expect(await race(Promise.resolve(1), afterMs(100, tooLong), whenAborted(controller.signal))).toBe(1);
     await Promise.resolve();
-    expect(vi.getTimerCount()).toBe(0);
+    expect(timers()).toBe(0);
     expect(getEventListeners(controller.signal, "abort")).toHaveLength(0);
   });
 
   it("ends when the time has passed, and a rejection after that is handled", async () => {
-    vi.useFakeTimers();
+    const timers = useCountedTimers();
     let rejectLate = (_: Error) => {};
     const late = new Promise((_, reject) => (rejectLate = reject));
     const raced = expect(race(late, afterMs(100, tooLong))).rejects.toThrow("too long");
     await vi.advanceTimersByTimeAsync(99);
-    expect(vi.getTimerCount()).toBe(1);
+    expect(timers()).toBe(1);
     await vi.advanceTimersByTimeAsync(1);
     await raced;
     rejectLate(new Error("late"));
@@ -34,7 +33,7 @@ describe("a race", () => {
   });
 
   it("ends with the reason of a signal, also one that was aborted before, and leaves no timer", async () => {
-    vi.useFakeTimers();
+    const timers = useCountedTimers();
     const reason = new Error("left");
     const aborted = whenAborted(AbortSignal.abort(reason));
     await expect(race(never(), afterMs(100, tooLong), aborted)).rejects.toBe(reason);
@@ -43,7 +42,7 @@ describe("a race", () => {
     const raced = race(never(), afterMs(100, tooLong), whenAborted(controller.signal));
     controller.abort(reason);
     await expect(raced).rejects.toBe(reason);
-    expect(vi.getTimerCount()).toBe(0);
+    expect(timers()).toBe(0);
   });
 });
 

@@ -2,6 +2,7 @@ import { getEventListeners } from "node:events";
 import { createSandbox, type Fault, type FaultShorthand } from "stocklot/sandbox";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { turnsOf } from "../../support/loop-time.js";
+import { useCountedTimers } from "../../support/own-timers.js";
 import { abortedWhenHanging, callerOf } from "../support/caller.js";
 
 afterEach(() => {
@@ -82,7 +83,7 @@ describe("sandbox.fetch", () => {
 
 describe("time", () => {
   it("takes as long as latencyMs says, also on mocked timers", async () => {
-    vi.useFakeTimers();
+    const timers = useCountedTimers();
     const { fetch, baseUrl } = createSandbox({ latencyMs: 1000 });
     let done = false;
     const call = fetch(baseUrl).then(() => {
@@ -92,7 +93,7 @@ describe("time", () => {
     expect(done).toBe(false);
     await vi.advanceTimersByTimeAsync(1);
     await call;
-    expect(vi.getTimerCount()).toBe(0);
+    expect(timers()).toBe(0);
   });
 
   it("varies within a range of latencies", async () => {

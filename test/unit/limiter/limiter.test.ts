@@ -5,6 +5,7 @@ import type { RateLimitOptions } from "../../../src/limiter/rate-limit-options.j
 import type { RateLimiter, SlotRequest } from "../../../src/limiter/rate-limiter.js";
 import type { Slot } from "../../../src/limiter/slot-source.js";
 import { CallCancellation, CanceledError } from "../../../src/time/cancellation.js";
+import { useCountedTimers } from "../../support/own-timers.js";
 import { VirtualTime } from "./virtual-time.js";
 
 type Asked = Partial<Omit<SlotRequest, "lifetime">> & { cancellation?: CallCancellation };
@@ -382,17 +383,18 @@ test("a slot can be taken without waiting, unless there is none or others wait",
 
 describe("timers", () => {
   test("are set only while somebody waits", async () => {
+    const timers = useCountedTimers();
     const limiter = limiterOf({ requests: 1 });
     const slot = await ask(limiter);
     slot.endSent();
     limiter.pause(5_000);
-    expect(vi.getTimerCount()).toBe(0);
+    expect(timers()).toBe(0);
     const cancellation = new CallCancellation();
     const waiting = ask(limiter, { cancellation });
-    expect(vi.getTimerCount()).toBe(1);
+    expect(timers()).toBe(1);
     cancellation.cancel({ kind: "aborted", reason: "enough" });
     await endingOf(waiting);
-    expect(vi.getTimerCount()).toBe(0);
+    expect(timers()).toBe(0);
   });
 
   test.each<[string, Parameters<typeof vi.useFakeTimers>[0]]>([
