@@ -31,9 +31,10 @@ export class CommandError extends Error {
   }
 }
 
-/** What the library refuses before it sends anything: another service, a wrong address. */
-export const asUsageError = (error: unknown): unknown =>
-  error instanceof ConfigurationError ? new CommandError(error.message, EXIT.usage) : error;
+export function exitCodeOf(error: unknown): number {
+  if (error instanceof CommandError) return error.exitCode;
+  return error instanceof ConfigurationError ? EXIT.usage : EXIT.failure;
+}
 
 /** What is written to standard error if a command fails. */
 export function failureMessage(error: unknown): string {

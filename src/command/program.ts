@@ -2,7 +2,7 @@ import { type Argument, Command, CommanderError } from "commander";
 import { nearestName } from "../errors/unknown-name.js";
 import { VERSION } from "../version.js";
 import { doctorCommand } from "./doctor/command.js";
-import { CommandError, EXIT, failureMessage } from "./exit.js";
+import { EXIT, exitCodeOf, failureMessage } from "./exit.js";
 import { exportCommand } from "./export/command.js";
 import { getCommand } from "./get.js";
 import { importCommand } from "./import/command.js";
@@ -41,7 +41,7 @@ export async function run(args: readonly string[]): Promise<number> {
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.success : EXIT.usage;
     tell(`stocklot: ${failureMessage(error)}`);
-    return error instanceof CommandError ? error.exitCode : EXIT.failure;
+    return exitCodeOf(error);
   }
 }
 

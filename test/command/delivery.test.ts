@@ -120,7 +120,7 @@ describe("a delivery", () => {
     day.write(1, 2);
     expect((await run(day.args(), tried.env)).code).toBe(0);
     const refused = await run(day.args(), real.env);
-    expect(refused).toMatchObject({ code: 1, out: "" });
+    expect(refused).toMatchObject({ code: 2, out: "" });
     expect(refused.err).toContain(`belongs to the service "${tried.env.STOCKLOT_BASE_URL}"`);
     expect(refused.err).toContain("--service-id");
     expect(real.sandbox.requests).toEqual([]);

@@ -211,7 +211,7 @@ describe("stocklot outbox", () => {
     for (const args of [["summary"], ["prune", "--older-than", "1d"]]) {
       const ended = await run(["outbox", mirror, ...args], {});
       expect(ended).toMatchObject({
-        code: 1,
+        code: 2,
         out: "",
         err: expect.stringContaining("there is no outbox in this file"),
       });
@@ -224,7 +224,7 @@ describe("stocklot outbox", () => {
     expect(await outbox("run")).toMatchObject({ code: 1, err: expect.stringContaining("STOCKLOT_BASE_URL") });
     const other = await serve();
     const refused = await run(["outbox", file, "run"], other.env);
-    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining("belongs to the service") });
+    expect(refused).toMatchObject({ code: 2, err: expect.stringContaining("belongs to the service") });
     expect(other.sandbox.requests).toEqual([]);
   });
 
@@ -252,7 +252,7 @@ describe("stocklot outbox", () => {
     skip(postgres === undefined, "no PostgreSQL");
     const url = postgres?.url ?? "";
     expect(await run(["outbox", url, "summary"], {})).toMatchObject({
-      code: 1,
+      code: 2,
       err: expect.stringContaining('there is no outbox in the schema "public"'),
     });
     const { outbox, file, env } = await openEntries(url);

@@ -5,7 +5,7 @@ import { createOutbox } from "../../outbox/index.js";
 import { describeGroup } from "../../plan/count/text.js";
 import { type PlanReport, type ReportedGroup, type ReportedItem, readPlan } from "../../plan/index.js";
 import { type ConnectionFlags, withClient, withConnection } from "../connection.js";
-import { asUsageError, CommandError, EXIT } from "../exit.js";
+import { CommandError, EXIT } from "../exit.js";
 import { outboxStoreOf } from "../outbox/open.js";
 import { plural, print, printable, seconds, withProgress } from "../terminal.js";
 import { parseJsonFile } from "./planned.js";
@@ -43,8 +43,6 @@ async function apply(path: string, flags: ApplyFlags): Promise<void> {
         }),
       );
       await printReport(report, planned.kind === "items" ? "item" : "group", flags.json);
-    } catch (error) {
-      throw asUsageError(error);
     } finally {
       await outbox.close();
     }

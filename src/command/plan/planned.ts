@@ -3,7 +3,7 @@ import { InputValidationError } from "../../errors/index.js";
 import { setWording } from "../../errors/wording.js";
 import type { Plan } from "../../plan/index.js";
 import { isFileMissingError } from "../../storage/storage-failure.js";
-import { asUsageError, CommandError, EXIT, failureMessage } from "../exit.js";
+import { CommandError, EXIT, failureMessage } from "../exit.js";
 import { shellWord } from "../outbox/paste.js";
 import type { SourceRows } from "../rows/source-rows.js";
 import { painter, plural, print, printable, type Style, seconds, tell } from "../terminal.js";
@@ -54,7 +54,7 @@ async function printPlan(planned: Plan, out: string | undefined): Promise<void> 
 
 function describeWrongRows(error: unknown, path: string, { lines }: SourceRows): unknown {
   if (isFileMissingError(error)) return new CommandError(failureMessage(error), EXIT.usage);
-  if (!(error instanceof InputValidationError)) return asUsageError(error);
+  if (!(error instanceof InputValidationError)) return error;
   const problems = error.issues.map(({ path: [index, ...names], message }) =>
     [path, ...(typeof index === "number" ? [`line ${lines[index]}`] : []), `${names.join(".")} ${message}`.trim()].join(
       ": ",

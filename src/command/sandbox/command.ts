@@ -1,8 +1,8 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import type { FaultRule } from "../../sandbox/options/fault-rule.js";
 import type { SandboxOptions } from "../../sandbox/options/options.js";
-import { createSandbox, type Sandbox } from "../../sandbox/sandbox.js";
-import { asUsageError, CommandError, EXIT, integerOption } from "../exit.js";
+import { createSandbox } from "../../sandbox/sandbox.js";
+import { CommandError, EXIT, integerOption } from "../exit.js";
 import { currentShell, SHELL_NAMES, SHELLS, type Shell } from "../shell.js";
 import { painter, print, tell } from "../terminal.js";
 import { readCopyData } from "./copy-data.js";
@@ -70,7 +70,7 @@ export function sandboxCommand(): Command {
 async function serve(flags: SandboxFlags): Promise<void> {
   const { port, host, shell, json } = flags;
   const copied = flags.from === undefined ? undefined : await readCopyData(flags.from);
-  const sandbox = createSandboxFrom({ ...sandboxOptions(flags), ...copied?.options });
+  const sandbox = createSandbox({ ...sandboxOptions(flags), ...copied?.options });
   const server = await sandbox.listen({ port, host, page: true }).catch((error: unknown) => {
     throw listenError(error, port);
   });
@@ -84,15 +84,6 @@ async function serve(flags: SandboxFlags): Promise<void> {
   });
   await server.close();
   if (!json) await print(`${SHELLS[shell].comment} stopped`);
-}
-
-/** The sandbox validates its options itself. */
-function createSandboxFrom(options: SandboxOptions): Sandbox {
-  try {
-    return createSandbox(options);
-  } catch (error) {
-    throw asUsageError(error);
-  }
 }
 
 function sandboxOptions({
