@@ -1,16 +1,37 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const source = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 const all = { STOCKLOT_TEST: "all" };
 const LIMIT_MS = 600_000;
 
+/** Files that take longest, for their part by waiting. */
+const LONGEST = ["docs/site", "command/acceptance", "command/import-corrections", "outbox/schedules", "command/count"];
+
+/** The longest files come first: the last one would run alone. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isLong = ({ moduleId }: TestSpecification) =>
+      LONGEST.some((name) => moduleId.endsWith(`/test/${name}.test.ts`));
+    const sorted = await super.sort(files);
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+  }
+}
+
 /** What to run: the quick tests, `--mode all` also those that need minutes or servers, or `--mode package` the packed package. */
 const MODES = {
   quick: { include: ["test/**/*.test.ts"], exclude: ["test/package/**"] },
   // Read by test/support/runs.ts. A mode sets it on every platform.
-  all: { include: ["test/**/*.test.ts"], exclude: ["test/package/**"], env: all },
+  all: {
+    include: ["test/**/*.test.ts"],
+    exclude: ["test/package/**"],
+    env: all,
+    sequence: { sequencer: LongestFirst },
+    // Many of these tests wait for processes and for leases of those that were killed.
+    maxWorkers: 5,
+  },
   package: {
     // The tests of the command run the one of the packed package; its path is in STOCKLOT_COMMAND.
     include: ["test/package/*.test.ts", "test/command/*.test.ts"],

@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { build } from "esbuild";
+import { buildPrograms } from "../../support/built-program.js";
 import { ROOT } from "./markdown.js";
 import type { Snippet } from "./snippets.js";
 
@@ -40,36 +40,17 @@ export async function buildSnippets(
   environment: Readonly<Record<string, string>>,
 ): Promise<Runnable> {
   const folder = mkdtempSync(join(tmpdir(), "stocklot-snippets-"));
-  // Packages that a snippet imports are found from here as from the repository.
-  symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
   for (const snippet of snippets) {
     const code = Object.entries(addresses).reduce((text, [from, to]) => text.replaceAll(from, to), snippet.code);
     writeFileSync(join(folder, `${fileOf(snippet)}.ts`), `${code}\nexport {};\n`);
   }
-  const source = (path: string) => join(ROOT, "src", path, "index.ts");
-  await build({
-    entryPoints: snippets.map((snippet) => ({
+  await buildPrograms(
+    snippets.map((snippet) => ({
       in: join(folder, `${fileOf(snippet)}.ts`),
       out: isTest(snippet) ? `${fileOf(snippet)}.test` : fileOf(snippet),
     })),
-    outdir: folder,
-    outExtension: { ".js": ".mjs" },
-    bundle: true,
-    splitting: true,
-    format: "esm",
-    platform: "node",
-    target: "node20",
-    packages: "external",
-    alias: {
-      stocklot: source(""),
-      ...Object.fromEntries(
-        ["bottleneck", "mirror", "msw", "opentelemetry", "outbox", "plan", "redis", "sandbox"].map((entry) => [
-          `stocklot/${entry}`,
-          source(entry),
-        ]),
-      ),
-    },
-  });
+    folder,
+  );
   const vitest = join(ROOT, "node_modules/vitest/vitest.mjs");
   return {
     run(snippet) {
