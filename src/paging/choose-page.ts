@@ -22,7 +22,7 @@ export interface OverlappingPageInput {
  * furthest right: on a calm list it needs the fewest requests.
  */
 export function bestOverlappingPage({ end, maxPageSize, shifts }: OverlappingPageInput): PageRequest {
-  // If every size up to the largest divides `end`, no page can overlap: the next page follows without overlap, and gap search joins it.
+  // If no page can overlap, the next page follows without overlap, and gap search joins it once the list has moved.
   let best = { page: Math.floor(end / maxPageSize) + 1, pageSize: maxPageSize };
   let bestValue = -Infinity;
   for (let pageSize = 1; pageSize <= maxPageSize; pageSize += 1) {
@@ -36,6 +36,12 @@ export function bestOverlappingPage({ end, maxPageSize, shifts }: OverlappingPag
     bestValue = value;
   }
   return best;
+}
+
+/** Whether a page can begin before this position and end after it: a size must not divide it. */
+export function canPageOverlap(position: number, maxPageSize: number): boolean {
+  for (let pageSize = 2; pageSize <= maxPageSize; pageSize += 1) if (position % pageSize !== 0) return true;
+  return false;
 }
 
 /** The page that contains the position before `position` and begins furthest to the left. */

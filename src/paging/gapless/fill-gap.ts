@@ -1,4 +1,5 @@
 import { PaginationError } from "../../errors/index.js";
+import { canPageOverlap } from "../choose-page.js";
 import type { EmittedPage } from "../emitter.js";
 import { endOfPage, isListEmpty, type Page, startOfPage } from "../page.js";
 import type { PageStream } from "../page-stream.js";
@@ -9,8 +10,6 @@ import type { GaplessProgress } from "./progress.js";
 
 /** Consecutive searches in a gap that may find no new record. Enough to go back through a list of any length. */
 const MAX_FRUITLESS_SEARCHES = 24;
-/** Sizes below this one all divide some positions (such as 12): no page there can begin before and end after the position. */
-const MIN_PAGE_SIZE_THAT_OVERLAPS = 5;
 
 /** What a gapless iteration consists of. */
 export interface GaplessParts<T> {
@@ -74,15 +73,11 @@ export async function* fillGap<T>(
     const reached = progress.frontier.probableEnd;
     search = { low: reached, high: reached, expected: reached, misses: 0, hits: 0 };
   }
-  throw gapError(label, target, plan.maxPageSize);
-}
-
-function gapError(label: string, target: Page<unknown>, maxPageSize: number): PaginationError {
-  const reason =
-    maxPageSize < MIN_PAGE_SIZE_THAT_OVERLAPS
-      ? `the service returns only ${maxPageSize} records per page, too few for pages to overlap`
-      : "the list changes faster than it can be read, or its order changes";
-  return new PaginationError(
-    `${label}: page ${target.page} does not overlap the records read before it, and ${MAX_FRUITLESS_SEARCHES} pages read in between contained no new record (${reason}). Read the list again later.`,
+  const problem = `${label}: page ${target.page} does not overlap the records read before it, and ${MAX_FRUITLESS_SEARCHES} pages read in between contained no new record`;
+  const { maxPageSize } = plan;
+  throw new PaginationError(
+    canPageOverlap(progress.frontier.probableEnd, maxPageSize)
+      ? `${problem} (the list changes faster than it can be read, or its order changes). Read the list again later.`
+      : `${problem}: the service returns at most ${maxPageSize} records per page, and at position ${progress.frontier.probableEnd} no such pages overlap. Read the list without gapless.`,
   );
 }

@@ -282,8 +282,14 @@ describe("the pages of gapless paging", () => {
     }
   });
 
-  it("that cannot overlap, because the service returns one record per page, end in a PaginationError", async () => {
-    await expect(readGapless(new ChangingList(100, { cap: 1 }))).rejects.toThrow(PaginationError);
+  it.each([
+    1, 3, 5, 6,
+  ])("that cannot overlap, because they contain %i records at most, end in a PaginationError", async (cap) => {
+    const reading = readGapless(new ChangingList(100, { cap }));
+    await expect(reading).rejects.toThrow(PaginationError);
+    await expect(reading).rejects.toThrow(
+      /returns at most \d records per page, and at position \d+ no such pages overlap/,
+    );
   });
 
   it("begin with the requested page", async () => {
