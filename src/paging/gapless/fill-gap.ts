@@ -21,7 +21,7 @@ export interface GaplessParts<T> {
 }
 
 /** How a gap ends. */
-type GapFillResult = "closed" | "target-obsolete" | "list-ended";
+type GapEnd = "closed" | "target-obsolete" | "list-ended";
 
 /**
  * Reads the records between the end of what was read and a disjoint page, the target.
@@ -32,7 +32,7 @@ type GapFillResult = "closed" | "target-obsolete" | "list-ended";
 export async function* fillGap<T>(
   target: Page<T>,
   { label, plan, stream, progress }: GaplessParts<T>,
-): AsyncGenerator<EmittedPage<T>, GapFillResult> {
+): AsyncGenerator<EmittedPage<T>, GapEnd> {
   /** The target is no longer needed, or so far away that it takes fewer requests to read it and the planned pages again. */
   const isTargetObsolete = () => {
     const { probableEnd } = progress.frontier;
@@ -59,8 +59,8 @@ export async function* fillGap<T>(
       search = gapSearchAfterMiss(search, Math.min(startOfPage(page), page.totalCount));
       continue;
     }
-    const newRecords = progress.advancePast(received, overlap);
-    if (newRecords.length > 0) yield progress.emit(received, newRecords);
+    const advanced = progress.advancePast(received, overlap);
+    if (advanced.newRecords.length > 0) yield progress.emit(advanced);
     if (!page.hasMore) return "list-ended";
     if (overlap.continuity === "contained") {
       search = gapSearchAfterHit(search, progress.frontier.provenEnd, page.totalCount, plan.maxPageSize);

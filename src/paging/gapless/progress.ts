@@ -7,6 +7,12 @@ import { GaplessFrontier, type PageOverlap, pageOverlapOf } from "./frontier.js"
 import { GaplessStalls } from "./gapless-stalls.js";
 import type { GaplessPlan } from "./plan.js";
 
+/** A page that the frontier has advanced past, with its records that were not seen before. */
+export interface AdvancedPage<T> {
+  received: ReceivedPage<T>;
+  newRecords: T[];
+}
+
 /** What a gapless iteration has read and emitted. */
 export class GaplessProgress<T> {
   readonly frontier: GaplessFrontier;
@@ -43,16 +49,16 @@ export class GaplessProgress<T> {
     this.#emitter.countGapRepair();
   }
 
-  /** Advances past a page that is not disjoint, or the first one. Returns its new records. */
-  advancePast(received: ReceivedPage<T>, overlap = this.overlapOf(received.page)): T[] {
+  /** Advances the frontier past a page that is not disjoint, or the first one. */
+  advancePast(received: ReceivedPage<T>, overlap = this.overlapOf(received.page)): AdvancedPage<T> {
     const shift = this.frontier.shiftShownBy(received, overlap);
     const index = this.frontier.advance(received, overlap, this.#stalls.isUnexplained(received));
     if (shift !== undefined) this.#plan.noteShift(shift);
-    return this.#emitter.takeUnseen(received.page.value, index);
+    return { received, newRecords: this.#emitter.takeUnseen(received.page.value, index) };
   }
 
-  /** The page for the consumer, with the new records of `advancePast`, which must have been called for the same page. */
-  emit(received: ReceivedPage<T>, newRecords: T[]): EmittedPage<T> {
+  /** The page for the consumer. */
+  emit({ received, newRecords }: AdvancedPage<T>): EmittedPage<T> {
     this.#stalls.note(received, newRecords.length, this.#stream.responses);
     const { probableEnd: end, totalCount } = this.frontier;
     return this.#emitter.emit(received.page, newRecords, { end, totalCount, pageSize: this.#plan.maxPageSize });

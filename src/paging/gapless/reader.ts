@@ -64,15 +64,15 @@ export class GaplessReader<T> {
       if (progress.frontier.hasBegun && progress.isDisjoint(page)) {
         plan.noteGap();
         progress.countGapRepair();
-        const result = yield* fillGap(page, this.#parts);
-        if (result === "list-ended") return;
-        if (result === "target-obsolete") {
+        const end = yield* fillGap(page, this.#parts);
+        if (end === "list-ended") return;
+        if (end === "target-obsolete") {
           stream.continueWith(plan.requestAfter(progress.frontier.probableEnd));
           continue;
         }
         // Closed: the page overlaps now.
       }
-      const emitted = progress.emit(received, progress.advancePast(received));
+      const emitted = progress.emit(progress.advancePast(received));
       plan.noteOverlap();
       stream.take(page.hasMore ? this.#nextRequestOverride() : undefined);
       yield emitted;
