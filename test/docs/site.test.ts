@@ -229,11 +229,15 @@ describe.skipIf(browserMissingReason("The tests of the documentation site"))("th
       await page.close();
     });
 
-    it.each(["light", "dark"] as const)("axe finds no serious problem on pages of the %s theme", async (scheme) => {
+    it.each([
+      ["light", undefined],
+      // Only colours differ.
+      ["dark", ["color-contrast"]],
+    ] as const)("axe finds no serious problem on pages of the %s theme", async (scheme, rules) => {
       const problems: string[] = [];
       for (const path of CHECKED) {
         const { page } = await open(path, width, scheme);
-        problems.push(...(await seriousProblems(page)).map((problem) => `${path}: ${problem}`));
+        problems.push(...(await seriousProblems(page, rules)).map((problem) => `${path}: ${problem}`));
         await page.close();
       }
       expect(problems).toEqual([]);
@@ -338,7 +342,7 @@ describe.skipIf(browserMissingReason("The tests of the documentation site"))("th
 const axePath = createRequire(import.meta.url).resolve("axe-core");
 
 /** What axe finds on a page and calls serious or critical, by all rules or by some. */
-async function seriousProblems(page: BrowserPage, rules?: string[]): Promise<string[]> {
+async function seriousProblems(page: BrowserPage, rules?: readonly string[]): Promise<string[]> {
   await page.addScriptTag({ path: axePath });
   const options = JSON.stringify(rules ? { runOnly: rules } : {});
   const found: unknown = await page.evaluate(
