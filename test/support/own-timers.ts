@@ -1,3 +1,4 @@
+import { AsyncResource } from "node:async_hooks";
 import { onTestFinished, vi } from "vitest";
 import { enterOwnContext } from "./own-context.js";
 
@@ -9,9 +10,11 @@ export function useCountedTimers(options?: Parameters<typeof vi.useFakeTimers>[0
   const isOwn = enterOwnContext();
   const { setTimeout, clearTimeout } = globalThis;
   const setCounted = (callback: (...values: unknown[]) => void, delayMs?: number, ...values: unknown[]) => {
+    // As with real timers, not in the context of whoever lets time pass.
+    const inContext = AsyncResource.bind(callback);
     const timer = setTimeout(() => {
       own.delete(timer);
-      callback(...values);
+      inContext(...values);
     }, delayMs);
     if (isOwn()) own.add(timer);
     return timer;
