@@ -13,17 +13,16 @@ export interface HeldSlot {
 export function createHeldSlots() {
   let slots: HeldSlot[] = [];
 
-  /** How many are not free again yet; of one kind, or of both. */
-  const count = (now: number, kind?: SlotKind): number => {
-    slots = slots.filter(({ freeAt }) => freeAt > now);
-    return kind ? slots.filter((slot) => slot.kind === kind).length : slots.length;
-  };
+  /** Those that are not free again yet; of one kind, or of both. */
+  const heldAt = (now: number, kind?: SlotKind): HeldSlot[] =>
+    slots.filter((slot) => slot.freeAt > now && (kind === undefined || slot.kind === kind));
+  const count = (now: number, kind?: SlotKind): number => heldAt(now, kind).length;
 
   return {
     count,
-    add(kind: SlotKind): HeldSlot {
+    add(kind: SlotKind, now: number): HeldSlot {
       const slot: HeldSlot = { kind, freeAt: Infinity };
-      slots.push(slot);
+      slots = [...heldAt(now), slot];
       return slot;
     },
     /** Whether a request is in flight. */
@@ -33,9 +32,7 @@ export function createHeldSlots() {
     /** For how many ms each is still held, as the ledger records it. */
     heldForMs(now: number, holdMs: number): LedgerRequest["heldForMs"] {
       const heldForMs = (kind: SlotKind) =>
-        slots
-          .filter((slot) => slot.kind === kind && slot.freeAt > now)
-          .map(({ freeAt }) => Math.min(holdMs, Math.ceil(freeAt - now)));
+        heldAt(now, kind).map(({ freeAt }) => Math.min(holdMs, Math.ceil(freeAt - now)));
       return { single: heldForMs("single"), bulk: heldForMs("bulk") };
     },
     /** Whether a call may use a slot of the share. */
@@ -45,7 +42,7 @@ export function createHeldSlots() {
     /** The earliest time at which a call can have a slot of the share. */
     earliestStart(share: OutageShare, now: number): number {
       if (count(now) < share.slots) return now;
-      return Math.min(now + share.returnMs, ...slots.map(({ freeAt }) => freeAt));
+      return Math.min(now + share.returnMs, ...heldAt(now).map(({ freeAt }) => freeAt));
     },
   };
 }

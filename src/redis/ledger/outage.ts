@@ -78,21 +78,61 @@ export interface OutageOptions {
   onStoreError: "fail" | "local";
 }
 
-/** A period in which this process cannot reach Redis. */
-export interface Outage {
-  /** The share of this process now; `undefined` if its calls fail. */
+/**
+ * Whether this process can reach Redis. There are three states; `forget` leads back to the first one, when nothing is in use or
+ * wanted any more.
+ *
+ * | state | calls | exchanges | ends with |
+ * |---|---|---|---|
+ * | reachable | use what is granted | report the epoch of the last reply | an error, or no reply for a second |
+ * | not `isReachable` | use a share of the limit (`OutageShare`), or fail | one at a time, at most every half second; they ask for nothing | a reply, even a late one; what it grants is not used |
+ * | reachable, `isShareUnreported` | use what is granted | report `NO_LEDGER_EPOCH`, so the ledger only returns slots for a grace | the reply to an exchange that reported all slots of the share |
+ */
+export interface Reachability {
+  readonly isReachable: boolean;
+  /** The ledger may not know yet which slots of the share were used. */
+  readonly isShareUnreported: boolean;
+  /** What this process may use now without Redis; `undefined` while it is reachable, or if calls fail without it. */
   share(now: number): OutageShare | undefined;
-  /** What this process does without Redis, and why. */
-  warningOf(error: unknown): string;
+  failed(now: number, lastKnown: LastKnownState): void;
+  /** What this process does without Redis, and why; `undefined` if that was said since the last reply. */
+  warningOf(error: unknown): string | undefined;
+  replied(isShareReported: boolean): void;
+  forget(): void;
 }
 
-export function createOutage(options: OutageOptions, since: number, state: LastKnownState): Outage {
-  const { settings, timings, onStoreError } = options;
-  const share: Outage["share"] = (now) =>
-    onStoreError === "fail" ? undefined : computeOutageShare(state, now - since, settings, timings);
+export function createReachability({ settings, timings, onStoreError }: OutageOptions): Reachability {
+  let outage: { since: number; lastKnown: LastKnownState } | undefined;
+  let isShareUnreported = false;
+  let hasWarned = false;
+  const share: Reachability["share"] = (now) =>
+    outage && onStoreError === "local"
+      ? computeOutageShare(outage.lastKnown, now - outage.since, settings, timings)
+      : undefined;
   return {
     share,
+    get isReachable() {
+      return outage === undefined;
+    },
+    get isShareUnreported() {
+      return isShareUnreported;
+    },
+    failed(now, lastKnown) {
+      outage ??= { since: now, lastKnown };
+      isShareUnreported ||= onStoreError === "local";
+    },
+    replied(isShareReported) {
+      outage = undefined;
+      hasWarned = false;
+      if (isShareReported) isShareUnreported = false;
+    },
+    forget() {
+      outage = undefined;
+      isShareUnreported = false;
+    },
     warningOf(error) {
+      if (hasWarned) return undefined;
+      hasWarned = true;
       const { requests, intervalMs } = settings;
       const slots = share(Infinity)?.slots;
       const consequence =

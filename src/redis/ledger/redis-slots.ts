@@ -10,10 +10,9 @@ import { afterReplyTimeout } from "../script.js";
 import { countHeldSlots, createHeldSlots } from "./held-slots.js";
 import { type ExchangeWithLedger, type LedgerReply, type LedgerRequest, NO_LEDGER_EPOCH } from "./ledger.js";
 import {
-  createOutage,
+  createReachability,
   type LastExchange,
   lastKnownStateOf,
-  type Outage,
   type OutageOptions,
   redisUnreachableError,
 } from "./outage.js";
@@ -33,6 +32,11 @@ export interface RedisSlotsOptions extends OutageOptions {
   warn(message: string): void;
 }
 
+/** An exchange under way. If it is overdue, Redis counts as unreachable, but its reply may still arrive. */
+interface Exchange {
+  isOverdue: boolean;
+}
+
 /**
  * The slots of a limit that several processes share, through a ledger in Redis. A slot takes four steps, each of which leads
  * only to the next one:
@@ -45,13 +49,7 @@ export interface RedisSlotsOptions extends OutageOptions {
  * 4. Report. When a request has ended, its slot has a time at which it is free again. Each exchange reports all slots that
  *    this process holds.
  *
- * An outage has three states, and `schedule` forgets it when nothing is in use or wanted any more:
- *
- * | state | calls | exchanges | ends with |
- * |---|---|---|---|
- * | reachable | use what is granted | report the epoch of the last reply | an error, or no reply for a second |
- * | unreachable: `outage` | use a share of the limit (`OutageShare`), or fail | one at a time, at most every half second; they ask for nothing | a reply, even a late one; what it grants is not used |
- * | reachable, share unreported: `hasUsedOutageShare` | use what is granted | report `NO_LEDGER_EPOCH`, so the ledger only returns slots for a grace | the reply to an exchange that reported all slots of the share |
+ * In an outage of Redis, calls use a share of the limit, or fail (`Reachability`).
  *
  * The limit is exact because a slot is held until `returnMs` after the end of its request, a hold lasts a grace longer than
  * that, nothing is sent unless the last exchange began less than a grace before (`hasExpired`), and exchanges take place one
@@ -61,10 +59,10 @@ export interface RedisSlotsOptions extends OutageOptions {
 export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
   const { exchangeWithLedger, settings, timings, clock, listener, warn, onStoreError } = options;
   const held = createHeldSlots();
+  const redis = createReachability(options);
   /** Slots for the calls that wait. */
   let wanted: SlotCounts = ZERO_SLOT_COUNTS;
-  /** The current exchange. If it is overdue, Redis counts as unreachable, but its reply may still arrive. */
-  let exchange: { isOverdue: boolean } | undefined;
+  let exchange: Exchange | undefined;
   /** When the next exchange is due: a heartbeat after the last one, or earlier if there is a reason (`exchangeBy`). */
   let exchangeAt = -Infinity;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -75,20 +73,13 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
   let hasChanged = false;
   /** The end of a pause that the ledger does not know yet. */
   let pauseUntil: number | undefined;
-  let outage: Outage | undefined;
-  /** Since the last reply. */
-  let hasWarned = false;
-  /** What this process may use while Redis is unreachable; `undefined` while it is reachable, or if calls fail without it. */
-  const localShare = (now: number) => outage?.share(now);
-  /** The ledger may not know yet which slots were used in an outage. */
-  let hasUsedOutageShare = false;
 
   return {
     /** As of the last exchange, plus the slots that have become free here since. Reading it sends nothing. */
     get available() {
       const now = clock.now();
       const heldCount = held.count(now);
-      const share = localShare(now);
+      const share = redis.share(now);
       if (share) return Math.max(0, share.slots - heldCount);
       // What the others held at the last exchange is free again by now.
       if (!last || now - last.sentAt > timings.holdMs) return settings.requests - heldCount;
@@ -96,7 +87,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     },
     earliestStart(_kind, ahead) {
       const now = clock.now();
-      const share = localShare(now);
+      const share = redis.share(now);
       if (share) return held.earliestStart(share, now);
       const first = Math.max(now, nextFreeAt());
       const rounds = Math.floor(totalCountOf(ahead) / settings.requests);
@@ -116,17 +107,17 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     /** Not reported immediately: the ledger has recorded a slot that it granted, and a heartbeat extends its hold. */
     take(kind) {
       const now = clock.now();
-      const share = localShare(now);
+      const share = redis.share(now);
       if (!takeGranted(kind) && !(share && held.isBelow(share, kind, now))) return undefined;
-      const slot = held.add(kind);
+      const slot = held.add(kind, now);
       const end = (afterMs: number) => {
         slot.freeAt = clock.now() + afterMs;
         reportSoon();
       };
       return {
-        endSent: () => end((localShare(clock.now()) ?? timings).returnMs),
+        endSent: () => end((redis.share(clock.now()) ?? timings).returnMs),
         endUnsent: () => end(0),
-        hasExpired: () => !localShare(clock.now()) && !isRecent(last),
+        hasExpired: () => !redis.share(clock.now()) && !isRecent(last?.sentAt),
       };
     },
     /** The other processes begin the pause with their next exchange. */
@@ -138,12 +129,12 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
 
   /** No slot is free before, as far as the ledger knew; a time in the past if one was free. */
   function nextFreeAt(): number {
-    return !outage && last?.reply.free === 0 ? last.sentAt + last.reply.nextMs + 1 : -Infinity;
+    return redis.isReachable && last?.reply.free === 0 ? last.sentAt + last.reply.nextMs + 1 : -Infinity;
   }
 
   /** Otherwise this process stood still: it may be taken for dead before the service counts what it sends now. */
-  function isRecent(exchange: Pick<LastExchange, "sentAt"> | undefined): boolean {
-    return exchange !== undefined && clock.now() - exchange.sentAt < timings.graceMs;
+  function isRecent(sentAt = -Infinity): boolean {
+    return clock.now() - sentAt < timings.graceMs;
   }
 
   /** Brings the next exchange forward. */
@@ -157,15 +148,12 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     const now = clock.now();
     const isWaiting = totalCountOf(wanted) > 0;
     const isInUse = isWaiting || hasChanged || held.count(now) > 0;
-    if (!isInUse && !exchange) {
-      // Nothing that was used without the ledger is in use any more: the next call asks it again.
-      outage = undefined;
-      hasUsedOutageShare = false;
-    }
+    // Nothing that was used without the ledger is in use any more: the next call asks it again.
+    if (!isInUse && !exchange) redis.forget();
     const nextAt = isInUse && !exchange ? exchangeAt : Infinity;
     if (nextAt <= now) return void startExchange();
     // Without Redis, waiting calls look for a slot of its share.
-    const pollAt = isWaiting && localShare(now) ? now + OUTAGE_POLL_INTERVAL_MS : Infinity;
+    const pollAt = isWaiting && redis.share(now) ? now + OUTAGE_POLL_INTERVAL_MS : Infinity;
     const time = Math.min(nextAt, pollAt);
     if (time === Infinity) return;
     // Either leads here again: the limiter ends its round with `setWanted`.
@@ -175,7 +163,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
   }
 
   async function startExchange(): Promise<void> {
-    const current = { isOverdue: false };
+    const current: Exchange = { isOverdue: false };
     exchange = current;
     // One exchange for all that happens at this moment.
     await Promise.resolve();
@@ -195,10 +183,9 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     stopTimeout();
     exchange = undefined;
     if ("reply" in result) {
-      // While an exchange is overdue, slots of the share are used that it has not reported, and a later pause may begin.
-      if (!current.isOverdue && request.knownEpoch === NO_LEDGER_EPOCH) hasUsedOutageShare = false;
+      // A later pause may have begun meanwhile.
       if (pauseUntil === sentPauseUntil) pauseUntil = undefined;
-      applyReply(request, result.reply, sentAt);
+      applyReply(request, result.reply, sentAt, current);
     } else if (!current.isOverdue) handleFailure(request, sentAt, result.error);
     schedule();
   }
@@ -207,22 +194,22 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     // A process that was idle knows nothing that a new ledger lacks: its next call need not wait until slots are returned.
     const recentEpoch = last && now - last.sentAt < timings.holdMs ? last.reply.epoch : undefined;
     return {
-      knownEpoch: hasUsedOutageShare ? NO_LEDGER_EPOCH : recentEpoch,
+      knownEpoch: redis.isShareUnreported ? NO_LEDGER_EPOCH : recentEpoch,
       heldForMs: held.heldForMs(now, timings.holdMs),
-      wanted: localShare(now) ? ZERO_SLOT_COUNTS : wanted,
+      wanted: redis.share(now) ? ZERO_SLOT_COUNTS : wanted,
       pauseMs: Math.max(0, Math.ceil((pauseUntil ?? now) - now)),
     };
   }
 
-  function applyReply(request: LedgerRequest, reply: LedgerReply, sentAt: number): void {
+  function applyReply(request: LedgerRequest, reply: LedgerReply, sentAt: number, { isOverdue }: Exchange): void {
     const now = clock.now();
     const { single, bulk } = reply.granted;
     // In an outage others may have used slots of their own. Without this, both exceed the limit.
-    const isUsable = !localShare(now) && isRecent({ sentAt });
+    const isUsable = !redis.share(now) && isRecent(sentAt);
     const heldCount = countHeldSlots(request) + single + bulk;
     last = { connectedAt: last?.connectedAt ?? sentAt, sentAt, heldCount, reply };
-    outage = undefined;
-    hasWarned = false;
+    // While an exchange is overdue, slots of the share are used that it has not reported.
+    redis.replied(request.knownEpoch === NO_LEDGER_EPOCH && !isOverdue);
     // Less was granted than wanted: the next exchange takes place when the next slot can be free.
     const isShort = isUsable && (single < request.wanted.single || bulk < request.wanted.bulk);
     if (isShort) exchangeBy(now + Math.max(reply.nextMs + 1, EXCHANGE_BATCH_MS));
@@ -254,18 +241,12 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     exchangeAt = now + RECONNECT_INTERVAL_MS;
     // The slots that were held when the exchange began: slots that were returned since then are granted to no other
     // process.
-    outage ??= createOutage(options, now, lastKnownStateOf(last, countHeldSlots(request), sentAt, settings, timings));
+    redis.failed(now, lastKnownStateOf(last, countHeldSlots(request), sentAt, settings, timings));
     // Not if its owner closed the connection when all calls had ended.
-    if (!hasWarned && (totalCountOf(wanted) > 0 || held.hasRequests)) {
-      hasWarned = true;
-      warn(outage.warningOf(error));
-    }
-    if (onStoreError === "local") {
-      hasUsedOutageShare = true;
-      listener.slotsChanged();
-    } else {
-      failWaiting(error);
-    }
+    const warning = totalCountOf(wanted) > 0 || held.hasRequests ? redis.warningOf(error) : undefined;
+    if (warning) warn(warning);
+    if (onStoreError === "local") listener.slotsChanged();
+    else failWaiting(error);
   }
 
   function failWaiting(cause: unknown): void {
