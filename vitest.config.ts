@@ -30,7 +30,7 @@ const MODES = {
     env: all,
     sequence: { sequencer: LongestFirst },
     // Many of these tests wait for processes and for leases of those that were killed.
-    maxWorkers: 6,
+    maxWorkers: 5,
   },
   package: {
     // The tests of the command run the one of the packed package; its path is in STOCKLOT_COMMAND.

@@ -13,7 +13,7 @@ import { RUN_ALL } from "../support/runs.js";
 import { type Random, seededRandom } from "../unit/paging/changing-list.js";
 
 /** `STOCKLOT_KILLS=500 npx vitest run --mode all test/mirror/kill` kills this often. */
-const KILLS = RUN_ALL ? Number(process.env.STOCKLOT_KILLS ?? 60) : 4;
+const KILLS = RUN_ALL ? Number(process.env.STOCKLOT_KILLS ?? 50) : 4;
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** In the package, so that what is not bundled is found from there. */
 const PROGRAM = join(ROOT, "node_modules/.cache/stocklot/mirror-process.mjs");

@@ -80,7 +80,7 @@ describe("A search for one item", () => {
   it("returns every lot that exists during the whole search once, and none that was never listed", async () => {
     let searches = 0;
     let outrun = 0;
-    for (let seed = 1; seed <= runs(150); seed += 1) {
+    for (let seed = 1; seed <= runs(100); seed += 1) {
       const random = createRandom(seed);
       const changes = Math.floor(random() * 12);
       let permanent = new Set<number>();
