@@ -398,6 +398,26 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
     expect(known.slice(1)).toEqual(["none", "none"]);
   });
 
+  test("a request that ends while an attempt to reach Redis fails is reported soon", async () => {
+    let exchanges = 0;
+    let fail = () => {};
+    const exchange = () => {
+      exchanges += 1;
+      return new Promise<string>((_, reject) => {
+        fail = () => reject(new Error("Connection is closed."));
+        if (exchanges === 1) fail();
+      });
+    };
+    const redis = { eval: exchange, evalsha: exchange };
+    const limiter = createRedisRateLimiter({ redis, requests: 50, intervalMs: 60_000, onWarning: () => {} });
+    const slot = await ask(limiter);
+    await until(() => exchanges === 2);
+    slot.endSent();
+    fail();
+    expect(await turnsOf(until(() => exchanges === 3))).toBeLessThan(250);
+    fail();
+  });
+
   test("a pause that begins while a reply is overdue is shared, although the reply answers an earlier one", async () => {
     const pauses: number[] = [];
     const reply = { epoch: "e", pauseMs: 0, granted: { single: 0, bulk: 0 }, free: 50, nextMs: 0, processes: 1 };

@@ -63,7 +63,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
   /** Slots for the calls that wait. */
   let wanted: SlotCounts = ZERO_SLOT_COUNTS;
   let exchange: Exchange | undefined;
-  /** When the next exchange is due: a heartbeat after the last one, or earlier if there is a reason (`exchangeBy`). */
+  /** When the next exchange is due: a heartbeat after the last one began, or earlier if there is a reason (`exchangeBy`). */
   let exchangeAt = -Infinity;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let last: LastExchange | undefined;
@@ -170,7 +170,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     const sentAt = clock.now();
     const sentPauseUntil = pauseUntil;
     const request = createRequest(sentAt);
-    exchangeAt = sentAt + timings.heartbeatMs;
+    exchangeAt = Infinity;
     hasChanged = false;
     const stopTimeout = afterReplyTimeout((error) => {
       current.isOverdue = true;
@@ -210,6 +210,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     last = { connectedAt: last?.connectedAt ?? sentAt, sentAt, heldCount, reply };
     // While an exchange is overdue, slots of the share are used that it has not reported.
     redis.replied(request.knownEpoch === NO_LEDGER_EPOCH && !isOverdue);
+    exchangeBy(sentAt + timings.heartbeatMs);
     // Less was granted than wanted: the next exchange takes place when the next slot can be free.
     const isShort = isUsable && (single < request.wanted.single || bulk < request.wanted.bulk);
     if (isShort) exchangeBy(now + Math.max(reply.nextMs + 1, EXCHANGE_BATCH_MS));
@@ -238,7 +239,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
 
   function handleFailure(request: LedgerRequest, sentAt: number, error: unknown): void {
     const now = clock.now();
-    exchangeAt = now + RECONNECT_INTERVAL_MS;
+    exchangeBy(now + RECONNECT_INTERVAL_MS);
     // The slots that were held when the exchange began: slots that were returned since then are granted to no other
     // process.
     redis.failed(now, lastKnownStateOf(last, countHeldSlots(request), sentAt, settings, timings));
