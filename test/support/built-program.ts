@@ -1,20 +1,28 @@
 import { rmSync, symlinkSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
+import { type BuildOptions, build } from "esbuild";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** In the package, so that what is not bundled is found from there. */
 const FOLDER = join(ROOT, "node_modules/.cache/stocklot");
 
+const sourceOf = (entry: string) => join(ROOT, "src", entry, "index.ts");
+const ENTRIES = ["bottleneck", "mirror", "msw", "opentelemetry", "outbox", "plan", "redis", "sandbox"];
+
+/** The package itself is built from its sources, since there may be no build of it yet. */
 const SETTINGS = {
+  alias: {
+    stocklot: sourceOf(""),
+    ...Object.fromEntries(ENTRIES.map((entry) => [`stocklot/${entry}`, sourceOf(entry)])),
+  },
   bundle: true,
   platform: "node",
   format: "esm",
   target: "node20",
   packages: "external",
   logLevel: "error",
-} as const;
+} satisfies BuildOptions;
 
 /** The path of a program as one file of JavaScript, which starts several times as fast as its sources. */
 export async function builtProgram(source: URL): Promise<string> {
@@ -28,20 +36,14 @@ export async function builtProgram(source: URL): Promise<string> {
   return outfile;
 }
 
-/** Builds programs that import the package, against its sources: there may be no build of it yet. */
+/** Builds several programs, which share what they import. */
 export async function buildPrograms(entryPoints: { in: string; out: string }[], folder: string): Promise<void> {
-  const source = (path: string) => join(ROOT, "src", path, "index.ts");
-  const entries = ["bottleneck", "mirror", "msw", "opentelemetry", "outbox", "plan", "redis", "sandbox"];
   await build({
     ...SETTINGS,
     entryPoints,
     outdir: folder,
     outExtension: { ".js": ".mjs" },
     splitting: true,
-    alias: {
-      stocklot: source(""),
-      ...Object.fromEntries(entries.map((entry) => [`stocklot/${entry}`, source(entry)])),
-    },
   });
   // What is not bundled is found from there as from the repository.
   symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));

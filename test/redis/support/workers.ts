@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import type { RateLimitOptions } from "stocklot";
+import { builtProgram } from "../../support/built-program.js";
 
 export interface WorkerOptions {
   name: string;
@@ -27,7 +27,7 @@ export interface WorkerReport {
   exitCode: number | null;
 }
 
-const WORKER = fileURLToPath(new URL("./worker.ts", import.meta.url));
+const program = await builtProgram(new URL("./worker.ts", import.meta.url));
 
 /** A process that calls the service. */
 export class Worker {
@@ -37,8 +37,7 @@ export class Worker {
   #report: WorkerReport | undefined;
 
   constructor(readonly options: WorkerOptions) {
-    this.#process = fork(WORKER, [JSON.stringify(options)], {
-      execArgv: ["--import", "tsx"],
+    this.#process = fork(program, [JSON.stringify(options)], {
       stdio: ["ignore", "inherit", "inherit", "ipc"],
     });
     this.#exited = new Promise((resolve) => this.#process.once("exit", resolve));
