@@ -75,9 +75,10 @@ export async function* fillGap<T>(
   }
   const problem = `${label}: page ${target.page} does not overlap the records read before it, and ${MAX_FRUITLESS_SEARCHES} pages read in between contained no new record`;
   const { maxPageSize } = plan;
+  const stuckAt = progress.frontier.probableEnd;
   throw new PaginationError(
-    canPageOverlap(progress.frontier.probableEnd, maxPageSize)
+    canPageOverlap(stuckAt, maxPageSize)
       ? `${problem} (the list changes faster than it can be read, or its order changes). Read the list again later.`
-      : `${problem}: the service returns at most ${maxPageSize} records per page, and at position ${progress.frontier.probableEnd} no such pages overlap. Read the list without gapless.`,
+      : `${problem}: the service returns at most ${maxPageSize} records per page, and at position ${stuckAt} no such pages overlap. Read the list without gapless.`,
   );
 }

@@ -80,12 +80,12 @@ export interface OutageOptions {
 
 /**
  * Whether this process can reach Redis. There are three states; `forget` leads back to the first one, when nothing is in use or
- * wanted any more.
+ * wanted any more: the next call asks the ledger again.
  *
  * | state | calls | exchanges | ends with |
  * |---|---|---|---|
  * | reachable | use what is granted | report the epoch of the last reply | an error, or no reply for a second |
- * | not `isReachable` | use a share of the limit (`OutageShare`), or fail | one at a time, at most every half second; they ask for nothing | a reply, even a late one; what it grants is not used |
+ * | not `isReachable` | use a share of the limit (`OutageShare`), or fail | one at a time, after half a second at the latest; they ask for nothing | a reply, even a late one; what it grants is not used |
  * | reachable, `isShareUnreported` | use what is granted | report `NO_LEDGER_EPOCH`, so the ledger only returns slots for a grace | the reply to an exchange that reported all slots of the share |
  */
 export interface Reachability {
@@ -94,10 +94,13 @@ export interface Reachability {
   readonly isShareUnreported: boolean;
   /** What this process may use now without Redis; `undefined` while it is reachable, or if calls fail without it. */
   share(now: number): OutageShare | undefined;
+  /** An exchange has failed, or is overdue. */
   failed(now: number, lastKnown: LastKnownState): void;
   /** What this process does without Redis, and why; `undefined` if that was said since the last reply. */
   warningOf(error: unknown): string | undefined;
+  /** `isShareReported`: the ledger knows all slots of the share now. */
   replied(isShareReported: boolean): void;
+  /** Nothing that was used without the ledger is in use any more. */
   forget(): void;
 }
 

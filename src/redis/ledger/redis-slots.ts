@@ -148,7 +148,6 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     const now = clock.now();
     const isWaiting = totalCountOf(wanted) > 0;
     const isInUse = isWaiting || hasChanged || held.count(now) > 0;
-    // Nothing that was used without the ledger is in use any more: the next call asks it again.
     if (!isInUse && !exchange) redis.forget();
     const nextAt = isInUse && !exchange ? exchangeAt : Infinity;
     if (nextAt <= now) return void startExchange();
