@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "pg";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { createMirror, type MirrorSink, postgresSink, sqliteSink } from "../../src/mirror/index.js";
 import { findSqliteDriver } from "../../src/storage/sqlite/driver.js";
 import { turnsOf } from "../support/loop-time.js";
@@ -103,6 +103,16 @@ describe("a run that is aborted", () => {
     await other.query(`DROP SCHEMA ${schema} CASCADE`);
     await other.end();
   });
+});
+
+it("a run that is not aborted saves how it ended, however long the sink takes", async () => {
+  const sink = new MemorySink();
+  const mirror = createMirror({ client: newService().client(), sink });
+  // Any time limit is over at once.
+  const timeout = vi.spyOn(AbortSignal, "timeout").mockReturnValue(AbortSignal.abort());
+  onTestFinished(() => timeout.mockRestore());
+  await mirror.run({ signal: new AbortController().signal });
+  expect((await mirror.status()).lastRun).not.toHaveProperty("error");
 });
 
 it("a graceful stop saves how the run ended", async () => {

@@ -42,9 +42,9 @@ export class AbortableSink {
     return this.#call(() => this.#sink.commit(batch));
   }
 
-  /** Allows calls after an abort, for a short time: the run saves how it ended. */
+  /** Allows calls after an abort, for a short time: the run saves how it ended. Without one they take as long as they need. */
   beginEnd(): void {
-    this.#endSignal = AbortSignal.timeout(CLOSE_TIMEOUT_MS);
+    if (this.#signal?.aborted) this.#endSignal = AbortSignal.timeout(CLOSE_TIMEOUT_MS);
   }
 
   /** Waits for the sink to close; after an abort only for a short time. */
