@@ -118,8 +118,8 @@ export function createTokenManager({ store, request, errorOf, warn }: TokenManag
 
   async function fetchToken(cancellation: Cancellation): Promise<StoredToken> {
     await cancellation.race(pendingSave);
-    // The token that is about to expire may still be in the store.
     const refused = refusedToken;
+    // The token that is about to expire may still be in the store.
     const excluded = [refused, token?.accessToken];
     if (refused !== undefined)
       await useStore("delete", () => inTime(store.delete(refused), cancellation), cancellation);

@@ -14,7 +14,8 @@ export interface SlotAndToken {
 
 /**
  * Waits for a token, then for a slot. In this order, because the token request needs a slot too, and there may be only
- * one. If the token expires in the queue, the slot is returned and a new token is requested.
+ * one. If the token expires in the queue, or is refused there, the slot is returned and a new token is requested: calls that
+ * wait share one request (`TokenManager.ensureToken`).
  */
 export async function acquireSlotAndToken(parts: ClientParts, sending: Sending): Promise<SlotAndToken> {
   const startedAt = monotonicNowMs();
@@ -36,6 +37,7 @@ export async function acquireSlotAndToken(parts: ClientParts, sending: Sending):
         telemetry.emit("slot", () => ({ ...sending.identity, attempt: sending.attempts + 1, client: state, waitedMs }));
         return { slot, token: needsToken ? token : undefined };
       }
+      // Without a token another round requests one; a canceled call ends in it.
       slot.endUnsent();
     }
   } catch (failure) {

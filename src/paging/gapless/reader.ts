@@ -64,9 +64,9 @@ export class GaplessReader<T> {
       if (progress.frontier.hasBegun && progress.isDisjoint(page)) {
         plan.noteGap();
         progress.countGapRepair();
-        const end = yield* fillGap(page, this.#parts);
-        if (end === "list-ended") return;
-        if (end === "target-obsolete") {
+        const gapEnd = yield* fillGap(page, this.#parts);
+        if (gapEnd === "list-ended") return;
+        if (gapEnd === "target-obsolete") {
           stream.continueWith(plan.requestAfter(progress.frontier.probableEnd));
           continue;
         }

@@ -59,7 +59,7 @@ interface Exchange {
 export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
   const { exchangeWithLedger, settings, timings, clock, listener, warn, onStoreError } = options;
   const held = createHeldSlots();
-  const redis = createReachability(options);
+  const reachability = createReachability(options);
   /** Slots for the calls that wait. */
   let wanted: SlotCounts = ZERO_SLOT_COUNTS;
   let exchange: Exchange | undefined;
@@ -79,7 +79,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     get available() {
       const now = clock.now();
       const heldCount = held.count(now);
-      const share = redis.share(now);
+      const share = reachability.share(now);
       if (share) return Math.max(0, share.slots - heldCount);
       // What the others held at the last exchange is free again by now.
       if (!last || now - last.sentAt > timings.holdMs) return settings.requests - heldCount;
@@ -87,7 +87,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     },
     earliestStart(_kind, ahead) {
       const now = clock.now();
-      const share = redis.share(now);
+      const share = reachability.share(now);
       if (share) return held.earliestStart(share, now);
       const first = Math.max(now, nextFreeAt());
       const rounds = Math.floor(totalCountOf(ahead) / settings.requests);
@@ -107,7 +107,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     /** Not reported immediately: the ledger has recorded a slot that it granted, and a heartbeat extends its hold. */
     take(kind) {
       const now = clock.now();
-      const share = redis.share(now);
+      const share = reachability.share(now);
       if (!takeGranted(kind) && !(share && held.isBelow(share, kind, now))) return undefined;
       const slot = held.add(kind, now);
       const end = (afterMs: number) => {
@@ -115,9 +115,9 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
         reportSoon();
       };
       return {
-        endSent: () => end((redis.share(clock.now()) ?? timings).returnMs),
+        endSent: () => end((reachability.share(clock.now()) ?? timings).returnMs),
         endUnsent: () => end(0),
-        hasExpired: () => !redis.share(clock.now()) && !isRecent(last?.sentAt),
+        hasExpired: () => !reachability.share(clock.now()) && !isRecent(last?.sentAt),
       };
     },
     /** The other processes begin the pause with their next exchange. */
@@ -129,7 +129,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
 
   /** No slot is free before, as far as the ledger knew; a time in the past if one was free. */
   function nextFreeAt(): number {
-    return redis.isReachable && last?.reply.free === 0 ? last.sentAt + last.reply.nextMs + 1 : -Infinity;
+    return reachability.isReachable && last?.reply.free === 0 ? last.sentAt + last.reply.nextMs + 1 : -Infinity;
   }
 
   /** Otherwise this process stood still: it may be taken for dead before the service counts what it sends now. */
@@ -148,11 +148,11 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     const now = clock.now();
     const isWaiting = totalCountOf(wanted) > 0;
     const isInUse = isWaiting || hasChanged || held.count(now) > 0;
-    if (!isInUse && !exchange) redis.forget();
+    if (!isInUse && !exchange) reachability.forget();
     const nextAt = isInUse && !exchange ? exchangeAt : Infinity;
     if (nextAt <= now) return void startExchange();
     // Without Redis, waiting calls look for a slot of its share.
-    const pollAt = isWaiting && redis.share(now) ? now + OUTAGE_POLL_INTERVAL_MS : Infinity;
+    const pollAt = isWaiting && reachability.share(now) ? now + OUTAGE_POLL_INTERVAL_MS : Infinity;
     const time = Math.min(nextAt, pollAt);
     if (time === Infinity) return;
     // Either leads here again: the limiter ends its round with `setWanted`.
@@ -164,7 +164,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
   async function startExchange(): Promise<void> {
     const current: Exchange = { isOverdue: false };
     exchange = current;
-    // One exchange for all that happens at this moment.
+    // One exchange for all that happens at this moment: a reply that leads here may still grant slots, which must be reported.
     await Promise.resolve();
     const sentAt = clock.now();
     const sentPauseUntil = pauseUntil;
@@ -193,9 +193,9 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     // A process that was idle knows nothing that a new ledger lacks: its next call need not wait until slots are returned.
     const recentEpoch = last && now - last.sentAt < timings.holdMs ? last.reply.epoch : undefined;
     return {
-      knownEpoch: redis.isShareUnreported ? NO_LEDGER_EPOCH : recentEpoch,
+      knownEpoch: reachability.isShareUnreported ? NO_LEDGER_EPOCH : recentEpoch,
       heldForMs: held.heldForMs(now, timings.holdMs),
-      wanted: redis.share(now) ? ZERO_SLOT_COUNTS : wanted,
+      wanted: reachability.share(now) ? ZERO_SLOT_COUNTS : wanted,
       pauseMs: Math.max(0, Math.ceil((pauseUntil ?? now) - now)),
     };
   }
@@ -204,11 +204,11 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     const now = clock.now();
     const { single, bulk } = reply.granted;
     // In an outage others may have used slots of their own. Without this, both exceed the limit.
-    const isUsable = !redis.share(now) && isRecent(sentAt);
+    const isUsable = !reachability.share(now) && isRecent(sentAt);
     const heldCount = countHeldSlots(request) + single + bulk;
     last = { connectedAt: last?.connectedAt ?? sentAt, sentAt, heldCount, reply };
     // While an exchange is overdue, slots of the share are used that it has not reported.
-    redis.replied(request.knownEpoch === NO_LEDGER_EPOCH && !isOverdue);
+    reachability.replied(request.knownEpoch === NO_LEDGER_EPOCH && !isOverdue);
     exchangeBy(sentAt + timings.heartbeatMs);
     // Less was granted than wanted: the next exchange takes place when the next slot can be free.
     const isShort = isUsable && (single < request.wanted.single || bulk < request.wanted.bulk);
@@ -241,9 +241,9 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     exchangeBy(now + RECONNECT_INTERVAL_MS);
     // The slots that were held when the exchange began: slots that were returned since then are granted to no other
     // process.
-    redis.failed(now, lastKnownStateOf(last, countHeldSlots(request), sentAt, settings, timings));
+    reachability.failed(now, lastKnownStateOf(last, countHeldSlots(request), sentAt, settings, timings));
     // Not if its owner closed the connection when all calls had ended.
-    const warning = totalCountOf(wanted) > 0 || held.hasRequests ? redis.warningOf(error) : undefined;
+    const warning = totalCountOf(wanted) > 0 || held.hasRequests ? reachability.warningOf(error) : undefined;
     if (warning) warn(warning);
     if (onStoreError === "local") listener.slotsChanged();
     else failWaiting(error);
