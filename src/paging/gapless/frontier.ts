@@ -32,10 +32,11 @@ export class GaplessFrontier {
     return this.#base !== undefined;
   }
 
-  /** Sets the position, after a search has found where the records read so far end now. */
-  moveTo(end: number, totalCount: number): void {
+  /** Sets the position, after a search has found on a page where the records read so far end now. */
+  moveTo(end: number, { page, receivedAs }: ReceivedPage<unknown>): void {
     this.probableEnd = this.provenEnd = end;
-    this.totalCount = totalCount;
+    this.totalCount = page.totalCount;
+    this.receivedAs = receivedAs;
   }
 
   /** By how many positions per response the list has moved left, if the page shows it. */

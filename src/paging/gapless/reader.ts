@@ -91,22 +91,22 @@ export class GaplessReader<T> {
   async #resume(end: number, keys: readonly RecordKey[]): Promise<void> {
     const { plan, stream, progress } = this.#parts;
     stream.continueWith(plan.requestAfter(end));
-    let { page } = await stream.peek();
-    if (isListEmpty(page) || !progress.isDisjoint(page)) return;
+    let received = await stream.peek();
+    if (isListEmpty(received.page) || !progress.isDisjoint(received.page)) return;
     progress.countGapRepair();
     const { totalCount } = progress.frontier;
     // The best first guess: all records that were added or removed since were before the end.
     const search = new ResumeSearch(keys, (total) => end + total - totalCount);
     let found = 0;
     while (found === 0) {
-      const position = search.nextPosition(page, progress.firstKeyOf(page));
+      const position = search.nextPosition(received.page, progress.firstKeyOf(received.page));
       if (position === undefined) break;
       // An empty page lies behind the end. If all are empty, the first page that is emitted is refused.
-      ({ page } = await stream.fetchUnplanned(leftmostPageReaching(position, plan.maxPageSize)));
-      const { last } = progress.overlapOf(page);
-      if (last >= 0) found = startOfPage(page) + last + 1;
+      received = await stream.fetchUnplanned(leftmostPageReaching(position, plan.maxPageSize));
+      const { last } = progress.overlapOf(received.page);
+      if (last >= 0) found = startOfPage(received.page) + last + 1;
     }
-    progress.frontier.moveTo(found, page.totalCount);
+    progress.frontier.moveTo(found, received);
     stream.continueWith(plan.requestAfter(found));
   }
 
