@@ -16,14 +16,14 @@ export async function readIncrement(update: ListUpdate, since: number): Promise<
     for (const number of numbers) seen.add(number);
     return {};
   });
-  const { pass, increments } = update.state;
+  const { pass, increments, asOf, refused } = update.state;
   const { newestModified: knownNewest } = increments;
   const startedAt = source.startedAt();
   const firstDate = source.firstDate();
   const { overlapMs } = update.settings;
   const showsNewer = newest !== undefined && knownNewest !== undefined && newest > knownNewest;
   await update.save({
-    asOf: beganAt,
+    asOf: refused ? asOf : beganAt,
     increments: {
       ...increments,
       since: startedAt,

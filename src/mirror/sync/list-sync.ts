@@ -132,6 +132,8 @@ const takeStep = (
       await update.save({
         pass: undefined,
         refused: { removals, records },
+        // The copy lacks the removals, and they took place after that.
+        asOf: update.asOfBefore,
         ...(lastPass && { lastPass: { ...lastPass, ...ended } }),
       });
       return error;

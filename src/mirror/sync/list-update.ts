@@ -26,6 +26,8 @@ const MAX_EXPECTED_NUMBERS = 10_000;
 export class ListUpdate {
   readonly counts = { added: 0, changed: 0, removed: 0 };
   readonly modes: MirrorReadMode[] = [];
+  /** Until when the copy had all changes when the run began. */
+  readonly asOfBefore: number | undefined;
   #durationMs = 0;
 
   constructor(
@@ -33,7 +35,9 @@ export class ListUpdate {
     readonly reader: ListReader,
     readonly copy: LocalCopy,
     readonly settings: SyncSettings,
-  ) {}
+  ) {
+    this.asOfBefore = this.state.asOf;
+  }
 
   get state(): ListState {
     return this.copy.stateOf(this.list);
