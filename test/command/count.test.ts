@@ -7,6 +7,7 @@ import { createOutbox, sqliteOutboxStore } from "stocklot/outbox";
 import type { Sandbox, SandboxOptions } from "stocklot/sandbox";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
+import { serveOddly } from "./support/odd-service.js";
 import { run, serve, start } from "./support/run-command.js";
 
 const directory = mkdtempSync(join(tmpdir(), "stocklot-count-"));
@@ -112,6 +113,44 @@ describe("stocklot count", () => {
     const sheet = readFileSync(file("blind.csv"), "utf8");
     expect(sheet).toMatch(/^spot,itemID,description,serial,uOM,counted\r\n,A,item A,,EA,\r\n/);
     expect(sheet).not.toContain("7.5");
+  });
+
+  it("exits with 1 if the stock is not what was counted, although all writes were applied", async () => {
+    let isBooked = false;
+    const env = await serveOddly(
+      {
+        // Somebody else books before the response.
+        async changeResponse(response, path) {
+          if (!path.endsWith("/Inventory/Receive") || isBooked) return response;
+          isBooked = true;
+          await client.inventory.receive({ itemID: "A", spot: "R-10", units: 1, wid: 3, reasonCode: 1 });
+          return response;
+        },
+      },
+      {
+        items: ITEMS,
+        lots: LOTS,
+        warehouses: [
+          { wID: 3, name: "Main" },
+          { wID: 4, name: "Other" },
+        ],
+      },
+    );
+    const client = new InventoryClient({
+      baseUrl: env.STOCKLOT_BASE_URL,
+      clientId: env.STOCKLOT_CLIENT_ID,
+      clientSecret: env.STOCKLOT_CLIENT_SECRET,
+    });
+    const [before, plan] = [file("before-wrong.json"), file("plan-wrong.json")];
+    await run(["count", "snapshot", "--wid", "3", "--out", before], env);
+    const counted = write("counted-wrong.csv", "itemID,spot,counted\nA,R-10,9\n");
+    expect((await run(["count", "plan", before, counted, ...REASONS, "--out", plan], env)).code).toBe(0);
+    const applied = await run(["apply", plan, "--outbox", file("wrong.db")], env);
+    expect(applied).toMatchObject({
+      code: 1,
+      out: expect.stringContaining("stored differently: A  bin R-10: units 9 as 10"),
+    });
+    await client.close();
   });
 
   it("reports what moved, and names wrong rows by their lines", async () => {
