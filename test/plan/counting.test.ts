@@ -48,6 +48,28 @@ const bodiesOf = (one: World) =>
   transactions(one).map(({ path, body }) => ({ path, body: body as Record<string, unknown> }));
 
 describe("planCount", () => {
+  it.each([
+    0, 1, 2, 4, 8, 15, 30,
+  ])("two plans of one count, applied at once (the second after %i ms), book a difference once", async (delayMs) => {
+    const one = countWorld([lot("A", 100), lot("B", 10)], { latencyMs: 5 });
+    const counted = [
+      { itemID: "A", spot: "A-01", counted: 70 },
+      { itemID: "B", spot: "A-01", counted: 15 },
+    ];
+    const plans = [await planOf(one, counted), await planOf(one, counted)];
+    const reports = await Promise.all(
+      plans.map(async (plan, index) => {
+        await sleep(index * delayMs);
+        return apply(one, plan);
+      }),
+    );
+    for (const { itemID, counted: units } of counted) {
+      // Each may have seen the entry of the other, so that neither was sent.
+      const isStale = reports.every(({ stale }) => stale.some((group) => group.itemID === itemID));
+      expect(await unitsOf(one, itemID)).toBe(isStale ? { A: 100, B: 10 }[itemID] : units);
+    }
+  });
+
   it("reports groups that do not equal their count after it was written", async () => {
     const one = countWorld([lot("A", 10), lot("B", 5), lot("C", 7)]);
     // A service that rounds the units of receipts, and ignores the bin of A.

@@ -39,6 +39,8 @@ export interface PlannedChanges<Change, Named> {
   /** Whether an entry of an item of this plan changes what the plan changes. Then an unsent one of another plan is canceled. */
   concerns(entry: OutboxEntry): boolean;
   add(writes: readonly NewOutboxEntry[]): Promise<unknown>;
+  /** Why a change is stale after all, whose writes have just been added: others may have added theirs meanwhile. */
+  whyStaleSinceRead?(change: Change): Promise<string | undefined>;
 }
 
 /** A change, and the entries of its writes: all or none were added. */
@@ -158,18 +160,24 @@ export class PlanApplication<Change, Named> {
       if (kind === "none" || kind === "unsent") unread.push({ change, entries });
       else await this.#dropRest(kind, change, entries);
     }
-    const writes: NewOutboxEntry[] = [];
+    const added: Change[] = [];
     const waiting = new Set(changes);
     for (const { change, entries, state } of await this.#planned.readStates(unread)) {
       if (state.kind === "due") {
-        if (entries.length === 0) writes.push(...this.#planned.writesOf(change));
+        if (entries.length === 0) added.push(change);
       } else if (await this.#drop(change, entries)) {
         waiting.delete(change);
         if (state.kind === "as-desired") this.#countAsDesired(change);
         else this.reportAs("stale", change, describeProgress(entries, state.reason));
       }
     }
-    await this.#planned.add(writes);
+    await this.#planned.add(added.flatMap((change) => this.#planned.writesOf(change)));
+    for (const change of added) {
+      const reason = await this.#planned.whyStaleSinceRead?.(change);
+      if (reason === undefined || !(await this.#drop(change, await this.#entriesOf(change)))) continue;
+      waiting.delete(change);
+      this.reportAs("stale", change, reason);
+    }
     return [...waiting];
   }
 

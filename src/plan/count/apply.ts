@@ -3,7 +3,7 @@ import { InputValidationError, NotFoundError } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import type { NewOutboxEntry, OutboxEntry } from "../../outbox/entry.js";
 import type { Outbox } from "../../outbox/outbox.js";
-import { UNSETTLED_STATES } from "../../outbox/store.js";
+import { isSettled, type OutboxState } from "../../outbox/store.js";
 import { comparableSku } from "../../service/key.js";
 import type { PlanApplyOptions, PlanReport } from "../apply/options.js";
 import { type AddedChange, PlanApplication, type PlannedChanges, type ReadChange } from "../apply/plan-application.js";
@@ -36,9 +36,12 @@ export async function applyCountPlan(
   return application.report(await groups.findOtherQuantities(written), reader.requests);
 }
 
-/** The lots of an item in the warehouse, and why they are about to change, if they are. */
+/** The lots of an item in the warehouse. */
 interface PresentLots {
   lots: CountedLot[];
+  /** Before they were read: the states of the entries that others have for the item here, by key. */
+  others: ReadonlyMap<string, OutboxState>;
+  /** Why they are about to change, if they are. */
   movement: string | undefined;
 }
 
@@ -55,6 +58,8 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
   readonly #outbox: Outbox;
   readonly #reader: PlanReader;
   readonly #numbers: ReadonlyMap<CountChange, number>;
+  /** By comparable SKU, as they were read last. */
+  readonly #present = new Map<string, PresentLots>();
 
   constructor({ id, changes, wid }: CountPlanContent, outbox: Outbox, reader: PlanReader) {
     this.keyPrefix = `${KIND_PREFIX}${id}/`;
@@ -98,23 +103,36 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
 
   async readStates(unread: readonly AddedChange<CountChange>[]) {
     const states: ReadChange<CountChange>[] = [];
-    const presentOfItem = new Map<string, PresentLots>();
+    this.#present.clear();
     for (const added of unread) {
       const { change } = added;
       const sku = comparableSku(change.itemID);
-      const present = presentOfItem.get(sku) ?? (await this.#readPresent(change.itemID));
-      presentOfItem.set(sku, present);
+      const present = this.#present.get(sku) ?? (await this.#readPresent(change.itemID));
+      this.#present.set(sku, present);
       const movement =
         present.movement ?? describeMovement(this.#remainingLots(added), lotsOfGroup(change, present.lots));
-      const reason = `moved since the plan (${movement}): count again`;
-      states.push({ ...added, state: movement === undefined ? { kind: "due" } : { kind: "stale", reason } });
+      const state: ReadChange<CountChange>["state"] =
+        movement === undefined ? { kind: "due" } : { kind: "stale", reason: movedReason(movement) };
+      states.push({ ...added, state });
     }
     return states;
   }
 
+  /**
+   * Two plans may be applied at the same time: each has read the lots before the other's writes. The first write of an item
+   * precedes the second one, which is canceled here before it can be sent.
+   */
+  async whyStaleSinceRead({ itemID }: CountChange): Promise<string | undefined> {
+    const present = this.#present.get(comparableSku(itemID));
+    const movement = present && describeOther(await this.#otherEntries(itemID), present.others);
+    return movement && movedReason(movement);
+  }
+
   /** Entries that come while the lots are read are found. */
   async #readPresent(itemID: string): Promise<PresentLots> {
-    return { lots: await this.#readLots(itemID), movement: await this.#describeOtherEntry(itemID) };
+    const others = await this.#otherEntries(itemID);
+    const lots = await this.#readLots(itemID);
+    return { lots, others, movement: describeOther(await this.#otherEntries(itemID), others) };
   }
 
   /**
@@ -148,16 +166,13 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
     }
   }
 
-  /** A transaction of somebody else's that the outbox has not settled. */
-  async #describeOtherEntry(itemID: string): Promise<string | undefined> {
-    for (const state of UNSETTLED_STATES) {
-      for await (const entry of this.#outbox.entries({ state, item: itemID })) {
-        if (!entry.key.startsWith(this.keyPrefix) && this.concerns(entry)) {
-          return `the outbox has the entry "${entry.key}", which is ${state}`;
-        }
-      }
+  /** The transactions of others that the outbox has of an item in this warehouse. */
+  async #otherEntries(itemID: string): Promise<Map<string, OutboxState>> {
+    const states = new Map<string, OutboxState>();
+    for await (const entry of this.#outbox.entries({ item: itemID })) {
+      if (!entry.key.startsWith(this.keyPrefix) && this.concerns(entry)) states.set(entry.key, entry.state);
     }
-    return undefined;
+    return states;
   }
 
   /** The lots of a group after those of its writes that were applied; of a pruned entry, only the key is left. */
@@ -172,4 +187,19 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
       return isSameQuantity(units, 0) ? [] : [{ ...lot, units }];
     });
   }
+}
+
+const movedReason = (movement: string) => `moved since the plan (${movement}): count again`;
+
+/** The first entry that is not settled, or was settled as applied since `before`. */
+function describeOther(
+  present: ReadonlyMap<string, OutboxState>,
+  before: ReadonlyMap<string, OutboxState>,
+): string | undefined {
+  for (const [key, state] of present) {
+    if (!isSettled(state) || (state === "applied" && before.get(key) !== state)) {
+      return `the outbox has the entry "${key}", which is ${state}`;
+    }
+  }
+  return undefined;
 }
