@@ -10,7 +10,7 @@ export function useCountedTimers(options?: Parameters<typeof vi.useFakeTimers>[0
   const isOwn = enterOwnContext();
   const { setTimeout, clearTimeout } = globalThis;
   const setCounted = (callback: (...values: unknown[]) => void, delayMs?: number, ...values: unknown[]) => {
-    // As with real timers, not in the context of whoever lets time pass.
+    // As with real timers, in the context that set it, not in the one that advances the time.
     const inContext = AsyncResource.bind(callback);
     const timer = setTimeout(() => {
       own.delete(timer);

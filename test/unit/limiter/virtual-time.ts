@@ -1,4 +1,5 @@
 import { vi } from "vitest";
+import { enterOwnContext } from "../../support/own-context.js";
 
 interface Timer {
   id: number;
@@ -7,7 +8,12 @@ interface Timer {
 }
 
 /** Captured before any test puts something in its place. */
-const realSetImmediate = globalThis.setImmediate;
+const real = {
+  setImmediate: globalThis.setImmediate,
+  setTimeout: globalThis.setTimeout,
+  clearTimeout: globalThis.clearTimeout,
+  now: performance.now.bind(performance),
+};
 
 /**
  * Time that only goes on when nothing else is left to do: it jumps from timer to timer, so that hours pass in an
@@ -34,12 +40,19 @@ export class VirtualTime {
     return this.#timers.length;
   }
 
-  /** Puts this time in the place of the real one, until `vi.unstubAllGlobals()`. */
+  /**
+   * Puts this time in the place of the real one for what the calling test does, until `vi.unstubAllGlobals()`. A limiter
+   * of an earlier file that still looks for its Redis would never let it end.
+   */
   install(): this {
-    vi.stubGlobal("performance", { now: () => this.#now });
-    vi.stubGlobal("setTimeout", (callback: () => void, delayMs = 0) => this.#set(callback, delayMs));
-    vi.stubGlobal("clearTimeout", (id: unknown) => {
-      this.#timers = this.#timers.filter((timer) => timer.id !== id);
+    const isOwn = enterOwnContext();
+    vi.stubGlobal("performance", { now: () => (isOwn() ? this.#now : real.now()) });
+    vi.stubGlobal("setTimeout", (callback: () => void, delayMs = 0) =>
+      isOwn() ? this.#set(callback, delayMs) : real.setTimeout(callback, delayMs),
+    );
+    vi.stubGlobal("clearTimeout", (timer: number | NodeJS.Timeout | undefined) => {
+      if (typeof timer !== "number") return real.clearTimeout(timer);
+      this.#timers = this.#timers.filter(({ id }) => id !== timer);
     });
     return this;
   }
@@ -80,5 +93,5 @@ export class VirtualTime {
 
 /** All that was due without time passing has been done. */
 function settled(): Promise<void> {
-  return new Promise((resolve) => realSetImmediate(resolve));
+  return new Promise((resolve) => real.setImmediate(resolve));
 }
