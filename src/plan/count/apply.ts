@@ -30,10 +30,9 @@ export async function applyCountPlan(
   const reader = new PlanReader(client, signal);
   const groups = new PlannedGroups(content, outbox, reader);
   const application = new PlanApplication(groups, outbox, options);
-  const begunAt = Date.now();
   await application.run();
-  const written = [...application.applied].flatMap(([change, appliedAt]) => (appliedAt < begunAt ? [] : [change]));
-  return application.report(await groups.findOtherQuantities(written), reader.requests);
+  // Also what an earlier run has written: it may have ended before it read the lots again.
+  return application.report(await groups.findOtherQuantities([...application.applied.keys()]), reader.requests);
 }
 
 /** The lots of an item in the warehouse. */
@@ -136,7 +135,7 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
   }
 
   /**
-   * Groups whose stock is not what was counted, although it was just written: the service has stored something else, or
+   * Groups whose stock is not what was counted, although it was written: the service has stored something else, or
    * somebody has booked since.
    */
   async findOtherQuantities(written: readonly CountChange[]): Promise<StoredQuantity[]> {
