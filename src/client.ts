@@ -101,6 +101,7 @@ export class InventoryClient {
         headers: { accept: "application/json", "user-agent": `stocklot/${VERSION}`, ...headers },
       },
       tokenStore: options.tokenStore ?? createMemoryTokenStore(),
+      account: `${clientId} at ${address}`,
       async readCredentials(cancellation) {
         const credentials = { clientId, clientSecret: await readSecret(cancellation) };
         rememberHeaders(headers);

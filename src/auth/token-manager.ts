@@ -32,6 +32,8 @@ const STORE_TIMEOUT_MS = 2_000;
 
 export interface TokenManagerOptions {
   store: TokenStore;
+  /** Whose token it is, for a store that clients of several accounts may use. */
+  account: string;
   /** Requests a token from the service. Each waiting call creates its own error from the rejection. */
   request(cancellation: Cancellation): Promise<StoredToken>;
   /** The error that a rejection of the request stands for. */
@@ -52,7 +54,7 @@ export interface TokenManager {
   invalidate(refused: string): void;
 }
 
-export function createTokenManager({ store, request, errorOf, warn }: TokenManagerOptions): TokenManager {
+export function createTokenManager({ store, account, request, errorOf, warn }: TokenManagerOptions): TokenManager {
   let token: (StoredToken & { refreshAt: number }) | undefined;
   let refresh: TokenRefresh | undefined;
   /** The token that the service refused last; a store that could not delete it may still return it. */
@@ -132,7 +134,7 @@ export function createTokenManager({ store, request, errorOf, warn }: TokenManag
       if (storedByOther) return storedByOther;
       const newToken = await request(cancellation);
       // Calls do not wait for the store.
-      pendingSave = useStore("set", () => inTime(store.set({ ...newToken })));
+      pendingSave = useStore("set", () => inTime(store.set({ ...newToken }, account)));
       return newToken;
     } finally {
       if (unlock) void pendingSave.then(() => useStore("unlock", unlock));
@@ -144,7 +146,7 @@ export function createTokenManager({ store, request, errorOf, warn }: TokenManag
     cancellation: Cancellation,
     excluded: readonly (string | undefined)[],
   ): Promise<StoredToken | undefined> {
-    const stored = await useStore("get", () => inTime(store.get(), cancellation), cancellation);
+    const stored = await useStore("get", () => inTime(store.get(account), cancellation), cancellation);
     // It may have been refused while the store was read.
     if (!isUsableToken(stored) || [...excluded, refusedToken].includes(stored.accessToken)) return undefined;
     rememberSecret(stored.accessToken);

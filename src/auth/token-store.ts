@@ -11,10 +11,13 @@ export interface StoredToken {
  * If the store fails, the client logs a warning and requests a token of its own.
  */
 export interface TokenStore {
-  /** Returns the token, or `undefined` or `null` if there is none. */
-  get(): Promise<StoredToken | null | undefined>;
+  /**
+   * Returns the token, or `undefined` or `null` if there is none. The client passes an `account`, which names its
+   * base URL and client ID: if clients of several accounts use a store, it must not return the token of another one.
+   */
+  get(account?: string): Promise<StoredToken | null | undefined>;
   /** Replaces the token. */
-  set(token: StoredToken): Promise<void>;
+  set(token: StoredToken, account?: string): Promise<void>;
   /** Removes the token if it still is the one that the service rejected. */
   delete(staleAccessToken: string): Promise<void>;
   /**

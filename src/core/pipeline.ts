@@ -40,6 +40,8 @@ export interface PipelineConfig {
   /** The settings of a call that sets none. */
   settings: CallSettings;
   tokenStore: TokenStore;
+  /** Names the base URL and the client ID. */
+  account: string;
   /** For each token request: the secret may change. */
   readCredentials(cancellation: Cancellation): Promise<ClientCredentials>;
 }
@@ -102,6 +104,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     serviceClock: new ServiceClock(),
     tokens: createTokenManager({
       store: config.tokenStore,
+      account: config.account,
       request: requestToken,
       errorOf: createCallerError,
       warn: telemetry.warn,

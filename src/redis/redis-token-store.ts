@@ -12,7 +12,8 @@ export interface RedisTokenStoreOptions {
   /** Your own ioredis client (`Redis` or `Cluster`). It is never closed. */
   redis: RedisClient;
   /**
-   * Name of the token, one per client ID: processes with the same name use the same token.
+   * Name of the token, one per client ID: processes with the same name use the same token. A token of another client ID or
+   * base URL is not used; the client warns.
    * @default "default"
    */
   key?: string | undefined;
@@ -33,7 +34,9 @@ if stored and string.sub(stored, 1, #ARGV[1]) == ARGV[1] then return redis.call(
 return 0
 `);
 
-const storedTokenSchema = lazy(() => z.tuple([z.string().nullable(), z.coerce.number()]));
+const getTokenReplySchema = lazy(() => z.tuple([z.string().nullable(), z.coerce.number()]));
+/** What is stored, sealed. */
+const storedTokenSchema = lazy(() => z.object({ accessToken: z.string(), account: z.string().optional() }));
 
 /**
  * Stores the access token in Redis until it expires. Processes that need a token at the same time share one token
@@ -54,17 +57,18 @@ export function createRedisTokenStore(options: RedisTokenStoreOptions): TokenSto
   const name = redisKeyName(key, "token");
   const cipher = createTokenCipher(secret, name);
   return {
-    async get() {
-      const [stored, remainingMs] = storedTokenSchema().parse(await withReplyTimeout(getToken(redis, [name], [])));
+    async get(account) {
+      const [stored, remainingMs] = getTokenReplySchema().parse(await withReplyTimeout(getToken(redis, [name], [])));
       if (stored === null || remainingMs <= 0) return undefined;
-      const accessToken = await cipher.open(stored.slice(stored.indexOf(" ") + 1));
+      const token = storedTokenSchema().parse(JSON.parse(await cipher.open(stored.slice(stored.indexOf(" ") + 1))));
+      if ((token.account ?? account) !== account) throw new Error(OTHER_ACCOUNT_MESSAGE);
       // Redis returns how long the token is still valid: the clock of the process that stored it may be wrong.
-      return { accessToken, expiresAt: Date.now() + remainingMs };
+      return { accessToken: token.accessToken, expiresAt: Date.now() + remainingMs };
     },
-    async set({ accessToken, expiresAt }) {
+    async set({ accessToken, expiresAt }, account) {
       const remainingMs = Math.floor(expiresAt - Date.now());
       if (remainingMs <= 0) return;
-      const value = `${await cipher.fingerprint(accessToken)} ${await cipher.seal(accessToken)}`;
+      const value = `${await cipher.fingerprint(accessToken)} ${await cipher.seal(JSON.stringify({ accessToken, account }))}`;
       await withReplyTimeout(setToken(redis, [name], [value, remainingMs]));
     },
     async delete(staleAccessToken) {
@@ -73,6 +77,9 @@ export function createRedisTokenStore(options: RedisTokenStoreOptions): TokenSto
     lock: (signal) => takeTokenLock(redis, `${name}:lock`, signal),
   };
 }
+
+const OTHER_ACCOUNT_MESSAGE =
+  "the token in Redis is for another base URL or client ID. Pass another `key` to createRedisTokenStore for each of them";
 
 const tokenStoreOptionsSchema = lazy(() =>
   z.strictObject({ ...redisOptionsShape(), secret: string().min(1).optional() }),

@@ -20,6 +20,7 @@ function managerWith(store: Partial<TokenStore>, request = async () => token("fr
       delete: (stale) => noted("delete", async () => store.delete?.(stale)),
       ...(store.lock && { lock: (signal) => noted("lock", async () => store.lock?.(signal) ?? (async () => {})) }),
     },
+    account: "an account",
     request: () => noted("request", request),
     errorOf: (error) => error,
     warn: (message) => void log.push(`warning: ${message}`),

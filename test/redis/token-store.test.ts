@@ -203,6 +203,47 @@ describe.skipIf(!server).concurrent("a token store in Redis", () => {
   });
 });
 
+describe.skipIf(!server)("clients that share a key by mistake", () => {
+  test.each([
+    ["two accounts", { clientId: "two" }],
+    ["two services", { version: "v2" }],
+  ])("use no token of each other, and say so: %s", async (_, other) => {
+    const service = await new CountingServer({ requests: 10_000, intervalMs: 60_000 }).listen();
+    const [key, redis] = [newKey(), connect(url)];
+    const warnings: string[] = [];
+    const quiet = () => {};
+    /** The token of a call by a new client, after it was stored. */
+    const tokenOf = async ({ clientId = "one", version = "v1" } = {}) => {
+      const [stored, requested] = [await redis.get(`{stocklot:${key}}:token`), service.tokenRequests.length];
+      const client = new InventoryClient({
+        baseUrl: service.baseUrl.replace("v1", version),
+        clientId,
+        clientSecret: "a-secret-of-the-tests",
+        rateLimit: false,
+        tokenStore: storeOf(key, "a secret"),
+        logger: { debug: quiet, info: quiet, warn: (line) => void warnings.push(line), error: quiet },
+      });
+      await client.request({ method: "GET", path: "/Ping" });
+      if (service.tokenRequests.length > requested)
+        await expect.poll(() => redis.get(`{stocklot:${key}}:token`)).not.toBe(stored);
+      await client.close();
+      return service.counted.at(-1)?.token;
+    };
+    try {
+      const first = await tokenOf();
+      expect(await tokenOf()).toBe(first);
+      expect(warnings).toEqual([]);
+      const third = await tokenOf(other);
+      expect(third).not.toBe(first);
+      expect(await tokenOf(other)).toBe(third);
+      expect(await tokenOf()).not.toBe(third);
+      expect(warnings[0]).toMatch(/the token in Redis is for another base URL or client ID. Pass another `key`/);
+    } finally {
+      await service.close();
+    }
+  });
+});
+
 describe("the options of a Redis token store", () => {
   const redis = { status: "ready", eval: async () => {}, evalsha: async () => {} };
   const wrong: [name: string, options: unknown, message: RegExp][] = [

@@ -10,6 +10,7 @@ function pendingRequests(store: TokenStore = createMemoryTokenStore()) {
   const requests: PromiseWithResolvers[] = [];
   const manager = createTokenManager({
     store,
+    account: "an account",
     request: () =>
       new Promise((resolve, reject) => {
         requests.push({ resolve, reject });

@@ -14,6 +14,8 @@ export interface CountedRequest {
   worker: string;
   path: string;
   status: number;
+  /** The token that it had, or an empty string. */
+  token: string;
 }
 
 /** A service that counts in a sliding window and responds with 429 beyond the limit. It issues tokens, and responds with `{}` otherwise. */
@@ -58,6 +60,7 @@ export class CountingServer {
         worker: String(request.headers["x-worker"] ?? ""),
         path: path.split("?")[0] ?? "",
         status,
+        token,
       });
       const body =
         status !== 200
