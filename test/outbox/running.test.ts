@@ -90,6 +90,36 @@ describe("order", () => {
     expect(seen.most).toBe(7);
   });
 
+  it("is never beyond `concurrency`, also if outcomes are found while the store leases further items", async () => {
+    const world = createWorld({ sandbox: { items: 40 } });
+    const store = memoryStore(world.data);
+    const { claim } = store;
+    store.claim = async (options) => {
+      await wait(20_000);
+      return claim(options);
+    };
+    const outbox = world.createOutbox({ store, leaseMs: 600_000 }, { timeoutMs: 600_000 });
+    const skus = (await world.createClient().items.list().toArray()).map(({ shortID }) => shortID);
+    await outbox.addMany(skus.map((itemID) => receipt(itemID, { itemID, reference: itemID })));
+    const lost = new Set<string>();
+    const seen = { inFlight: 0, most: 0 };
+    world.intercept = async (request, send) => {
+      if (!isWrite(request)) return send();
+      const { reference } = Object(await request.clone().json());
+      seen.inFlight += 1;
+      seen.most = Math.max(seen.most, seen.inFlight);
+      await wait(30_000);
+      seen.inFlight -= 1;
+      if (lost.has(reference)) return send();
+      lost.add(reference);
+      // Lost on the way: it is looked up, and resent.
+      throw connectionReset();
+    };
+    expect(await inVirtualTime(outbox.run())).toMatchObject({ applied: skus.length, unknown: 0, pending: 0 });
+    expect(lost.size).toBe(skus.length);
+    expect(seen.most).toBe(4);
+  });
+
   it("has an end while responses are lost: the run sends nothing while 100 items wait for an outcome", async () => {
     const world = createWorld({ sandbox: { items: 120 } });
     const outbox = world.createOutbox();

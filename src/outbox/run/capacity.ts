@@ -1,7 +1,7 @@
 /** Limits the number of lanes that are worked on at the same time. Those that only wait do not count. */
 export class Capacity {
   #free: number;
-  /** Lanes whose wait has ended, and that need a place again. */
+  /** Lanes that need a place. */
   readonly #claims: (() => void)[] = [];
   readonly #onFree: () => void;
   /** Lanes that have released their place while they wait. */
@@ -17,8 +17,10 @@ export class Capacity {
     return this.#free;
   }
 
-  take(): void {
-    this.#free -= 1;
+  /** Waits for a place. */
+  async take(): Promise<void> {
+    if (this.#free > 0) this.#free -= 1;
+    else await new Promise<void>((resolve) => this.#claims.push(resolve));
   }
 
   giveBack(): void {
@@ -39,8 +41,7 @@ export class Capacity {
       return await wait();
     } finally {
       this.waiting -= 1;
-      if (this.#free > 0) this.take();
-      else await new Promise<void>((resolve) => this.#claims.push(resolve));
+      await this.take();
     }
   }
 }

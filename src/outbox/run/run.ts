@@ -120,7 +120,6 @@ export class OutboxRun implements RunContext {
     if (places <= 0) return 0;
     const lanes = await this.#leases.claim(places, [...this.#setAside]);
     for (const { claimed, lease } of lanes) {
-      this.capacity.take();
       const worker = this.#work(claimed, lease);
       this.#workers.add(worker);
       void worker.then(() => {
@@ -133,6 +132,8 @@ export class OutboxRun implements RunContext {
 
   /** Never rejects. */
   async #work(claimed: ClaimedLane, lease: Lease): Promise<void> {
+    // Meanwhile lanes may have taken the places that were free when it was claimed.
+    await this.capacity.take();
     try {
       await new LaneWorker(this, lease).work(claimed);
     } catch (error) {
