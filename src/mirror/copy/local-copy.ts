@@ -116,7 +116,7 @@ export class LocalCopy {
     if (upsert.length > 0 || Object.keys(statePatch).length > 0) {
       const lists = this.#patched(list, { ...statePatch, ...countsAfter(this.stateOf(list), added) });
       const lots = mirrorListOf("lots");
-      if (lotsAreStale) lists[lots.id] = { ...this.stateOf(lots), stale: true };
+      if (lotsAreStale) lists[lots.id] = { ...this.stateOf(lots), staleUntil: Date.now() };
       await this.#commit({ list, upsert, changes, lists });
     }
     return { added, changed: upsert.length - added, expectedInIncrement };

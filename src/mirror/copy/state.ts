@@ -49,8 +49,11 @@ const listStateSchema = () =>
           .optional(),
       })
       .optional(),
-    /** True if records may differ in a way that neither an increment nor the counts show. */
-    stale: z.boolean().optional(),
+    /**
+     * Until when records may differ in a way that neither an increment nor the counts show, by this machine's clock, in ms.
+     * Missing if there are none: a full pass that began later has read them.
+     */
+    staleUntil: z.number().optional(),
     increments: z.object({
       /**
        * Whether they can be relied on. Missing while nothing is known. `honoured`: they list all changes. `ignored`: the list
@@ -149,7 +152,7 @@ export function countsAfter(state: ListState, added: number): Pick<ListState, "c
 
 /** True if the copy may differ from the list until the next full pass. */
 export const awaitsFullPass = (state: ListState): boolean =>
-  state.stale === true ||
+  state.staleUntil !== undefined ||
   state.refused !== undefined ||
   (surplusOf(state) ?? 0) !== 0 ||
   (state.pass !== undefined && state.lastPass !== undefined);

@@ -21,33 +21,35 @@ export interface FullPass {
  */
 export async function makeFullPass(update: ListUpdate): Promise<FullPass> {
   const startedAt = monotonicNowMs();
-  const { listed, beganAt, since, newest, expectedInIncrement } = await readWholeList(update);
+  const { listed, beganAt, serviceBeganAt, newest, expectedInIncrement } = await readWholeList(update);
   const decisive = await removeUnseenRecords(update, listed);
   const { state, settings } = update;
   const { increments, lastPass, asOf = 0, count } = state;
   // A second pass, which confirmed removals, always has.
   const { readFromStart } = decisive;
   const mustProbe = increments.support === undefined || (increments.support === "ignored" && settings.full);
-  const support = mustProbe
-    ? await probeModifiedSince((since) => update.reader.count(since), count, increments.since ?? since ?? Date.now())
-    : increments.support;
+  const probedSince = increments.since ?? serviceBeganAt ?? Date.now();
   const next = {
     ...increments,
-    support,
+    support: mustProbe
+      ? await probeModifiedSince((since) => update.reader.count(since), count, probedSince)
+      : increments.support,
     // What was read before an interruption may have changed since then, so the next increment begins no later than before.
-    since: listed.readFromStart ? since : (increments.since ?? since),
+    since: listed.readFromStart ? serviceBeganAt : (increments.since ?? serviceBeganAt),
     newestModified: laterTimeOf(increments.newestModified, newest),
   };
+  const endedAt = Date.now();
+  // Without increments, only the next full pass shows what has changed since it was read.
+  const isStale = !readFromStart && !hasIncrements({ increments: next });
   await update.save({
     pass: undefined,
     refused: undefined,
     asOf: Math.max(asOf, beganAt),
     lacking: decisive.total - count,
-    // Without increments, only the next full pass shows what has changed since it was read.
-    stale: readFromStart ? undefined : state.stale || !hasIncrements({ increments: next }),
+    staleUntil: isStale ? endedAt : staleUntilAfter({ beganAt, endedAt }, state),
     increments: next,
     lastPass: {
-      endedAt: Date.now(),
+      endedAt,
       durationMs: monotonicNowMs() - startedAt,
       shortage: decisive.shortage,
       unlisted: Math.min(lastPass?.shortage ?? 0, decisive.shortage),
@@ -56,12 +58,16 @@ export async function makeFullPass(update: ListUpdate): Promise<FullPass> {
   return { readFromStart, expectedInIncrement };
 }
 
+/** A full pass has read what may have been stale before it began. A later moment than its end is of a clock set back since. */
+const staleUntilAfter = (pass: { beganAt: number; endedAt: number }, { staleUntil }: ListState): number | undefined =>
+  staleUntil !== undefined && staleUntil > pass.beganAt && staleUntil <= pass.endedAt ? staleUntil : undefined;
+
 interface ReadList extends WrittenPages {
   listed: ListedRecords;
   /** When it began, before any interruption, by this machine's clock, in ms. */
   beganAt: number;
   /** The same by the service's clock. */
-  since: number | undefined;
+  serviceBeganAt: number | undefined;
 }
 
 /**
@@ -71,34 +77,28 @@ interface ReadList extends WrittenPages {
 async function readWholeList(update: ListUpdate): Promise<ReadList> {
   const { pass: interrupted, lastPass } = update.state;
   const isFirst = lastPass === undefined;
-  // Why an interrupted pass began is not known any more: without it, what it would have found is still due.
-  const stale = interrupted && !isFirst ? true : update.state.stale;
   const source = update.reader.read({ from: interrupted?.checkpoint });
   const inCopy = await update.copy.numbers(update.list);
   // Somebody may have removed rows from the copy.
   if (inCopy.length !== update.state.count) await update.save({ count: inCopy.length });
   const listed = new ListedRecords(inCopy, interrupted);
   const beganAt = interrupted?.beganAt ?? Date.now();
-  const since = () => (interrupted ? interrupted.since : source.startedAt());
+  const serviceBeganAt = () => (interrupted ? interrupted.since : source.startedAt());
   /** Before the page that is being written, which is read again. */
-  const passUntilHere = (): Partial<ListState> => {
+  const passUntilHere = (): ListState["pass"] => {
     const progress = listed.progress;
     const checkpoint = source.checkpoint() ?? interrupted?.checkpoint;
-    if (checkpoint === undefined || !(isFirst || progress)) return { pass: undefined, stale };
-    // The pass will find the records that are stale now. A later note that records are stale stays.
-    return {
-      pass: { beganAt, since: since(), checkpoint, listed: progress },
-      ...(!interrupted && { stale: undefined }),
-    };
+    if (checkpoint === undefined || !(isFirst || progress)) return undefined;
+    return { beganAt, since: serviceBeganAt(), checkpoint, listed: progress };
   };
   const startAgain = async () => {
-    await update.save({ pass: undefined, stale });
+    await update.save({ pass: undefined });
     return await readWholeList(update);
   };
   let applied: WrittenPages;
   try {
     applied = await update.writePages(isFirst ? "first" : "full", source, (page, numbers) => {
-      const patch = passUntilHere();
+      const patch = { pass: passUntilHere() };
       listed.add(numbers, page.totalCount);
       return patch;
     });
@@ -108,5 +108,5 @@ async function readWholeList(update: ListUpdate): Promise<ReadList> {
     return await startAgain();
   }
   if (!isFirst && !listed.isConclusive) return await startAgain();
-  return { listed, beganAt, since: since(), ...applied };
+  return { listed, beganAt, serviceBeganAt: serviceBeganAt(), ...applied };
 }

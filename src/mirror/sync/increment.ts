@@ -32,7 +32,7 @@ export async function readIncrement(update: ListUpdate, since: number): Promise<
         startedAt !== undefined && { modifiedLagMs: lagAfterIncrement(newest, since, startedAt, overlapMs) }),
     },
     // A clock that was set back dates changes before the start of this increment.
-    ...(firstDate !== undefined && firstDate < since - overlapMs && { stale: true }),
+    ...(firstDate !== undefined && firstDate < since - overlapMs && { staleUntil: Date.now() }),
     // Records that exist again were not seen by an interrupted full pass.
     ...(pass?.listed && {
       pass: { ...pass, listed: { ...pass.listed, unseen: pass.listed.unseen.filter((number) => !seen.has(number)) } },

@@ -28,11 +28,12 @@ import { sizesAfterRun } from "./removals.js";
  *
  *   increments  whether they can be relied on (`support`), and the moment from which the next one reads (`since`)
  *   lacking     how many records the copy lacks by the service's count; negative if it has too many
- *   stale       records may differ in a way that neither an increment nor the counts show: an item's description in its lots,
- *               changes while the clock was set back, or what a resumed pass of a list without increments read first
+ *   staleUntil  until then, records may differ in a way that neither an increment nor the counts show: an item's description
+ *               in its lots, changes while the clock was set back, or what a resumed pass of a list without increments read
+ *               first. A full pass that began later ends it
  *   refused     the removals that the last full pass did not carry out; `sizes` are for the same guard (removals.ts)
  *
- * The copy differs if it is stale, or if it lacks another number of records than those that the service counts, but does not
+ * The copy differs if it may be stale, or if it lacks another number of records than those that the service counts, but does not
  * list (`unlisted`: two full passes in a row lacked them). Only a full pass corrects that. The status shows it as
  * `awaitsFullPass`.
  *
@@ -162,7 +163,7 @@ async function updateDifference(update: ListUpdate): Promise<UnexpectedRemovalsE
 /** True if the copy differs, and an additional full pass may correct that now. */
 function mayRepair({ state }: ListUpdate): boolean {
   // Without increments, the next run makes a full pass anyway.
-  const isStale = state.stale === true && hasIncrements(state);
+  const isStale = state.staleUntil !== undefined && hasIncrements(state);
   return ((surplusOf(state) ?? 0) !== 0 || isStale) && mayRepairByFullPass(state, Date.now());
 }
 
