@@ -4,7 +4,7 @@ import type { EmittedPage } from "../emitter.js";
 import { endOfPage, isListEmpty, type Page, startOfPage } from "../page.js";
 import type { PageStream } from "../page-stream.js";
 import { refuseEmptyPageWithMore } from "../stall-guard.js";
-import { type GapSearch, gapSearchAfterHit, gapSearchAfterMiss, nextSearchPage } from "./gap-search.js";
+import { type GapSearch, gapSearchAfterContained, gapSearchAfterDisjoint, nextSearchPage } from "./gap-search.js";
 import type { GaplessPlan } from "./plan.js";
 import type { GaplessProgress } from "./progress.js";
 
@@ -44,8 +44,8 @@ export async function* fillGap<T>(
     low: provenEnd < end ? provenEnd : undefined,
     high: Math.min(startOfPage(target), target.totalCount),
     expected: end - Math.max(0, totalCount - target.totalCount),
-    misses: 0,
-    hits: 0,
+    disjointPages: 0,
+    containedPages: 0,
   };
   let fruitlessSearches = 0;
   while (fruitlessSearches < MAX_FRUITLESS_SEARCHES) {
@@ -56,14 +56,14 @@ export async function* fillGap<T>(
     if (isListEmpty(page)) return "list-ended";
     const overlap = progress.overlapOf(page);
     if (overlap.continuity === "disjoint") {
-      search = gapSearchAfterMiss(search, Math.min(startOfPage(page), page.totalCount));
+      search = gapSearchAfterDisjoint(search, Math.min(startOfPage(page), page.totalCount));
       continue;
     }
     const advanced = progress.advancePast(received, overlap);
     if (advanced.newRecords.length > 0) yield progress.emit(advanced);
     if (!page.hasMore) return "list-ended";
     if (overlap.continuity === "contained") {
-      search = gapSearchAfterHit(search, progress.frontier.provenEnd, page.totalCount, plan.maxPageSize);
+      search = gapSearchAfterContained(search, progress.frontier.provenEnd, page.totalCount, plan.maxPageSize);
       continue;
     }
     if (!progress.isDisjoint(target)) return "closed";
@@ -71,7 +71,7 @@ export async function* fillGap<T>(
     // Here the end is known: the next page follows without a search.
     fruitlessSearches = 0;
     const reached = progress.frontier.probableEnd;
-    search = { low: reached, high: reached, expected: reached, misses: 0, hits: 0 };
+    search = { low: reached, high: reached, expected: reached, disjointPages: 0, containedPages: 0 };
   }
   const problem = `${label}: page ${target.page} does not overlap the records read before it, and ${MAX_FRUITLESS_SEARCHES} pages read in between contained no new record`;
   const { maxPageSize } = plan;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import {
   type GapSearch,
-  gapSearchAfterHit,
-  gapSearchAfterMiss,
+  gapSearchAfterContained,
+  gapSearchAfterDisjoint,
   nextSearchPage,
 } from "../../../src/paging/gapless/gap-search.js";
 
@@ -11,8 +11,8 @@ const gap = (known: Partial<GapSearch>): GapSearch => ({
   low: undefined,
   high: 10_000,
   expected: 10_000,
-  misses: 0,
-  hits: 0,
+  disjointPages: 0,
+  containedPages: 0,
   ...known,
 });
 
@@ -35,14 +35,14 @@ describe("the page read to close a gap", () => {
   });
 
   it("then goes back one page, and twice as far each further time", () => {
-    const backs = [1, 2, 3, 4].map((misses) => 10_000 - search({ misses }).to);
+    const backs = [1, 2, 3, 4].map((disjointPages) => 10_000 - search({ disjointPages }).to);
     expect(backs[0]).toBeLessThan(0);
     for (const [index, back] of [200, 450, 950].entries())
       expect(Math.abs((backs[index + 1] ?? 0) - back)).toBeLessThan(40);
   });
 
   it("never goes back beyond the first page", () => {
-    expect(search({ misses: 20 }).from).toBe(0);
+    expect(search({ disjointPages: 20 }).from).toBe(0);
   });
 
   it("halves the stretch between what has been read and what has not", () => {
@@ -52,12 +52,14 @@ describe("the page read to close a gap", () => {
   });
 
   it("is looked for further left after a page with nothing known, further right after one with nothing new", () => {
-    expect(gapSearchAfterMiss(gap({ low: 4_000 }), 6_000)).toEqual(gap({ high: 6_000, misses: 1 }));
-    expect(gapSearchAfterHit(gap({ misses: 2 }), 6_000, 20_000, CAP)).toEqual(gap({ low: 6_000 }));
-    const once = gapSearchAfterHit(gap({}), 10_100, 20_000, CAP);
-    expect(once).toEqual(gap({ low: 10_100, high: 10_600, hits: 1 }));
-    expect(gapSearchAfterHit(once, 10_700, 20_000, CAP)).toEqual(gap({ low: 10_700, high: 11_700, hits: 2 }));
-    expect(gapSearchAfterHit(once, 10_700, 10_800, CAP).high).toBe(10_800);
+    expect(gapSearchAfterDisjoint(gap({ low: 4_000 }), 6_000)).toEqual(gap({ high: 6_000, disjointPages: 1 }));
+    expect(gapSearchAfterContained(gap({ disjointPages: 2 }), 6_000, 20_000, CAP)).toEqual(gap({ low: 6_000 }));
+    const once = gapSearchAfterContained(gap({}), 10_100, 20_000, CAP);
+    expect(once).toEqual(gap({ low: 10_100, high: 10_600, containedPages: 1 }));
+    expect(gapSearchAfterContained(once, 10_700, 20_000, CAP)).toEqual(
+      gap({ low: 10_700, high: 11_700, containedPages: 2 }),
+    );
+    expect(gapSearchAfterContained(once, 10_700, 10_800, CAP).high).toBe(10_800);
   });
 
   it("continues from what has been read once one page is enough", () => {
