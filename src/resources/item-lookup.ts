@@ -85,7 +85,8 @@ export class ItemLookup {
         this.#warnOnce(list.name, error);
       }
       const records: T[] = [];
-      for await (const record of createPaginator(series, list.define(params, GAPLESS_ONE_BY_ONE)))
+      const pages = createPaginator(series, list.define(params, GAPLESS_ONE_BY_ONE)).pages();
+      for await (const record of recordsWithin(pages, `GET ${path}`))
         if (searched.partNoOf(record) === partNo) records.push(record);
       return { partNo, path, records };
     });
@@ -133,6 +134,22 @@ export class ItemLookup {
     this.#sender.warn(
       `${message}, so the whole list is read for one item. Keep a mirror (stocklot/mirror) and query that instead.`,
     );
+  }
+}
+
+/** Of a list that changes at each request, at most this many pages more than three times what it has are read. */
+const MAX_FURTHER_PAGES = 40;
+
+/** The records of all pages. Throws if the list changes so fast that its end is not reached. */
+async function* recordsWithin<T>(pages: AsyncIterable<Page<T>>, label: string): AsyncGenerator<T, void> {
+  let read = 0;
+  let allowed = 0;
+  for await (const page of pages) {
+    if (read === 0) allowed = MAX_FURTHER_PAGES + 3 * page.pageCount;
+    read += 1;
+    if (read > allowed)
+      throw new PaginationError(`${label}: the list changes faster than it can be read. Try again later.`);
+    yield* page.value;
   }
 }
 

@@ -1,3 +1,4 @@
+import { PaginationError } from "stocklot";
 import { describe, expect, it } from "vitest";
 import { createRandom } from "../support/random.js";
 import { runs } from "../support/runs.js";
@@ -106,5 +107,25 @@ describe("A search for one item costs few requests, the look-up of the item incl
     expect(at(counts, 0.5)).toBeLessThanOrEqual(10);
     // Not the whole list, which takes 22 pages and more to notice that.
     expect(at(counts, 1)).toBeLessThanOrEqual(20);
+  });
+
+  it("never without end, if the list changes faster than it can be read", async () => {
+    const pick = createRandom(1);
+    const lots = Array.from({ length: 3_000 }, (_, index) => (index < 2_400 ? 1 + (index % 400) : 200));
+    const service = new SearchedService(lots, {
+      beforePage(changing) {
+        for (let change = 0; change < 300; change += 1) {
+          changing.records.splice(Math.floor(pick() * changing.records.length), 1);
+          changing.add(change % 4 === 0 ? 200 : 1 + Math.floor(pick() * 400));
+        }
+      },
+    });
+    const error = await service
+      .client({ logger: { debug() {}, info() {}, warn() {}, error() {} } })
+      .inventory.getLots("SKU-200")
+      .catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(PaginationError);
+    expect(String(error)).toMatch(/the list changes faster than it can be read/);
+    expect(service.requests.length).toBeLessThan(200);
   });
 });
