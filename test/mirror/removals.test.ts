@@ -140,6 +140,18 @@ describe("a refusal", () => {
     expect(await mirror.run()).toMatchObject({ removed: 0 });
     expect((await mirror.status()).resources.lots).toMatchObject({ awaitsFullPass: false, records: 400 });
   });
+
+  it("ends when the service lists the records again, though a few were removed meanwhile", async () => {
+    const { service, sink, mirror } = setUp(400);
+    await mirror.run();
+    service.hideLots(() => true);
+    await expect(mirror.run()).rejects.toBeInstanceOf(UnexpectedRemovalsError);
+    service.hideLots(() => false);
+    service.removeLot();
+    expect(await mirror.run()).toMatchObject({ removed: 1 });
+    expect(sink.all("lots")).toEqual(service.records("lots"));
+    expect((await mirror.status()).resources.lots).toMatchObject({ awaitsFullPass: false, records: 399 });
+  });
 });
 
 it("many small removals cannot drain a copy unnoticed", async () => {

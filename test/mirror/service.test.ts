@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { type ClientOptions, ConfigurationError } from "../../src/index.js";
+import { type ClientOptions, ConfigurationError, UnexpectedRemovalsError } from "../../src/index.js";
 import { createMirror, type MirrorEvent, sqliteSink } from "../../src/mirror/index.js";
 import { findSqliteDriver } from "../../src/storage/sqlite/driver.js";
 import { MemorySink } from "../support/memory-sink.js";
@@ -70,6 +70,24 @@ describe("a copy belongs to one account", () => {
     expect(sink.all("lots")).toEqual(service.records("lots"));
     expect(await mirror.run()).toMatchObject({ added: 0, changed: 0, removed: 0 });
     await expect(mirrorOf().run()).rejects.toBeInstanceOf(ConfigurationError);
+  });
+
+  it("another one that sees far fewer records is refused by the counts after its first pass", async () => {
+    const { service, sink, mirrorOf } = await setUp();
+    for (let left = 2_000; left > 0; left -= 1) service.addLot();
+    service.advance(3_600_000);
+    await mirrorOf().run();
+    service.hideLots(({ recNo }) => Number(recNo) % 2 === 0);
+    const mirror = mirrorOf({ clientId: "narrow" });
+    const error = await failureOf(mirror.run({ acceptAccount: true }));
+    expect(error).toBeInstanceOf(UnexpectedRemovalsError);
+    service.advance(60_000);
+    const before = service.requests.length;
+    expect(await failureOf(mirror.run())).toMatchObject({ name: "UnexpectedRemovalsError", resource: "lots" });
+    const lots = service.requests.slice(before).filter((request) => request.includes("/Inventory?"));
+    expect(lots.length).toBeLessThanOrEqual(2);
+    await mirror.run({ allowRemovals: true });
+    expect(sink.all("lots")).toEqual(service.records("lots"));
   });
 
   it("is incomplete until everything was read again, whichever run does that", async () => {

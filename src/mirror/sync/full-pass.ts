@@ -1,4 +1,4 @@
-import { InputValidationError, PaginationError } from "../../errors/index.js";
+import { InputValidationError, PaginationError, type UnexpectedRemovalsError } from "../../errors/index.js";
 import { probeModifiedSince } from "../../paging/modified-since.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import type { ListState } from "../copy/state.js";
@@ -12,27 +12,26 @@ export interface FullPass {
   readFromStart: boolean;
   /** Numbers of records that an increment must list too, see {@link ListUpdate.writePages}. */
   expectedInIncrement: readonly number[];
+  /** Set if too many records would have been removed. None was. */
+  refusal: UnexpectedRemovalsError | undefined;
 }
 
-/**
- * Reads the whole list, or the rest of it after an interruption, and removes the records that the service no longer has.
- *
- * @throws UnexpectedRemovalsError when too many records would be removed. None was.
- */
+/** Reads the whole list, or the rest of it after an interruption, and removes the records that the service no longer has. */
 export async function makeFullPass(update: ListUpdate): Promise<FullPass> {
   const startedAt = monotonicNowMs();
   const { listed, beganAt, serviceBeganAt, newest, expectedInIncrement } = await readWholeList(update);
-  const decisive = await removeUnseenRecords(update, listed);
+  const { decisive, refusal } = await removeUnseenRecords(update, listed);
   const { state, settings } = update;
   const { increments, lastPass, asOf = 0, count } = state;
   // A second pass, which confirmed removals, always has.
   const { readFromStart } = decisive;
   const mustProbe = increments.support === undefined || (increments.support === "ignored" && settings.full);
+  const listedCount = Math.min(count, decisive.total);
   const probedSince = increments.since ?? serviceBeganAt ?? Date.now();
   const next = {
     ...increments,
     support: mustProbe
-      ? await probeModifiedSince((since) => update.reader.count(since), count, probedSince)
+      ? await probeModifiedSince((since) => update.reader.count(since), listedCount, probedSince)
       : increments.support,
     // What was read before an interruption may have changed since then, so the next increment begins no later than before.
     since: listed.readFromStart ? serviceBeganAt : (increments.since ?? serviceBeganAt),
@@ -43,10 +42,11 @@ export async function makeFullPass(update: ListUpdate): Promise<FullPass> {
   const isStale = !readFromStart && !hasIncrements({ increments: next });
   await update.save({
     pass: undefined,
-    refused: undefined,
-    asOf: Math.max(asOf, beganAt),
+    refused: refusal && { removals: refusal.removals, records: refusal.records },
+    // The copy lacks refused removals, and they took place after the last run.
+    asOf: refusal ? update.asOfBefore : Math.max(asOf, beganAt),
     lacking: decisive.total - count,
-    staleUntil: isStale ? endedAt : staleUntilAfter({ beganAt, endedAt }, state),
+    staleUntil: isStale ? endedAt : staleUntilAfter({ beganAt, endedAt, readFromStart }, state),
     increments: next,
     lastPass: {
       endedAt,
@@ -55,12 +55,17 @@ export async function makeFullPass(update: ListUpdate): Promise<FullPass> {
       unlisted: Math.min(lastPass?.shortage ?? 0, decisive.shortage),
     },
   });
-  return { readFromStart, expectedInIncrement };
+  return { readFromStart, expectedInIncrement, refusal };
 }
 
-/** A full pass has read what may have been stale before it began. A later moment than its end is of a clock set back since. */
-const staleUntilAfter = (pass: { beganAt: number; endedAt: number }, { staleUntil }: ListState): number | undefined =>
-  staleUntil !== undefined && staleUntil > pass.beganAt && staleUntil <= pass.endedAt ? staleUntil : undefined;
+/** A full pass has read what may have been stale before it began. Later than its end: the clock was set back since. */
+function staleUntilAfter(
+  { beganAt, endedAt, readFromStart }: { beganAt: number; endedAt: number; readFromStart: boolean },
+  { staleUntil = beganAt }: ListState,
+): number | undefined {
+  if (staleUntil <= beganAt || (readFromStart && staleUntil > endedAt)) return undefined;
+  return staleUntil;
+}
 
 interface ReadList extends WrittenPages {
   listed: ListedRecords;

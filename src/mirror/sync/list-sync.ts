@@ -1,5 +1,4 @@
 import { UnexpectedRemovalsError } from "../../errors/index.js";
-import { monotonicNowMs } from "../../time/clock.js";
 import { awaitsFullPass, type ListState, surplusOf } from "../copy/state.js";
 import { type FullPass, makeFullPass } from "./full-pass.js";
 import { readIncrement } from "./increment.js";
@@ -10,7 +9,7 @@ import {
   sinceOf,
 } from "./increment-start.js";
 import type { ListUpdate, SyncSettings } from "./list-update.js";
-import { sizesAfterRun } from "./removals.js";
+import { refusalOf, sizesAfterRun } from "./removals.js";
 
 /*
  * How the copy of one list is kept equal to the list of the service.
@@ -46,12 +45,13 @@ import { sizesAfterRun } from "./removals.js";
  *   2. `makeFullPassIfNeeded`
  *      Step 1 has read everything:          nothing more.
  *      A full pass is due, because it is time, one was interrupted, or there are no increments:          a full pass.
- *      Removals were refused, and by the count the records are still gone:          refused again.
+ *      Removals were refused, and by the count as many records are still gone:          refused again.
  *      The copy differs:          a full pass, unless the last one was long and recent. Then a later run makes it.
  *
  * After a full pass, an increment must list what the pass found changed (increment-start.ts).
  *
- * Only a full pass removes records, at its end: removals.ts describes when absence means removed.
+ * Only a full pass removes records, at its end: removals.ts describes when absence means removed. If it refuses to, it has
+ * ended anyway, so the next one is due as usual.
  */
 
 /** A full pass that takes less time may run again immediately. */
@@ -78,68 +78,35 @@ export const mayRepairByFullPass = ({ lastPass }: Pick<ListState, "lastPass">, n
 export interface Begun {
   update: ListUpdate;
   /** The full pass that has filled the copy, if it was new. */
-  firstPass?: FullPass | undefined;
-  refusal?: UnexpectedRemovalsError | undefined;
+  firstPass: FullPass | undefined;
 }
 
 /** Step 1: fills a new copy, or reads the records that were modified since the last run. */
-export async function fillOrReadChanges(update: ListUpdate): Promise<Begun> {
-  let firstPass: FullPass | undefined;
-  const refusal = await takeStep(update, async () => {
-    if (!update.state.lastPass) firstPass = await makeVerifiedFullPass(update);
+export const fillOrReadChanges = (update: ListUpdate): Promise<Begun> =>
+  update.measure(async () => {
+    const firstPass = update.state.lastPass ? undefined : await makeVerifiedFullPass(update);
     const since = sinceOf(update.state);
     // All of it was read just now, or step 2 will: an increment would add nothing.
     const readsAll = firstPass ? firstPass.readFromStart : update.settings.full && update.state.pass === undefined;
     if (since !== undefined && !readsAll) await readIncrement(update, since);
-    return undefined;
+    return { update, firstPass };
   });
-  return { update, firstPass, refusal };
-}
 
 /** Step 2. Returns what this step or the first one has refused: too many records would have been removed. None was. */
 export async function makeFullPassIfNeeded(begun: Begun): Promise<UnexpectedRemovalsError | undefined> {
   const { update, firstPass } = begun;
-  const refusal = await takeStep(update, async () => {
-    if (begun.refusal || firstPass?.readFromStart) return begun.refusal;
+  const refusal = await update.measure(async () => {
+    if (firstPass?.refusal || firstPass?.readFromStart) return firstPass.refusal;
     if (!mustMakeFullPass(begun)) {
       const refusedAgain = await updateDifference(update);
       if (refusedAgain || !mayRepair(update)) return refusedAgain;
     }
-    await makeVerifiedFullPass(update);
-    return undefined;
+    return (await makeVerifiedFullPass(update)).refusal;
   });
   const sizes = sizesAfterRun(update.state, Date.now(), update.settings);
   if (sizes !== update.state.sizes) await update.save({ sizes });
   return refusal;
 }
-
-/**
- * Takes a step, and returns its refusal. If it refuses to remove records after a full pass, that has ended anyway: the next
- * one is due as usual, and runs in between refuse by the counts.
- */
-const takeStep = (
-  update: ListUpdate,
-  step: () => Promise<UnexpectedRemovalsError | undefined>,
-): Promise<UnexpectedRemovalsError | undefined> =>
-  update.measure(async () => {
-    const startedAt = monotonicNowMs();
-    try {
-      return await step();
-    } catch (error) {
-      if (!UnexpectedRemovalsError.is(error)) throw error;
-      const { removals, records } = error;
-      const { lastPass } = update.state;
-      const ended = { endedAt: Date.now(), durationMs: monotonicNowMs() - startedAt };
-      await update.save({
-        pass: undefined,
-        refused: { removals, records },
-        // The copy lacks the removals, and they took place after that.
-        asOf: update.asOfBefore,
-        ...(lastPass && { lastPass: { ...lastPass, ...ended } }),
-      });
-      return error;
-    }
-  });
 
 /** True if a full pass is needed whatever the counts show. */
 const mustMakeFullPass = ({ update: { state, settings }, firstPass }: Begun): boolean =>
@@ -152,7 +119,11 @@ async function updateDifference(update: ListUpdate): Promise<UnexpectedRemovalsE
   const hasLacked = surplus() < 0;
   await compareCounts(update);
   const { refused } = update.state;
-  if (refused && surplus() > 0) return new UnexpectedRemovalsError({ resource: update.list.resource, ...refused });
+  const refusal = refused && refusalOf(update, Math.max(0, surplus()));
+  if (refusal) {
+    const { resource, removals } = refusal;
+    return new UnexpectedRemovalsError({ resource, removals, records: refused.records });
+  }
   if (refused) await update.save({ refused: undefined });
   const since = sinceOf(update.state);
   // Records may have been added since the increment, or before it without a date.

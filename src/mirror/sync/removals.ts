@@ -75,37 +75,44 @@ const isLargeRemovedShare = (removals: number, records: number, maxRemovedShare:
   removals > records * maxRemovedShare;
 
 /**
- * Removes the records that a full pass has not listed, as described above.
- *
- * @returns the full pass that decided.
- * @throws UnexpectedRemovalsError when too many records would be removed. None was.
+ * The refusal to remove this many records, if they are a large part of those that the copy has or had in the last days.
+ * `undefined` if they may be removed.
  */
-export async function removeUnseenRecords(update: ListUpdate, first: ListedRecords): Promise<ListedRecords> {
-  const unlisted = update.state.lastPass?.unlisted ?? 0;
-  const unseen = first.unseen();
-  if (unseen.length === 0) return first;
-  const proof = proves(first, undefined, unlisted);
-  if (proof !== "needs-second") {
-    if (proof === "all") await remove(update, unseen);
-    return first;
-  }
-  const second = await makeConfirmingPass(update, unseen);
-  if (proves(first, second, unlisted) === "all") await remove(update, second.unseen());
-  return second;
+export function refusalOf({ list, state, settings }: ListUpdate, numbers: number): UnexpectedRemovalsError | undefined {
+  if (settings.allowRemovals || numbers === 0) return undefined;
+  const records = largestSize(state, Date.now());
+  const removals = numbers + (records - state.count);
+  if (removals <= MAX_REMOVALS_WITHOUT_CONFIRMATION) return undefined;
+  if (!isLargeRemovedShare(removals, records, settings.maxRemovedShare)) return undefined;
+  return new UnexpectedRemovalsError({ resource: list.resource, removals, records });
 }
 
-/** Removes records, unless they are a large part of those that the copy has or had in the last days. */
-async function remove(update: ListUpdate, numbers: number[]): Promise<void> {
-  if (numbers.length === 0) return;
-  const { allowRemovals, maxRemovedShare } = update.settings;
-  const records = largestSize(update.state, Date.now());
-  const removals = numbers.length + (records - update.state.count);
-  const isUnexpected =
-    removals > MAX_REMOVALS_WITHOUT_CONFIRMATION && isLargeRemovedShare(removals, records, maxRemovedShare);
-  if (!allowRemovals && isUnexpected) {
-    throw new UnexpectedRemovalsError({ resource: update.list.resource, removals, records });
-  }
-  update.counts.removed += await update.copy.remove(update.list, numbers);
+/** How the records were handled that a full pass has not listed. */
+interface UnseenRecordsEnd {
+  /** The full pass that decided: the first one, or the one that confirmed it. */
+  decisive: ListedRecords;
+  /** Set if the records are to be removed, and none was. */
+  refusal?: UnexpectedRemovalsError | undefined;
+}
+
+/** Removes the records that a full pass has not listed, as described above. */
+export async function removeUnseenRecords(update: ListUpdate, first: ListedRecords): Promise<UnseenRecordsEnd> {
+  const unlisted = update.state.lastPass?.unlisted ?? 0;
+  const unseen = first.unseen();
+  if (unseen.length === 0) return { decisive: first };
+  const proof = proves(first, undefined, unlisted);
+  if (proof === "nothing") return { decisive: first };
+  if (proof === "all") return { decisive: first, refusal: await remove(update, unseen) };
+  const second = await makeConfirmingPass(update, unseen);
+  const isProved = proves(first, second, unlisted) === "all";
+  return { decisive: second, refusal: isProved ? await remove(update, second.unseen()) : undefined };
+}
+
+/** Removes records, or returns the refusal. */
+async function remove(update: ListUpdate, numbers: number[]): Promise<UnexpectedRemovalsError | undefined> {
+  const refusal = refusalOf(update, numbers.length);
+  if (!refusal) update.counts.removed += await update.copy.remove(update.list, numbers);
+  return refusal;
 }
 
 /** A second full pass, for the records that the first one has not listed. */
