@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from "commander";
 import { isStocklotError } from "../errors/any-error.js";
-import { ConfigurationError } from "../errors/index.js";
+import { ConfigurationError, InputValidationError } from "../errors/index.js";
 
 /** Exit codes, as shells expect them. */
 export const EXIT = {
@@ -19,13 +19,16 @@ export const EXIT = {
   terminated: 143,
 } as const;
 
-/** A failure that a person can put right: its message is shown without a stack trace. */
+/**
+ * A failure that a person can put right: its message is shown without a stack trace. By default, the arguments or the input
+ * are wrong.
+ */
 export class CommandError extends Error {
   override readonly name = "CommandError";
 
   constructor(
     message: string,
-    readonly exitCode: number = EXIT.failure,
+    readonly exitCode: number = EXIT.usage,
   ) {
     super(message);
   }
@@ -33,7 +36,8 @@ export class CommandError extends Error {
 
 export function exitCodeOf(error: unknown): number {
   if (error instanceof CommandError) return error.exitCode;
-  return error instanceof ConfigurationError ? EXIT.usage : EXIT.failure;
+  const isRefused = error instanceof ConfigurationError || error instanceof InputValidationError;
+  return isRefused ? EXIT.usage : EXIT.failure;
 }
 
 /** What is written to standard error if a command fails. */

@@ -73,7 +73,7 @@ export function mirrorCommand(): Command {
 
 async function mirrorRecords(flags: MirrorFlags): Promise<void> {
   const sink = sinkOf(flags);
-  if (flags.maxLag !== undefined && !flags.status) throw new CommandError("--max-lag needs --status.", EXIT.usage);
+  if (flags.maxLag !== undefined && !flags.status) throw new CommandError("--max-lag needs --status.");
   if (flags.status) return printStatus(sink, flags);
   const work = async (client: InventoryClient, signal: AbortSignal) => {
     const { warehouses = await savedWarehouses(sink, flags), history } = flags;
@@ -101,13 +101,13 @@ const historyOption = (text: string) =>
   text === "off" ? (false as const) : { days: integerOption(1, MAX_HISTORY_DAYS)(text) };
 
 function sinkOf({ sqlite, postgres }: MirrorFlags): MirrorSink {
-  if (sqlite === "") throw new CommandError("--sqlite must be the name of a file.", EXIT.usage);
+  if (sqlite === "") throw new CommandError("--sqlite must be the name of a file.");
   if (sqlite !== undefined) return sqliteSink({ path: sqlite });
   if (postgres !== undefined) {
     assertPostgresAddress("--postgres", postgres);
     return postgresSink({ connectionString: postgres });
   }
-  throw new CommandError("--sqlite or --postgres is required.", EXIT.usage);
+  throw new CommandError("--sqlite or --postgres is required.");
 }
 
 async function runOnce(
@@ -157,6 +157,7 @@ async function printStatus(
   if (sqlite !== undefined && !existsSync(sqlite))
     throw new CommandError(
       `--sqlite: ${sqlite} does not exist, so there is no copy yet. Check the path, or run the mirror.`,
+      EXIT.failure,
     );
   const state = parseMirrorState(await sink.readState?.());
   const saved = warehouses === undefined ? state.mirrored?.flatMap(mirrorListOfId) : undefined;

@@ -1,4 +1,4 @@
-import { CommandError, EXIT } from "./exit.js";
+import { CommandError } from "./exit.js";
 
 const ADDRESS_PATTERN = /^(postgres(ql)?:\/\/|socket:|\/)/;
 
@@ -12,10 +12,10 @@ export const isPostgresAddress = (text: string): boolean => /^postgres(ql)?:/i.t
  */
 export function assertPostgresAddress(what: string, address: string): void {
   if (!ADDRESS_PATTERN.test(address))
-    throw new CommandError(`${what} must be an address such as postgres://user@host/database.`, EXIT.usage);
+    throw new CommandError(`${what} must be an address such as postgres://user@host/database.`);
   if (!hasPassword(address)) return;
   const advice = "since others can see it. Put it into PGPASSWORD or a .pgpass file.";
-  throw new CommandError(`${what} must not contain a password, ${advice}`, EXIT.usage);
+  throw new CommandError(`${what} must not contain a password, ${advice}`);
 }
 
 /** In doubt it has one: a password may contain characters that do not belong into a URL. */

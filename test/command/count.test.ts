@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -31,15 +31,17 @@ const LOTS: SandboxOptions["lots"] = [
 ];
 const REASONS = ["--surplus", "21", "--shortage", "22"];
 
+const WAREHOUSES = {
+  items: ITEMS,
+  lots: LOTS,
+  warehouses: [
+    { wID: 3, name: "Main" },
+    { wID: 4, name: "Other" },
+  ],
+};
+
 async function serveWarehouse() {
-  const served = await serve({
-    items: ITEMS,
-    lots: LOTS,
-    warehouses: [
-      { wID: 3, name: "Main" },
-      { wID: 4, name: "Other" },
-    ],
-  });
+  const served = await serve(WAREHOUSES);
   const stock = () => {
     const { requests } = served.sandbox;
     return requests.filter(({ method, path }) => method === "POST" && path.startsWith("/Inventory"));
@@ -96,6 +98,31 @@ describe("stocklot count", () => {
     expect(shown.out).toContain(`+ 0 receive  - ${bins.length} issue  = 0 unchanged  ! 0 blocked`);
   });
 
+  // A limit for the size of a file fails in the middle of a write, as a full disk does.
+  it("leaves the snapshot that is there if the new one cannot be written", async () => {
+    const { env } = await serve({
+      items: ITEMS,
+      lots: Array.from({ length: 2_000 }, () => ({ shortID: "A", units: 1, wID: 3 })),
+      warehouses: [{ wID: 3, name: "Main" }],
+    });
+    const before = write("kept.json", "of yesterday");
+    const args = ["count", "snapshot", "--wid", "3", "--out", before];
+    const full = await run(args, env, undefined, ["sh", "-c", 'ulimit -f 20; exec "$@"', "sh"]);
+    expect(full).toMatchObject({ code: 1, err: expect.stringContaining("EFBIG: file too large") });
+    expect(readFileSync(before, "utf8")).toBe("of yesterday");
+    expect(existsSync(`${before}.part`)).toBe(false);
+    expect((await run(args, env)).code).toBe(0);
+    expect(JSON.parse(readFileSync(before, "utf8"))).toMatchObject({ wid: 3 });
+  });
+
+  it("says that a folder is missing before it reads anything", async () => {
+    const { env, sandbox } = await serveWarehouse();
+    const before = sandbox.requests.length;
+    const missing = ["count", "snapshot", "--wid", "3", "--out", file("missing/before.json")];
+    expect(await run(missing, env)).toMatchObject({ code: 2, err: expect.stringContaining("does not exist") });
+    expect(sandbox.requests).toHaveLength(before);
+  });
+
   it("leaves the quantities out of a blind sheet", async () => {
     const { env } = await serveWarehouse();
     const args = [
@@ -127,14 +154,7 @@ describe("stocklot count", () => {
           return response;
         },
       },
-      {
-        items: ITEMS,
-        lots: LOTS,
-        warehouses: [
-          { wID: 3, name: "Main" },
-          { wID: 4, name: "Other" },
-        ],
-      },
+      WAREHOUSES,
     );
     const client = new InventoryClient({
       baseUrl: env.STOCKLOT_BASE_URL,

@@ -186,7 +186,7 @@ describe("stocklot doctor", () => {
 
   it("says which setting is missing", async () => {
     const { code, err } = await run(["doctor"], {});
-    expect(code).toBe(1);
+    expect(code).toBe(2);
     expect(err).toMatch(/^stocklot: .*STOCKLOT_BASE_URL/);
     expect(err).not.toContain("    at ");
   });
@@ -204,11 +204,11 @@ describe("stocklot doctor", () => {
     const { env } = await serve();
     const http = await run(["doctor", "--base-url", "http://inventory.example.com/api/v1"], env);
     expect(http).toMatchObject({
-      code: 1,
+      code: 2,
       err: "stocklot: --base-url must begin with https:, since http: sends the secret unencrypted. To allow http:, set --allow-insecure-http.\n",
     });
     const noUrl = await run(["doctor", "--base-url", "inventory"], env);
-    expect(noUrl).toMatchObject({ code: 1, err: "stocklot: --base-url must be a URL, such as https://host/api/v1.\n" });
+    expect(noUrl).toMatchObject({ code: 2, err: "stocklot: --base-url must be a URL, such as https://host/api/v1.\n" });
   });
 });
 
@@ -256,7 +256,7 @@ describe("the client secret", () => {
     const { env } = await serve();
     const file = secretFile(text);
     const { code, err } = await run(["doctor", "--client-secret-file", file], env);
-    expect({ code, err }).toEqual({ code: 1, err: `stocklot: --client-secret-file: ${file} is empty.\n` });
+    expect({ code, err }).toEqual({ code: 2, err: `stocklot: --client-secret-file: ${file} is empty.\n` });
   });
 
   it.each([
@@ -265,7 +265,7 @@ describe("the client secret", () => {
   ])("must be a file that can be read: %s", async (path, problem) => {
     const { env } = await serve();
     const { code, err } = await run(["doctor", "--client-secret-file", path], env, tmpdir());
-    expect({ code, err }).toEqual({ code: 1, err: `stocklot: --client-secret-file: ${path}: ${problem}\n` });
+    expect({ code, err }).toEqual({ code: 2, err: `stocklot: --client-secret-file: ${path}: ${problem}\n` });
   });
 });
 

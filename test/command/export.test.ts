@@ -132,7 +132,7 @@ describe("stocklot export", () => {
     for (const changed of [otherService, { ...env, STOCKLOT_CLIENT_ID: "other" }]) {
       const { code, err } = await run([...args, "--resume"], changed);
       expect({ code, err }).toEqual({
-        code: 1,
+        code: 2,
         err: `stocklot: ${file}.part is an export with other arguments. Remove it, or run without --resume.\n`,
       });
     }
@@ -146,7 +146,7 @@ describe("stocklot export", () => {
     const fingerprint = createHash("sha256").update(JSON.stringify(description)).digest("hex");
     writeFileSync(state, JSON.stringify({ fingerprint, checkpoint: {}, records: 1, bytes: 1 }));
     const earlier = await run([...args, "--resume"], env);
-    expect(earlier.code).toBe(1);
+    expect(earlier.code).toBe(2);
     expect(earlier.err).toContain(".part is an export with other arguments.");
   });
 
@@ -389,7 +389,7 @@ describe("stocklot export", () => {
   it("says why a file cannot be written", async () => {
     const { env } = await serve();
     const { code, err } = await run(["export", "lots", "-o", join(directory, "missing", "lots.csv")], env);
-    expect(code).toBe(1);
+    expect(code).toBe(2);
     expect(err).toBe(
       `stocklot: --output: the folder ${join(directory, "missing")} does not exist. Create it, or choose another one.\n`,
     );

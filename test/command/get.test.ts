@@ -49,6 +49,12 @@ describe("stocklot get", () => {
     });
   });
 
+  it("refuses a SKU that cannot exist, before anything is sent", async () => {
+    const { env, sandbox } = await serve(OPTIONS);
+    expect(await run(["get", ""], env)).toMatchObject({ code: 2, err: expect.stringContaining("must not be empty") });
+    expect(sandbox.requests).toEqual([]);
+  });
+
   it("reports that there is no such item", async () => {
     const { env } = await serve(OPTIONS);
     const { code, out, err } = await run(["get", "NO-SUCH"], env);

@@ -221,7 +221,7 @@ describe("stocklot outbox", () => {
 
   it("only run needs the service, and refuses another one", async () => {
     const { file, outbox } = await openEntries();
-    expect(await outbox("run")).toMatchObject({ code: 1, err: expect.stringContaining("STOCKLOT_BASE_URL") });
+    expect(await outbox("run")).toMatchObject({ code: 2, err: expect.stringContaining("STOCKLOT_BASE_URL") });
     const other = await serve();
     const refused = await run(["outbox", file, "run"], other.env);
     expect(refused).toMatchObject({ code: 2, err: expect.stringContaining("belongs to the service") });

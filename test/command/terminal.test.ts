@@ -214,6 +214,6 @@ describe.skipIf(!RUN_ALL || !existsSync(SCRIPT))("on a pseudo-terminal", () => {
     child.stdin.write(CTRL_D);
     const { code, shown } = await ended;
     expect(lastLine(shown)).toBe("stocklot: no client secret was given");
-    expect(code).toBe(1);
+    expect(code).toBe(2);
   });
 });

@@ -109,10 +109,10 @@ export function exportCommand(): Command {
 async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> {
   const { wid, since, columns, gapless = false, resume = false } = flags;
   const output = flags.output === "-" ? undefined : flags.output;
-  if (wid !== undefined && name === "items") throw new CommandError("--wid does not apply to items.", EXIT.usage);
-  if (resume && output === undefined) throw new CommandError("--resume needs --output.", EXIT.usage);
+  if (wid !== undefined && name === "items") throw new CommandError("--wid does not apply to items.");
+  if (resume && output === undefined) throw new CommandError("--resume needs --output.");
   // Otherwise records that were added in between would shift others into the file a second time.
-  if (resume && !gapless) throw new CommandError("--resume needs --gapless.", EXIT.usage);
+  if (resume && !gapless) throw new CommandError("--resume needs --gapless.");
   const resource = RESOURCES[name];
   const format = flags.format ?? formatOf(output);
   const params = { wid, modifiedSince: since };
@@ -140,7 +140,7 @@ async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> 
     if (!file?.canContinue) await file?.discard();
     const advice = file && gapless ? "continue with --resume" : undefined;
     const failure = file?.canContinue
-      ? new CommandError(`${failureMessage(error).replace(/\.?$/, ".")} Continue with --resume.`)
+      ? new CommandError(`${failureMessage(error).replace(/\.?$/, ".")} Continue with --resume.`, EXIT.failure)
       : error;
     throw failureOrInterruption(failure, signal, advice);
   } finally {
@@ -197,7 +197,7 @@ function assertColumnsExist(columns: readonly string[] = [], record: object): vo
   const missing = columns.filter((column) => !(column in record));
   if (missing.length === 0) return;
   const known = Object.keys(record).join(", ");
-  throw new CommandError(`--columns: records have no ${missing.join(", ")}. They have ${known}.`, EXIT.usage);
+  throw new CommandError(`--columns: records have no ${missing.join(", ")}. They have ${known}.`);
 }
 
 /** The format that the name of the file says; CSV if it says none. */
@@ -208,7 +208,6 @@ function formatOf(output = ""): Format {
   const known = FORMATS.map((name) => `.${name}`).join(", ");
   throw new CommandError(
     `--output: .${extension} is not the extension of a format. The name must end with ${known}; for any other name, set --format.`,
-    EXIT.usage,
   );
 }
 

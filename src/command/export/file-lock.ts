@@ -2,7 +2,7 @@ import { constants, copyFileSync, linkSync, readFileSync, renameSync, rmSync, wr
 import { hostname } from "node:os";
 import { fieldOf } from "../../errors/unknown-value.js";
 import { isFileMissingError } from "../../storage/storage-failure.js";
-import { CommandError } from "../exit.js";
+import { CommandError, EXIT } from "../exit.js";
 
 interface Owner {
   pid: number;
@@ -80,6 +80,7 @@ function lockedError(path: string, target: string): CommandError {
   const by = owner ? ` (process ${owner.pid} on ${owner.host})` : "";
   return new CommandError(
     `${target} is being written by another export${by}. Wait until it ends. If it is not running, remove ${path}.`,
+    EXIT.failure,
   );
 }
 

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import type { Stats } from "node:fs";
 import { type FileHandle, open, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
-import { dirname } from "node:path";
 import * as z from "zod";
 import { parseJsonOrUndefined } from "../../core/response/body.js";
 import { CommandError, EXIT, failureMessage } from "../exit.js";
+import { assertFolderExists } from "../replace-file.js";
 import { FileLock } from "./file-lock.js";
 
 /** What an interrupted export needs to continue. */
@@ -94,7 +94,7 @@ export class OutputFile {
         this.#bytes += bytesWritten;
       }
     } catch (error) {
-      throw new CommandError(`${partFile(this.#path)}: ${failureMessage(error)}`);
+      throw new CommandError(`${partFile(this.#path)}: ${failureMessage(error)}`, EXIT.failure);
     }
   }
 
@@ -152,19 +152,17 @@ interface Target {
 async function findTarget(name: string): Promise<Target> {
   const path = await realpath(name).catch(() => name);
   const existing = await stat(path).catch(() => undefined);
-  const folder = dirname(path);
-  if (!existing && !(await stat(folder).catch(() => undefined))?.isDirectory())
-    throw new CommandError(`--output: the folder ${folder} does not exist. Create it, or choose another one.`);
+  if (!existing) assertFolderExists("--output", path);
   if (existing === undefined || existing.isFile()) return { path, mode: existing && permissionsOf(existing) };
   const advice = existing.isDirectory() ? "Add the name of a file." : `Write to standard output, with > ${name}.`;
-  throw new CommandError(`--output: ${name} is not a regular file. ${advice}`, EXIT.usage);
+  throw new CommandError(`--output: ${name} is not a regular file. ${advice}`);
 }
 
 async function readState(path: string): Promise<ResumeState | undefined> {
   const text = await readFile(stateFile(path), "utf8").catch(() => undefined);
   if (text === undefined) return undefined;
   const { data } = resumeStateSchema.safeParse(parseJsonOrUndefined(text));
-  if (!data) throw new CommandError(`${stateFile(path)} is damaged. Remove it, or run without --resume.`);
+  if (!data) throw new CommandError(`${stateFile(path)} is damaged. Remove it, or run without --resume.`, EXIT.failure);
   const size = await stat(partFile(path)).then(
     (part) => part.size,
     () => 0,

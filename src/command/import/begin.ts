@@ -2,7 +2,7 @@ import { InputValidationError } from "../../errors/index.js";
 import type { DeliveryOutbox } from "../../outbox/delivery-outbox.js";
 import type { NewDelivery, StoredDelivery } from "../../outbox/delivery-store.js";
 import type { StoredEntry } from "../../outbox/index.js";
-import { CommandError, EXIT } from "../exit.js";
+import { CommandError } from "../exit.js";
 import { dateTime, plural, printable, tell } from "../terminal.js";
 import { correctionOf, REPLACED } from "./correction.js";
 import { decide, refusal } from "./delivery.js";
@@ -112,7 +112,7 @@ async function replacedEntries(
   }
   if (problems.length === 0) return [...replaced.values()];
   const advice = "Nothing was stored or sent. Remove these lines, or import the latest file of rejected lines.";
-  throw new CommandError(`${problems.map((problem) => printable(problem)).join("\n")}\n${advice}`, EXIT.usage);
+  throw new CommandError(`${problems.map((problem) => printable(problem)).join("\n")}\n${advice}`);
 }
 
 /** Adds lines that are identified by their keys alone. */
@@ -126,7 +126,7 @@ function rethrowKnownKey(error: unknown): never {
   if (!(error instanceof InputValidationError)) throw error;
   const problems = error.issues.map(({ message }) => message).join(" ");
   const advice = "Restore the line, or give the changed one a key of its own. Nothing was sent.";
-  throw new CommandError(`${problems} ${advice}`, EXIT.usage);
+  throw new CommandError(`${problems} ${advice}`);
 }
 
 function lostLines(name: string, lost: readonly StoredEntry[]): CommandError {
@@ -136,7 +136,6 @@ function lostLines(name: string, lost: readonly StoredEntry[]): CommandError {
   return new CommandError(
     `--corrects: the file lacks ${plural(lost.length, "line")} of "${name}" that were sent. Nothing was stored or sent. ` +
       `Add what is missing; what was applied can only be reversed by another write.\n${lines.join("\n")}`,
-    EXIT.usage,
   );
 }
 
@@ -146,7 +145,6 @@ function linesTakenElsewhere(name: string, taken: readonly StoredEntry[]): Comma
     `--corrects: another import has replaced ${plural(taken.length, "line")} of "${name}", which this file may book ` +
       "again. Nothing was stored or sent. Import what is missing as a delivery of its own, with --delivery.\n" +
       keys.join("\n"),
-    EXIT.usage,
   );
 }
 

@@ -8,7 +8,7 @@ import { DeliveryOutbox } from "../../outbox/delivery-outbox.js";
 import type { Outbox, OutboxReport } from "../../outbox/index.js";
 import { isFileMissingError } from "../../storage/storage-failure.js";
 import { type ConnectionFlags, openClient, withConnection } from "../connection.js";
-import { CommandError, durationOption, EXIT, failureOrInterruption, interruptSignal } from "../exit.js";
+import { CommandError, durationOption, failureOrInterruption, interruptSignal } from "../exit.js";
 import { outboxStoreOf } from "../outbox/open.js";
 import { runOutbox } from "../outbox/run.js";
 import { ROW_FORMATS, type RowFormat, rowFormatOf } from "../rows/file-rows.js";
@@ -76,9 +76,9 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
   const signal = interruptSignal();
   const isStandardInput = path === STANDARD_INPUT;
   if (flags.corrects && keyColumn !== undefined && flags.delivery === undefined)
-    throw new CommandError("--corrects needs a delivery. Name it with --delivery.", EXIT.usage);
+    throw new CommandError("--corrects needs a delivery. Name it with --delivery.");
   if (isStandardInput && flags.delivery === undefined && keyColumn === undefined)
-    throw new CommandError("standard input has no name. Set --delivery, or --key.", EXIT.usage);
+    throw new CommandError("standard input has no name. Set --delivery, or --key.");
   if (flags.rejects !== undefined) await assertWritable(flags.rejects, path);
   // A column of keys alone identifies lines in the whole outbox, so that each file may contain earlier ones.
   const delivery = flags.delivery ?? (keyColumn === undefined ? basename(path) : undefined);
@@ -96,7 +96,7 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
 async function importCopy(settings: ImportSettings, flags: ImportFlags, signal: AbortSignal): Promise<void> {
   const { lines: count, invalid, problems, digest } = await validate(settings, signal);
   if (flags.json && (flags.dryRun || invalid > 0)) await print(JSON.stringify({ lines: count, invalid, problems }));
-  if (invalid > 0) throw new CommandError(`${invalid} of ${count} lines are invalid; nothing was sent.`, EXIT.usage);
+  if (invalid > 0) throw new CommandError(`${invalid} of ${count} lines are invalid; nothing was sent.`);
   if (flags.dryRun) {
     if (!flags.json) await print(`${plural(count, "line")} ${count === 1 ? "is" : "are"} valid.`);
     return;
@@ -140,11 +140,10 @@ async function copyOf(path: string, folder: string, signal: AbortSignal): Promis
     return copy;
   }
   const stats = await stat(path).catch((error: unknown) => {
-    if (isFileMissingError(error)) throw new CommandError(`${path}: no such file.`, EXIT.usage);
+    if (isFileMissingError(error)) throw new CommandError(`${path}: no such file.`);
     throw error;
   });
-  if (!stats.isFile())
-    throw new CommandError(`${path} must be a file. To read a pipe, import - (standard input).`, EXIT.usage);
+  if (!stats.isFile()) throw new CommandError(`${path} must be a file. To read a pipe, import - (standard input).`);
   await copyFile(path, copy);
   return copy;
 }

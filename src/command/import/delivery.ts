@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import { isComplete, isInTheWay, type NewDelivery, type StoredDelivery } from "../../outbox/delivery-store.js";
 import { unsettledOf } from "../../outbox/store.js";
-import { CommandError, EXIT } from "../exit.js";
+import { CommandError } from "../exit.js";
 import { outboxCommandLine, shellWord } from "../outbox/paste.js";
 import { dateTime } from "../terminal.js";
 import type { ImportSettings } from "./entries.js";
@@ -56,7 +56,7 @@ export function refusal(
   delivery: NewDelivery,
   outbox: string,
 ): CommandError {
-  return new CommandError(whyRefused(decision, delivery, outbox), EXIT.usage);
+  return new CommandError(whyRefused(decision, delivery, outbox));
 }
 
 function whyRefused(

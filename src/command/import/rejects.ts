@@ -1,10 +1,11 @@
-import { access, constants, open, readFile, realpath, stat, writeFile } from "node:fs/promises";
+import { access, constants, open, readFile, realpath, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { stringify } from "csv-stringify/sync";
 import { isFileMissingError } from "../../storage/storage-failure.js";
 import { CommandError, EXIT } from "../exit.js";
 import { QUOTED_CELLS } from "../export/record-format.js";
 import { reasonOf } from "../outbox/reason.js";
+import { replaceFile } from "../replace-file.js";
 import { fileRows } from "../rows/file-rows.js";
 import { plural, tell } from "../terminal.js";
 import { type ImportSettings, REJECT_COLUMNS } from "./entries.js";
@@ -18,7 +19,7 @@ export async function assertWritable(path: string, imported: string): Promise<vo
   });
   await (file ? file.close() : access(dirname(path), constants.W_OK));
   if (file && (await realpath(path)) === (await realpath(imported).catch(() => undefined)))
-    throw new CommandError(`--rejects: ${path} is the file to import. Choose another one.`, EXIT.usage);
+    throw new CommandError(`--rejects: ${path} is the file to import. Choose another one.`);
 }
 
 /**
@@ -39,7 +40,7 @@ export async function writeRejects(path: string, settings: ImportSettings, lines
       ? rows.map((row) => `${JSON.stringify(row)}\n`).join("")
       : stringify(rows, { columns: [...columns], delimiter, header: true, quoted_match: QUOTED_CELLS });
   await assertNothingLost(path, text);
-  await writeFile(path, text);
+  replaceFile(path, text);
   tell(`${plural(rejected.length, "rejected line")} written to ${path}.`);
 }
 
@@ -53,6 +54,7 @@ async function assertNothingLost(path: string, text: string): Promise<void> {
   throw new CommandError(
     `--rejects: ${path} has lines that this import would not write again, so it was left as it is. ` +
       "Everything else is done. Run the same command again with another file for the rejected lines.",
+    EXIT.failure,
   );
 }
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { CommandError, EXIT, failureOrInterruption } from "../exit.js";
+import { CommandError, failureOrInterruption } from "../exit.js";
 import { fileRows, type Row } from "../rows/file-rows.js";
 import { tell } from "../terminal.js";
 import { columnProblem, type ImportedRow, type ImportSettings, importedRow, type ValidRow } from "./entries.js";
@@ -34,7 +34,7 @@ export async function validate(settings: ImportSettings, signal: AbortSignal): P
     result.problems.push({ line: row.line, problems });
     tell(`line ${row.line}: ${problems.join("; ")}`);
   }
-  if (result.lines === 0) throw new CommandError(`${settings.path} has no lines.`, EXIT.usage);
+  if (result.lines === 0) throw new CommandError(`${settings.path} has no lines.`);
   return { ...result, digest: digest.digest("hex") };
 }
 
@@ -51,7 +51,7 @@ function problemsOf(imported: ImportedRow, { keyColumn }: ImportSettings, lineOf
 
 function assertColumns(row: Row, settings: ImportSettings): void {
   const problem = columnProblem(row, settings);
-  if (problem !== undefined) throw new CommandError(problem, EXIT.usage);
+  if (problem !== undefined) throw new CommandError(problem);
 }
 
 export async function* validRows(settings: ImportSettings): AsyncGenerator<ValidRow> {

@@ -11,7 +11,7 @@ import { outboxCommandLine } from "./paste.js";
 /** Records the decision of a person. */
 export async function resolveEntry({ outbox, file, words: [key = "", decision] }: Action): Promise<void> {
   if (decision !== "applied" && decision !== "not-applied")
-    throw new CommandError(`the decision must be applied or not-applied, not ${printable(decision)}.`, EXIT.usage);
+    throw new CommandError(`the decision must be applied or not-applied, not ${printable(decision)}.`);
   await findEntry(outbox, file, key);
   const { state } = await outbox.resolve(key, decision);
   await print(`${printable(key)} is ${state}${state === "pending" ? " now: the next run sends it." : "."}`);
@@ -20,7 +20,7 @@ export async function resolveEntry({ outbox, file, words: [key = "", decision] }
 /** Drops entries, all of them or none. */
 export async function cancelEntries({ outbox, file, words }: Action): Promise<void> {
   const keys = [...new Set(words)];
-  if (keys.length === 0) throw new CommandError("Name keys, or a delivery with --delivery.", EXIT.usage);
+  if (keys.length === 0) throw new CommandError("Name keys, or a delivery with --delivery.");
   const entries: StoredEntry[] = [];
   for (const key of keys) entries.push(await findEntry(outbox, file, key));
   const problems = entries.flatMap((entry) => {
@@ -31,7 +31,7 @@ export async function cancelEntries({ outbox, file, words }: Action): Promise<vo
     const { changed } = await outbox.commit({ add: [], cancel: entries });
     problems.push(...changed.map(({ key }) => `"${printable(key)}" was changed at the same time.`));
   }
-  if (problems.length > 0) throw new CommandError(`${problems.join("\n")}\nNothing was canceled.`, EXIT.usage);
+  if (problems.length > 0) throw new CommandError(`${problems.join("\n")}\nNothing was canceled.`);
   await print(`${plural(keys.length, "entry", "entries")} canceled.`);
 }
 
@@ -40,7 +40,7 @@ const BATCH = 500;
 
 /** Drops what was not applied of a delivery. A run may send lines meanwhile. */
 export async function cancelDelivery({ outbox, file, words, flags: { delivery = "" }, signal }: Action): Promise<void> {
-  if (words.length > 0) throw new CommandError("Name keys, or a delivery with --delivery, not both.", EXIT.usage);
+  if (words.length > 0) throw new CommandError("Name keys, or a delivery with --delivery, not both.");
   await findDelivery(outbox, delivery);
   const cancelable: StoredEntry[] = [];
   for await (const entry of outbox.storedEntries({ delivery }))
@@ -70,7 +70,7 @@ export async function cancelDelivery({ outbox, file, words, flags: { delivery = 
 }
 
 export async function pruneEntries({ outbox, flags: { olderThan } }: Action): Promise<void> {
-  if (olderThan === undefined) throw new CommandError("Set --older-than, for instance --older-than 90d.", EXIT.usage);
+  if (olderThan === undefined) throw new CommandError("Set --older-than, for instance --older-than 90d.");
   const pruned = await outbox.prune({ olderThanMs: olderThan });
   await print(`The contents of ${plural(pruned, "entry", "entries")} removed; the keys stay.`);
 }
@@ -80,7 +80,7 @@ export async function findEntry(outbox: DeliveryOutbox, file: string, key: strin
   const entry = await outbox.stored(key);
   if (entry) return entry;
   const advice = `${outboxCommandLine(file, "list")} lists them.`;
-  throw new CommandError(`there is no entry "${printable(key)}". ${advice}`, EXIT.usage);
+  throw new CommandError(`there is no entry "${printable(key)}". ${advice}`);
 }
 
 /** @throws CommandError if there is none. */
@@ -92,5 +92,5 @@ export async function findDelivery(outbox: DeliveryOutbox, name: string): Promis
     name,
     deliveries.map((other) => other.name),
   );
-  throw new CommandError(printable(`there is no delivery "${name}"${hint || "."}`), EXIT.usage);
+  throw new CommandError(printable(`there is no delivery "${name}"${hint || "."}`));
 }

@@ -3,7 +3,7 @@ import { InputValidationError } from "../../errors/index.js";
 import { DeliveryOutbox } from "../../outbox/delivery-outbox.js";
 import { OUTBOX_STATES } from "../../outbox/store.js";
 import { openClient, withConnection } from "../connection.js";
-import { CommandError, durationOption, EXIT, failureOrInterruption, integerOption, interruptSignal } from "../exit.js";
+import { CommandError, durationOption, failureOrInterruption, integerOption, interruptSignal } from "../exit.js";
 import type { Action, OutboxFlags } from "./action.js";
 import { cancelDelivery, cancelEntries, pruneEntries, resolveEntry } from "./change.js";
 import { listDeliveries, listEntries, summarize } from "./list.js";
@@ -99,7 +99,7 @@ async function act(file: string, name: string, words: string[], flags: OutboxFla
 function assertArguments(name: string, definition: ActionDefinition, words: readonly string[], command: Command): void {
   const { words: expected = { name: "", min: 0, max: 0 }, options } = definition;
   if (words.length < expected.min || words.length > expected.max)
-    throw new CommandError(`Write: stocklot outbox FILE ${name} ${expected.name}`.trimEnd(), EXIT.usage);
+    throw new CommandError(`Write: stocklot outbox FILE ${name} ${expected.name}`.trimEnd());
   const own = Object.values(ACTIONS).flatMap((other) => other.options);
   const wrong = command.options.find((option) => {
     const attribute = option.attributeName();
@@ -107,11 +107,11 @@ function assertArguments(name: string, definition: ActionDefinition, words: read
     const isOwn = own.some((known) => known === attribute);
     return isOwn ? !options.some((known) => known === attribute) : name !== "run";
   });
-  if (wrong) throw new CommandError(`${wrong.long} is not an option of outbox ${name}. See --help.`, EXIT.usage);
+  if (wrong) throw new CommandError(`${wrong.long} is not an option of outbox ${name}. See --help.`);
 }
 
 /** What the library refuses, in words of the command. */
 function asUsageError(error: unknown): unknown {
   if (!(error instanceof InputValidationError)) return error;
-  return new CommandError(`${error.issues.map(({ message }) => message).join(" ")}. Nothing was changed.`, EXIT.usage);
+  return new CommandError(`${error.issues.map(({ message }) => message).join(" ")}. Nothing was changed.`);
 }

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import type { DeliveryStore } from "../../outbox/delivery-store.js";
 import { openPostgresStore } from "../../outbox/stores/postgres-store.js";
 import { SqliteOutboxStore } from "../../outbox/stores/sqlite-store.js";
-import { CommandError, EXIT } from "../exit.js";
+import { CommandError } from "../exit.js";
 import { assertPostgresAddress, isPostgresAddress } from "../postgres-address.js";
 
 /** What is done with an outbox. Only `create` creates one; `read` changes nothing. */
@@ -19,8 +19,8 @@ export function outboxStoreOf(what: string, file: string, use: OutboxUse): Deliv
     assertPostgresAddress(what, file);
     return openPostgresStore({ connectionString: file }, { existing: use !== "create" });
   }
-  if (file === "") throw new CommandError(`${what} must be the name of a file.`, EXIT.usage);
+  if (file === "") throw new CommandError(`${what} must be the name of a file.`);
   if (use === "create") return new SqliteOutboxStore({ path: file });
-  if (!existsSync(file)) throw new CommandError(`${file}: no such file. Check the path.`, EXIT.usage);
+  if (!existsSync(file)) throw new CommandError(`${file}: no such file. Check the path.`);
   return new SqliteOutboxStore({ path: file }, { existing: use });
 }

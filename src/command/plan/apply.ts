@@ -54,7 +54,7 @@ function openPlan(path: string): ReturnType<typeof readPlan> {
   try {
     return readPlan(parseJsonFile(path));
   } catch (error) {
-    throw error instanceof CommandError ? error : new CommandError(`${path}: ${messageOf(error)}`, EXIT.usage);
+    throw error instanceof CommandError ? error : new CommandError(`${path}: ${messageOf(error)}`);
   }
 }
 

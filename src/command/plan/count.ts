@@ -1,10 +1,10 @@
-import { writeFileSync } from "node:fs";
 import { Command } from "commander";
 import * as z from "zod";
 import { uncheckedAs } from "../../core/response/decode.js";
 import { type CountSnapshot, type PlanCountOptions, planCount, takeSnapshot } from "../../plan/index.js";
 import { type ConnectionFlags, withClient, withConnection, withResponseValidation } from "../connection.js";
 import { integerOption } from "../exit.js";
+import { assertFolderExists, replaceFile } from "../replace-file.js";
 import { type RowFlags, rowSettings, withColumns } from "../rows/row-options.js";
 import { type RowFields, SourceRows } from "../rows/source-rows.js";
 import { plural, tell, withProgress } from "../terminal.js";
@@ -47,6 +47,8 @@ function snapshotCommand(): Command {
 }
 
 function snapshot({ wid, out, sheet, blind, ...connection }: SnapshotFlags): Promise<void> {
+  assertFolderExists("--out", out);
+  if (sheet !== undefined) assertFolderExists("--sheet", sheet);
   return withClient(connection, async (client, signal) => {
     const taken = await withProgress((progress) =>
       takeSnapshot({
@@ -56,8 +58,8 @@ function snapshot({ wid, out, sheet, blind, ...connection }: SnapshotFlags): Pro
         onProgress: ({ received, totalCount }) => progress.update(`${received} of ${totalCount} lots read`),
       }),
     );
-    writeFileSync(out, `${JSON.stringify(taken)}\n`);
-    if (sheet !== undefined) writeFileSync(sheet, countSheet(taken, { isBlind: blind === true }));
+    replaceFile(out, `${JSON.stringify(taken)}\n`);
+    if (sheet !== undefined) replaceFile(sheet, countSheet(taken, { isBlind: blind === true }));
     tell(`${out}: ${plural(taken.lots.length, "lot")} in stock in warehouse ${wid}.`);
   });
 }

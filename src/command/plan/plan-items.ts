@@ -5,7 +5,7 @@ import { type PlanItemsOptions, planItems } from "../../plan/index.js";
 import type { Item } from "../../service/item.js";
 import { WRITES } from "../../service/operations.js";
 import { type ConnectionFlags, withClient, withConnection, withResponseValidation } from "../connection.js";
-import { CommandError, EXIT, namesOption } from "../exit.js";
+import { CommandError, namesOption } from "../exit.js";
 import { type RowFlags, rowSettings, setOption, withColumns } from "../rows/row-options.js";
 import { type RowFields, SourceRows, withoutEmptyCells } from "../rows/source-rows.js";
 import { withProgress } from "../terminal.js";
@@ -74,7 +74,7 @@ const ITEM_FIELDS: RowFields = {
 function planOptions(flags: PlanFlags): Omit<PlanItemsOptions, "client" | "desired"> {
   const { fields, absent, owns, maxDiscontinuedShare, withStock, ignoreStoredForms } = flags;
   if (absent === "discontinue" && !owns) {
-    throw new CommandError("--absent discontinue needs --owns, such as --owns category=12.", EXIT.usage);
+    throw new CommandError("--absent discontinue needs --owns, such as --owns category=12.");
   }
   return {
     fields,

@@ -1,10 +1,11 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { InputValidationError } from "../../errors/index.js";
 import { setWording } from "../../errors/wording.js";
 import type { Plan } from "../../plan/index.js";
 import { isFileMissingError } from "../../storage/storage-failure.js";
 import { CommandError, EXIT, failureMessage } from "../exit.js";
 import { shellWord } from "../outbox/paste.js";
+import { assertFolderExists, replaceFile } from "../replace-file.js";
 import type { SourceRows } from "../rows/source-rows.js";
 import { painter, plural, print, printable, type Style, seconds, tell } from "../terminal.js";
 
@@ -21,9 +22,10 @@ export async function showPlan(
   plan: () => Promise<Plan>,
 ): Promise<void> {
   setWording({ row: (index) => `line ${rows.lines[index]}` });
+  if (out !== undefined) assertFolderExists("--out", out);
   try {
     const planned = await plan();
-    if (out !== undefined) writeFileSync(out, `${JSON.stringify(planned, null, 1)}\n`);
+    if (out !== undefined) replaceFile(out, `${JSON.stringify(planned, null, 1)}\n`);
     await printPlan(planned, out);
     if (exitCode && !planned.isEmpty) process.exitCode = EXIT.somethingToDo;
   } catch (error) {
@@ -53,14 +55,14 @@ async function printPlan(planned: Plan, out: string | undefined): Promise<void> 
 }
 
 function describeWrongRows(error: unknown, path: string, { lines }: SourceRows): unknown {
-  if (isFileMissingError(error)) return new CommandError(failureMessage(error), EXIT.usage);
+  if (isFileMissingError(error)) return new CommandError(failureMessage(error));
   if (!(error instanceof InputValidationError)) return error;
   const problems = error.issues.map(({ path: [index, ...names], message }) =>
     [path, ...(typeof index === "number" ? [`line ${lines[index]}`] : []), `${names.join(".")} ${message}`.trim()].join(
       ": ",
     ),
   );
-  return new CommandError(`${problems.join("\n")}\nNothing was planned.`, EXIT.usage);
+  return new CommandError(`${problems.join("\n")}\nNothing was planned.`);
 }
 
 export function parseJsonFile(path: string): unknown {
@@ -68,6 +70,6 @@ export function parseJsonFile(path: string): unknown {
     return JSON.parse(readFileSync(path, "utf8").replace(/^\uFEFF/, ""));
   } catch (error) {
     const message = error instanceof SyntaxError ? `${path}: this is not JSON.` : failureMessage(error);
-    throw new CommandError(message, EXIT.usage);
+    throw new CommandError(message);
   }
 }

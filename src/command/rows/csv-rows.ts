@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import { open } from "node:fs/promises";
 import { CsvError, parse } from "csv-parse";
-import { CommandError, EXIT } from "../exit.js";
+import { CommandError } from "../exit.js";
 
 /** A record of a CSV file with its cells by column name. */
 export interface CsvRow {
@@ -58,7 +58,7 @@ export async function* csvRows({ path, copy, delimiter }: CsvFile): AsyncGenerat
   } catch (error) {
     if (error instanceof CsvError) {
       const advice = `If cells are not separated by "${delimiter}", set --delimiter.`;
-      throw new CommandError(`${path}: ${error.message}. ${advice}`, EXIT.usage);
+      throw new CommandError(`${path}: ${error.message}. ${advice}`);
     }
     throw error;
   } finally {
@@ -80,7 +80,6 @@ async function assertNotJson(path: string, copy: string): Promise<void> {
   }
   throw new CommandError(
     `${path}: this is JSON. It must be CSV: a first line with the names of the fields, then one line per write.`,
-    EXIT.usage,
   );
 }
 
@@ -88,7 +87,7 @@ function checkedColumns(path: string, columns: string[], delimiter: string): str
   const [header = "", ...others] = columns;
   if (others.length === 0) assertDelimiterFits(path, header, delimiter);
   const repeated = columns.find((name, index) => columns.indexOf(name) !== index);
-  if (repeated !== undefined) throw new CommandError(`${path}: two columns are called "${repeated}".`, EXIT.usage);
+  if (repeated !== undefined) throw new CommandError(`${path}: two columns are called "${repeated}".`);
   return columns;
 }
 
@@ -103,7 +102,7 @@ function assertDelimiterFits(path: string, header: string, delimiter: string): v
       : `Remove the first line, "${excelLine}".`;
   const advice =
     actual === undefined ? "" : ` If cells are separated by ${actual.name}, add --delimiter ${actual.option}.`;
-  throw new CommandError(`${path}: ${problem}${advice}`, EXIT.usage);
+  throw new CommandError(`${path}: ${problem}${advice}`);
 }
 
 function csvRow(columns: readonly string[], values: readonly string[], line: number): CsvRow {

@@ -1,6 +1,6 @@
 import type * as z from "zod";
 import { nearestName } from "../../errors/unknown-name.js";
-import { CommandError, EXIT } from "../exit.js";
+import { CommandError } from "../exit.js";
 import { cellValue } from "./cell-value.js";
 import { fileRows, type Row, type RowFormat, rowFormatOf } from "./file-rows.js";
 import type { ColumnSettings } from "./row-options.js";
@@ -38,7 +38,7 @@ export class SourceRows implements AsyncIterable<object> {
     let isFirst = true;
     for await (const row of fileRows({ path, copy: path, delimiter, format })) {
       const { line, cells, problem } = row;
-      if (problem !== undefined) throw new CommandError(`${path}: line ${line}: ${problem}.`, EXIT.usage);
+      if (problem !== undefined) throw new CommandError(`${path}: line ${line}: ${problem}.`);
       if (format === "csv" && isFirst) this.#assertColumns(row);
       isFirst = false;
       const fields = this.#fields.rowOf(this.#named(cells, format), format);
@@ -68,16 +68,16 @@ export class SourceRows implements AsyncIterable<object> {
     const { path, map, ignore, set } = this.#source;
     const columns = Object.keys(cells);
     const missing = [...map.keys(), ...ignore].find((column) => !columns.includes(column));
-    if (missing !== undefined) throw new CommandError(`${path}: there is no column "${missing}".`, EXIT.usage);
+    if (missing !== undefined) throw new CommandError(`${path}: there is no column "${missing}".`);
     const fields = columns.filter((column) => !ignore.includes(column)).map((column) => map.get(column) ?? column);
     const repeated = [...fields, ...set.keys()].find((field, index, all) => all.indexOf(field) !== index);
-    if (repeated !== undefined) throw new CommandError(`${path}: two columns are ${repeated}.`, EXIT.usage);
+    if (repeated !== undefined) throw new CommandError(`${path}: two columns are ${repeated}.`);
     const absent = Object.entries(this.#fields.required).find(([field]) => !fields.includes(field));
     if (!absent) return;
     const [field, meaning] = absent;
     const nearest = nearestName(field, columns);
     const advice = nearest === undefined ? `Use --map COLUMN=${field}.` : `Use --map "${nearest}=${field}".`;
-    throw new CommandError(`${path}: no column is ${field}, ${meaning}. ${advice}`, EXIT.usage);
+    throw new CommandError(`${path}: no column is ${field}, ${meaning}. ${advice}`);
   }
 }
 

@@ -125,7 +125,7 @@ function rateLimitOption(text: string): { requests: number } | false {
 function listenError(error: unknown, port: number): unknown {
   if (!(error instanceof Error && "code" in error)) return error;
   const hint = "Choose another one with --port, or --port 0.";
-  if (error.code === "EADDRINUSE") return new CommandError(`Port ${port} is taken. ${hint}`);
+  if (error.code === "EADDRINUSE") return new CommandError(`Port ${port} is taken. ${hint}`, EXIT.failure);
   if (error.code === "EACCES") return new CommandError(`Port ${port} may not be used. ${hint}`, EXIT.failure);
   return error;
 }

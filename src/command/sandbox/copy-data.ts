@@ -3,7 +3,7 @@ import { type MirrorCopy, openCopy, postgresSink, sqliteSink } from "../../mirro
 import { tableOf } from "../../mirror/tables.js";
 import type { SandboxLot, SandboxOptions } from "../../sandbox/options/options.js";
 import type { Item } from "../../service/item.js";
-import { CommandError, EXIT } from "../exit.js";
+import { CommandError } from "../exit.js";
 import { assertPostgresAddress, isPostgresAddress } from "../postgres-address.js";
 import { dateTime, plural, printable } from "../terminal.js";
 
@@ -51,7 +51,7 @@ async function openCopyAt(from: string): Promise<MirrorCopy> {
     return await openCopy(postgresSink({ connectionString: from }));
   }
   if (existsSync(from)) return await openCopy(sqliteSink({ path: from }));
-  throw new CommandError(`--from: ${printable(from)} does not exist. Check the path, or run the mirror.`, EXIT.usage);
+  throw new CommandError(`--from: ${printable(from)} does not exist. Check the path, or run the mirror.`);
 }
 
 /** Without the documented fields that the service left out, which are `null` in a copy: the sandbox adds its defaults. */
