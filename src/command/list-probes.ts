@@ -1,5 +1,6 @@
 /** Probes of the lists of a service, one page each. The doctor, `export --since` and the conformance suite use them. */
 
+import { fieldOf } from "../errors/unknown-value.js";
 import { afterEveryChange } from "../paging/modified-since.js";
 import { type DocumentedList, MAX_PAGE_SIZE } from "../service/lists.js";
 
@@ -35,7 +36,7 @@ export function undocumentedPageCap({ pageSize }: PageOfRecords): number | undef
 
 /** Undefined if the values are all equal. */
 function isSorted(records: readonly object[], key: string, direction: "ASC" | "DESC"): boolean | undefined {
-  const values = records.map((record): unknown => Reflect.get(record, key));
+  const values = records.map((record) => fieldOf(record, key));
   if (new Set(values).size < 2) return undefined;
   const isInOrder = <Value>(sorted: readonly Value[], compare: (one: Value, next: Value) => number) =>
     sorted.every((value, index) => {

@@ -13,7 +13,10 @@ export function assertFolderExists(option: string, path: string): void {
 export function replaceFile(path: string, text: string): void {
   const present = statSync(path, { throwIfNoEntry: false });
   // Renaming would turn a device or a pipe into a file.
-  if (present && !present.isFile()) return writeFileSync(path, text);
+  if (present && !present.isFile()) {
+    writeFileSync(path, text);
+    return;
+  }
   const target = present ? realpathSync(path) : path;
   const part = `${target}.part`;
   try {

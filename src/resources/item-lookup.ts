@@ -5,6 +5,7 @@ import type { PartSender, Sender } from "../core/pipeline.js";
 import { type RequestOptions, requestOptionsShape } from "../core/request/options.js";
 import { invalidResponseError } from "../core/response/caller-error.js";
 import { PaginationError, ResponseValidationError } from "../errors/index.js";
+import { fieldOf } from "../errors/unknown-value.js";
 import { createPaginator, type ListDefinition } from "../paging/list.js";
 import type { Page } from "../paging/page.js";
 import { ListKnowledge } from "../paging/search/list-knowledge.js";
@@ -162,7 +163,8 @@ const unsortedError = ({ message }: Error) =>
   );
 
 /** A record without a part number may belong to any item, however strictly responses are validated. */
-function partNoOf({ partNo }: { partNo: number | string }, path: string): number {
+function partNoOf(record: unknown, path: string): number {
+  const partNo = fieldOf(record, "partNo");
   if (Number.isSafeInteger(partNo) || (typeof partNo === "string" && /^\d{1,15}$/.test(partNo))) return Number(partNo);
   const message = "expected an integer";
   throw new ResponseValidationError(`GET ${path}: a record has no integer partNo, so one item cannot be found.`, {

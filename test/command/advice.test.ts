@@ -118,6 +118,28 @@ describe("export --response-validation warn", () => {
   });
 });
 
+it("a list with a null among its records is exported and diagnosed", async () => {
+  const env = await serveOddly(
+    {
+      changeResponse: async (response, path) => {
+        const body: unknown = await response.clone().json();
+        const records: unknown = Object(body).value;
+        if (!Array.isArray(records) || path.endsWith("/Token")) return response;
+        return Response.json({ ...Object(body), value: [null, ...records.slice(1)] });
+      },
+    },
+    { items: 3, lots: 3 },
+  );
+  for (const list of ["items", "lots", "stock-levels"]) {
+    const exported = await run(["export", list, "--format", "csv", "--response-validation", "warn"], env);
+    expect(exported).toMatchObject({ code: 0, err: expect.stringMatching(/expected object, received null/) });
+    expect(exported.out.trim().split("\r\n").length).toBeGreaterThan(1);
+  }
+  const { out, err } = await run(["doctor", "--json"], env);
+  expect(JSON.parse(out)).toMatchObject({ findings: expect.any(Array) });
+  expect(err).not.toContain("TypeError");
+});
+
 it("import says how to decide about a line of unknown outcome", async () => {
   const { env } = await serve({ faults: [{ path: "/Inventory/Move", fault: "drop-after", times: 1 }] });
   const { code, out, err } = await run(move("unknown"), env);

@@ -1,3 +1,4 @@
+import { fieldOf } from "../../errors/unknown-value.js";
 import type { SandboxWarehouse } from "../../sandbox/options/options.js";
 import { type Finding, note, ok, problem } from "./finding.js";
 import type { ListFacts } from "./lists.js";
@@ -8,8 +9,8 @@ export function seenWarehouses(lists: readonly ListFacts[]): SandboxWarehouse[] 
   const lots = lists.find(({ list }) => list.name === "lots")?.first?.page?.value ?? [];
   const names = new Map<number, string>();
   for (const lot of lots) {
-    const wID: unknown = Reflect.get(lot, "wID");
-    const name: unknown = Reflect.get(lot, "warehouse");
+    const wID = fieldOf(lot, "wID");
+    const name = fieldOf(lot, "warehouse");
     if (typeof wID !== "number" || !Number.isSafeInteger(wID)) continue;
     names.set(wID, typeof name === "string" && name ? name : `Warehouse ${wID}`);
   }

@@ -46,9 +46,10 @@ function withSkus(client: InventoryClient, list: Pages, signal: AbortSignal): Pi
   return {
     checkpoint: () => list.checkpoint(),
     async *pages() {
-      const skus = new Map<unknown, string>();
+      // However strictly responses are validated.
+      const skus = new Map<unknown, unknown>();
       const items = client.items.list({ includeDiscontinued: true }, { gapless: true, signal });
-      for await (const { partNo, shortID } of items) skus.set(partNo, shortID);
+      for await (const item of items) skus.set(fieldOf(item, "partNo"), fieldOf(item, "shortID"));
       for await (const page of list.pages()) {
         const value = page.value.map((level) => ({ shortID: skus.get(fieldOf(level, "partNo")) ?? "", ...level }));
         yield { ...page, value };

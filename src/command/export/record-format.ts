@@ -1,4 +1,5 @@
 import { stringify } from "csv-stringify/sync";
+import { fieldOf } from "../../errors/unknown-value.js";
 
 export const FORMATS = ["csv", "ndjson", "json"] as const;
 export type Format = (typeof FORMATS)[number];
@@ -53,4 +54,4 @@ function csvFormat(columns: readonly string[]): RecordFormat {
 }
 
 const pick = (record: object, columns: readonly string[]) =>
-  Object.fromEntries(columns.map((column) => [column, Reflect.get(record, column) ?? null]));
+  Object.fromEntries(columns.map((column) => [column, fieldOf(record, column) ?? null]));
