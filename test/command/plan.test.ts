@@ -75,6 +75,11 @@ describe("stocklot plan and apply", () => {
     expect(err).toContain('line 5: shortID "a" is the same item as in line 2');
     const unknown = write("unknown.csv", "shortID,descripton\nA,x\n");
     expect((await run(["plan", "items", unknown], env)).err).toContain('did you mean "description"?');
+    const named = await run(["plan", "items", write("named.csv", "shortID\nA\n"), "--fields", "nosuch"], env);
+    expect(named).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('--fields: "nosuch" is a field that no item has'),
+    });
     const half = write("half.csv", "shortID\nA\n");
     const removed = await run(["plan", "items", half, "--absent", "discontinue", "--owns", "category=12"], env);
     expect(removed).toMatchObject({ code: 1, err: expect.stringContaining("--max-discontinued-share") });

@@ -53,7 +53,7 @@ describe("planItems", () => {
     const { client } = world([item("A"), item("B"), item("C")]);
     const desired = [
       { shortID: "A", description: undefined, category: 7 },
-      { shortID: "B", description: null as never, category: 1 },
+      { shortID: "B", description: null, category: 1 },
       { shortID: "C", description: "another", category: 7 },
     ];
     const plan = await planItems({ client, desired, fields: ["category"] });

@@ -58,9 +58,9 @@ function describeWrongRows(error: unknown, path: string, { lines }: SourceRows):
   if (isFileMissingError(error)) return new CommandError(failureMessage(error));
   if (!(error instanceof InputValidationError)) return error;
   const problems = error.issues.map(({ path: [index, ...names], message }) =>
-    [path, ...(typeof index === "number" ? [`line ${lines[index]}`] : []), `${names.join(".")} ${message}`.trim()].join(
-      ": ",
-    ),
+    typeof index === "number"
+      ? `${path}: line ${lines[index]}: ${`${names.join(".")} ${message}`.trim()}`
+      : `--${String(index)}: ${message}`,
   );
   return new CommandError(`${problems.join("\n")}\nNothing was planned.`);
 }

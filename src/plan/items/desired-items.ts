@@ -8,8 +8,10 @@ import { comparableSku } from "../../service/key.js";
 import { WRITES } from "../../service/operations.js";
 import { readRows } from "../rows.js";
 
+type WithNull<Fields> = { [Name in keyof Fields]: Fields[Name] | null };
+
 /** How an item should be. Fields that are left out, `null` or `undefined` stay as they are. */
-export interface DesiredItem extends ItemChanges {
+export interface DesiredItem extends WithNull<ItemChanges> {
   /** SKU of the item. */
   shortID: string;
 }

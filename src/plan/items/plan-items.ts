@@ -166,7 +166,7 @@ function assertFieldsExist(
   const missing = (name: string) => !documented.includes(name) && !ofItems.has(name);
   const describe = (name: string) => `is a field that no item has${nearestNameHint(name, documented)}`;
   const issues: Issue[] = compared.flatMap((name, index) =>
-    missing(name) ? [{ path: ["fields", index], message: describe(name) }] : [],
+    missing(name) ? [{ path: ["fields", index], message: `"${name}" ${describe(name)}` }] : [],
   );
   const unknown = [...given].filter(missing);
   for (const { index, fields } of unknown.length > 0 ? rows.values() : []) {
