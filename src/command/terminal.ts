@@ -22,9 +22,12 @@ export async function writeOutput(text: string): Promise<void> {
 /** Writes a line to standard output. */
 export const print = (line: string): Promise<void> => writeOutput(`${line}\n`);
 
-/** Writes a message for people to standard error, so that standard output contains nothing but data. */
+/**
+ * Writes a message for people to standard error, so that standard output contains nothing but data. It may quote what a
+ * service has sent.
+ */
 export function tell(text: string): void {
-  process.stderr.write(`${text}\n`);
+  process.stderr.write(`${text.split("\n").map(withoutControlCharacters).join("\n")}\n`);
 }
 
 /** Between two columns. */

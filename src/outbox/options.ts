@@ -72,7 +72,7 @@ export interface OutboxEntriesOptions {
 /** Options of `outbox.run`. */
 export interface OutboxRunOptions {
   /**
-   * Number of items that are processed in parallel.
+   * Number of items whose entries are sent in parallel. Outcomes of lost responses are looked up in addition.
    * @default 4
    */
   concurrency?: number | undefined;

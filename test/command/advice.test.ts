@@ -140,6 +140,18 @@ it("a list with a null among its records is exported and diagnosed", async () =>
   expect(err).not.toContain("TypeError");
 });
 
+it("messages of the service change nothing in a terminal", async () => {
+  const env = await serveOddly({
+    changeResponse: (response, path) =>
+      path.endsWith("/Token")
+        ? response
+        : Response.json({ statusCode: 400, error: "x", message: "no\u001b[2J", details: null }, { status: 400 }),
+  });
+  const { code, err } = await run(["get", "A"], env);
+  expect(code).toBe(1);
+  expect(err).toContain("no\ufffd[2J");
+});
+
 it("import says how to decide about a line of unknown outcome", async () => {
   const { env } = await serve({ faults: [{ path: "/Inventory/Move", fault: "drop-after", times: 1 }] });
   const { code, out, err } = await run(move("unknown"), env);
