@@ -48,6 +48,17 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
     expect(await duration(ask(second))).toBeGreaterThan(900);
   });
 
+  test("expect a slot that was returned unsent to be free again at once", async () => {
+    const [limiter] = limitersOf(1, { requests: 2, intervalMs: 20_000 });
+    const [unsent, sent] = await Promise.all([ask(limiter), ask(limiter)]);
+    const call = () => ({ cancellation: new CallCancellation([], 10_000) });
+    // Both are in use: there is no time for it.
+    expect(await endingOf(ask(limiter, call()))).toBe("out-of-time");
+    unsent.endUnsent();
+    expect(await endingOf(ask(limiter, call()))).toBe("a slot");
+    sent.endSent();
+  });
+
   test("have limits of their own under keys of their own", async () => {
     const [[first], [second]] = [1, 2].map(() => limitersOf(1, { requests: 1, intervalMs: 10_000 })) as [
       ReturnType<typeof limitersOf>,

@@ -78,12 +78,8 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     /** As of the last exchange, plus the slots that have become free here since. Reading it sends nothing. */
     get available() {
       const now = clock.now();
-      const heldCount = held.count(now);
       const share = reachability.share(now);
-      if (share) return Math.max(0, share.slots - heldCount);
-      // What the others held at the last exchange is free again by now.
-      if (!last || now - last.sentAt > timings.holdMs) return settings.requests - heldCount;
-      return Math.min(settings.requests, last.reply.free + Math.max(0, last.heldCount - heldCount));
+      return share ? Math.max(0, share.slots - held.count(now)) : freeSlots(now);
     },
     earliestStart(_kind, ahead) {
       const now = clock.now();
@@ -127,9 +123,18 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     },
   };
 
-  /** No slot is free before, as far as the ledger knew; a time in the past if one was free. */
+  /** Slots that were free at the last exchange, or have become free here since. */
+  function freeSlots(now: number): number {
+    const heldCount = held.count(now);
+    // What the others held at the last exchange is free again by now.
+    if (!last || now - last.sentAt > timings.holdMs) return settings.requests - heldCount;
+    return Math.min(settings.requests, last.reply.free + Math.max(0, last.heldCount - heldCount));
+  }
+
+  /** No slot is free before, as far as is known here; a time in the past if one is free. */
   function nextFreeAt(): number {
-    return reachability.isReachable && last?.reply.free === 0 ? last.sentAt + last.reply.nextMs + 1 : -Infinity;
+    if (!last || !reachability.isReachable || freeSlots(clock.now()) > 0) return -Infinity;
+    return last.sentAt + last.reply.nextMs + 1;
   }
 
   /** Otherwise this process stood still: it may be taken for dead before the service counts what it sends now. */
