@@ -18,7 +18,8 @@ import type { StoredToken, TokenStore } from "./token-store.js";
  *
  * A refresh takes the token of the store if that is neither the refused one nor the present one; otherwise, under the lock of
  * the store, it looks there again, then requests one. A token that the service refuses (401) is dropped at once; it stays
- * `refusedToken` until the next one, in case the store still has it.
+ * `refusedToken` until the next one, in case the store still has it. Calls in the queue of the limiter are not notified: each
+ * finds no fresh token when it is granted a slot, returns that, and waits for the refresh (`acquireTokenAndSlot`).
  */
 
 interface TokenRefresh {

@@ -1,5 +1,5 @@
 import { monotonicNowMs } from "../time/clock.js";
-import type { SlotAndToken } from "./acquire-slot-and-token.js";
+import type { TokenAndSlot } from "./acquire-token-and-slot.js";
 import type { Sending } from "./call.js";
 import type { ClientParts } from "./client-parts.js";
 import { ErrorResponse, FalseSuccess, failureTypeForMetrics, mayHaveBeenApplied, SlotExpired } from "./failure.js";
@@ -14,7 +14,7 @@ import { type AttemptTrace, isSuccessStatus, TransportFailure, type WireResponse
 export async function sendAttempt(
   parts: ClientParts,
   sending: Sending,
-  { slot, token }: SlotAndToken,
+  { slot, token }: TokenAndSlot,
 ): Promise<WireResponse> {
   const { journal } = sending.call.settings;
   let trace: AttemptTrace | undefined;
@@ -40,7 +40,7 @@ export async function sendAttempt(
 async function receiveResponse(
   { telemetry, transport, serviceClock }: ClientParts,
   sending: Sending,
-  { slot, token }: SlotAndToken,
+  { slot, token }: TokenAndSlot,
   trace: AttemptTrace,
 ): Promise<WireResponse> {
   const event = () => ({ ...sending.identity, attempt: sending.attempts });
@@ -103,7 +103,7 @@ function reactToStatus(parts: ClientParts, sending: Sending, response: WireRespo
 function pauseAfter429({ limiter, telemetry }: ClientParts, sending: Sending, failure: ErrorResponse): void {
   const { pausedUntil } = limiter.snapshot();
   if (pausedUntil !== null) {
-    // The first 429 decides, whatever the others request.
+    // The limiter keeps the pause of the first 429. This call reports what is left of it.
     failure.pauseMs = pausedUntil - Date.now();
     return;
   }

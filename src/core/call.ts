@@ -111,7 +111,7 @@ export class Sending implements RetryState, SlotRequest {
   lastAttemptMs = 0;
   /** The failure of the previous attempt, as an error for the caller. */
   lastError: unknown;
-  /** Set by the limiter; later attempts keep it. */
+  /** Its place in the queue: set by the limiter, kept by later attempts, given up when it leaves without a slot. */
   arrival: number | undefined;
   /** What the request waits for, or waited for last. */
   waitingFor: "token" | "slot" = "slot";

@@ -1,6 +1,6 @@
 import pRetry from "p-retry";
 import { monotonicNowMs } from "../time/clock.js";
-import { acquireSlotAndToken } from "./acquire-slot-and-token.js";
+import { acquireTokenAndSlot } from "./acquire-token-and-slot.js";
 import { sendAttempt } from "./attempt.js";
 import type { Sending } from "./call.js";
 import type { ClientParts } from "./client-parts.js";
@@ -16,7 +16,7 @@ import type { WireResponse } from "./transport/transport.js";
  */
 export function sendWithRetries(parts: ClientParts, sending: Sending): Promise<WireResponse> {
   // No async functions: each would take 0.5 KiB in every queued call (bench: memory).
-  const sendOnce = () => acquireSlotAndToken(parts, sending).then((acquired) => sendAttempt(parts, sending, acquired));
+  const sendOnce = () => acquireTokenAndSlot(parts, sending).then((acquired) => sendAttempt(parts, sending, acquired));
   return sendOnce().catch(async (failure) => {
     await backOff(parts, sending, failure);
     return pRetry(sendOnce, {

@@ -81,21 +81,21 @@ export interface StoredEntry extends Omit<NewEntry, "input">, EntryProgress {
   input: StoredJson | null;
 }
 
-/** Whether an attempt may have been applied, or was found only later not to have been. */
-export const mayHaveBeenSent = ({ sentAt }: StoredEntry): boolean => sentAt !== null;
+/** Whether it was sent and may have been applied. It stays so if a look-up finds that it was not: see `withoutAttempt`. */
+export const wasSent = ({ sentAt }: StoredEntry): boolean => sentAt !== null;
 
 /** Of an entry without an attempt that may have been applied. */
 export const UNSENT = { sentAt: null, clockAheadMs: null } as const;
 
 /** The change that takes an attempt back which was not applied. `before`: the entry as it was before. */
-export const withoutAttempt = (before: StoredEntry): Partial<EntryProgress> => (mayHaveBeenSent(before) ? {} : UNSENT);
+export const withoutAttempt = (before: StoredEntry): Partial<EntryProgress> => (wasSent(before) ? {} : UNSENT);
 
 /** Why an entry cannot be canceled; `undefined` if it can: it is known that it was not applied. */
 export function whyNotCanceled(entry: StoredEntry): string | undefined {
   const { state, operation } = entry;
   if (state === "rejected" || state === "canceled") return undefined;
   if (state !== "pending") return `is ${state}, not rejected or pending`;
-  return isIdempotent(operation) && mayHaveBeenSent(entry) ? "may have been applied" : undefined;
+  return isIdempotent(operation) && wasSent(entry) ? "may have been applied" : undefined;
 }
 
 /** A lane that was claimed, with its next entry. */

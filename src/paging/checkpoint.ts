@@ -17,7 +17,7 @@ export interface Checkpoint {
   version: 1;
   /** The list that was read: path and parameters. */
   list: string;
-  /** Position up to which it was read. */
+  /** Position up to which it was read, as far as is known: changes of the list move it. */
   end: number;
   /** Records in the list at that time. */
   totalCount: number;

@@ -18,7 +18,7 @@ export interface FullPass {
 
 /** Reads the whole list, or the rest of it after an interruption, and removes the records that the service no longer has. */
 export async function makeFullPass(update: ListUpdate): Promise<FullPass> {
-  const startedAt = monotonicNowMs();
+  const startedAtMs = monotonicNowMs();
   const { listed, beganAt, serviceBeganAt, newest, expectedInIncrement } = await readWholeList(update);
   const { decisive, refusal } = await removeUnseenRecords(update, listed);
   const { state, settings } = update;
@@ -50,7 +50,7 @@ export async function makeFullPass(update: ListUpdate): Promise<FullPass> {
     increments: next,
     lastPass: {
       endedAt,
-      durationMs: monotonicNowMs() - startedAt,
+      durationMs: monotonicNowMs() - startedAtMs,
       shortage: decisive.shortage,
       unlisted: Math.min(lastPass?.shortage ?? 0, decisive.shortage),
     },
@@ -88,7 +88,7 @@ async function readWholeList(update: ListUpdate): Promise<ReadList> {
   if (inCopy.length !== update.state.count) await update.save({ count: inCopy.length });
   const listed = new ListedRecords(inCopy, interrupted);
   const beganAt = interrupted?.beganAt ?? Date.now();
-  const serviceBeganAt = () => (interrupted ? interrupted.since : source.startedAt());
+  const serviceBeganAt = () => (interrupted ? interrupted.since : source.serviceStartedAt());
   /** Before the page that is being written, which is read again. */
   const passUntilHere = (): ListState["pass"] => {
     const progress = listed.progress;

@@ -18,7 +18,7 @@ export async function readIncrement(update: ListUpdate, since: number): Promise<
   });
   const { pass, increments, asOf, refused } = update.state;
   const { newestModified: knownNewest } = increments;
-  const startedAt = source.startedAt();
+  const serviceStartedAt = source.serviceStartedAt();
   const firstDate = source.firstDate();
   const { overlapMs } = update.settings;
   const showsNewer = newest !== undefined && knownNewest !== undefined && newest > knownNewest;
@@ -26,10 +26,12 @@ export async function readIncrement(update: ListUpdate, since: number): Promise<
     asOf: refused ? asOf : beganAt,
     increments: {
       ...increments,
-      since: startedAt,
+      since: serviceStartedAt,
       newestModified: laterTimeOf(knownNewest, newest),
       ...(showsNewer &&
-        startedAt !== undefined && { modifiedLagMs: lagAfterIncrement(newest, since, startedAt, overlapMs) }),
+        serviceStartedAt !== undefined && {
+          modifiedLagMs: lagAfterIncrement(newest, since, serviceStartedAt, overlapMs),
+        }),
     },
     // A clock that was set back dates changes before the start of this increment.
     ...(firstDate !== undefined && firstDate < since - overlapMs && { staleUntil: Date.now() }),

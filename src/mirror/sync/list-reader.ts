@@ -24,7 +24,7 @@ export interface ListPages {
   /** Where to resume after the last page that was consumed. */
   checkpoint(): Checkpoint | null;
   /** The service's clock, in ms, not later than the first request; `undefined` if responses have no `Date` header. */
-  startedAt(): number | undefined;
+  serviceStartedAt(): number | undefined;
   /** The first `Date` header, in ms. */
   firstDate(): number | undefined;
   progress(): PagingProgress | undefined;
@@ -51,7 +51,7 @@ export class ListReader {
   }
 
   read({ modifiedSince, from }: ListRange = {}): ListPages {
-    let startedAt: number | undefined;
+    let serviceStartedAt: number | undefined;
     let firstDate: number | undefined;
     let progress: PagingProgress | undefined;
     const paginator = this.#open(
@@ -59,7 +59,7 @@ export class ListReader {
       {
         ...this.#requestOptions((response) => {
           firstDate ??= dateHeaderMs(response.headers);
-          startedAt ??= serviceTimeBefore(response);
+          serviceStartedAt ??= serviceTimeBefore(response);
         }),
         gapless: true,
         concurrency: this.#concurrency,
@@ -73,7 +73,7 @@ export class ListReader {
     return {
       pages: this.#pagesOf(paginator),
       checkpoint: () => paginator.checkpoint(),
-      startedAt: () => startedAt,
+      serviceStartedAt: () => serviceStartedAt,
       firstDate: () => firstDate,
       progress: () => progress,
     };

@@ -33,7 +33,7 @@ import { refusalOf, sizesAfterRun } from "./removals.js";
  *   refused     the removals that the last full pass did not carry out; `sizes` are for the same guard (removals.ts)
  *
  * The copy differs if it may be stale, or if it lacks another number of records than those that the service counts, but does not
- * list (`unlisted`: two full passes in a row lacked them). Only a full pass corrects that. The status shows it as
+ * list (`unlisted`: two full passes in a row lacked them); state.ts shows these numbers in an example (`surplusOf`). Only a full pass corrects that. The status shows it as
  * `awaitsFullPass`.
  *
  * One run takes two steps. All lists take the first before any takes the second, so that an interrupted run has all changes.
@@ -86,9 +86,10 @@ export const fillOrReadChanges = (update: ListUpdate): Promise<Begun> =>
   update.measure(async () => {
     const firstPass = update.state.lastPass ? undefined : await makeVerifiedFullPass(update);
     const since = sinceOf(update.state);
-    // All of it was read just now, or step 2 will: an increment would add nothing.
-    const readsAll = firstPass ? firstPass.readFromStart : update.settings.full && update.state.pass === undefined;
-    if (since !== undefined && !readsAll) await readIncrement(update, since);
+    // An increment would add nothing to a pass that reads everything: this one, or that of step 2.
+    const wasReadHere = firstPass?.readFromStart === true;
+    const isReadNext = !firstPass && update.settings.full && update.state.pass === undefined;
+    if (since !== undefined && !wasReadHere && !isReadNext) await readIncrement(update, since);
     return { update, firstPass };
   });
 

@@ -50,11 +50,11 @@ export class ListUpdate {
 
   /** Adds the time that a step takes to the report. */
   async measure<T>(step: () => Promise<T>): Promise<T> {
-    const startedAt = monotonicNowMs();
+    const startedAtMs = monotonicNowMs();
     try {
       return await step();
     } finally {
-      this.#durationMs += monotonicNowMs() - startedAt;
+      this.#durationMs += monotonicNowMs() - startedAtMs;
     }
   }
 

@@ -6,7 +6,7 @@ import { isObject } from "../../errors/unknown-value.js";
 import { onAbort } from "../../time/abort.js";
 import type { OutboxInputs } from "../entry.js";
 import { markIn, markOf, withMark } from "../marks.js";
-import { mayHaveBeenSent, type OutboxOperation, type StoredEntry, withoutAttempt } from "../store.js";
+import { type OutboxOperation, type StoredEntry, wasSent, withoutAttempt } from "../store.js";
 import { BACKGROUND, type RunContext } from "./context.js";
 import type { Lease } from "./lease.js";
 import type { CallEnd } from "./outcome.js";
@@ -24,7 +24,7 @@ export interface EntryCallEnd extends CallEnd {
 /** Calls the method of an entry, and stores each attempt before it is sent. */
 export async function callForEntry(run: RunContext, entry: StoredEntry, lease: Lease): Promise<EntryCallEnd> {
   const call = new EntryCall(run, entry, lease);
-  const end = { before: entry, operation: entry.operation, mayHaveBeenAppliedBefore: mayHaveBeenSent(entry) };
+  const end = { before: entry, operation: entry.operation, mayHaveBeenAppliedBefore: wasSent(entry) };
   try {
     const result = await call.send();
     return { ...end, ...call.state, result, error: undefined };
@@ -80,7 +80,7 @@ class EntryCall implements AttemptJournal {
     this.#response = undefined;
     this.#lease.assertHeld();
     // Of several attempts that may have been applied the first one counts: look-ups must find the effect of each.
-    const sent = mayHaveBeenSent(this.#entry) ? {} : { sentAt: Date.now(), clockAheadMs: clockAheadMs ?? null };
+    const sent = wasSent(this.#entry) ? {} : { sentAt: Date.now(), clockAheadMs: clockAheadMs ?? null };
     const start = { body: JSON.stringify(this.#body), ...sent };
     await this.#store(this.#run.commits.beginAttempt(this.#entry, start));
   }

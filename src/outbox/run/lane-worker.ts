@@ -6,9 +6,9 @@ import {
   type ClaimedLane,
   type EntryChange,
   isIdempotent,
-  mayHaveBeenSent,
   type OutboxState,
   type StoredEntry,
+  wasSent,
   withoutAttempt,
 } from "../store.js";
 import { AttemptOutdated } from "./commits.js";
@@ -113,7 +113,7 @@ export class LaneWorker {
     const { entry, sends, quietUntilMs } = work;
     if (sends > MAX_RESENDS) return this.#setAside(work);
     // An attempt of its own is no reason to wait: it has the same effect.
-    const quietMs = mayHaveBeenSent(entry) ? 0 : quietUntilMs - monotonicNowMs();
+    const quietMs = wasSent(entry) ? 0 : quietUntilMs - monotonicNowMs();
     if (quietMs > 0) {
       await this.#run.capacity.whileWaiting(() => sleep(quietMs, this.#interrupted));
       return work;
@@ -144,6 +144,7 @@ export class LaneWorker {
         return this.#run.capacity.whileWaiting(() => this.#find(findReasonOfRefusal, work));
       case "uncertain":
         if (!isIdempotent(entry.operation) || !this.#mayGoOn) return work;
+        // Nothing is looked up: it is pending, for the next run.
         await this.#find(findOutcome, work);
         return this.#setAside(work);
       case "failed":

@@ -65,7 +65,10 @@ export class GaplessPlan implements PagePlan {
     if (this.#shifts.length > MAX_REMEMBERED_SHIFTS) this.#shifts.shift();
   }
 
-  /** The page that continues at the position `end`. `elapsed`: responses since that position was known, this page's included. */
+  /**
+   * The page that continues at the position `end`. `elapsed`: responses since that position was known, this page's included;
+   * more than one if pages that were requested earlier have shown nothing of it.
+   */
   requestAfter(end: number, elapsed = 1): PageRequest {
     return bestOverlappingPage({
       end,

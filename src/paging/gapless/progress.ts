@@ -49,7 +49,7 @@ export class GaplessProgress<T> {
     this.#emitter.countGapRepair();
   }
 
-  /** Advances the frontier past a page that is not disjoint, or the first one. */
+  /** Advances the frontier past a page that is not disjoint, or the first one. Its records count as seen then; `emit` follows. */
   advancePast(received: ReceivedPage<T>, overlap = this.overlapOf(received.page)): AdvancedPage<T> {
     const shift = this.frontier.shiftShownBy(received, overlap);
     const index = this.frontier.advance(received, overlap, this.#stalls.isUnexplained(received));

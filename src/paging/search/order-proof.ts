@@ -96,7 +96,7 @@ export class OrderProof {
     const isElsewhere = this.#isUsedUp(place, direction, { total, pageSize });
     const { from, to } = isElsewhere ? middleOf(this.#unseenPart(total)) : place;
     const request =
-      direction === "ASC" ? pageAround(from, to, pageSize) : pageAround(total - 1 - to, total - 1 - from, pageSize);
+      direction === "ASC" ? pageAround(from, to - 1, pageSize) : pageAround(total - to, total - 1 - from, pageSize);
     return { request, direction };
   }
 
@@ -137,5 +137,5 @@ function logOfArrangements(partNos: readonly number[]): number {
 
 function middleOf({ from, to }: Positions): Positions {
   const middle = Math.floor((from + to) / 2);
-  return { from: middle, to: middle };
+  return { from: middle, to: middle + 1 };
 }

@@ -69,14 +69,17 @@ export class PartNoSearch<T> {
   /** The records, or the page to read next. */
   async #step(page: SortedPage<T>): Promise<T[] | Probe> {
     if (page.isFirst && page.isLast) return this.#recordsOf(page.records);
+    // Probing: a page that contains the beginning of the place has a run.
     this.#runAwaitingProof = this.#search.learn(page) ?? this.#runAwaitingProof;
-    // It is absent by numbers, and this page has shown that the order is that of numbers.
+    // Doubting absence: it is absent by numbers, and this page has shown that the order is that of numbers.
     if (this.#isSearchedAsText && this.#list.known.order.isNumeric) return [];
+    // Proving the order, around the run that was found.
     const run = this.#runAwaitingProof;
     const proof = run && this.#nextProof(run);
     // An incomplete run would only be the beginning of a long one, which is read anew.
     this.#runAwaitingProof = proof && run?.isComplete ? run : undefined;
     if (proof) return proof;
+    // Complete, or a long run; without a run, probing goes on.
     const records = run?.isComplete ? this.#conclude(run) : await this.#readLongRun(run);
     return records ?? this.#nextProbe();
   }
@@ -92,7 +95,7 @@ export class PartNoSearch<T> {
   #nextProof({ page: { start, total }, from, to }: Run<T>): Probe | undefined {
     const { label, known } = this.#list;
     const { order, maxPageSize: pageSize } = known;
-    const withNeighbours = { from: start + from - 1, to: start + to };
+    const withNeighbours = { from: start + from - 1, to: start + to + 1 };
     const proof = order.nextPage(withNeighbours, { pagesRead: this.#proofPages, total, pageSize, label });
     if (proof) this.#proofPages += 1;
     return proof;

@@ -44,8 +44,9 @@ interface Exchange {
  * 1. Ask. `setWanted` notes how many calls wait, and when an exchange with the ledger is due.
  * 2. Wait. One timer starts the next exchange. It is due when a call asks, soon after a request has ended, when the next
  *    slot may be free, and as a heartbeat, which extends the hold of the requests in flight.
- * 3. Be granted. The reply grants slots, and the limiter takes them for its calls (`take`). Slots that no call takes are
- *    given back with the next exchange.
+ * 3. Be granted. The reply grants slots, and in the same turn the limiter takes them for its calls: `applyReply` notes them
+ *    in `granted` and notifies it (`slotsChanged`), and it calls `take`, then `setWanted`. Slots that no call takes are given
+ *    back with the next exchange.
  * 4. Report. When a request has ended, its slot has a time at which it is free again. Each exchange reports all slots that
  *    this process holds.
  *

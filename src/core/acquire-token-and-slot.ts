@@ -3,10 +3,10 @@ import { monotonicNowMs } from "../time/clock.js";
 import type { Sending } from "./call.js";
 import type { ClientParts } from "./client-parts.js";
 
-/** After this many tokens that expired in the queue, the last token is used, whatever its age. */
-const MAX_TOKEN_REFRESHES = 3;
+/** In this round, the last token is used, whatever its age: it expires in the queue each time. */
+const LAST_ROUND = 3;
 
-export interface SlotAndToken {
+export interface TokenAndSlot {
   slot: Slot;
   /** The access token; the request for a token has none. */
   token: string | undefined;
@@ -17,7 +17,7 @@ export interface SlotAndToken {
  * one. If the token expires in the queue, or is refused there, the slot is returned and a new token is requested: calls that
  * wait share one request (`TokenManager.ensureToken`).
  */
-export async function acquireSlotAndToken(parts: ClientParts, sending: Sending): Promise<SlotAndToken> {
+export async function acquireTokenAndSlot(parts: ClientParts, sending: Sending): Promise<TokenAndSlot> {
   const startedAt = monotonicNowMs();
   const { limiter, tokens, telemetry, state } = parts;
   const pausedBefore = limiter.totalPausedMs();
@@ -32,7 +32,7 @@ export async function acquireSlotAndToken(parts: ClientParts, sending: Sending):
       const queuedAt = monotonicNowMs();
       const slot = limiter.tryAcquire(sending) ?? (await waitForSlot(parts, sending));
       waitedMs += monotonicNowMs() - queuedAt;
-      const token = round < MAX_TOKEN_REFRESHES ? tokens.freshToken : tokens.lastToken;
+      const token = round < LAST_ROUND ? tokens.freshToken : tokens.lastToken;
       if (!sending.cancellation.reason && (token !== undefined || !needsToken)) {
         telemetry.emit("slot", () => ({ ...sending.identity, attempt: sending.attempts + 1, client: state, waitedMs }));
         return { slot, token: needsToken ? token : undefined };
