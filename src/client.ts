@@ -101,7 +101,7 @@ export class InventoryClient {
         headers: { accept: "application/json", "user-agent": `stocklot/${VERSION}`, ...headers },
       },
       tokenStore: options.tokenStore ?? createMemoryTokenStore(),
-      account: `${clientId} at ${address}`,
+      account: `${clientId} at ${this.service.id}`,
       async readCredentials(cancellation) {
         const credentials = { clientId, clientSecret: await readSecret(cancellation) };
         rememberHeaders(headers);

@@ -13,7 +13,7 @@ export interface StoredToken {
 export interface TokenStore {
   /**
    * Returns the token, or `undefined` or `null` if there is none. The client passes an `account`, which names its
-   * base URL and client ID: if clients of several accounts use a store, it must not return the token of another one.
+   * service (`serviceId`, by default the base URL) and client ID: if clients of several accounts use a store, it must not return the token of another one.
    */
   get(account?: string): Promise<StoredToken | null | undefined>;
   /** Replaces the token. */

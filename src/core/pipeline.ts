@@ -40,7 +40,7 @@ export interface PipelineConfig {
   /** The settings of a call that sets none. */
   settings: CallSettings;
   tokenStore: TokenStore;
-  /** Names the base URL and the client ID. */
+  /** Names the service and the client ID. */
   account: string;
   /** For each token request: the secret may change. */
   readCredentials(cancellation: Cancellation): Promise<ClientCredentials>;

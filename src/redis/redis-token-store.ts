@@ -13,7 +13,7 @@ export interface RedisTokenStoreOptions {
   redis: RedisClient;
   /**
    * Name of the token, one per client ID: processes with the same name use the same token. A token of another client ID or
-   * base URL is not used; the client warns.
+   * service is not used; the client warns.
    * @default "default"
    */
   key?: string | undefined;
@@ -79,7 +79,7 @@ export function createRedisTokenStore(options: RedisTokenStoreOptions): TokenSto
 }
 
 const OTHER_ACCOUNT_MESSAGE =
-  "the token in Redis is for another base URL or client ID. Pass another `key` to createRedisTokenStore for each of them";
+  "the token in Redis is for another service or client ID. Pass another `key` to createRedisTokenStore for each of them";
 
 const tokenStoreOptionsSchema = lazy(() =>
   z.strictObject({ ...redisOptionsShape(), secret: string().min(1).optional() }),

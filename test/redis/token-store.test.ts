@@ -237,7 +237,7 @@ describe.skipIf(!server)("clients that share a key by mistake", () => {
       expect(third).not.toBe(first);
       expect(await tokenOf(other)).toBe(third);
       expect(await tokenOf()).not.toBe(third);
-      expect(warnings[0]).toMatch(/the token in Redis is for another base URL or client ID. Pass another `key`/);
+      expect(warnings[0]).toMatch(/the token in Redis is for another service or client ID. Pass another `key`/);
     } finally {
       await service.close();
     }

@@ -24,7 +24,8 @@ const dispatcher = Object.assign(Object.create(agent), {
 });
 const client = new InventoryClient({
   baseUrl,
-  clientId: name,
+  // One account: processes of several do not share a token.
+  clientId: "a client",
   clientSecret: "a-secret-of-the-tests",
   rateLimiter: createRedisRateLimiter({ redis, key, ...rateLimit, onStoreError }),
   tokenStore: createRedisTokenStore({ redis, key }),
