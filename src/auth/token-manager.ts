@@ -39,7 +39,7 @@ export interface TokenManagerOptions {
   request(cancellation: Cancellation): Promise<StoredToken>;
   /** The error that a rejection of the request stands for. */
   errorOf(rejection: unknown): unknown;
-  /** Called when the store or a renewal fails; the client continues without it. */
+  /** Called when the store or a refresh fails; the client continues without it. */
   warn(message: string): void;
 }
 
@@ -110,7 +110,7 @@ export function createTokenManager({ store, account, request, errorOf, warn }: T
     refresh = refusedToken = undefined;
   }
 
-  /** Puts the renewal off: the service may be available again before the token expires. Throws if there is none to use. */
+  /** Puts the refresh off: the service may be available again before the token expires. Throws if there is none to use. */
   function keepTokenAfter(failure: unknown): void {
     const now = Date.now();
     const error = errorOf(failure);
@@ -122,7 +122,7 @@ export function createTokenManager({ store, account, request, errorOf, warn }: T
   async function fetchToken(cancellation: Cancellation): Promise<StoredToken> {
     await cancellation.race(pendingSave);
     const refused = refusedToken;
-    // The token that is about to expire may still be in the store.
+    // The token that is about to expire may still be in the store. Only a present one can be refused meanwhile.
     const excluded = [refused, token?.accessToken];
     if (refused !== undefined)
       await useStore("delete", () => inTime(store.delete(refused), cancellation), cancellation);
@@ -148,8 +148,7 @@ export function createTokenManager({ store, account, request, errorOf, warn }: T
     excluded: readonly (string | undefined)[],
   ): Promise<StoredToken | undefined> {
     const stored = await useStore("get", () => inTime(store.get(account), cancellation), cancellation);
-    // It may have been refused while the store was read.
-    if (!isUsableToken(stored) || [...excluded, refusedToken].includes(stored.accessToken)) return undefined;
+    if (!isUsableToken(stored) || excluded.includes(stored.accessToken)) return undefined;
     rememberSecret(stored.accessToken);
     return stored;
   }

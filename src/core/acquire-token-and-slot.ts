@@ -3,8 +3,8 @@ import { monotonicNowMs } from "../time/clock.js";
 import type { Sending } from "./call.js";
 import type { ClientParts } from "./client-parts.js";
 
-/** In this round, the last token is used, whatever its age: it expires in the queue each time. */
-const LAST_ROUND = 3;
+/** From this round on, an expired token is used, too: each one expires in the queue. One that was refused is not. */
+const ANY_TOKEN_FROM_ROUND = 3;
 
 export interface TokenAndSlot {
   slot: Slot;
@@ -32,10 +32,11 @@ export async function acquireTokenAndSlot(parts: ClientParts, sending: Sending):
       const queuedAt = monotonicNowMs();
       const slot = limiter.tryAcquire(sending) ?? (await waitForSlot(parts, sending));
       waitedMs += monotonicNowMs() - queuedAt;
-      const token = round < LAST_ROUND ? tokens.freshToken : tokens.lastToken;
+      const usableToken = round < ANY_TOKEN_FROM_ROUND ? tokens.freshToken : tokens.lastToken;
+      const token = needsToken ? usableToken : undefined;
       if (!sending.cancellation.reason && (token !== undefined || !needsToken)) {
         telemetry.emit("slot", () => ({ ...sending.identity, attempt: sending.attempts + 1, client: state, waitedMs }));
-        return { slot, token: needsToken ? token : undefined };
+        return { slot, token };
       }
       // Without a token another round requests one; a canceled call ends in it.
       slot.endUnsent();

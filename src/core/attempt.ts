@@ -52,6 +52,7 @@ async function receiveResponse(
   if (token !== undefined) headers.authorization = `Bearer ${token}`;
   const { cancellation, request } = sending;
   const { method } = request;
+  // Noted here, since the exchange wraps what is thrown, and the cause of another failure may be a Proxy of the caller's.
   let slotExpired: SlotExpired | undefined;
   const assertMaySend = () => {
     if (slot.hasExpired?.()) slotExpired = new SlotExpired();
@@ -59,16 +60,16 @@ async function receiveResponse(
     journal?.assertMaySend();
   };
   const wire = { method, target, headers, body, timeoutMs, maxResponseBytes, cancellation, trace, assertMaySend };
-  sending.inFlight = true;
   telemetry.emit("request", event);
   try {
     const response = await sendWithInstrumentation(event, headers, () => performExchange(wire, transport.send));
     telemetry.emit("response", () => ({ ...event(), status: response.status, durationMs: durationMs() }));
     return response;
-  } catch (failure) {
+  } catch (thrown) {
+    const failure = slotExpired ?? thrown;
     const error = failureTypeForMetrics(failure);
     telemetry.emit("failed", () => ({ ...event(), status: trace.head?.status, error, durationMs: durationMs() }));
-    return errorHeadWithoutBody(trace, slotExpired ?? failure);
+    return errorHeadWithoutBody(trace, failure);
   } finally {
     sending.endAttempt(trace);
     serviceClock.observe(trace);

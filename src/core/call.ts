@@ -4,7 +4,7 @@ import type { Cancellation } from "../time/cancellation.js";
 import { monotonicNowMs } from "../time/clock.js";
 import type { AttemptJournal } from "./request/attempt-journal.js";
 import type { RequestOptions } from "./request/options.js";
-import { encodeRequest, type Query } from "./request/payload.js";
+import type { EncodedRequest, Query } from "./request/payload.js";
 import type { RetrySettings, RetryState } from "./retry-policy.js";
 import type { CallIdentity } from "./telemetry/events.js";
 import type { AttemptTrace, WireResponse } from "./transport/transport.js";
@@ -36,14 +36,14 @@ export interface CallRequest<T> {
 export interface ResponseContext {
   readonly response: WireResponse;
   readonly sending: Sending;
-  readonly validation: ValidationMode;
+  readonly validation: ResponseValidation;
 }
 
 /** Returns what the caller of a method receives for a response with a success status. */
 export type ResponseReader<T> = (context: ResponseContext) => T | Promise<T>;
 
 /** What happens if a response is not what the service documents: an error, a warning or nothing. */
-export interface ValidationMode {
+export interface ResponseValidation {
   mode: "error" | "warn" | "off";
   warn(message: string): void;
 }
@@ -90,13 +90,12 @@ export class Call {
 export class Sending implements RetryState, SlotRequest {
   /** Number of times that the request was sent. */
   attempts = 0;
+  /** The last attempt. */
+  attemptTrace: AttemptTrace | undefined;
+  // How often it was retried: counted against the budgets of the retry policy, in `backOff`.
   retries = 0;
   rateLimitRetries = 0;
   authRetries: number;
-  /** When the request was last sent, in ms since the epoch. */
-  sentAt = 0;
-  /** How far the service's clock was ahead then, at least, in ms; `undefined` if that was not known. */
-  clockAheadMs: number | undefined;
   /** An earlier attempt may have been applied. */
   hasUnresolvedAttempt = false;
   /** The request is being sent or its response is being read: `close()` lets it finish. */
@@ -105,10 +104,6 @@ export class Sending implements RetryState, SlotRequest {
   isClosed = false;
   /** The validation by a schema of the caller's, which may never end. */
   pendingValidation: Promise<unknown> | undefined;
-  /** Of the last attempt. */
-  attemptTrace: AttemptTrace | undefined;
-  /** How long the last attempt took, in ms. */
-  lastAttemptMs = 0;
   /** The failure of the previous attempt, as an error for the caller. */
   lastError: unknown;
   /** Its place in the queue: set by the limiter, kept by later attempts, given up when it leaves without a slot. */
@@ -121,7 +116,7 @@ export class Sending implements RetryState, SlotRequest {
   constructor(
     readonly call: Call,
     readonly request: Omit<CallRequest<unknown>, "read">,
-    readonly payload = encodeRequest(request),
+    readonly payload: EncodedRequest,
   ) {
     // A fresh token cannot help the token request.
     this.authRetries = request.isTokenRequest ? 1 : 0;
@@ -154,6 +149,11 @@ export class Sending implements RetryState, SlotRequest {
     return this.request.method !== "GET" && !this.request.isTokenRequest;
   }
 
+  /** When the last attempt was sent, in ms since the epoch. */
+  get sentAt(): number {
+    return this.attemptTrace?.sentAt ?? 0;
+  }
+
   /** Method and path, the start of every message. */
   get label(): string {
     return `${this.request.method} ${this.request.path}`;
@@ -167,12 +167,28 @@ export class Sending implements RetryState, SlotRequest {
 
   beginAttempt(clockAheadMs: number | undefined): AttemptTrace {
     this.attempts += 1;
-    this.sentAt = Date.now();
-    this.clockAheadMs = clockAheadMs;
-    this.attemptTrace = { startedAt: monotonicNowMs(), sent: false, headAt: undefined, head: undefined };
+    this.inFlight = true;
     this.call.attempts += 1;
     this.call.lastSent = this;
+    this.attemptTrace = {
+      startedAt: monotonicNowMs(),
+      sentAt: Date.now(),
+      clockAheadMs,
+      sent: false,
+      headAt: undefined,
+      head: undefined,
+      durationMs: 0,
+    };
     return this.attemptTrace;
+  }
+
+  /** The response is complete, or there is none. */
+  endAttempt(trace: AttemptTrace): void {
+    const { startedAt, headAt = monotonicNowMs() } = trace;
+    const endedAt = monotonicNowMs();
+    this.call.spent.sendingMs += headAt - startedAt;
+    this.call.spent.readingMs += endedAt - headAt;
+    trace.durationMs = endedAt - startedAt;
   }
 
   /** Waits for the validation by a schema of the caller's, at most as long as the call lasts. */
@@ -183,12 +199,5 @@ export class Sending implements RetryState, SlotRequest {
     } finally {
       this.pendingValidation = undefined;
     }
-  }
-
-  endAttempt({ startedAt, headAt = monotonicNowMs() }: AttemptTrace): void {
-    const endedAt = monotonicNowMs();
-    this.call.spent.sendingMs += headAt - startedAt;
-    this.call.spent.readingMs += endedAt - headAt;
-    this.lastAttemptMs = endedAt - startedAt;
   }
 }

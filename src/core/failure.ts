@@ -1,8 +1,8 @@
 import { fieldOf, messageOf, toOneLine } from "../errors/unknown-value.js";
 import { CanceledError } from "../time/cancellation.js";
 import type { Sending } from "./call.js";
-import { type AttemptOutcome, parseRetryAfterMs } from "./retry-policy.js";
-import { isSuccessStatus, TransportFailure, type WireResponse } from "./transport/transport.js";
+import { type AttemptOutcome, isTransientStatus, parseRetryAfterMs } from "./retry-policy.js";
+import { type AttemptTrace, isSuccessStatus, TransportFailure, type WireResponse } from "./transport/transport.js";
 
 /** Thrown if the service responded with an error status. */
 export class ErrorResponse extends Error {
@@ -52,7 +52,9 @@ export function outcomeOfFailedAttempt(sending: Sending, failure: unknown): Atte
   return isRetriable && !failure.network?.permanent ? { sent: sending.attemptTrace?.sent === true } : undefined;
 }
 
-type Attempted = Pick<Sending, "request" | "attemptTrace">;
+interface Attempted extends Pick<Sending, "request"> {
+  attemptTrace: Pick<AttemptTrace, "sent" | "head"> | undefined;
+}
 
 /** Whether the service may have applied the request of the failed attempt. */
 export function mayHaveBeenApplied(sending: Attempted, failure: unknown): boolean {
@@ -66,8 +68,7 @@ export function mayHaveBeenApplied(sending: Attempted, failure: unknown): boolea
 }
 
 /** Whether an error status does not prove that the request was not applied. After a write, 302 and 303 lead to its result. */
-const leavesOutcomeOpen = (status: number) =>
-  status === 302 || status === 303 || status === 408 || (status >= 500 && status !== 501);
+const leavesOutcomeOpen = (status: number) => status === 302 || status === 303 || isTransientStatus(status);
 
 /** The status of the response proves that the write was applied. */
 export const isProvenAppliedByStatus = (sending: Attempted) =>
@@ -84,6 +85,7 @@ export function describeFailure(failure: unknown): string {
 
 /** The failure of an attempt in one word, for metrics: few different values. Never throws. */
 export function failureTypeForMetrics(failure: unknown): string {
+  if (failure instanceof SlotExpired) return "slot expired";
   if (!(failure instanceof TransportFailure)) return "exception";
   const { kind, cause } = failure;
   // The public spelling.

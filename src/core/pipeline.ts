@@ -6,14 +6,7 @@ import type { RateLimiter } from "../limiter/rate-limiter.js";
 import { CallCancellation, type Cancellation } from "../time/cancellation.js";
 import { monotonicNowMs } from "../time/clock.js";
 import { ActiveRequests } from "./active-requests.js";
-import {
-  Call,
-  type CallRequest,
-  type CallSettings,
-  type ResponseReader,
-  Sending,
-  type ValidationMode,
-} from "./call.js";
+import { Call, type CallRequest, type CallSettings, type ResponseValidation, Sending } from "./call.js";
 import type { ClientParts } from "./client-parts.js";
 import { CallFailure } from "./failure.js";
 import { attemptJournalSymbol } from "./request/attempt-journal.js";
@@ -35,7 +28,7 @@ export interface PipelineConfig {
   transport: Transport;
   limiter: RateLimiter;
   telemetry: Telemetry;
-  validation: ValidationMode;
+  validation: ResponseValidation;
   totalTimeoutMs: number;
   /** The settings of a call that sets none. */
   settings: CallSettings;
@@ -125,8 +118,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     sendPart: (request, options, signal) => sendInCall(request, "anyone", options, signal),
     sendSeries: (list, options, run) =>
       inCall(createCall(list, options), "caller", (call) => {
-        const sendPart: PartSender["sendPart"] = (request) => sendRequest(new Sending(call, request), request.read);
-        return run({ sendPart, guard: pipeline.guard, limiter });
+        return run({ sendPart: (request) => sendRequest(call, request), guard: pipeline.guard, limiter });
       }),
     guard: (what, callback) => telemetry.guard(what, callback),
     warn: telemetry.warn,
@@ -152,9 +144,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
   ): Promise<T> {
     // No call starts if the request cannot be encoded.
     const payload = encodeRequest(request);
-    return inCall(createCall(request, options, signal), failsFor, (call) =>
-      sendRequest(new Sending(call, request, payload), request.read),
-    );
+    return inCall(createCall(request, options, signal), failsFor, (call) => sendRequest(call, request, payload));
   }
 
   function createCall(target: Call["target"], options?: RequestOptions, iteration?: AbortSignal): Call {
@@ -180,7 +170,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
   async function requestToken(cancellation: Cancellation): Promise<StoredToken> {
     const request = createTokenRequest(await config.readCredentials(cancellation));
     const token = await inCall(new Call(request, settings, cancellation), "anyone", (call) =>
-      sendRequest(new Sending(call, request), request.read),
+      sendRequest(call, request),
     );
     telemetry.emit("token", () => ({ expiresAt: token.expiresAt }));
     return token;
@@ -204,11 +194,12 @@ export function createPipeline(config: PipelineConfig): Pipeline {
   }
 
   /** Sends and reads. Rejects with a `CallFailure`, from which each caller who waits creates an error. */
-  async function sendRequest<T>(sending: Sending, read: ResponseReader<T>): Promise<T> {
+  async function sendRequest<T>(call: Call, request: CallRequest<T>, payload = encodeRequest(request)): Promise<T> {
+    const sending = new Sending(call, request, payload);
     active.add(sending);
     try {
       const response = await sendWithRetries(parts, sending);
-      return await read({ response, sending, validation });
+      return await request.read({ response, sending, validation });
     } catch (thrown) {
       throw thrown instanceof CallFailure ? thrown : new CallFailure(sending, thrown);
     } finally {

@@ -81,9 +81,8 @@ export interface RetryDecision {
 
 const MAX_RETRY_AFTER_MS = 60_000;
 
-/** Whether another attempt may succeed: there was no response, or its status is 408 or 5xx other than 501. */
-const isRetriableStatus = (status: number | undefined) =>
-  status === undefined || status === 408 || (status >= 500 && status !== 501);
+/** The service failed to process a request that it may process another time. Whether it has applied a write is open. */
+export const isTransientStatus = (status: number) => status === 408 || (status >= 500 && status !== 501);
 
 /** Whether to retry a call, and after how long; `undefined` for no retry. */
 export function decideRetry(
@@ -97,7 +96,9 @@ export function decideRetry(
   // No back-off of its own: after a 429 the limiter pauses all calls.
   if (status === 429) return ifBudgetLeft(settings.maxRateLimitRetries, "rateLimitRetries", 0);
   if (status === 401) return ifBudgetLeft(1, "authRetries", 0);
-  if (sent && !(state.isIdempotent && isRetriableStatus(status))) return undefined;
+  // Without a status, there was no response.
+  const mayBeSentAgain = state.isIdempotent && (status === undefined || isTransientStatus(status));
+  if (sent && !mayBeSentAgain) return undefined;
   const bound = Math.min(settings.maxDelayMs, settings.minDelayMs * 2 ** state.retries);
   const backOffMs = retryAfterMs === undefined ? random * bound : Math.min(retryAfterMs, MAX_RETRY_AFTER_MS);
   return ifBudgetLeft(settings.maxRetries, "retries", backOffMs);

@@ -23,6 +23,7 @@ export function createTokenRequest({ clientId, clientSecret }: ClientCredentials
     priority: "token",
     isTokenRequest: true,
     read: ({ response, sending, validation: { warn } }) => {
+      // Without the check of numbers: one that is not exact, of a field that is not read, must not cost the token.
       const data = readJsonBody({ response, sending, validation: { mode: "off", warn } });
       // Without a token nothing works, so this response is validated whatever the client's setting is.
       assertMatchesSchema(tokenResponseSchema, data, { response, sending, validation: { mode: "error", warn } });

@@ -112,7 +112,7 @@ function createPageSession<T>(
         path,
         query: { ...query, ...request },
         read: (context) => {
-          const { lastAttemptMs } = context.sending;
+          const lastAttemptMs = context.sending.attemptTrace?.durationMs ?? 0;
           latencyMs = Number.isNaN(latencyMs)
             ? lastAttemptMs
             : latencyMs + (lastAttemptMs - latencyMs) / LATENCY_AVERAGE_REQUESTS;

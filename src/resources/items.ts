@@ -111,7 +111,10 @@ export class Items {
    * @throws NotFoundError if there is no such item.
    */
   get(shortID: string, options?: RequestOptions): Promise<Item> {
-    return this.#getByKey("get", "shortID", shortID, "id", options);
+    return this.#sender.send(() => {
+      checkInput("items.get", skuSchema, shortID, ["shortID"]);
+      return itemRequest(shortID, "id");
+    }, options);
   }
 
   /**
@@ -121,7 +124,10 @@ export class Items {
    * @throws NotFoundError if there is no such alias.
    */
   getByAlias(alias: string, options?: RequestOptions): Promise<Item> {
-    return this.#getByKey("getByAlias", "alias", alias, "alias", options);
+    return this.#sender.send(() => {
+      checkInput("items.getByAlias", skuSchema, alias, ["alias"]);
+      return itemRequest(alias, "alias");
+    }, options);
   }
 
   /**
@@ -247,19 +253,6 @@ export class Items {
         describeFalseSuccess: (response) => describeFalseSuccess(response, "discontinued"),
         recoveryHint: RESEND_HINT,
       };
-    }, options);
-  }
-
-  #getByKey(
-    method: string,
-    argument: string,
-    key: string,
-    type: "id" | "alias",
-    options: RequestOptions | undefined,
-  ): Promise<Item> {
-    return this.#sender.send(() => {
-      checkInput(`items.${method}`, skuSchema, key, [argument]);
-      return itemRequest(key, type);
     }, options);
   }
 }

@@ -9,7 +9,7 @@ export const isAccessToken = (value: unknown): value is string =>
 
 /**
  * The response of the token endpoint. Only the token itself is required, and must be usable in a header. `expires_in` is
- * read leniently, see `tokenLifetimeMs`.
+ * read leniently, see `parseTokenLifetimeMs`.
  */
 export const tokenResponseSchema = /* @__PURE__ */ lazy(() =>
   z.object({

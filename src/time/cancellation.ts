@@ -142,7 +142,7 @@ export class SharedCancellation extends Cancellation {
     } finally {
       this.#waiting.delete(cancellation);
       if (this.#waiting.size === 0) {
-        // Reaches no caller: it ends the requests and waits for the result, if there is none yet.
+        // Reaches no caller: it ends what leads to the result, if there is none yet. Otherwise it changes nothing.
         const reason = new DOMException("No call waits for the result any more.", "AbortError");
         this.cancel({ kind: "aborted", reason });
       }

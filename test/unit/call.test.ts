@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { Call, Sending } from "../../src/core/call.js";
+import { encodeRequest } from "../../src/core/request/payload.js";
 import { DEFAULT_RETRY_SETTINGS } from "../../src/core/retry-policy.js";
 import { CallCancellation } from "../../src/time/cancellation.js";
 
@@ -10,7 +11,7 @@ it("a request of a series knows how long its own last attempt took", () => {
   const request = { method: "GET", path: "/Inventory" };
   const settings = { timeoutMs: 1_000, maxResponseBytes: 1_000, retry: DEFAULT_RETRY_SETTINGS, headers: {} };
   const call = new Call(request, settings, new CallCancellation());
-  const create = () => new Sending(call, request);
+  const create = () => new Sending(call, request, encodeRequest(request));
   const parts = [create(), create()] as const;
   const attempt = (part: Sending, durationMs: number) => {
     const trace = part.beginAttempt(undefined);
@@ -20,6 +21,6 @@ it("a request of a series knows how long its own last attempt took", () => {
   attempt(parts[0], 10);
   attempt(parts[1], 500);
   attempt(parts[1], 30);
-  expect(parts.map(({ lastAttemptMs }) => lastAttemptMs)).toEqual([10, 30]);
+  expect(parts.map(({ attemptTrace }) => attemptTrace?.durationMs)).toEqual([10, 30]);
   expect(call).toMatchObject({ attempts: 3, spent: { sendingMs: 540, readingMs: 0 } });
 });

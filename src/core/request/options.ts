@@ -107,8 +107,8 @@ export const requestOptionsShape = () =>
 const requestOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject(requestOptionsShape()));
 
 /** Returns a copy of the options, or rejects options that are wrong, with an `InputValidationError`. */
-export function checkRequestOptions(method: string, options: RequestOptions): RequestOptions {
-  return checkInput(method, requestOptionsSchema, options, [], { noun: "option" });
+export function checkRequestOptions(label: string, options: RequestOptions): RequestOptions {
+  return checkInput(label, requestOptionsSchema, options, [], { noun: "option" });
 }
 
 /** What is wrong with a header, or `undefined`. */

@@ -148,14 +148,14 @@ function isWriteOutcomeUnknown(sending: Sending, failure: unknown): boolean {
 const DEFAULT_RECOVERY_HINT = "Check whether it was applied before you resend it.";
 
 function outcomeUnknownError(sending: Sending, cause: unknown): OutcomeUnknownError {
-  const { label, sentAt, clockAheadMs } = sending;
+  const { label, sentAt } = sending;
   const { method, path, recoveryHint = DEFAULT_RECOVERY_HINT } = sending.request;
   const { query, contentType, body } = sending.payload;
   // The message of an ApiError begins with method and path, too.
   const reason = describeCauseInOneLine(cause).replace(`${label}: `, "").replace(/\.$/, "");
   return new OutcomeUnknownError(`${label}: sent, but the outcome is unknown (${reason}). ${recoveryHint}`, {
     cause,
-    clockAheadMs,
+    clockAheadMs: sending.attemptTrace?.clockAheadMs,
     request: {
       method,
       path,

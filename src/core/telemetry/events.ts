@@ -62,7 +62,7 @@ export interface FailedEvent extends RequestEvent {
   /** HTTP status, if the response broke off after its head. */
   status: number | undefined;
   /**
-   * What happened: `timeout`, `canceled`, `too large`, `undecodable`, the code of the network failure, such as
+   * What happened: `timeout`, `cancelled`, `too large`, `undecodable`, `slot expired`, the code of the network failure, such as
    * `ECONNRESET`, or else the name of the error.
    */
   error: string;

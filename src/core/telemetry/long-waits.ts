@@ -11,28 +11,28 @@ interface Wait {
 }
 
 /** Reports each long wait once. One timer serves all waits: it is set for the one that began first. */
-export class LongWaitReporter<Request> {
-  readonly #report: (request: Request, waitedMs: number, expectedMs: number) => void;
+export class LongWaitReporter<Waiter> {
+  readonly #report: (waiter: Waiter, waitedMs: number, expectedMs: number) => void;
   readonly #clock = new MonotonicClock();
   /** Waits that were not reported, in the order in which they began. */
-  readonly #waits = new Map<Request, Wait>();
+  readonly #waits = new Map<Waiter, Wait>();
   readonly #setAlarm = this.#clock.createAlarm(() => this.#reportLong());
 
-  constructor(report: (request: Request, waitedMs: number, expectedMs: number) => void) {
+  constructor(report: (waiter: Waiter, waitedMs: number, expectedMs: number) => void) {
     this.#report = report;
   }
 
-  /** A request begins to wait, at least `expectedMs` as far as is known. Ends its previous wait. */
-  begin(request: Request, expectedMs: number): void {
+  /** A call begins to wait, at least `expectedMs` as far as is known. Ends its previous wait. */
+  begin(waiter: Waiter, expectedMs: number): void {
     const since = this.#clock.now();
-    this.#waits.delete(request);
-    this.#waits.set(request, { since, expectedAt: since + expectedMs });
+    this.#waits.delete(waiter);
+    this.#waits.set(waiter, { since, expectedAt: since + expectedMs });
     this.#setTimer();
   }
 
-  /** A request waits no longer. */
-  end(request: Request): void {
-    if (this.#waits.delete(request)) this.#setTimer();
+  /** A call waits no longer. */
+  end(waiter: Waiter): void {
+    if (this.#waits.delete(waiter)) this.#setTimer();
   }
 
   #setTimer(): void {
@@ -42,10 +42,10 @@ export class LongWaitReporter<Request> {
 
   #reportLong(): void {
     const now = this.#clock.now();
-    for (const [request, { since, expectedAt }] of this.#waits) {
+    for (const [waiter, { since, expectedAt }] of this.#waits) {
       if (since + LONG_WAIT_MS > now) break;
-      this.#waits.delete(request);
-      this.#report(request, now - since, expectedAt - now);
+      this.#waits.delete(waiter);
+      this.#report(waiter, now - since, expectedAt - now);
     }
     this.#setTimer();
   }

@@ -7,14 +7,20 @@ export interface ResponseHead {
   headers: Record<string, string>;
 }
 
-/** What is known of one attempt so far. Times are those of `performance.now()`. */
+/** What is known of one attempt so far. Times are those of `performance.now()`, except `sentAt`. */
 export interface AttemptTrace {
   readonly startedAt: number;
+  /** When it started, in ms since the epoch. */
+  readonly sentAt: number;
+  /** How far the service's clock was ahead then, at least, in ms; `undefined` if that was not known. */
+  readonly clockAheadMs: number | undefined;
   /** Whether any of the request may have been sent. */
   sent: boolean;
   /** When the head of the response was received. */
   headAt: number | undefined;
   head: ResponseHead | undefined;
+  /** How long it took; 0 until it has ended. */
+  durationMs: number;
 }
 
 /** A request, ready to be sent. */
