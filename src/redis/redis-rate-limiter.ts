@@ -6,7 +6,7 @@ import { checkConfiguration } from "../schemas/check.js";
 import { lazy, optionalFields } from "../schemas/field.js";
 import { functionSchema } from "../schemas/option.js";
 import { MonotonicClock } from "../time/clock.js";
-import { connectToLedger, createHoldTimings } from "./ledger/ledger.js";
+import { createHoldTimings, createLedgerExchange } from "./ledger/ledger.js";
 import { createRedisSlots } from "./ledger/redis-slots.js";
 import { type RedisClient, redisOptionsShape } from "./redis-client.js";
 
@@ -41,8 +41,9 @@ export interface RedisRateLimiterOptions extends RateLimitOptions {
   maxConcurrent?: number | undefined;
   /**
    * What happens while Redis cannot be reached. `"local"`: the process continues with a part of the limit, and warns;
-   * all processes that cannot reach Redis together exceed the limit by at most one request each. `"fail"`: calls reject
-   * with a `ConnectionError` after at most one second. Normal operation resumes when Redis can be reached again.
+   * all processes that cannot reach Redis together exceed the limit by at most one request each. Of processes that were
+   * started without Redis, each uses a tenth: more than ten of these exceed it by more. `"fail"`: calls reject with a
+   * `ConnectionError` after at most one second. Normal operation resumes when Redis can be reached again.
    * @default "local"
    */
   onStoreError?: "fail" | "local" | undefined;
@@ -73,14 +74,15 @@ export function createRedisRateLimiter(options: RedisRateLimiterOptions): RateLi
   const settings = rateLimitSettings(options);
   const clock = new MonotonicClock();
   const timings = createHoldTimings(settings);
-  const exchangeWithLedger = connectToLedger(redis, key, settings, timings);
+  const exchangeWithLedger = createLedgerExchange(redis, key, settings, timings);
   // A callback that throws or rejects has no effect.
   const warn = (message: string) =>
     void Promise.resolve(message)
       .then(onWarning)
       .catch(() => {});
-  const shared = { exchangeWithLedger, settings, timings, clock, onStoreError, warn };
-  return createQueueingLimiter(settings, clock, (listener) => createRedisSlots({ ...shared, listener }));
+  return createQueueingLimiter(settings, clock, (listener) =>
+    createRedisSlots({ exchangeWithLedger, settings, timings, clock, onStoreError, warn, listener }),
+  );
 }
 
 const rateLimiterOptionsSchema = lazy(() =>

@@ -36,7 +36,7 @@ export function createHeldSlots() {
       return { single: heldForMs("single"), bulk: heldForMs("bulk") };
     },
     /** Whether a call may use a slot of the share. */
-    isBelow(share: OutageShare, kind: SlotKind, now: number): boolean {
+    mayTake(share: OutageShare, kind: SlotKind, now: number): boolean {
       return count(now) < share.slots && (kind === "single" || count(now, "bulk") < share.bulk);
     },
     /** The earliest time at which a call can have a slot of the share. */

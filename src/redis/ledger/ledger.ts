@@ -88,7 +88,7 @@ const ledgerReplySchema = lazy(() =>
  */
 export type ExchangeWithLedger = (request: LedgerRequest) => Promise<LedgerReply>;
 
-export function connectToLedger(
+export function createLedgerExchange(
   redis: RedisClient,
   key: string | undefined,
   { requests, reserved }: RateLimitSettings,

@@ -3,7 +3,7 @@ import { messageOf } from "../../errors/unknown-value.js";
 import type { RateLimitSettings } from "../../limiter/rate-limit-options.js";
 import type { HoldTimings, LedgerReply } from "./ledger.js";
 
-/** If a process was never connected, assume that this many share the limit. */
+/** A process that has never reached Redis assumes that this many share the limit. */
 const ASSUMED_PROCESS_COUNT = 10;
 
 /** The last exchange of a process with the ledger. Times are those of the process, in ms. */
@@ -29,7 +29,8 @@ export interface OutageShare {
  * The part of the limit that a process uses while it is cut off from Redis. In the first interval the others may hold all
  * other slots: it uses no more than it held, and one if it held none. Later all of those are free again: it uses an even
  * part, at least one slot, and one if it does not know how many the others are. So if all processes are cut off, they
- * exceed the limit by at most one for each.
+ * exceed the limit by at most one for each. Processes that have never reached Redis do so only if they are at most
+ * `ASSUMED_PROCESS_COUNT`: with one slot, a program that is started during an outage could do nothing.
  */
 export function computeOutageShare(
   { processes, heldCount }: LastKnownState,
@@ -85,7 +86,8 @@ export interface OutageOptions {
  * | state | calls | exchanges | ends with |
  * |---|---|---|---|
  * | reachable | use what is granted | report the epoch of the last reply | an error, or no reply for a second |
- * | not `isReachable` | use a share of the limit (`OutageShare`), or fail | one at a time, after half a second at the latest; they ask for nothing | a reply, even a late one; what it grants is not used |
+ * | not `isReachable`, `"local"` | use a share of the limit (`OutageShare`) | one at a time, after half a second at the latest; they ask for nothing | a reply, even a late one; what it grants is not used |
+ * | not `isReachable`, `"fail"` | fail | the same, but they ask for slots | a reply; what it grants is used, unless it is late |
  * | reachable, `isShareUnreported` | use what is granted | report `NO_LEDGER_EPOCH`, so the ledger only returns slots for a grace | the reply to an exchange that reported all slots of the share |
  */
 export interface Reachability {
@@ -96,8 +98,8 @@ export interface Reachability {
   share(now: number): OutageShare | undefined;
   /** An exchange has failed, or is overdue. */
   failed(now: number, lastKnown: LastKnownState): void;
-  /** What this process does without Redis, and why; `undefined` if that was said since the last reply. */
-  warningOf(error: unknown): string | undefined;
+  /** What this process does without Redis, and why: once for each outage, then `undefined`. */
+  takeWarning(error: unknown): string | undefined;
   /** `isShareReported`: the ledger knows all slots of the share now. */
   replied(isShareReported: boolean): void;
   /** Nothing that was used without the ledger is in use any more. */
@@ -133,10 +135,11 @@ export function createReachability({ settings, timings, onStoreError }: OutageOp
       outage = undefined;
       isShareUnreported = false;
     },
-    warningOf(error) {
+    takeWarning(error) {
       if (hasWarned) return undefined;
       hasWarned = true;
       const { requests, intervalMs } = settings;
+      // Of the time after the first interval.
       const slots = share(Infinity)?.slots;
       const consequence =
         slots === undefined

@@ -105,7 +105,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     take(kind) {
       const now = clock.now();
       const share = reachability.share(now);
-      if (!takeGranted(kind) && !(share && held.isBelow(share, kind, now))) return undefined;
+      if (!takeGranted(kind) && !(share && held.mayTake(share, kind, now))) return undefined;
       const slot = held.add(kind, now);
       const end = (afterMs: number) => {
         slot.freeAt = clock.now() + afterMs;
@@ -154,6 +154,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     const now = clock.now();
     const isWaiting = totalCountOf(wanted) > 0;
     const isInUse = isWaiting || hasChanged || held.count(now) > 0;
+    // Nothing is left of an outage: the next call asks the ledger again.
     if (!isInUse && !exchange) reachability.forget();
     const nextAt = isInUse && !exchange ? exchangeAt : Infinity;
     if (nextAt <= now) return void startExchange();
@@ -170,7 +171,8 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
   async function startExchange(): Promise<void> {
     const current: Exchange = { isOverdue: false };
     exchange = current;
-    // One exchange for all that happens at this moment: a reply that leads here may still grant slots, which must be reported.
+    // One exchange for all that happens in this turn. `applyReply` may have led here while it notifies the limiter: what that
+    // takes of the granted slots must be reported.
     await Promise.resolve();
     const sentAt = clock.now();
     const sentPauseUntil = pauseUntil;
@@ -216,7 +218,8 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     // While an exchange is overdue, slots of the share are used that it has not reported.
     reachability.replied(request.knownEpoch === NO_LEDGER_EPOCH && !isOverdue);
     exchangeBy(sentAt + timings.heartbeatMs);
-    // Less was granted than wanted: the next exchange takes place when the next slot can be free.
+    // Less was granted than wanted: the next exchange takes place when the next slot can be free. From the reply on, which
+    // came later than the ledger's count began: then it certainly is, while `nextFreeAt` is the earliest time.
     const isShort = isUsable && (single < request.wanted.single || bulk < request.wanted.bulk);
     if (isShort) exchangeBy(now + Math.max(reply.nextMs + 1, EXCHANGE_BATCH_MS));
     if (reply.pauseMs > 0) listener.pausedElsewhere(reply.pauseMs);
@@ -230,7 +233,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
 
   /** A bulk call uses a slot that was granted as one; a single call may use either. */
   function takeGranted(kind: SlotKind): boolean {
-    const used = granted.single === 0 ? "bulk" : kind;
+    const used = kind === "single" && granted.single > 0 ? "single" : "bulk";
     if (granted[used] === 0) return false;
     granted = { ...granted, [used]: granted[used] - 1 };
     return true;
@@ -249,7 +252,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     // process.
     reachability.failed(now, lastKnownStateOf(last, countHeldSlots(request), sentAt, settings, timings));
     // Not if its owner closed the connection when all calls had ended.
-    const warning = totalCountOf(wanted) > 0 || held.hasRequests ? reachability.warningOf(error) : undefined;
+    const warning = totalCountOf(wanted) > 0 || held.hasRequests ? reachability.takeWarning(error) : undefined;
     if (warning) warn(warning);
     if (onStoreError === "local") listener.slotsChanged();
     else failWaiting(error);
