@@ -14,20 +14,26 @@ export class UnexpectedRemovalsError extends StocklotError {
 
   /** The resource, as `MirrorResource` names it; `items` of a plan. */
   readonly resource: string;
-  /** Number of records that the service no longer lists, or of items that would be discontinued. */
+  /**
+   * Number of records that would be removed, together with those that were removed in the last seven days; or of items that
+   * would be discontinued.
+   */
   readonly removals: number;
-  /** Number of records in the copy, or of active items that the plan owns. */
+  /** Number of records that the copy had at most in the last seven days, or of active items that the plan owns. */
   readonly records: number;
 
   constructor({
     resource,
     removals,
     records,
-    message = `mirror.run: the service no longer lists ${removals} of the ${records} records of ${resource}. None of them was removed from the copy. If that is correct, ${wording().confirmRemovals}.`,
+    earlier = 0,
+    message = mirrorMessage({ resource, unseen: removals - earlier, inCopy: records - earlier, earlier }),
   }: {
     resource: string;
     removals: number;
     records: number;
+    /** How many of the removals took place before. */
+    earlier?: number;
     message?: string;
   }) {
     super(message);
@@ -35,4 +41,14 @@ export class UnexpectedRemovalsError extends StocklotError {
     this.removals = removals;
     this.records = records;
   }
+}
+
+function mirrorMessage({
+  resource,
+  unseen,
+  inCopy,
+  earlier,
+}: Record<"unseen" | "inCopy" | "earlier", number> & { resource: string }): string {
+  const before = earlier > 0 ? ` ${earlier} others were removed in the last seven days.` : "";
+  return `mirror.run: the service no longer lists ${unseen} of the ${inCopy} records of ${resource}. None of them was removed from the copy.${before} If that is correct, ${wording().confirmRemovals}.`;
 }

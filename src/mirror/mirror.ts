@@ -23,7 +23,7 @@ import { MirrorRun } from "./run/mirror-run.js";
 import { WatchSchedule } from "./run/watch-schedule.js";
 import { ListReader } from "./sync/list-reader.js";
 import { ListUpdate, type SyncSettings } from "./sync/list-update.js";
-import { REMOVAL_CONFIRMATION_DELAY_MS } from "./sync/removals.js";
+import { SECOND_PASS_DELAY_MS } from "./sync/removals.js";
 import { type MirrorResource, RESOURCES } from "./tables.js";
 
 const MINUTE_MS = 60_000;
@@ -56,16 +56,16 @@ export class Mirror {
   readonly #options: MirrorOptions;
   readonly #resources: readonly MirrorResource[];
   readonly #lists: readonly MirrorList[];
-  readonly #confirmAfterMs: number;
+  readonly #secondPassDelayMs: number;
   #isRunning = false;
   /** The copy of the run in progress. */
   #copy: LocalCopy | undefined;
 
   /**
    * @internal
-   * @param confirmAfterMs Tests wait less for the full pass that confirms many removals.
+   * @param secondPassDelayMs Tests wait less for the second pass.
    */
-  constructor(options: MirrorOptions, confirmAfterMs = REMOVAL_CONFIRMATION_DELAY_MS) {
+  constructor(options: MirrorOptions, secondPassDelayMs = SECOND_PASS_DELAY_MS) {
     checkConfiguration("createMirror", mirrorOptionsSchema(), options);
     const { warehouses = [], resources = DEFAULT_RESOURCES } = options;
     this.#options = { ...options };
@@ -73,7 +73,7 @@ export class Mirror {
       (resource) => resources.includes(resource) || (resource === "warehouseStockLevels" && warehouses.length > 0),
     );
     this.#lists = mirrorListsOf(this.#resources, warehouses);
-    this.#confirmAfterMs = confirmAfterMs;
+    this.#secondPassDelayMs = secondPassDelayMs;
   }
 
   /**
@@ -221,7 +221,7 @@ export class Mirror {
       overlapMs,
       maxRemovedShare,
       allowRemovals,
-      confirmAfterMs: this.#confirmAfterMs,
+      secondPassDelayMs: this.#secondPassDelayMs,
       onProgress,
     };
     return lists.map((list) => {

@@ -41,7 +41,8 @@ export interface MirrorOptions {
   /**
    * The largest share of a resource that a run may remove, from 0 to 1. If a run would remove more than this share, and
    * more than 50 records, it removes none of them and ends with an `UnexpectedRemovalsError`, unless `allowRemovals` is
-   * set. For stock levels per warehouse, the share applies to each warehouse.
+   * set. Removals of the last seven days count, too, so that many small ones cannot drain a copy unnoticed. For stock levels
+   * per warehouse, the share applies to each warehouse.
    * @default 0.2
    */
   maxRemovedShare?: number | undefined;

@@ -102,6 +102,21 @@ it("counts a record once that a process removed before it was killed", async () 
 });
 
 describe("a refusal", () => {
+  it("tells removals that took place before from those that did not", async () => {
+    const { service, mirror } = setUp(1_000);
+    await mirror.run();
+    for (const removals of [100, 101]) {
+      for (let left = removals; left > 0; left -= 1) service.removeLot();
+      const error = await mirror.run({ full: true }).catch((reason: unknown) => reason);
+      if (removals === 100) expect(error).toMatchObject({ removed: 100 });
+      else {
+        expect(error).toMatchObject({ resource: "lots", removals: 201, records: 1_000 });
+        expect(String(error)).toContain("no longer lists 101 of the 900 records of lots. None of them was removed");
+        expect(String(error)).toContain("100 others were removed in the last seven days");
+      }
+    }
+  });
+
   it("does not make later runs full passes: they refuse again by the counts", async () => {
     const { service, sink, mirror } = setUp(900);
     await mirror.run();
@@ -113,7 +128,9 @@ describe("a refusal", () => {
       service.advance(60_000);
       const before = service.requests.length;
       const error = await mirror.run().catch((reason: unknown) => reason);
-      expect(error).toMatchObject({ name: "UnexpectedRemovalsError", resource: "lots", removals: 300, records: 900 });
+      // The lots that were added meanwhile are in the copy, too.
+      const counts = { removals: 300, records: 901 + run };
+      expect(error).toMatchObject({ name: "UnexpectedRemovalsError", resource: "lots", ...counts });
       const lots = service.requests.slice(before).filter((request) => request.includes("/Inventory?"));
       // An increment and a count, not the pages of the list.
       expect(lots.length).toBeLessThanOrEqual(2);

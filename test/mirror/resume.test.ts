@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { MirrorEvent, MirrorOptions } from "../../src/mirror/index.js";
+import { PaginationError } from "../../src/index.js";
+import type { MirrorEvent, MirrorOptions, MirrorProgress } from "../../src/mirror/index.js";
 import { Mirror } from "../../src/mirror/mirror.js";
 import { MemorySink } from "../support/memory-sink.js";
 import { seededRandom } from "../unit/paging/changing-list.js";
@@ -61,6 +62,22 @@ describe("a full pass that never has enough time", () => {
     await mirror.run();
     expect(sink.all("lots")).toEqual(service.records("lots"));
     expect((await mirror.status()).resources.lots).toMatchObject({ awaitsFullPass: false });
+  });
+
+  it("fails with an error of the caller's, whatever its class, while it is resumed", async () => {
+    const { service, mirror, interruptAfter } = await setUp();
+    interruptAfter(5);
+    await expect(mirror.run({ full: true })).rejects.toThrow();
+    service.beforePage = () => {};
+    const failure = new PaginationError("of the caller's own list");
+    let pages = 0;
+    const onProgress = ({ resource, mode }: MirrorProgress) => {
+      if (resource !== "lots" || mode !== "full") return;
+      pages += 1;
+      if (pages === 1) throw failure;
+    };
+    await expect(mirror.run({ onProgress })).rejects.toBe(failure);
+    expect(pages).toBe(1);
   });
 
   it("resumes also after a record that it did not see has returned", async () => {

@@ -31,9 +31,6 @@ export function mirrorListOfId(id: string): MirrorList[] {
   return resource === undefined ? [] : [mirrorListOf(resource, wID === undefined ? undefined : Number(wID))];
 }
 
-const savedWarehouseLists = (savedIds: readonly string[]): MirrorList[] =>
-  savedIds.flatMap(mirrorListOfId).filter(({ resource }) => resource === PER_WAREHOUSE_RESOURCE);
-
 /**
  * The lists of warehouses that a saved state has, but that were taken out of the option. Without the option, a mirror
  * leaves them as they are, as it does with other resources that it does not read.
@@ -43,7 +40,9 @@ export function findAbandonedLists(
   warehouses: readonly number[] | undefined,
 ): MirrorList[] {
   if (warehouses === undefined) return [];
-  return savedWarehouseLists(savedIds).filter(({ wID = 0 }) => !warehouses.includes(wID));
+  return savedIds
+    .flatMap(mirrorListOfId)
+    .filter(({ resource, wID = 0 }) => resource === PER_WAREHOUSE_RESOURCE && !warehouses.includes(wID));
 }
 
 /** The key of a record, from the number that identifies it within its list. */

@@ -140,13 +140,13 @@ export const NEW_LIST_STATE: ListState = { count: 0, increments: {} };
  *   after the second one           100     98        2         2         2        0                 2
  *   after the removal               99     98        1         2         2        1                 1  differs: another pass
  */
-export const surplusOf = ({ count, lacking, lastPass }: ListState): number | undefined =>
+export const signedSurplusOf = ({ count, lacking, lastPass }: ListState): number | undefined =>
   lacking === undefined ? undefined : Math.min(count, (lastPass?.unlisted ?? 0) - lacking);
 
 /** The numbers of a list to which records were added. Those that it lacked are assumed to be among them. */
 export function countsAfter(state: ListState, added: number): Pick<ListState, "count" | "lacking"> {
   const { count, lacking } = state;
-  const lacked = Math.max(0, -(surplusOf(state) ?? 0));
+  const lacked = Math.max(0, -(signedSurplusOf(state) ?? 0));
   return { count: count + added, lacking: lacking && lacking - Math.min(lacked, Math.max(0, added)) };
 }
 
@@ -154,7 +154,7 @@ export function countsAfter(state: ListState, added: number): Pick<ListState, "c
 export const awaitsFullPass = (state: ListState): boolean =>
   state.staleUntil !== undefined ||
   state.refused !== undefined ||
-  (surplusOf(state) ?? 0) !== 0 ||
+  (signedSurplusOf(state) ?? 0) !== 0 ||
   (state.pass !== undefined && state.lastPass !== undefined);
 
 /**

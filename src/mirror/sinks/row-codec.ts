@@ -94,7 +94,7 @@ const ESCAPED_PATTERN = /\\u([\da-f]{4})/g;
  * The JSON of the column `extra`, which SQL can query. NUL and unpaired surrogates in strings and names become `\u0000` and
  * so on: a backslash and five characters.
  */
-export const encodeExtraFields = (fields: object): string => stringifyExactly(fields, escapeNotStorable);
+export const encodeExtraFields = (fields: object): string => stringifyExactly(fields);
 
 export function decodeExtraFields(extra: string): Record<string, unknown> {
   // JSON escapes the backslash of an escaped character.
@@ -116,22 +116,18 @@ function unescapedWithin(_: string, value: unknown): unknown {
 /**
  * JSON that keeps what `JSON.stringify` loses: negative zero, and the infinity that `JSON.parse` reads from a number too
  * large for a double. `JSON.parse` reads both back. NUL and unpaired surrogates are escaped.
- *
- * @param encode Applied to each string and each name before it becomes JSON.
  */
-function stringifyExactly(value: unknown, encode: (text: string) => string = unchanged): string {
-  if (typeof value === "string") return JSON.stringify(encode(value));
+function stringifyExactly(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(escapeNotStorable(value));
   if (typeof value === "number") return stringifyNumberExactly(value);
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
-  if (Array.isArray(value)) return `[${value.map((member) => stringifyExactly(member, encode))}]`;
+  if (Array.isArray(value)) return `[${value.map((member) => stringifyExactly(member))}]`;
   const members: string[] = [];
   for (const [name, member] of Object.entries(value)) {
-    if (member !== undefined) members.push(`${JSON.stringify(encode(name))}:${stringifyExactly(member, encode)}`);
+    if (member !== undefined) members.push(`${JSON.stringify(escapeNotStorable(name))}:${stringifyExactly(member)}`);
   }
   return `{${members}}`;
 }
-
-const unchanged = (text: string) => text;
 
 function stringifyNumberExactly(value: number): string {
   if (Object.is(value, -0)) return "-0";

@@ -23,7 +23,7 @@ export async function makeFullPass(update: ListUpdate): Promise<FullPass> {
   const { decisive, refusal } = await removeUnseenRecords(update, listed);
   const { state, settings } = update;
   const { increments, lastPass, asOf = 0, count } = state;
-  // A second pass, which confirmed removals, always has.
+  // A second pass always has.
   const { readFromStart } = decisive;
   const mustProbe = increments.support === undefined || (increments.support === "ignored" && settings.full);
   const listedCount = Math.min(count, decisive.total);
@@ -34,7 +34,7 @@ export async function makeFullPass(update: ListUpdate): Promise<FullPass> {
       ? await probeModifiedSince((since) => update.reader.count(since), listedCount, probedSince)
       : increments.support,
     // What was read before an interruption may have changed since then, so the next increment begins no later than before.
-    since: listed.readFromStart ? serviceBeganAt : (increments.since ?? serviceBeganAt),
+    since: readFromStart ? serviceBeganAt : (increments.since ?? serviceBeganAt),
     newestModified: laterTimeOf(increments.newestModified, newest),
   };
   const endedAt = Date.now();
@@ -88,7 +88,7 @@ async function readWholeList(update: ListUpdate): Promise<ReadList> {
   if (inCopy.length !== update.state.count) await update.save({ count: inCopy.length });
   const listed = new ListedRecords(inCopy, interrupted);
   const beganAt = interrupted?.beganAt ?? Date.now();
-  const serviceBeganAt = () => (interrupted ? interrupted.since : source.serviceStartedAt());
+  const serviceBeganAt = () => (interrupted ? interrupted.since : source.serviceBeganAt());
   /** Before the page that is being written, which is read again. */
   const passUntilHere = (): ListState["pass"] => {
     const progress = listed.progress;
@@ -108,7 +108,9 @@ async function readWholeList(update: ListUpdate): Promise<ReadList> {
       return patch;
     });
   } catch (error) {
-    if (!interrupted || !(error instanceof InputValidationError || error instanceof PaginationError)) throw error;
+    const isOfList =
+      error === source.failure() && (error instanceof InputValidationError || error instanceof PaginationError);
+    if (!interrupted || !isOfList) throw error;
     // The list cannot be resumed there any more. Records that are already in the copy do no harm.
     return await startAgain();
   }

@@ -14,11 +14,11 @@ export async function readIncrement(update: ListUpdate, since: number): Promise<
   const seen = new SeenKeys();
   const { newest } = await update.writePages("increment", source, (_, numbers) => {
     for (const number of numbers) seen.add(number);
-    return {};
+    return undefined;
   });
   const { pass, increments, asOf, refused } = update.state;
   const { newestModified: knownNewest } = increments;
-  const serviceStartedAt = source.serviceStartedAt();
+  const serviceBeganAt = source.serviceBeganAt();
   const firstDate = source.firstDate();
   const { overlapMs } = update.settings;
   const showsNewer = newest !== undefined && knownNewest !== undefined && newest > knownNewest;
@@ -26,11 +26,11 @@ export async function readIncrement(update: ListUpdate, since: number): Promise<
     asOf: refused ? asOf : beganAt,
     increments: {
       ...increments,
-      since: serviceStartedAt,
+      since: serviceBeganAt,
       newestModified: laterTimeOf(knownNewest, newest),
       ...(showsNewer &&
-        serviceStartedAt !== undefined && {
-          modifiedLagMs: lagAfterIncrement(newest, since, serviceStartedAt, overlapMs),
+        serviceBeganAt !== undefined && {
+          modifiedLagMs: lagAfterIncrement(newest, since, serviceBeganAt, overlapMs),
         }),
     },
     // A clock that was set back dates changes before the start of this increment.

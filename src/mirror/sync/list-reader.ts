@@ -24,10 +24,12 @@ export interface ListPages {
   /** Where to resume after the last page that was consumed. */
   checkpoint(): Checkpoint | null;
   /** The service's clock, in ms, not later than the first request; `undefined` if responses have no `Date` header. */
-  serviceStartedAt(): number | undefined;
+  serviceBeganAt(): number | undefined;
   /** The first `Date` header, in ms. */
   firstDate(): number | undefined;
   progress(): PagingProgress | undefined;
+  /** The error with which the list could not be read. */
+  failure(): unknown;
 }
 
 /** Reads one list: gapless, at the lowest priority, and with statistics. */
@@ -51,15 +53,16 @@ export class ListReader {
   }
 
   read({ modifiedSince, from }: ListRange = {}): ListPages {
-    let serviceStartedAt: number | undefined;
+    let serviceBeganAt: number | undefined;
     let firstDate: number | undefined;
     let progress: PagingProgress | undefined;
+    let failure: unknown;
     const paginator = this.#open(
       { modifiedSince },
       {
         ...this.#requestOptions((response) => {
           firstDate ??= dateHeaderMs(response.headers);
-          serviceStartedAt ??= serviceTimeBefore(response);
+          serviceBeganAt ??= serviceTimeBefore(response);
         }),
         gapless: true,
         concurrency: this.#concurrency,
@@ -71,11 +74,12 @@ export class ListReader {
       },
     );
     return {
-      pages: this.#pagesOf(paginator),
+      pages: this.#pagesOf(paginator, (error) => (failure = error)),
       checkpoint: () => paginator.checkpoint(),
-      serviceStartedAt: () => serviceStartedAt,
+      serviceBeganAt: () => serviceBeganAt,
       firstDate: () => firstDate,
       progress: () => progress,
+      failure: () => failure,
     };
   }
 
@@ -92,10 +96,15 @@ export class ListReader {
   }
 
   /** The stock levels of one warehouse do not contain its ID. */
-  async *#pagesOf(paginator: ReturnType<typeof openList>): ListPages["pages"] {
+  async *#pagesOf(paginator: ReturnType<typeof openList>, onError: (error: unknown) => void): ListPages["pages"] {
     const { wID } = this.#list;
-    for await (const { value, totalCount } of paginator.pages())
-      yield { value: wID === undefined ? value : value.map((record) => ({ ...record, wID })), totalCount };
+    try {
+      for await (const { value, totalCount } of paginator.pages())
+        yield { value: wID === undefined ? value : value.map((record) => ({ ...record, wID })), totalCount };
+    } catch (error) {
+      onError(error);
+      throw error;
+    }
   }
 
   #requestOptions(observe?: (response: ResponseInfo) => void): RequestOptions {

@@ -1,5 +1,5 @@
-import { UnexpectedRemovalsError } from "../../errors/index.js";
-import { awaitsFullPass, type ListState, surplusOf } from "../copy/state.js";
+import type { UnexpectedRemovalsError } from "../../errors/index.js";
+import { awaitsFullPass, type ListState, signedSurplusOf } from "../copy/state.js";
 import { type FullPass, makeFullPass } from "./full-pass.js";
 import { readIncrement } from "./increment.js";
 import {
@@ -33,7 +33,7 @@ import { refusalOf, sizesAfterRun } from "./removals.js";
  *   refused     the removals that the last full pass did not carry out; `sizes` are for the same guard (removals.ts)
  *
  * The copy differs if it may be stale, or if it lacks another number of records than those that the service counts, but does not
- * list (`unlisted`: two full passes in a row lacked them); state.ts shows these numbers in an example (`surplusOf`). Only a full pass corrects that. The status shows it as
+ * list (`unlisted`: two full passes in a row lacked them); state.ts shows these numbers in an example (`signedSurplusOf`). Only a full pass corrects that. The status shows it as
  * `awaitsFullPass`.
  *
  * One run takes two steps. All lists take the first before any takes the second, so that an interrupted run has all changes.
@@ -45,6 +45,7 @@ import { refusalOf, sizesAfterRun } from "./removals.js";
  *   2. `makeFullPassIfNeeded`
  *      Step 1 has read everything:          nothing more.
  *      A full pass is due, because it is time, one was interrupted, or there are no increments:          a full pass.
+ *      Removals are allowed (`allowRemovals`), and the copy differs:          a full pass.
  *      Removals were refused, and by the count as many records are still gone:          refused again.
  *      The copy differs:          a full pass, unless the last one was long and recent. Then a later run makes it.
  *
@@ -115,17 +116,15 @@ const mustMakeFullPass = ({ update: { state, settings }, firstPass }: Begun): bo
 
 /** Finds out whether the copy still differs by the counts, and whether removals that were refused are refused again. */
 async function updateDifference(update: ListUpdate): Promise<UnexpectedRemovalsError | undefined> {
-  const surplus = () => surplusOf(update.state) ?? 0;
+  const surplus = () => signedSurplusOf(update.state) ?? 0;
   // The last run lacked records, and the increment has not shown them.
   const hasLacked = surplus() < 0;
   await compareCounts(update);
-  const { refused } = update.state;
-  const refusal = refused && refusalOf(update, Math.max(0, surplus()));
-  if (refusal) {
-    const { resource, removals } = refusal;
-    return new UnexpectedRemovalsError({ resource, removals, records: refused.records });
+  if (update.state.refused) {
+    const refusal = refusalOf(update, Math.max(0, surplus()));
+    if (refusal) return refusal;
+    await update.save({ refused: undefined });
   }
-  if (refused) await update.save({ refused: undefined });
   const since = sinceOf(update.state);
   // Records may have been added since the increment, or before it without a date.
   if (surplus() < 0 && !hasLacked && since !== undefined) await readIncrement(update, since);
@@ -136,7 +135,7 @@ async function updateDifference(update: ListUpdate): Promise<UnexpectedRemovalsE
 function mayRepair({ state }: ListUpdate): boolean {
   // Without increments, the next run makes a full pass anyway.
   const isStale = state.staleUntil !== undefined && hasIncrements(state);
-  return ((surplusOf(state) ?? 0) !== 0 || isStale) && mayRepairByFullPass(state, Date.now());
+  return ((signedSurplusOf(state) ?? 0) !== 0 || isStale) && mayRepairByFullPass(state, Date.now());
 }
 
 /** A full pass, after which increments are checked against it. */

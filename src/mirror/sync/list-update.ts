@@ -1,7 +1,7 @@
 import { monotonicNowMs } from "../../time/clock.js";
 import { type MirrorList, recordNumberOf } from "../copy/lists.js";
 import type { LocalCopy } from "../copy/local-copy.js";
-import { awaitsFullPass, type ListState, surplusOf } from "../copy/state.js";
+import { awaitsFullPass, type ListState, signedSurplusOf } from "../copy/state.js";
 import type { ListReport, MirrorProgress, MirrorReadMode } from "../report.js";
 import { laterTimeOf, newestModified } from "./increment-start.js";
 import type { ListPages, ListReader } from "./list-reader.js";
@@ -16,7 +16,7 @@ export interface SyncSettings {
   overlapMs: number;
   maxRemovedShare: number;
   allowRemovals: boolean;
-  confirmAfterMs: number;
+  secondPassDelayMs: number;
 }
 
 /** This many changed records are enough to check increments. */
@@ -60,7 +60,7 @@ export class ListUpdate {
 
   report(): ListReport {
     const { count, lacking, increments } = this.state;
-    const surplus = surplusOf(this.state);
+    const surplus = signedSurplusOf(this.state);
     return {
       list: this.list,
       modes: this.modes,
@@ -75,18 +75,18 @@ export class ListUpdate {
     };
   }
 
-  /** Writes pages to the copy, each together with the part of the state that `patchOf` returns. */
+  /** Writes pages to the copy. `onPage` receives each before it is written, and may return a part of the state to save with it. */
   async writePages(
     mode: MirrorReadMode,
     source: ListPages,
-    patchOf: (page: { totalCount: number }, numbers: readonly number[]) => Partial<ListState>,
+    onPage: (page: { totalCount: number }, numbers: readonly number[]) => Partial<ListState> | undefined,
   ): Promise<WrittenPages> {
     this.modes.push(mode);
     const expectedInIncrement: number[] = [];
     let newest: number | undefined;
     for await (const page of source.pages) {
       const numbers = page.value.map((record) => recordNumberOf(this.list.resource, record));
-      const written = await this.copy.write(this.list, page.value, patchOf(page, numbers));
+      const written = await this.copy.write(this.list, page.value, onPage(page, numbers) ?? {});
       this.counts.added += written.added;
       this.counts.changed += written.changed;
       if (expectedInIncrement.length < MAX_EXPECTED_NUMBERS) expectedInIncrement.push(...written.expectedInIncrement);

@@ -41,11 +41,11 @@ export function proves(
   return isOrderedAndComplete(second) || (isComplete(second) && isComplete(first)) ? "all" : "nothing";
 }
 
-/** A run may always remove this many records of a resource. */
-const MAX_REMOVALS_WITHOUT_CONFIRMATION = 50;
+/** The guard allows this many removals of a list in the remembered days, however large a part of the records they are. */
+const MAX_UNGUARDED_REMOVALS = 50;
 
-/** How long a run waits before a full pass that confirms many removals, in ms: a service may return nothing for a moment. */
-export const REMOVAL_CONFIRMATION_DELAY_MS = 3_000;
+/** How long a run waits before the second pass if the first has missed many records, in ms: a service may return nothing for a moment. */
+export const SECOND_PASS_DELAY_MS = 3_000;
 
 /** The guard compares with the largest size of this many days, so that many small removals cannot drain a copy unnoticed. */
 const REMEMBERED_DAYS = 7;
@@ -53,7 +53,7 @@ const DAY_MS = 86_400_000;
 
 const dayOf = (time: number) => Math.floor(time / DAY_MS);
 
-/** The largest size of the list in the last days, or since removals were confirmed. */
+/** The largest size of the list in the remembered days, or since `allowRemovals`. */
 const largestSize = ({ count, sizes = [] }: ListState, now: number) =>
   Math.max(count, ...sizes.flatMap(([day, size]) => (day > dayOf(now) - REMEMBERED_DAYS ? size : [])));
 
@@ -75,16 +75,20 @@ const isLargeRemovedShare = (removals: number, records: number, maxRemovedShare:
   removals > records * maxRemovedShare;
 
 /**
- * The refusal to remove this many records, if they are a large part of those that the copy has or had in the last days.
- * `undefined` if they may be removed.
+ * The refusal to remove this many records, if they are, with those removed before, a large part of what the copy had at most
+ * in the remembered days. `undefined` if they may be removed.
  */
-export function refusalOf({ list, state, settings }: ListUpdate, numbers: number): UnexpectedRemovalsError | undefined {
-  if (settings.allowRemovals || numbers === 0) return undefined;
+export function refusalOf(
+  { list, state, settings }: ListUpdate,
+  unseenCount: number,
+): UnexpectedRemovalsError | undefined {
+  if (settings.allowRemovals || unseenCount === 0) return undefined;
   const records = largestSize(state, Date.now());
-  const removals = numbers + (records - state.count);
-  if (removals <= MAX_REMOVALS_WITHOUT_CONFIRMATION) return undefined;
+  const earlier = records - state.count;
+  const removals = earlier + unseenCount;
+  if (removals <= MAX_UNGUARDED_REMOVALS) return undefined;
   if (!isLargeRemovedShare(removals, records, settings.maxRemovedShare)) return undefined;
-  return new UnexpectedRemovalsError({ resource: list.resource, removals, records });
+  return new UnexpectedRemovalsError({ resource: list.resource, removals, records, earlier });
 }
 
 /** How the records were handled that a full pass has not listed. */
@@ -117,15 +121,15 @@ async function remove(update: ListUpdate, numbers: number[]): Promise<Unexpected
 
 /** A second full pass, for the records that the first one has not listed. */
 async function makeConfirmingPass(update: ListUpdate, unseen: readonly number[]): Promise<ListedRecords> {
-  const { signal, maxRemovedShare, confirmAfterMs } = update.settings;
+  const { signal, maxRemovedShare, secondPassDelayMs } = update.settings;
   if (isLargeRemovedShare(unseen.length, update.state.count, maxRemovedShare)) {
-    await sleep(confirmAfterMs, signal);
+    await sleep(secondPassDelayMs, signal);
     signal?.throwIfAborted();
   }
   const listed = new ListedRecords(unseen);
   await update.writePages("full", update.reader.read(), (page, numbers) => {
     listed.add(numbers, page.totalCount);
-    return {};
+    return undefined;
   });
   return listed;
 }
