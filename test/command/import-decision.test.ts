@@ -92,31 +92,31 @@ describe("a corrected version", () => {
       "cancels what was not applied",
       [earlier("day:2", "a", "pending"), earlier("day:3", "b", "rejected")],
       ["c"],
-      { canceled: ["day:2", "day:3"], added: ["day:2#2"] },
+      { toCancel: ["day:2", "day:3"], added: ["day:2#2"] },
     ],
     [
       "may not lack what was sent",
       [earlier("day:2", "a", "applied"), earlier("day:3", "b", "sending"), earlier("day:4", "c", "unknown")],
       [],
-      { lost: ["day:2", "day:3", "day:4"] },
+      { missingSent: ["day:2", "day:3", "day:4"] },
     ],
     [
       "may not lack an update that may have been applied",
       [earlier("day:2", "a", "pending", { operation: "update", sentAt: 1 })],
       ["b"],
-      { lost: ["day:2"], added: ["day:2#2"] },
+      { missingSent: ["day:2"], added: ["day:2#2"] },
     ],
     [
       "contains each line as often as before",
       [earlier("day:2", "a", "applied"), earlier("day:3", "a", "applied")],
       ["a"],
-      { kept: ["day:2"], lost: ["day:3"] },
+      { kept: ["day:2"], missingSent: ["day:3"] },
     ],
     [
       "keeps what was sent, then what is pending, of equal lines",
       [earlier("day:2", "a", "rejected"), earlier("day:3", "a", "pending"), earlier("day:4", "a", "applied")],
       ["a", "a"],
-      { kept: ["day:4", "day:3"], canceled: ["day:2"] },
+      { kept: ["day:4", "day:3"], toCancel: ["day:2"] },
     ],
     [
       "keeps a rejected line that it contains",
@@ -128,8 +128,8 @@ describe("a corrected version", () => {
     expect(keysOf(correctionOf(before, lines(...contents)))).toEqual({
       takenElsewhere: [],
       kept: [],
-      lost: [],
-      canceled: [],
+      missingSent: [],
+      toCancel: [],
       added: [],
       ...expected,
     });

@@ -5,7 +5,7 @@ import type { StoredEntry } from "../../outbox/index.js";
 import { CommandError } from "../exit.js";
 import { dateTime, plural, printable, tell } from "../terminal.js";
 import { correctionOf, REPLACED } from "./correction.js";
-import { decide, refusal } from "./delivery.js";
+import { decide, whyRefused } from "./delivery.js";
 import type { ImportSettings, ValidRow } from "./entries.js";
 import { validRows } from "./validate.js";
 
@@ -14,7 +14,7 @@ export type EarlierStates = StoredDelivery["entries"];
 
 export interface Begun {
   earlier: EarlierStates;
-  /** The delivery if it was complete before: then there is nothing to send. */
+  /** Set if the delivery was complete before: then there is nothing to send. */
   complete?: StoredDelivery;
 }
 
@@ -25,7 +25,7 @@ interface Beginning {
   /** Whether the file is a corrected version of an earlier one. */
   corrects: boolean;
   /** The file or address of the outbox, for messages. */
-  file: string;
+  outboxFile: string;
 }
 
 /**
@@ -34,13 +34,13 @@ interface Beginning {
  * @throws CommandError if nothing may be stored.
  */
 export async function begin(beginning: Beginning): Promise<Begun> {
-  const { outbox, settings, delivery, corrects, file } = beginning;
+  const { outbox, settings, delivery, corrects, outboxFile } = beginning;
   if (!delivery) return { earlier: statesOf(await addLines(outbox, await rowsOf(settings))) };
   for (;;) {
     const decision = decide(delivery, await outbox.deliveries(delivery), corrects);
     switch (decision.kind) {
       case "refused":
-        throw refusal(decision, delivery, file);
+        throw new CommandError(whyRefused(decision, delivery, outboxFile));
       case "complete":
         return { earlier: {}, complete: decision.same };
       case "continue":
@@ -65,22 +65,22 @@ async function storeDelivery(
   const lines = rows.map(({ entry }) => entry);
   const earlier: StoredEntry[] = [];
   if (same) for await (const entry of outbox.storedEntries({ delivery: same.name })) earlier.push(entry);
-  const { takenElsewhere, kept, lost, canceled, added } = correctionOf(earlier, lines);
+  const { takenElsewhere, kept, missingSent, toCancel, added } = correctionOf(earlier, lines);
   if (takenElsewhere.length > 0) throw linesTakenElsewhere(delivery.name, takenElsewhere);
-  if (lost.length > 0) throw lostLines(delivery.name, lost);
+  if (missingSent.length > 0) throw missingLines(delivery.name, missingSent);
   // What a correction does with the entries of its own delivery depends on their contents alone.
   const own = new Set(earlier.map(({ key }) => key));
   const replaced = await replacedEntries(outbox, rows, own);
   const batch = {
     add: added,
-    cancel: [...canceled, ...replaced.map((entry) => ({ ...entry, reason: REPLACED }))],
+    cancel: [...toCancel, ...replaced.map((entry) => ({ ...entry, reason: REPLACED }))],
     delivery,
     replaces: same?.digest,
   };
   const { deliveries, changed } = await outbox.commit(batch).catch(rethrowKnownKey);
   if (deliveries.length > 0 || changed.length > 0) return undefined;
   if (same) {
-    const were = `${kept.length} unchanged, ${added.length} added, ${canceled.length} canceled`;
+    const were = `${kept.length} unchanged, ${added.length} added, ${toCancel.length} canceled`;
     tell(`${delivery.name}: corrects the import of ${dateTime(same.begunAt)}: ${were}.`);
   }
   if (replaced.length > 0) tell(`${plural(replaced.length, "rejected line")} replaced.`);
@@ -101,13 +101,13 @@ async function replacedEntries(
 ): Promise<StoredEntry[]> {
   const replaced = new Map<string, StoredEntry>();
   const problems: string[] = [];
-  for (const { line, replaces } of rows) {
-    if (replaces === undefined || own.has(replaces) || replaced.has(replaces)) continue;
-    const entry = await outbox.stored(replaces);
-    if (entry?.state === "rejected") replaced.set(replaces, entry);
+  for (const { line, replacesKey } of rows) {
+    if (replacesKey === undefined || own.has(replacesKey) || replaced.has(replacesKey)) continue;
+    const entry = await outbox.stored(replacesKey);
+    if (entry?.state === "rejected") replaced.set(replacesKey, entry);
     else
       problems.push(
-        `line ${line}: "${replaces}" ${entry ? `is ${entry.state}, not rejected` : "is not in the outbox"}`,
+        `line ${line}: "${replacesKey}" ${entry ? `is ${entry.state}, not rejected` : "is not in the outbox"}`,
       );
   }
   if (problems.length === 0) return [...replaced.values()];
@@ -129,12 +129,12 @@ function rethrowKnownKey(error: unknown): never {
   throw new CommandError(`${problems} ${advice}`);
 }
 
-function lostLines(name: string, lost: readonly StoredEntry[]): CommandError {
-  const lines = lost.map(({ key, state, operation, input }) =>
+function missingLines(name: string, missing: readonly StoredEntry[]): CommandError {
+  const lines = missing.map(({ key, state, operation, input }) =>
     printable(`  ${key} ${state}: ${operation} ${input ?? ""}`),
   );
   return new CommandError(
-    `--corrects: the file lacks ${plural(lost.length, "line")} of "${name}" that were sent. Nothing was stored or sent. ` +
+    `--corrects: the file lacks ${plural(missing.length, "line")} of "${name}" that were sent. Nothing was stored or sent. ` +
       `Add what is missing; what was applied can only be reversed by another write.\n${lines.join("\n")}`,
   );
 }

@@ -81,13 +81,13 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
     throw new CommandError("standard input has no name. Set --delivery, or --key.");
   if (flags.rejects !== undefined) await assertWritable(flags.rejects, path);
   // A column of keys alone identifies lines in the whole outbox, so that each file may contain earlier ones.
-  const delivery = flags.delivery ?? (keyColumn === undefined ? basename(path) : undefined);
+  const deliveryName = flags.delivery ?? (keyColumn === undefined ? basename(path) : undefined);
   const format = flags.format ?? rowFormatOf(path);
   const folder = await mkdtemp(join(tmpdir(), "stocklot-import-"));
   try {
     const copy = await copyOf(path, folder, signal);
     const file = { path: isStandardInput ? "standard input" : path, copy, format, isStandardInput };
-    await importCopy({ ...file, ...rowSettings(flags), operation, delivery, keyColumn, mark }, flags, signal);
+    await importCopy({ ...file, ...rowSettings(flags), operation, deliveryName, keyColumn, mark }, flags, signal);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -101,18 +101,18 @@ async function importCopy(settings: ImportSettings, flags: ImportFlags, signal: 
     if (!flags.json) await print(`${plural(count, "line")} ${count === 1 ? "is" : "are"} valid.`);
     return;
   }
-  const { outbox: file, mark, settle: settleMs, json, corrects = false } = flags;
-  const store = outboxStoreOf("--outbox", file, "create");
+  const { outbox: outboxFile, mark, settle: settleMs, json, corrects = false } = flags;
+  const store = outboxStoreOf("--outbox", outboxFile, "create");
   const client = await openClient(flags);
   const outbox = new DeliveryOutbox({ client, store, mark, settleMs });
   try {
     signal.throwIfAborted();
     const delivery = deliveryOf(settings, digest, count);
-    const { complete, earlier } = await begin({ outbox, settings, delivery, corrects, file });
+    const { complete, earlier } = await begin({ outbox, settings, delivery, corrects, outboxFile });
     const summary = complete ? undefined : await send(outbox, count, endedCount(earlier), signal);
     const open = await openEntries(outbox, settings);
-    if (complete) await reportComplete(complete, { open, json, file });
-    if (summary) await report(summary, earlier, { open, json, file });
+    if (complete) await reportComplete(complete, { open, json, outboxFile });
+    if (summary) await report(summary, earlier, { open, json, outboxFile });
     if (flags.rejects !== undefined) await writeRejects(flags.rejects, settings, open.lines);
   } catch (error) {
     throw failureOrInterruption(error, signal, "run it again to continue");

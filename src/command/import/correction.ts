@@ -19,9 +19,9 @@ export interface Correction {
   /** Earlier lines that are in the file, too. */
   kept: StoredEntry[];
   /** Earlier lines that may have been applied, and that the file lacks: it does not correct that delivery. */
-  lost: StoredEntry[];
+  missingSent: StoredEntry[];
   /** Earlier lines that were not applied, and that the file lacks. */
-  canceled: StoredEntry[];
+  toCancel: StoredEntry[];
   /** Lines that are not among the earlier ones, with keys that none of these has. */
   added: NewLine[];
 }
@@ -50,8 +50,8 @@ export function correctionOf(earlier: readonly StoredEntry[], lines: readonly Ne
   return {
     takenElsewhere: earlier.filter(isReplaced),
     kept,
-    lost: dropped.filter((entry) => whyNotCanceled(entry) !== undefined),
-    canceled: dropped.filter((entry) => whyNotCanceled(entry) === undefined),
+    missingSent: dropped.filter((entry) => whyNotCanceled(entry) !== undefined),
+    toCancel: dropped.filter((entry) => whyNotCanceled(entry) === undefined),
     added,
   };
 }

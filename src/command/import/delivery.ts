@@ -1,7 +1,6 @@
 import { basename } from "node:path";
 import { isComplete, isInTheWay, type NewDelivery, type StoredDelivery } from "../../outbox/delivery-store.js";
 import { unsettledOf } from "../../outbox/store.js";
-import { CommandError } from "../exit.js";
 import { outboxCommandLine, shellWord } from "../outbox/paste.js";
 import { dateTime } from "../terminal.js";
 import type { ImportSettings } from "./entries.js";
@@ -43,29 +42,21 @@ export function decide(delivery: NewDelivery, related: readonly StoredDelivery[]
 
 /** The delivery that a file is; `undefined` if its lines are identified by a column of keys alone. */
 export function deliveryOf(settings: ImportSettings, digest: string, lines: number): NewDelivery | undefined {
-  const { path, delivery, isStandardInput } = settings;
-  if (delivery === undefined) return undefined;
+  const { path, deliveryName: name, isStandardInput } = settings;
+  if (name === undefined) return undefined;
   // What arrives in a pipe has no file name that others could share.
-  const file = isStandardInput ? delivery : basename(path);
-  return { name: delivery, file, digest, lines, begunAt: Date.now() };
+  const file = isStandardInput ? name : basename(path);
+  return { name, file, digest, lines, begunAt: Date.now() };
 }
 
-/** The error of a refused delivery, with what a person can do. */
-export function refusal(
-  decision: Extract<Decision, { kind: "refused" }>,
-  delivery: NewDelivery,
-  outbox: string,
-): CommandError {
-  return new CommandError(whyRefused(decision, delivery, outbox));
-}
-
-function whyRefused(
+/** Why a delivery is refused, with what a person can do. */
+export function whyRefused(
   decision: Extract<Decision, { kind: "refused" }>,
   { name, file, lines }: NewDelivery,
-  outbox: string,
+  outboxFile: string,
 ): string {
   if (decision.because === "nothing-to-correct")
-    return `--corrects: there is no delivery "${name}". Nothing was stored or sent. ${outboxCommandLine(outbox, "deliveries")} lists them.`;
+    return `--corrects: there is no delivery "${name}". Nothing was stored or sent. ${outboxCommandLine(outboxFile, "deliveries")} lists them.`;
   const { other } = decision;
   const begun = dateTime(other.begunAt);
   if (decision.because === "other-contents") {
@@ -80,7 +71,7 @@ function whyRefused(
   }
   const same = other.file === file ? `of the same file name, "${file}"` : "with the same contents";
   const advice = other.entries.unknown
-    ? ` Decide about its unknown lines: ${outboxCommandLine(outbox, "list", "--delivery", other.name, "--state", "unknown")}`
+    ? ` Decide about its unknown lines: ${outboxCommandLine(outboxFile, "list", "--delivery", other.name, "--state", "unknown")}`
     : "";
   return (
     `the delivery "${other.name}" ${same}, begun ${begun}, is not complete: ` +

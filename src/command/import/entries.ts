@@ -23,7 +23,7 @@ export interface ImportSettings extends RowFile, ColumnSettings {
   operation: ImportOperation;
   isStandardInput: boolean;
   /** The name of the delivery, which keys begin with; `undefined` if keys come from a column alone. */
-  delivery: string | undefined;
+  deliveryName: string | undefined;
   /** The column with the key; by default the number of the line. */
   keyColumn: string | undefined;
   /** The field of each receipt that will contain a mark. */
@@ -32,7 +32,7 @@ export interface ImportSettings extends RowFile, ColumnSettings {
 
 /** What is wrong with the columns of a CSV file: values would be lost, or every line would lack a required field. */
 export function columnProblem(row: Row, settings: ImportSettings): string | undefined {
-  const { operation, map, keyColumn, delivery, ignore, set } = settings;
+  const { operation, map, keyColumn, deliveryName, ignore, set } = settings;
   const shape = fieldsOf(operation);
   const columns = Object.keys(row.cells);
   const hasNo = (name: string) => !columns.includes(name);
@@ -41,7 +41,7 @@ export function columnProblem(row: Row, settings: ImportSettings): string | unde
   const ignored = ignore.find(hasNo);
   if (ignored !== undefined) return `--ignore: there is no column "${ignored}".`;
   if (keyColumn !== undefined && hasNo(keyColumn)) return `--key: there is no column "${keyColumn}".`;
-  if (delivery === undefined && columns.includes(REJECT_COLUMNS.replaces))
+  if (deliveryName === undefined && columns.includes(REJECT_COLUMNS.replaces))
     return `a file with the column "${REJECT_COLUMNS.replaces}" is a delivery. Name it with --delivery.`;
   const problem = fieldProblem(row, settings);
   if (problem !== undefined) return problem;
@@ -92,7 +92,7 @@ export interface ValidRow {
   cells: Row["cells"];
   entry: NewLine;
   /** The key of the rejected entry that it replaces, if any. */
-  replaces: string | undefined;
+  replacesKey: string | undefined;
 }
 
 export function importedRow(row: Row, settings: ImportSettings): ImportedRow {
@@ -100,7 +100,7 @@ export function importedRow(row: Row, settings: ImportSettings): ImportedRow {
   // Each object has its own fields, and a CSV file the columns of its header.
   const wrong = problem ?? (settings.format === "ndjson" ? fieldProblem(row, settings) : undefined);
   if (wrong !== undefined) return { line, problems: [wrong] };
-  const { operation, set, delivery, mark } = settings;
+  const { operation, set, deliveryName: delivery, mark } = settings;
   const shape = fieldsOf(operation);
   const key = keyOf(line, cells, settings);
   const input: Record<string, unknown> = {};
@@ -111,7 +111,7 @@ export function importedRow(row: Row, settings: ImportSettings): ImportedRow {
   for (const [field, value] of set) input[field] = cellValue(value, shape[field]);
   try {
     const entry = { ...newEntry("import", { key, operation, input }, mark, []), delivery };
-    return { line, cells, entry, replaces: String(cells[REJECT_COLUMNS.replaces] ?? "") || undefined };
+    return { line, cells, entry, replacesKey: String(cells[REJECT_COLUMNS.replaces] ?? "") || undefined };
   } catch (error) {
     if (!(error instanceof InputValidationError)) throw error;
     return { line, problems: error.issues.map((issue) => describeIssueOfLine(issue, input, shape)) };
@@ -123,10 +123,10 @@ const typedCell = (cell: unknown, schema: z.ZodType | undefined, { format }: Imp
   format === "csv" && typeof cell === "string" ? cellValue(cell, schema) : cell;
 
 /** A key that is missing stays empty, so that validation reports it. */
-function keyOf(line: number, cells: Row["cells"], { delivery, keyColumn }: ImportSettings): string {
-  if (keyColumn === undefined) return `${delivery}:${line}`;
+function keyOf(line: number, cells: Row["cells"], { deliveryName, keyColumn }: ImportSettings): string {
+  if (keyColumn === undefined) return `${deliveryName}:${line}`;
   const key = String(cells[keyColumn] ?? "");
-  return delivery === undefined || key === "" ? key : `${delivery}/${key}`;
+  return deliveryName === undefined || key === "" ? key : `${deliveryName}/${key}`;
 }
 
 function describeIssueOfLine(

@@ -30,7 +30,7 @@ const STATES_FOR_A_PERSON: readonly OutboxState[] = ["rejected", "unknown"];
 
 /** The lines of a delivery are recognised by their contents, since a corrected version has other numbers; others by their keys. */
 export async function openEntries(outbox: DeliveryOutbox, settings: ImportSettings): Promise<OpenEntries> {
-  const { delivery } = settings;
+  const { deliveryName: delivery } = settings;
   let all = 0;
   for (const state of STATES_FOR_A_PERSON) for await (const _ of outbox.storedEntries({ state })) all += 1;
   const entries: StoredEntry[] = [];
@@ -55,7 +55,7 @@ interface Reported {
   open: OpenEntries;
   json: true | undefined;
   /** The file or address of the outbox, for messages. */
-  file: string;
+  outboxFile: string;
 }
 
 /** What was done, then each line that a person has to look at. */
@@ -98,7 +98,7 @@ export async function reportComplete(delivery: StoredDelivery, reported: Reporte
   await printOpenEntries(reported);
 }
 
-async function printOpenEntries({ open: { lines, others }, file }: Reported): Promise<void> {
+async function printOpenEntries({ open: { lines, others }, outboxFile }: Reported): Promise<void> {
   if (others > 0)
     tell(
       `${others === 1 ? "1 entry of earlier imports needs" : `${others} entries of earlier imports need`} your attention, too.`,
@@ -111,7 +111,7 @@ async function printOpenEntries({ open: { lines, others }, file }: Reported): Pr
       lines.map(({ entry: { key, state, error } }) => [
         key,
         state,
-        state === "unknown" ? `${reasonOf(error)} ${howToDecide(file, key)}` : reasonOf(error),
+        state === "unknown" ? `${reasonOf(error)} ${howToDecide(outboxFile, key)}` : reasonOf(error),
       ]),
     ),
   );
