@@ -3,7 +3,7 @@ import type { Checkpoint } from "./checkpoint.js";
 import type { EmittedPage } from "./emitter.js";
 import { EtaEstimator } from "./estimate.js";
 import { GaplessReader } from "./gapless/reader.js";
-import type { Page, PagedList } from "./page.js";
+import type { Page, PrepareSession } from "./page.js";
 import { SequentialReader } from "./sequential.js";
 
 export const ITERATION_DONE = { done: true, value: undefined } as const;
@@ -22,7 +22,7 @@ export interface PageIterator<T> extends AsyncIterableIterator<Page<T>, undefine
  * `onStart` is called at the first `next()`. `limit`: how many records are wanted; no page is read ahead for more.
  */
 export function iteratePages<T>(
-  source: PagedList<T>,
+  prepare: PrepareSession<T>,
   onStart: (iterator: PageIterator<T>) => void,
   limit = Infinity,
 ): PageIterator<T> {
@@ -77,7 +77,7 @@ export function iteratePages<T>(
   return iterator;
 
   function start(): AsyncGenerator<EmittedPage<T>, void> {
-    const session = source.prepare();
+    const session = prepare();
     onStart(iterator);
     consumed = session.from;
     eta = new EtaEstimator(session);

@@ -107,11 +107,11 @@ export interface PageRequest {
   pageSize: number;
 }
 
-/** A list, as a paginator uses it. */
-export interface PagedList<T> {
-  /** Checks the caller's arguments and resolves the request. Throws an `InputValidationError`. Called once per use of the list. */
-  prepare(): PageSession<T>;
-}
+/**
+ * Begins one use of a list: checks the caller's arguments and resolves the request. Throws an `InputValidationError`. Called
+ * once per use.
+ */
+export type PrepareSession<T> = () => PageSession<T>;
 
 /** One use of a list (an iteration, one page, or an estimate), with checked arguments and its request resolved. */
 export interface PageSession<T> {
