@@ -140,6 +140,14 @@ export interface PageSession<T> {
   pace(): { latencyMs: number } & PageAllowance;
 }
 
+/** One iteration over a list. */
+export interface IterationSession<T> extends PageSession<T> {
+  /** How many records are wanted. No page is read ahead for more. */
+  limit: number;
+  /** `remainingMs`: the probable time to read this many more records, in ms; null if it is not known. */
+  eta: { remainingMs(records: number, pageSize: number): number | null };
+}
+
 /** How many further pages the rate limit allows. */
 export interface PageAllowance {
   /** Pages that may be requested now. */

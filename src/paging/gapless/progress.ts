@@ -1,6 +1,5 @@
 import { type EmittedPage, PageEmitter } from "../emitter.js";
-import type { EtaEstimator } from "../estimate.js";
-import type { Page, PageSession, ReceivedPage } from "../page.js";
+import type { IterationSession, Page, ReceivedPage } from "../page.js";
 import type { PageStream } from "../page-stream.js";
 import type { RecordKey } from "../seen-keys.js";
 import { GaplessFrontier, type PageOverlap, pageOverlapOf } from "./frontier.js";
@@ -21,13 +20,10 @@ export class GaplessProgress<T> {
   readonly #emitter: PageEmitter<T>;
   readonly #stalls: GaplessStalls;
 
-  constructor(
-    session: PageSession<T>,
-    { plan, stream, eta }: { plan: GaplessPlan; stream: PageStream<T>; eta: EtaEstimator },
-  ) {
+  constructor(session: IterationSession<T>, plan: GaplessPlan, stream: PageStream<T>) {
     this.#plan = plan;
     this.#stream = stream;
-    this.#emitter = new PageEmitter(session, stream, eta);
+    this.#emitter = new PageEmitter(session, stream);
     this.#stalls = new GaplessStalls(session);
     this.frontier = new GaplessFrontier(session);
   }

@@ -1,7 +1,6 @@
 import { leftmostPageReaching } from "../choose-page.js";
 import type { EmittedPage } from "../emitter.js";
-import type { EtaEstimator } from "../estimate.js";
-import { isListEmpty, type PageRequest, type PageSession, startOfPage } from "../page.js";
+import { type IterationSession, isListEmpty, type PageRequest, startOfPage } from "../page.js";
 import { PageStream } from "../page-stream.js";
 import type { RecordKey } from "../seen-keys.js";
 import { refuseEmptyPageWithMore } from "../stall-guard.js";
@@ -39,14 +38,13 @@ import { ResumeSearch } from "./resume-search.js";
  * The measurements are in docs/decisions/005-gapless-reading.md.
  */
 export class GaplessReader<T> {
-  readonly #session: PageSession<T>;
+  readonly #session: IterationSession<T>;
   readonly #parts: GaplessParts<T>;
 
-  /** `limit`: how many records are wanted. */
-  constructor(session: PageSession<T>, eta: EtaEstimator, limit: number) {
+  constructor(session: IterationSession<T>) {
     const plan = new GaplessPlan(session);
-    const stream = new PageStream(session, plan, limit);
-    const progress = new GaplessProgress(session, { plan, stream, eta });
+    const stream = new PageStream(session, plan);
+    const progress = new GaplessProgress(session, plan, stream);
     this.#session = session;
     this.#parts = { label: session.label, plan, stream, progress };
   }
