@@ -47,12 +47,13 @@ export class PageEmitter<T> {
   takeUnseen(records: T[], from = 0): T[] {
     if (!this.hasKeys) return records.slice(from);
     return records.filter((record, index) => {
+      const isAfter = index >= from;
       const key = this.keyOf(record);
-      const isSeen = key !== undefined && this.#seen.has(key);
-      if (isSeen) this.#duplicates += 1;
-      if (isSeen || index < from) return false;
-      if (key !== undefined) this.#seen.add(key);
-      return true;
+      // A record without a key cannot be recognised.
+      if (key === undefined) return isAfter;
+      const isNew = isAfter ? this.#seen.add(key) : !this.#seen.has(key);
+      if (!isNew) this.#duplicates += 1;
+      return isNew && isAfter;
     });
   }
 
