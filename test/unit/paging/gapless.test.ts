@@ -344,6 +344,17 @@ describe("a page that was requested before the list grew", () => {
   });
 });
 
+it("gapless paging reports why it ends when no page leads to the next one, whatever new records they contain", async () => {
+  let recNo = 10_000;
+  const list = new ChangingList(10_000, {
+    respond: (page, number) =>
+      number < 8 || page.page === 1 ? page : { ...page, value: page.value.map(() => ({ recNo: ++recNo })) },
+  });
+  await expect(paginatorOf(list.source({ gapless: true })).toArray()).rejects.toThrow(
+    /^GET \/Inventory: page \d+ does not overlap .*, and the last 24 pages read in between did not lead to it \(the list changes faster/,
+  );
+});
+
 it("gapless paging reports why it ends when records do not keep their keys", async () => {
   let recNo = 0;
   const list = new ChangingList(10_000, {
