@@ -88,7 +88,7 @@ export class GaplessReader<T> {
         const gapEnd = yield* this.#fillGap(page);
         if (gapEnd === "list-ended") return;
         if (gapEnd === "target-obsolete") {
-          this.#stream.continueWith(this.#plan.requestAfter(progress.frontier.probableEnd));
+          this.#stream.continueWith(this.#requestAtEnd());
           continue;
         }
         // Closed: the page overlaps now.
@@ -112,7 +112,7 @@ export class GaplessReader<T> {
    */
   async #resume(end: number, keys: readonly RecordKey[]): Promise<void> {
     const progress = this.#progress;
-    this.#stream.continueWith(this.#plan.requestAfter(end));
+    this.#stream.continueWith(this.#requestAtEnd());
     let received = await this.#stream.peek();
     if (isListEmpty(received.page) || !progress.isDisjoint(received.page)) return;
     progress.countGapRepair();
@@ -129,7 +129,7 @@ export class GaplessReader<T> {
       if (last >= 0) found = startOfPage(received.page) + last + 1;
     }
     progress.frontier.moveTo(found, received);
-    this.#stream.continueWith(this.#plan.requestAfter(found));
+    this.#stream.continueWith(this.#requestAtEnd());
   }
 
   /**
@@ -198,13 +198,19 @@ export class GaplessReader<T> {
 
   /** The request to continue with if the planned pages contain nothing new, or leave a gap even if nothing changes. */
   #nextRequestOverride(): PageRequest | undefined {
-    const { probableEnd: end, receivedAs } = this.#progress.frontier;
+    const end = this.#progress.frontier.probableEnd;
     // The first planned page is the one that is about to be taken.
     const [, ...planned] = this.#stream.planned;
     const [next] = planned;
-    if (next === undefined) return this.#plan.requestAfter(end, 1 + this.#stream.responses - receivedAs);
+    if (next === undefined) return this.#requestAtEnd();
     const continuesWithoutGap =
       this.#plan.expectedStartOf(next) < end && planned.some((request) => this.#plan.expectedEndOf(request) > end);
-    return continuesWithoutGap ? undefined : this.#plan.requestAfter(end);
+    return continuesWithoutGap ? undefined : this.#requestAtEnd();
+  }
+
+  /** The page that continues at the end of what was read. The list may have moved with each response since that was shown. */
+  #requestAtEnd(): PageRequest {
+    const { probableEnd, receivedAs } = this.#progress.frontier;
+    return this.#plan.requestAfter(probableEnd, 1 + this.#stream.responses - receivedAs);
   }
 }
