@@ -129,7 +129,7 @@ export class Inventory {
     options: ItemSearchOptions = {},
   ): Promise<StockLevel | null> {
     const list = { name: "inventory.getStockLevel", define: stockLevelList };
-    const { partNo, path, records } = await this.#itemLookup.read(list, { shortID, scope, options });
+    const { partNo, path, records } = await this.#itemLookup.find(list, { shortID, scope, options });
     const [level = null, second] = records;
     if (!second) return level;
     const message = `partNo ${partNo} is listed twice`;
@@ -161,7 +161,7 @@ export class Inventory {
    */
   async getLots(shortID: string, scope: ItemScope = {}, options: ItemSearchOptions = {}): Promise<Lot[]> {
     const list = { name: "inventory.getLots", define: lotList };
-    const { records } = await this.#itemLookup.read(list, { shortID, scope, options });
+    const { records } = await this.#itemLookup.find(list, { shortID, scope, options });
     return records.sort((one, next) => one.recNo - next.recNo);
   }
 

@@ -65,7 +65,7 @@ export class ItemLookup {
     this.#sender = sender;
   }
 
-  async read<T extends { partNo: number }>(
+  async find<T extends { partNo: number }>(
     list: ItemRecordList<T>,
     { shortID, scope, options }: { shortID: string; scope: ItemScope; options: ItemSearchOptions },
   ): Promise<{ partNo: number; path: string; records: T[] }> {
@@ -76,10 +76,10 @@ export class ItemLookup {
     });
     const { path } = list.define(params, {}).request(params, {});
     return this.#sender.sendSeries({ method: "GET", path }, requestOptions, async (series) => {
-      const partNo = await this.#partNoOf(series, shortID);
+      const partNo = await this.#resolvePartNo(series, shortID);
       const searched = this.#searched(series, list, params, path);
       try {
-        return { partNo, path, records: await new PartNoSearch(searched, partNo).read() };
+        return { partNo, path, records: await new PartNoSearch(searched, partNo).find() };
       } catch (error) {
         if (!(error instanceof UnsortedListError)) throw error;
         if (ifUnsorted === "error") throw unsortedError(error);
@@ -93,7 +93,7 @@ export class ItemLookup {
     });
   }
 
-  async #partNoOf(series: PartSender, shortID: string): Promise<number> {
+  async #resolvePartNo(series: PartSender, shortID: string): Promise<number> {
     const known = this.#partNos.get(shortID);
     if (known !== undefined) return known;
     const partNo = await series.sendPart(partNoRequest(shortID));
@@ -139,14 +139,14 @@ export class ItemLookup {
 }
 
 /** Of a list that changes at each request, at most this many pages more than three times what it has are read. */
-const MAX_FURTHER_PAGES = 40;
+const MAX_EXTRA_LIST_PAGES = 40;
 
 /** The records of all pages. Throws if the list changes so fast that its end is not reached. */
 async function* recordsWithin<T>(pages: AsyncIterable<Page<T>>, label: string): AsyncGenerator<T, void> {
   let read = 0;
   let allowed = 0;
   for await (const page of pages) {
-    if (read === 0) allowed = MAX_FURTHER_PAGES + 3 * page.pageCount;
+    if (read === 0) allowed = MAX_EXTRA_LIST_PAGES + 3 * page.pageCount;
     read += 1;
     if (read > allowed)
       throw new PaginationError(`${label}: the list changes faster than it can be read. Try again later.`);

@@ -19,8 +19,8 @@ interface OrderedPart extends Positions {
   direction: Direction;
   /** The logarithm of how improbable that is by chance. */
   evidence: number;
-  /** It has shown the other direction, too. */
-  isShared: boolean;
+  /** Counts for nothing yet: the other direction was shown here, and another part of the list could show this one. */
+  isDiscounted: boolean;
 }
 
 /** The list is not in the order asked for: only reading the whole list finds a record. */
@@ -31,8 +31,8 @@ export class UnsortedListError extends Error {}
  *
  * - A direction is proved once the pages requested in it were sorted, and together could hardly have been so by chance.
  * - A list in another order may contain parts that happen to be in this one, such as an import in the order of part numbers.
- *   So each direction is proved by other parts of the list than the other one (*shared* parts count for neither), unless no
- *   other part shows two part numbers.
+ *   So each direction is proved by other parts of the list than the other one: the second one that a part shows is
+ *   *discounted*, unless no other part shows two part numbers.
  * - A page that is not sorted *refutes* the order for good. Two pages that contradict each other only undo the proof, since
  *   the list may have changed as a whole.
  */
@@ -40,12 +40,14 @@ export class OrderProof {
   /** A page has shown that part numbers are not sorted as text. */
   isNumeric = false;
   readonly #parts: OrderedPart[] = [];
-  /** Other parts of the list show nothing: shared ones count, too. */
-  #acceptsShared = false;
+  /** Other parts of the list show nothing: discounted ones count, too. */
+  #countsDiscounted = false;
   #refutation: string | undefined;
 
   isProven(direction: Direction): boolean {
-    const parts = this.#parts.filter((part) => part.direction === direction && (!part.isShared || this.#acceptsShared));
+    const parts = this.#parts.filter(
+      (part) => part.direction === direction && (!part.isDiscounted || this.#countsDiscounted),
+    );
     return parts.reduce((sum, { evidence }) => sum + evidence, 0) >= LOG_OF_PROOF;
   }
 
@@ -63,7 +65,7 @@ export class OrderProof {
   /** Returns the error for the caller to throw. */
   undo(reason: string): UnsortedListError {
     this.#parts.length = 0;
-    this.#acceptsShared = false;
+    this.#countsDiscounted = false;
     this.isNumeric = false;
     return new UnsortedListError(reason);
   }
@@ -73,8 +75,8 @@ export class OrderProof {
     if (!isAscendingBy(numericOrder, partNos)) return;
     if (!this.isProven(direction)) {
       const part = { from: start, to: start + partNos.length };
-      const isShared = this.#isUsedUp(part, direction, { total, pageSize });
-      this.#parts.push({ direction, ...part, evidence: logOfArrangements(partNos), isShared });
+      const isDiscounted = this.#shouldLookElsewhere(part, direction, { total, pageSize });
+      this.#parts.push({ direction, ...part, evidence: logOfArrangements(partNos), isDiscounted });
     }
     this.isNumeric ||= !isAscendingBy(textOrder, partNos);
   }
@@ -89,11 +91,11 @@ export class OrderProof {
     place: Positions,
     { pagesRead, total, pageSize, label }: { pagesRead: number; total: number; pageSize: number; label: string },
   ): Probe | undefined {
-    if (pagesRead >= MAX_PROOF_PAGES / 2) this.#acceptsShared = true;
+    if (pagesRead >= MAX_PROOF_PAGES / 2) this.#countsDiscounted = true;
     const direction = DIRECTIONS.find((one) => !this.isProven(one));
     if (direction === undefined) return undefined;
     if (pagesRead === MAX_PROOF_PAGES) throw this.undo(`${label}: all records have one partNo`);
-    const isElsewhere = this.#isUsedUp(place, direction, { total, pageSize });
+    const isElsewhere = this.#shouldLookElsewhere(place, direction, { total, pageSize });
     const { from, to } = isElsewhere ? middleOf(this.#unseenPart(total)) : place;
     const request =
       direction === "ASC" ? pageAround(from, to - 1, pageSize) : pageAround(total - to, total - 1 - from, pageSize);
@@ -101,14 +103,14 @@ export class OrderProof {
   }
 
   /** Whether this part has shown another direction than this one, and a page elsewhere can show this one. */
-  #isUsedUp(
+  #shouldLookElsewhere(
     { from, to }: Positions,
     direction: Direction,
     { total, pageSize }: { total: number; pageSize: number },
   ): boolean {
-    const isShared = this.#parts.some((part) => part.direction !== direction && part.from < to && from < part.to);
+    const hasShownOther = this.#parts.some((part) => part.direction !== direction && part.from < to && from < part.to);
     const unseen = this.#unseenPart(total);
-    return isShared && !this.#acceptsShared && unseen.to - unseen.from >= pageSize;
+    return hasShownOther && !this.#countsDiscounted && unseen.to - unseen.from >= pageSize;
   }
 
   /** The longest part of the list that has shown no order yet. */

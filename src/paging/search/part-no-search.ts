@@ -35,7 +35,7 @@ export class PartNoSearch<T> {
   readonly #longRun: LongRun<T>;
   #search: PlaceSearch;
   /** The beginning of the place, until the order is proved. */
-  #runAwaitingProof: Run<T> | undefined;
+  #completeRun: Run<T> | undefined;
   #isSearchedAsText = false;
   /** How many pages were read to prove the order. */
   #proofPages = 0;
@@ -49,12 +49,12 @@ export class PartNoSearch<T> {
     this.#search = new PlaceSearch(partNo, numericOrder, list.known);
   }
 
-  async read(): Promise<T[]> {
+  async find(): Promise<T[]> {
     const { label, known } = this.#list;
     known.order.ensureNotRefuted();
     let probe = known.order.isProven("DESC") ? this.#nextProbe() : this.#firstProbe();
     for (let pages = 0; pages < MAX_PAGES && this.#longRunReads < MAX_LONG_RUN_READS; pages += 1) {
-      const step = await this.#step(await this.#read(probe));
+      const step = await this.#step(await this.#readPage(probe));
       if (Array.isArray(step)) return step;
       probe = step;
     }
@@ -70,14 +70,14 @@ export class PartNoSearch<T> {
   async #step(page: SortedPage<T>): Promise<T[] | Probe> {
     if (page.isFirst && page.isLast) return this.#recordsOf(page.records);
     // Probing: a page that contains the beginning of the place has a run.
-    this.#runAwaitingProof = this.#search.learn(page) ?? this.#runAwaitingProof;
+    this.#completeRun = this.#search.learn(page) ?? this.#completeRun;
     // Doubting absence: it is absent by numbers, and this page has shown that the order is that of numbers.
     if (this.#isSearchedAsText && this.#list.known.order.isNumeric) return [];
     // Proving the order, around the run that was found.
-    const run = this.#runAwaitingProof;
+    const run = this.#completeRun;
     const proof = run && this.#nextProof(run);
     // An incomplete run would only be the beginning of a long one, which is read anew.
-    this.#runAwaitingProof = proof && run?.isComplete ? run : undefined;
+    this.#completeRun = proof && run?.isComplete ? run : undefined;
     if (proof) return proof;
     // Complete, or a long run; without a run, probing goes on.
     const records = run?.isComplete ? this.#conclude(run) : await this.#readLongRun(run);
@@ -101,7 +101,7 @@ export class PartNoSearch<T> {
     return proof;
   }
 
-  async #read(probe: Probe): Promise<SortedPage<T>> {
+  async #readPage(probe: Probe): Promise<SortedPage<T>> {
     const page = await readProbe(this.#list, probe);
     const { label, known } = this.#list;
     if (this.#pages.some((earlier) => contradicts(earlier, page) || contradicts(page, earlier)))
