@@ -7,6 +7,8 @@ import { numericOrder, type Probe, type SortedPage, textOrder } from "./sorted-p
 
 /** Twice as many as a calm list of a million records needs. */
 const MAX_PAGES = 40;
+/** Pages that one search reads for a proof: the first half in parts of the list that have shown none. */
+const MAX_PROOF_PAGES = 4;
 /** How often reading a run of several pages may begin. */
 const MAX_LONG_RUN_READS = 4;
 
@@ -92,20 +94,28 @@ export class PartNoSearch<T> {
     return { request: this.#search.next(), direction: "ASC" };
   }
 
+  /** The page to read in order to prove the order of the list, around this run or elsewhere; `undefined` once it is proved. */
   #nextProof({ page: { start, total }, from, to }: Run<T>): Probe | undefined {
     const { label, known } = this.#list;
-    const { order, maxPageSize: pageSize } = known;
+    if (this.#proofPages >= MAX_PROOF_PAGES / 2) known.order.countDiscounted();
     const withNeighbours = { from: start + from - 1, to: start + to + 1 };
-    const proof = order.nextPage(withNeighbours, { pagesRead: this.#proofPages, total, pageSize, label });
-    if (proof) this.#proofPages += 1;
+    const proof = known.order.nextProbe(withNeighbours, total);
+    if (!proof) return undefined;
+    if (this.#proofPages === MAX_PROOF_PAGES) {
+      known.order.undo();
+      throw new UnsortedListError(`${label}: all records have one partNo`);
+    }
+    this.#proofPages += 1;
     return proof;
   }
 
   async #readPage(probe: Probe): Promise<SortedPage<T>> {
     const page = await readProbe(this.#list, probe);
     const { label, known } = this.#list;
-    if (this.#pages.some((earlier) => contradicts(earlier, page) || contradicts(page, earlier)))
-      throw known.order.undo(`${label}: its pages are not in the order of partNo`);
+    if (this.#pages.some((earlier) => contradicts(earlier, page) || contradicts(page, earlier))) {
+      known.order.undo();
+      throw new UnsortedListError(`${label}: its pages are not in the order of partNo`);
+    }
     this.#pages.push(page);
     return page;
   }
