@@ -19,15 +19,19 @@ const MAX_LONG_RUN_READS = 4;
  * follows the records of the part number (a record of another one, or the start or end of the list), then these are all of
  * them, and if there are none, the part number is not listed. No result depends on a position, or on two pages at once.
  *
- * **States of a search.**
- * - *First page*, until descending order is proved: the highest part numbers. It shows the total, and often the whole list.
- * - *Probing*: `PlaceSearch` chooses pages until one contains the beginning of the place.
- * - *Proving the order*, once per list ({@link OrderProof}): a page in the direction that is not proved, around the place, or
- *   elsewhere.
- * - *Complete* (`Run.isComplete`): a page contains the place with both neighbours.
+ * **Steps of a search.** `find` reads a page and lets `#step` decide, in this order:
+ * - *One page*: it contains the whole list, so it contains all records.
  * - *Doubting absence* (`#isSearchedAsText`): the service may sort part numbers as strings. Until a page has shown numeric
  *   order, one is absent only if its place among strings is empty, too; that is searched in the same way.
+ * - *Probing*: the page does not contain the beginning of the place (a {@link Run}), so `PlaceSearch` chooses the next one. If
+ *   it knows only the middle of a run of several pages, that is read as a long one.
+ * - *Proving the order*, once per list ({@link OrderProof}): a page in the direction that is not proved, around the run or
+ *   elsewhere. A complete run is kept meanwhile.
+ * - *Complete run*: the page contains the place with both neighbours.
  * - *Long run*: the records do not fit on one page ({@link LongRun}).
+ *
+ * Until descending order is proved, the first page is that of the highest part numbers: it shows the total, and often the whole
+ * list.
  *
  * A page that is not in the order asked for, or two pages that are not, end the search with an {@link UnsortedListError}.
  */
@@ -36,7 +40,7 @@ export class PartNoSearch<T> {
   readonly #partNo: number;
   readonly #longRun: LongRun<T>;
   #search: PlaceSearch;
-  /** The beginning of the place, until the order is proved. */
+  /** A complete run, kept until the order is proved. A page that is read for that may show it anew. */
   #completeRun: Run<T> | undefined;
   #isSearchedAsText = false;
   /** How many pages were read to prove the order. */
@@ -71,18 +75,18 @@ export class PartNoSearch<T> {
   /** The records, or the page to read next. */
   async #step(page: SortedPage<T>): Promise<T[] | Probe> {
     if (page.isFirst && page.isLast) return this.#recordsOf(page.records);
-    // Probing: a page that contains the beginning of the place has a run.
-    this.#completeRun = this.#search.learn(page) ?? this.#completeRun;
-    // Doubting absence: it is absent by numbers, and this page has shown that the order is that of numbers.
+    const run = this.#search.learn(page) ?? this.#completeRun;
+    // Absent among numbers, and this page has shown that the list is sorted by number.
     if (this.#isSearchedAsText && this.#list.known.order.isNumeric) return [];
-    // Proving the order, around the run that was found.
-    const run = this.#completeRun;
-    const proof = run && this.#nextProof(run);
-    // An incomplete run would only be the beginning of a long one, which is read anew.
-    this.#completeRun = proof && run?.isComplete ? run : undefined;
-    if (proof) return proof;
-    // Complete, or a long run; without a run, probing goes on.
-    const records = run?.isComplete ? this.#conclude(run) : await this.#readLongRun(run);
+    if (!run) return (await this.#readLongRun(this.#search.longRunStart)) ?? this.#nextProbe();
+    const proof = this.#nextProof(run);
+    if (proof) {
+      // An incomplete run is only the beginning of a long one. It is found anew once the order is proved.
+      this.#completeRun = run.isComplete ? run : undefined;
+      return proof;
+    }
+    this.#completeRun = undefined;
+    const records = run.isComplete ? this.#conclude(run) : await this.#readLongRun(run.page.start + run.from);
     return records ?? this.#nextProbe();
   }
 
@@ -141,8 +145,8 @@ export class PartNoSearch<T> {
     return this.#list.known.order.isNumeric || this.#isSearchedAsText || isAbsentAsText;
   }
 
-  async #readLongRun(run: Run<T> | undefined): Promise<T[] | undefined> {
-    const start = run ? run.page.start + run.from : this.#search.longRunStart;
+  /** The records of a run that does not fit on one page; `undefined` if its start is not known, or it has to be read again. */
+  async #readLongRun(start: number | undefined): Promise<T[] | undefined> {
     if (start === undefined) return undefined;
     this.#longRunReads += 1;
     return (await this.#longRun.readOnce(start)) ? this.#longRun.records : undefined;
