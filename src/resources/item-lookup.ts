@@ -11,12 +11,12 @@ import type { Page } from "../paging/page.js";
 import { ListKnowledge } from "../paging/search/list-knowledge.js";
 import { UnsortedListError } from "../paging/search/order-proof.js";
 import { PartNoSearch } from "../paging/search/part-no-search.js";
+import type { SearchedList } from "../paging/search/searched-list.js";
 import { checkInput } from "../schemas/check.js";
 import { integer, lazy, optionalFields } from "../schemas/field.js";
 import type { Item } from "../service/item.js";
 import { skuSchema } from "../service/key.js";
-import type { InventoryListParams } from "../service/list-params.js";
-import type { InventoryList } from "./inventory-lists.js";
+import type { InventoryList, InventoryListDefinition } from "./inventory-lists.js";
 import { itemRequest } from "./items.js";
 
 /** Where the records of an item are searched. */
@@ -46,8 +46,9 @@ const itemSearchOptionsSchema = /* @__PURE__ */ lazy(() =>
 const MAX_PART_NUMBERS = 10_000;
 const MAX_LISTS = 100;
 
-/** A list of the inventory, and how one request for it is described. */
+/** A list in which one item is searched. */
 interface ItemRecordList<T> {
+  /** The public method, for messages. */
   name: string;
   define: InventoryList<T>;
 }
@@ -74,10 +75,11 @@ export class ItemLookup {
     const { ifUnsorted = "read", ...requestOptions } = checkInput(list.name, itemSearchOptionsSchema, options, [], {
       noun: "option",
     });
-    const { path } = list.define(params, {}).request(params, {});
+    const definition = list.define(params, GAPLESS_ONE_BY_ONE);
+    const { path } = definition.request(params, definition.options);
     return this.#sender.sendSeries({ method: "GET", path }, requestOptions, async (series) => {
       const partNo = await this.#resolvePartNo(series, shortID);
-      const searched = this.#searched(series, list, params, path);
+      const searched = this.#searchedList(series, definition, path);
       try {
         return { partNo, path, records: await new PartNoSearch(searched, partNo).find() };
       } catch (error) {
@@ -86,7 +88,7 @@ export class ItemLookup {
         this.#warnOnce(list.name, error);
       }
       const records: T[] = [];
-      const pages = createPaginator(series, list.define(params, GAPLESS_ONE_BY_ONE)).pages();
+      const pages = createPaginator(series, definition).pages();
       for await (const record of recordsWithin(pages, `GET ${path}`))
         if (searched.partNoOf(record) === partNo) records.push(record);
       return { partNo, path, records };
@@ -101,31 +103,29 @@ export class ItemLookup {
     return partNo;
   }
 
-  #searched<T extends { partNo: number }>(
+  #searchedList<T extends { partNo: number }>(
     series: PartSender,
-    list: ItemRecordList<T>,
-    params: InventoryListParams,
+    definition: InventoryListDefinition<T>,
     path: string,
-  ) {
-    const { maxPageSize, keyOf = () => undefined, pageReader } = list.define(params, {});
+  ): SearchedList<T> {
+    const { params, pageReader, keyOf, maxPageSize } = definition;
     const known = this.#known.get(path) ?? new ListKnowledge(maxPageSize);
     setNewest(this.#known, path, known, MAX_LISTS);
     return {
       label: `GET ${path}`,
       known,
       keyOf,
-      partNoOf: (record: T) => partNoOf(record, path),
-      fetch: (request: { page: number; pageSize: number }, direction: "ASC" | "DESC") =>
-        series.sendPart({
-          method: "GET",
-          path,
-          query: { ...request, sort: "partNo", direction },
-          read: pageReader(request),
-        }),
-      readOn: (from: { page: number; pageSize: number }, onPage: (page: Page<T>) => void) => {
-        const definition = list.define({ ...params, ...from, sort: "partNo", direction: "ASC" }, GAPLESS_ONE_BY_ONE);
-        return createPaginator(series, { ...definition, pageReader: observed(definition.pageReader, onPage) }).pages();
+      partNoOf: (record) => partNoOf(record, path),
+      fetch: (request, direction) => {
+        const query = { ...request, sort: "partNo", direction };
+        return series.sendPart({ method: "GET", path, query, read: pageReader(request) });
       },
+      readOn: (from, onPage) =>
+        createPaginator(series, {
+          ...definition,
+          params: { ...params, ...from, sort: "partNo", direction: "ASC" },
+          pageReader: observed(pageReader, onPage),
+        }).pages(),
     };
   }
 
@@ -154,7 +154,9 @@ async function* recordsWithin<T>(pages: AsyncIterable<Page<T>>, label: string): 
   }
 }
 
-/** One request after another: they belong to one call. */
+/**
+ * One request after another: they belong to one call, and a series ignores the signal that would abort a page read ahead.
+ */
 const GAPLESS_ONE_BY_ONE = { gapless: true, readAhead: 0 } as const;
 
 const unsortedError = ({ message }: Error) =>
