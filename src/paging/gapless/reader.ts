@@ -33,10 +33,10 @@ type GapEnd = "closed" | "target-obsolete" | "list-ended";
  *   until the state is Overlapping again: the target overlaps (`closed`), or is of no more use (`target-obsolete`).
  * - *Ended*: a page has no `hasMore`, or the list is empty.
  *
- * **What ends an iteration without progress.** Each row has its own count, of consecutive pages. All reject with a
- * `PaginationError`, except the last: then the list is read from its start.
+ * **What ends an iteration without progress.** Each row has its own count, of consecutive pages. Beyond its limit, the
+ * iteration rejects with a `PaginationError`; in the last row, the list is read from its start instead.
  *
- * | pages | at most | counted in |
+ * | pages | limit | counted in |
  * |---|---|---|
  * | empty, although `hasMore` is true | none | `refuseEmptyPageWithMore` |
  * | without a new record, and nothing explains that | `MAX_STALLED_PAGES` | `StallGuard` |
@@ -45,8 +45,8 @@ type GapEnd = "closed" | "target-obsolete" | "list-ended";
  * | at position 0, without a record seen before | `MAX_UNKNOWN_STARTS` | `GaplessFrontier` |
  * | read after a checkpoint, without a record emitted before | `MAX_RESUME_SEARCHES` | `ResumeSearch` |
  *
- * A page without a new record is counted in one of the first rows if it is next in the plan, and in the fourth if it is read in
- * a gap. One that growth explains is counted as unexplained once there are too many of them.
+ * A page without a new record is counted as stalled (second and third row) if it is next in the plan, and as a search (fourth
+ * row) if it is read in a gap. Beyond the limit of the third row, pages count in the second.
  *
  * **Parts.** `iteratePages` takes one page at a time for the consumer and saves its checkpoint. Below it:
  * - `GaplessReader`: the states.
