@@ -1,6 +1,5 @@
 import { appendCheckpointKeys, type Checkpoint } from "./checkpoint.js";
-import type { EtaEstimator } from "./estimate.js";
-import type { Page, PageSession } from "./page.js";
+import type { IterationSession, Page } from "./page.js";
 import { type RecordKey, SeenKeys } from "./seen-keys.js";
 
 /** How far a list has been read. */
@@ -14,9 +13,8 @@ export interface EmittedPage<T> {
 
 /** Emits the records of an iteration, each of them once, and reports progress. */
 export class PageEmitter<T> {
-  readonly #session: PageSession<T>;
+  readonly #session: IterationSession<T>;
   readonly #stream: { readonly requests: number };
-  readonly #eta: Pick<EtaEstimator, "remainingMs">;
   readonly #seen = new SeenKeys();
   /** Keys of the records emitted last. */
   #lastKeys: RecordKey[];
@@ -24,10 +22,9 @@ export class PageEmitter<T> {
   #duplicates = 0;
   #gapsRepaired = 0;
 
-  constructor(session: PageSession<T>, stream: { readonly requests: number }, eta: Pick<EtaEstimator, "remainingMs">) {
+  constructor(session: IterationSession<T>, stream: { readonly requests: number }) {
     this.#session = session;
     this.#stream = stream;
-    this.#eta = eta;
     this.#lastKeys = session.from?.keys ?? [];
     for (const key of this.#lastKeys) this.#seen.add(key);
   }
@@ -50,12 +47,13 @@ export class PageEmitter<T> {
   takeUnseen(records: T[], from = 0): T[] {
     if (!this.hasKeys) return records.slice(from);
     return records.filter((record, index) => {
+      const isAfter = index >= from;
       const key = this.keyOf(record);
-      const isSeen = key !== undefined && this.#seen.has(key);
-      if (isSeen) this.#duplicates += 1;
-      if (isSeen || index < from) return false;
-      if (key !== undefined) this.#seen.add(key);
-      return true;
+      // A record without a key cannot be recognised.
+      if (key === undefined) return isAfter;
+      const isNew = isAfter ? this.#seen.add(key) : !this.#seen.has(key);
+      if (!isNew) this.#duplicates += 1;
+      return isNew && isAfter;
     });
   }
 
@@ -89,7 +87,7 @@ export class PageEmitter<T> {
       requests: this.#stream.requests,
       duplicates: this.#duplicates,
       gapsRepaired: this.#gapsRepaired,
-      etaMs: this.#eta.remainingMs(hasMore ? Math.max(0, totalCount - end) : 0, pageSize),
+      etaMs: this.#session.eta.remainingMs(hasMore ? Math.max(0, totalCount - end) : 0, pageSize),
     });
   }
 }

@@ -3,7 +3,7 @@ import type { Checkpoint } from "./checkpoint.js";
 import type { EmittedPage } from "./emitter.js";
 import { EtaEstimator } from "./estimate.js";
 import { GaplessReader } from "./gapless/reader.js";
-import type { Page, PagedList } from "./page.js";
+import type { IterationSession, Page, PrepareSession } from "./page.js";
 import { SequentialReader } from "./sequential.js";
 
 export const ITERATION_DONE = { done: true, value: undefined } as const;
@@ -19,10 +19,10 @@ export interface PageIterator<T> extends AsyncIterableIterator<Page<T>, undefine
  *
  * `return()` aborts the request that a pending `next()` waits for. In an async generator it would wait for that `next()`.
  *
- * `onStart` is called at the first `next()`. `limit`: how many records are wanted; no page is read ahead for more.
+ * `onStart` is called at the first `next()`. `limit`: see {@link IterationSession}.
  */
 export function iteratePages<T>(
-  source: PagedList<T>,
+  prepare: PrepareSession<T>,
   onStart: (iterator: PageIterator<T>) => void,
   limit = Infinity,
 ): PageIterator<T> {
@@ -77,11 +77,12 @@ export function iteratePages<T>(
   return iterator;
 
   function start(): AsyncGenerator<EmittedPage<T>, void> {
-    const session = source.prepare();
+    const prepared = prepare();
     onStart(iterator);
-    consumed = session.from;
-    eta = new EtaEstimator(session);
-    reader = session.gapless ? new GaplessReader(session, eta, limit) : new SequentialReader(session, eta, limit);
+    consumed = prepared.from;
+    eta = new EtaEstimator(prepared);
+    const session: IterationSession<T> = { ...prepared, limit, eta };
+    reader = session.gapless ? new GaplessReader(session) : new SequentialReader(session);
     return reader.pages();
   }
 

@@ -55,19 +55,17 @@ export const pagingOf = ({ key, stableSort }: DocumentedList) => ({
 export function createPaginator<T, Params>(sender: PartSender, list: ListDefinition<T, Params>): Paginator<T> {
   const readParams = snapshotArgument(list.params);
   const readOptions = snapshotArgument(list.options);
-  return new Paginator<T>({
-    prepare: () => {
-      const options = checkInput(list.name, listOptionsSchema, readOptions(), [], {
-        noun: "option",
-        explainName: (name) => describePlace(list.schema, name, "first"),
-      });
-      const params = checkInput(list.name, list.schema, readParams(), [], {
-        noun: "parameter",
-        explainName: (name) => list.explainParameter?.(name) ?? describePlace(listOptionsSchema, name, "second"),
-      });
-      const { path, query } = list.request(params, options);
-      return createPageSession(sender, list, path, query, options);
-    },
+  return new Paginator<T>(() => {
+    const options = checkInput(list.name, listOptionsSchema, readOptions(), [], {
+      noun: "option",
+      explainName: (name) => describePlace(list.schema, name, "first"),
+    });
+    const params = checkInput(list.name, list.schema, readParams(), [], {
+      noun: "parameter",
+      explainName: (name) => list.explainParameter?.(name) ?? describePlace(listOptionsSchema, name, "second"),
+    });
+    const { path, query } = list.request(params, options);
+    return createPageSession(sender, list, path, query, options);
   });
 }
 

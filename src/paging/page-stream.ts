@@ -1,5 +1,11 @@
 import { PaginationError } from "../errors/index.js";
-import { iterationStartPosition, type Page, type PageRequest, type PageSession, type ReceivedPage } from "./page.js";
+import {
+  type IterationSession,
+  iterationStartPosition,
+  type Page,
+  type PageRequest,
+  type ReceivedPage,
+} from "./page.js";
 
 /** Which pages are requested, and how many at a time. */
 export interface PagePlan {
@@ -16,12 +22,13 @@ export interface PagePlan {
 /**
  * Reads the pages of a plan ahead of their consumer and returns them in the order of the plan.
  *
- * At most `maxInFlight` requests are in flight, and at most `max(readAhead, concurrency)` pages are outstanding in addition
- * to the one that the consumer holds. A single further page is planned from the response before it. Several are planned up
+ * At most `maxInFlight` requests are in flight. In addition to the page that the consumer holds, at most `readAhead` pages are
+ * outstanding, or with a `concurrency` above 1 the larger of both. With `readAhead` 0 and `concurrency` 1, no page is requested
+ * before the consumer asks for it. A single further page is planned from the response before it. Several are planned up
  * to the known end of the list.
  */
 export class PageStream<T> {
-  readonly #session: PageSession<T>;
+  readonly #session: IterationSession<T>;
   readonly #plan: PagePlan;
   /** How many pages may be outstanding. */
   readonly #maxOutstanding: number;
@@ -38,9 +45,8 @@ export class PageStream<T> {
   #awaited = false;
   #closed = false;
 
-  /** `limit`: how many records are wanted. No page is read ahead for more. */
-  constructor(session: PageSession<T>, plan: PagePlan, limit: number) {
-    const { readAhead, concurrency } = session;
+  constructor(session: IterationSession<T>, plan: PagePlan) {
+    const { readAhead, concurrency, limit } = session;
     this.#session = session;
     this.#plan = plan;
     this.#maxOutstanding = concurrency > 1 ? Math.max(readAhead, concurrency) : readAhead;

@@ -107,11 +107,11 @@ export interface PageRequest {
   pageSize: number;
 }
 
-/** A list, as a paginator uses it. */
-export interface PagedList<T> {
-  /** Checks the caller's arguments and resolves the request. Throws an `InputValidationError`. Called once per use of the list. */
-  prepare(): PageSession<T>;
-}
+/**
+ * Begins one use of a list: checks the caller's arguments and resolves the request. Throws an `InputValidationError`. Called
+ * once per use.
+ */
+export type PrepareSession<T> = () => PageSession<T>;
 
 /** One use of a list (an iteration, one page, or an estimate), with checked arguments and its request resolved. */
 export interface PageSession<T> {
@@ -138,6 +138,14 @@ export interface PageSession<T> {
   fetch(request: PageRequest, context: { slotKind: SlotKind; signal?: AbortSignal | undefined }): Promise<Page<T>>;
   /** Time per request, in ms, without waiting for a slot, averaged over the last ones; and what the limiter allows. */
   pace(): { latencyMs: number } & PageAllowance;
+}
+
+/** One iteration over a list. */
+export interface IterationSession<T> extends PageSession<T> {
+  /** How many records are wanted. No page is read ahead for more. */
+  limit: number;
+  /** `remainingMs`: the probable time to read this many more records, in ms; null if it is not known. */
+  eta: { remainingMs(records: number, pageSize: number): number | null };
 }
 
 /** How many further pages the rate limit allows. */

@@ -11,9 +11,9 @@ import {
   gaplessPageSize,
   iterationStartPosition,
   type Page,
-  type PagedList,
   type PageRequest,
   type PageSession,
+  type PrepareSession,
 } from "./page.js";
 
 const toArraySchema = /* @__PURE__ */ lazy(() => z.strictObject({ limit: integer().min(0).optional() }));
@@ -29,12 +29,12 @@ const toArraySchema = /* @__PURE__ */ lazy(() => z.strictObject({ limit: integer
  * Source: service interface, "Common paging parameters" and "Paged envelope".
  */
 export class Paginator<T> implements AsyncIterable<T> {
-  readonly #source: PagedList<T>;
+  readonly #prepare: PrepareSession<T>;
   #latest: PageIterator<T> | undefined;
 
   /** @internal */
-  constructor(source: PagedList<T>) {
-    this.#source = source;
+  constructor(prepare: PrepareSession<T>) {
+    this.#prepare = prepare;
   }
 
   /**
@@ -53,7 +53,7 @@ export class Paginator<T> implements AsyncIterable<T> {
 
   /** The one page that the parameters select, as served: exactly one request. */
   async page(): Promise<Page<T>> {
-    const session = this.#source.prepare();
+    const session = this.#prepare();
     return await fetchSinglePage(session, { page: session.page, pageSize: session.pageSize });
   }
 
@@ -67,7 +67,7 @@ export class Paginator<T> implements AsyncIterable<T> {
     const maxRecords = limit ?? Infinity;
     const records: T[] = [];
     if (maxRecords === 0) {
-      this.#source.prepare();
+      this.#prepare();
       return records;
     }
     for await (const { value } of this.#iterate(maxRecords)) {
@@ -89,7 +89,7 @@ export class Paginator<T> implements AsyncIterable<T> {
 
   /** The estimate, with the figures that the duration is based on. @internal */
   async forecast(): Promise<ListForecast> {
-    const session = this.#source.prepare();
+    const session = this.#prepare();
     const { maxPageSize, gapless, concurrency } = session;
     const { totalCount } = await fetchSinglePage(session, { page: 1, pageSize: 1 });
     const requestedSize = Math.min(session.pageSize, maxPageSize);
@@ -127,7 +127,7 @@ export class Paginator<T> implements AsyncIterable<T> {
   }
 
   #iterate(limit?: number): PageIterator<T> {
-    return iteratePages(this.#source, (iterator) => (this.#latest = iterator), limit);
+    return iteratePages(this.#prepare, (iterator) => (this.#latest = iterator), limit);
   }
 }
 

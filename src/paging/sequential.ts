@@ -1,23 +1,21 @@
 import { type EmittedPage, PageEmitter } from "./emitter.js";
-import type { EtaEstimator } from "./estimate.js";
-import { type Page, type PageRequest, type PageSession, type ReceivedPage, startOfPage } from "./page.js";
+import { type IterationSession, type Page, type PageRequest, type ReceivedPage, startOfPage } from "./page.js";
 import { type PagePlan, PageStream } from "./page-stream.js";
 import { refuseEmptyPageWithMore, StallGuard } from "./stall-guard.js";
 
 /** Reads a list page by page. If the list shrinks meanwhile, reads again what may have moved. */
 export class SequentialReader<T> {
-  readonly #session: PageSession<T>;
+  readonly #session: IterationSession<T>;
   readonly #stream: PageStream<T>;
   readonly #emitter: PageEmitter<T>;
   readonly #stalls: StallGuard;
   /** Position of the first record of the iteration. */
   #startPosition = 0;
 
-  /** `limit`: how many records are wanted. */
-  constructor(session: PageSession<T>, eta: EtaEstimator, limit: number) {
+  constructor(session: IterationSession<T>) {
     this.#session = session;
-    this.#stream = new PageStream(session, new SequentialPlan(session.concurrency), limit);
-    this.#emitter = new PageEmitter(session, this.#stream, eta);
+    this.#stream = new PageStream(session, new SequentialPlan(session.concurrency));
+    this.#emitter = new PageEmitter(session, this.#stream);
     this.#stalls = new StallGuard(session);
   }
 

@@ -108,7 +108,7 @@ export class Inventory {
    * zeros is returned.
    *
    * The service cannot filter stock levels by item. The client searches a few pages sorted by `partNo` instead of reading the
-   * list: usually 3 to 5 requests for 20 000 items, one for an item that it has searched before. The result is exact, whatever
+   * list: usually 3 or 4 requests for 20 000 items, one for an item that it has searched before. The result is exact, whatever
    * changes meanwhile: it is read from one page, which also contains the neighbours of the item. If the service does not
    * sort this list, the whole list is read, unless `ifUnsorted` is `"error"`.
    *
@@ -129,7 +129,7 @@ export class Inventory {
     options: ItemSearchOptions = {},
   ): Promise<StockLevel | null> {
     const list = { name: "inventory.getStockLevel", define: stockLevelList };
-    const { partNo, path, records } = await this.#itemLookup.read(list, { shortID, scope, options });
+    const { partNo, path, records } = await this.#itemLookup.find(list, { shortID, scope, options });
     const [level = null, second] = records;
     if (!second) return level;
     const message = `partNo ${partNo} is listed twice`;
@@ -161,7 +161,7 @@ export class Inventory {
    */
   async getLots(shortID: string, scope: ItemScope = {}, options: ItemSearchOptions = {}): Promise<Lot[]> {
     const list = { name: "inventory.getLots", define: lotList };
-    const { records } = await this.#itemLookup.read(list, { shortID, scope, options });
+    const { records } = await this.#itemLookup.find(list, { shortID, scope, options });
     return records.sort((one, next) => one.recNo - next.recNo);
   }
 

@@ -11,12 +11,12 @@ import type { Page } from "../paging/page.js";
 import { ListKnowledge } from "../paging/search/list-knowledge.js";
 import { UnsortedListError } from "../paging/search/order-proof.js";
 import { PartNoSearch } from "../paging/search/part-no-search.js";
+import type { SearchedList } from "../paging/search/searched-list.js";
 import { checkInput } from "../schemas/check.js";
 import { integer, lazy, optionalFields } from "../schemas/field.js";
 import type { Item } from "../service/item.js";
 import { skuSchema } from "../service/key.js";
-import type { InventoryListParams } from "../service/list-params.js";
-import type { InventoryList } from "./inventory-lists.js";
+import type { InventoryList, InventoryListDefinition } from "./inventory-lists.js";
 import { itemRequest } from "./items.js";
 
 /** Where the records of an item are searched. */
@@ -46,8 +46,9 @@ const itemSearchOptionsSchema = /* @__PURE__ */ lazy(() =>
 const MAX_PART_NUMBERS = 10_000;
 const MAX_LISTS = 100;
 
-/** A list of the inventory, and how one request for it is described. */
+/** A list in which one item is searched. */
 interface ItemRecordList<T> {
+  /** The public method, for messages. */
   name: string;
   define: InventoryList<T>;
 }
@@ -65,7 +66,7 @@ export class ItemLookup {
     this.#sender = sender;
   }
 
-  async read<T extends { partNo: number }>(
+  async find<T extends { partNo: number }>(
     list: ItemRecordList<T>,
     { shortID, scope, options }: { shortID: string; scope: ItemScope; options: ItemSearchOptions },
   ): Promise<{ partNo: number; path: string; records: T[] }> {
@@ -74,26 +75,27 @@ export class ItemLookup {
     const { ifUnsorted = "read", ...requestOptions } = checkInput(list.name, itemSearchOptionsSchema, options, [], {
       noun: "option",
     });
-    const { path } = list.define(params, {}).request(params, {});
+    const definition = list.define(params, GAPLESS_ONE_BY_ONE);
+    const { path } = definition.request(params, definition.options);
     return this.#sender.sendSeries({ method: "GET", path }, requestOptions, async (series) => {
-      const partNo = await this.#partNoOf(series, shortID);
-      const searched = this.#searched(series, list, params, path);
+      const partNo = await this.#resolvePartNo(series, shortID);
+      const searched = this.#searchedList(series, definition, path);
       try {
-        return { partNo, path, records: await new PartNoSearch(searched, partNo).read() };
+        return { partNo, path, records: await new PartNoSearch(searched, partNo).find() };
       } catch (error) {
         if (!(error instanceof UnsortedListError)) throw error;
         if (ifUnsorted === "error") throw unsortedError(error);
         this.#warnOnce(list.name, error);
       }
       const records: T[] = [];
-      const pages = createPaginator(series, list.define(params, GAPLESS_ONE_BY_ONE)).pages();
+      const pages = createPaginator(series, definition).pages();
       for await (const record of recordsWithin(pages, `GET ${path}`))
         if (searched.partNoOf(record) === partNo) records.push(record);
       return { partNo, path, records };
     });
   }
 
-  async #partNoOf(series: PartSender, shortID: string): Promise<number> {
+  async #resolvePartNo(series: PartSender, shortID: string): Promise<number> {
     const known = this.#partNos.get(shortID);
     if (known !== undefined) return known;
     const partNo = await series.sendPart(partNoRequest(shortID));
@@ -101,31 +103,29 @@ export class ItemLookup {
     return partNo;
   }
 
-  #searched<T extends { partNo: number }>(
+  #searchedList<T extends { partNo: number }>(
     series: PartSender,
-    list: ItemRecordList<T>,
-    params: InventoryListParams,
+    definition: InventoryListDefinition<T>,
     path: string,
-  ) {
-    const { maxPageSize, keyOf = () => undefined, pageReader } = list.define(params, {});
+  ): SearchedList<T> {
+    const { params, pageReader, keyOf, maxPageSize } = definition;
     const known = this.#known.get(path) ?? new ListKnowledge(maxPageSize);
     setNewest(this.#known, path, known, MAX_LISTS);
     return {
       label: `GET ${path}`,
       known,
       keyOf,
-      partNoOf: (record: T) => partNoOf(record, path),
-      fetch: (request: { page: number; pageSize: number }, direction: "ASC" | "DESC") =>
-        series.sendPart({
-          method: "GET",
-          path,
-          query: { ...request, sort: "partNo", direction },
-          read: pageReader(request),
-        }),
-      readOn: (from: { page: number; pageSize: number }, onPage: (page: Page<T>) => void) => {
-        const definition = list.define({ ...params, ...from, sort: "partNo", direction: "ASC" }, GAPLESS_ONE_BY_ONE);
-        return createPaginator(series, { ...definition, pageReader: observed(definition.pageReader, onPage) }).pages();
+      partNoOf: (record) => partNoOf(record, path),
+      fetch: (request, direction) => {
+        const query = { ...request, sort: "partNo", direction };
+        return series.sendPart({ method: "GET", path, query, read: pageReader(request) });
       },
+      readOn: (from, onPage) =>
+        createPaginator(series, {
+          ...definition,
+          params: { ...params, ...from, sort: "partNo", direction: "ASC" },
+          pageReader: observed(pageReader, onPage),
+        }).pages(),
     };
   }
 
@@ -139,14 +139,14 @@ export class ItemLookup {
 }
 
 /** Of a list that changes at each request, at most this many pages more than three times what it has are read. */
-const MAX_FURTHER_PAGES = 40;
+const MAX_EXTRA_LIST_PAGES = 40;
 
 /** The records of all pages. Throws if the list changes so fast that its end is not reached. */
 async function* recordsWithin<T>(pages: AsyncIterable<Page<T>>, label: string): AsyncGenerator<T, void> {
   let read = 0;
   let allowed = 0;
   for await (const page of pages) {
-    if (read === 0) allowed = MAX_FURTHER_PAGES + 3 * page.pageCount;
+    if (read === 0) allowed = MAX_EXTRA_LIST_PAGES + 3 * page.pageCount;
     read += 1;
     if (read > allowed)
       throw new PaginationError(`${label}: the list changes faster than it can be read. Try again later.`);
@@ -154,7 +154,9 @@ async function* recordsWithin<T>(pages: AsyncIterable<Page<T>>, label: string): 
   }
 }
 
-/** One request after another: they belong to one call. */
+/**
+ * One request after another: they belong to one call, and a series ignores the signal that would abort a page read ahead.
+ */
 const GAPLESS_ONE_BY_ONE = { gapless: true, readAhead: 0 } as const;
 
 const unsortedError = ({ message }: Error) =>

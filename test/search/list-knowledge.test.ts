@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { ListKnowledge } from "../../src/paging/search/list-knowledge.js";
+import { toSortedPage } from "../../src/paging/search/sorted-page.js";
 
 it("a page of another search that ends within the records of an item does not make their place shorter", () => {
   const known = new ListKnowledge(250);
@@ -7,7 +8,15 @@ it("a page of another search that ends within the records of an item does not ma
   known.notePlace(place);
   const pageUpTo = (position: number, last: number) =>
     known.notePage(
-      { records: [], partNos: [5, last], start: position - 1, total: 1_000, isFirst: false, isLast: false },
+      {
+        records: [],
+        partNos: [5, last],
+        start: position - 1,
+        total: 1_000,
+        isSorted: true,
+        isFirst: false,
+        isLast: false,
+      },
       "ASC",
     );
   pageUpTo(120, 7);
@@ -19,9 +28,12 @@ it("a page of another search that ends within the records of an item does not ma
 
 it("a page that contains the whole list in another order proves nothing", () => {
   const known = new ListKnowledge(250);
-  const partNos = Array.from({ length: 20 }, (_, index) => (index * 7) % 20);
+  const value = Array.from({ length: 20 }, (_, index) => (index * 7) % 20);
+  const whole = { value, totalCount: 20, page: 1, pageSize: 250, pageCount: 1, hasMore: false };
   for (const direction of ["ASC", "DESC"] as const) {
-    known.notePage({ records: [], partNos, start: 0, total: 20, isFirst: true, isLast: true }, direction);
+    const page = toSortedPage(whole, direction, (partNo) => partNo);
+    if (!page) throw new Error("A page that contains the whole list was refused.");
+    known.notePage(page, direction);
     expect(known.order.isProven(direction)).toBe(false);
   }
   expect(known.order.isNumeric).toBe(false);

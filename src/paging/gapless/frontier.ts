@@ -49,16 +49,20 @@ export class GaplessFrontier {
   /**
    * Advances to the end of a page that is not disjoint. Returns the index of its first record that may be emitted.
    *
-   * If the page is contained in what was read, the list has grown before it, as `totalCount` shows. If it does not explain
-   * that (`isUnexplained`, see `GaplessStalls`), the search for the end begins at the end of the list.
+   * If the page is contained in what was read, the list has grown before it, and the end has moved by the growth of
+   * `totalCount`. If that is not credible (see `GaplessStalls`), the end is expected at the end of the list.
    */
-  advance({ page, receivedAs }: ReceivedPage<unknown>, overlap: PageOverlap, isUnexplained: boolean): number {
+  advance(
+    { page, receivedAs }: ReceivedPage<unknown>,
+    overlap: PageOverlap,
+    { isGrowthCredible }: { isGrowthCredible: boolean },
+  ): number {
     if (overlap.first >= 0) this.#unknownStarts = 0;
     else if (this.#base !== undefined) this.#countUnknownStart();
     this.#base ??= startOfPage(page);
     const isNewer = receivedAs > this.receivedAs;
     const firstToEmit = indexToEmitFrom(this.#base, overlap, isNewer);
-    const grownEnd = isUnexplained ? page.totalCount : this.probableEnd + page.totalCount - this.totalCount;
+    const grownEnd = isGrowthCredible ? this.probableEnd + page.totalCount - this.totalCount : page.totalCount;
     this.provenEnd = endOfPage(page);
     this.probableEnd = overlap.continuity === "contained" ? Math.max(this.provenEnd, grownEnd) : this.provenEnd;
     this.totalCount = page.totalCount;

@@ -25,9 +25,12 @@ export class GaplessStalls {
     this.#guard = new StallGuard(session);
   }
 
-  /** Whether the page follows one without a new record, and nothing explains that it contains none either. */
-  isUnexplained(received: ReceivedPage<unknown>): boolean {
-    return this.#last !== undefined && !isExplained(received, this.#last);
+  /**
+   * Whether `totalCount` shows how far the end of what was read has moved. After a page without a new record, it is no longer
+   * believed to, unless something explains that this page contains none either.
+   */
+  isGrowthCredible(received: ReceivedPage<unknown>): boolean {
+    return this.#last === undefined || isExplained(received, this.#last);
   }
 
   /** `responses`: how many have been received. Throws after too many unexplained pages. */

@@ -1,6 +1,5 @@
 import { type EmittedPage, PageEmitter } from "../emitter.js";
-import type { EtaEstimator } from "../estimate.js";
-import type { Page, PageSession, ReceivedPage } from "../page.js";
+import type { IterationSession, Page, ReceivedPage } from "../page.js";
 import type { PageStream } from "../page-stream.js";
 import type { RecordKey } from "../seen-keys.js";
 import { GaplessFrontier, type PageOverlap, pageOverlapOf } from "./frontier.js";
@@ -21,13 +20,10 @@ export class GaplessProgress<T> {
   readonly #emitter: PageEmitter<T>;
   readonly #stalls: GaplessStalls;
 
-  constructor(
-    session: PageSession<T>,
-    { plan, stream, eta }: { plan: GaplessPlan; stream: PageStream<T>; eta: EtaEstimator },
-  ) {
+  constructor(session: IterationSession<T>, plan: GaplessPlan, stream: PageStream<T>) {
     this.#plan = plan;
     this.#stream = stream;
-    this.#emitter = new PageEmitter(session, stream, eta);
+    this.#emitter = new PageEmitter(session, stream);
     this.#stalls = new GaplessStalls(session);
     this.frontier = new GaplessFrontier(session);
   }
@@ -49,16 +45,17 @@ export class GaplessProgress<T> {
     this.#emitter.countGapRepair();
   }
 
-  /** Advances the frontier past a page that is not disjoint, or the first one. Its records count as seen then; `emit` follows. */
-  advancePast(received: ReceivedPage<T>, overlap = this.overlapOf(received.page)): AdvancedPage<T> {
+  /** Advances the frontier past a page that is not disjoint, or the first one. From now on its records count as seen. */
+  advancePast(received: ReceivedPage<T>, overlap: PageOverlap): AdvancedPage<T> {
     const shift = this.frontier.shiftShownBy(received, overlap);
-    const index = this.frontier.advance(received, overlap, this.#stalls.isUnexplained(received));
+    const isGrowthCredible = this.#stalls.isGrowthCredible(received);
+    const index = this.frontier.advance(received, overlap, { isGrowthCredible });
     if (shift !== undefined) this.#plan.noteShift(shift);
     return { received, newRecords: this.#emitter.takeUnseen(received.page.value, index) };
   }
 
-  /** The page for the consumer. */
-  emit({ received, newRecords }: AdvancedPage<T>): EmittedPage<T> {
+  /** The page for the consumer. Throws if too many pages in a row, this one included, contained nothing new. */
+  emitUnlessStalled({ received, newRecords }: AdvancedPage<T>): EmittedPage<T> {
     this.#stalls.note(received, newRecords.length, this.#stream.responses);
     const { probableEnd: end, totalCount } = this.frontier;
     return this.#emitter.emit(received.page, newRecords, { end, totalCount, pageSize: this.#plan.maxPageSize });

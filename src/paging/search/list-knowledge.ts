@@ -17,7 +17,7 @@ const MAX_PLACES = 1_000;
  * useless after a mass change.
  */
 export class ListKnowledge {
-  readonly order = new OrderProof();
+  readonly order = new OrderProof(this);
   total = 0;
   maxPageSize: number;
   /** By part number, the one noted last at the end. */
@@ -36,7 +36,7 @@ export class ListKnowledge {
     const [first, last] = [partNos[0], partNos.at(-1)];
     this.total = total;
     if (first === undefined || last === undefined) return;
-    this.order.note(page, direction, this.maxPageSize);
+    this.order.note(page, direction);
     this.#noteRecord(first, start);
     this.#noteRecord(last, start + partNos.length - 1);
   }

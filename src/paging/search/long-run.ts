@@ -3,7 +3,7 @@ import { inOrder, readProbe, type SearchedList } from "./searched-list.js";
 import type { SortedPage } from "./sorted-page.js";
 
 /** A pass over a run reads at most this many pages more than twice what the run fills. */
-const MAX_FURTHER_PAGES = 20;
+const MAX_EXTRA_PASS_PAGES = 20;
 
 /**
  * The records of one part number that do not fit on one page.
@@ -40,7 +40,7 @@ export class LongRun<T> {
     const pass = new Pass(this.#list, this.#partNo);
     const foundBefore = this.#found.size;
     for await (const { value } of readOn(request, (page) => pass.add(inOrder(this.#list, page, "ASC")))) {
-      if (pass.isLost || pass.pages > MAX_FURTHER_PAGES + (2 * pass.count) / known.maxPageSize) return false;
+      if (pass.isLost || pass.pages > MAX_EXTRA_PASS_PAGES + (2 * pass.count) / known.maxPageSize) return false;
       for (const record of value) {
         if (this.#list.partNoOf(record) === this.#partNo) this.#found.set(this.#list.keyOf(record) ?? record, record);
       }

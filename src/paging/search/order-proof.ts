@@ -1,11 +1,9 @@
 import { pageAround } from "../choose-page.js";
-import { type Direction, isAscendingBy, numericOrder, type Probe, type SortedPage, textOrder } from "./sorted-page.js";
+import { type Direction, isAscendingBy, type Probe, type SortedPage, textOrder } from "./sorted-page.js";
 
 /** Records without any order would look sorted once in this many times. */
 const LOG_OF_PROOF = Math.log(10_000);
 
-/** Pages that one search reads for a proof: the first half in parts of the list that have shown none. */
-const MAX_PROOF_PAGES = 4;
 const DIRECTIONS: readonly Direction[] = ["DESC", "ASC"];
 
 /** Positions of a list, from `from` up to, not including, `to`. */
@@ -19,8 +17,8 @@ interface OrderedPart extends Positions {
   direction: Direction;
   /** The logarithm of how improbable that is by chance. */
   evidence: number;
-  /** It has shown the other direction, too. */
-  isShared: boolean;
+  /** Counts for nothing yet: the other direction was shown here, and another part of the list could show this one. */
+  isDiscounted: boolean;
 }
 
 /** The list is not in the order asked for: only reading the whole list finds a record. */
@@ -31,8 +29,8 @@ export class UnsortedListError extends Error {}
  *
  * - A direction is proved once the pages requested in it were sorted, and together could hardly have been so by chance.
  * - A list in another order may contain parts that happen to be in this one, such as an import in the order of part numbers.
- *   So each direction is proved by other parts of the list than the other one (*shared* parts count for neither), unless no
- *   other part shows two part numbers.
+ *   So each direction is proved by other parts of the list than the other one: the second one that a part shows is
+ *   *discounted*, unless no other part shows two part numbers.
  * - A page that is not sorted *refutes* the order for good. Two pages that contradict each other only undo the proof, since
  *   the list may have changed as a whole.
  */
@@ -40,12 +38,18 @@ export class OrderProof {
   /** A page has shown that part numbers are not sorted as text. */
   isNumeric = false;
   readonly #parts: OrderedPart[] = [];
-  /** Other parts of the list show nothing: shared ones count, too. */
-  #acceptsShared = false;
+  readonly #list: { readonly maxPageSize: number };
+  #countsDiscounted = false;
   #refutation: string | undefined;
 
+  constructor(list: { readonly maxPageSize: number }) {
+    this.#list = list;
+  }
+
   isProven(direction: Direction): boolean {
-    const parts = this.#parts.filter((part) => part.direction === direction && (!part.isShared || this.#acceptsShared));
+    const parts = this.#parts.filter(
+      (part) => part.direction === direction && (!part.isDiscounted || this.#countsDiscounted),
+    );
     return parts.reduce((sum, { evidence }) => sum + evidence, 0) >= LOG_OF_PROOF;
   }
 
@@ -54,61 +58,53 @@ export class OrderProof {
     if (this.#refutation !== undefined) throw new UnsortedListError(this.#refutation);
   }
 
-  /** Returns the error for the caller to throw. */
-  refute(reason: string): UnsortedListError {
+  refute(reason: string): void {
     this.#refutation = reason;
-    return new UnsortedListError(reason);
   }
 
-  /** Returns the error for the caller to throw. */
-  undo(reason: string): UnsortedListError {
+  undo(): void {
     this.#parts.length = 0;
-    this.#acceptsShared = false;
+    this.#countsDiscounted = false;
     this.isNumeric = false;
-    return new UnsortedListError(reason);
   }
 
-  note({ partNos, start, total }: SortedPage<unknown>, direction: Direction, pageSize: number): void {
-    // A page that contains the whole list may have any order.
-    if (!isAscendingBy(numericOrder, partNos)) return;
+  /** Other parts of the list have shown nothing: from now on, discounted ones count, too. */
+  countDiscounted(): void {
+    this.#countsDiscounted = true;
+  }
+
+  note({ partNos, start, total, isSorted }: SortedPage<unknown>, direction: Direction): void {
+    if (!isSorted) return;
     if (!this.isProven(direction)) {
       const part = { from: start, to: start + partNos.length };
-      const isShared = this.#isUsedUp(part, direction, { total, pageSize });
-      this.#parts.push({ direction, ...part, evidence: logOfArrangements(partNos), isShared });
+      const isDiscounted = this.#shouldLookElsewhere(part, direction, total);
+      this.#parts.push({ direction, ...part, evidence: logOfArrangements(partNos), isDiscounted });
     }
     this.isNumeric ||= !isAscendingBy(textOrder, partNos);
   }
 
   /**
    * The page that shows the next direction to prove: around a place, which this often completes, or elsewhere if that part
-   * of the list has proved the other direction. `undefined` if both are proved. `pagesRead`: by this search, for a proof.
-   *
-   * @throws UnsortedListError if the list seems to have one part number only.
+   * of the list has shown the other direction. `undefined` if both are proved. `total`: by which the place was found.
    */
-  nextPage(
-    place: Positions,
-    { pagesRead, total, pageSize, label }: { pagesRead: number; total: number; pageSize: number; label: string },
-  ): Probe | undefined {
-    if (pagesRead >= MAX_PROOF_PAGES / 2) this.#acceptsShared = true;
+  nextProbe(place: Positions, total: number): Probe | undefined {
     const direction = DIRECTIONS.find((one) => !this.isProven(one));
     if (direction === undefined) return undefined;
-    if (pagesRead === MAX_PROOF_PAGES) throw this.undo(`${label}: all records have one partNo`);
-    const isElsewhere = this.#isUsedUp(place, direction, { total, pageSize });
+    const isElsewhere = this.#shouldLookElsewhere(place, direction, total);
     const { from, to } = isElsewhere ? middleOf(this.#unseenPart(total)) : place;
+    const { maxPageSize } = this.#list;
     const request =
-      direction === "ASC" ? pageAround(from, to - 1, pageSize) : pageAround(total - to, total - 1 - from, pageSize);
+      direction === "ASC"
+        ? pageAround(from, to - 1, maxPageSize)
+        : pageAround(total - to, total - 1 - from, maxPageSize);
     return { request, direction };
   }
 
   /** Whether this part has shown another direction than this one, and a page elsewhere can show this one. */
-  #isUsedUp(
-    { from, to }: Positions,
-    direction: Direction,
-    { total, pageSize }: { total: number; pageSize: number },
-  ): boolean {
-    const isShared = this.#parts.some((part) => part.direction !== direction && part.from < to && from < part.to);
+  #shouldLookElsewhere({ from, to }: Positions, direction: Direction, total: number): boolean {
+    const hasShownOther = this.#parts.some((part) => part.direction !== direction && part.from < to && from < part.to);
     const unseen = this.#unseenPart(total);
-    return isShared && !this.#acceptsShared && unseen.to - unseen.from >= pageSize;
+    return hasShownOther && !this.#countsDiscounted && unseen.to - unseen.from >= this.#list.maxPageSize;
   }
 
   /** The longest part of the list that has shown no order yet. */

@@ -7,6 +7,8 @@ import { numericOrder, type Probe, type SortedPage, textOrder } from "./sorted-p
 
 /** Twice as many as a calm list of a million records needs. */
 const MAX_PAGES = 40;
+/** Pages that one search reads for a proof: the first half in parts of the list that have shown none. */
+const MAX_PROOF_PAGES = 4;
 /** How often reading a run of several pages may begin. */
 const MAX_LONG_RUN_READS = 4;
 
@@ -17,15 +19,19 @@ const MAX_LONG_RUN_READS = 4;
  * follows the records of the part number (a record of another one, or the start or end of the list), then these are all of
  * them, and if there are none, the part number is not listed. No result depends on a position, or on two pages at once.
  *
- * **States of a search.**
- * - *First page*, until descending order is proved: the highest part numbers. It shows the total, and often the whole list.
- * - *Probing*: `PlaceSearch` chooses pages until one contains the beginning of the place.
- * - *Proving the order*, once per list ({@link OrderProof}): a page in the direction that is not proved, around the place, or
- *   elsewhere.
- * - *Complete* (`Run.isComplete`): a page contains the place with both neighbours.
+ * **Steps of a search.** `find` reads a page and lets `#step` decide, in this order:
+ * - *One page*: it contains the whole list, so it contains all records.
  * - *Doubting absence* (`#isSearchedAsText`): the service may sort part numbers as strings. Until a page has shown numeric
  *   order, one is absent only if its place among strings is empty, too; that is searched in the same way.
+ * - *Probing*: the page does not contain the beginning of the place (a {@link Run}), so `PlaceSearch` chooses the next one. If
+ *   it knows only the middle of a run of several pages, that is read as a long one.
+ * - *Proving the order*, once per list ({@link OrderProof}): a page in the direction that is not proved, around the run or
+ *   elsewhere. A complete run is kept meanwhile.
+ * - *Complete run*: the page contains the place with both neighbours.
  * - *Long run*: the records do not fit on one page ({@link LongRun}).
+ *
+ * Until descending order is proved, the first page is that of the highest part numbers: it shows the total, and often the whole
+ * list.
  *
  * A page that is not in the order asked for, or two pages that are not, end the search with an {@link UnsortedListError}.
  */
@@ -34,8 +40,8 @@ export class PartNoSearch<T> {
   readonly #partNo: number;
   readonly #longRun: LongRun<T>;
   #search: PlaceSearch;
-  /** The beginning of the place, until the order is proved. */
-  #runAwaitingProof: Run<T> | undefined;
+  /** A complete run, kept until the order is proved. A page that is read for that may show it anew. */
+  #completeRun: Run<T> | undefined;
   #isSearchedAsText = false;
   /** How many pages were read to prove the order. */
   #proofPages = 0;
@@ -49,12 +55,12 @@ export class PartNoSearch<T> {
     this.#search = new PlaceSearch(partNo, numericOrder, list.known);
   }
 
-  async read(): Promise<T[]> {
+  async find(): Promise<T[]> {
     const { label, known } = this.#list;
     known.order.ensureNotRefuted();
     let probe = known.order.isProven("DESC") ? this.#nextProbe() : this.#firstProbe();
     for (let pages = 0; pages < MAX_PAGES && this.#longRunReads < MAX_LONG_RUN_READS; pages += 1) {
-      const step = await this.#step(await this.#read(probe));
+      const step = await this.#step(await this.#readPage(probe));
       if (Array.isArray(step)) return step;
       probe = step;
     }
@@ -69,18 +75,18 @@ export class PartNoSearch<T> {
   /** The records, or the page to read next. */
   async #step(page: SortedPage<T>): Promise<T[] | Probe> {
     if (page.isFirst && page.isLast) return this.#recordsOf(page.records);
-    // Probing: a page that contains the beginning of the place has a run.
-    this.#runAwaitingProof = this.#search.learn(page) ?? this.#runAwaitingProof;
-    // Doubting absence: it is absent by numbers, and this page has shown that the order is that of numbers.
+    const run = this.#search.learn(page) ?? this.#completeRun;
+    // Absent among numbers, and this page has shown that the list is sorted by number.
     if (this.#isSearchedAsText && this.#list.known.order.isNumeric) return [];
-    // Proving the order, around the run that was found.
-    const run = this.#runAwaitingProof;
-    const proof = run && this.#nextProof(run);
-    // An incomplete run would only be the beginning of a long one, which is read anew.
-    this.#runAwaitingProof = proof && run?.isComplete ? run : undefined;
-    if (proof) return proof;
-    // Complete, or a long run; without a run, probing goes on.
-    const records = run?.isComplete ? this.#conclude(run) : await this.#readLongRun(run);
+    if (!run) return (await this.#readLongRun(this.#search.longRunStart)) ?? this.#nextProbe();
+    const proof = this.#nextProof(run);
+    if (proof) {
+      // An incomplete run is only the beginning of a long one. It is found anew once the order is proved.
+      this.#completeRun = run.isComplete ? run : undefined;
+      return proof;
+    }
+    this.#completeRun = undefined;
+    const records = run.isComplete ? this.#conclude(run) : await this.#readLongRun(run.page.start + run.from);
     return records ?? this.#nextProbe();
   }
 
@@ -92,20 +98,28 @@ export class PartNoSearch<T> {
     return { request: this.#search.next(), direction: "ASC" };
   }
 
+  /** The page to read in order to prove the order of the list, around this run or elsewhere; `undefined` once it is proved. */
   #nextProof({ page: { start, total }, from, to }: Run<T>): Probe | undefined {
     const { label, known } = this.#list;
-    const { order, maxPageSize: pageSize } = known;
+    if (this.#proofPages >= MAX_PROOF_PAGES / 2) known.order.countDiscounted();
     const withNeighbours = { from: start + from - 1, to: start + to + 1 };
-    const proof = order.nextPage(withNeighbours, { pagesRead: this.#proofPages, total, pageSize, label });
-    if (proof) this.#proofPages += 1;
+    const proof = known.order.nextProbe(withNeighbours, total);
+    if (!proof) return undefined;
+    if (this.#proofPages === MAX_PROOF_PAGES) {
+      known.order.undo();
+      throw new UnsortedListError(`${label}: all records have one partNo`);
+    }
+    this.#proofPages += 1;
     return proof;
   }
 
-  async #read(probe: Probe): Promise<SortedPage<T>> {
+  async #readPage(probe: Probe): Promise<SortedPage<T>> {
     const page = await readProbe(this.#list, probe);
     const { label, known } = this.#list;
-    if (this.#pages.some((earlier) => contradicts(earlier, page) || contradicts(page, earlier)))
-      throw known.order.undo(`${label}: its pages are not in the order of partNo`);
+    if (this.#pages.some((earlier) => contradicts(earlier, page) || contradicts(page, earlier))) {
+      known.order.undo();
+      throw new UnsortedListError(`${label}: its pages are not in the order of partNo`);
+    }
     this.#pages.push(page);
     return page;
   }
@@ -131,8 +145,8 @@ export class PartNoSearch<T> {
     return this.#list.known.order.isNumeric || this.#isSearchedAsText || isAbsentAsText;
   }
 
-  async #readLongRun(run: Run<T> | undefined): Promise<T[] | undefined> {
-    const start = run ? run.page.start + run.from : this.#search.longRunStart;
+  /** The records of a run that does not fit on one page; `undefined` if its start is not known, or it has to be read again. */
+  async #readLongRun(start: number | undefined): Promise<T[] | undefined> {
     if (start === undefined) return undefined;
     this.#longRunReads += 1;
     return (await this.#longRun.readOnce(start)) ? this.#longRun.records : undefined;

@@ -2,6 +2,7 @@ import { PaginationError } from "../../errors/index.js";
 import type { Page, PageRequest } from "../page.js";
 import type { RecordKey } from "../seen-keys.js";
 import type { ListKnowledge } from "./list-knowledge.js";
+import { UnsortedListError } from "./order-proof.js";
 import { type Direction, type Probe, type SortedPage, toSortedPage } from "./sorted-page.js";
 
 /** A list that can be requested in the order of `partNo`. */
@@ -14,8 +15,10 @@ export interface SearchedList<T> {
   known: ListKnowledge;
   fetch(request: PageRequest, direction: Direction): Promise<Page<T>>;
   /**
-   * Reads on from a page, ascending and gapless: the new records of each page. `onPage` receives each page as served; what it
-   * throws ends the iteration.
+   * Reads on from a page, ascending and gapless: the new records of each page.
+   *
+   * `onPage` receives each page as served, while its response is read. If it throws, that request fails, so the iteration ends
+   * there and rejects with what was thrown: it passes the core as a `CallFailure`, whose reason the caller receives unchanged.
    */
   readOn(from: PageRequest, onPage: (page: Page<T>) => void): AsyncIterable<Page<T>>;
 }
@@ -38,5 +41,7 @@ export async function readProbe<T>(list: SearchedList<T>, { request, direction }
 export function inOrder<T>(list: SearchedList<T>, page: Page<T>, direction: Direction): SortedPage<T> {
   const sorted = toSortedPage(page, direction, list.partNoOf);
   if (sorted) return sorted;
-  throw list.known.order.refute(`${list.label}: page ${page.page} is not in the order of partNo`);
+  const reason = `${list.label}: page ${page.page} is not in the order of partNo`;
+  list.known.order.refute(reason);
+  throw new UnsortedListError(reason);
 }

@@ -16,13 +16,15 @@ export interface SortedPage<T> {
   /** Position of the first record in the ascending list, by the page's own `totalCount`. */
   start: number;
   total: number;
+  /** False only on a page that contains the whole list, which may have any order. */
+  isSorted: boolean;
   /** The list begins with this page. */
   isFirst: boolean;
   /** The list ends with this page. */
   isLast: boolean;
 }
 
-/** The page, or `undefined` if it is not in the order asked for. A page that contains the whole list may have any order. */
+/** The page, or `undefined` if it is not in the order asked for, and is not the whole list. */
 export function toSortedPage<T>(
   page: Page<T>,
   direction: Direction,
@@ -42,6 +44,7 @@ export function toSortedPage<T>(
     partNos,
     start: isAscending ? Math.min(offset, totalCount) : Math.max(0, totalCount - offset - value.length),
     total: totalCount,
+    isSorted,
     isFirst: isAscending ? isAtStart : isAtEnd,
     isLast: isAscending ? isAtEnd : isAtStart,
   };

@@ -1,4 +1,5 @@
-import type { Page, PagedList, PageRequest, PageSession } from "../../../src/paging/page.js";
+import type { Page, PageRequest, PageSession } from "../../../src/paging/page.js";
+import { Paginator } from "../../../src/paging/paginator.js";
 import { createRandom } from "../../support/random.js";
 
 export interface Lot {
@@ -32,6 +33,13 @@ export interface ListBehaviour {
   /** Changes a response, or throws instead. `number` counts requests from 1. */
   respond?: (page: Page<Lot>, number: number) => Page<Lot>;
 }
+
+/** What a test may replace to change how a list is read. */
+export interface ListSource {
+  prepare(): PageSession<Lot>;
+}
+
+export const paginatorOf = (source: ListSource) => new Paginator(() => source.prepare());
 
 /** How others change a list at each request. */
 export interface Schedule {
@@ -91,7 +99,7 @@ export class ChangingList {
     return this.#inFlight;
   }
 
-  source(settings: Partial<PageSession<Lot>> = {}): PagedList<Lot> & Pick<PageSession<Lot>, "fetch"> {
+  source(settings: Partial<PageSession<Lot>> = {}): ListSource & Pick<PageSession<Lot>, "fetch"> {
     const checked = {
       list: "/Inventory",
       label: "GET /Inventory",

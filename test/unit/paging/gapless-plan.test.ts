@@ -68,7 +68,7 @@ describe("how far the list moved between two responses", () => {
     requestedAfter: receivedAs - 1,
     receivedAs,
   });
-  frontier.advance(pageOf(1, 1), { continuity: "overlapping", first: -1, last: -1 }, false);
+  frontier.advance(pageOf(1, 1), { continuity: "overlapping", first: -1, last: -1 }, { isGrowthCredible: true });
 
   it.each([
     { seen: "only its first record was", last: 0, shift: -1 },

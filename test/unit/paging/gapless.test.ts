@@ -2,9 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { PaginationError } from "../../../src/errors/index.js";
 import type { Page, PageSession } from "../../../src/paging/page.js";
-import { Paginator } from "../../../src/paging/paginator.js";
 import { runs } from "../../support/runs.js";
-import { ChangingList, changeBy, type Lot, seededRandom } from "./changing-list.js";
+import { ChangingList, changeBy, type Lot, paginatorOf, seededRandom } from "./changing-list.js";
 import { ManualSource, settle } from "./manual-source.js";
 
 const AHEAD = [
@@ -21,7 +20,7 @@ interface GaplessRun {
 }
 
 async function readGapless(list: ChangingList, settings: Partial<PageSession<Lot>> = {}): Promise<GaplessRun> {
-  return { lots: await new Paginator(list.source({ gapless: true, ...settings })).toArray(), list };
+  return { lots: await paginatorOf(list.source({ gapless: true, ...settings })).toArray(), list };
 }
 
 function expectWhole({ lots, list }: GaplessRun, from = 0): void {
@@ -228,7 +227,7 @@ describe("the pages of gapless paging", () => {
     for (const leaveAt of [1, 2, 7, 20]) {
       const list = new ChangingList(20_000, { delay: () => 3 });
       let pages = 0;
-      for await (const _page of new Paginator(list.source({ gapless: true, ...ahead })).pages()) {
+      for await (const _page of paginatorOf(list.source({ gapless: true, ...ahead })).pages()) {
         await new Promise((resolve) => setImmediate(resolve));
         pages += 1;
         if (pages === leaveAt) break;
@@ -243,7 +242,7 @@ describe("the pages of gapless paging", () => {
   it("are as served, with the records that are new, in the order of the list", async () => {
     const list = new ChangingList(700);
     const pages: Page<Lot>[] = [];
-    for await (const page of new Paginator(list.source({ gapless: true })).pages()) pages.push(page);
+    for await (const page of paginatorOf(list.source({ gapless: true })).pages()) pages.push(page);
     expect(pages.map(({ page, pageSize, value }) => [page, pageSize, value.length])).toEqual([
       [1, 250, 250],
       [2, 249, 248],
@@ -310,7 +309,7 @@ describe("a page that was requested before the list grew", () => {
   /** Reads a few pages. Then the list grows before the frontier until the second of the planned pages ends `beyond` it. */
   async function readGrowing(beyond: number) {
     const source = new ManualSource(25_000, { gapless: true, pageSize: 250, concurrency: 2 });
-    const pages = new Paginator(source).pages();
+    const pages = paginatorOf(source).pages();
     let end = 0;
     for (let number = 0; number < 6; number += 1) {
       const next = pages.next();
@@ -345,12 +344,23 @@ describe("a page that was requested before the list grew", () => {
   });
 });
 
+it("gapless paging reports why it ends when no page leads to the next one, whatever new records they contain", async () => {
+  let recNo = 10_000;
+  const list = new ChangingList(10_000, {
+    respond: (page, number) =>
+      number < 8 || page.page === 1 ? page : { ...page, value: page.value.map(() => ({ recNo: ++recNo })) },
+  });
+  await expect(paginatorOf(list.source({ gapless: true })).toArray()).rejects.toThrow(
+    /^GET \/Inventory: page \d+ does not overlap .*, and the last 24 pages read in between did not lead to it \(the list changes faster/,
+  );
+});
+
 it("gapless paging reports why it ends when records do not keep their keys", async () => {
   let recNo = 0;
   const list = new ChangingList(10_000, {
     respond: (page) => ({ ...page, value: page.value.map(() => ({ recNo: ++recNo })) }),
   });
   const source = list.source({ gapless: true, page: 2 });
-  await expect(new Paginator(source).toArray()).rejects.toThrow(/the keys or the order of records change/);
+  await expect(paginatorOf(source).toArray()).rejects.toThrow(/the keys or the order of records change/);
   expect(list.requests.length).toBeLessThan(60);
 });

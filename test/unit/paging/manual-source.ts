@@ -1,5 +1,5 @@
 import type { SlotKind } from "../../../src/limiter/slot-source.js";
-import type { Page, PagedList, PageRequest, PageSession } from "../../../src/paging/page.js";
+import type { Page, PageRequest, PageSession } from "../../../src/paging/page.js";
 import { type Lot, NO_LIMIT } from "./changing-list.js";
 
 /** A request that waits until the test responds to it. */
@@ -15,7 +15,7 @@ export interface OpenRequest {
 export const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** A list of `size` lots whose responses the test sends one by one. */
-export class ManualSource implements PagedList<Lot> {
+export class ManualSource {
   readonly sent: OpenRequest[] = [];
   readonly #size: number;
   readonly #settings: Partial<PageSession<Lot>>;

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { Paginator } from "../../../src/paging/paginator.js";
+import { paginatorOf } from "./changing-list.js";
 import { ManualSource, settle } from "./manual-source.js";
 
 describe("reading ahead", () => {
   it("requests a page only on demand with readAhead 0 and concurrency 1", async () => {
     const source = new ManualSource(50, { readAhead: 0 });
-    const pages = new Paginator(source).pages();
+    const pages = paginatorOf(source).pages();
     await settle();
     expect(source.pages).toEqual([]);
     const first = pages.next();
@@ -22,7 +22,7 @@ describe("reading ahead", () => {
 
   it("requests the next page after the response before it, up to readAhead pages", async () => {
     const source = new ManualSource(100, { readAhead: 3 });
-    const pages = new Paginator(source).pages();
+    const pages = paginatorOf(source).pages();
     const first = pages.next();
     await settle();
     expect(source.pages).toEqual([1]);
@@ -39,7 +39,7 @@ describe("reading ahead", () => {
 
   it("requests no more when a response reports the end", async () => {
     const source = new ManualSource(20, { readAhead: 5 });
-    const pages = new Paginator(source).pages();
+    const pages = paginatorOf(source).pages();
     const first = pages.next();
     await source.respond(1);
     await first;
@@ -51,7 +51,7 @@ describe("reading ahead", () => {
 
   it("marks all requests but the first as further ones", async () => {
     const source = new ManualSource(30, { concurrency: 3 });
-    const pages = new Paginator(source).pages();
+    const pages = paginatorOf(source).pages();
     void pages.next();
     await source.respond(1);
     expect(source.sent.map(({ slotKind }) => slotKind)).toEqual(["single", "bulk", "bulk"]);
@@ -61,7 +61,7 @@ describe("reading ahead", () => {
 describe("reading in parallel", () => {
   it("waits for the first page, then keeps as many requests in flight as allowed, up to the known end", async () => {
     const source = new ManualSource(60, { concurrency: 3 });
-    const pages = new Paginator(source).pages();
+    const pages = paginatorOf(source).pages();
     const first = pages.next();
     await settle();
     expect(source.pages).toEqual([1]);
@@ -79,7 +79,7 @@ describe("reading in parallel", () => {
 
   it("returns pages in order, whatever the order of the responses", async () => {
     const source = new ManualSource(40, { concurrency: 3 });
-    const pages = new Paginator(source).pages();
+    const pages = paginatorOf(source).pages();
     const results = [pages.next(), pages.next(), pages.next(), pages.next()];
     await source.respond(1);
     await source.respond(4);
@@ -90,7 +90,7 @@ describe("reading in parallel", () => {
 
   it("continues beyond the known end if the last page reports that there are more", async () => {
     const source = new ManualSource(20, { concurrency: 4 });
-    const pages = new Paginator(source).pages();
+    const pages = paginatorOf(source).pages();
     const first = pages.next();
     await source.respond(1);
     await first;
@@ -101,7 +101,7 @@ describe("reading in parallel", () => {
 
   it("reads further ahead than concurrency with a larger readAhead", async () => {
     const source = new ManualSource(200, { concurrency: 2, readAhead: 4 });
-    const pages = new Paginator(source).pages();
+    const pages = paginatorOf(source).pages();
     const first = pages.next();
     await source.respond(1);
     await first;
@@ -111,7 +111,7 @@ describe("reading in parallel", () => {
 
   it("plans by the page size that the service applied", async () => {
     const source = new ManualSource(60, { concurrency: 8, pageSize: 100 });
-    const pages = new Paginator(source).pages();
+    const pages = paginatorOf(source).pages();
     void pages.next();
     const value = Array.from({ length: 20 }, (_, index) => ({ recNo: index + 1 }));
     await source.respond(1, { value, pageSize: 20, pageCount: 3, hasMore: true });
@@ -122,7 +122,7 @@ describe("reading in parallel", () => {
 describe("a page that fails", () => {
   it("surfaces its error when its turn comes", async () => {
     const source = new ManualSource(50, { concurrency: 3 });
-    const pages = new Paginator(source).pages();
+    const pages = paginatorOf(source).pages();
     const first = pages.next();
     await source.respond(1);
     await first;
@@ -136,7 +136,7 @@ describe("a page that fails", () => {
 
   it("aborts what is outstanding once its error has surfaced", async () => {
     const source = new ManualSource(50, { concurrency: 3 });
-    const pages = new Paginator(source).pages();
+    const pages = paginatorOf(source).pages();
     const first = pages.next();
     await source.respond(1);
     await first;
@@ -151,7 +151,7 @@ describe("a page that fails", () => {
     source.fetch = () => {
       throw new TypeError("no fetch");
     };
-    await expect(new Paginator(source).toArray()).rejects.toThrow("no fetch");
+    await expect(paginatorOf(source).toArray()).rejects.toThrow("no fetch");
   });
 });
 
@@ -165,7 +165,7 @@ describe("an iteration that is left early", () => {
   ])("wastes no more requests than are read ahead: %o", async (settings) => {
     const source = new ManualSource(1_000, settings);
     const allowed = Math.max(settings.readAhead, settings.concurrency);
-    const pages = new Paginator(source).pages();
+    const pages = paginatorOf(source).pages();
     for (let page = 1; page <= 3; page += 1) {
       const next = pages.next();
       await settle();
@@ -183,7 +183,7 @@ describe("an iteration that is left early", () => {
   it("aborts what is outstanding when the loop breaks", async () => {
     const source = new ManualSource(1_000, { concurrency: 3 });
     const loop = (async () => {
-      for await (const _page of new Paginator(source).pages()) break;
+      for await (const _page of paginatorOf(source).pages()) break;
     })();
     await source.respond(1);
     await loop;
@@ -193,7 +193,7 @@ describe("an iteration that is left early", () => {
   it("aborts what is outstanding when the body of the loop throws", async () => {
     const source = new ManualSource(1_000);
     const loop = (async () => {
-      for await (const _lot of new Paginator(source)) throw new Error("mine");
+      for await (const _lot of paginatorOf(source)) throw new Error("mine");
     })();
     await Promise.all([expect(loop).rejects.toThrow("mine"), source.respond(1)]);
     expect(source.sent.map(({ signal }) => signal.aborted)).toEqual([false, true]);
@@ -201,7 +201,7 @@ describe("an iteration that is left early", () => {
 
   it.each(["pages", "records"] as const)("does not wait for %s that are pending: it aborts them", async (kind) => {
     const source = new ManualSource(1_000);
-    const paginator = new Paginator(source);
+    const paginator = paginatorOf(source);
     const iterator = kind === "pages" ? paginator.pages() : paginator[Symbol.asyncIterator]();
     const pending = iterator.next();
     await settle();
@@ -214,7 +214,7 @@ describe("an iteration that is left early", () => {
 
   it("requests nothing when it is ended before it began", async () => {
     const source = new ManualSource(1_000);
-    const pages = new Paginator(source).pages();
+    const pages = paginatorOf(source).pages();
     await pages.return?.();
     expect((await pages.next()).done).toBe(true);
     expect(source.sent).toEqual([]);
@@ -226,7 +226,7 @@ describe("an iteration that is left early", () => {
     process.on("unhandledRejection", note);
     try {
       const source = new ManualSource(1_000, { concurrency: 4 });
-      const pages = new Paginator(source).pages();
+      const pages = paginatorOf(source).pages();
       const first = pages.next();
       await source.respond(1);
       await first;

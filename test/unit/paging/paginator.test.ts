@@ -1,14 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { InputValidationError } from "../../../src/errors/index.js";
 import type { Page, PagingProgress } from "../../../src/paging/page.js";
-import { Paginator } from "../../../src/paging/paginator.js";
-import { ChangingList, type Lot } from "./changing-list.js";
+import { ChangingList, type Lot, paginatorOf } from "./changing-list.js";
 import { ManualSource, settle } from "./manual-source.js";
 
 describe("a paginator", () => {
   it("requests nothing until it is used, and is not a Promise", async () => {
     const list = new ChangingList(100);
-    const paginator = new Paginator(list.source());
+    const paginator = paginatorOf(list.source());
     paginator.pages();
     paginator[Symbol.asyncIterator]();
     await settle();
@@ -18,7 +17,7 @@ describe("a paginator", () => {
 
   it("returns every record in order, and again each time it is used", async () => {
     const list = new ChangingList(1_030);
-    const paginator = new Paginator(list.source());
+    const paginator = paginatorOf(list.source());
     for (let round = 0; round < 2; round += 1) {
       const lots: Lot[] = [];
       for await (const lot of paginator) lots.push(lot);
@@ -29,29 +28,29 @@ describe("a paginator", () => {
 
   it("begins with the requested page", async () => {
     const list = new ChangingList(1_030);
-    expect(await new Paginator(list.source({ page: 3, pageSize: 100 })).toArray()).toEqual(list.lots.slice(200));
+    expect(await paginatorOf(list.source({ page: 3, pageSize: 100 })).toArray()).toEqual(list.lots.slice(200));
   });
 
   it("returns the one page of the parameters as served, with one request", async () => {
     const list = new ChangingList(1_030, {
       respond: (page) => ({ ...page, value: [...page.value, ...page.value], note: "x" }),
     });
-    const page = await new Paginator(list.source({ page: 2, pageSize: 100, readAhead: 5, concurrency: 4 })).page();
+    const page = await paginatorOf(list.source({ page: 2, pageSize: 100, readAhead: 5, concurrency: 4 })).page();
     expect(page).toMatchObject({ page: 2, pageSize: 100, totalCount: 1_030, pageCount: 11, hasMore: true, note: "x" });
     expect(page.value.length).toBe(200);
     expect(list.requests).toEqual([{ page: 2, pageSize: 100 }]);
   });
 
   it("returns an empty list as one empty page", async () => {
-    const pages = await collect(new Paginator(new ChangingList(0).source()).pages());
+    const pages = await collect(paginatorOf(new ChangingList(0).source()).pages());
     expect(pages).toMatchObject([{ value: [], totalCount: 0, hasMore: false }]);
-    expect(await new Paginator(new ChangingList(0).source({ gapless: true })).toArray()).toEqual([]);
+    expect(await paginatorOf(new ChangingList(0).source({ gapless: true })).toArray()).toEqual([]);
   });
 
   it("keeps unknown fields of the envelope, and does not change the response", async () => {
     // The fake service freezes its responses.
     const list = new ChangingList(300, { respond: (page) => Object.freeze({ ...page, tag: "new field" }) });
-    const pages = await collect(new Paginator(list.source()).pages());
+    const pages = await collect(paginatorOf(list.source()).pages());
     expect(pages).toMatchObject([{ tag: "new field" }, { tag: "new field" }]);
   });
 
@@ -61,7 +60,7 @@ describe("a paginator", () => {
     source.prepare = () => {
       throw wrong;
     };
-    const paginator = new Paginator(source);
+    const paginator = paginatorOf(source);
     await expect(paginator.page()).rejects.toBe(wrong);
     await expect(paginator.toArray()).rejects.toBe(wrong);
     await expect(paginator.toArray({ limit: 0 })).rejects.toBe(wrong);
@@ -74,7 +73,7 @@ describe("a paginator", () => {
 
   it("returns the results of parallel next() calls in order", async () => {
     const list = new ChangingList(600);
-    const records = new Paginator(list.source())[Symbol.asyncIterator]();
+    const records = paginatorOf(list.source())[Symbol.asyncIterator]();
     const results = await Promise.all(Array.from({ length: 602 }, () => records.next()));
     expect(results.slice(0, 600).map(({ value }) => value)).toEqual(list.lots);
     expect(results.slice(600).map(({ done }) => done)).toEqual([true, true]);
@@ -82,7 +81,7 @@ describe("a paginator", () => {
 
   it("rethrows what is thrown into it, after ending the iteration", async () => {
     const list = new ChangingList(600);
-    const records = new Paginator(list.source())[Symbol.asyncIterator]();
+    const records = paginatorOf(list.source())[Symbol.asyncIterator]();
     await records.next();
     await expect(records.throw?.(new Error("mine"))).rejects.toThrow("mine");
     expect((await records.next()).done).toBe(true);
@@ -92,7 +91,7 @@ describe("a paginator", () => {
 describe("all records as an array", () => {
   it.each([-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])("refuses the limit %d", async (limit) => {
     const list = new ChangingList(10);
-    await expect(new Paginator(list.source()).toArray({ limit })).rejects.toThrow(InputValidationError);
+    await expect(paginatorOf(list.source()).toArray({ limit })).rejects.toThrow(InputValidationError);
     expect(list.requests).toEqual([]);
   });
 
@@ -106,7 +105,7 @@ describe("all records as an array", () => {
   ])("of $limit needs $requests requests, whatever is read ahead", async ({ limit, requests }) => {
     for (const ahead of [{}, { readAhead: 5 }, { concurrency: 8 }]) {
       const list = new ChangingList(1_000);
-      expect(await new Paginator(list.source(ahead)).toArray({ limit })).toEqual(list.lots.slice(0, limit));
+      expect(await paginatorOf(list.source(ahead)).toArray({ limit })).toEqual(list.lots.slice(0, limit));
       expect(list.requests.length).toBe(requests);
     }
   });
@@ -114,7 +113,7 @@ describe("all records as an array", () => {
   it("with a limit reads no page ahead that is not needed, gapless too", async () => {
     const list = new ChangingList(5_000);
     const source = list.source({ gapless: true, readAhead: 5, page: 3, pageSize: 100 });
-    expect(await new Paginator(source).toArray({ limit: 100 })).toEqual(list.lots.slice(200, 300));
+    expect(await paginatorOf(source).toArray({ limit: 100 })).toEqual(list.lots.slice(200, 300));
     expect(list.requests.length).toBe(1);
   });
 });
@@ -125,7 +124,7 @@ describe("progress", () => {
     const list = new ChangingList(600, { delay: () => 1 });
     const source = list.source({ readAhead: 0, onProgress: (progress) => reports.push(progress) });
     const seen: number[] = [];
-    for await (const _page of new Paginator(source).pages()) seen.push(reports.length);
+    for await (const _page of paginatorOf(source).pages()) seen.push(reports.length);
     expect(seen).toEqual([1, 2, 3]);
     const calm = { duplicates: 0, gapsRepaired: 0 };
     expect(reports).toEqual([
@@ -143,7 +142,7 @@ describe("progress", () => {
       },
     });
     const source = list.source({ readAhead: 0, gapless, onProgress: (progress) => (last = progress) });
-    await new Paginator(source).toArray();
+    await paginatorOf(source).toArray();
     expect(last).toMatchObject({ gapsRepaired: 1, received: 1_000 });
     expect(last?.duplicates).toBeGreaterThan(0);
   });
@@ -152,7 +151,7 @@ describe("progress", () => {
     for (const gapless of [false, true]) {
       let last: PagingProgress | undefined;
       const source = new ChangingList(1_000).source({ gapless, onProgress: (progress) => (last = progress) });
-      await new Paginator(source).toArray();
+      await paginatorOf(source).toArray();
       expect(last).toMatchObject({ gapsRepaired: 0, duplicates: gapless ? 1 + 2 + 3 + 4 : 0 });
     }
   });

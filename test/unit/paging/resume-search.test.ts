@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { appendCheckpointKeys } from "../../../src/paging/checkpoint.js";
 import { guessSideOf, ResumeSearch } from "../../../src/paging/gapless/resume-search.js";
-import { Paginator } from "../../../src/paging/paginator.js";
-import { ChangingList, type Lot } from "./changing-list.js";
+import { ChangingList, type Lot, paginatorOf } from "./changing-list.js";
 
 describe("the side on which a record probably stands", () => {
   it.each([
@@ -43,7 +42,7 @@ it("the keys emitted last are kept, except those that JSON changes", () => {
 async function readInTwoParts(reverse: boolean, change: (list: ChangingList) => void) {
   const list = new ChangingList(30_000);
   if (reverse) list.lots.reverse();
-  const paginator = new Paginator(list.source({ gapless: true }));
+  const paginator = paginatorOf(list.source({ gapless: true }));
   const returned = new Set<Lot>();
   let pages = 0;
   for await (const { value } of paginator.pages()) {
@@ -54,7 +53,7 @@ async function readInTwoParts(reverse: boolean, change: (list: ChangingList) => 
   change(list);
   const requests = list.requests.length;
   const from = paginator.checkpoint() ?? undefined;
-  const rest = await new Paginator(list.source({ gapless: true, from })).toArray();
+  const rest = await paginatorOf(list.source({ gapless: true, from })).toArray();
   const left = new Set(rest);
   return {
     requests: list.requests.length - requests - Math.ceil(rest.length / 250),

@@ -3,9 +3,8 @@ import { describe, expect, it } from "vitest";
 import { PaginationError } from "../../../src/errors/index.js";
 import type { Checkpoint } from "../../../src/paging/checkpoint.js";
 import type { PageSession } from "../../../src/paging/page.js";
-import { Paginator } from "../../../src/paging/paginator.js";
 import { runs } from "../../support/runs.js";
-import { ChangingList, changeBy, type Lot, type Random, seededRandom } from "./changing-list.js";
+import { ChangingList, changeBy, type Lot, paginatorOf, type Random, seededRandom } from "./changing-list.js";
 
 const ORDERS = ["rising", "falling", "rising at first", "shuffled"] as const;
 type Order = (typeof ORDERS)[number];
@@ -36,7 +35,7 @@ async function readPart(
   settings: Partial<PageSession<Lot>>,
   killedAt = Number.POSITIVE_INFINITY,
 ): Promise<Part> {
-  const paginator = new Paginator(list.source(settings));
+  const paginator = paginatorOf(list.source(settings));
   const pages = paginator.pages();
   const lots: Lot[] = [];
   for (let held = 1; ; held += 1) {
@@ -126,7 +125,7 @@ it("an iteration that continues with gapless requests pages of the applied size 
 describe("a checkpoint", () => {
   it.each([true, false])("advances when the next page is requested, with gapless %s", async (gapless) => {
     const list = new ChangingList(600);
-    const paginator = new Paginator(list.source({ gapless }));
+    const paginator = paginatorOf(list.source({ gapless }));
     const pages = paginator.pages();
     const ends: unknown[] = [paginator.checkpoint()?.end];
     for (let result = await pages.next(); !result.done; result = await pages.next()) {
@@ -137,7 +136,7 @@ describe("a checkpoint", () => {
   });
 
   it("in the middle of a page of records is that before the page", async () => {
-    const paginator = new Paginator(new ChangingList(600).source());
+    const paginator = paginatorOf(new ChangingList(600).source());
     const ends: unknown[] = [];
     for await (const { recNo } of paginator) {
       if (recNo === 250 || recNo === 251 || recNo === 500) ends.push(paginator.checkpoint()?.end);
@@ -147,7 +146,7 @@ describe("a checkpoint", () => {
   });
 
   it("is that of the iteration that was started last", async () => {
-    const paginator = new Paginator(new ChangingList(600).source());
+    const paginator = paginatorOf(new ChangingList(600).source());
     await paginator.toArray();
     paginator.pages();
     expect(paginator.checkpoint()?.done).toBe(true);
@@ -162,17 +161,17 @@ describe("a checkpoint", () => {
         return page;
       },
     });
-    const paginator = new Paginator(list.source({ readAhead: 0 }));
+    const paginator = paginatorOf(list.source({ readAhead: 0 }));
     await expect(paginator.toArray()).rejects.toThrow("lost");
     const from = throughJson(paginator.checkpoint());
-    expect(await new Paginator(list.source({ from })).toArray()).toEqual(list.lots.slice(750));
+    expect(await paginatorOf(list.source({ from })).toArray()).toEqual(list.lots.slice(750));
   });
 
   it("is a value", async () => {
     const list = new ChangingList(600);
     const { checkpoint } = await readPart(list, {}, 2);
     const from = throughJson(checkpoint);
-    const paginator = new Paginator(list.source({ from: Object.freeze(from) }));
+    const paginator = paginatorOf(list.source({ from: Object.freeze(from) }));
     const pages = paginator.pages();
     await pages.next();
     const resumed = paginator.checkpoint();

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Page, PageSession } from "../../../src/paging/page.js";
-import { Paginator } from "../../../src/paging/paginator.js";
-import { ChangingList, type ListBehaviour, type Lot, seededRandom } from "./changing-list.js";
+import { ChangingList, type ListBehaviour, type Lot, paginatorOf, seededRandom } from "./changing-list.js";
 
 const AHEAD = [
   { readAhead: 0, concurrency: 1 },
@@ -19,7 +18,7 @@ const at = (number: number, act: (list: ChangingList) => void): ListBehaviour =>
 });
 
 async function read(list: ChangingList, settings: Partial<PageSession<Lot>> = {}): Promise<Lot[]> {
-  return await new Paginator(list.source(settings)).toArray();
+  return await paginatorOf(list.source(settings)).toArray();
 }
 
 function expectNoneMissed(lots: Lot[], list: ChangingList, from = 0): void {
@@ -60,7 +59,7 @@ describe("sequential paging", () => {
       at(2, (list) => list.insert(0, 40)),
     );
     const pages: Page<Lot>[] = [];
-    for await (const page of new Paginator(list.source({ readAhead: 0 })).pages()) pages.push(page);
+    for await (const page of paginatorOf(list.source({ readAhead: 0 })).pages()) pages.push(page);
     expect(pages[1]).toMatchObject({ page: 2, pageSize: 250, totalCount: 1_040, pageCount: 5, hasMore: true });
     expect(pages[1]?.value.length).toBe(210);
   });
@@ -96,7 +95,7 @@ describe("a list that shrinks under sequential paging", () => {
         at(3, (list) => list.remove(index, 2)),
       );
       const pages: Page<Lot>[] = [];
-      for await (const page of new Paginator(list.source({ readAhead: 0 })).pages()) pages.push(page);
+      for await (const page of paginatorOf(list.source({ readAhead: 0 })).pages()) pages.push(page);
       return { pages: pages.map(({ page, value }) => [page, value.length]), requests: list.requests.length };
     };
     expect(await shrink(0)).toEqual({
@@ -213,7 +212,7 @@ describe("a list that shrinks under sequential paging", () => {
       if (request.page === 3) openGate();
       return page;
     };
-    const lots = await new Paginator(source).toArray();
+    const lots = await paginatorOf(source).toArray();
     expectNoneMissed(lots, list);
     expect(new Set(lots).size).toBe(lots.length);
   });

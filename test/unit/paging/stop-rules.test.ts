@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { PaginationError } from "../../../src/errors/index.js";
-import { Paginator } from "../../../src/paging/paginator.js";
-import { ChangingList } from "./changing-list.js";
+import { ChangingList, paginatorOf } from "./changing-list.js";
 
 const MODES = [
   { gapless: false, readAhead: 0, concurrency: 1 },
@@ -18,7 +17,7 @@ describe.each(MODES)("with %o", (mode) => {
       respond: (page) => ({ ...page, value: page.value.slice(0, 100), hasMore: true }),
     });
     list.lots = Array.from({ length: 250_000 }, (_, index) => ({ recNo: index % 100 }));
-    const reading = new Paginator(list.source(mode)).toArray();
+    const reading = paginatorOf(list.source(mode)).toArray();
     await expect(reading).rejects.toThrow(PaginationError);
     await expect(reading).rejects.toThrow(/^GET \/Inventory: [^.]*, but the service reports more records\. /);
     expect(list.requests.length).toBeLessThanOrEqual(5 + 3 * Math.max(mode.readAhead, mode.concurrency));
@@ -29,7 +28,7 @@ describe.each(MODES)("with %o", (mode) => {
     const source = list.source(mode);
     const fetch = source.fetch.bind(source);
     source.fetch = async (_request, context) => await fetch({ page: 1, pageSize: 250 }, context);
-    await expect(new Paginator(source).toArray()).rejects.toThrow(PaginationError);
+    await expect(paginatorOf(source).toArray()).rejects.toThrow(PaginationError);
     expect(list.requests.length).toBeLessThanOrEqual(5 + 3 * Math.max(mode.readAhead, mode.concurrency));
   });
 
@@ -38,7 +37,7 @@ describe.each(MODES)("with %o", (mode) => {
       respond: (page, number) => ({ ...page, totalCount: 600 + 250 * number, hasMore: true }),
     });
     list.lots = Array.from({ length: 250_000 }, (_, index) => ({ recNo: index % 100 }));
-    await expect(new Paginator(list.source(mode)).toArray()).rejects.toThrow(PaginationError);
+    await expect(paginatorOf(list.source(mode)).toArray()).rejects.toThrow(PaginationError);
     expect(list.requests.length).toBeLessThanOrEqual(10 + 6 * Math.max(mode.readAhead, mode.concurrency));
   });
 
@@ -46,7 +45,7 @@ describe.each(MODES)("with %o", (mode) => {
     const list = new ChangingList(1_000, {
       respond: (page, number) => (number < 3 ? page : { ...page, value: [], hasMore: true }),
     });
-    await expect(new Paginator(list.source(mode)).toArray()).rejects.toThrow(
+    await expect(paginatorOf(list.source(mode)).toArray()).rejects.toThrow(
       /^GET \/Inventory: page \d is empty, but the service reports more records\. /,
     );
     expect(list.requests.length).toBeLessThanOrEqual(3 + Math.max(mode.readAhead, mode.concurrency));
@@ -54,7 +53,7 @@ describe.each(MODES)("with %o", (mode) => {
 
   it("an empty first page that claims that there is more ends in a PaginationError", async () => {
     const list = new ChangingList(1_000, { respond: (page) => ({ ...page, value: [], hasMore: true }) });
-    await expect(new Paginator(list.source(mode)).toArray()).rejects.toThrow(PaginationError);
+    await expect(paginatorOf(list.source(mode)).toArray()).rejects.toThrow(PaginationError);
     expect(list.requests.length).toBeLessThanOrEqual(1 + Math.max(mode.readAhead, mode.concurrency));
   });
 
@@ -67,7 +66,9 @@ describe.each(MODES)("with %o", (mode) => {
       { page: -3 },
     ]) {
       const list = new ChangingList(1_000, { respond: (page) => ({ ...page, ...nonsense }) });
-      await new Paginator(list.source(mode)).toArray().catch((error) => expect(error).toBeInstanceOf(PaginationError));
+      await paginatorOf(list.source(mode))
+        .toArray()
+        .catch((error) => expect(error).toBeInstanceOf(PaginationError));
       expect(list.requests.length).toBeLessThan(60);
     }
   });
@@ -79,13 +80,13 @@ it("two pages running without a new record are no error, nor is a last page with
       if (list.requests.length === 3) list.insert(0, 500);
     },
   });
-  expect((await new Paginator(list.source({ readAhead: 0 })).toArray()).length).toBe(1_500);
+  expect((await paginatorOf(list.source({ readAhead: 0 })).toArray()).length).toBe(1_500);
 });
 
 it("without keys, pages that repeat records are no reason to stop", async () => {
   const list = new ChangingList(0);
   list.lots = Array.from({ length: 2_000 }, () => ({ recNo: 1 }));
-  expect((await new Paginator(list.source({ keyOf: undefined })).toArray()).length).toBe(2_000);
+  expect((await paginatorOf(list.source({ keyOf: undefined })).toArray()).length).toBe(2_000);
 });
 
 it.each([
@@ -97,7 +98,7 @@ it.each([
   const source = list.source(options);
   const { fetch } = source;
   source.fetch = async (request, context) => ({ ...(await fetch.call(source, request, context)), totalCount: 0 });
-  expect(await new Paginator(source).toArray()).toHaveLength(1_040);
+  expect(await paginatorOf(source).toArray()).toHaveLength(1_040);
 });
 
 it.each([
@@ -112,6 +113,6 @@ it.each([
     const page = await fetch.call(source, { page: 1, pageSize: request.pageSize }, context);
     return { ...page, page: request.page, ...lie(), hasMore: true };
   };
-  await expect(new Paginator(source).toArray()).rejects.toThrow(PaginationError);
+  await expect(paginatorOf(source).toArray()).rejects.toThrow(PaginationError);
   expect(list.requests.length).toBeLessThan(10);
 });
