@@ -6,7 +6,8 @@ import type { Outbox } from "../../outbox/outbox.js";
 import { isSettled, type OutboxState } from "../../outbox/store.js";
 import { comparableSku } from "../../service/key.js";
 import type { PlanApplyOptions, PlanReport } from "../apply/options.js";
-import { type AddedChange, PlanApplication, type PlannedChanges, type ReadChange } from "../apply/plan-application.js";
+import { type ChangeState, PlanApplication, type PlannedChanges } from "../apply/plan-application.js";
+import type { ChangeWithEntries } from "../apply/progress.js";
 import { groupBy } from "../group-by.js";
 import { PlanReader } from "../plan-reader.js";
 import type { CountChange, CountPlanContent, ReportedGroup, StoredQuantity } from "./document.js";
@@ -37,6 +38,7 @@ export async function applyCountPlan(
 
 /** The lots of an item in the warehouse. */
 interface PresentLots {
+  itemID: string;
   lots: CountedLot[];
   /** Before they were read: the states of the entries that others have for the item here, by key. */
   others: ReadonlyMap<string, OutboxState>;
@@ -49,19 +51,16 @@ interface PresentLots {
  * has no other transaction of its item in this warehouse: that would move the stock after it was read.
  */
 class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
-  readonly kindPrefix = KIND_PREFIX;
-  readonly keyPrefix: string;
   readonly changes: readonly CountChange[];
   readonly chunkSize = CHUNK_SIZE;
+  readonly #keyPrefix: string;
   readonly #wid: number;
   readonly #outbox: Outbox;
   readonly #reader: PlanReader;
   readonly #numbers: ReadonlyMap<CountChange, number>;
-  /** By comparable SKU, as they were read last. */
-  readonly #present = new Map<string, PresentLots>();
 
   constructor({ id, changes, wid }: CountPlanContent, outbox: Outbox, reader: PlanReader) {
-    this.keyPrefix = `${KIND_PREFIX}${id}/`;
+    this.#keyPrefix = `${KIND_PREFIX}${id}/`;
     this.changes = changes;
     this.#wid = wid;
     this.#outbox = outbox;
@@ -69,16 +68,12 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
     this.#numbers = new Map(changes.map((change, index): [CountChange, number] => [change, index + 1]));
   }
 
-  skuOf({ itemID }: CountChange): string {
-    return itemID;
-  }
-
   nameOf({ itemID, spot, serial }: CountChange): CountGroup {
     return { itemID, ...(spot === undefined ? {} : { spot }), ...(serial === undefined ? {} : { serial }) };
   }
 
   writesOf(change: CountChange): NewOutboxEntry[] {
-    const key = `${this.keyPrefix}${this.#numbers.get(change)}`;
+    const key = `${this.#keyPrefix}${this.#numbers.get(change)}`;
     return change.writes.map((input) =>
       "recno" in input
         ? { key: `${key}/${input.recno}`, operation: "issue", input }
@@ -86,44 +81,42 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
     );
   }
 
-  add(writes: readonly NewOutboxEntry[]): Promise<unknown> {
+  add(writes: readonly NewOutboxEntry[]): Promise<OutboxEntry[]> {
     return this.#outbox.addMarked(writes);
   }
 
-  /** Only the lots at the time of the count could show that: the group was changed since, by its own writes or by others. */
-  async isAsDesired(): Promise<boolean> {
-    return false;
+  // No `isAsDesired`: only the lots at the time of the count could show that, and they have changed since.
+
+  replaces(entry: OutboxEntry): boolean {
+    return entry.key.startsWith(KIND_PREFIX) && this.#isOther(entry);
   }
 
-  /** It moves stock here. */
-  concerns({ input }: OutboxEntry): boolean {
-    return fieldOf(input, "wid") === this.#wid || fieldOf(input, "shipToWid") === this.#wid;
-  }
-
-  async readStates(unread: readonly AddedChange<CountChange>[]) {
-    const states: ReadChange<CountChange>[] = [];
-    this.#present.clear();
-    for (const added of unread) {
-      const { change } = added;
-      const sku = comparableSku(change.itemID);
-      const present = this.#present.get(sku) ?? (await this.#readPresent(change.itemID));
-      this.#present.set(sku, present);
-      const movement =
-        present.movement ?? describeMovement(this.#remainingLots(added), lotsOfGroup(change, present.lots));
-      const state: ReadChange<CountChange>["state"] =
-        movement === undefined ? { kind: "due" } : { kind: "stale", reason: movedReason(movement) };
-      states.push({ ...added, state });
+  async readStates<Unread extends ChangeWithEntries<CountChange>>(unread: readonly Unread[]) {
+    const states: (Unread & { state: ChangeState })[] = [];
+    const presentBySku = new Map<string, PresentLots>();
+    for (const one of unread) {
+      const { itemID } = one.change;
+      const sku = comparableSku(itemID);
+      const present = presentBySku.get(sku) ?? (await this.#readPresent(itemID));
+      presentBySku.set(sku, present);
+      states.push({ ...one, state: this.#stateOf(one, present) });
     }
     return states;
   }
 
+  #stateOf(group: ChangeWithEntries<CountChange>, present: PresentLots): ChangeState {
+    const lots = lotsOfGroup(group.change, present.lots);
+    const movement = present.movement ?? describeMovement(this.#remainingLots(group), lots);
+    if (movement !== undefined) return { kind: "stale", reason: movedReason(movement) };
+    return { kind: "due", whyStaleSinceRead: () => this.#whyStaleSince(present) };
+  }
+
   /**
-   * Two plans may be applied at the same time: each has read the lots before the other's writes. The first write of an item
-   * precedes the second one, which is canceled here before it can be sent.
+   * Two plans may be applied at the same time: each has read the lots before the other's writes. The one whose first write of
+   * an item enters the outbox later finds the other's here, so that its own can be canceled, unless it was sent already.
    */
-  async whyStaleSinceRead({ itemID }: CountChange): Promise<string | undefined> {
-    const present = this.#present.get(comparableSku(itemID));
-    const movement = present && describeOther(await this.#otherEntries(itemID), present.others);
+  async #whyStaleSince({ itemID, others }: PresentLots): Promise<string | undefined> {
+    const movement = describeOther(await this.#otherEntries(itemID), others);
     return movement && movedReason(movement);
   }
 
@@ -131,7 +124,7 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
   async #readPresent(itemID: string): Promise<PresentLots> {
     const others = await this.#otherEntries(itemID);
     const lots = await this.#readLots(itemID);
-    return { lots, others, movement: describeOther(await this.#otherEntries(itemID), others) };
+    return { itemID, lots, others, movement: describeOther(await this.#otherEntries(itemID), others) };
   }
 
   /**
@@ -169,13 +162,19 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
   async #otherEntries(itemID: string): Promise<Map<string, OutboxState>> {
     const states = new Map<string, OutboxState>();
     for await (const entry of this.#outbox.entries({ item: itemID })) {
-      if (!entry.key.startsWith(this.keyPrefix) && this.concerns(entry)) states.set(entry.key, entry.state);
+      if (this.#isOther(entry)) states.set(entry.key, entry.state);
     }
     return states;
   }
 
+  /** Whether an entry moves stock here, but does not belong to this plan. */
+  #isOther({ key, input }: OutboxEntry): boolean {
+    const isHere = fieldOf(input, "wid") === this.#wid || fieldOf(input, "shipToWid") === this.#wid;
+    return isHere && !key.startsWith(this.#keyPrefix);
+  }
+
   /** The lots of a group after those of its writes that were applied; of a pruned entry, only the key is left. */
-  #remainingLots({ change, entries }: AddedChange<CountChange>): CountedLot[] {
+  #remainingLots({ change, entries }: ChangeWithEntries<CountChange>): CountedLot[] {
     const applied = new Set(entries.flatMap(({ key, state }) => (state === "applied" ? [key] : [])));
     const issued = new Map<number, number>();
     for (const { key, input } of this.writesOf(change)) {
