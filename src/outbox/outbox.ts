@@ -37,9 +37,9 @@ import { OutboxRun } from "./run/run.js";
 import {
   type EntryChange,
   type NewEntry,
+  NO_UNCERTAIN_ATTEMPT,
   type OutboxStore,
   type StoredEntry,
-  UNSENT,
   whyNotCanceled,
 } from "./store.js";
 
@@ -132,7 +132,11 @@ export class Outbox {
     return added.length === 0 ? [] : this.#add("outbox.addMany", added, options, (index) => [index]);
   }
 
-  /** As {@link addMany}; receipts carry their mark in the remark, whatever the option `mark` is. @internal */
+  /**
+   * As {@link addMany}, for stock counts. Receipts have their mark in the remark, whatever the option `mark` is. It is part of
+   * their input, so that every process sends it.
+   * @internal
+   */
   async addMarked(entries: readonly NewOutboxEntry[]): Promise<OutboxEntry[]> {
     const storeId = await this.access.read(async ({ id }) => id);
     const marked = entries.map((entry) =>
@@ -228,7 +232,7 @@ export class Outbox {
     const change: EntryChange =
       decision === "applied"
         ? { state: "applied", settledAt: Date.now(), error: null }
-        : { state: "pending", settledAt: null, ...UNSENT, error: null };
+        : { state: "pending", settledAt: null, ...NO_UNCERTAIN_ATTEMPT, error: null };
     return this.#changeEntry("outbox.resolve", key, change, ({ state }) =>
       state === "unknown" || state === "rejected" ? undefined : `is ${state}, not unknown or rejected`,
     );

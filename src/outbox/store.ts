@@ -82,20 +82,21 @@ export interface StoredEntry extends Omit<NewEntry, "input">, EntryProgress {
 }
 
 /** Whether it was sent and may have been applied. It stays so if a look-up finds that it was not: see `withoutAttempt`. */
-export const wasSent = ({ sentAt }: StoredEntry): boolean => sentAt !== null;
+export const hadUncertainAttempt = ({ sentAt }: StoredEntry): boolean => sentAt !== null;
 
 /** Of an entry without an attempt that may have been applied. */
-export const UNSENT = { sentAt: null, clockAheadMs: null } as const;
+export const NO_UNCERTAIN_ATTEMPT = { sentAt: null, clockAheadMs: null } as const;
 
 /** The change that takes an attempt back which was not applied. `before`: the entry as it was before. */
-export const withoutAttempt = (before: StoredEntry): Partial<EntryProgress> => (wasSent(before) ? {} : UNSENT);
+export const withoutAttempt = (before: StoredEntry): Partial<EntryProgress> =>
+  hadUncertainAttempt(before) ? {} : NO_UNCERTAIN_ATTEMPT;
 
 /** Why an entry cannot be canceled; `undefined` if it can: it is known that it was not applied. */
 export function whyNotCanceled(entry: StoredEntry): string | undefined {
   const { state, operation } = entry;
   if (state === "rejected" || state === "canceled") return undefined;
   if (state !== "pending") return `is ${state}, not rejected or pending`;
-  return isIdempotent(operation) && wasSent(entry) ? "may have been applied" : undefined;
+  return isIdempotent(operation) && hadUncertainAttempt(entry) ? "may have been applied" : undefined;
 }
 
 /** A lane that was claimed, with its next entry. */

@@ -11,7 +11,7 @@ import { messageOf } from "../../errors/unknown-value.js";
 import { wording } from "../../errors/wording.js";
 import type { ReceiptSearchResult } from "../../resources/find/find-receipt.js";
 import type { SentCreation, SentReceipt } from "../../resources/find/sent-request.js";
-import { markIn, markOf } from "../marks.js";
+import { hasMark, markOf } from "../marks.js";
 import { type EntryChange, isIdempotent, type StoredEntry } from "../store.js";
 import { BACKGROUND, type RunContext } from "./context.js";
 import { otherReceipts } from "./other-receipts.js";
@@ -54,12 +54,13 @@ export function findOutcome(run: RunContext, attempt: UncertainAttempt): Promise
 async function findReceiptOutcome(run: RunContext, attempt: UncertainAttempt): Promise<EntryChange> {
   const { entry } = attempt;
   const body = uncheckedAs<SentReceipt["body"]>(JSON.parse(entry.body ?? "{}"));
+  const mark = markOf(run.settings.storeId, entry.key);
   const others = await otherReceipts(run.settings, entry, body);
   return unknownIfUnreadable(attempt, async () => {
     const found = await run.settings.client.inventory.findStoredReceipt({
       method: "outbox.run",
       sent: sentOf(entry, body),
-      mark: markIn(body, markOf(run.settings.storeId, entry.key)),
+      mark: hasMark(body, mark) ? mark : undefined,
       others,
       accepts: "identity",
       inProgressMs: withSecondLook(run, attempt),

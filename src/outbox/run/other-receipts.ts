@@ -1,7 +1,7 @@
 import { fieldOf } from "../../errors/unknown-value.js";
 import type { OtherReceipts } from "../../resources/find/find-receipt.js";
 import type { SentReceipt } from "../../resources/find/sent-request.js";
-import { markIn, markOf } from "../marks.js";
+import { hasMark, markOf } from "../marks.js";
 import type { OutboxStore, StoredEntry } from "../store.js";
 
 const BATCH = 500;
@@ -29,8 +29,8 @@ export async function otherReceipts(
     for (const other of batch) {
       after = other.sequence;
       if (other.operation !== "receive" || other.key === key) continue;
-      const mark = markIn(Object(JSON.parse(other.body ?? "{}")), markOf(storeId, other.key));
-      if (mark !== undefined) marks.push(mark);
+      const mark = markOf(storeId, other.key);
+      if (hasMark(Object(JSON.parse(other.body ?? "{}")), mark)) marks.push(mark);
       if (other.state !== "applied") continue;
       if (!addLot(recNos, other)) withSameSerial ||= isSameSerial(other, { serial, rfidTag });
     }

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { monotonicNowMs } from "../../time/clock.js";
-import { isSettled, type NewEntry, type OutboxStore, type StoredEntry, UNSENT } from "../store.js";
+import { isSettled, type NewEntry, NO_UNCERTAIN_ATTEMPT, type OutboxStore, type StoredEntry } from "../store.js";
 import { isOtherInput } from "./entry-row.js";
 
 interface Lane {
@@ -33,7 +33,7 @@ const EMPTY = {
   state: "pending",
   attempts: 0,
   body: null,
-  ...UNSENT,
+  ...NO_UNCERTAIN_ATTEMPT,
   settledAt: null,
   result: null,
   error: null,
