@@ -6,6 +6,7 @@ import type { ServiceIdentity } from "../storage/service.js";
 import { monotonicNowMs } from "../time/clock.js";
 import { repeat } from "../time/repeat.js";
 import { entryOf, type NewOutboxEntry, type OutboxEntry } from "./entry.js";
+import { inBatches, type ListPage } from "./in-batches.js";
 import { markOf, withMark } from "./marks.js";
 import {
   keyProblem,
@@ -34,18 +35,10 @@ import {
 import type { OutboxEstimate, OutboxReport, OutboxSummary } from "./report.js";
 import { entriesToSend } from "./run/progress.js";
 import { OutboxRun } from "./run/run.js";
-import {
-  type EntryChange,
-  type NewEntry,
-  NO_UNCERTAIN_ATTEMPT,
-  type OutboxStore,
-  type StoredEntry,
-  whyNotCanceled,
-} from "./store.js";
+import { type EntryChange, type NewEntry, NO_UNCERTAIN_ATTEMPT, type StoredEntry, whyNotCanceled } from "./store.js";
 
 const DEFAULT_SETTLE_MS = 60_000;
 const DEFAULT_LEASE_MS = 30_000;
-const LIST_BATCH = 500;
 
 /**
  * Creates an outbox: writes that survive the process. `add` stores them, `run` sends them. A write is never lost and
@@ -64,20 +57,6 @@ const LIST_BATCH = 500;
 export function createOutbox(options: OutboxOptions): Outbox {
   checkConfiguration("createOutbox", outboxOptionsSchema(), options);
   return new Outbox(options);
-}
-
-type ListPage = Pick<Parameters<OutboxStore["list"]>[0], "after" | "limit">;
-
-/** The entries of a list, which is read in batches. */
-export async function* inBatches(list: (page: ListPage) => Promise<StoredEntry[]>): AsyncGenerator<StoredEntry> {
-  for (let after = 0; ; ) {
-    const batch = await list({ after, limit: LIST_BATCH });
-    for (const stored of batch) {
-      after = stored.sequence;
-      yield stored;
-    }
-    if (batch.length < LIST_BATCH) return;
-  }
 }
 
 /** Created by {@link createOutbox}. All methods reject with a `StorageError` if the store fails. */

@@ -145,7 +145,7 @@ export abstract class SqlOutboxStore<Opened extends { id: string }> implements D
   }
 
   async next(lane: string): Promise<StoredEntry | undefined> {
-    const [entry] = (await this.read(() => execute("next", [laneToColumn(lane)]))).map(entryOfRow);
+    const [entry] = (await this.read(() => execute("firstEntries", [[laneToColumn(lane)]]))).map(entryOfRow);
     return entry?.state === "unknown" ? undefined : entry;
   }
 
