@@ -279,7 +279,7 @@ export class Outbox {
       if (problem !== undefined) throw keyProblem(method, [], `"${key}" ${problem}`);
       if (entry.input === null) throw keyProblem(method, [], `the contents of "${key}" were pruned`);
       if (entry.state === change.state) return entryOf(entry);
-      const result = await store.update(key, { state: [entry.state], attempts: entry.attempts }, change);
+      const result = await store.update(key, { state: entry.state, attempts: entry.attempts }, change);
       if (!result?.changed) throw keyProblem(method, [], `"${key}" was changed at the same time`);
       return entryOf(result.entry);
     });

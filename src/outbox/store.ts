@@ -58,10 +58,7 @@ export interface EntryProgress {
   attempts: number;
   /** The body of the request, with its mark; the same in every attempt. `null` before the first. */
   body: StoredJson | null;
-  /**
-   * When the first attempt was about to be sent, in ms since the epoch. `null` if there was none, or if each failed in a way
-   * that shows that it was not applied. It stays if a look-up finds no effect: a later one must find the effect of each.
-   */
+  /** When the first uncertain attempt was about to be sent, in ms since the epoch: see {@link hadUncertainAttempt}. `null` if there was none. */
   sentAt: number | null;
   /** By how many ms the service's clock was ahead at that time, at least; `null` if that was unknown. */
   clockAheadMs: number | null;
@@ -81,13 +78,17 @@ export interface StoredEntry extends Omit<NewEntry, "input">, EntryProgress {
   input: StoredJson | null;
 }
 
-/** Whether it was sent and may have been applied. It stays so if a look-up finds that it was not: see `withoutAttempt`. */
+/**
+ * Whether an attempt was sent whose own end did not show that it was not applied. While it is sent it counts, and
+ * {@link withoutAttempt} takes it back if its end shows that. If only a look-up finds no effect, it still counts: the next
+ * look-up must find the effect of every attempt, so `sentAt` stays the time of the first one.
+ */
 export const hadUncertainAttempt = ({ sentAt }: StoredEntry): boolean => sentAt !== null;
 
-/** Of an entry without an attempt that may have been applied. */
+/** Of an entry that had no uncertain attempt. */
 export const NO_UNCERTAIN_ATTEMPT = { sentAt: null, clockAheadMs: null } as const;
 
-/** The change that takes an attempt back which was not applied. `before`: the entry as it was before. */
+/** The change that takes back an attempt, since its end shows that it was not applied. `before`: the entry before it. */
 export const withoutAttempt = (before: StoredEntry): Partial<EntryProgress> =>
   hadUncertainAttempt(before) ? {} : NO_UNCERTAIN_ATTEMPT;
 
@@ -116,8 +117,8 @@ export interface ClaimedLane {
 
 /** The condition that an entry must meet for a change to apply. */
 export interface EntryCondition {
-  /** The states that it may be in. */
-  state: readonly OutboxState[];
+  /** Its state. */
+  state: OutboxState;
   /** Its number of attempts. */
   attempts: number;
   /** The lease of its lane must be held by this run, and must not have ended. */
@@ -131,6 +132,11 @@ export interface EntryChange extends Partial<EntryProgress> {
    * an earlier period ends later, it stays.
    */
   quietMs?: number | undefined;
+}
+
+/** A change of an entry to a state, perhaps the one that it is in. */
+export interface StateChange extends EntryChange {
+  state: OutboxState;
 }
 
 /** The result of a change. */

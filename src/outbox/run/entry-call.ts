@@ -79,7 +79,6 @@ class EntryCall implements AttemptJournal {
   async beforeSend(clockAheadMs: number | undefined): Promise<void> {
     this.#response = undefined;
     this.#lease.assertHeld();
-    // Of several attempts that may have been applied the first one counts: look-ups must find the effect of each.
     const sent = hadUncertainAttempt(this.#entry) ? {} : { sentAt: Date.now(), clockAheadMs: clockAheadMs ?? null };
     const start = { body: JSON.stringify(this.#body), ...sent };
     await this.#adopt(this.#run.commits.beginAttempt(this.#entry, start));

@@ -7,7 +7,7 @@ import {
   type EntryChange,
   hadUncertainAttempt,
   isIdempotent,
-  type OutboxState,
+  type StateChange,
   type StoredEntry,
   withoutAttempt,
 } from "../store.js";
@@ -98,10 +98,8 @@ export class LaneWorker {
     switch (work.entry.state) {
       case "pending":
         return this.#send(work);
-      case "sending": {
-        const found = await this.#run.capacity.whileWaiting(() => this.#find(findOutcome, work));
-        return found && { ...found, unleasedMs: 0 };
-      }
+      case "sending":
+        return this.#run.capacity.whileWaiting(() => this.#find(findOutcome, work));
       default: {
         const entry = await this.#run.settings.store.next(work.entry.lane);
         return entry && { ...work, entry, cause: undefined, sends: 0 };
@@ -145,7 +143,8 @@ export class LaneWorker {
         return this.#run.capacity.whileWaiting(() => this.#find(findReasonOfRefusal, work));
       case "uncertain":
         if (!isIdempotent(entry.operation) || !this.#mayGoOn) return work;
-        // Nothing is looked up: it is pending, for the next run.
+        // It is pending then. The call has retried it already, so the service is failing: the next run resends it. After a
+        // crash nothing shows that, and it is resent in the same run.
         await this.#find(findOutcome, work);
         return this.#setAside(work);
       case "failed":
@@ -176,14 +175,14 @@ export class LaneWorker {
   }
 
   /** Stores the outcome of an attempt that is known. */
-  async #storeOutcome(work: Work, change: EntryChange & { state: OutboxState }): Promise<Work> {
+  async #storeOutcome(work: Work, change: StateChange): Promise<Work> {
     const quietEndsAtMs = laterQuietEnd(work, change);
     return { ...work, quietEndsAtMs, entry: await this.#run.commits.storeAttemptOutcome(work.entry, change) };
   }
 
   /** Finds out the outcome of an uncertain attempt, and stores it. */
   async #find(
-    find: (run: RunContext, attempt: UncertainAttempt) => Promise<EntryChange> | EntryChange,
+    find: (run: RunContext, attempt: UncertainAttempt) => Promise<StateChange> | StateChange,
     work: Work,
   ): Promise<Work | undefined> {
     const { entry, cause } = work;

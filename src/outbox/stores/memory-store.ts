@@ -135,7 +135,7 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
     async update(key, { state, attempts, owner }, { quietMs, ...change }) {
       const entry = data.entries.get(key);
       if (!entry) return undefined;
-      const isMet = state.includes(entry.state) && entry.attempts === attempts;
+      const isMet = entry.state === state && entry.attempts === attempts;
       if (!isMet || (owner !== undefined && !holds(entry.lane, owner))) return { changed: false, entry: copy(entry) };
       Object.assign(entry, Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined)));
       if (quietMs !== undefined) {

@@ -159,7 +159,7 @@ export abstract class SqlOutboxStore<Opened extends { id: string }> implements D
       const isAllowed = owner === undefined || (yield* execute("lockLease", [key, owner])).length > 0;
       const [entry] = (yield* execute("lockEntries", [[key]])).map(entryOfRow);
       if (!entry) return undefined;
-      if (!isAllowed || !state.includes(entry.state) || entry.attempts !== attempts) return { changed: false, entry };
+      if (!isAllowed || entry.state !== state || entry.attempts !== attempts) return { changed: false, entry };
       const [row] = yield* execute("change", [key, ...progressValues(entry, change)]);
       if (change.quietMs !== undefined)
         yield* execute("keepQuiet", [laneToColumn(entry.lane), Math.min(change.quietMs, MAX_QUIET_MS)]);
