@@ -11,7 +11,7 @@ import type { ChangeWithEntries } from "../apply/progress.js";
 import { groupBy } from "../group-by.js";
 import { PlanReader } from "../plan-reader.js";
 import type { CountChange, CountPlanContent, ReportedGroup, StoredQuantity } from "./document.js";
-import { type CountedLot, type CountGroup, countedLot, describeMovement, lotsOfGroup } from "./group.js";
+import { type BookLot, bookLotOf, type CountGroup, describeMovement, lotsOfGroup } from "./group.js";
 import { isSameQuantity, sumOf } from "./quantity.js";
 
 const KIND_PREFIX = "plan-count/";
@@ -39,7 +39,7 @@ export async function applyCountPlan(
 /** The lots of an item in the warehouse. */
 interface PresentLots {
   itemID: string;
-  lots: CountedLot[];
+  lots: BookLot[];
   /** Before they were read: the states of the entries that others have for the item here, by key. */
   others: ReadonlyMap<string, OutboxState>;
   /** Why they are about to change, if they are. */
@@ -147,11 +147,11 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
     return others;
   }
 
-  async #readLots(itemID: string): Promise<CountedLot[]> {
+  async #readLots(itemID: string): Promise<BookLot[]> {
     const { client, options } = this.#reader;
     try {
       const lots = await client.inventory.getLots(itemID, { wid: this.#wid }, options);
-      return lots.flatMap((lot) => countedLot(lot) ?? []);
+      return lots.flatMap((lot) => bookLotOf(lot) ?? []);
     } catch (error) {
       if (error instanceof NotFoundError) return [];
       throw error;
@@ -174,7 +174,7 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
   }
 
   /** The lots of a group after those of its writes that were applied; of a pruned entry, only the key is left. */
-  #remainingLots({ change, entries }: ChangeWithEntries<CountChange>): CountedLot[] {
+  #remainingLots({ change, entries }: ChangeWithEntries<CountChange>): BookLot[] {
     const applied = new Set(entries.flatMap(({ key, state }) => (state === "applied" ? [key] : [])));
     const issued = new Map<number, number>();
     for (const { key, input } of this.writesOf(change)) {

@@ -4,7 +4,7 @@ import type { StockLevel } from "../../service/stock-level.js";
 import type { IssueInput, ReceiveInput } from "../../service/transaction.js";
 import type { CountedGroup } from "./counted-rows.js";
 import type { CountChange } from "./document.js";
-import type { CountedLot } from "./group.js";
+import type { BookLot } from "./group.js";
 import { differenceOf, isSameQuantity, sumOf } from "./quantity.js";
 
 /** What the correction of a group depends on, besides its lots. */
@@ -13,7 +13,7 @@ export interface GroupFacts {
   /** Of the item in the warehouse; `undefined` if the service lists none. */
   level: StockLevel | undefined;
   /** All lots of the item in the warehouse. */
-  itemLots: readonly CountedLot[];
+  itemLots: readonly BookLot[];
   wid: number;
   reasonCodes: { surplus: number; shortage: number };
 }
@@ -21,7 +21,7 @@ export interface GroupFacts {
 /** The correction of a group, or why there can be none; `undefined` if none is needed. */
 export function correctGroup(
   row: CountedGroup,
-  lots: readonly CountedLot[],
+  lots: readonly BookLot[],
   facts: GroupFacts,
 ): CountChange | { blocked: string } | undefined {
   const { item } = facts;
@@ -55,7 +55,7 @@ export function correctGroup(
   };
 }
 
-function commonProblems(lots: readonly CountedLot[], facts: GroupFacts, item: Item): string[] {
+function commonProblems(lots: readonly BookLot[], facts: GroupFacts, item: Item): string[] {
   const { itemLots, level } = facts;
   const problems = lots.flatMap(({ recNo, hold, units, associate }) => [
     ...(hold ? [`lot ${recNo} is on hold`] : []),
@@ -71,7 +71,7 @@ function commonProblems(lots: readonly CountedLot[], facts: GroupFacts, item: It
 }
 
 /** A bin in another spelling would be a second bin. */
-function misspellings({ spot, serial }: CountedGroup, lots: readonly CountedLot[]): string[] {
+function misspellings({ spot, serial }: CountedGroup, lots: readonly BookLot[]): string[] {
   return [
     ...otherSpelling("bin", spot, new Set(lots.map((lot) => lot.spot))),
     ...otherSpelling("serial", serial, new Set(lots.map((lot) => lot.serial))),
@@ -84,7 +84,7 @@ function otherSpelling(name: string, value: string | undefined, present: Readonl
   return similar === undefined ? [] : [`the service spells the ${name} "${similar}"`];
 }
 
-function surplusProblems(row: CountedGroup, lots: readonly CountedLot[], { itemLots }: GroupFacts): string[] {
+function surplusProblems(row: CountedGroup, lots: readonly BookLot[], { itemLots }: GroupFacts): string[] {
   const problems: string[] = [];
   const bins = binsOf(row, itemLots);
   if (bins.length > 1) problems.push(`the item is in several bins (${bins.join(", ")}): count each bin`);
@@ -104,7 +104,7 @@ const shortageProblems = ({ level }: GroupFacts): string[] =>
   level && level.packed !== 0 ? [`${level.packed} are packed for shipment`] : [];
 
 /** Where a surplus may belong: the bin of the row, or those of the item. */
-function binsOf({ spot }: CountedGroup, itemLots: readonly CountedLot[]): string[] {
+function binsOf({ spot }: CountedGroup, itemLots: readonly BookLot[]): string[] {
   return spot === undefined ? [...new Set(itemLots.map((lot) => lot.spot))] : [spot];
 }
 
@@ -127,7 +127,7 @@ function receiptOf(
 
 /** Issues of single lots, the oldest first. */
 function issuesOf(
-  lots: readonly CountedLot[],
+  lots: readonly BookLot[],
   units: Big,
   { wid, reasonCodes }: GroupFacts,
   itemID: string,

@@ -16,10 +16,10 @@ import { readStockLevels } from "../stock-levels.js";
 import { correctGroup } from "./correct-group.js";
 import { type CountedGroup, type CountedRow, readCountedRows } from "./counted-rows.js";
 import type { BlockedGroup, CountChange } from "./document.js";
-import { type CountedLot, describeMovement, lotsByItem, lotsOfGroup } from "./group.js";
+import { type BookLot, describeMovement, lotsByItem, lotsOfGroup } from "./group.js";
+import { HiddenMovements } from "./hidden-movements.js";
 import { differenceOf, sumOf } from "./quantity.js";
-import { type CountSnapshot, lotsModifiedAfter, readCountedLots, readSnapshot } from "./snapshot.js";
-import { Visits } from "./visits.js";
+import { type CountSnapshot, lotsModifiedAfter, readBookLots, readSnapshot } from "./snapshot.js";
 
 /** Reason codes of the service for the corrections of a stock count. The document does not list any. */
 export interface CountReasonCodes {
@@ -66,9 +66,9 @@ const optionsSchema = /* @__PURE__ */ lazy(() =>
 /** A row with its lots, whose quantity is not the counted one, or which may not exist. */
 interface DifferingGroup {
   row: CountedGroup;
-  lots: CountedLot[];
+  lots: BookLot[];
   /** All lots of the item in the warehouse. */
-  itemLots: CountedLot[];
+  itemLots: BookLot[];
   /** SKU of the item as the service spells it, if it has lots. */
   sku: string;
 }
@@ -104,9 +104,8 @@ export async function planCount(options: PlanCountOptions): Promise<Plan<"count"
   const { wid } = snapshot;
   const reader = new PlanReader(client, signal);
   const plannedAt = new Date();
-  const lots = lotsByItem(await readCountedLots(reader, wid, onProgress));
-  const later = await lotsModifiedAfter(snapshot, reader);
-  const visits = new Visits(later, snapshot.lots);
+  const lots = lotsByItem(await readBookLots(reader, wid, onProgress));
+  const hidden = new HiddenMovements(await lotsModifiedAfter(snapshot, reader), snapshot.lots);
   const before = lotsByItem(snapshot.lots);
   const blocked: BlockedGroup[] = [];
   const differing: DifferingGroup[] = [];
@@ -114,7 +113,7 @@ export async function planCount(options: PlanCountOptions): Promise<Plan<"count"
     const itemLots = lots.get(comparableSku(row.itemID)) ?? [];
     const present = lotsOfGroup(row, itemLots);
     const known = lotsOfGroup(row, before.get(comparableSku(row.itemID)));
-    const movement = describeMovement(known, present) ?? visits.describe(row);
+    const movement = describeMovement(known, present) ?? hidden.describe(row);
     if (movement !== undefined)
       blocked.push(blockedGroup(row, present, `moved since the snapshot (${movement}): count again`));
     else if (present.length === 0 || !differenceOf(row.counted, sumOf(present)).eq(0))
@@ -158,11 +157,7 @@ async function readFacts(
   return { items, levels };
 }
 
-const blockedGroup = (
-  { counted, ...group }: CountedGroup,
-  lots: readonly CountedLot[],
-  reason: string,
-): BlockedGroup => ({
+const blockedGroup = ({ counted, ...group }: CountedGroup, lots: readonly BookLot[], reason: string): BlockedGroup => ({
   ...group,
   book: sumOf(lots).toNumber(),
   counted,
