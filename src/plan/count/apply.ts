@@ -139,6 +139,7 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
         for (const change of changes) {
           const stored = sumOf(lotsOfGroup(change, lots)).toNumber();
           if (isSameQuantity(stored, change.counted)) continue;
+          // `storedDifferently` names items as records do, and changes as their writes do.
           const { itemID: shortID, ...group } = this.nameOf(change);
           others.push({ shortID, ...group, field: "units", sent: change.counted, stored });
         }
