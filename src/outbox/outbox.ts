@@ -1,4 +1,5 @@
-import { InputValidationError } from "../errors/index.js";
+import type { InventoryClient } from "../client.js";
+import { ConfigurationError, InputValidationError } from "../errors/index.js";
 import { forecastDurationMs } from "../paging/estimate.js";
 import { checkConfiguration, checkInput, checkMethodOptions } from "../schemas/check.js";
 import { copyPlainData } from "../schemas/copy-of.js";
@@ -17,7 +18,7 @@ import {
   storedEntriesOf,
   withoutRepeatedKeys,
 } from "./new-entries.js";
-import { OutboxStoreAccess, requireClient } from "./open-store.js";
+import { OutboxStoreAccess } from "./open-store.js";
 import {
   addOptionsSchema,
   entriesOptionsSchema,
@@ -74,6 +75,15 @@ export class Outbox {
   /** The service of its client. @internal */
   get service(): ServiceIdentity | undefined {
     return this.#options.client?.service;
+  }
+
+  /** Its client. Throws a `ConfigurationError` without one: nothing can be sent then. @internal */
+  requireClient(method: string): InventoryClient {
+    const { client } = this.#options;
+    if (client !== undefined) return client;
+    throw new ConfigurationError(
+      `${method}: a client is required. Create the outbox with createOutbox({ client, store }).`,
+    );
   }
 
   /** Aborted by the next `close`. @internal */
@@ -142,7 +152,7 @@ export class Outbox {
    */
   async run(options: OutboxRunOptions = {}): Promise<OutboxReport> {
     checkMethodOptions("outbox.run", runOptionsSchema, options);
-    const client = requireClient("outbox.run", this.#options.client);
+    const client = this.requireClient("outbox.run");
     const { mark, settleMs = DEFAULT_SETTLE_MS, leaseMs = DEFAULT_LEASE_MS } = this.#options;
     const runOptions = copyPlainData(options);
     runOptions.signal?.throwIfAborted();
@@ -160,7 +170,7 @@ export class Outbox {
    */
   async watch(options: OutboxWatchOptions): Promise<void> {
     checkMethodOptions("outbox.watch", watchOptionsSchema, options);
-    requireClient("outbox.watch", this.#options.client);
+    this.requireClient("outbox.watch");
     const { everyMs, onReport, onError, ...runOptions } = copyPlainData(options);
     let nextRunAt = 0;
     await repeat({
@@ -231,7 +241,7 @@ export class Outbox {
 
   /** Estimates the requests and the duration of the next run, without failures. It sends no request. */
   async estimate(): Promise<OutboxEstimate> {
-    const client = requireClient("outbox.estimate", this.#options.client);
+    const client = this.requireClient("outbox.estimate");
     const counts = await this.access.read(({ store }) => store.count([]));
     const entries = entriesToSend(counts);
     // An entry that was in progress is looked up, too.
