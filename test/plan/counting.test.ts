@@ -875,6 +875,27 @@ describe("applying a shortage that takes from several lots", () => {
     }
   });
 
+  it("sends no further issue if another process has sent one of a group that is stale", async () => {
+    const { one, plan } = await shortage();
+    const { client } = one;
+    const shared = memoryStore();
+    const other = createOutbox({ client, store: shared, settleMs: 0 });
+    const input = { itemID: "A", units: 1, wid: WID, reasonCode: 1, spot: "A-01" };
+    const store: typeof shared = {
+      ...shared,
+      async add(entries) {
+        await other.add({ key: "scan", operation: "receive", input });
+        const stored = await shared.add(entries);
+        await other.run();
+        return stored;
+      },
+    };
+    const report = await plan.apply({ client, outbox: createOutbox({ client, store, settleMs: 0 }) });
+    const reason = expect.stringMatching(/^1 of 3 writes were applied\. moved since the plan/);
+    expect(report).toMatchObject({ applied: 0, stale: [{ itemID: "A", reason }] });
+    expect(await unitsOf(one, "A")).toBe(14);
+  });
+
   it("takes from the other lots although somebody books after the lots were read", async () => {
     const { one, plan } = await shortage();
     const store = memoryStore();

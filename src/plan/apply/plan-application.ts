@@ -140,14 +140,14 @@ export class PlanApplication<Change, Named> {
   }
 
   /**
-   * Reads the state of changes that are not under way, and adds their next writes. Returns the changes that have not ended, and
-   * those of them that are as they were at the time of the plan.
+   * Reads the state of changes whose next write was not sent yet, and adds it. Returns the changes that have not ended, and those
+   * of them that are due: as they were at the time of the plan.
    */
   async #addAfterReading(changes: readonly Change[]): Promise<{ open: Change[]; due: ReadonlySet<Change> }> {
     const open = new Set(changes);
     const due = new Set<Change>();
-    const endIfDropped = async (progress: Progress<Change>, state: Exclude<ChangeState, { kind: "due" }>) => {
-      if (!(await this.#drop(progress))) return;
+    const endUnlessSent = async (progress: Progress<Change>, state: Exclude<ChangeState, { kind: "due" }>) => {
+      if (!(await this.#takeBack(progress))) return;
       const { change } = progress;
       open.delete(change);
       if (state.kind === "as-desired") this.#countAsDesired(change);
@@ -157,41 +157,41 @@ export class PlanApplication<Change, Named> {
     const unread = progress.filter(({ kind }) => kind === "to-add" || kind === "to-send");
     const toAdd = [];
     for (const { state, ...read } of await this.#planned.readStates(unread)) {
-      if (state.kind !== "due") {
-        await endIfDropped(read, state);
-      } else {
+      if (state.kind === "due") {
         due.add(read.change);
-        if (read.kind === "to-add") toAdd.push({ read, whyStale: state.whyStaleSinceRead });
+        if (read.kind === "to-add") toAdd.push({ ...read, whyStale: state.whyStaleSinceRead });
+      } else {
+        await endUnlessSent(read, state);
       }
     }
-    const added = await this.#addNextWrites(toAdd.map(({ read }) => read));
-    for (const [index, { whyStale }] of toAdd.entries()) {
-      const [reason, one] = [await whyStale?.(), added[index]];
-      if (reason === undefined || !one) continue;
-      // If it was sent already, what is left of it has to be read again.
-      due.delete(one.change);
-      await endIfDropped(one, { kind: "stale", reason });
+    for (const { whyStale, ...added } of await this.#addNextWrites(toAdd)) {
+      const reason = await whyStale?.();
+      if (reason === undefined) continue;
+      // If another process has sent it already, the state is read again before a further write is added.
+      due.delete(added.change);
+      await endUnlessSent(added, { kind: "stale", reason });
     }
     return { open: [...open], due };
   }
 
-  /** Adds the next write of each change. */
-  async #addNextWrites(changes: readonly Progress<Change>[]): Promise<Progress<Change>[]> {
+  /** Adds the next write of each change. Returns the changes with its entry. */
+  async #addNextWrites<Added extends Progress<Change>>(changes: readonly Added[]): Promise<Added[]> {
     const writes = changes.flatMap(({ change, entries }) => this.#planned.writesOf(change)[entries.length] ?? []);
     const added = await this.#planned.add(writes);
-    return changes.map(({ change, entries, writes: count }, index) =>
-      progressOf(change, [...entries, ...added.slice(index, index + 1)], { writes: count }),
-    );
+    return changes.map((one, index) => {
+      const entries = [...one.entries, ...added.slice(index, index + 1)];
+      return { ...one, ...progressOf(one.change, entries, one) };
+    });
   }
 
   /**
-   * Cancels what has not been sent of a change. Returns false if the change is no longer as it was read, since this outbox or
-   * another process has sent something of it: that has changed what was read.
+   * Takes back the write of a change that was added, but not sent. Returns false if the change is no longer as it was read: then
+   * this process or another one sends it, and that has changed what was read.
    */
-  async #drop(read: Progress<Change>): Promise<boolean> {
+  async #takeBack(read: Progress<Change>): Promise<boolean> {
     const [present] = await this.#readProgress([read.change]);
     if (present?.kind !== read.kind || present.entries.length !== read.entries.length) return false;
-    const [last] = present.entries.slice(-1);
+    const last = present.entries.at(-1);
     if (present.kind === "to-send" && last) return this.#cancel(last.key);
     return present.kind === "to-add";
   }
@@ -209,7 +209,7 @@ export class PlanApplication<Change, Named> {
       const hasEnded = await this.#send(open, readAt);
       const left = await this.#settle(open, hasEnded);
       open = left.map(({ change }) => change);
-      // The writes are differences: they stay right if others have booked since the lots were read.
+      // Only changes of a count have several writes: differences, which stay right if others have booked since the reading.
       const isFresh = hasEnded && open.every((change) => due.has(change));
       if (!isFresh || open.length === 0) return open;
       await this.#addNextWrites(left);
