@@ -58,7 +58,10 @@ export interface EntryProgress {
   attempts: number;
   /** The body of the request, with its mark; the same in every attempt. `null` before the first. */
   body: StoredJson | null;
-  /** When the first uncertain attempt was about to be sent, in ms since the epoch: see {@link hadUncertainAttempt}. `null` if there was none. */
+  /**
+   * When the first uncertain attempt was about to be sent, in ms since the epoch; `null` if there was none. An attempt is
+   * uncertain unless its own response or failure showed that it was not applied.
+   */
   sentAt: number | null;
   /** By how many ms the service's clock was ahead at that time, at least; `null` if that was unknown. */
   clockAheadMs: number | null;
@@ -79,16 +82,16 @@ export interface StoredEntry extends Omit<NewEntry, "input">, EntryProgress {
 }
 
 /**
- * Whether an attempt was sent whose own end did not show that it was not applied. While it is sent it counts, and
- * {@link withoutAttempt} takes it back if its end shows that. If only a look-up finds no effect, it still counts: the next
- * look-up must find the effect of every attempt, so `sentAt` stays the time of the first one.
+ * Whether there was an uncertain attempt, or one is in flight: {@link withoutAttempt} takes it back if its response or failure
+ * shows that it was not applied. If only a look-up shows that, it still counts: the next look-up must find the effect of every
+ * attempt, so `sentAt` stays the time of the first one.
  */
 export const hadUncertainAttempt = ({ sentAt }: StoredEntry): boolean => sentAt !== null;
 
 /** Of an entry that had no uncertain attempt. */
 export const NO_UNCERTAIN_ATTEMPT = { sentAt: null, clockAheadMs: null } as const;
 
-/** The change that takes back an attempt, since its end shows that it was not applied. `before`: the entry before it. */
+/** The change that takes back an attempt that is known not to have been applied. `before`: the entry before it. */
 export const withoutAttempt = (before: StoredEntry): Partial<EntryProgress> =>
   hadUncertainAttempt(before) ? {} : NO_UNCERTAIN_ATTEMPT;
 

@@ -23,17 +23,17 @@ import { errorJson, resultJson } from "./stored-json.js";
  * One lane (the entries of one item), while its lease lasts. Each step takes the work as it stands, and returns it as it
  * stands then; `undefined` ends the work on the lane in this run.
  *
- *   state of the entry       step                      then
- *   pending                  send it                   the outcome of the call decides
- *   sending                  find its outcome          applied, unknown, or pending: it is resent
- *   applied, rejected, …     take the next entry       pending or sending; none: the work ends
+ *   state of the entry        step                      then
+ *   pending                   send it                   the outcome of the call decides
+ *   sending                   find its outcome          applied, unknown, or pending: it is resent
+ *   applied, rejected, …      take the next entry       pending or sending; none: the work ends
  *
- *   outcome of a call        what is stored            then
- *   applied, rejected        that state                the next entry
- *   refused-perhaps-applied            what is found             the next entry
- *   uncertain                nothing, it is `sending`  find its outcome; an update or discontinue is pending for the next run
- *   failed                   pending, with the error   the lane is set aside for the rest of the run
- *   stopped                  pending                   the run ends
+ *   outcome of a call         what is stored            then
+ *   applied, rejected         that state                the next entry
+ *   refused-perhaps-applied   what is found             the next entry
+ *   uncertain                 nothing, it is `sending`  find its outcome; an update or discontinue is pending for the next run
+ *   failed                    pending, with the error   the lane is set aside for the rest of the run
+ *   stopped                   pending                   the run ends
  *
  * A request takes effect within `settleMs` of the moment at which it was sent, or never. These times follow from that:
  *
