@@ -122,8 +122,8 @@ export class Outbox {
   }
 
   /**
-   * As {@link addMany}, for stock counts. Receipts have their mark in the remark, whatever the option `mark` is. It is part of
-   * their input, so that every process sends it.
+   * As {@link addMany}, for stock counts. Receipts have their mark in the remark, whatever the option `mark` is. It is
+   * part of their input, so that every process sends it.
    * @internal
    */
   async addMarked(entries: readonly NewOutboxEntry[]): Promise<OutboxEntry[]> {

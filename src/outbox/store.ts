@@ -59,8 +59,8 @@ export interface EntryProgress {
   /** The body of the request, with its mark; the same in every attempt. `null` before the first. */
   body: StoredJson | null;
   /**
-   * When the first uncertain attempt was about to be sent, in ms since the epoch; `null` if there was none. An attempt is
-   * uncertain unless its own response or failure showed that it was not applied.
+   * When the first uncertain attempt was about to be sent, in ms since the epoch; `null` if there was none. An attempt
+   * is uncertain unless its own response or failure showed that it was not applied.
    */
   sentAt: number | null;
   /** By how many ms the service's clock was ahead at that time, at least; `null` if that was unknown. */
@@ -82,9 +82,9 @@ export interface StoredEntry extends Omit<NewEntry, "input">, EntryProgress {
 }
 
 /**
- * Whether there was an uncertain attempt, or one is in flight: {@link withoutAttempt} takes it back if its response or failure
- * shows that it was not applied. If only a look-up shows that, it still counts: the next look-up must find the effect of every
- * attempt, so `sentAt` stays the time of the first one.
+ * Whether there was an uncertain attempt, or one is in flight: {@link withoutAttempt} takes it back if its response or
+ * failure shows that it was not applied. If only a look-up shows that, it still counts: the next look-up must find the
+ * effect of every attempt, so `sentAt` stays the time of the first one.
  */
 export const hadUncertainAttempt = ({ sentAt }: StoredEntry): boolean => sentAt !== null;
 

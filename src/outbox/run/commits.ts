@@ -65,16 +65,16 @@ export class EntryCommits {
     try {
       return await begin();
     } catch {
-      // It may have been stored, and only the response of the store was lost. Then it cannot be stored again. A change that
-      // changes nothing verifies the lease: while that lasts, an attempt with this number is this one.
+      // It may have been stored, and only the response of the store was lost. Then it cannot be stored again. A change
+      // that changes nothing verifies the lease: while that lasts, an attempt with this number is this one.
       const repeated = await begin();
       return repeated?.changed ? repeated : this.#changeLeased(begun, { attempts });
     }
   }
 
   /**
-   * Stores the outcome that was found for an entry while its lane is leased. Returns the entry as it is then; `undefined` if the
-   * lease has ended, or another process is resending the entry.
+   * Stores the outcome that was found for an entry while its lane is leased. Returns the entry as it is then;
+   * `undefined` if the lease has ended, or another process is resending the entry.
    */
   async storeFoundOutcome(entry: StoredEntry, change: StateChange): Promise<StoredEntry | undefined> {
     const result = await this.#persistently(() => this.#changeLeased(entry, change));

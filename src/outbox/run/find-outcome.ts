@@ -42,7 +42,8 @@ export function findOutcome(run: RunContext, attempt: UncertainAttempt): Promise
       return unknownOutcome("the service has no list of such transactions, so it cannot be looked up", attempt);
     case "update":
     case "discontinue":
-      // Nothing has to be found: a second one changes nothing. But a late attempt must not undo what later entries change.
+      // Nothing has to be found: a second one changes nothing. But a late attempt must not undo what later entries
+      // change.
       return {
         state: "pending",
         quietMs: attempt.inProgressMs,
@@ -71,9 +72,9 @@ async function findReceiptOutcome(run: RunContext, attempt: UncertainAttempt): P
 }
 
 /**
- * For how long the attempt counts as in progress: long enough for a second look, unless `settleMs` is less. Two looks are
- * required even if the request ended long ago, since one list may lack a record for a moment, and a wrong "not applied" would be
- * applied twice.
+ * For how long the attempt counts as in progress: long enough for a second look, unless `settleMs` is less. Two looks
+ * are required even if the request ended long ago, since one list may lack a record for a moment, and a wrong "not
+ * applied" would be applied twice.
  */
 const withSecondLook = ({ settings }: RunContext, { inProgressMs }: UncertainAttempt) =>
   Math.max(inProgressMs, Math.min(BETWEEN_LOOKS_MS, settings.settleMs));

@@ -31,7 +31,7 @@ import { errorJson, resultJson } from "./stored-json.js";
  *   outcome of a call         what is stored            then
  *   applied, rejected         that state                the next entry
  *   refused-perhaps-applied   what is found             the next entry
- *   uncertain                 nothing, it is `sending`  find its outcome; an update or discontinue is pending for the next run
+ *   uncertain                 nothing, it is `sending`  find its outcome; an update or discontinue waits for the next run
  *   failed                    pending, with the error   the lane is set aside for the rest of the run
  *   stopped                   pending                   the run ends
  *
@@ -143,8 +143,8 @@ export class LaneWorker {
         return this.#run.capacity.whileWaiting(() => this.#find(findReasonOfRefusal, work));
       case "uncertain":
         if (!isIdempotent(entry.operation) || !this.#mayGoOn) return work;
-        // It is pending then. The call has retried it already, so the service is failing: the next run resends it. After a
-        // crash nothing shows that, and it is resent in the same run.
+        // It is pending then. The call has retried it already, so the service is failing: the next run resends it.
+        // After a crash nothing shows that, and it is resent in the same run.
         await this.#find(findOutcome, work);
         return this.#setAside(work);
       case "failed":

@@ -12,8 +12,8 @@ import { isIdempotent, type OutboxOperation, type StoredEntry } from "../store.j
 
 /**
  * The outcome of a call.
- * - `refused-perhaps-applied`: it was refused, perhaps because an earlier attempt was applied: the SKU exists, or the item is
- *   discontinued already.
+ * - `refused-perhaps-applied`: it was refused, perhaps because an earlier attempt was applied: the SKU exists, or the
+ *   item is discontinued already.
  * - `uncertain`: it may have been applied.
  * - `failed`: it was not applied, and another entry may succeed.
  * - `stopped`: it was not applied, and every other entry would fail in the same way.

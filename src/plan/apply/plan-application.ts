@@ -15,8 +15,8 @@ export type ChangeState =
   /** No matter by whom. */
   | { kind: "as-desired" }
   /**
-   * As it was at the time of the plan. `whyStaleSinceRead`, called after its write has been added, returns why it is stale
-   * after all: others may have added theirs meanwhile.
+   * As it was at the time of the plan. `whyStaleSinceRead`, called after its write has been added, returns why it is
+   * stale after all: others may have added theirs meanwhile.
    */
   | { kind: "due"; whyStaleSinceRead?: () => Promise<string | undefined> }
   | { kind: "stale"; reason: string };
@@ -39,19 +39,19 @@ export interface PlannedChanges<Change, Named> {
   /** Adds writes to the outbox, and returns their entries. */
   add(writes: readonly NewOutboxEntry[]): Promise<OutboxEntry[]>;
   /**
-   * Whether the service is as the change wants it, although it has refused a write, or its outcome is uncertain. Left out if
-   * the service does not show that.
+   * Whether the service is as the change wants it, although it has refused a write, or its outcome is uncertain. Left
+   * out if the service does not show that.
    */
   isAsDesired?(change: Change): Promise<boolean>;
 }
 
 /**
- * Applies the changes of a plan in chunks. The present state of each chunk is read. Then the first writes of those changes that
- * are as they were enter the outbox, and the outbox runs; then the second writes, and so on. If the data become too old
- * meanwhile, the run is stopped, and the state of the changes that are left is read again.
+ * Applies the changes of a plan in chunks. The present state of each chunk is read. Then the first writes of those
+ * changes that are as they were enter the outbox, and the outbox runs; then the second writes, and so on. If the data
+ * become too old meanwhile, the run is stopped, and the state of the changes that are left is read again.
  *
- * progress.ts describes how far a change can be. The keys of the entries consist of the plan's id and the name of the change,
- * so that this is known after a crash, too.
+ * progress.ts describes how far a change can be. The keys of the entries consist of the plan's id and the name of the
+ * change, so that this is known after a crash, too.
  */
 export class PlanApplication<Change, Named> {
   /** When each change was applied. */
@@ -140,8 +140,8 @@ export class PlanApplication<Change, Named> {
   }
 
   /**
-   * Reads the state of changes whose next write was not sent yet, and adds it. Returns the changes that have not ended, and those
-   * of them that are due: as they were at the time of the plan.
+   * Reads the state of changes whose next write was not sent yet, and adds it. Returns the changes that have not ended,
+   * and those of them that are due: as they were at the time of the plan.
    */
   async #addAfterReading(changes: readonly Change[]): Promise<{ open: Change[]; due: ReadonlySet<Change> }> {
     const open = new Set(changes);
@@ -185,8 +185,8 @@ export class PlanApplication<Change, Named> {
   }
 
   /**
-   * Takes back the write of a change that was added, but not sent. Returns false if the change is no longer as it was read: then
-   * this process or another one sends it, and that has changed what was read.
+   * Takes back the write of a change that was added, but not sent. Returns false if the change is no longer as it was
+   * read: then this process or another one sends it, and that has changed what was read.
    */
   async #takeBack(read: Progress<Change>): Promise<boolean> {
     const [present] = await this.#readProgress([read.change]);
@@ -197,8 +197,8 @@ export class PlanApplication<Change, Named> {
   }
 
   /**
-   * Runs the outbox, then adds the next writes of changes, and repeats both while the data are fresh. Returns the changes that
-   * must be read again.
+   * Runs the outbox, then adds the next writes of changes, and repeats both while the data are fresh. Returns the
+   * changes that must be read again.
    */
   async #sendWhileFresh(
     waiting: readonly Change[],
@@ -209,7 +209,8 @@ export class PlanApplication<Change, Named> {
       const hasEnded = await this.#send(open, readAt);
       const left = await this.#settle(open, hasEnded);
       open = left.map(({ change }) => change);
-      // Only changes of a count have several writes: differences, which stay right if others have booked since the reading.
+      // Only changes of a count have several writes: differences, which stay right if others have booked since the
+      // reading.
       const isFresh = hasEnded && open.every((change) => due.has(change));
       if (!isFresh || open.length === 0) return open;
       await this.#addNextWrites(left);
@@ -246,7 +247,7 @@ export class PlanApplication<Change, Named> {
     }
   }
 
-  /** Reports what became of changes. Returns those that are left: with another write, or with one that was not sent in time. */
+  /** Reports what became of changes. Returns those that are left: with another write, or one that was not sent in time. */
   async #settle(waiting: readonly Change[], hasEnded: boolean): Promise<Progress<Change>[]> {
     const left: Progress<Change>[] = [];
     for (const progress of await this.#readProgress(waiting)) {

@@ -7,15 +7,16 @@ import type { OutboxEntry } from "../../outbox/entry.js";
  * The writes of a change enter the outbox one at a time: each one after the one before was applied. So no process sends
  * anything behind a write that was not applied. All entries of a change are applied, except perhaps the last one:
  *
- *   kind                 last entry                      what happens
- *   to-add               none, or applied; writes left   the state is read, unless that was done: the next write is added, or the
- *                                                        change is as desired, or stale
- *   to-send              never sent                      the state is read, unless that was done: the entry is left to the run, or
- *                                                        canceled: as desired, or stale. Not sent by the run: reported
- *   under-way            may have been sent              left to the run. Still so after it: as desired, or reported as unknown
- *   rejected             refused                         as desired, or reported
- *   applied              applied; no write left          reported
- *   unknown, canceled    in this state                   reported
+ *   kind                last entry                     what happens
+ *   to-add              none, or applied; writes left  the state is read, unless that was done: the next write is added,
+ *                                                      or the change is as desired, or stale
+ *   to-send             never sent                     the state is read, unless that was done: the entry is left to the
+ *                                                      run, or canceled: as desired, or stale. Not sent by the run:
+ *                                                      reported
+ *   under-way           may have been sent             left to the run. Still so after it: as desired, or reported
+ *   rejected            refused                        as desired, or reported
+ *   applied             applied; no write left         reported
+ *   unknown, canceled   in this state                  reported
  */
 export interface Progress<Change> extends ChangeWithEntries<Change> {
   kind: "to-add" | "to-send" | "under-way" | "applied" | "rejected" | "unknown" | "canceled";

@@ -112,8 +112,9 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
   }
 
   /**
-   * Two plans may be applied at the same time: each has read the lots before the other's writes. The one whose first write of
-   * an item enters the outbox later finds the other's here, so that its own can be canceled, unless it was sent already.
+   * Two plans may be applied at the same time: each has read the lots before the other's writes. The one whose first
+   * write of an item enters the outbox later finds the other's here, so that its own can be canceled, unless it was
+   * sent already.
    */
   async #whyStaleSince({ itemID, others }: PresentLots): Promise<string | undefined> {
     const movement = describeOther(await this.#otherEntries(itemID), others);

@@ -23,8 +23,8 @@ interface Booking {
 }
 
 /**
- * The correction of a group, or why there can be none; `undefined` if none is needed. `level`: the stock level of the item in the
- * warehouse, if the service lists one.
+ * The correction of a group, or why there can be none; `undefined` if none is needed. `level`: the stock level of the
+ * item in the warehouse, if the service lists one.
  */
 export function correctGroup(
   group: DifferingGroup,
