@@ -31,7 +31,7 @@ import { errorJson, resultJson } from "./stored-json.js";
  *   outcome of a call         what is stored            then
  *   applied, rejected         that state                the next entry
  *   refused-perhaps-applied   what is found             the next entry
- *   uncertain                 nothing, it is `sending`  find its outcome; an update or discontinue waits for the next run
+ *   uncertain                 nothing, it is `sending`  find its outcome; update, discontinue: wait for the next run
  *   failed                    pending, with the error   the lane is set aside for the rest of the run
  *   stopped                   pending                   the run ends
  *

@@ -247,7 +247,7 @@ export class PlanApplication<Change, Named> {
     }
   }
 
-  /** Reports what became of changes. Returns those that are left: with another write, or one that was not sent in time. */
+  /** Reports what became of changes. Returns those that are left: with a further write, or one not sent in time. */
   async #settle(waiting: readonly Change[], hasEnded: boolean): Promise<Progress<Change>[]> {
     const left: Progress<Change>[] = [];
     for (const progress of await this.#readProgress(waiting)) {

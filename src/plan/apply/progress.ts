@@ -8,9 +8,9 @@ import type { OutboxEntry } from "../../outbox/entry.js";
  * anything behind a write that was not applied. All entries of a change are applied, except perhaps the last one:
  *
  *   kind                last entry                     what happens
- *   to-add              none, or applied; writes left  the state is read, unless that was done: the next write is added,
+ *   to-add              none, or applied; writes left  the state is read, unless it was: the next write is added,
  *                                                      or the change is as desired, or stale
- *   to-send             never sent                     the state is read, unless that was done: the entry is left to the
+ *   to-send             never sent                     the state is read, unless it was: the entry is left to the
  *                                                      run, or canceled: as desired, or stale. Not sent by the run:
  *                                                      reported
  *   under-way           may have been sent             left to the run. Still so after it: as desired, or reported
