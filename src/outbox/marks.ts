@@ -24,11 +24,9 @@ export function withMark(receipt: object, field: MarkField, mark: string): objec
   return { ...receipt, remark: current === "" ? mark : `${mark} ${current}` };
 }
 
-/** The mark that a receipt was sent with, if any. */
-export function markIn(body: object, mark: string): string | undefined {
-  const isMarked = ["remark", "serial"].some((field) => String(fieldOf(body, field) ?? "").startsWith(mark));
-  return isMarked ? mark : undefined;
-}
+/** Whether a receipt has this mark. */
+export const hasMark = (receipt: object, mark: string): boolean =>
+  ["remark", "serial"].some((field) => String(fieldOf(receipt, field) ?? "").startsWith(mark));
 
 /** The mark that a receipt was sent with, whatever store and key it is of. */
 export function markTokenIn(body: unknown): string | undefined {

@@ -40,7 +40,7 @@ export function newEntry(method: string, entry: unknown, mark: MarkField | undef
   return {
     key,
     operation,
-    lane: laneOf(String(fieldOf(input, "itemID") ?? fieldOf(input, "shortID"))),
+    lane: laneOfInput(input),
     input: JSON.stringify(input),
     inputHash: createHash("sha256").update(canonicalJson({ operation, input })).digest("hex"),
     addedAt: Date.now(),
@@ -65,6 +65,10 @@ export function newEntries(method: string, entries: readonly unknown[], mark: Ma
 
 /** Entries of one lane are sent in order: those of one item. */
 export const laneOf = comparableSku;
+
+/** The lane of an entry with this input. */
+export const laneOfInput = (input: unknown): string =>
+  laneOf(String(fieldOf(input, "itemID") ?? fieldOf(input, "shortID")));
 
 /** Entries by key. Throws an `InputValidationError` if two of them differ. `pathOf` is where an entry is in the arguments. */
 export function withoutRepeatedKeys(

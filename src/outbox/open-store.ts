@@ -1,4 +1,3 @@
-import { ConfigurationError } from "../errors/index.js";
 import { assertSameService, type ServiceIdentity } from "../storage/service.js";
 import type { OutboxStore } from "./store.js";
 
@@ -87,12 +86,4 @@ export class OutboxStoreAccess {
     });
     return opened;
   }
-}
-
-/** Without a client, nothing can be sent. */
-export function requireClient<Client>(method: string, client: Client | undefined): Client {
-  if (client !== undefined) return client;
-  throw new ConfigurationError(
-    `${method}: a client is required. Create the outbox with createOutbox({ client, store }).`,
-  );
 }

@@ -1,4 +1,5 @@
-import { InputValidationError } from "../errors/index.js";
+import type { InventoryClient } from "../client.js";
+import { ConfigurationError, InputValidationError } from "../errors/index.js";
 import { forecastDurationMs } from "../paging/estimate.js";
 import { checkConfiguration, checkInput, checkMethodOptions } from "../schemas/check.js";
 import { copyPlainData } from "../schemas/copy-of.js";
@@ -6,6 +7,7 @@ import type { ServiceIdentity } from "../storage/service.js";
 import { monotonicNowMs } from "../time/clock.js";
 import { repeat } from "../time/repeat.js";
 import { entryOf, type NewOutboxEntry, type OutboxEntry } from "./entry.js";
+import { inBatches, type ListPage } from "./in-batches.js";
 import { markOf, withMark } from "./marks.js";
 import {
   keyProblem,
@@ -16,7 +18,7 @@ import {
   storedEntriesOf,
   withoutRepeatedKeys,
 } from "./new-entries.js";
-import { OutboxStoreAccess, requireClient } from "./open-store.js";
+import { OutboxStoreAccess } from "./open-store.js";
 import {
   addOptionsSchema,
   entriesOptionsSchema,
@@ -34,18 +36,10 @@ import {
 import type { OutboxEstimate, OutboxReport, OutboxSummary } from "./report.js";
 import { entriesToSend } from "./run/progress.js";
 import { OutboxRun } from "./run/run.js";
-import {
-  type EntryChange,
-  type NewEntry,
-  type OutboxStore,
-  type StoredEntry,
-  UNSENT,
-  whyNotCanceled,
-} from "./store.js";
+import { type EntryChange, type NewEntry, NO_UNCERTAIN_ATTEMPT, type StoredEntry, whyNotCanceled } from "./store.js";
 
 const DEFAULT_SETTLE_MS = 60_000;
 const DEFAULT_LEASE_MS = 30_000;
-const LIST_BATCH = 500;
 
 /**
  * Creates an outbox: writes that survive the process. `add` stores them, `run` sends them. A write is never lost and
@@ -66,20 +60,6 @@ export function createOutbox(options: OutboxOptions): Outbox {
   return new Outbox(options);
 }
 
-type ListPage = Pick<Parameters<OutboxStore["list"]>[0], "after" | "limit">;
-
-/** The entries of a list, which is read in batches. */
-export async function* inBatches(list: (page: ListPage) => Promise<StoredEntry[]>): AsyncGenerator<StoredEntry> {
-  for (let after = 0; ; ) {
-    const batch = await list({ after, limit: LIST_BATCH });
-    for (const stored of batch) {
-      after = stored.sequence;
-      yield stored;
-    }
-    if (batch.length < LIST_BATCH) return;
-  }
-}
-
 /** Created by {@link createOutbox}. All methods reject with a `StorageError` if the store fails. */
 export class Outbox {
   readonly #options: OutboxOptions;
@@ -95,6 +75,15 @@ export class Outbox {
   /** The service of its client. @internal */
   get service(): ServiceIdentity | undefined {
     return this.#options.client?.service;
+  }
+
+  /** Its client. Throws a `ConfigurationError` without one: nothing can be sent then. @internal */
+  requireClient(method: string): InventoryClient {
+    const { client } = this.#options;
+    if (client !== undefined) return client;
+    throw new ConfigurationError(
+      `${method}: a client is required. Create the outbox with createOutbox({ client, store }).`,
+    );
   }
 
   /** Aborted by the next `close`. @internal */
@@ -132,7 +121,11 @@ export class Outbox {
     return added.length === 0 ? [] : this.#add("outbox.addMany", added, options, (index) => [index]);
   }
 
-  /** As {@link addMany}; receipts carry their mark in the remark, whatever the option `mark` is. @internal */
+  /**
+   * As {@link addMany}, for stock counts. Receipts have their mark in the remark, whatever the option `mark` is. It is
+   * part of their input, so that every process sends it.
+   * @internal
+   */
   async addMarked(entries: readonly NewOutboxEntry[]): Promise<OutboxEntry[]> {
     const storeId = await this.access.read(async ({ id }) => id);
     const marked = entries.map((entry) =>
@@ -159,7 +152,7 @@ export class Outbox {
    */
   async run(options: OutboxRunOptions = {}): Promise<OutboxReport> {
     checkMethodOptions("outbox.run", runOptionsSchema, options);
-    const client = requireClient("outbox.run", this.#options.client);
+    const client = this.requireClient("outbox.run");
     const { mark, settleMs = DEFAULT_SETTLE_MS, leaseMs = DEFAULT_LEASE_MS } = this.#options;
     const runOptions = copyPlainData(options);
     runOptions.signal?.throwIfAborted();
@@ -177,7 +170,7 @@ export class Outbox {
    */
   async watch(options: OutboxWatchOptions): Promise<void> {
     checkMethodOptions("outbox.watch", watchOptionsSchema, options);
-    requireClient("outbox.watch", this.#options.client);
+    this.requireClient("outbox.watch");
     const { everyMs, onReport, onError, ...runOptions } = copyPlainData(options);
     let nextRunAt = 0;
     await repeat({
@@ -228,7 +221,7 @@ export class Outbox {
     const change: EntryChange =
       decision === "applied"
         ? { state: "applied", settledAt: Date.now(), error: null }
-        : { state: "pending", settledAt: null, ...UNSENT, error: null };
+        : { state: "pending", settledAt: null, ...NO_UNCERTAIN_ATTEMPT, error: null };
     return this.#changeEntry("outbox.resolve", key, change, ({ state }) =>
       state === "unknown" || state === "rejected" ? undefined : `is ${state}, not unknown or rejected`,
     );
@@ -248,7 +241,7 @@ export class Outbox {
 
   /** Estimates the requests and the duration of the next run, without failures. It sends no request. */
   async estimate(): Promise<OutboxEstimate> {
-    const client = requireClient("outbox.estimate", this.#options.client);
+    const client = this.requireClient("outbox.estimate");
     const counts = await this.access.read(({ store }) => store.count([]));
     const entries = entriesToSend(counts);
     // An entry that was in progress is looked up, too.
@@ -296,7 +289,7 @@ export class Outbox {
       if (problem !== undefined) throw keyProblem(method, [], `"${key}" ${problem}`);
       if (entry.input === null) throw keyProblem(method, [], `the contents of "${key}" were pruned`);
       if (entry.state === change.state) return entryOf(entry);
-      const result = await store.update(key, { state: [entry.state], attempts: entry.attempts }, change);
+      const result = await store.update(key, { state: entry.state, attempts: entry.attempts }, change);
       if (!result?.changed) throw keyProblem(method, [], `"${key}" was changed at the same time`);
       return entryOf(result.entry);
     });

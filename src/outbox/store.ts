@@ -59,8 +59,8 @@ export interface EntryProgress {
   /** The body of the request, with its mark; the same in every attempt. `null` before the first. */
   body: StoredJson | null;
   /**
-   * When the first attempt was about to be sent, in ms since the epoch. `null` if there was none, or if each failed in a way
-   * that shows that it was not applied. It stays if a look-up finds no effect: a later one must find the effect of each.
+   * When the first uncertain attempt was about to be sent, in ms since the epoch; `null` if there was none. An attempt
+   * is uncertain unless its own response or failure showed that it was not applied.
    */
   sentAt: number | null;
   /** By how many ms the service's clock was ahead at that time, at least; `null` if that was unknown. */
@@ -81,21 +81,26 @@ export interface StoredEntry extends Omit<NewEntry, "input">, EntryProgress {
   input: StoredJson | null;
 }
 
-/** Whether it was sent and may have been applied. It stays so if a look-up finds that it was not: see `withoutAttempt`. */
-export const wasSent = ({ sentAt }: StoredEntry): boolean => sentAt !== null;
+/**
+ * Whether there was an uncertain attempt, or one is in flight: {@link withoutAttempt} takes it back if its response or
+ * failure shows that it was not applied. If only a look-up shows that, it still counts: the next look-up must find the
+ * effect of every attempt, so `sentAt` stays the time of the first one.
+ */
+export const hadUncertainAttempt = ({ sentAt }: StoredEntry): boolean => sentAt !== null;
 
-/** Of an entry without an attempt that may have been applied. */
-export const UNSENT = { sentAt: null, clockAheadMs: null } as const;
+/** Of an entry that had no uncertain attempt. */
+export const NO_UNCERTAIN_ATTEMPT = { sentAt: null, clockAheadMs: null } as const;
 
-/** The change that takes an attempt back which was not applied. `before`: the entry as it was before. */
-export const withoutAttempt = (before: StoredEntry): Partial<EntryProgress> => (wasSent(before) ? {} : UNSENT);
+/** The change that takes back an attempt that is known not to have been applied. `before`: the entry before it. */
+export const withoutAttempt = (before: StoredEntry): Partial<EntryProgress> =>
+  hadUncertainAttempt(before) ? {} : NO_UNCERTAIN_ATTEMPT;
 
 /** Why an entry cannot be canceled; `undefined` if it can: it is known that it was not applied. */
 export function whyNotCanceled(entry: StoredEntry): string | undefined {
   const { state, operation } = entry;
   if (state === "rejected" || state === "canceled") return undefined;
   if (state !== "pending") return `is ${state}, not rejected or pending`;
-  return isIdempotent(operation) && wasSent(entry) ? "may have been applied" : undefined;
+  return isIdempotent(operation) && hadUncertainAttempt(entry) ? "may have been applied" : undefined;
 }
 
 /** A lane that was claimed, with its next entry. */
@@ -115,8 +120,8 @@ export interface ClaimedLane {
 
 /** The condition that an entry must meet for a change to apply. */
 export interface EntryCondition {
-  /** The states that it may be in. */
-  state: readonly OutboxState[];
+  /** Its state. */
+  state: OutboxState;
   /** Its number of attempts. */
   attempts: number;
   /** The lease of its lane must be held by this run, and must not have ended. */
@@ -130,6 +135,11 @@ export interface EntryChange extends Partial<EntryProgress> {
    * an earlier period ends later, it stays.
    */
   quietMs?: number | undefined;
+}
+
+/** A change of an entry to a state, perhaps the one that it is in. */
+export interface StateChange extends EntryChange {
+  state: OutboxState;
 }
 
 /** The result of a change. */

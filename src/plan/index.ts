@@ -6,9 +6,9 @@
 export type { PlanApplyOptions, PlanApplyProgress, PlanReport } from "./apply/options.js";
 export type { CountedRow } from "./count/counted-rows.js";
 export type { BlockedGroup, CountChange, CountPlanCounts, ReportedGroup, StoredQuantity } from "./count/document.js";
-export type { CountedLot, CountGroup } from "./count/group.js";
+export type { BookLot, CountGroup } from "./count/group.js";
 export { type CountReasonCodes, type PlanCountOptions, planCount } from "./count/plan-count.js";
-export { type CountedItem, type CountSnapshot, type SnapshotOptions, takeSnapshot } from "./count/snapshot.js";
+export { type BookItem, type CountSnapshot, type SnapshotOptions, takeSnapshot } from "./count/snapshot.js";
 export type { StoredForm } from "./items/compare.js";
 export type { DesiredItem } from "./items/desired-items.js";
 export type { FieldChange, ItemChange, ItemPlanCounts, ReportedItem } from "./items/document.js";

@@ -1,6 +1,5 @@
 import * as z from "zod";
 import type { InventoryClient } from "../client.js";
-import { requireClient } from "../outbox/open-store.js";
 import { forecastDurationMs } from "../paging/estimate.js";
 import { checkInput, checkMethodOptions } from "../schemas/check.js";
 import { integer, lazy } from "../schemas/field.js";
@@ -189,7 +188,7 @@ export class Plan<Kind extends PlanKind = PlanKind> {
     checkMethodOptions("plan.apply", applyOptionsSchema, options);
     const { client, outbox } = options;
     // Before anything is stored.
-    if (outbox) requireClient("plan.apply", outbox.service);
+    outbox?.requireClient("plan.apply");
     for (const user of outbox ? [client, outbox] : [client]) {
       assertDocumentOf({ method: "plan.apply", noun: "plan" }, this.#content, user);
     }

@@ -52,7 +52,7 @@ describe("a process that no longer leases a lane", () => {
     const { store, entry, commitsOf } = await leased();
     const sending = await commitsOf("one").beginAttempt(entry, START);
     // Another process found nothing, and concluded that the attempt was not applied.
-    await store.update("k", { state: ["sending"], attempts: 1 }, { state: "pending" });
+    await store.update("k", { state: "sending", attempts: 1 }, { state: "pending" });
     const stored = await commitsOf("one").storeAttemptOutcome(sending, {
       state: "applied",
       settledAt: 2,
@@ -65,7 +65,7 @@ describe("a process that no longer leases a lane", () => {
   it("makes the entry unknown if a later attempt was sent meanwhile", async () => {
     const { store, entry, commitsOf } = await leased();
     const sending = await commitsOf("one").beginAttempt(entry, START);
-    await store.update("k", { state: ["sending"], attempts: 1 }, { state: "sending", attempts: 2 });
+    await store.update("k", { state: "sending", attempts: 1 }, { state: "sending", attempts: 2 });
     await commitsOf("one").storeAttemptOutcome(sending, { state: "applied", settledAt: 2 });
     expect(await store.get("k")).toMatchObject({ state: "unknown", attempts: 2 });
   });

@@ -162,7 +162,7 @@ describe("order", () => {
     const store = memoryStore(world.data);
     const outbox = world.createOutbox({ store });
     await outbox.addMany([receipt("a"), receipt("b")]);
-    const condition = { state: ["pending" as const], attempts: 0 };
+    const condition = { state: "pending" as const, attempts: 0 };
     await store.update("a", condition, { state: "unknown", attempts: 1 });
     const body = JSON.stringify(receipt("b").input);
     await store.update("b", condition, { state: "sending", attempts: 1, body, sentAt: Date.now() });

@@ -1,6 +1,6 @@
 import { sumOf } from "../../plan/count/quantity.js";
 import { groupBy } from "../../plan/group-by.js";
-import type { CountedLot, CountSnapshot } from "../../plan/index.js";
+import type { BookLot, CountSnapshot } from "../../plan/index.js";
 import { recordFormat } from "../export/record-format.js";
 
 /** The columns of a sheet, in order. `only`: those that a count does not read. */
@@ -33,5 +33,5 @@ export function countSheet({ lots, items }: CountSnapshot, { isBlind }: { isBlin
 /** A-2 before A-10. */
 const byName = new Intl.Collator("en", { numeric: true }).compare;
 
-const compareLots = (one: CountedLot, other: CountedLot): number =>
+const compareLots = (one: BookLot, other: BookLot): number =>
   byName(one.spot, other.spot) || byName(one.shortID, other.shortID) || byName(one.serial, other.serial);

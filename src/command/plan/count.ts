@@ -84,7 +84,7 @@ function countPlanCommand(): Command {
 
 async function plan(snapshotPath: string, path: string, flags: CountPlanFlags): Promise<void> {
   const { surplus, shortage } = flags;
-  const rows = new SourceRows({ path, ...rowSettings(flags) }, COUNTED_FIELDS);
+  const rows = new SourceRows({ path, ...rowSettings(flags) }, BOOK_FIELDS);
   // It is checked by planCount.
   const taken = uncheckedAs<CountSnapshot>(parseJsonFile(snapshotPath));
   await withClient(flags, (client, signal) =>
@@ -105,7 +105,7 @@ async function plan(snapshotPath: string, path: string, flags: CountPlanFlags): 
 }
 
 /** An empty `spot` or `serial` is the bin without a name, or no serial. What was not counted has no quantity. */
-const COUNTED_FIELDS: RowFields = {
+const BOOK_FIELDS: RowFields = {
   shape: { itemID: z.string(), spot: z.string(), serial: z.string(), counted: z.number() },
   required: { itemID: "the SKU", counted: "the quantity" },
   rowOf: (cells) => {

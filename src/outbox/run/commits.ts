@@ -1,6 +1,14 @@
 import { monotonicNowMs } from "../../time/clock.js";
 import { sleep } from "../../time/wait.js";
-import { type EntryChange, type OutboxState, type OutboxStore, type StoredEntry, withoutAttempt } from "../store.js";
+import {
+  type EntryChange,
+  type OutboxState,
+  type OutboxStore,
+  type StateChange,
+  type StoredEntry,
+  type UpdateResult,
+  withoutAttempt,
+} from "../store.js";
 import { lateOutcome } from "./outcome.js";
 import { errorJson } from "./stored-json.js";
 
@@ -37,60 +45,67 @@ export class EntryCommits {
     entry: StoredEntry,
     start: Pick<EntryChange, "body" | "sentAt" | "clockAheadMs">,
   ): Promise<StoredEntry> {
-    const attempts = entry.attempts + 1;
-    const begin = () =>
-      this.#store.update(
-        entry.key,
-        { state: [entry.state], attempts: entry.attempts, owner: this.#owner },
-        { ...start, state: "sending", attempts },
-      );
-    /** While the lane is leased, an attempt with this number is this one. */
-    const changeThisAttempt = (change: EntryChange) =>
-      this.#store.update(entry.key, { state: ["sending"], attempts, owner: this.#owner }, change);
-    const confirm = async () => {
-      // The response of the store was lost: it is stored now, or it was before.
-      const repeated = await begin();
-      return repeated?.changed ? repeated : changeThisAttempt({ attempts });
-    };
-    const undo = async (error: unknown) => {
+    const begun = { ...entry, state: "sending", attempts: entry.attempts + 1 } as const;
+    let result: UpdateResult | undefined;
+    try {
+      result = await this.#begin(entry, begun, start);
+    } catch (error) {
+      // It is not sent. If this fails too, it is later found as an attempt with unknown outcome.
       const unbegun = { state: entry.state, ...withoutAttempt(entry) };
-      await this.#persistently(() => changeThisAttempt(unbegun)).catch(() => {});
+      await this.#persistently(() => this.#changeLeased(begun, unbegun)).catch(() => {});
       throw error;
-    };
-    const result = await begin().catch(confirm).catch(undo);
+    }
     if (!result?.changed) throw new AttemptOutdated(result?.entry);
     return result.entry;
   }
 
-  /** Stores the outcome that was found for an entry while its lane is leased. Returns `undefined` if the entry or the lease has changed. */
-  async storeFoundOutcome(entry: StoredEntry, change: EntryChange): Promise<StoredEntry | undefined> {
-    const condition = { state: [entry.state], attempts: entry.attempts, owner: this.#owner };
-    const result = await this.#persistently(() => this.#store.update(entry.key, condition, change));
+  async #begin(entry: StoredEntry, begun: StoredEntry, start: Partial<EntryChange>): Promise<UpdateResult | undefined> {
+    const { state, attempts } = begun;
+    const begin = () => this.#changeLeased(entry, { ...start, state, attempts });
+    try {
+      return await begin();
+    } catch {
+      // It may have been stored, and only the response of the store was lost. Then it cannot be stored again. A change
+      // that changes nothing verifies the lease: while that lasts, an attempt with this number is this one.
+      const repeated = await begin();
+      return repeated?.changed ? repeated : this.#changeLeased(begun, { attempts });
+    }
+  }
+
+  /**
+   * Stores the outcome that was found for an entry while its lane is leased. Returns the entry as it is then;
+   * `undefined` if the lease has ended, or another process is resending the entry.
+   */
+  async storeFoundOutcome(entry: StoredEntry, change: StateChange): Promise<StoredEntry | undefined> {
+    const result = await this.#persistently(() => this.#changeLeased(entry, change));
     if (!result) return undefined;
-    // The response of the store to an earlier try may have been lost.
-    if (result.changed || result.entry.state === change.state) this.#onStored(result.entry);
+    if (result.changed || isStoredAs(result.entry, change.state, entry.attempts)) this.#onStored(result.entry);
     return result.changed || result.entry.state !== entry.state ? result.entry : undefined;
   }
 
   /** Stores the outcome of an attempt. It is a fact, so it does not depend on the lease. Returns the entry as it is then. */
-  async storeAttemptOutcome(entry: StoredEntry, change: EntryChange & { state: OutboxState }): Promise<StoredEntry> {
+  async storeAttemptOutcome(entry: StoredEntry, change: StateChange): Promise<StoredEntry> {
     const { attempts } = entry;
     const isApplied = change.state === "applied";
     let current = entry;
     for (;;) {
       const late = current === entry ? "store" : lateOutcome({ isApplied, attempts }, current);
       if (late === "ignore") return current;
-      const condition = { state: [current.state], attempts: current.attempts };
+      const condition = { state: current.state, attempts: current.attempts };
       const wanted = late === "store" ? change : conflictChange(current, attempts);
       const result = await this.#persistently(() => this.#store.update(entry.key, condition, wanted));
       if (!result) return current;
-      // The response of the store to an earlier try may have been lost.
-      const isStored = result.entry.state === wanted.state && result.entry.attempts === current.attempts;
+      const isStored = result.changed || isStoredAs(result.entry, wanted.state, current.attempts);
       current = result.entry;
-      if (!result.changed && !isStored) continue;
+      if (!isStored) continue;
       this.#onStored(current);
       return current;
     }
+  }
+
+  /** Changes an entry if it is as it was read, and if this run has the lease of its lane. */
+  #changeLeased({ key, state, attempts }: StoredEntry, change: EntryChange): Promise<UpdateResult | undefined> {
+    return this.#store.update(key, { state, attempts, owner: this.#owner }, change);
   }
 
   /** Retries for a limited time if the store fails. */
@@ -107,8 +122,12 @@ export class EntryCommits {
   }
 }
 
+/** Whether a change was stored by an earlier try, and only the response of the store was lost. */
+const isStoredAs = (entry: StoredEntry, state: OutboxState, attempts: number): boolean =>
+  entry.state === state && entry.attempts === attempts;
+
 /** Two attempts may have been applied. */
-function conflictChange({ attempts: later }: StoredEntry, attempts: number): EntryChange & { state: OutboxState } {
+function conflictChange({ attempts: later }: StoredEntry, attempts: number): StateChange {
   const message = `attempt ${attempts} was applied, but its response arrived after attempt ${later} had begun: the write may have been applied twice`;
   return { state: "unknown", error: errorJson({ name: "OutcomeUnknownError", message }) };
 }

@@ -5,8 +5,8 @@ import { uncheckedAs } from "../../core/response/decode.js";
 import { isObject } from "../../errors/unknown-value.js";
 import { onAbort } from "../../time/abort.js";
 import type { OutboxInputs } from "../entry.js";
-import { markIn, markOf, withMark } from "../marks.js";
-import { type OutboxOperation, type StoredEntry, wasSent, withoutAttempt } from "../store.js";
+import { hasMark, markOf, withMark } from "../marks.js";
+import { hadUncertainAttempt, type OutboxOperation, type StoredEntry, withoutAttempt } from "../store.js";
 import { BACKGROUND, type RunContext } from "./context.js";
 import type { Lease } from "./lease.js";
 import type { CallEnd } from "./outcome.js";
@@ -24,7 +24,7 @@ export interface EntryCallEnd extends CallEnd {
 /** Calls the method of an entry, and stores each attempt before it is sent. */
 export async function callForEntry(run: RunContext, entry: StoredEntry, lease: Lease): Promise<EntryCallEnd> {
   const call = new EntryCall(run, entry, lease);
-  const end = { before: entry, operation: entry.operation, mayHaveBeenAppliedBefore: wasSent(entry) };
+  const end = { before: entry, operation: entry.operation, mayHaveBeenAppliedBefore: hadUncertainAttempt(entry) };
   try {
     const result = await call.send();
     return { ...end, ...call.state, result, error: undefined };
@@ -79,10 +79,9 @@ class EntryCall implements AttemptJournal {
   async beforeSend(clockAheadMs: number | undefined): Promise<void> {
     this.#response = undefined;
     this.#lease.assertHeld();
-    // Of several attempts that may have been applied the first one counts: look-ups must find the effect of each.
-    const sent = wasSent(this.#entry) ? {} : { sentAt: Date.now(), clockAheadMs: clockAheadMs ?? null };
+    const sent = hadUncertainAttempt(this.#entry) ? {} : { sentAt: Date.now(), clockAheadMs: clockAheadMs ?? null };
     const start = { body: JSON.stringify(this.#body), ...sent };
-    await this.#store(this.#run.commits.beginAttempt(this.#entry, start));
+    await this.#adopt(this.#run.commits.beginAttempt(this.#entry, start));
   }
 
   assertMaySend(): void {
@@ -100,12 +99,13 @@ class EntryCall implements AttemptJournal {
   async beforeRetry(): Promise<void> {
     if (!this.#mayHaveBeenApplied && this.#entry.state === "sending") {
       const change = { state: "pending", ...withoutAttempt(this.#before) } as const;
-      await this.#store(this.#run.commits.storeAttemptOutcome(this.#entry, change));
+      await this.#adopt(this.#run.commits.storeAttemptOutcome(this.#entry, change));
     }
     if (this.#run.stopped.aborted) throw this.#run.stopped.reason;
   }
 
-  async #store(commit: Promise<StoredEntry>): Promise<void> {
+  /** From now on, the entry is what was stored. */
+  async #adopt(commit: Promise<StoredEntry>): Promise<void> {
     this.#commit = commit.then((entry) => {
       this.#entry = entry;
       return entry;
@@ -120,8 +120,9 @@ class EntryCall implements AttemptJournal {
     if (!isObject(stored)) throw new TypeError(`the store has no input of ${key}`);
     const { mark, storeId } = this.#run.settings;
     const own = markOf(storeId, key);
-    const isMarked = markIn(stored, own) !== undefined;
-    return body === null && operation === "receive" && mark && !isMarked ? withMark(stored, mark, own) : stored;
+    // The input of a stock count has its mark already, whatever the option is: see `outbox.addMarked`.
+    const lacksMark = body === null && operation === "receive" && !hasMark(stored, own);
+    return mark && lacksMark ? withMark(stored, mark, own) : stored;
   }
 }
 

@@ -11,8 +11,8 @@ import { messageOf } from "../../errors/unknown-value.js";
 import { wording } from "../../errors/wording.js";
 import type { ReceiptSearchResult } from "../../resources/find/find-receipt.js";
 import type { SentCreation, SentReceipt } from "../../resources/find/sent-request.js";
-import { markIn, markOf } from "../marks.js";
-import { type EntryChange, isIdempotent, type StoredEntry } from "../store.js";
+import { hasMark, markOf } from "../marks.js";
+import { isIdempotent, type StateChange, type StoredEntry } from "../store.js";
 import { BACKGROUND, type RunContext } from "./context.js";
 import { otherReceipts } from "./other-receipts.js";
 import { errorJson, resultJson } from "./stored-json.js";
@@ -31,7 +31,7 @@ export interface UncertainAttempt {
 }
 
 /** Finds the outcome of an attempt that may have been applied, and returns the change of its entry. */
-export function findOutcome(run: RunContext, attempt: UncertainAttempt): Promise<EntryChange> | EntryChange {
+export function findOutcome(run: RunContext, attempt: UncertainAttempt): Promise<StateChange> | StateChange {
   switch (attempt.entry.operation) {
     case "receive":
       return findReceiptOutcome(run, attempt);
@@ -42,7 +42,8 @@ export function findOutcome(run: RunContext, attempt: UncertainAttempt): Promise
       return unknownOutcome("the service has no list of such transactions, so it cannot be looked up", attempt);
     case "update":
     case "discontinue":
-      // A late attempt must not undo what later entries change.
+      // Nothing has to be found: a second one changes nothing. But a late attempt must not undo what later entries
+      // change.
       return {
         state: "pending",
         quietMs: attempt.inProgressMs,
@@ -51,15 +52,16 @@ export function findOutcome(run: RunContext, attempt: UncertainAttempt): Promise
   }
 }
 
-async function findReceiptOutcome(run: RunContext, attempt: UncertainAttempt): Promise<EntryChange> {
+async function findReceiptOutcome(run: RunContext, attempt: UncertainAttempt): Promise<StateChange> {
   const { entry } = attempt;
   const body = uncheckedAs<SentReceipt["body"]>(JSON.parse(entry.body ?? "{}"));
+  const mark = markOf(run.settings.storeId, entry.key);
   const others = await otherReceipts(run.settings, entry, body);
   return unknownIfUnreadable(attempt, async () => {
     const found = await run.settings.client.inventory.findStoredReceipt({
       method: "outbox.run",
       sent: sentOf(entry, body),
-      mark: markIn(body, markOf(run.settings.storeId, entry.key)),
+      mark: hasMark(body, mark) ? mark : undefined,
       others,
       accepts: "identity",
       inProgressMs: withSecondLook(run, attempt),
@@ -69,7 +71,11 @@ async function findReceiptOutcome(run: RunContext, attempt: UncertainAttempt): P
   });
 }
 
-/** For how long the attempt counts as in progress: long enough for a second look, unless `settleMs` is less. */
+/**
+ * For how long the attempt counts as in progress: long enough for a second look, unless `settleMs` is less. Two looks
+ * are required even if the request ended long ago, since one list may lack a record for a moment, and a wrong "not
+ * applied" would be applied twice.
+ */
 const withSecondLook = ({ settings }: RunContext, { inProgressMs }: UncertainAttempt) =>
   Math.max(inProgressMs, Math.min(BETWEEN_LOOKS_MS, settings.settleMs));
 
@@ -79,7 +85,7 @@ const sentOf = <Body>(entry: StoredEntry, body: Body) => ({
   clockAheadMs: entry.clockAheadMs,
 });
 
-function afterReceiptSearch({ outcome, lots }: ReceiptSearchResult, attempt: UncertainAttempt): EntryChange {
+function afterReceiptSearch({ outcome, lots }: ReceiptSearchResult, attempt: UncertainAttempt): StateChange {
   const recNos = lots.map(({ recNo }) => recNo);
   switch (outcome) {
     case "applied":
@@ -98,7 +104,7 @@ function afterReceiptSearch({ outcome, lots }: ReceiptSearchResult, attempt: Unc
   }
 }
 
-async function findCreationOutcome(run: RunContext, attempt: UncertainAttempt): Promise<EntryChange> {
+async function findCreationOutcome(run: RunContext, attempt: UncertainAttempt): Promise<StateChange> {
   return unknownIfUnreadable(attempt, async () => {
     const { outcome, item } = await searchItem(run, attempt, "create", withSecondLook(run, attempt));
     if (outcome === "applied") return applied({ shortID: item?.shortID, status: STATUS.create, item });
@@ -111,7 +117,7 @@ async function findCreationOutcome(run: RunContext, attempt: UncertainAttempt): 
  * Finds out why a write was refused that may have been applied by an earlier attempt: because of that, or for a reason
  * of its own.
  */
-export function findReasonOfRefusal(run: RunContext, attempt: UncertainAttempt): Promise<EntryChange> {
+export function findReasonOfRefusal(run: RunContext, attempt: UncertainAttempt): Promise<StateChange> {
   const { operation } = attempt.entry;
   if (operation !== "create" && operation !== "update" && operation !== "discontinue")
     throw new TypeError(`${operation}: a refusal is final`);
@@ -153,8 +159,8 @@ function searchItem(
 /** If the client may not read the list, or cannot understand it, a person must decide. */
 async function unknownIfUnreadable(
   attempt: UncertainAttempt,
-  search: () => Promise<EntryChange>,
-): Promise<EntryChange> {
+  search: () => Promise<StateChange>,
+): Promise<StateChange> {
   try {
     return await search();
   } catch (error) {
@@ -171,14 +177,14 @@ const findOptions = (run: RunContext, { signal }: UncertainAttempt): RequestOpti
   onResponse: ({ attempts }: ResponseInfo) => run.addRequests(attempts),
 });
 
-const applied = (result: object): EntryChange => ({
+const applied = (result: object): StateChange => ({
   state: "applied",
   settledAt: Date.now(),
   result: resultJson(result),
   error: null,
 });
 
-function unknownOutcome(reason: string, { entry, cause }: UncertainAttempt, lots: number[] = []): EntryChange {
+function unknownOutcome(reason: string, { entry, cause }: UncertainAttempt, lots: number[] = []): StateChange {
   // The advice of an OutcomeUnknownError was followed already.
   const failure = cause instanceof OutcomeUnknownError ? cause.cause : cause;
   const why = failure === undefined ? "the process ended before the response" : messageOf(failure).replace(/\.$/, "");

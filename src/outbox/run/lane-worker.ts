@@ -5,10 +5,10 @@ import { sleep } from "../../time/wait.js";
 import {
   type ClaimedLane,
   type EntryChange,
+  hadUncertainAttempt,
   isIdempotent,
-  type OutboxState,
+  type StateChange,
   type StoredEntry,
-  wasSent,
   withoutAttempt,
 } from "../store.js";
 import { AttemptOutdated } from "./commits.js";
@@ -23,17 +23,17 @@ import { errorJson, resultJson } from "./stored-json.js";
  * One lane (the entries of one item), while its lease lasts. Each step takes the work as it stands, and returns it as it
  * stands then; `undefined` ends the work on the lane in this run.
  *
- *   state of the entry       step                      then
- *   pending                  send it                   the outcome of the call decides
- *   sending                  find its outcome          applied, unknown, or pending: it is resent
- *   applied, rejected, …     take the next entry       pending or sending; none: the work ends
+ *   state of the entry        step                      then
+ *   pending                   send it                   the outcome of the call decides
+ *   sending                   find its outcome          applied, unknown, or pending: it is resent
+ *   applied, rejected, …      take the next entry       pending or sending; none: the work ends
  *
- *   outcome of a call        what is stored            then
- *   applied, rejected        that state                the next entry
- *   refused-again            what is found             the next entry
- *   uncertain                nothing, it is `sending`  find its outcome; an update or discontinue is pending for the next run
- *   failed                   pending, with the error   the lane is set aside for the rest of the run
- *   stopped                  pending                   the run ends
+ *   outcome of a call         what is stored            then
+ *   applied, rejected         that state                the next entry
+ *   refused-perhaps-applied   what is found             the next entry
+ *   uncertain                 nothing, it is `sending`  find its outcome; update, discontinue: wait for the next run
+ *   failed                    pending, with the error   the lane is set aside for the rest of the run
+ *   stopped                   pending                   the run ends
  *
  * A request takes effect within `settleMs` of the moment at which it was sent, or never. These times follow from that:
  *
@@ -48,7 +48,7 @@ interface Work {
   /** How often the entry was sent in this run. */
   sends: number;
   /** No entry is sent before this time, by the monotonic clock: a late attempt of an earlier one could undo it. */
-  quietUntilMs: number;
+  quietEndsAtMs: number;
   /** For how long no process can have sent anything for the lane. */
   unleasedMs: number;
 }
@@ -74,8 +74,8 @@ export class LaneWorker {
       onAbort(signal, () => this.#interruption.abort(signal.reason)),
     );
     try {
-      const quietUntilMs = monotonicNowMs() + quietMs;
-      await this.#workFrom({ entry, cause: undefined, sends: 0, quietUntilMs, unleasedMs });
+      const quietEndsAtMs = monotonicNowMs() + quietMs;
+      await this.#workFrom({ entry, cause: undefined, sends: 0, quietEndsAtMs, unleasedMs });
     } finally {
       for (const stop of stops) stop();
     }
@@ -98,10 +98,8 @@ export class LaneWorker {
     switch (work.entry.state) {
       case "pending":
         return this.#send(work);
-      case "sending": {
-        const found = await this.#run.capacity.whileWaiting(() => this.#find(findOutcome, work));
-        return found && { ...found, unleasedMs: 0 };
-      }
+      case "sending":
+        return this.#run.capacity.whileWaiting(() => this.#find(findOutcome, work));
       default: {
         const entry = await this.#run.settings.store.next(work.entry.lane);
         return entry && { ...work, entry, cause: undefined, sends: 0 };
@@ -110,10 +108,10 @@ export class LaneWorker {
   }
 
   async #send(work: Work): Promise<Work | undefined> {
-    const { entry, sends, quietUntilMs } = work;
+    const { entry, sends, quietEndsAtMs } = work;
     if (sends > MAX_RESENDS) return this.#setAside(work);
     // An attempt of its own is no reason to wait: it has the same effect.
-    const quietMs = wasSent(entry) ? 0 : quietUntilMs - monotonicNowMs();
+    const quietMs = hadUncertainAttempt(entry) ? 0 : quietEndsAtMs - monotonicNowMs();
     if (quietMs > 0) {
       await this.#run.capacity.whileWaiting(() => sleep(quietMs, this.#interrupted));
       return work;
@@ -124,7 +122,8 @@ export class LaneWorker {
     const next = await this.#afterCall(sent, end, outcome);
     const isFailure = outcome === "failed" || (outcome === "rejected" && end.error instanceof PermissionError);
     // A look-up that failed after a refusal has been recorded.
-    if (next || outcome !== "refused-again") this.#run.failures.record(end.entry, isFailure ? end.error : undefined);
+    if (next || outcome !== "refused-perhaps-applied")
+      this.#run.failures.record(end.entry, isFailure ? end.error : undefined);
     return next;
   }
 
@@ -136,15 +135,16 @@ export class LaneWorker {
     switch (outcome) {
       case "applied": {
         const warning = error === undefined ? null : errorJson(error);
-        return this.#store(work, { state: "applied", result: resultJson(result), error: warning, ...settled });
+        return this.#storeOutcome(work, { state: "applied", result: resultJson(result), error: warning, ...settled });
       }
       case "rejected":
-        return this.#store(work, { state: "rejected", error: errorJson(error), ...settled });
-      case "refused-again":
+        return this.#storeOutcome(work, { state: "rejected", error: errorJson(error), ...settled });
+      case "refused-perhaps-applied":
         return this.#run.capacity.whileWaiting(() => this.#find(findReasonOfRefusal, work));
       case "uncertain":
         if (!isIdempotent(entry.operation) || !this.#mayGoOn) return work;
-        // Nothing is looked up: it is pending, for the next run.
+        // It is pending then. The call has retried it already, so the service is failing: the next run resends it.
+        // After a crash nothing shows that, and it is resent in the same run.
         await this.#find(findOutcome, work);
         return this.#setAside(work);
       case "failed":
@@ -167,7 +167,7 @@ export class LaneWorker {
     const isInterrupted = !this.#mayGoOn;
     if (entry.state === "sending") {
       const reason = isInterrupted && outcome === "stopped" ? {} : { error: errorJson(error) };
-      await this.#store(work, { state: "pending", ...withoutAttempt(before), ...reason });
+      await this.#storeOutcome(work, { state: "pending", ...withoutAttempt(before), ...reason });
     }
     if (outcome === "failed") return this.#setAside(work);
     if (!isInterrupted && !this.#run.stopped.aborted) this.#run.fail(error);
@@ -175,23 +175,23 @@ export class LaneWorker {
   }
 
   /** Stores the outcome of an attempt that is known. */
-  async #store(work: Work, change: EntryChange & { state: OutboxState }): Promise<Work> {
-    const quietUntilMs = quietUntil(work, change);
-    return { ...work, quietUntilMs, entry: await this.#run.commits.storeAttemptOutcome(work.entry, change) };
+  async #storeOutcome(work: Work, change: StateChange): Promise<Work> {
+    const quietEndsAtMs = laterQuietEnd(work, change);
+    return { ...work, quietEndsAtMs, entry: await this.#run.commits.storeAttemptOutcome(work.entry, change) };
   }
 
   /** Finds out the outcome of an uncertain attempt, and stores it. */
   async #find(
-    find: (run: RunContext, attempt: UncertainAttempt) => Promise<EntryChange> | EntryChange,
+    find: (run: RunContext, attempt: UncertainAttempt) => Promise<StateChange> | StateChange,
     work: Work,
   ): Promise<Work | undefined> {
     const { entry, cause } = work;
     const inProgressMs = Math.max(0, this.#run.settings.settleMs - work.unleasedMs);
     try {
       const change = await find(this.#run, { entry, inProgressMs, cause, signal: this.#interrupted });
-      const quietUntilMs = quietUntil(work, change);
+      const quietEndsAtMs = laterQuietEnd(work, change);
       const found = await this.#run.commits.storeFoundOutcome(entry, change);
-      return found && { ...work, quietUntilMs, entry: found };
+      return found && { ...work, quietEndsAtMs, entry: found };
     } catch (error) {
       if (this.#interrupted.aborted) return undefined;
       // The service does not respond as it should at the moment. Other lanes may continue.
@@ -208,5 +208,5 @@ export class LaneWorker {
   }
 }
 
-const quietUntil = ({ quietUntilMs }: Work, { quietMs = 0 }: EntryChange): number =>
-  quietMs === 0 ? quietUntilMs : Math.max(quietUntilMs, monotonicNowMs() + quietMs);
+const laterQuietEnd = ({ quietEndsAtMs }: Work, { quietMs = 0 }: EntryChange): number =>
+  quietMs === 0 ? quietEndsAtMs : Math.max(quietEndsAtMs, monotonicNowMs() + quietMs);

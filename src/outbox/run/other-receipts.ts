@@ -1,10 +1,9 @@
 import { fieldOf } from "../../errors/unknown-value.js";
 import type { OtherReceipts } from "../../resources/find/find-receipt.js";
 import type { SentReceipt } from "../../resources/find/sent-request.js";
-import { markIn, markOf } from "../marks.js";
+import { inBatches } from "../in-batches.js";
+import { hasMark, markOf } from "../marks.js";
 import type { OutboxStore, StoredEntry } from "../store.js";
-
-const BATCH = 500;
 
 /** Entries before and after this one by which the dates of lots are compared with the times of requests. */
 const NEIGHBOURS = 500;
@@ -24,18 +23,14 @@ export async function otherReceipts(
     limit: 2 * NEIGHBOURS,
   });
   for (const other of neighbours) addLot(recNos, other);
-  for (let after = 0; ; ) {
-    const batch = await store.list({ lane, after, limit: BATCH });
-    for (const other of batch) {
-      after = other.sequence;
-      if (other.operation !== "receive" || other.key === key) continue;
-      const mark = markIn(Object(JSON.parse(other.body ?? "{}")), markOf(storeId, other.key));
-      if (mark !== undefined) marks.push(mark);
-      if (other.state !== "applied") continue;
-      if (!addLot(recNos, other)) withSameSerial ||= isSameSerial(other, { serial, rfidTag });
-    }
-    if (batch.length < BATCH) return { recNos, marks, withSameSerial };
+  for await (const other of inBatches((page) => store.list({ lane, ...page }))) {
+    if (other.operation !== "receive" || other.key === key) continue;
+    const mark = markOf(storeId, other.key);
+    if (hasMark(Object(JSON.parse(other.body ?? "{}")), mark)) marks.push(mark);
+    if (other.state !== "applied") continue;
+    if (!addLot(recNos, other)) withSameSerial ||= isSameSerial(other, { serial, rfidTag });
   }
+  return { recNos, marks, withSameSerial };
 }
 
 /** Returns false if the number of the receipt's lot is not known. */

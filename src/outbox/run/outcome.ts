@@ -12,13 +12,13 @@ import { isIdempotent, type OutboxOperation, type StoredEntry } from "../store.j
 
 /**
  * The outcome of a call.
- * - `refused-again`: it was refused, perhaps because an earlier attempt was applied: the SKU exists, or the item is
- *   discontinued already.
+ * - `refused-perhaps-applied`: it was refused, perhaps because an earlier attempt was applied: the SKU exists, or the
+ *   item is discontinued already.
  * - `uncertain`: it may have been applied.
  * - `failed`: it was not applied, and another entry may succeed.
  * - `stopped`: it was not applied, and every other entry would fail in the same way.
  */
-export type Outcome = "applied" | "rejected" | "refused-again" | "uncertain" | "failed" | "stopped";
+export type Outcome = "applied" | "rejected" | "refused-perhaps-applied" | "uncertain" | "failed" | "stopped";
 
 /** How a call ended. */
 export interface CallEnd {
@@ -40,7 +40,7 @@ export function outcomeOf(end: CallEnd): Outcome {
   if (error instanceof InputValidationError) return "rejected";
   if (response && isRefusal(response, error)) {
     const mayBeApplied = end.mayHaveBeenApplied || end.mayHaveBeenAppliedBefore;
-    return mayBeApplied && mayFollowFromItself(operation, response.status) ? "refused-again" : "rejected";
+    return mayBeApplied && mayFollowFromItself(operation, response.status) ? "refused-perhaps-applied" : "rejected";
   }
   if (end.mayHaveBeenApplied) return "uncertain";
   return concernsAllWrites(error) ? "stopped" : "failed";

@@ -1,7 +1,7 @@
 import { type BatchResult, type DeliveryStore, isInTheWay, type NewLine, type OutboxBatch } from "../delivery-store.js";
 import type { StoredEntry } from "../store.js";
 import { deliveryOfRow, entryOfRow, isOtherInput, rowOfEntry } from "./entry-row.js";
-import { type Operation, run } from "./operation.js";
+import { execute, type Operation } from "./operation.js";
 
 /** Entries that one command adds or reads. */
 const ENTRIES_PER_COMMAND = 500;
@@ -11,14 +11,14 @@ export function* commitBatch(batch: OutboxBatch): Operation<BatchResult> {
   const { add, cancel = [], delivery } = batch;
   const result: BatchResult = { deliveries: [], changed: [], entries: [] };
   if (delivery) {
-    yield* run("lockDeliveries");
+    yield* execute("lockDeliveries");
     const like = (yield* deliveriesLike(delivery)).map(deliveryOfRow);
     result.deliveries = like.filter((other) =>
       other.name === delivery.name ? other.digest !== batch.replaces : isInTheWay(other, delivery),
     );
   }
   const asRead = new Map(cancel.map((entry) => [entry.key, entry]));
-  const stored = (yield* run("lockEntries", [[...asRead.keys()]])).map(entryOfRow);
+  const stored = (yield* execute("lockEntries", [[...asRead.keys()]])).map(entryOfRow);
   result.changed = stored.filter(({ key, state, attempts }) => {
     const read = asRead.get(key);
     return read?.state !== state || read.attempts !== attempts;
@@ -28,18 +28,18 @@ export function* commitBatch(batch: OutboxBatch): Operation<BatchResult> {
   if (isOtherInput(add, result.entries)) return result;
   for (const reason of new Set(cancel.map((entry) => entry.reason))) {
     const keys = cancel.filter((entry) => entry.reason === reason).map(({ key }) => key);
-    yield* run("cancel", [keys, Date.now(), reason ?? null]);
+    yield* execute("cancel", [keys, Date.now(), reason ?? null]);
   }
   if (delivery) {
     const { name, file, digest, lines, begunAt } = delivery;
-    yield* run("recordDelivery", [name, file, digest, lines, begunAt]);
+    yield* execute("recordDelivery", [name, file, digest, lines, begunAt]);
   }
   return result;
 }
 
 /** The rows of deliveries, see `DeliveryStore.deliveries`. */
 export const deliveriesLike = (filter: Parameters<DeliveryStore["deliveries"]>[0]) =>
-  run("deliveries", [filter?.name ?? null, filter?.file ?? null, filter?.digest ?? null]);
+  execute("deliveries", [filter?.name ?? null, filter?.file ?? null, filter?.digest ?? null]);
 
 /** Adds all entries or none. In either case, the transaction can continue. */
 export function* addEntries(added: readonly NewLine[]): Operation<StoredEntry[]> {
@@ -49,24 +49,24 @@ export function* addEntries(added: readonly NewLine[]): Operation<StoredEntry[]>
   const storedEntries = function* (): Operation<StoredEntry[]> {
     const stored: StoredEntry[] = [];
     for (const keys of slices.map((slice) => slice.map(({ key }) => key))) {
-      const found = new Map((yield* run("get", [keys])).map(entryOfRow).map((entry) => [entry.key, entry]));
+      const found = new Map((yield* execute("get", [keys])).map(entryOfRow).map((entry) => [entry.key, entry]));
       stored.push(...keys.flatMap((key) => found.get(key) ?? []));
     }
     return stored;
   };
-  yield* run("beginAdd");
+  yield* execute("beginAdd");
   try {
-    for (const slice of slices) yield* run("insert", [JSON.stringify(slice.map(rowOfEntry))]);
+    for (const slice of slices) yield* execute("insert", [JSON.stringify(slice.map(rowOfEntry))]);
     const stored = yield* storedEntries();
     if (!isOtherInput(added, stored)) return stored;
   } catch (error) {
     try {
-      yield* run("undoAdd");
+      yield* execute("undoAdd");
     } catch {
       // The first error is the reason.
     }
     throw error;
   }
-  yield* run("undoAdd");
+  yield* execute("undoAdd");
   return yield* storedEntries();
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { monotonicNowMs } from "../../time/clock.js";
-import { isSettled, type NewEntry, type OutboxStore, type StoredEntry, UNSENT } from "../store.js";
+import { isSettled, type NewEntry, NO_UNCERTAIN_ATTEMPT, type OutboxStore, type StoredEntry } from "../store.js";
 import { isOtherInput } from "./entry-row.js";
 
 interface Lane {
@@ -33,7 +33,7 @@ const EMPTY = {
   state: "pending",
   attempts: 0,
   body: null,
-  ...UNSENT,
+  ...NO_UNCERTAIN_ATTEMPT,
   settledAt: null,
   result: null,
   error: null,
@@ -135,7 +135,7 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
     async update(key, { state, attempts, owner }, { quietMs, ...change }) {
       const entry = data.entries.get(key);
       if (!entry) return undefined;
-      const isMet = state.includes(entry.state) && entry.attempts === attempts;
+      const isMet = entry.state === state && entry.attempts === attempts;
       if (!isMet || (owner !== undefined && !holds(entry.lane, owner))) return { changed: false, entry: copy(entry) };
       Object.assign(entry, Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined)));
       if (quietMs !== undefined) {

@@ -17,6 +17,6 @@ type Rows = readonly unknown[];
 export type Operation<T> = Generator<Command, T, Rows>;
 
 /** Runs one command. */
-export function* run(command: StoreCommand, values: Command["values"] = []): Operation<Rows> {
+export function* execute(command: StoreCommand, values: Command["values"] = []): Operation<Rows> {
   return yield { command, values };
 }

@@ -59,7 +59,6 @@ export function sharedCommands({ names, value, optionalText, isOneOf, isNoneOf, 
     listOfLane: `${listSql} AND input IS NOT NULL AND lane = ${value(4)} ${inOrderSql}`,
     listOfDelivery: `
       ${listSql} AND (${optionalText(4)} IS NULL OR lane = ${value(4)}) AND delivery = ${value(5)} ${inOrderSql}`,
-    next: `${selectSql} WHERE lane = ${value(1)} AND state IN ${UNSETTLED_STATES_SQL} ORDER BY sequence LIMIT 1`,
     count: `
       WITH counted AS (
         SELECT state, count(*) AS entries FROM ${entries} WHERE ${isNoneOf("lane", 1)} GROUP BY state

@@ -14,7 +14,7 @@ import type {
 } from "../store.js";
 import { addEntries, commitBatch, deliveriesLike } from "./batch.js";
 import { countsOfRow, deliveryOfRow, entryOfRow, laneOfRow, laneToColumn, progressValues } from "./entry-row.js";
-import { type Operation, run } from "./operation.js";
+import { execute, type Operation } from "./operation.js";
 
 /*
  * An outbox in an SQL database. Each operation stands here once, as the commands that it runs in one SQL transaction.
@@ -80,8 +80,8 @@ export abstract class SqlOutboxStore<Opened extends { id: string }> implements D
 
   claimService({ id, address }: ServiceIdentity): Promise<string> {
     return this.transaction(function* () {
-      yield* run("claimService", [id, address]);
-      const [row] = yield* run("store");
+      yield* execute("claimService", [id, address]);
+      const [row] = yield* execute("store");
       return String(fieldOf(row, "service"));
     });
   }
@@ -100,7 +100,7 @@ export abstract class SqlOutboxStore<Opened extends { id: string }> implements D
   }
 
   async get(key: string): Promise<StoredEntry | undefined> {
-    return (await this.read(() => run("get", [[key]]))).map(entryOfRow)[0];
+    return (await this.read(() => execute("get", [[key]]))).map(entryOfRow)[0];
   }
 
   async list({ state, lane, delivery, after, limit }: Parameters<DeliveryStore["list"]>[0]): Promise<StoredEntry[]> {
@@ -108,14 +108,14 @@ export abstract class SqlOutboxStore<Opened extends { id: string }> implements D
     const column = lane === undefined ? null : laneToColumn(lane);
     // One command for all would not use the indexes of lanes and deliveries.
     const rows = await this.read(() => {
-      if (delivery !== undefined) return run("listOfDelivery", [...filter, column, delivery]);
-      return column === null ? run("list", filter) : run("listOfLane", [...filter, column]);
+      if (delivery !== undefined) return execute("listOfDelivery", [...filter, column, delivery]);
+      return column === null ? execute("list", filter) : execute("listOfLane", [...filter, column]);
     });
     return rows.map(entryOfRow);
   }
 
   async count(except: readonly string[]): Promise<OutboxCounts> {
-    const [row] = await this.read(() => run("count", [except.map(laneToColumn)]));
+    const [row] = await this.read(() => execute("count", [except.map(laneToColumn)]));
     return countsOfRow(row);
   }
 
@@ -124,7 +124,7 @@ export abstract class SqlOutboxStore<Opened extends { id: string }> implements D
       const claimed: ClaimedLane[] = [];
       const tried = except.map(laneToColumn);
       for (let attempt = 1; attempt <= MAX_CLAIM_ATTEMPTS && claimed.length < limit; attempt += 1) {
-        const rows = yield* run("claimable", [tried, limit - claimed.length]);
+        const rows = yield* execute("claimable", [tried, limit - claimed.length]);
         if (rows.length === 0) break;
         const candidates = rows.map(laneOfRow).map(({ lane }) => lane);
         claimed.push(...(yield* leaseFreeLanes(candidates, owner, leaseMs)));
@@ -135,17 +135,17 @@ export abstract class SqlOutboxStore<Opened extends { id: string }> implements D
   }
 
   async renew({ owner, leaseMs, lanes }: Parameters<OutboxStore["renew"]>[0]): Promise<string[]> {
-    const rows = await this.transaction(() => run("renew", [lanes.map(laneToColumn), owner, leaseMs]));
+    const rows = await this.transaction(() => execute("renew", [lanes.map(laneToColumn), owner, leaseMs]));
     const renewed = new Set(rows.map(laneOfRow).map((row) => row.lane));
     return lanes.filter((lane) => renewed.has(laneToColumn(lane)));
   }
 
   async release({ owner, lane }: Parameters<OutboxStore["release"]>[0]): Promise<void> {
-    await this.transaction(() => run("release", [laneToColumn(lane), owner]));
+    await this.transaction(() => execute("release", [laneToColumn(lane), owner]));
   }
 
   async next(lane: string): Promise<StoredEntry | undefined> {
-    const [entry] = (await this.read(() => run("next", [laneToColumn(lane)]))).map(entryOfRow);
+    const [entry] = (await this.read(() => execute("firstEntries", [[laneToColumn(lane)]]))).map(entryOfRow);
     return entry?.state === "unknown" ? undefined : entry;
   }
 
@@ -156,34 +156,36 @@ export abstract class SqlOutboxStore<Opened extends { id: string }> implements D
   ): Promise<UpdateResult | undefined> {
     return this.transaction(function* () {
       // The lease stays locked until the change is committed.
-      const isAllowed = owner === undefined || (yield* run("lockLease", [key, owner])).length > 0;
-      const [entry] = (yield* run("lockEntries", [[key]])).map(entryOfRow);
+      const isAllowed = owner === undefined || (yield* execute("lockLease", [key, owner])).length > 0;
+      const [entry] = (yield* execute("lockEntries", [[key]])).map(entryOfRow);
       if (!entry) return undefined;
-      if (!isAllowed || !state.includes(entry.state) || entry.attempts !== attempts) return { changed: false, entry };
-      const [row] = yield* run("change", [key, ...progressValues(entry, change)]);
+      if (!isAllowed || entry.state !== state || entry.attempts !== attempts) return { changed: false, entry };
+      const [row] = yield* execute("change", [key, ...progressValues(entry, change)]);
       if (change.quietMs !== undefined)
-        yield* run("keepQuiet", [laneToColumn(entry.lane), Math.min(change.quietMs, MAX_QUIET_MS)]);
+        yield* execute("keepQuiet", [laneToColumn(entry.lane), Math.min(change.quietMs, MAX_QUIET_MS)]);
       return { changed: true, entry: entryOfRow(row) };
     });
   }
 
   async prune({ settledBefore }: { settledBefore: number }): Promise<number> {
-    return (await this.transaction(() => run("prune", [settledBefore]))).length;
+    return (await this.transaction(() => execute("prune", [settledBefore]))).length;
   }
 }
 
 /** Leases those lanes that are still free, and returns them with their next entries. */
 function* leaseFreeLanes(candidates: readonly string[], owner: string, leaseMs: number): Operation<ClaimedLane[]> {
-  yield* run("addLanes", [candidates]);
-  const times = new Map((yield* run("lockFreeLanes", [candidates])).map(laneOfRow).map((free) => [free.lane, free]));
+  yield* execute("addLanes", [candidates]);
+  const times = new Map(
+    (yield* execute("lockFreeLanes", [candidates])).map(laneOfRow).map((free) => [free.lane, free]),
+  );
   // Read again: these entries may have changed before their lanes were locked.
-  const first = (yield* run("firstEntries", [[...times.keys()]])).map(entryOfRow);
+  const first = (yield* execute("firstEntries", [[...times.keys()]])).map(entryOfRow);
   const claimed = first
     .filter(({ state }) => state !== "unknown")
     .map((entry): ClaimedLane => {
       const { unleased = null, quiet = null } = times.get(laneToColumn(entry.lane)) ?? {};
       return { lane: entry.lane, entry, unleasedMs: unleased ?? undefined, quietMs: Math.max(0, quiet ?? 0) };
     });
-  yield* run("lease", [claimed.map(({ lane }) => laneToColumn(lane)), owner, leaseMs]);
+  yield* execute("lease", [claimed.map(({ lane }) => laneToColumn(lane)), owner, leaseMs]);
   return claimed;
 }

@@ -93,7 +93,7 @@ const OWN_COMMANDS: Readonly<Record<OwnCommand, string>> = {
     INSERT INTO stocklot_outbox_entries (key, operation, lane, input, input_hash, added_at, delivery)
     SELECT value ->> 'key', value ->> 'operation', value ->> 'lane', value ->> 'input', value ->> 'input_hash',
       value ->> 'added_at', value ->> 'delivery'
-    FROM json_each(?) WHERE true ORDER BY key ON CONFLICT (key) DO NOTHING`,
+    FROM json_each(?) WHERE true ORDER BY json_each.key ON CONFLICT (key) DO NOTHING`,
   lockDeliveries: "SELECT 1",
   claimable: `
     SELECT entry.lane AS lane

@@ -62,10 +62,21 @@ export interface PlanReport<Reported = ReportedItem, Stored = StoredForm> {
   durationMs: number;
 }
 
+/** Those that applying a plan calls. */
+const OUTBOX_METHODS = [
+  "requireClient",
+  "addMany",
+  "addMarked",
+  "get",
+  "entries",
+  "cancel",
+  "run",
+] as const satisfies readonly (keyof Outbox)[];
+
 export const applyOptionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     client: requiredOption(inventoryClientSchema()),
-    outbox: objectWithMethodsSchema(["addMany", "run", "cancel"], "must be an Outbox").optional(),
+    outbox: objectWithMethodsSchema([...OUTBOX_METHODS], "must be an Outbox").optional(),
     signal: abortSignalSchema().optional(),
     onProgress: functionSchemaOf<(progress: PlanApplyProgress) => unknown>().optional(),
   }),

@@ -1,11 +1,11 @@
 import { InputValidationError } from "../../errors/index.js";
-import { fieldOf } from "../../errors/unknown-value.js";
 import type { NewOutboxEntry, OutboxEntry } from "../../outbox/entry.js";
+import { laneOfInput } from "../../outbox/new-entries.js";
 import type { Outbox } from "../../outbox/outbox.js";
-import { comparableSku } from "../../service/key.js";
 import { callSafely } from "../../time/callback.js";
 import { monotonicNowMs, startTimer } from "../../time/clock.js";
 import type { PlanApplyOptions, PlanReport } from "./options.js";
+import { type ChangeWithEntries, describeProgress, isUnsent, type Progress, progressOf, reasonOf } from "./progress.js";
 
 /** No write is based on older data. */
 export const MAX_READING_AGE_MS = 600_000;
@@ -14,52 +14,44 @@ export const MAX_READING_AGE_MS = 600_000;
 export type ChangeState =
   /** No matter by whom. */
   | { kind: "as-desired" }
-  /** As it was at the time of the plan. */
-  | { kind: "due" }
+  /**
+   * As it was at the time of the plan. `whyStaleSinceRead`, called after its write has been added, returns why it is
+   * stale after all: others may have added theirs meanwhile.
+   */
+  | { kind: "due"; whyStaleSinceRead?: () => Promise<string | undefined> }
   | { kind: "stale"; reason: string };
 
 /** What depends on the kind of the plan. */
 export interface PlannedChanges<Change, Named> {
-  /** The keys of this plan begin with it. */
-  keyPrefix: string;
-  /** The keys of all plans of this kind begin with it. */
-  kindPrefix: string;
   changes: readonly Change[];
   /** How many changes are read ahead of sending. */
   chunkSize: number;
-  /** The writes of a change, in order. */
+  /** The writes of a change, in order, all of one item. */
   writesOf(change: Change): readonly NewOutboxEntry[];
   /** What a report calls it. */
   nameOf(change: Change): Named;
-  skuOf(change: Change): string;
+  /** Whether an entry for an item of this plan belongs to another plan, which this one replaces. */
+  replaces(entry: OutboxEntry): boolean;
   /** Reads the present state of changes, some of whose writes may have been applied. */
-  readStates(changes: readonly AddedChange<Change>[]): Promise<ReadChange<Change>[]>;
-  /** Whether the service is as the change wants it, although it has refused the write, or its outcome is uncertain. */
-  isAsDesired(change: Change): Promise<boolean>;
-  /** Whether an entry of an item of this plan changes what the plan changes. Then an unsent one of another plan is canceled. */
-  concerns(entry: OutboxEntry): boolean;
-  add(writes: readonly NewOutboxEntry[]): Promise<unknown>;
-  /** Why a change is stale after all, whose writes have just been added: others may have added theirs meanwhile. */
-  whyStaleSinceRead?(change: Change): Promise<string | undefined>;
-}
-
-/** A change, and the entries of its writes: all or none were added. */
-export interface AddedChange<Change> {
-  change: Change;
-  entries: readonly OutboxEntry[];
-}
-
-export interface ReadChange<Change> extends AddedChange<Change> {
-  state: ChangeState;
+  readStates<Unread extends ChangeWithEntries<Change>>(
+    changes: readonly Unread[],
+  ): Promise<(Unread & { state: ChangeState })[]>;
+  /** Adds writes to the outbox, and returns their entries. */
+  add(writes: readonly NewOutboxEntry[]): Promise<OutboxEntry[]>;
+  /**
+   * Whether the service is as the change wants it, although it has refused a write, or its outcome is uncertain. Left
+   * out if the service does not show that.
+   */
+  isAsDesired?(change: Change): Promise<boolean>;
 }
 
 /**
- * Applies the changes of a plan in chunks. Of each chunk, the present state is read, then the writes of those that are as
- * they were enter the outbox, then the outbox runs. If the data become too old before the chunk is sent, the run is
- * stopped, and the state of its unsent changes is read again.
+ * Applies the changes of a plan in chunks. The present state of each chunk is read. Then the first writes of those
+ * changes that are as they were enter the outbox, and the outbox runs; then the second writes, and so on. If the data
+ * become too old meanwhile, the run is stopped, and the state of the changes that are left is read again.
  *
- * The keys of the entries consist of the plan's id and the name of the change, so that `progressOf` its entries is known
- * after a crash, too.
+ * progress.ts describes how far a change can be. The keys of the entries consist of the plan's id and the name of the
+ * change, so that this is known after a crash, too.
  */
 export class PlanApplication<Change, Named> {
   /** When each change was applied. */
@@ -78,8 +70,7 @@ export class PlanApplication<Change, Named> {
   readonly #outbox: Outbox;
   readonly #signal: AbortSignal | null | undefined;
   readonly #onProgress: PlanApplyOptions["onProgress"];
-  /** The comparable SKUs of all changes. */
-  readonly #skus: ReadonlySet<string>;
+  /** Changes that `onProgress` has counted. */
   readonly #ended = new Set<Change>();
 
   constructor(
@@ -91,7 +82,6 @@ export class PlanApplication<Change, Named> {
     this.#outbox = outbox;
     this.#signal = signal;
     this.#onProgress = onProgress;
-    this.#skus = new Set(planned.changes.map((change) => comparableSku(planned.skuOf(change))));
   }
 
   async run(): Promise<void> {
@@ -122,11 +112,10 @@ export class PlanApplication<Change, Named> {
 
   /** Unsent entries of other plans for the same must not be sent after this one. */
   async #cancelOtherPlans(): Promise<void> {
-    const { keyPrefix, kindPrefix } = this.#planned;
+    const lanes = new Set(this.#planned.changes.map((change) => this.#laneOf(change)));
     for await (const entry of this.#outbox.entries({ state: "pending" })) {
-      const isOther = entry.key.startsWith(kindPrefix) && !entry.key.startsWith(keyPrefix);
-      if (!isOther || progressOf([entry]).kind !== "unsent" || !this.#skus.has(comparableSku(skuOf(entry)))) continue;
-      if (this.#planned.concerns(entry)) await this.#cancel(entry.key);
+      if (isUnsent(entry) && lanes.has(laneOfInput(entry.input)) && this.#planned.replaces(entry))
+        await this.#cancel(entry.key);
     }
   }
 
@@ -142,58 +131,90 @@ export class PlanApplication<Change, Named> {
   }
 
   async #applyChunk(chunk: readonly Change[]): Promise<void> {
-    let due: readonly Change[] = chunk;
-    for (let hasEnded = false; !hasEnded; ) {
+    let unread = chunk;
+    do {
       const readAt = monotonicNowMs();
-      const waiting = await this.#addEntries(due);
-      hasEnded = await this.#send(waiting, readAt);
-      due = await this.#settle(waiting, hasEnded);
-    }
+      const { open, due } = await this.#addAfterReading(unread);
+      unread = await this.#sendWhileFresh(open, due, readAt);
+    } while (unread.length > 0);
   }
 
-  /** Reads the state of changes that are not under way, and adds entries. Returns the changes that have entries. */
-  async #addEntries(changes: readonly Change[]): Promise<Change[]> {
-    const unread: AddedChange<Change>[] = [];
-    for (const change of changes) {
-      const entries = await this.#entriesOf(change);
-      const { kind } = progressOf(entries);
-      if (kind === "none" || kind === "unsent") unread.push({ change, entries });
-      else await this.#dropRest(kind, change, entries);
-    }
-    const added: Change[] = [];
-    const waiting = new Set(changes);
-    for (const { change, entries, state } of await this.#planned.readStates(unread)) {
+  /**
+   * Reads the state of changes whose next write was not sent yet, and adds it. Returns the changes that have not ended,
+   * and those of them that are due: as they were at the time of the plan.
+   */
+  async #addAfterReading(changes: readonly Change[]): Promise<{ open: Change[]; due: ReadonlySet<Change> }> {
+    const open = new Set(changes);
+    const due = new Set<Change>();
+    const endUnlessSent = async (progress: Progress<Change>, state: Exclude<ChangeState, { kind: "due" }>) => {
+      if (!(await this.#takeBack(progress))) return;
+      const { change } = progress;
+      open.delete(change);
+      if (state.kind === "as-desired") this.#countAsDesired(change);
+      else this.reportAs("stale", change, describeProgress(progress, state.reason));
+    };
+    const progress = await this.#readProgress(changes);
+    const unread = progress.filter(({ kind }) => kind === "to-add" || kind === "to-send");
+    const toAdd = [];
+    for (const { state, ...read } of await this.#planned.readStates(unread)) {
       if (state.kind === "due") {
-        if (entries.length === 0) added.push(change);
-      } else if (await this.#drop(change, entries)) {
-        waiting.delete(change);
-        if (state.kind === "as-desired") this.#countAsDesired(change);
-        else this.reportAs("stale", change, describeProgress(entries, state.reason));
+        due.add(read.change);
+        if (read.kind === "to-add") toAdd.push({ ...read, whyStale: state.whyStaleSinceRead });
+      } else {
+        await endUnlessSent(read, state);
       }
     }
-    await this.#planned.add(added.flatMap((change) => this.#planned.writesOf(change)));
-    for (const change of added) {
-      const reason = await this.#planned.whyStaleSinceRead?.(change);
-      if (reason === undefined || !(await this.#drop(change, await this.#entriesOf(change)))) continue;
-      waiting.delete(change);
-      this.reportAs("stale", change, reason);
+    for (const { whyStale, ...added } of await this.#addNextWrites(toAdd)) {
+      const reason = await whyStale?.();
+      if (reason === undefined) continue;
+      // If another process has sent it already, the state is read again before a further write is added.
+      due.delete(added.change);
+      await endUnlessSent(added, { kind: "stale", reason });
     }
-    return [...waiting];
+    return { open: [...open], due };
   }
 
-  /** After a write that was not applied, what has not been sent of the change would be based on older data: it is canceled. */
-  async #dropRest(kind: Progress, change: Change, entries: readonly OutboxEntry[]): Promise<void> {
-    if (kind === "rejected" || kind === "canceled") await this.#drop(change, entries);
+  /** Adds the next write of each change. Returns the changes with its entry. */
+  async #addNextWrites<Added extends Progress<Change>>(changes: readonly Added[]): Promise<Added[]> {
+    const writes = changes.flatMap(({ change, entries }) => this.#planned.writesOf(change)[entries.length] ?? []);
+    const added = await this.#planned.add(writes);
+    return changes.map((one, index) => {
+      const entries = [...one.entries, ...added.slice(index, index + 1)];
+      return { ...one, ...progressOf(one.change, entries, one) };
+    });
   }
 
-  /** Returns false if another process sends the entries meanwhile: then it has changed what was read. */
-  async #drop(change: Change, entries: readonly OutboxEntry[]): Promise<boolean> {
-    const present = await this.#entriesOf(change);
-    if (present.map(({ state }) => state).join() !== entries.map(({ state }) => state).join()) return false;
-    for (const { key } of entries.filter(({ state }) => state === "pending")) {
-      if (!(await this.#cancel(key))) return false;
+  /**
+   * Takes back the write of a change that was added, but not sent. Returns false if the change is no longer as it was
+   * read: then this process or another one sends it, and that has changed what was read.
+   */
+  async #takeBack(read: Progress<Change>): Promise<boolean> {
+    const [present] = await this.#readProgress([read.change]);
+    if (present?.kind !== read.kind || present.entries.length !== read.entries.length) return false;
+    const last = present.entries.at(-1);
+    if (present.kind === "to-send" && last) return this.#cancel(last.key);
+    return present.kind === "to-add";
+  }
+
+  /**
+   * Runs the outbox, then adds the next writes of changes, and repeats both while the data are fresh. Returns the
+   * changes that must be read again.
+   */
+  async #sendWhileFresh(
+    waiting: readonly Change[],
+    due: ReadonlySet<Change>,
+    readAt: number,
+  ): Promise<readonly Change[]> {
+    for (let open = waiting; ; ) {
+      const hasEnded = await this.#send(open, readAt);
+      const left = await this.#settle(open, hasEnded);
+      open = left.map(({ change }) => change);
+      // Only changes of a count have several writes: differences, which stay right if others have booked since the
+      // reading.
+      const isFresh = hasEnded && open.every((change) => due.has(change));
+      if (!isFresh || open.length === 0) return open;
+      await this.#addNextWrites(left);
     }
-    return true;
   }
 
   /** Runs the outbox while the data are fresh. Returns whether the run has ended by itself. */
@@ -226,45 +247,55 @@ export class PlanApplication<Change, Named> {
     }
   }
 
-  /** Reports what became of the entries. Returns the changes whose entries were not sent in time. */
-  async #settle(waiting: readonly Change[], hasEnded: boolean): Promise<Change[]> {
-    const late: Change[] = [];
-    for (const change of waiting) {
-      const entries = await this.#entriesOf(change);
-      const { kind, reason } = progressOf(entries);
-      await this.#dropRest(kind, change, entries);
+  /** Reports what became of changes. Returns those that are left: with a further write, or one not sent in time. */
+  async #settle(waiting: readonly Change[], hasEnded: boolean): Promise<Progress<Change>[]> {
+    const left: Progress<Change>[] = [];
+    for (const progress of await this.#readProgress(waiting)) {
+      const { kind, change, entries } = progress;
+      const reason = reasonOf(progress);
       const report = (as: "stale" | "rejected" | "unknown", why: string) =>
-        this.reportAs(as, change, describeProgress(entries, why));
+        this.reportAs(as, change, describeProgress(progress, why));
       if (kind === "applied") {
         this.applied.set(change, Math.max(...entries.map(({ settledAt }) => settledAt ?? Date.now())));
         this.#markEnded(change);
       } else if (kind === "unknown") report("unknown", reason);
       else if (kind === "canceled") report("stale", "its entry in the outbox was canceled");
-      else if (kind !== "rejected" && !hasEnded) late.push(change);
-      else if (kind === "none" || kind === "unsent") report(...(await this.#whyNotSent(change, entries)));
-      else if (await this.#planned.isAsDesired(change)) this.#countAsDesired(change);
+      else if (kind === "to-add" || (kind !== "rejected" && !hasEnded)) left.push(progress);
+      else if (kind === "to-send") report(...(await this.#whyNotSent(progress)));
+      else if (await this.#planned.isAsDesired?.(change)) this.#countAsDesired(change);
       else if (kind === "rejected") report("rejected", reason || "why is not known any more: the entry was pruned");
       else report("unknown", `sent, without a certain outcome (${reason}). Apply the plan again`);
     }
-    return late;
+    return left;
   }
 
   /** Behind an entry with unknown outcome, or known not to have been applied. */
-  async #whyNotSent(change: Change, entries: readonly OutboxEntry[]): Promise<["rejected" | "unknown", string]> {
-    for await (const { key } of this.#outbox.entries({ state: "unknown", item: this.#planned.skuOf(change) })) {
+  async #whyNotSent(progress: Progress<Change>): Promise<["rejected" | "unknown", string]> {
+    for await (const { key } of this.#outbox.entries({ state: "unknown", item: this.#laneOf(progress.change) })) {
       return ["unknown", `not sent: it waits for the entry "${key}", whose outcome is unknown. Resolve that first`];
     }
-    const reason = entries.map(reasonOf).find((text) => text !== "");
-    return ["rejected", `not sent${reason === undefined ? "" : ` (${reason})`}. Apply the plan again`];
+    const reason = reasonOf(progress);
+    return ["rejected", `not sent${reason === "" ? "" : ` (${reason})`}. Apply the plan again`];
   }
 
-  async #entriesOf(change: Change): Promise<OutboxEntry[]> {
-    const entries: OutboxEntry[] = [];
-    for (const { key } of this.#planned.writesOf(change)) {
-      const entry = await this.#outbox.get(key);
-      if (entry) entries.push(entry);
+  async #readProgress(changes: readonly Change[]): Promise<Progress<Change>[]> {
+    const read: Progress<Change>[] = [];
+    for (const change of changes) {
+      const writes = this.#planned.writesOf(change);
+      const entries: OutboxEntry[] = [];
+      for (const { key } of writes) {
+        const entry = await this.#outbox.get(key);
+        if (!entry) break;
+        entries.push(entry);
+      }
+      read.push(progressOf(change, entries, { writes: writes.length }));
     }
-    return entries;
+    return read;
+  }
+
+  /** The lane of its entries. */
+  #laneOf(change: Change): string {
+    return laneOfInput(this.#planned.writesOf(change)[0]?.input);
   }
 
   #countAsDesired(change: Change): void {
@@ -278,41 +309,3 @@ export class PlanApplication<Change, Named> {
     callSafely(() => this.#onProgress?.({ done: this.#ended.size, total: this.#planned.changes.length }));
   }
 }
-
-/**
- * How far the entries of a change are, and the reason if there is one. What happens next:
- *
- * | | |
- * |---|---|
- * | `none` | the present state is read: as desired, stale, or the entries are added |
- * | `unsent`: some may be applied, the others were never sent | it is read: they are left to the run, or canceled: as desired, stale |
- * | `under-way` | left to the run. Still so after it: as desired, or reported |
- * | `rejected`, `canceled`: some of them | the others that were never sent are canceled. A rejected one: as desired, or reported |
- * | `applied`: all of them; `unknown`, `canceled` | reported |
- */
-function progressOf(entries: readonly OutboxEntry[]): { kind: Progress; reason: string } {
-  if (entries.length === 0) return { kind: "none", reason: "" };
-  if (entries.every(({ state }) => state === "applied")) return { kind: "applied", reason: "" };
-  const kinds = entries.map((entry) => {
-    const { state, sentAt } = entry;
-    const kind = state === "sending" || (state === "pending" && sentAt !== undefined) ? "under-way" : state;
-    return { kind, reason: reasonOf(entry) };
-  });
-  for (const kind of ["unknown", "rejected", "canceled", "under-way"] as const) {
-    const found = kinds.find((entry) => entry.kind === kind);
-    if (found) return { kind, reason: found.reason };
-  }
-  return { kind: "unsent", reason: "" };
-}
-
-type Progress = "none" | "unsent" | "under-way" | "applied" | "rejected" | "unknown" | "canceled";
-
-const reasonOf = ({ error }: OutboxEntry): string => String(fieldOf(error, "message") ?? "").replace(/\.+$/, "");
-
-/** Of a change with several writes, how many were applied. */
-function describeProgress(entries: readonly OutboxEntry[], reason: string): string {
-  const applied = entries.filter(({ state }) => state === "applied").length;
-  return applied === 0 ? reason : `${applied} of ${entries.length} writes were applied. ${reason}`;
-}
-
-const skuOf = ({ input }: OutboxEntry): string => String(fieldOf(input, "shortID") ?? fieldOf(input, "itemID"));

@@ -6,11 +6,12 @@ import type { Outbox } from "../../outbox/outbox.js";
 import { isSettled, type OutboxState } from "../../outbox/store.js";
 import { comparableSku } from "../../service/key.js";
 import type { PlanApplyOptions, PlanReport } from "../apply/options.js";
-import { type AddedChange, PlanApplication, type PlannedChanges, type ReadChange } from "../apply/plan-application.js";
+import { type ChangeState, PlanApplication, type PlannedChanges } from "../apply/plan-application.js";
+import type { ChangeWithEntries } from "../apply/progress.js";
 import { groupBy } from "../group-by.js";
 import { PlanReader } from "../plan-reader.js";
 import type { CountChange, CountPlanContent, ReportedGroup, StoredQuantity } from "./document.js";
-import { type CountedLot, type CountGroup, countedLot, describeMovement, lotsOfGroup } from "./group.js";
+import { type BookLot, bookLotOf, type CountGroup, describeMovement, lotsOfGroup } from "./group.js";
 import { isSameQuantity, sumOf } from "./quantity.js";
 
 const KIND_PREFIX = "plan-count/";
@@ -37,7 +38,8 @@ export async function applyCountPlan(
 
 /** The lots of an item in the warehouse. */
 interface PresentLots {
-  lots: CountedLot[];
+  itemID: string;
+  lots: BookLot[];
   /** Before they were read: the states of the entries that others have for the item here, by key. */
   others: ReadonlyMap<string, OutboxState>;
   /** Why they are about to change, if they are. */
@@ -49,19 +51,16 @@ interface PresentLots {
  * has no other transaction of its item in this warehouse: that would move the stock after it was read.
  */
 class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
-  readonly kindPrefix = KIND_PREFIX;
-  readonly keyPrefix: string;
   readonly changes: readonly CountChange[];
   readonly chunkSize = CHUNK_SIZE;
+  readonly #keyPrefix: string;
   readonly #wid: number;
   readonly #outbox: Outbox;
   readonly #reader: PlanReader;
   readonly #numbers: ReadonlyMap<CountChange, number>;
-  /** By comparable SKU, as they were read last. */
-  readonly #present = new Map<string, PresentLots>();
 
   constructor({ id, changes, wid }: CountPlanContent, outbox: Outbox, reader: PlanReader) {
-    this.keyPrefix = `${KIND_PREFIX}${id}/`;
+    this.#keyPrefix = `${KIND_PREFIX}${id}/`;
     this.changes = changes;
     this.#wid = wid;
     this.#outbox = outbox;
@@ -69,16 +68,12 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
     this.#numbers = new Map(changes.map((change, index): [CountChange, number] => [change, index + 1]));
   }
 
-  skuOf({ itemID }: CountChange): string {
-    return itemID;
-  }
-
   nameOf({ itemID, spot, serial }: CountChange): CountGroup {
     return { itemID, ...(spot === undefined ? {} : { spot }), ...(serial === undefined ? {} : { serial }) };
   }
 
   writesOf(change: CountChange): NewOutboxEntry[] {
-    const key = `${this.keyPrefix}${this.#numbers.get(change)}`;
+    const key = `${this.#keyPrefix}${this.#numbers.get(change)}`;
     return change.writes.map((input) =>
       "recno" in input
         ? { key: `${key}/${input.recno}`, operation: "issue", input }
@@ -86,44 +81,43 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
     );
   }
 
-  add(writes: readonly NewOutboxEntry[]): Promise<unknown> {
+  add(writes: readonly NewOutboxEntry[]): Promise<OutboxEntry[]> {
     return this.#outbox.addMarked(writes);
   }
 
-  /** Only the lots at the time of the count could show that: the group was changed since, by its own writes or by others. */
-  async isAsDesired(): Promise<boolean> {
-    return false;
+  // No `isAsDesired`: only the lots at the time of the count could show that, and they have changed since.
+
+  replaces(entry: OutboxEntry): boolean {
+    return entry.key.startsWith(KIND_PREFIX) && this.#isOther(entry);
   }
 
-  /** It moves stock here. */
-  concerns({ input }: OutboxEntry): boolean {
-    return fieldOf(input, "wid") === this.#wid || fieldOf(input, "shipToWid") === this.#wid;
-  }
-
-  async readStates(unread: readonly AddedChange<CountChange>[]) {
-    const states: ReadChange<CountChange>[] = [];
-    this.#present.clear();
-    for (const added of unread) {
-      const { change } = added;
-      const sku = comparableSku(change.itemID);
-      const present = this.#present.get(sku) ?? (await this.#readPresent(change.itemID));
-      this.#present.set(sku, present);
-      const movement =
-        present.movement ?? describeMovement(this.#remainingLots(added), lotsOfGroup(change, present.lots));
-      const state: ReadChange<CountChange>["state"] =
-        movement === undefined ? { kind: "due" } : { kind: "stale", reason: movedReason(movement) };
-      states.push({ ...added, state });
+  async readStates<Unread extends ChangeWithEntries<CountChange>>(unread: readonly Unread[]) {
+    const states: (Unread & { state: ChangeState })[] = [];
+    const presentBySku = new Map<string, PresentLots>();
+    for (const one of unread) {
+      const { itemID } = one.change;
+      const sku = comparableSku(itemID);
+      const present = presentBySku.get(sku) ?? (await this.#readPresent(itemID));
+      presentBySku.set(sku, present);
+      states.push({ ...one, state: this.#stateOf(one, present) });
     }
     return states;
   }
 
+  #stateOf(group: ChangeWithEntries<CountChange>, present: PresentLots): ChangeState {
+    const lots = lotsOfGroup(group.change, present.lots);
+    const movement = present.movement ?? describeMovement(this.#remainingLots(group), lots);
+    if (movement !== undefined) return { kind: "stale", reason: movedReason(movement) };
+    return { kind: "due", whyStaleSinceRead: () => this.#whyStaleSince(present) };
+  }
+
   /**
-   * Two plans may be applied at the same time: each has read the lots before the other's writes. The first write of an item
-   * precedes the second one, which is canceled here before it can be sent.
+   * Two plans may be applied at the same time: each has read the lots before the other's writes. The one whose first
+   * write of an item enters the outbox later finds the other's here, so that its own can be canceled, unless it was
+   * sent already.
    */
-  async whyStaleSinceRead({ itemID }: CountChange): Promise<string | undefined> {
-    const present = this.#present.get(comparableSku(itemID));
-    const movement = present && describeOther(await this.#otherEntries(itemID), present.others);
+  async #whyStaleSince({ itemID, others }: PresentLots): Promise<string | undefined> {
+    const movement = describeOther(await this.#otherEntries(itemID), others);
     return movement && movedReason(movement);
   }
 
@@ -131,7 +125,7 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
   async #readPresent(itemID: string): Promise<PresentLots> {
     const others = await this.#otherEntries(itemID);
     const lots = await this.#readLots(itemID);
-    return { lots, others, movement: describeOther(await this.#otherEntries(itemID), others) };
+    return { itemID, lots, others, movement: describeOther(await this.#otherEntries(itemID), others) };
   }
 
   /**
@@ -146,6 +140,7 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
         for (const change of changes) {
           const stored = sumOf(lotsOfGroup(change, lots)).toNumber();
           if (isSameQuantity(stored, change.counted)) continue;
+          // `storedDifferently` names items as records do, and changes as their writes do.
           const { itemID: shortID, ...group } = this.nameOf(change);
           others.push({ shortID, ...group, field: "units", sent: change.counted, stored });
         }
@@ -154,11 +149,11 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
     return others;
   }
 
-  async #readLots(itemID: string): Promise<CountedLot[]> {
+  async #readLots(itemID: string): Promise<BookLot[]> {
     const { client, options } = this.#reader;
     try {
       const lots = await client.inventory.getLots(itemID, { wid: this.#wid }, options);
-      return lots.flatMap((lot) => countedLot(lot) ?? []);
+      return lots.flatMap((lot) => bookLotOf(lot) ?? []);
     } catch (error) {
       if (error instanceof NotFoundError) return [];
       throw error;
@@ -169,13 +164,19 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
   async #otherEntries(itemID: string): Promise<Map<string, OutboxState>> {
     const states = new Map<string, OutboxState>();
     for await (const entry of this.#outbox.entries({ item: itemID })) {
-      if (!entry.key.startsWith(this.keyPrefix) && this.concerns(entry)) states.set(entry.key, entry.state);
+      if (this.#isOther(entry)) states.set(entry.key, entry.state);
     }
     return states;
   }
 
+  /** Whether an entry moves stock here, but does not belong to this plan. */
+  #isOther({ key, input }: OutboxEntry): boolean {
+    const isHere = fieldOf(input, "wid") === this.#wid || fieldOf(input, "shipToWid") === this.#wid;
+    return isHere && !key.startsWith(this.#keyPrefix);
+  }
+
   /** The lots of a group after those of its writes that were applied; of a pruned entry, only the key is left. */
-  #remainingLots({ change, entries }: AddedChange<CountChange>): CountedLot[] {
+  #remainingLots({ change, entries }: ChangeWithEntries<CountChange>): BookLot[] {
     const applied = new Set(entries.flatMap(({ key, state }) => (state === "applied" ? [key] : [])));
     const issued = new Map<number, number>();
     for (const { key, input } of this.writesOf(change)) {

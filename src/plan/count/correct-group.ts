@@ -4,45 +4,53 @@ import type { StockLevel } from "../../service/stock-level.js";
 import type { IssueInput, ReceiveInput } from "../../service/transaction.js";
 import type { CountedGroup } from "./counted-rows.js";
 import type { CountChange } from "./document.js";
-import type { CountedLot } from "./group.js";
+import type { BookLot } from "./group.js";
 import { differenceOf, isSameQuantity, sumOf } from "./quantity.js";
 
-/** What the correction of a group depends on, besides its lots. */
-export interface GroupFacts {
-  item: Item | undefined;
-  /** Of the item in the warehouse; `undefined` if the service lists none. */
-  level: StockLevel | undefined;
+/** A counted group whose quantity is not that of its lots, or whose item may not exist. */
+export interface DifferingGroup {
+  row: CountedGroup;
+  /** The lots of the group, the oldest first. */
+  lots: readonly BookLot[];
   /** All lots of the item in the warehouse. */
-  itemLots: readonly CountedLot[];
+  itemLots: readonly BookLot[];
+}
+
+/** How the corrections of a count are booked. */
+interface Booking {
   wid: number;
   reasonCodes: { surplus: number; shortage: number };
 }
 
-/** The correction of a group, or why there can be none; `undefined` if none is needed. */
+/**
+ * The correction of a group, or why there can be none; `undefined` if none is needed. `level`: the stock level of the
+ * item in the warehouse, if the service lists one.
+ */
 export function correctGroup(
-  row: CountedGroup,
-  lots: readonly CountedLot[],
-  facts: GroupFacts,
+  group: DifferingGroup,
+  { item, level }: { item: Item | undefined; level: StockLevel | undefined },
+  booking: Booking,
 ): CountChange | { blocked: string } | undefined {
-  const { item } = facts;
+  const { row, lots, itemLots } = group;
   if (!item) return { blocked: "the item does not exist" };
-  if (facts.itemLots.length === 0 && item.shortID !== row.itemID)
+  if (itemLots.length === 0 && item.shortID !== row.itemID)
     return { blocked: `the service spells the item "${item.shortID}"` };
-  const { counted, ...group } = row;
+  const { counted, ...named } = row;
   const book = sumOf(lots);
   const difference = differenceOf(counted, book);
-  const misspelt = lots.length === 0 ? misspellings(row, facts.itemLots) : [];
+  const misspelt = lots.length === 0 ? misspellings(row, itemLots) : [];
   if (misspelt.length > 0) return { blocked: misspelt.join("; ") };
   if (difference.eq(0)) return undefined;
   const isSurplus = difference.gt(0);
   const problems = [
-    ...commonProblems(lots, facts, item),
-    ...(isSurplus ? surplusProblems(row, lots, facts) : shortageProblems(facts)),
+    ...commonProblems(group, item, level),
+    ...(isSurplus ? surplusProblems(group) : shortageProblems(level)),
   ];
   if (problems.length > 0) return { blocked: problems.join("; ") };
+  const itemID = item.shortID;
   return {
-    ...group,
-    itemID: item.shortID,
+    ...named,
+    itemID,
     operation: isSurplus ? "receive" : "issue",
     book: book.toNumber(),
     counted,
@@ -50,13 +58,12 @@ export function correctGroup(
     uOM: item.uOM ?? "",
     lots,
     writes: isSurplus
-      ? [receiptOf(row, difference, facts, item.shortID)]
-      : issuesOf(lots, difference.abs(), facts, item.shortID),
+      ? [receiptOf(group, itemID, difference, booking)]
+      : issuesOf(lots, itemID, difference.abs(), booking),
   };
 }
 
-function commonProblems(lots: readonly CountedLot[], facts: GroupFacts, item: Item): string[] {
-  const { itemLots, level } = facts;
+function commonProblems({ lots, itemLots }: DifferingGroup, item: Item, level: StockLevel | undefined): string[] {
   const problems = lots.flatMap(({ recNo, hold, units, associate }) => [
     ...(hold ? [`lot ${recNo} is on hold`] : []),
     ...(units < 0 ? [`lot ${recNo} has ${units} units`] : []),
@@ -71,7 +78,7 @@ function commonProblems(lots: readonly CountedLot[], facts: GroupFacts, item: It
 }
 
 /** A bin in another spelling would be a second bin. */
-function misspellings({ spot, serial }: CountedGroup, lots: readonly CountedLot[]): string[] {
+function misspellings({ spot, serial }: CountedGroup, lots: readonly BookLot[]): string[] {
   return [
     ...otherSpelling("bin", spot, new Set(lots.map((lot) => lot.spot))),
     ...otherSpelling("serial", serial, new Set(lots.map((lot) => lot.serial))),
@@ -84,9 +91,10 @@ function otherSpelling(name: string, value: string | undefined, present: Readonl
   return similar === undefined ? [] : [`the service spells the ${name} "${similar}"`];
 }
 
-function surplusProblems(row: CountedGroup, lots: readonly CountedLot[], { itemLots }: GroupFacts): string[] {
+function surplusProblems(group: DifferingGroup): string[] {
+  const { row, lots } = group;
   const problems: string[] = [];
-  const bins = binsOf(row, itemLots);
+  const bins = binsOf(group);
   if (bins.length > 1) problems.push(`the item is in several bins (${bins.join(", ")}): count each bin`);
   const serial = lots.find((lot) => lot.serial !== "")?.serial;
   if (row.serial === undefined && serial !== undefined) {
@@ -100,38 +108,28 @@ function surplusProblems(row: CountedGroup, lots: readonly CountedLot[], { itemL
   return problems;
 }
 
-const shortageProblems = ({ level }: GroupFacts): string[] =>
+const shortageProblems = (level: StockLevel | undefined): string[] =>
   level && level.packed !== 0 ? [`${level.packed} are packed for shipment`] : [];
 
 /** Where a surplus may belong: the bin of the row, or those of the item. */
-function binsOf({ spot }: CountedGroup, itemLots: readonly CountedLot[]): string[] {
-  return spot === undefined ? [...new Set(itemLots.map((lot) => lot.spot))] : [spot];
-}
+const binsOf = ({ row, itemLots }: DifferingGroup): string[] =>
+  row.spot === undefined ? [...new Set(itemLots.map((lot) => lot.spot))] : [row.spot];
 
-function receiptOf(
-  row: CountedGroup,
-  units: Big,
-  { itemLots, wid, reasonCodes }: GroupFacts,
-  itemID: string,
-): ReceiveInput {
-  const [spot] = binsOf(row, itemLots);
+function receiptOf(group: DifferingGroup, itemID: string, units: Big, { wid, reasonCodes }: Booking): ReceiveInput {
+  const [spot] = binsOf(group);
+  const { serial } = group.row;
   return {
     itemID,
     units: units.toNumber(),
     wid,
     reasonCode: reasonCodes.surplus,
     ...(spot ? { spot } : {}),
-    ...(row.serial ? { serial: row.serial } : {}),
+    ...(serial ? { serial } : {}),
   };
 }
 
 /** Issues of single lots, the oldest first. */
-function issuesOf(
-  lots: readonly CountedLot[],
-  units: Big,
-  { wid, reasonCodes }: GroupFacts,
-  itemID: string,
-): IssueInput[] {
+function issuesOf(lots: readonly BookLot[], itemID: string, units: Big, { wid, reasonCodes }: Booking): IssueInput[] {
   let left = units;
   return lots.flatMap((lot) => {
     const taken = left.lt(lot.units) ? left : new Big(lot.units);

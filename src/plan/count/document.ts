@@ -3,7 +3,7 @@ import { integer, lazy, string } from "../../schemas/field.js";
 import { WRITES } from "../../service/operations.js";
 import type { IssueInput, ReceiveInput } from "../../service/transaction.js";
 import { type PlanHead, planHeadShape } from "../document.js";
-import { type CountedLot, type CountGroup, countedLotSchema } from "./group.js";
+import { type BookLot, bookLotSchema, type CountGroup } from "./group.js";
 
 /** A group whose count differs from its book quantity, and how it is corrected. */
 export interface CountChange extends CountGroup {
@@ -18,7 +18,7 @@ export interface CountChange extends CountGroup {
   /** Unit of measure of all quantities. */
   uOM: string;
   /** The lots of the group, the oldest first. */
-  lots: readonly CountedLot[];
+  lots: readonly BookLot[];
   /** The writes: one receive, or an issue of each lot that is taken from. */
   writes: readonly (IssueInput | ReceiveInput)[];
 }
@@ -36,7 +36,7 @@ export interface BlockedGroup extends ReportedGroup {
   /** Quantity that was counted, in the item's unit of measure. */
   counted: number;
   /** The lots of the group, the oldest first. */
-  lots: readonly CountedLot[];
+  lots: readonly BookLot[];
 }
 
 /** A group that does not equal its count after it was written: the service has stored something else, or somebody has booked since. */
@@ -81,7 +81,7 @@ export interface CountPlanContent extends PlanHead<"count"> {
 const groupShape = () => ({ itemID: string(), spot: string().exactOptional(), serial: string().exactOptional() });
 
 export const countPlanSchema = /* @__PURE__ */ lazy(() => {
-  const quantities = { book: z.number(), counted: z.number(), lots: z.array(countedLotSchema()) };
+  const quantities = { book: z.number(), counted: z.number(), lots: z.array(bookLotSchema()) };
   return z.strictObject({
     ...planHeadShape("count"),
     wid: integer(),

@@ -15,8 +15,8 @@ export interface CountGroup {
   serial?: string;
 }
 
-/** The part of a lot that matters in a count. */
-export type CountedLot = Pick<
+/** A lot in the books of the service: the part that matters in a count. */
+export type BookLot = Pick<
   Lot,
   | "recNo"
   | "partNo"
@@ -32,9 +32,9 @@ export type CountedLot = Pick<
   | "jobID"
 >;
 
-export const countedLotSchema = /* @__PURE__ */ lazy(() => lotSchema().pick(COUNTED_FIELDS).strict());
+export const bookLotSchema = /* @__PURE__ */ lazy(() => lotSchema().pick(BOOK_FIELDS).strict());
 
-const COUNTED_FIELDS = {
+const BOOK_FIELDS = {
   recNo: true,
   partNo: true,
   shortID: true,
@@ -47,16 +47,16 @@ const COUNTED_FIELDS = {
   hold: true,
   associate: true,
   jobID: true,
-} as const satisfies Record<keyof CountedLot, true>;
+} as const satisfies Record<keyof BookLot, true>;
 
-const isSameField = (name: keyof CountedLot, one: CountedLot, other: CountedLot): boolean =>
+const isSameField = (name: keyof BookLot, one: BookLot, other: BookLot): boolean =>
   name === "units" ? isSameQuantity(one.units, other.units) : (one[name] ?? "") === (other[name] ?? "");
 
 /**
- * A lot that is in stock, as it is counted; `undefined` for shipped, inactive and empty lots. A service that does not conform
+ * A lot that is in stock; `undefined` for shipped, inactive and empty lots. A service that does not conform
  * may leave out fields.
  */
-export function countedLot(lot: Lot): CountedLot | undefined {
+export function bookLotOf(lot: Lot): BookLot | undefined {
   const { active, shipped, recNo, partNo, shortID, spot, units, received, serial, hold, associate, jobID } = lot;
   if (active === false || (shipped ?? null) !== null || units === 0) return undefined;
   return {
@@ -84,16 +84,16 @@ export const isInGroup = ({ spot, serial }: CountGroup, lot: Pick<Lot, "spot" | 
   (spot === undefined || (lot.spot ?? "") === spot) && (serial === undefined || (lot.serial ?? "") === serial);
 
 /** The lots of a group among those of its item, the oldest first. */
-export function lotsOfGroup(group: CountGroup, lots: readonly CountedLot[] = []): CountedLot[] {
+export function lotsOfGroup(group: CountGroup, lots: readonly BookLot[] = []): BookLot[] {
   const members = lots.filter((lot) => isInGroup(group, lot));
   return members.sort((one, other) => receivedAt(one) - receivedAt(other) || one.recNo - other.recNo);
 }
 
-const receivedAt = ({ received }: CountedLot): number => serviceTimeMs(received) ?? 0;
+const receivedAt = ({ received }: BookLot): number => serviceTimeMs(received) ?? 0;
 
 /** How the lots of a group have changed, in words; `undefined` if they are the same. */
-export function describeMovement(before: readonly CountedLot[], after: readonly CountedLot[]): string | undefined {
-  const present = new Map(after.map((lot): [number, CountedLot] => [lot.recNo, lot]));
+export function describeMovement(before: readonly BookLot[], after: readonly BookLot[]): string | undefined {
+  const present = new Map(after.map((lot): [number, BookLot] => [lot.recNo, lot]));
   const known = new Set(before.map(({ recNo }) => recNo));
   const changes = [
     ...before.flatMap((lot) => describeLotChange(lot, present.get(lot.recNo))),
@@ -106,10 +106,10 @@ export function describeMovement(before: readonly CountedLot[], after: readonly 
 
 const MAX_NAMED_CHANGES = 3;
 
-function describeLotChange(before: CountedLot, after: CountedLot | undefined): string[] {
+function describeLotChange(before: BookLot, after: BookLot | undefined): string[] {
   const { recNo } = before;
   if (!after) return [`lot ${recNo} with ${before.units} is gone`];
-  const changed = countedLotSchema()
+  const changed = bookLotSchema()
     .keyof()
     .options.filter((name) => !isSameField(name, before, after));
   return changed.map((name) =>

@@ -13,13 +13,13 @@ import { PlanReader } from "../plan-reader.js";
 import { countListedItems, readItems } from "../read-items.js";
 import { readingOptions } from "../reading-options.js";
 import { readStockLevels } from "../stock-levels.js";
-import { correctGroup } from "./correct-group.js";
+import { correctGroup, type DifferingGroup } from "./correct-group.js";
 import { type CountedGroup, type CountedRow, readCountedRows } from "./counted-rows.js";
 import type { BlockedGroup, CountChange } from "./document.js";
-import { type CountedLot, describeMovement, lotsByItem, lotsOfGroup } from "./group.js";
-import { differenceOf, sumOf } from "./quantity.js";
-import { type CountSnapshot, lotsModifiedAfter, readCountedLots, readSnapshot } from "./snapshot.js";
-import { Visits } from "./visits.js";
+import { type BookLot, describeMovement, lotsByItem, lotsOfGroup } from "./group.js";
+import { HiddenMovements } from "./hidden-movements.js";
+import { isSameQuantity, sumOf } from "./quantity.js";
+import { type CountSnapshot, lotsModifiedAfter, readBookLots, readSnapshot } from "./snapshot.js";
 
 /** Reason codes of the service for the corrections of a stock count. The document does not list any. */
 export interface CountReasonCodes {
@@ -63,16 +63,6 @@ const optionsSchema = /* @__PURE__ */ lazy(() =>
   }),
 );
 
-/** A row with its lots, whose quantity is not the counted one, or which may not exist. */
-interface DifferingGroup {
-  row: CountedGroup;
-  lots: CountedLot[];
-  /** All lots of the item in the warehouse. */
-  itemLots: CountedLot[];
-  /** SKU of the item as the service spells it, if it has lots. */
-  sku: string;
-}
-
 /**
  * Compares a count with the lots of the warehouse, and returns the receives and issues that make them equal. It reads the
  * lots again, and sends no write. A group (item, bin, serial) is only corrected if its lots are those of the snapshot, so
@@ -104,9 +94,8 @@ export async function planCount(options: PlanCountOptions): Promise<Plan<"count"
   const { wid } = snapshot;
   const reader = new PlanReader(client, signal);
   const plannedAt = new Date();
-  const lots = lotsByItem(await readCountedLots(reader, wid, onProgress));
-  const later = await lotsModifiedAfter(snapshot, reader);
-  const visits = new Visits(later, snapshot.lots);
+  const lots = lotsByItem(await readBookLots(reader, wid, onProgress));
+  const hidden = new HiddenMovements(await lotsModifiedAfter(snapshot, reader), snapshot.lots);
   const before = lotsByItem(snapshot.lots);
   const blocked: BlockedGroup[] = [];
   const differing: DifferingGroup[] = [];
@@ -114,22 +103,19 @@ export async function planCount(options: PlanCountOptions): Promise<Plan<"count"
     const itemLots = lots.get(comparableSku(row.itemID)) ?? [];
     const present = lotsOfGroup(row, itemLots);
     const known = lotsOfGroup(row, before.get(comparableSku(row.itemID)));
-    const movement = describeMovement(known, present) ?? visits.describe(row);
+    const movement = describeMovement(known, present) ?? hidden.describe(row);
     if (movement !== undefined)
       blocked.push(blockedGroup(row, present, `moved since the snapshot (${movement}): count again`));
-    else if (present.length === 0 || !differenceOf(row.counted, sumOf(present)).eq(0))
-      differing.push({ row, lots: present, itemLots, sku: itemLots[0]?.shortID ?? row.itemID });
+    else if (present.length === 0 || !isSameQuantity(row.counted, sumOf(present)))
+      differing.push({ row, lots: present, itemLots });
   }
   const { items, levels } = await readFacts(reader, snapshot, differing);
   const changes: CountChange[] = [];
   for (const group of differing) {
-    const { row, itemLots, sku } = group;
-    const item = items.get(sku);
-    const level = item && levels.get(item.partNo);
-    const facts = { item, level, itemLots, wid, reasonCodes };
-    const correction = correctGroup(row, group.lots, facts);
+    const item = items.get(skuOf(group));
+    const correction = correctGroup(group, { item, level: item && levels.get(item.partNo) }, { wid, reasonCodes });
     if (!correction) continue;
-    if ("blocked" in correction) blocked.push(blockedGroup(row, group.lots, correction.blocked));
+    if ("blocked" in correction) blocked.push(blockedGroup(group.row, group.lots, correction.blocked));
     else changes.push(correction);
   }
   const count = (name: string) => changes.filter(({ operation }) => operation === name).length;
@@ -144,13 +130,16 @@ export async function planCount(options: PlanCountOptions): Promise<Plan<"count"
   return countPlan({ ...head, wid, noticesReturns, counts, changes, blocked }, client);
 }
 
+/** SKU of the item, as the service spells it if it has lots. */
+const skuOf = ({ row, itemLots }: DifferingGroup): string => itemLots[0]?.shortID ?? row.itemID;
+
 /** The items of groups that may need a correction, and their stock levels in the warehouse. */
 async function readFacts(
   reader: PlanReader,
   { wid }: { wid: number },
   groups: readonly DifferingGroup[],
 ): Promise<{ items: Map<string, Item>; levels: Map<number, StockLevel> }> {
-  const skus = new Set(groups.map(({ sku }) => sku));
+  const skus = new Set(groups.map(skuOf));
   if (skus.size === 0) return { items: new Map(), levels: new Map() };
   const listed = await countListedItems(reader);
   const items = await readItems(reader, [...skus], listed);
@@ -158,11 +147,7 @@ async function readFacts(
   return { items, levels };
 }
 
-const blockedGroup = (
-  { counted, ...group }: CountedGroup,
-  lots: readonly CountedLot[],
-  reason: string,
-): BlockedGroup => ({
+const blockedGroup = ({ counted, ...group }: CountedGroup, lots: readonly BookLot[], reason: string): BlockedGroup => ({
   ...group,
   book: sumOf(lots).toNumber(),
   counted,

@@ -12,7 +12,7 @@ import { deepFreeze, parseDocument, serviceSchema, withDigest } from "../documen
 import { PlanReader } from "../plan-reader.js";
 import { countListedItems, readItems } from "../read-items.js";
 import { readingOptions } from "../reading-options.js";
-import { type CountedLot, countedLot, countedLotSchema } from "./group.js";
+import { type BookLot, bookLotOf, bookLotSchema } from "./group.js";
 
 /** Options of {@link takeSnapshot}. */
 export interface SnapshotOptions {
@@ -32,8 +32,8 @@ export interface SnapshotOptions {
   onProgress?: ((progress: PagingProgress) => void) | undefined;
 }
 
-/** What a sheet for the counters shows of an item. */
-export interface CountedItem {
+/** An item of the books, as a sheet for the people who count shows it. */
+export interface BookItem {
   /** SKU. */
   shortID: string;
   /** Item description. */
@@ -55,9 +55,9 @@ export interface CountSnapshot {
   /** When it was complete: ISO 8601 in UTC, by the clock of this machine. */
   takenAt: string;
   /** The lots in stock. */
-  lots: readonly CountedLot[];
+  lots: readonly BookLot[];
   /** The items of the lots. */
-  items: readonly CountedItem[];
+  items: readonly BookItem[];
   /**
    * How lots that are modified later are found; null if the service does not honour `modifiedSince`: then a lot that was moved
    * away and back cannot be noticed.
@@ -90,7 +90,7 @@ const snapshotSchema = /* @__PURE__ */ lazy(() =>
     service: serviceSchema(),
     wid: integer(),
     takenAt: string(),
-    lots: z.array(countedLotSchema()),
+    lots: z.array(bookLotSchema()),
     items: z.array(z.strictObject({ shortID: string(), description: string(), uOM: string() })),
     modified: z
       .strictObject({
@@ -128,8 +128,8 @@ export async function takeSnapshot(options: SnapshotOptions): Promise<CountSnaps
   const { client, wid, signal, onProgress } = options;
   signal?.throwIfAborted();
   const reader = new PlanReader(client, signal);
-  const lots = await readCountedLots(reader, wid, onProgress);
-  const items = await readCountedItems(reader, new Set(lots.map(({ shortID }) => shortID)));
+  const lots = await readBookLots(reader, wid, onProgress);
+  const items = await readBookItems(reader, new Set(lots.map(({ shortID }) => shortID)));
   const modified = await observeModifications(reader, wid, lots.length);
   const { id, address } = client.service;
   return deepFreeze(
@@ -151,20 +151,20 @@ export const readSnapshot = (json: unknown) =>
   parseDocument({ method: "planCount", noun: "snapshot", schema: snapshotSchema }, json);
 
 /** The lots in stock in a warehouse. */
-export async function readCountedLots(
+export async function readBookLots(
   { client, options }: PlanReader,
   wid: number,
   onProgress?: (progress: PagingProgress) => void,
-): Promise<CountedLot[]> {
-  const lots: CountedLot[] = [];
+): Promise<BookLot[]> {
+  const lots: BookLot[] = [];
   for await (const lot of client.inventory.listLots({ wid }, { ...options, gapless: true, onProgress })) {
-    const counted = countedLot(lot);
-    if (counted) lots.push(counted);
+    const inStock = bookLotOf(lot);
+    if (inStock) lots.push(inStock);
   }
   return lots;
 }
 
-async function readCountedItems(reader: PlanReader, skus: ReadonlySet<string>): Promise<CountedItem[]> {
+async function readBookItems(reader: PlanReader, skus: ReadonlySet<string>): Promise<BookItem[]> {
   if (skus.size === 0) return [];
   const found = await readItems(reader, [...skus], await countListedItems(reader));
   return [...found].map(([shortID, { description, uOM }]) => ({
@@ -205,9 +205,9 @@ export async function lotsModifiedAfter(
 ): Promise<Lot[]> {
   if (!modified) return [];
   const recent = new Set(modified.recent);
-  const since = await readModifiedLots(reader, wid, modified.since);
-  const later = since.filter(({ recNo }) => !recent.has(recNo));
-  if (modified.end === null || later.length === since.length) return later;
+  const modifiedLots = await readModifiedLots(reader, wid, modified.since);
+  const later = modifiedLots.filter(({ recNo }) => !recent.has(recNo));
+  if (modified.end === null || later.length === modifiedLots.length) return later;
   const ahead = new Set(modified.ahead);
   const afterEnd = await readModifiedLots(reader, wid, modified.end);
   return [...later, ...afterEnd.filter(({ recNo }) => recent.has(recNo) && !ahead.has(recNo))];

@@ -1,6 +1,6 @@
 import { countsLine, joinSections, section } from "../text.js";
 import type { BlockedGroup, CountChange, CountPlanContent } from "./document.js";
-import type { CountedLot, CountGroup } from "./group.js";
+import type { BookLot, CountGroup } from "./group.js";
 
 /** A stock count for people, like a diff. `limit`: how many groups of each kind. */
 export function countPlanText(content: CountPlanContent, limit: number): string {
@@ -51,5 +51,5 @@ const linesOfBlocked = ({ book, counted, lots, reason, ...group }: BlockedGroup)
   ...lots.map(lineOfLot),
 ];
 
-const lineOfLot = ({ recNo, received, spot, serial, units }: CountedLot): string =>
+const lineOfLot = ({ recNo, received, spot, serial, units }: BookLot): string =>
   `    lot ${recNo}, received ${received.slice(0, 10)}${spot && `, bin ${spot}`}${serial && `, serial ${serial}`}: ${units}`;

@@ -1,17 +1,13 @@
 import { createHash } from "node:crypto";
-import type { NewOutboxEntry } from "../../outbox/entry.js";
+import type { NewOutboxEntry, OutboxEntry } from "../../outbox/entry.js";
 import { MAX_KEY_LENGTH } from "../../outbox/new-entries.js";
 import { createOutbox, type Outbox } from "../../outbox/outbox.js";
 import { memoryStore } from "../../outbox/stores/memory-store.js";
 import { serviceTimeMs } from "../../schemas/date.js";
 import type { Item } from "../../service/item.js";
 import type { PlanApplyOptions, PlanReport } from "../apply/options.js";
-import {
-  type AddedChange,
-  MAX_READING_AGE_MS,
-  PlanApplication,
-  type PlannedChanges,
-} from "../apply/plan-application.js";
+import { MAX_READING_AGE_MS, PlanApplication, type PlannedChanges } from "../apply/plan-application.js";
+import type { ChangeWithEntries } from "../apply/progress.js";
 import { PlanReader } from "../plan-reader.js";
 import { readItem, readItems, readModifiedItems } from "../read-items.js";
 import { fieldValue, isSameValue, type StoredForm } from "./compare.js";
@@ -49,17 +45,16 @@ export async function applyItemPlan(content: ItemPlanContent, options: PlanApply
 
 /** A chunk is as large as the rate limit allows to send while its data are fresh. */
 class PlannedItems implements PlannedChanges<ItemChange, { shortID: string }> {
-  readonly kindPrefix = KIND_PREFIX;
-  readonly keyPrefix: string;
   readonly changes: readonly ItemChange[];
   readonly chunkSize: number;
+  readonly #keyPrefix: string;
   readonly #outbox: Outbox;
   readonly #reader: PlanReader;
   /** How many items the service lists. */
   readonly #listed: number;
 
   constructor({ id, changes, items }: ItemPlanContent, outbox: Outbox, reader: PlanReader) {
-    this.keyPrefix = `${KIND_PREFIX}${id}/`;
+    this.#keyPrefix = `${KIND_PREFIX}${id}/`;
     this.changes = changes;
     this.#outbox = outbox;
     this.#reader = reader;
@@ -73,10 +68,6 @@ class PlannedItems implements PlannedChanges<ItemChange, { shortID: string }> {
     return { shortID };
   }
 
-  skuOf({ shortID }: ItemChange): string {
-    return shortID;
-  }
-
   writesOf({ operation, shortID, fields }: ItemChange): NewOutboxEntry[] {
     const key = this.#keyOf(shortID);
     const changes = Object.fromEntries(Object.entries(fields).map(([name, { after }]) => [name, after]));
@@ -86,26 +77,23 @@ class PlannedItems implements PlannedChanges<ItemChange, { shortID: string }> {
   }
 
   #keyOf(shortID: string): string {
-    const key = `${this.keyPrefix}${shortID}`;
+    const key = `${this.#keyPrefix}${shortID}`;
     if (key.length <= MAX_KEY_LENGTH) return key;
-    return `${this.keyPrefix}sha256-${createHash("sha256").update(shortID).digest("hex")}`;
+    return `${this.#keyPrefix}sha256-${createHash("sha256").update(shortID).digest("hex")}`;
   }
 
-  add(writes: readonly NewOutboxEntry[]): Promise<unknown> {
+  add(writes: readonly NewOutboxEntry[]): Promise<OutboxEntry[]> {
     return this.#outbox.addMany(writes);
   }
 
-  async readStates(unread: readonly AddedChange<ItemChange>[]) {
+  async readStates<Unread extends ChangeWithEntries<ItemChange>>(unread: readonly Unread[]) {
     const skus = unread.map(({ change }) => change.shortID);
     const items = await readItems(this.#reader, skus, this.#listed);
-    return unread.map((added) => {
-      const { change } = added;
-      return { ...added, state: stateOfChange(change, items.get(change.shortID)) };
-    });
+    return unread.map((one) => ({ ...one, state: stateOfChange(one.change, items.get(one.change.shortID)) }));
   }
 
-  concerns(): boolean {
-    return true;
+  replaces({ key }: OutboxEntry): boolean {
+    return key.startsWith(KIND_PREFIX) && !key.startsWith(this.#keyPrefix);
   }
 
   /** The service may have applied it anyway, or another process has. */

@@ -54,7 +54,7 @@ export function describeStore(name: string, newPlace: () => OpenPlace | Promise<
     const itemsOf = (claimed: readonly { lane: string }[]) => claimed.map(({ lane }) => lane);
     const change = async (key: string, changes: EntryChange, on = store) => {
       const entry = (await on.get(key)) ?? expect.fail();
-      const result = await on.update(key, { state: [entry.state], attempts: entry.attempts }, changes);
+      const result = await on.update(key, { state: entry.state, attempts: entry.attempts }, changes);
       expect(result?.changed).toBe(true);
     };
 
@@ -361,20 +361,20 @@ export function describeStore(name: string, newPlace: () => OpenPlace | Promise<
       const entry = asAdded(newEntry("a"));
       const sending = { state: "sending", attempts: 1, body: "{}", sentAt: 5, clockAheadMs: -0.25 } as const;
       const expected = { ...entry, ...sending };
-      expect(await store.update("nothing", { state: ["pending"], attempts: 0 }, sending)).toBeUndefined();
+      expect(await store.update("nothing", { state: "pending", attempts: 0 }, sending)).toBeUndefined();
       for (const condition of [
-        { state: ["sending"] as const, attempts: 0 },
-        { state: [] as const, attempts: 0 },
-        { state: ["pending"] as const, attempts: 1 },
-        { state: ["pending"] as const, attempts: 0, owner: "me" },
+        { state: "sending" as const, attempts: 0 },
+        { state: "unknown" as const, attempts: 0 },
+        { state: "pending" as const, attempts: 1 },
+        { state: "pending" as const, attempts: 0, owner: "me" },
       ]) {
         expect(await store.update("a", condition, sending)).toEqual({ changed: false, entry });
       }
-      const result = await store.update("a", { state: ["unknown", "pending"], attempts: 0, owner: undefined }, sending);
+      const result = await store.update("a", { state: "pending", attempts: 0, owner: undefined }, sending);
       expect(result).toEqual({ changed: true, entry: expected });
-      const empty = await store.update("a", { state: ["sending"], attempts: 1 }, {});
+      const empty = await store.update("a", { state: "sending", attempts: 1 }, {});
       expect(empty).toEqual({ changed: true, entry: expected });
-      const cleared = await store.update("a", { state: ["sending"], attempts: 1 }, { body: null, error: '"x"' });
+      const cleared = await store.update("a", { state: "sending", attempts: 1 }, { body: null, error: '"x"' });
       expect(cleared).toEqual({ changed: true, entry: { ...expected, body: null, error: '"x"' } });
       expect(await store.get("b")).toEqual(asAdded(newEntry("b", "nut")));
     });
@@ -383,7 +383,7 @@ export function describeStore(name: string, newPlace: () => OpenPlace | Promise<
       await store.add([newEntry("a")]);
       await claim(store, "one", { leaseMs: 1_000 });
       const update = (owner: string, attempts: number) =>
-        store.update("a", { state: ["pending"], attempts, owner }, { attempts: attempts + 1 });
+        store.update("a", { state: "pending", attempts, owner }, { attempts: attempts + 1 });
       expect(await update("two", 0)).toMatchObject({ changed: false });
       expect(await update("one", 0)).toMatchObject({ changed: true, entry: { attempts: 1 } });
       await sleep(1_100);
@@ -447,7 +447,7 @@ export function describeStore(name: string, newPlace: () => OpenPlace | Promise<
             holders.set(lane, owner);
             let next: StoredEntry | undefined = entry;
             while (next) {
-              const condition = { state: ["pending" as const], attempts: next.attempts, owner };
+              const condition = { state: "pending" as const, attempts: next.attempts, owner };
               expect(
                 await on.update(next.key, condition, { state: "applied", attempts: 1, settledAt: 1 }),
               ).toMatchObject({

@@ -18,7 +18,7 @@ export function describeDeliveries(newStore: () => DeliveryStore): void {
 
     const change = async (key: string, changes: EntryChange) => {
       const entry = (await store.get(key)) ?? expect.fail();
-      const result = await store.update(key, { state: [entry.state], attempts: entry.attempts }, changes);
+      const result = await store.update(key, { state: entry.state, attempts: entry.attempts }, changes);
       expect(result?.changed).toBe(true);
     };
     const newLine = (key: string): NewLine => ({ ...newEntry(key, "x"), delivery: "day-1" });

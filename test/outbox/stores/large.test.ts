@@ -58,7 +58,7 @@ describe.runIf(RUN_ALL)("a store with 100 000 settled and 5 000 pending entries"
         newEntry(`${prefix}-${index}`, `lane-${index % 2 ? 0 : index % 1_400}`),
       );
     const owner = "me";
-    const condition = { state: ["pending" as const], attempts: 0, owner };
+    const condition = { state: "pending" as const, attempts: 0, owner };
     const measure = async () => [
       await bestMs(() => store.claim({ owner, leaseMs: 60_000, limit: 4, except: [] })),
       await bestMs(() => store.next("item-0")),

@@ -103,7 +103,7 @@ describe.skipIf(!postgres)("postgresOutboxStore", () => {
     await store.add([newEntry("b"), newEntry("c", "new item")], client);
     const [claimed] = await store.claim({ owner: "me", leaseMs: 30_000, limit: 5, except: [] });
     expect(claimed?.entry.key).toBe("a");
-    const condition = { state: ["pending" as const], attempts: 0, owner: "me" };
+    const condition = { state: "pending" as const, attempts: 0, owner: "me" };
     expect(await store.update("a", condition, { state: "applied" })).toMatchObject({ changed: true });
     await store.add([newEntry("d"), newEntry("e", "new item")]);
     await client.query("ROLLBACK");
@@ -130,7 +130,7 @@ describe.skipIf(!postgres)("postgresOutboxStore", () => {
     await expect(remote.add([newEntry("a")])).rejects.toMatchObject({ name: "StorageError", mayBeStored: true });
     expect(await remote.add([newEntry("a"), newEntry("b")])).toMatchObject([{ key: "a" }, { key: "b" }]);
     network.cutAfter("COMMIT\0");
-    const condition = { state: ["pending" as const], attempts: 0 };
+    const condition = { state: "pending" as const, attempts: 0 };
     const change = { state: "sending" as const, attempts: 1 };
     await expect(remote.update("a", condition, change)).rejects.toMatchObject({ mayBeStored: true });
     expect(await remote.update("a", condition, change)).toMatchObject({ changed: false, entry: change });

@@ -92,7 +92,7 @@ describe.each(["package", "node"] as const)("sqliteOutboxStore, driver: %s", (na
       const store = await openStore({ clock });
       await store.add([newEntry("a")]);
       await claim(store, "one");
-      await store.update("a", { state: ["pending"], attempts: 0, owner: "one" }, { attempts: 1, quietMs: 60_000 });
+      await store.update("a", { state: "pending", attempts: 0, owner: "one" }, { attempts: 1, quietMs: 60_000 });
       now += 10_000;
       expect(await claim(store, "two")).toEqual([]);
       // After a restart: the lease seems to last 1 020 s.

@@ -47,12 +47,12 @@ for (;;) {
     while (next) {
       const { key, attempts, state } = next;
       const sending = { state: "sending" as const, attempts: attempts + 1 };
-      const begun = await store.update(key, { state: [state], attempts, owner }, sending);
+      const begun = await store.update(key, { state, attempts, owner }, sending);
       isHeld = begun?.changed === true;
       if (!isHeld) break;
       process.send?.({ begun: key });
       const settled = { state: "applied" as const, settledAt: 1 };
-      const done = await store.update(key, { state: ["sending"], attempts: attempts + 1, owner }, settled);
+      const done = await store.update(key, { state: "sending", attempts: attempts + 1, owner }, settled);
       isHeld = done?.changed === true;
       if (!isHeld) break;
       next = await store.next(lane);

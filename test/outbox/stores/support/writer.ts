@@ -10,7 +10,7 @@ for (let number = first; ; number += 1) {
   const item = `item-${number % 3}`;
   await store.add([newEntry(`${number}-a`, item), newEntry(`${number}-b`, item)]);
   process.send?.({ added: number });
-  const condition = { state: ["pending" as const], attempts: 0 };
+  const condition = { state: "pending" as const, attempts: 0 };
   await store.update(`${number}-a`, condition, {
     state: "applied",
     attempts: 1,

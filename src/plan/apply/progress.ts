@@ -1,0 +1,59 @@
+import { fieldOf } from "../../errors/unknown-value.js";
+import type { OutboxEntry } from "../../outbox/entry.js";
+
+/**
+ * How far a change of a plan is. Its entries show that, after a crash too.
+ *
+ * The writes of a change enter the outbox one at a time: each one after the one before was applied. So no process sends
+ * anything behind a write that was not applied. All entries of a change are applied, except perhaps the last one:
+ *
+ *   kind                last entry                     what happens
+ *   to-add              none, or applied; writes left  the state is read, unless it was: the next write is added,
+ *                                                      or the change is as desired, or stale
+ *   to-send             never sent                     the state is read, unless it was: the entry is left to the
+ *                                                      run, or canceled: as desired, or stale. Not sent by the run:
+ *                                                      reported
+ *   under-way           may have been sent             left to the run. Still so after it: as desired, or reported
+ *   rejected            refused                        as desired, or reported
+ *   applied             applied; no write left         reported
+ *   unknown, canceled   in this state                  reported
+ */
+export interface Progress<Change> extends ChangeWithEntries<Change> {
+  kind: "to-add" | "to-send" | "under-way" | "applied" | "rejected" | "unknown" | "canceled";
+  /** Number of its writes, added or not. */
+  writes: number;
+}
+
+/** A change, and the entries of those of its writes that were added, in order. */
+export interface ChangeWithEntries<Change> {
+  change: Change;
+  entries: readonly OutboxEntry[];
+}
+
+export function progressOf<Change>(
+  change: Change,
+  entries: readonly OutboxEntry[],
+  { writes }: { writes: number },
+): Progress<Change> {
+  return { change, entries, writes, kind: kindOf(entries, writes) };
+}
+
+function kindOf(entries: readonly OutboxEntry[], writes: number): Progress<unknown>["kind"] {
+  const last = entries.at(-1);
+  if (last === undefined || last.state === "applied") return entries.length < writes ? "to-add" : "applied";
+  if (last.state === "pending") return isUnsent(last) ? "to-send" : "under-way";
+  return last.state === "sending" ? "under-way" : last.state;
+}
+
+/** Whether an entry is pending, and known not to have been applied. */
+export const isUnsent = ({ state, sentAt }: OutboxEntry): boolean => state === "pending" && sentAt === undefined;
+
+/** The error of the last entry; an empty string if there is none. */
+export const reasonOf = ({ entries }: Progress<unknown>): string =>
+  String(fieldOf(entries.at(-1)?.error, "message") ?? "").replace(/\.+$/, "");
+
+/** Of a change with several writes, how many were applied. */
+export function describeProgress({ entries, writes }: Progress<unknown>, reason: string): string {
+  const applied = entries.filter(({ state }) => state === "applied").length;
+  return applied === 0 ? reason : `${applied} of ${writes} writes were applied. ${reason}`;
+}
