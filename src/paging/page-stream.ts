@@ -63,9 +63,9 @@ export class PageStream<T> {
     return this.#responses;
   }
 
-  /** The requests that are planned already, that of the next page first. */
-  get planned(): PageRequest[] {
-    return this.#queue.map(({ request }) => request);
+  /** The requests of the pages that follow the next one, as far as they are planned. */
+  get following(): PageRequest[] {
+    return this.#queue.slice(1).map(({ request }) => request);
   }
 
   /** The next page, which stays the next page until it is taken. Rejects with the error of its request. */

@@ -9,7 +9,7 @@ import { fieldOf } from "../errors/unknown-value.js";
 import { createPaginator, type ListDefinition } from "../paging/list.js";
 import type { Page } from "../paging/page.js";
 import { ListKnowledge } from "../paging/search/list-knowledge.js";
-import { UnsortedListError } from "../paging/search/order-proof.js";
+import { UnsearchableListError } from "../paging/search/order-proof.js";
 import { PartNoSearch } from "../paging/search/part-no-search.js";
 import type { SearchedList } from "../paging/search/searched-list.js";
 import { checkInput } from "../schemas/check.js";
@@ -83,7 +83,7 @@ export class ItemLookup {
       try {
         return { partNo, path, records: await new PartNoSearch(searched, partNo).find() };
       } catch (error) {
-        if (!(error instanceof UnsortedListError)) throw error;
+        if (!(error instanceof UnsearchableListError)) throw error;
         if (ifUnsorted === "error") throw unsortedError(error);
         this.#warnOnce(list.name, error);
       }
@@ -155,7 +155,8 @@ async function* recordsWithin<T>(pages: AsyncIterable<Page<T>>, label: string): 
 }
 
 /**
- * One request after another: they belong to one call, and a series ignores the signal that would abort a page read ahead.
+ * One request after another: they belong to one call, and a series ignores the signal that would abort a page read ahead. As
+ * in any iteration, pages after the first are bulk requests.
  */
 const GAPLESS_ONE_BY_ONE = { gapless: true, readAhead: 0 } as const;
 
@@ -188,7 +189,10 @@ function partNoRequest(shortID: string): CallRequest<number> {
   };
 }
 
-/** Calls back with each page before it is processed. */
+/**
+ * Calls back with each page as served, before it is processed. `pages()` yields new records alone, and a page that a gap has
+ * kept waiting later than those that close it.
+ */
 function observed<T>(
   pageReader: ListDefinition<T, unknown>["pageReader"],
   onPage: (page: Page<T>) => void,

@@ -50,7 +50,8 @@ export class GaplessFrontier {
    * Advances to the end of a page that is not disjoint. Returns the index of its first record that may be emitted.
    *
    * If the page is contained in what was read, the list has grown before it, and the end has moved by the growth of
-   * `totalCount`. If that is not credible (see `GaplessStalls`), the end is expected at the end of the list.
+   * `totalCount`. If that is not credible (see `GaplessStalls`), the end may be anywhere behind the page: it is expected at
+   * the end of the list. So the next page is disjoint, and a `GapSearch` looks between the two.
    */
   advance(
     { page, receivedAs }: ReceivedPage<unknown>,
@@ -60,8 +61,8 @@ export class GaplessFrontier {
     if (overlap.first >= 0) this.#unknownStarts = 0;
     else if (this.#base !== undefined) this.#countUnknownStart();
     this.#base ??= startOfPage(page);
-    const isNewer = receivedAs > this.receivedAs;
-    const firstToEmit = indexToEmitFrom(this.#base, overlap, isNewer);
+    const wasReceivedLater = receivedAs > this.receivedAs;
+    const firstToEmit = indexToEmitFrom(this.#base, overlap, wasReceivedLater);
     const grownEnd = isGrowthCredible ? this.probableEnd + page.totalCount - this.totalCount : page.totalCount;
     this.provenEnd = endOfPage(page);
     this.probableEnd = overlap.continuity === "contained" ? Math.max(this.provenEnd, grownEnd) : this.provenEnd;
@@ -83,10 +84,14 @@ export class GaplessFrontier {
   }
 }
 
-/** Index of the first record of a page that may be emitted. Records seen before are left out anyway. */
-function indexToEmitFrom(base: number, { first, last }: PageOverlap, isNewer: boolean): number {
+/**
+ * Index of the first record of a page that may be emitted. Records seen before are left out anyway. Of two pages that were
+ * requested at the same time, the order of their responses does not show which one the service has read first. Either order
+ * is right: it decides only about unseen records between seen ones, and these have not existed the whole time.
+ */
+function indexToEmitFrom(base: number, { first, last }: PageOverlap, wasReceivedLater: boolean): number {
   // On a page older than the last one read, unseen records between seen ones have been removed since.
-  if (!isNewer) return last + 1;
+  if (!wasReceivedLater) return last + 1;
   // Unseen records before a seen one: an iteration that began further on does not include them. One that continues from a
   // checkpoint has emitted all records before it that existed the whole time.
   return base === 0 ? 0 : Math.max(0, first);

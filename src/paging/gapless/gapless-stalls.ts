@@ -14,9 +14,12 @@ interface StalledPage {
 }
 
 /**
- * Pages of a gapless iteration that contain nothing new. After a first one the next is explained, and no reason to stop, if
- * it was requested before the first was noticed, or if the list has grown since.
+ * What it would mean if a page contained nothing new. It would be the `first` one; or `explained` after another, and no reason
+ * to stop, if it was requested before that was noticed, or if the list has grown since; otherwise `unexplained`.
  */
+export type StallMeaning = "first" | "explained" | "unexplained";
+
+/** Pages of a gapless iteration that contain nothing new. */
 export class GaplessStalls {
   readonly #guard: StallGuard;
   #last: StalledPage | undefined;
@@ -25,30 +28,27 @@ export class GaplessStalls {
     this.#guard = new StallGuard(session);
   }
 
-  /**
-   * Whether `totalCount` shows how far the end of what was read has moved. After a page without a new record, it is no longer
-   * believed to, unless something explains that this page contains none either.
-   */
-  isGrowthCredible(received: ReceivedPage<unknown>): boolean {
-    return this.#last === undefined || isExplained(received, this.#last);
+  meaningOf({ page, requestedAfter }: ReceivedPage<unknown>): StallMeaning {
+    if (!this.#last) return "first";
+    const { noticedAfter, totalCount, growths } = this.#last;
+    const hasGrown = page.totalCount > totalCount && growths < MAX_STALLS_EXPLAINED_BY_GROWTH;
+    return requestedAfter < noticedAfter || hasGrown ? "explained" : "unexplained";
   }
 
-  /** `responses`: how many have been received. Throws after too many unexplained pages. */
-  note(received: ReceivedPage<unknown>, newRecords: number, responses: number): void {
-    const { page, requestedAfter } = received;
+  /** `responses`: how many have been received. Throws after too many pages that are not explained. */
+  note(
+    { page, requestedAfter }: ReceivedPage<unknown>,
+    meaning: StallMeaning,
+    newRecords: number,
+    responses: number,
+  ): void {
+    const isExplained = meaning === "explained";
     const last = this.#last;
-    const explained = last !== undefined && isExplained(received, last);
     if (newRecords > 0) this.#last = undefined;
     else if (last === undefined || requestedAfter >= last.noticedAfter) {
-      const growths = (last?.growths ?? 0) + (explained ? 1 : 0);
+      const growths = (last?.growths ?? 0) + (isExplained ? 1 : 0);
       this.#last = { noticedAfter: responses, totalCount: page.totalCount, growths };
     }
-    this.#guard.note(page, newRecords, explained);
+    this.#guard.note(page, newRecords, isExplained);
   }
 }
-
-const isExplained = (
-  { page, requestedAfter }: ReceivedPage<unknown>,
-  { noticedAfter, totalCount, growths }: StalledPage,
-): boolean =>
-  requestedAfter < noticedAfter || (page.totalCount > totalCount && growths < MAX_STALLS_EXPLAINED_BY_GROWTH);

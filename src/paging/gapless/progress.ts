@@ -3,13 +3,15 @@ import type { IterationSession, Page, ReceivedPage } from "../page.js";
 import type { PageStream } from "../page-stream.js";
 import type { RecordKey } from "../seen-keys.js";
 import { GaplessFrontier, type PageOverlap, pageOverlapOf } from "./frontier.js";
-import { GaplessStalls } from "./gapless-stalls.js";
+import { GaplessStalls, type StallMeaning } from "./gapless-stalls.js";
 import type { GaplessPlan } from "./plan.js";
 
 /** A page that the frontier has advanced past, with its records that were not seen before. */
 export interface AdvancedPage<T> {
   received: ReceivedPage<T>;
   newRecords: T[];
+  /** If there are none. */
+  stallMeaning: StallMeaning;
 }
 
 /** What a gapless iteration has read and emitted. */
@@ -48,15 +50,16 @@ export class GaplessProgress<T> {
   /** Advances the frontier past a page that is not disjoint, or the first one. From now on its records count as seen. */
   advancePast(received: ReceivedPage<T>, overlap: PageOverlap): AdvancedPage<T> {
     const shift = this.frontier.shiftShownBy(received, overlap);
-    const isGrowthCredible = this.#stalls.isGrowthCredible(received);
-    const index = this.frontier.advance(received, overlap, { isGrowthCredible });
+    const stallMeaning = this.#stalls.meaningOf(received);
+    // If nothing explains a second page without new records, `totalCount` does not show how far the end has moved.
+    const index = this.frontier.advance(received, overlap, { isGrowthCredible: stallMeaning !== "unexplained" });
     if (shift !== undefined) this.#plan.noteShift(shift);
-    return { received, newRecords: this.#emitter.takeUnseen(received.page.value, index) };
+    return { received, newRecords: this.#emitter.takeUnseen(received.page.value, index), stallMeaning };
   }
 
   /** The page for the consumer. Throws if too many pages in a row, this one included, contained nothing new. */
-  emitUnlessStalled({ received, newRecords }: AdvancedPage<T>): EmittedPage<T> {
-    this.#stalls.note(received, newRecords.length, this.#stream.responses);
+  emitUnlessStalled({ received, newRecords, stallMeaning }: AdvancedPage<T>): EmittedPage<T> {
+    this.#stalls.note(received, stallMeaning, newRecords.length, this.#stream.responses);
     const { probableEnd: end, totalCount } = this.frontier;
     return this.#emitter.emit(received.page, newRecords, { end, totalCount, pageSize: this.#plan.maxPageSize });
   }

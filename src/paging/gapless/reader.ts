@@ -93,9 +93,10 @@ export class GaplessReader<T> {
         }
         // Closed: the page overlaps now.
         overlap = progress.overlapOf(page);
+      } else {
+        this.#plan.noteOverlap();
       }
       const emitted = progress.emitUnlessStalled(progress.advancePast(received, overlap));
-      this.#plan.noteOverlap();
       this.#stream.take(page.hasMore ? this.#nextRequestOverride() : undefined);
       yield emitted;
       if (!page.hasMore) return;
@@ -182,7 +183,8 @@ export class GaplessReader<T> {
   #isObsolete(target: Page<T>): boolean {
     const { probableEnd } = this.#progress.frontier;
     if (target.value.length === 0 || probableEnd >= endOfPage(target)) return true;
-    return startOfPage(target) - probableEnd > this.#stream.planned.length * this.#plan.maxPageSize;
+    const outstanding = 1 + this.#stream.following.length;
+    return startOfPage(target) - probableEnd > outstanding * this.#plan.maxPageSize;
   }
 
   #gapError(target: Page<T>): PaginationError {
@@ -199,8 +201,7 @@ export class GaplessReader<T> {
   /** The request to continue with if the planned pages contain nothing new, or leave a gap even if nothing changes. */
   #nextRequestOverride(): PageRequest | undefined {
     const end = this.#progress.frontier.probableEnd;
-    // The first planned page is the one that is about to be taken.
-    const [, ...planned] = this.#stream.planned;
+    const planned = this.#stream.following;
     const [next] = planned;
     if (next === undefined) return this.#requestAtEnd();
     const continuesWithoutGap =

@@ -3,7 +3,10 @@ import { type PageRequest, pageSizeWithinCap } from "../page.js";
 import { OrderProof } from "./order-proof.js";
 import type { Direction, SortedPage } from "./sorted-page.js";
 
-/** Where a part number stands in the list: the positions of its records. */
+/**
+ * Where a part number stands in the list: the positions of its records. If it has none, the position at which one would
+ * stand, with a length of 1.
+ */
 export interface Place {
   partNo: number;
   position: number;

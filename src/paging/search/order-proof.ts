@@ -21,11 +21,18 @@ interface OrderedPart extends Positions {
   isDiscounted: boolean;
 }
 
-/** The list is not in the order asked for: only reading the whole list finds a record. */
-export class UnsortedListError extends Error {}
+/**
+ * Only reading the whole list finds a record: its pages are not in the order asked for, or do not prove it (all records have
+ * one part number), or records with the same part number change their order.
+ */
+export class UnsearchableListError extends Error {}
 
 /**
  * What the pages of all searches have proved about the order of a list. It stays proved: the service sorts by this column.
+ *
+ * A service ignores a sort column that it does not know, and its own order may ascend by chance: lots that were received in
+ * the order of part numbers. But no order both ascends and descends. So a search, which reads ascending pages, trusts them
+ * only once the list is proved to obey in both directions.
  *
  * - A direction is proved once the pages requested in it were sorted, and together could hardly have been so by chance.
  * - A list in another order may contain parts that happen to be in this one, such as an import in the order of part numbers.
@@ -53,9 +60,9 @@ export class OrderProof {
     return parts.reduce((sum, { evidence }) => sum + evidence, 0) >= LOG_OF_PROOF;
   }
 
-  /** @throws UnsortedListError if a page has refuted the order. */
+  /** @throws UnsearchableListError if a page has refuted the order. */
   ensureNotRefuted(): void {
-    if (this.#refutation !== undefined) throw new UnsortedListError(this.#refutation);
+    if (this.#refutation !== undefined) throw new UnsearchableListError(this.#refutation);
   }
 
   refute(reason: string): void {

@@ -1,6 +1,6 @@
 import { PaginationError } from "../../errors/index.js";
 import { LongRun } from "./long-run.js";
-import { UnsortedListError } from "./order-proof.js";
+import { UnsearchableListError } from "./order-proof.js";
 import { PlaceSearch, type Run } from "./place-search.js";
 import { readProbe, type SearchedList } from "./searched-list.js";
 import { numericOrder, type Probe, type SortedPage, textOrder } from "./sorted-page.js";
@@ -33,7 +33,7 @@ const MAX_LONG_RUN_READS = 4;
  * Until descending order is proved, the first page is that of the highest part numbers: it shows the total, and often the whole
  * list.
  *
- * A page that is not in the order asked for, or two pages that are not, end the search with an {@link UnsortedListError}.
+ * A page that is not in the order asked for, or two pages that are not, end the search with an {@link UnsearchableListError}.
  */
 export class PartNoSearch<T> {
   readonly #list: SearchedList<T>;
@@ -66,7 +66,7 @@ export class PartNoSearch<T> {
     }
     // Sorted by a column whose values differ, the whole list does not depend on that order.
     if (this.#longRunReads > 0)
-      throw new UnsortedListError(`${label}: records with the same partNo change their order`);
+      throw new UnsearchableListError(`${label}: records with the same partNo change their order`);
     throw new PaginationError(
       `${label}: the list changes faster than the records with partNo ${this.#partNo} can be found in it. Try again later.`,
     );
@@ -107,7 +107,7 @@ export class PartNoSearch<T> {
     if (!proof) return undefined;
     if (this.#proofPages === MAX_PROOF_PAGES) {
       known.order.undo();
-      throw new UnsortedListError(`${label}: all records have one partNo`);
+      throw new UnsearchableListError(`${label}: all records have one partNo`);
     }
     this.#proofPages += 1;
     return proof;
@@ -118,7 +118,7 @@ export class PartNoSearch<T> {
     const { label, known } = this.#list;
     if (this.#pages.some((earlier) => contradicts(earlier, page) || contradicts(page, earlier))) {
       known.order.undo();
-      throw new UnsortedListError(`${label}: its pages are not in the order of partNo`);
+      throw new UnsearchableListError(`${label}: its pages are not in the order of partNo`);
     }
     this.#pages.push(page);
     return page;
@@ -157,7 +157,7 @@ export class PartNoSearch<T> {
   }
 }
 
-/** Pages that are at least this many positions apart have not passed each other by changes of the list. */
+/** Pages that are at least this many positions apart are taken not to have passed each other by changes of the list. */
 const MIN_DISTANCE = 250;
 
 /** Whether a page shows higher part numbers than another that stands behind it. */

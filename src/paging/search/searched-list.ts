@@ -2,7 +2,7 @@ import { PaginationError } from "../../errors/index.js";
 import type { Page, PageRequest } from "../page.js";
 import type { RecordKey } from "../seen-keys.js";
 import type { ListKnowledge } from "./list-knowledge.js";
-import { UnsortedListError } from "./order-proof.js";
+import { UnsearchableListError } from "./order-proof.js";
 import { type Direction, type Probe, type SortedPage, toSortedPage } from "./sorted-page.js";
 
 /** A list that can be requested in the order of `partNo`. */
@@ -43,5 +43,5 @@ export function inOrder<T>(list: SearchedList<T>, page: Page<T>, direction: Dire
   if (sorted) return sorted;
   const reason = `${list.label}: page ${page.page} is not in the order of partNo`;
   list.known.order.refute(reason);
-  throw new UnsortedListError(reason);
+  throw new UnsearchableListError(reason);
 }
