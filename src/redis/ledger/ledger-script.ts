@@ -6,13 +6,14 @@ import { createRedisScript } from "../script.js";
  * `KEYS[1]` is a hash. Its field `ledger` contains what all processes share:
  * - `epoch`: the name of this ledger; a new one begins with a new name
  * - `now`: the ledger's time at the last exchange; `aheadMs`: how far it is ahead of Redis' clock
- * - `pausedUntil`: when the pause ends; `returningUntil`: until when slots are returned to the processes that hold them
+ * - `pausedUntil`: when the pause ends
+ * - `recoveringSince`, `recoveringUntil`: a recovery, in which no process gets more than it held
  *
  * There is one field for each process, with what it reported last:
  * - `seen`: when that was
  * - `wanted`: how many more slots it needs
  * - `single`, `bulk`: when each slot that it holds is free again
- * - `returnable`: while slots are returned, how many it held when it first reported
+ * - `regrantable`: how many it held when it first reported in a recovery
  */
 export const runLedgerScript = createRedisScript(`
 local request = cjson.decode(ARGV[1])
@@ -24,7 +25,7 @@ for i = 1, #fields, 2 do
   local value = cjson.decode(fields[i + 1])
   if fields[i] == 'ledger' then ledger = value else processes[fields[i]] = value end
 end
-ledger = ledger or { epoch = request.newEpoch, now = 0, aheadMs = 0, pausedUntil = 0, returningUntil = 0 }
+ledger = ledger or { epoch = request.newEpoch, now = 0, aheadMs = 0, pausedUntil = 0, recoveringSince = 0, recoveringUntil = 0 }
 
 -- The ledger's time never goes back, or every slot and pause would last longer by the difference: if Redis' clock was set
 -- back, the ledger stays ahead of it from then on.
@@ -39,9 +40,12 @@ if request.pauseMs > 0 and ledger.pausedUntil <= now then ledger.pausedUntil = n
 local isPaused = ledger.pausedUntil > now
 
 -- This process knew a ledger that was lost, or used slots without one; so may others have. Until all have had time to
--- report what they hold, slots are only returned: each gets no more than it held.
-if request.knownEpoch and request.knownEpoch ~= ledger.epoch then ledger.returningUntil = now + limit.graceMs end
-local isReturning = ledger.returningUntil > now
+-- report what they hold, the ledger recovers: each gets no more than it held.
+if request.knownEpoch and request.knownEpoch ~= ledger.epoch then
+  if ledger.recoveringUntil <= now then ledger.recoveringSince = now end
+  ledger.recoveringUntil = now + limit.graceMs
+end
+local isRecovering = ledger.recoveringUntil > now
 
 -- The report replaces what the ledger knew of this process.
 local before = processes[this] or {}
@@ -51,7 +55,7 @@ for kind, delays in pairs(request.heldForMs) do
   for i, delay in ipairs(delays) do own[kind][i] = now + delay end
 end
 
-local nextAt = isReturning and ledger.returningUntil or now + limit.returnMs
+local nextAt = isRecovering and ledger.recoveringUntil or now + limit.returnMs
 local function countHeld(times)
   local count = 0
   for _, time in ipairs(times) do
@@ -85,10 +89,11 @@ end
 
 local free = math.max(0, limit.requests - held)
 local grantable = 0
-if isReturning then
+if isRecovering then
   -- Each slot that it held may be granted to it again, so a busy process goes on.
-  own.returnable = before.returnable or heldBy[this]
-  grantable = own.returnable - heldBy[this]
+  local hasReported = before.regrantable and before.seen >= ledger.recoveringSince
+  own.regrantable = hasReported and before.regrantable or heldBy[this]
+  grantable = own.regrantable - heldBy[this]
 elseif own.wanted > 0 then
   -- Processes that wait get the same number, as far as they want it; what they do not want is for the others.
   local evenPart = (free + heldByWaiting) / #waiting

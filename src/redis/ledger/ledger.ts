@@ -15,7 +15,10 @@ const HEARTBEATS_PER_GRACE = 4;
 export interface HoldTimings {
   /** A slot is free again this long after its request has ended. */
   returnMs: number;
-  /** For how long a message of a process counts: it uses what it was granted, and the others leave it its part. */
+  /**
+   * For how long a message of a process counts: it uses what it was granted, and the others leave it its part. So a ledger
+   * recovers for this long, until all have reported.
+   */
   graceMs: number;
   /** A process is taken for dead this long after its last message; the slots of its requests in flight are free then. */
   holdMs: number;

@@ -80,15 +80,17 @@ export interface OutageOptions {
 }
 
 /**
- * Whether this process can reach Redis. There are three states; `forget` leads back to the first one, when nothing is in use or
- * wanted any more: the next call asks the ledger again.
+ * Whether this process can reach Redis, and whether the ledger knows all that it used without. An exchange is overdue after a
+ * second.
  *
  * | state | calls | exchanges | ends with |
  * |---|---|---|---|
- * | reachable | use what is granted | report the epoch of the last reply | an error, or no reply for a second |
- * | not `isReachable`, `"local"` | use a share of the limit (`OutageShare`) | one at a time, after half a second at the latest; they ask for nothing | a reply, even a late one; what it grants is not used |
- * | not `isReachable`, `"fail"` | fail | the same, but they ask for slots | a reply; what it grants is used, unless it is late |
- * | reachable, `isShareUnreported` | use what is granted | report `NO_LEDGER_EPOCH`, so the ledger only returns slots for a grace | the reply to an exchange that reported all slots of the share |
+ * | reachable | use what is granted | report the epoch of the last reply | an exchange that fails, or is overdue |
+ * | unreachable, `"local"` | use a share of the limit (`OutageShare`) | one at a time, after half a second at the latest; ask for nothing, and report `NO_LEDGER_EPOCH` | a reply, also an overdue one. What it grants is not used. Unless it is overdue, it ends the next state, too |
+ * | reachable, `isShareUnreported` | use what is granted | report `NO_LEDGER_EPOCH`, so that the ledger recovers | a reply that is not overdue: its exchange has reported all slots of the share |
+ * | unreachable, `"fail"` | fail | as in the first state, after half a second at the latest | a reply, also an overdue one. What it grants is used if the exchange began less than a grace before |
+ *
+ * `forget` leads back to the first state, when nothing is in use or wanted any more: the next call asks the ledger again.
  */
 export interface Reachability {
   readonly isReachable: boolean;

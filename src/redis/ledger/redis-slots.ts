@@ -94,6 +94,8 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
       const before = wanted;
       wanted = counts;
       if (totalCountOf(wanted) > 0 && exchange?.isOverdue && onStoreError === "fail") {
+        // The calls that began to wait since then would wait for the reply. Not within this call of the limiter, which ends
+        // with it.
         queueMicrotask(() => failWaiting(new Error("Redis does not reply")));
       }
       if (wanted.single > before.single || wanted.bulk > before.bulk) {
@@ -101,7 +103,10 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
       }
       schedule();
     },
-    /** Not reported immediately: the ledger has recorded a slot that it granted, and a heartbeat extends its hold. */
+    /**
+     * Not reported immediately: the ledger has recorded a slot that it granted, and a heartbeat extends its hold. A slot of
+     * the share is reported once Redis can be reached.
+     */
     take(kind) {
       const now = clock.now();
       const share = reachability.share(now);
@@ -198,7 +203,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
   }
 
   function createRequest(now: number): LedgerRequest {
-    // A process that was idle knows nothing that a new ledger lacks: its next call need not wait until slots are returned.
+    // A process that was idle knows nothing that a new ledger lacks: its next call need not wait for a recovery.
     const recentEpoch = last && now - last.sentAt < timings.holdMs ? last.reply.epoch : undefined;
     return {
       knownEpoch: reachability.isShareUnreported ? NO_LEDGER_EPOCH : recentEpoch,
@@ -248,7 +253,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
   function handleFailure(request: LedgerRequest, sentAt: number, error: unknown): void {
     const now = clock.now();
     exchangeBy(now + RECONNECT_INTERVAL_MS);
-    // The slots that were held when the exchange began: slots that were returned since then are granted to no other
+    // The slots that were held when the exchange began: slots that have become free since then are granted to no other
     // process.
     reachability.failed(now, lastKnownStateOf(last, countHeldSlots(request), sentAt, settings, timings));
     // Not if its owner closed the connection when all calls had ended.
