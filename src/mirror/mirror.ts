@@ -23,7 +23,7 @@ import { MirrorRun } from "./run/mirror-run.js";
 import { WatchSchedule } from "./run/watch-schedule.js";
 import { ListReader } from "./sync/list-reader.js";
 import { ListUpdate, type SyncSettings } from "./sync/list-update.js";
-import { SECOND_PASS_DELAY_MS } from "./sync/removals.js";
+import { CONFIRMING_PASS_DELAY_MS } from "./sync/removals.js";
 import { type MirrorResource, RESOURCES } from "./tables.js";
 
 const MINUTE_MS = 60_000;
@@ -56,16 +56,16 @@ export class Mirror {
   readonly #options: MirrorOptions;
   readonly #resources: readonly MirrorResource[];
   readonly #lists: readonly MirrorList[];
-  readonly #secondPassDelayMs: number;
+  readonly #confirmingPassDelayMs: number;
   #isRunning = false;
   /** The copy of the run in progress. */
   #copy: LocalCopy | undefined;
 
   /**
    * @internal
-   * @param secondPassDelayMs Tests wait less for the second pass.
+   * @param confirmingPassDelayMs Tests wait less for the confirming pass.
    */
-  constructor(options: MirrorOptions, secondPassDelayMs = SECOND_PASS_DELAY_MS) {
+  constructor(options: MirrorOptions, confirmingPassDelayMs = CONFIRMING_PASS_DELAY_MS) {
     checkConfiguration("createMirror", mirrorOptionsSchema(), options);
     const { warehouses = [], resources = DEFAULT_RESOURCES } = options;
     this.#options = { ...options };
@@ -73,7 +73,7 @@ export class Mirror {
       (resource) => resources.includes(resource) || (resource === "warehouseStockLevels" && warehouses.length > 0),
     );
     this.#lists = mirrorListsOf(this.#resources, warehouses);
-    this.#secondPassDelayMs = secondPassDelayMs;
+    this.#confirmingPassDelayMs = confirmingPassDelayMs;
   }
 
   /**
@@ -221,7 +221,7 @@ export class Mirror {
       overlapMs,
       maxRemovedShare,
       allowRemovals,
-      secondPassDelayMs: this.#secondPassDelayMs,
+      confirmingPassDelayMs: this.#confirmingPassDelayMs,
       onProgress,
     };
     return lists.map((list) => {

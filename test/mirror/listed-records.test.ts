@@ -65,8 +65,8 @@ describe("that records were not listed", () => {
   it.each([
     ["a complete pass in order", listed(true, 9, 9, 10), undefined, 0, "all"],
     ["one that lacks what is never listed", listed(true, 9, 10), undefined, 1, "all"],
-    ["an incomplete pass", listed(true, 9, 10), undefined, 0, "needs-second"],
-    ["a pass without order", listed(false, 10, 10), undefined, 0, "needs-second"],
+    ["an incomplete pass", listed(true, 9, 10), undefined, 0, "needs-confirmation"],
+    ["a pass without order", listed(false, 10, 10), undefined, 0, "needs-confirmation"],
     ["a pass of which a part is unknown", { ...listed(true, 9, 9), isConclusive: false }, undefined, 0, "nothing"],
     ["a second pass in order", listed(false, 1, 10), listed(true, 9, 9), 0, "all"],
     ["a second incomplete pass in order", listed(false, 10, 10), listed(true, 8, 9), 0, "nothing"],

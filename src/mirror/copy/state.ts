@@ -67,8 +67,8 @@ const listStateSchema = () =>
       /** How far `modified` is behind the service's `Date` header, in ms. */
       modifiedLagMs: z.number().optional(),
     }),
-    /** The removals that the last full pass refused: the copy knowingly has records that the service does not list. */
-    refused: z.object({ removals: z.number(), records: z.number() }).optional(),
+    /** True if the last full pass refused removals: the copy knowingly has records that the service does not list. */
+    hasRefused: z.boolean().optional(),
     /** The largest number of records of each of the last days, as `[days since the epoch, records]`. */
     sizes: z.array(z.tuple([z.number(), z.number()])).optional(),
   });
@@ -153,7 +153,7 @@ export function countsAfter(state: ListState, added: number): Pick<ListState, "c
 /** True if the copy may differ from the list until the next full pass. */
 export const awaitsFullPass = (state: ListState): boolean =>
   state.staleUntil !== undefined ||
-  state.refused !== undefined ||
+  state.hasRefused === true ||
   (signedSurplusOf(state) ?? 0) !== 0 ||
   (state.pass !== undefined && state.lastPass !== undefined);
 

@@ -19,35 +19,22 @@ export interface FullPass {
 /** Reads the whole list, or the rest of it after an interruption, and removes the records that the service no longer has. */
 export async function makeFullPass(update: ListUpdate): Promise<FullPass> {
   const startedAtMs = monotonicNowMs();
-  const { listed, beganAt, serviceBeganAt, newest, expectedInIncrement } = await readWholeList(update);
-  const { decisive, refusal } = await removeUnseenRecords(update, listed);
-  const { state, settings } = update;
-  const { increments, lastPass, asOf = 0, count } = state;
-  // A second pass always has.
+  const read = await readWholeList(update);
+  const { decisive, refusal } = await removeUnseenRecords(update, read.listed);
+  const { count, lastPass } = update.state;
+  // A confirming pass always has.
   const { readFromStart } = decisive;
-  const mustProbe = increments.support === undefined || (increments.support === "ignored" && settings.full);
-  const listedCount = Math.min(count, decisive.total);
-  const probedSince = increments.since ?? serviceBeganAt ?? Date.now();
-  const next = {
-    ...increments,
-    support: mustProbe
-      ? await probeModifiedSince((since) => update.reader.count(since), listedCount, probedSince)
-      : increments.support,
-    // What was read before an interruption may have changed since then, so the next increment begins no later than before.
-    since: readFromStart ? serviceBeganAt : (increments.since ?? serviceBeganAt),
-    newestModified: laterTimeOf(increments.newestModified, newest),
-  };
+  const increments = await incrementsAfter(update, read, decisive);
   const endedAt = Date.now();
-  // Without increments, only the next full pass shows what has changed since it was read.
-  const isStale = !readFromStart && !hasIncrements({ increments: next });
+  const times = { beganAt: read.beganAt, endedAt, readFromStart };
   await update.save({
     pass: undefined,
-    refused: refusal && { removals: refusal.removals, records: refusal.records },
+    hasRefused: refusal && true,
     // The copy lacks refused removals, and they took place after the last run.
-    asOf: refusal ? update.asOfBefore : Math.max(asOf, beganAt),
+    asOf: refusal ? update.asOfBefore : Math.max(update.state.asOf ?? 0, read.beganAt),
     lacking: decisive.total - count,
-    staleUntil: isStale ? endedAt : staleUntilAfter({ beganAt, endedAt, readFromStart }, state),
-    increments: next,
+    staleUntil: staleUntilAfter(times, update.state.staleUntil, hasIncrements({ increments })),
+    increments,
     lastPass: {
       endedAt,
       durationMs: monotonicNowMs() - startedAtMs,
@@ -55,16 +42,46 @@ export async function makeFullPass(update: ListUpdate): Promise<FullPass> {
       unlisted: Math.min(lastPass?.shortage ?? 0, decisive.shortage),
     },
   });
-  return { readFromStart, expectedInIncrement, refusal };
+  return { readFromStart, expectedInIncrement: read.expectedInIncrement, refusal };
 }
 
-/** A full pass has read what may have been stale before it began. Later than its end: the clock was set back since. */
+/** What is known of the increments of the list after a full pass. */
+async function incrementsAfter(
+  { state, settings, reader }: ListUpdate,
+  { serviceBeganAt, newest }: ReadList,
+  { total, readFromStart }: ListedRecords,
+): Promise<ListState["increments"]> {
+  const { increments, count } = state;
+  const mustProbe = increments.support === undefined || (increments.support === "ignored" && settings.full);
+  const probedSince = increments.since ?? serviceBeganAt ?? Date.now();
+  return {
+    ...increments,
+    support: mustProbe
+      ? await probeModifiedSince((since) => reader.count(since), Math.min(count, total), probedSince)
+      : increments.support,
+    // What was read before an interruption may have changed since then, so the next increment begins no later than before.
+    since: readFromStart ? serviceBeganAt : (increments.since ?? serviceBeganAt),
+    newestModified: laterTimeOf(increments.newestModified, newest),
+  };
+}
+
+/**
+ * Until when the copy may be stale after a full pass, by what was known before it (`staleUntil`):
+ *
+ * - resumed, and there are no increments: until its end. Only the next one shows what has changed since it was interrupted;
+ * - it was stale until before the pass began: no more, the pass has read what differed;
+ * - it was stale until after the end of the pass, which has read everything: no more. The clock was set back since that was
+ *   noted, so the pass began later after all;
+ * - otherwise as before.
+ */
 function staleUntilAfter(
   { beganAt, endedAt, readFromStart }: { beganAt: number; endedAt: number; readFromStart: boolean },
-  { staleUntil = beganAt }: ListState,
+  staleUntil: number | undefined,
+  hasIncrements: boolean,
 ): number | undefined {
-  if (staleUntil <= beganAt || (readFromStart && staleUntil > endedAt)) return undefined;
-  return staleUntil;
+  if (!readFromStart && !hasIncrements) return endedAt;
+  if (staleUntil === undefined || staleUntil <= beganAt) return undefined;
+  return readFromStart && staleUntil > endedAt ? undefined : staleUntil;
 }
 
 interface ReadList extends WrittenPages {

@@ -16,14 +16,14 @@ export async function readIncrement(update: ListUpdate, since: number): Promise<
     for (const number of numbers) seen.add(number);
     return undefined;
   });
-  const { pass, increments, asOf, refused } = update.state;
+  const { pass, increments, asOf, hasRefused } = update.state;
   const { newestModified: knownNewest } = increments;
   const serviceBeganAt = source.serviceBeganAt();
   const firstDate = source.firstDate();
   const { overlapMs } = update.settings;
   const showsNewer = newest !== undefined && knownNewest !== undefined && newest > knownNewest;
   await update.save({
-    asOf: refused ? asOf : beganAt,
+    asOf: hasRefused ? asOf : beganAt,
     increments: {
       ...increments,
       since: serviceBeganAt,

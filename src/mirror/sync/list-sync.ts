@@ -30,7 +30,7 @@ import { refusalOf, sizesAfterRun } from "./removals.js";
  *   staleUntil  until then, records may differ in a way that neither an increment nor the counts show: an item's description
  *               in its lots, changes while the clock was set back, or what a resumed pass of a list without increments read
  *               first. A full pass that began later ends it
- *   refused     the removals that the last full pass did not carry out; `sizes` are for the same guard (removals.ts)
+ *   hasRefused  the last full pass did not carry out removals; `sizes` are for the same guard (removals.ts)
  *
  * The copy differs if it may be stale, or if it lacks another number of records than those that the service counts, but does not
  * list (`unlisted`: two full passes in a row lacked them); state.ts shows these numbers in an example (`signedSurplusOf`). Only a full pass corrects that. The status shows it as
@@ -46,6 +46,8 @@ import { refusalOf, sizesAfterRun } from "./removals.js";
  *      Step 1 has read everything:          nothing more.
  *      A full pass is due, because it is time, one was interrupted, or there are no increments:          a full pass.
  *      Removals are allowed (`allowRemovals`), and the copy differs:          a full pass.
+ *      Otherwise the copy is compared with the service's count. If records are newly lacking, a second increment reads them:
+ *      they may have been added since the first one, or before it without a date.
  *      Removals were refused, and by the count as many records are still gone:          refused again.
  *      The copy differs:          a full pass, unless the last one was long and recent. Then a later run makes it.
  *
@@ -120,13 +122,12 @@ async function updateDifference(update: ListUpdate): Promise<UnexpectedRemovalsE
   // The last run lacked records, and the increment has not shown them.
   const hasLacked = surplus() < 0;
   await compareCounts(update);
-  if (update.state.refused) {
+  if (update.state.hasRefused) {
     const refusal = refusalOf(update, Math.max(0, surplus()));
     if (refusal) return refusal;
-    await update.save({ refused: undefined });
+    await update.save({ hasRefused: undefined });
   }
   const since = sinceOf(update.state);
-  // Records may have been added since the increment, or before it without a date.
   if (surplus() < 0 && !hasLacked && since !== undefined) await readIncrement(update, since);
   return undefined;
 }

@@ -16,7 +16,7 @@ export interface SyncSettings {
   overlapMs: number;
   maxRemovedShare: number;
   allowRemovals: boolean;
-  secondPassDelayMs: number;
+  confirmingPassDelayMs: number;
 }
 
 /** This many changed records are enough to check increments. */

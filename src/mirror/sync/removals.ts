@@ -18,7 +18,7 @@ export type ListedFacts = Pick<ListedRecords, "isConclusive" | "isInOrder" | "re
  * Whether all records that a full pass has not listed were removed from the service. They were if
  *
  *   it listed as many as the service counts, in the order of their numbers: these never change, so none was missed;
- *   or a `second` pass, which then confirms them, did so;
+ *   or a `confirming` pass, which follows in the same run, did so;
  *   or both listed as many as the service counts, in any order: a record may have changed its position during one of them.
  *
  * Nothing is proved by a pass that was resumed if what it listed before is not known.
@@ -26,26 +26,26 @@ export type ListedFacts = Pick<ListedRecords, "isConclusive" | "isInOrder" | "re
  * @param unlisted Records that the service counts, but does not list.
  */
 export function proves(
-  first: ListedFacts,
-  second: ListedFacts | undefined,
+  pass: ListedFacts,
+  confirming: ListedFacts | undefined,
   unlisted: number,
-): "all" | "needs-second" | "nothing" {
+): "all" | "needs-confirmation" | "nothing" {
   // In order, as many as it counted last: records that were removed earlier can hide no other.
   const isOrderedAndComplete = ({ isInOrder, records, total }: ListedFacts) => isInOrder && records + unlisted >= total;
   // If the order may change, as many as it counted at any time.
-  const isComplete = (pass: ListedFacts) =>
-    pass.isInOrder ? isOrderedAndComplete(pass) : pass.records >= pass.largestTotal;
-  if (!first.isConclusive) return "nothing";
-  if (isOrderedAndComplete(first)) return "all";
-  if (!second) return "needs-second";
-  return isOrderedAndComplete(second) || (isComplete(second) && isComplete(first)) ? "all" : "nothing";
+  const isComplete = (facts: ListedFacts) =>
+    facts.isInOrder ? isOrderedAndComplete(facts) : facts.records >= facts.largestTotal;
+  if (!pass.isConclusive) return "nothing";
+  if (isOrderedAndComplete(pass)) return "all";
+  if (!confirming) return "needs-confirmation";
+  return isOrderedAndComplete(confirming) || (isComplete(confirming) && isComplete(pass)) ? "all" : "nothing";
 }
 
 /** The guard allows this many removals of a list in the remembered days, however large a part of the records they are. */
 const MAX_UNGUARDED_REMOVALS = 50;
 
-/** How long a run waits before the second pass if the first has missed many records, in ms: a service may return nothing for a moment. */
-export const SECOND_PASS_DELAY_MS = 3_000;
+/** How long a run waits before a confirming pass if many records were not listed, in ms: a service may return nothing for a moment. */
+export const CONFIRMING_PASS_DELAY_MS = 3_000;
 
 /** The guard compares with the largest size of this many days, so that many small removals cannot drain a copy unnoticed. */
 const REMEMBERED_DAYS = 7;
@@ -93,23 +93,23 @@ export function refusalOf(
 
 /** How the records were handled that a full pass has not listed. */
 interface UnseenRecordsEnd {
-  /** The full pass that decided: the first one, or the one that confirmed it. */
+  /** The full pass that decided: this one, or the confirming one. */
   decisive: ListedRecords;
   /** Set if the records are to be removed, and none was. */
   refusal?: UnexpectedRemovalsError | undefined;
 }
 
 /** Removes the records that a full pass has not listed, as described above. */
-export async function removeUnseenRecords(update: ListUpdate, first: ListedRecords): Promise<UnseenRecordsEnd> {
+export async function removeUnseenRecords(update: ListUpdate, pass: ListedRecords): Promise<UnseenRecordsEnd> {
   const unlisted = update.state.lastPass?.unlisted ?? 0;
-  const unseen = first.unseen();
-  if (unseen.length === 0) return { decisive: first };
-  const proof = proves(first, undefined, unlisted);
-  if (proof === "nothing") return { decisive: first };
-  if (proof === "all") return { decisive: first, refusal: await remove(update, unseen) };
-  const second = await makeConfirmingPass(update, unseen);
-  const isProved = proves(first, second, unlisted) === "all";
-  return { decisive: second, refusal: isProved ? await remove(update, second.unseen()) : undefined };
+  const unseen = pass.unseen();
+  if (unseen.length === 0) return { decisive: pass };
+  const proof = proves(pass, undefined, unlisted);
+  if (proof === "nothing") return { decisive: pass };
+  if (proof === "all") return { decisive: pass, refusal: await remove(update, unseen) };
+  const confirming = await makeConfirmingPass(update, unseen);
+  const isProved = proves(pass, confirming, unlisted) === "all";
+  return { decisive: confirming, refusal: isProved ? await remove(update, confirming.unseen()) : undefined };
 }
 
 /** Removes records, or returns the refusal. */
@@ -119,11 +119,11 @@ async function remove(update: ListUpdate, numbers: number[]): Promise<Unexpected
   return refusal;
 }
 
-/** A second full pass, for the records that the first one has not listed. */
+/** Another full pass, for the records that this one has not listed. */
 async function makeConfirmingPass(update: ListUpdate, unseen: readonly number[]): Promise<ListedRecords> {
-  const { signal, maxRemovedShare, secondPassDelayMs } = update.settings;
+  const { signal, maxRemovedShare, confirmingPassDelayMs } = update.settings;
   if (isLargeRemovedShare(unseen.length, update.state.count, maxRemovedShare)) {
-    await sleep(secondPassDelayMs, signal);
+    await sleep(confirmingPassDelayMs, signal);
     signal?.throwIfAborted();
   }
   const listed = new ListedRecords(unseen);
