@@ -48,6 +48,12 @@ it("the channels report how long a call took, its waits and retries included", a
   // A timer may be early by a fraction of a millisecond.
   expect(end?.durationMs).toBeGreaterThan(delayMs - 2);
   expect(end?.durationMs).toBeLessThanOrEqual(tookMs);
+  const attempts = heard.flatMap(({ message }) => (message.type === "response" ? message.durationMs : []));
+  expect(attempts.length).toBeGreaterThan(0);
+  for (const durationMs of attempts) {
+    expect(durationMs).toBeGreaterThanOrEqual(0);
+    expect(durationMs).toBeLessThanOrEqual(tookMs);
+  }
 });
 
 it("the channels report how a call failed, also one that was never sent, and show no secret", async () => {

@@ -142,7 +142,7 @@ async function retryWhileBusy<T>(
       return action();
     } catch (error) {
       if (!isBusyError(error) || monotonicNowMs() - requestedAt > lockWaitMs)
-        throw sqliteStorageError(error, { path, waitedMs: lockWaitMs });
+        throw sqliteStorageError(error, { path, waitedMs: lockWaitMs, isCommitting: false });
     }
     await sleep(Math.random() * MAX_RETRY_DELAY_MS, signal);
     signal?.throwIfAborted();

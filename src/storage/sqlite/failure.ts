@@ -35,7 +35,7 @@ export const isBusyError = (error: unknown): boolean => primaryResultCodeOf(erro
  */
 export function sqliteStorageError(
   error: unknown,
-  { path, waitedMs, isCommitting = false }: { path: string; waitedMs: number; isCommitting?: boolean },
+  { path, waitedMs, isCommitting }: { path: string; waitedMs: number; isCommitting: boolean },
 ): unknown {
   const code = primaryResultCodeOf(error);
   if (code === undefined) return error;

@@ -68,6 +68,12 @@ describe("the page read to close a gap", () => {
     expect(search.next(), "but not beyond the end of the list").toEqual(gap({ low: 11_800, high: 12_400 }).next());
   });
 
+  it("is looked for further right, too, after one with nothing new that ends just where the gap does", () => {
+    const search = gap();
+    search.afterContained(10_000, 20_000);
+    expect(search.next()).toEqual(gap({ low: 10_000, high: 10_500 }).next());
+  });
+
   it("goes back and further right anew after a page that has shown the end", () => {
     const search = gap();
     for (let pages = 0; pages < 3; pages += 1) search.afterContained(10_000, 20_000);
