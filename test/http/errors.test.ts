@@ -7,6 +7,7 @@ import {
   ClientClosedError,
   ConflictError,
   ConnectionError,
+  InventoryClient,
   NotFoundError,
   NotImplementedError,
   OutcomeUnknownError,
@@ -131,6 +132,23 @@ describe("an error status", () => {
       request: { method: "POST", path: "/Item", body: { shortID: "X" }, sentAt: expect.any(Number) },
     });
     expect(on.requests).toHaveLength(1);
+  });
+
+  it("a failure of fetch names its reason, which only its cause contains", async () => {
+    const failed = new TypeError("fetch failed", { cause: new Error("other side closed") });
+    const fetch = async (url: string) => {
+      if (url.endsWith("/Token")) return Response.json({ access_token: "a-token", token_type: "bearer" });
+      throw failed;
+    };
+    const options = {
+      baseUrl: "http://127.0.0.1/api/v1",
+      clientId: "x",
+      clientSecret: "a-secret",
+      retry: false as const,
+    };
+    const error = await failureOf(new InventoryClient({ ...options, fetch }).items.create({ shortID: "X" }));
+    expect(error).toBeInstanceOf(OutcomeUnknownError);
+    expect(String(error)).toContain("fetch failed: other side closed");
   });
 
   it.each([

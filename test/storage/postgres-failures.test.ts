@@ -56,6 +56,16 @@ describe("a COMMIT that fails", () => {
   });
 });
 
+it.each([
+  ["a missing right", "42501", true],
+  ["a violated constraint", "23505", false],
+])("an error because of %s says which rights are needed only if they are missing", async (_, code, isAdvised) => {
+  const error = await connectionTo(new Client("COMMIT", reported(code)))
+    .transaction(async () => {})
+    .catch((thrown) => thrown);
+  expect(error.message.includes("Grant USAGE on the schema")).toBe(isAdvised);
+});
+
 describe("a BEGIN that fails", () => {
   const lost = new Error("Connection terminated unexpectedly");
   const result = async () => "done";
