@@ -39,7 +39,7 @@ import { errorJson, resultJson } from "./stored-json.js";
  *
  *   unleasedMs     how long before this lease no process had one: nothing was sent in that time
  *   inProgressMs   how long the last attempt may still take effect: `settleMs` less `unleasedMs`
- *   quietMs        how long nothing may be sent for the lane, since a late attempt of a settled entry could undo it
+ *   quietMs        how long nothing may be sent for the lane, since a late attempt could undo it
  */
 interface Work {
   entry: StoredEntry;
