@@ -15,14 +15,16 @@ export class DeliveryOutbox extends Outbox {
   }
 
   /**
-   * Stores changes together, or nothing.
+   * Stores changes together, or nothing. Deliveries and entries that prevent it are results, since another process may
+   * have been faster: then the caller decides again. A key with another input is an error of the caller.
    *
    * @throws InputValidationError if a key was added with another input.
    */
   async commit(batch: OutboxBatch): Promise<BatchResult> {
     const result = await this.access.change("import", () => this.#store.commit(batch));
-    if (result.entries.length > 0) storedEntriesOf("import", batch.add, result.entries, (index) => [index]);
-    return result;
+    // Without entries, something else has prevented it, or there was nothing to add.
+    if (result.entries.length === 0) return result;
+    return { ...result, entries: storedEntriesOf("import", batch.add, result.entries, (index) => [index]) };
   }
 
   /** Deliveries, see {@link DeliveryStore.deliveries}. With a client, the store must belong to its service. */

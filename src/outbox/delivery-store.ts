@@ -53,8 +53,8 @@ export interface OutboxBatch {
   cancel?: readonly EntryToCancel[] | undefined;
   /** The delivery that the added entries belong to. */
   delivery?: NewDelivery | undefined;
-  /** The digest of the version of the delivery that is replaced; left out if there must be none. */
-  replaces?: string | undefined;
+  /** The digest of the recorded version that this delivery corrects; left out if there must be none of its name. */
+  correctsDigest?: string | undefined;
 }
 
 /** An entry that is canceled, as it was read. */
@@ -63,9 +63,9 @@ export interface EntryToCancel extends Pick<StoredEntry, "key" | "state" | "atte
   reason?: StoredJson | undefined;
 }
 
-/** What became of an {@link OutboxBatch}. It was stored if nothing prevents it. */
+/** What became of an {@link OutboxBatch}. It was stored if nothing prevents it; any of these three things can. */
 export interface BatchResult {
-  /** Deliveries that prevent it: of the same name and not replaced, or of the same file or digest and incomplete. */
+  /** Deliveries that prevent it: of the same name and not corrected, or of the same file or digest and incomplete. */
   deliveries: StoredDelivery[];
   /** Entries to cancel that have changed since: they prevent it. */
   changed: StoredEntry[];

@@ -44,8 +44,11 @@ export class OutboxStoreAccess {
     }
   }
 
-  /** As {@link change}, for what takes long: checks again whose the store is, since its service may have moved. */
-  changeAfterCheck<T>(method: string, action: (opened: OpenedStore) => Promise<T>): Promise<T> {
+  /**
+   * As {@link change}, which asks the store only once whose it is. This asks again, since its service may have moved.
+   * Use it for what takes long, so that the question costs little.
+   */
+  recheckAndChange<T>(method: string, action: (opened: OpenedStore) => Promise<T>): Promise<T> {
     this.#isServiceChecked = false;
     return this.change(method, action);
   }

@@ -122,8 +122,9 @@ export class Outbox {
   }
 
   /**
-   * As {@link addMany}, for stock counts. Receipts have their mark in the remark, whatever the option `mark` is. It is
-   * part of their input, so that every process sends it.
+   * As {@link addMany}, for stock counts. Receipts have their mark in the remark, whatever the option `mark` is. That
+   * option cannot serve: it belongs to the process that sends the entry, which may be another one and have none. So the
+   * mark is part of the input, and of its hash. A run adds no second one, see `EntryCall`.
    * @internal
    */
   async addMarked(entries: readonly NewOutboxEntry[]): Promise<OutboxEntry[]> {
@@ -158,7 +159,7 @@ export class Outbox {
     runOptions.signal?.throwIfAborted();
     // Now, since it may be closed while the store is being opened.
     const { closed } = this;
-    return this.access.changeAfterCheck("outbox.run", ({ store, id: storeId }) =>
+    return this.access.recheckAndChange("outbox.run", ({ store, id: storeId }) =>
       new OutboxRun({ client, store, storeId, closed, mark, settleMs, leaseMs }, runOptions).run(),
     );
   }

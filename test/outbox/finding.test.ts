@@ -330,6 +330,17 @@ describe("an update", () => {
     expect(await world.createClient().items.get("BOLT")).toMatchObject({ description: "second" });
   });
 
+  it("of a missing item that is applied late overwrites no item that is created later", async () => {
+    const world = createWorld();
+    const outbox = world.createOutbox(DEFAULTS);
+    const create = { key: "b", operation: "create", input: { shortID: "NEW", description: "second" } } as const;
+    await outbox.addMany([{ key: "a", operation: "update", input: { shortID: "NEW", description: "first" } }, create]);
+    world.intercept = loseFirst(50_000);
+    expect(await inVirtualTime(outbox.run())).toMatchObject({ applied: 1, rejected: 1 });
+    await inVirtualTime(wait(SETTLE_MS));
+    expect(await world.createClient().items.get("NEW")).toMatchObject({ description: "second" });
+  });
+
   it("of a killed process is resent at once, and later entries wait", async () => {
     const world = createWorld();
     await inVirtualTime(killDuringWrite(world, update("a", "first"), {}, 80_000));
@@ -359,6 +370,44 @@ describe("an update", () => {
     expect(await inVirtualTime(outbox.run())).toMatchObject({ applied: 2, pending: 0 });
     expect(performance.now() - startedAt).toBeGreaterThan(SETTLE_MS / 2);
     expect(await world.createClient().items.get("BOLT")).toMatchObject({ description: "second" });
+  });
+});
+
+describe("a discontinuation that is applied late", () => {
+  it("does not reach an item that is created after a person has decided about it", async () => {
+    const world = createWorld();
+    const outbox = world.createOutbox(DEFAULTS);
+    await outbox.addMany([
+      { key: "a", operation: "discontinue", input: { shortID: "NEW" } },
+      { key: "b", operation: "create", input: { shortID: "NEW" } },
+    ]);
+    world.intercept = loseFirst(50_000);
+    expect(await inVirtualTime(outbox.run())).toMatchObject({ unknown: 1, heldBack: 1 });
+    await outbox.resolve("a", "applied");
+    expect(await inVirtualTime(outbox.run())).toMatchObject({ applied: 1 });
+    await inVirtualTime(wait(SETTLE_MS));
+    expect(await world.createClient().items.get("NEW")).toMatchObject({ discontinued: false });
+  });
+
+  it("is waited for once: a later look-up does not begin the time again", async () => {
+    const world = createWorld();
+    const outbox = world.createOutbox(DEFAULTS);
+    await outbox.addMany([
+      { key: "a", operation: "discontinue", input: { shortID: "BOLT" } },
+      { key: "b", operation: "update", input: { shortID: "BOLT", description: "later" } },
+    ]);
+    let writes = 0;
+    world.intercept = async (request, send) => {
+      if (!isWrite(request)) return send();
+      writes += 1;
+      if (writes === 1) throw connectionReset();
+      if (writes > 2) return send();
+      return Response.json({ statusCode: 409, error: "conflict", message: "It is in use." }, { status: 409 });
+    };
+    const startedAt = performance.now();
+    expect(await inVirtualTime(outbox.run())).toMatchObject({ applied: 1, rejected: 1 });
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(SETTLE_MS);
+    expect(performance.now() - startedAt).toBeLessThan(SETTLE_MS + 10_000);
   });
 });
 

@@ -11,6 +11,7 @@ import {
 } from "../../src/index.js";
 import type { OutboxOperation, OutboxState } from "../../src/outbox/index.js";
 import { isServiceError, lateOutcome, outcomeOf } from "../../src/outbox/run/outcome.js";
+import { AttemptOutdated, LeaseEnded } from "../../src/outbox/run/overtaken.js";
 
 const body = (status: number, message = "No.") =>
   Buffer.from(JSON.stringify({ statusCode: status, error: "code", message }));
@@ -67,6 +68,9 @@ describe("the outcome of a call", () => {
     [{ status: 401, error: apiError(AuthenticationError, 401) }, "stopped"],
     [{ status: 429, error: apiError(RateLimitError, 429) }, "stopped"],
     [{}, "stopped"],
+    [{ error: new LeaseEnded("bolt") }, "overtaken"],
+    [{ error: new AttemptOutdated(undefined) }, "overtaken"],
+    [{ error: new LeaseEnded("bolt"), uncertain: true }, "uncertain"],
     [{ status: 403, error: permissionError("Blocked.") }, "failed"],
     [{ status: 403, page: true, error: permissionError("Insufficient permissions.") }, "failed"],
     [{ status: 400, page: true, error: apiError(BadRequestError, 400) }, "failed"],

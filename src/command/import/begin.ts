@@ -13,7 +13,7 @@ import { validRows } from "./validate.js";
 export type EarlierStates = StoredDelivery["entries"];
 
 export interface Begun {
-  earlier: EarlierStates;
+  earlierStates: EarlierStates;
   /** Set if the delivery was complete before: then there is nothing to send. */
   complete?: StoredDelivery;
 }
@@ -35,20 +35,21 @@ interface Beginning {
  */
 export async function begin(beginning: Beginning): Promise<Begun> {
   const { outbox, settings, delivery, corrects, outboxFile } = beginning;
-  if (!delivery) return { earlier: statesOf(await addLines(outbox, await rowsOf(settings))) };
+  if (!delivery) return { earlierStates: statesOf(await addLines(outbox, await rowsOf(settings))) };
   for (;;) {
     const decision = decide(delivery, await outbox.deliveries(delivery), corrects);
     switch (decision.kind) {
       case "refused":
         throw new CommandError(whyRefused(decision, delivery, outboxFile));
       case "complete":
-        return { earlier: {}, complete: decision.same };
+        return { earlierStates: {}, complete: decision.recorded };
       case "continue":
-        tell(`${delivery.name}: continues the import of ${dateTime(decision.same.begunAt)}.`);
-        return { earlier: decision.same.entries };
+        tell(`${delivery.name}: continues the import of ${dateTime(decision.recorded.begunAt)}.`);
+        return { earlierStates: decision.recorded.entries };
       case "begin":
       case "correct": {
-        const begun = await storeDelivery(beginning, delivery, decision.kind === "correct" ? decision.same : undefined);
+        const recorded = decision.kind === "correct" ? decision.recorded : undefined;
+        const begun = await storeDelivery(beginning, delivery, recorded);
         // Otherwise another process was faster: what it has stored decides.
         if (begun) return begun;
       }
@@ -56,35 +57,42 @@ export async function begin(beginning: Beginning): Promise<Begun> {
   }
 }
 
+/**
+ * Stores a delivery with its lines. Returns undefined if what is stored has changed since it was read: then nothing is
+ * stored.
+ *
+ * @param recorded the version that it corrects
+ */
 async function storeDelivery(
   { outbox, settings }: Beginning,
   delivery: NewDelivery,
-  same: StoredDelivery | undefined,
+  recorded: StoredDelivery | undefined,
 ): Promise<Begun | undefined> {
   const rows = await rowsOf(settings);
   const lines = rows.map(({ entry }) => entry);
   const earlier: StoredEntry[] = [];
-  if (same) for await (const entry of outbox.storedEntries({ delivery: same.name })) earlier.push(entry);
+  if (recorded) for await (const entry of outbox.storedEntries({ delivery: recorded.name })) earlier.push(entry);
   const { takenElsewhere, kept, missingSent, toCancel, added } = correctionOf(earlier, lines);
   if (takenElsewhere.length > 0) throw linesTakenElsewhere(delivery.name, takenElsewhere);
   if (missingSent.length > 0) throw missingLines(delivery.name, missingSent);
-  // What a correction does with the entries of its own delivery depends on their contents alone.
+  // A line may name a rejected entry of this same delivery in `stocklot:replaces`. `correctionOf` has already decided
+  // about that one by its contents, so it is skipped here.
   const own = new Set(earlier.map(({ key }) => key));
   const replaced = await replacedEntries(outbox, rows, own);
   const batch = {
     add: added,
     cancel: [...toCancel, ...replaced.map((entry) => ({ ...entry, reason: REPLACED }))],
     delivery,
-    replaces: same?.digest,
+    correctsDigest: recorded?.digest,
   };
   const { deliveries, changed } = await outbox.commit(batch).catch(rethrowKnownKey);
   if (deliveries.length > 0 || changed.length > 0) return undefined;
-  if (same) {
+  if (recorded) {
     const were = `${kept.length} unchanged, ${added.length} added, ${toCancel.length} canceled`;
-    tell(`${delivery.name}: corrects the import of ${dateTime(same.begunAt)}: ${were}.`);
+    tell(`${delivery.name}: corrects the import of ${dateTime(recorded.begunAt)}: ${were}.`);
   }
   if (replaced.length > 0) tell(`${plural(replaced.length, "rejected line")} replaced.`);
-  return { earlier: statesOf(kept) };
+  return { earlierStates: statesOf(kept) };
 }
 
 async function rowsOf(settings: ImportSettings): Promise<ValidRow[]> {

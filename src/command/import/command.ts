@@ -108,11 +108,11 @@ async function importCopy(settings: ImportSettings, flags: ImportFlags, signal: 
   try {
     signal.throwIfAborted();
     const delivery = deliveryOf(settings, digest, count);
-    const { complete, earlier } = await begin({ outbox, settings, delivery, corrects, outboxFile });
-    const summary = complete ? undefined : await send(outbox, count, endedCount(earlier), signal);
+    const { complete, earlierStates } = await begin({ outbox, settings, delivery, corrects, outboxFile });
+    const summary = complete ? undefined : await send(outbox, count, endedCount(earlierStates), signal);
     const open = await openEntries(outbox, settings);
     if (complete) await reportComplete(complete, { open, json, outboxFile });
-    if (summary) await report(summary, earlier, { open, json, outboxFile });
+    if (summary) await report(summary, earlierStates, { open, json, outboxFile });
     if (flags.rejects !== undefined) await writeRejects(flags.rejects, settings, open.lines);
   } catch (error) {
     throw failureOrInterruption(error, signal, "run it again to continue");

@@ -25,19 +25,23 @@ import type { ImportSettings } from "./entries.js";
  */
 export type Decision =
   | { kind: "begin" }
-  | { kind: "continue" | "complete" | "correct"; same: StoredDelivery }
+  | { kind: "continue" | "complete" | "correct"; recorded: StoredDelivery }
   | { kind: "refused"; because: "other-contents" | "in-the-way"; other: StoredDelivery }
   | { kind: "refused"; because: "nothing-to-correct" };
 
-/** @param related the deliveries that have the name, the file name or the writes of this one */
+/**
+ * Decides about a delivery by what is recorded under its name, and by others that may be in the way.
+ *
+ * @param related the deliveries that have the name, the file name or the writes of this one
+ */
 export function decide(delivery: NewDelivery, related: readonly StoredDelivery[], corrects: boolean): Decision {
-  const same = related.find(({ name }) => name === delivery.name);
-  if (!same && corrects) return { kind: "refused", because: "nothing-to-correct" };
-  if (same?.digest === delivery.digest) return { kind: isComplete(same) ? "complete" : "continue", same };
-  if (same && !corrects) return { kind: "refused", because: "other-contents", other: same };
+  const recorded = related.find(({ name }) => name === delivery.name);
+  if (!recorded && corrects) return { kind: "refused", because: "nothing-to-correct" };
+  if (recorded?.digest === delivery.digest) return { kind: isComplete(recorded) ? "complete" : "continue", recorded };
+  if (recorded && !corrects) return { kind: "refused", because: "other-contents", other: recorded };
   const other = related.find((one) => isInTheWay(one, delivery));
   if (other) return { kind: "refused", because: "in-the-way", other };
-  return same ? { kind: "correct", same } : { kind: "begin" };
+  return recorded ? { kind: "correct", recorded } : { kind: "begin" };
 }
 
 /** The delivery that a file is; `undefined` if its lines are identified by a column of keys alone. */

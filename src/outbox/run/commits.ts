@@ -10,14 +10,8 @@ import {
   withoutAttempt,
 } from "../store.js";
 import { lateOutcome } from "./outcome.js";
+import { AttemptOutdated } from "./overtaken.js";
 import { errorJson } from "./stored-json.js";
-
-/** Thrown if an attempt must not be sent, since the entry or its lease has changed. Never reaches the caller. */
-export class AttemptOutdated extends Error {
-  constructor(readonly entry: StoredEntry | undefined) {
-    super("the entry or the lease of its lane has changed");
-  }
-}
 
 const FIRST_WAIT_MS = 20;
 const LONGEST_WAIT_MS = 1_000;

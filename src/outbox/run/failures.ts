@@ -16,7 +16,7 @@ export class FailuresInARow {
     this.#fail = fail;
   }
 
-  /** An entry has failed with this error; `undefined` if the service has processed it. */
+  /** An entry has failed with this error. `undefined` ends the row: its call has ended in any other way. */
   record({ key, lane }: StoredEntry, error: unknown): void {
     const status = error instanceof ApiError ? error.status : undefined;
     if (status !== this.#status) this.#lanes.clear();

@@ -11,6 +11,7 @@ import { messageOf } from "../../errors/unknown-value.js";
 import { wording } from "../../errors/wording.js";
 import type { ReceiptSearchResult } from "../../resources/find/find-receipt.js";
 import type { SentCreation, SentReceipt } from "../../resources/find/sent-request.js";
+import { monotonicNowMs } from "../../time/clock.js";
 import { hasMark, markOf } from "../marks.js";
 import { isIdempotent, type StateChange, type StoredEntry } from "../store.js";
 import { BACKGROUND, type RunContext } from "./context.js";
@@ -117,23 +118,26 @@ async function findCreationOutcome(run: RunContext, attempt: UncertainAttempt): 
  * Finds out why a write was refused that may have been applied by an earlier attempt: because of that, or for a reason
  * of its own.
  */
-export function findReasonOfRefusal(run: RunContext, attempt: UncertainAttempt): Promise<StateChange> {
+export async function findReasonOfRefusal(run: RunContext, attempt: UncertainAttempt): Promise<StateChange> {
   const { operation } = attempt.entry;
   if (operation !== "create" && operation !== "update" && operation !== "discontinue")
     throw new TypeError(`${operation}: a refusal is final`);
   // A SKU that exists cannot be created any more. The earlier attempt of another write may still be in progress.
   const inProgressMs = operation === "create" ? 0 : attempt.inProgressMs;
-  const quiet = isIdempotent(operation) ? { quietMs: attempt.inProgressMs } : {};
-  return unknownIfUnreadable(attempt, async () => {
+  const endsAtMs = monotonicNowMs() + attempt.inProgressMs;
+  const change = await unknownIfUnreadable(attempt, async () => {
     const { outcome, item } = await searchItem(run, attempt, operation, inProgressMs);
-    if (outcome === "applied")
-      return { ...applied({ shortID: item?.shortID, status: STATUS[operation], item }), ...quiet };
+    if (outcome === "applied") return applied({ shortID: item?.shortID, status: STATUS[operation], item });
     // A duplicate of an item that does not exist is a contradiction.
     const isContradiction = operation === "create" && item === undefined && attempt.cause instanceof ConflictError;
     if (outcome === "not-applied" && !isContradiction)
       return { state: "rejected", settledAt: Date.now(), error: errorJson(attempt.cause) };
     return unknownOutcome(AMBIGUOUS_ITEM, attempt);
   });
+  if (!isIdempotent(operation)) return change;
+  // Whatever was found: a search may end while the earlier attempt can still take effect, and later entries must wait
+  // for that. A person may decide about an unknown one before.
+  return { ...change, quietMs: Math.max(0, endsAtMs - monotonicNowMs()) };
 }
 
 const STATUS = { create: "created", update: "updated", discontinue: "discontinued" } as const;

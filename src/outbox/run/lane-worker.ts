@@ -11,17 +11,17 @@ import {
   type StoredEntry,
   withoutAttempt,
 } from "../store.js";
-import { AttemptOutdated } from "./commits.js";
 import type { RunContext } from "./context.js";
 import { callForEntry, type EntryCallEnd } from "./entry-call.js";
 import { findOutcome, findReasonOfRefusal, type UncertainAttempt } from "./find-outcome.js";
 import type { Lease } from "./lease.js";
 import { concernsAllWrites, type Outcome, outcomeOf } from "./outcome.js";
+import { AttemptOutdated } from "./overtaken.js";
 import { errorJson, resultJson } from "./stored-json.js";
 
 /*
- * One lane (the entries of one item), while its lease lasts. Each step takes the work as it stands, and returns it as it
- * stands then; `undefined` ends the work on the lane in this run.
+ * One lane (the entries of one item), while its lease lasts. Each step takes the work as it stands, and returns it as
+ * it stands then; `undefined` ends the work on the lane in this run.
  *
  *   state of the entry        step                      then
  *   pending                   send it                   the outcome of the call decides
@@ -33,13 +33,14 @@ import { errorJson, resultJson } from "./stored-json.js";
  *   refused-perhaps-applied   what is found             the next entry
  *   uncertain                 nothing, it is `sending`  find its outcome; update, discontinue: wait for the next run
  *   failed                    pending, with the error   the lane is set aside for the rest of the run
+ *   overtaken                 pending, unless changed   the work ends; the next entry if this one was settled
  *   stopped                   pending                   the run ends
  *
  * A request takes effect within `settleMs` of the moment at which it was sent, or never. These times follow from that:
  *
  *   unleasedMs     how long before this lease no process had one: nothing was sent in that time
  *   inProgressMs   how long the last attempt may still take effect: `settleMs` less `unleasedMs`
- *   quietMs        how long nothing may be sent for the lane, since a late attempt of a settled entry could undo it
+ *   quietMs        how long nothing may be sent for the lane, since a late attempt could undo it
  */
 interface Work {
   entry: StoredEntry;
@@ -47,7 +48,11 @@ interface Work {
   cause: unknown;
   /** How often the entry was sent in this run. */
   sends: number;
-  /** No entry is sent before this time, by the monotonic clock: a late attempt of an earlier one could undo it. */
+  /**
+   * No entry is sent before this time, by the monotonic clock: a late attempt of an earlier one could undo it. The lane
+   * in the store has the same time, for the next lease: a claim returns what is left of it. Each change with `quietMs`
+   * raises both, the one here in {@link laterQuietEnd}, that one in the transaction of `store.update`.
+   */
   quietEndsAtMs: number;
   /** For how long no process can have sent anything for the lane. */
   unleasedMs: number;
@@ -121,9 +126,9 @@ export class LaneWorker {
     const sent = { ...work, entry: end.entry, cause: end.error, sends: sends + 1, unleasedMs: 0 };
     const next = await this.#afterCall(sent, end, outcome);
     const isFailure = outcome === "failed" || (outcome === "rejected" && end.error instanceof PermissionError);
-    // A look-up that failed after a refusal has been recorded.
-    if (next || outcome !== "refused-perhaps-applied")
-      this.#run.failures.record(end.entry, isFailure ? end.error : undefined);
+    // A look-up after a refusal that found nothing has recorded its own failure, or shows nothing about the service.
+    const isLookUpWithoutOutcome = outcome === "refused-perhaps-applied" && next === undefined;
+    if (!isLookUpWithoutOutcome) this.#run.failures.record(end.entry, isFailure ? end.error : undefined);
     return next;
   }
 
@@ -147,23 +152,32 @@ export class LaneWorker {
         // After a crash nothing shows that, and it is resent in the same run.
         await this.#find(findOutcome, work);
         return this.#setAside(work);
+      case "overtaken":
+        return this.#afterOvertaken(work, end);
       case "failed":
       case "stopped":
         return this.#afterFailure(work, end, outcome);
     }
   }
 
-  /** The write is known not to have been applied, but it was not rejected either: it stays pending until the next run. */
-  async #afterFailure(
-    work: Work,
-    { before, entry, error }: EntryCallEnd,
-    outcome: "failed" | "stopped",
-  ): Promise<Work | undefined> {
+  /** The entry was changed by a person or another process, or the lease has ended. This attempt was not sent. */
+  async #afterOvertaken(work: Work, { before, entry, error }: EntryCallEnd): Promise<Work | undefined> {
     if (error instanceof AttemptOutdated) {
       const { entry: current } = error;
       const isToSend = current?.state === "pending" || current?.state === "sending";
       return current && !isToSend ? { ...work, entry: current } : undefined;
     }
+    if (entry.state === "sending") await this.#storeOutcome(work, { state: "pending", ...withoutAttempt(before) });
+    return undefined;
+  }
+
+  /** The write is known not to have been applied, nor was it rejected: it stays pending until the next run. */
+  async #afterFailure(
+    work: Work,
+    { before, entry, error }: EntryCallEnd,
+    outcome: "failed" | "stopped",
+  ): Promise<Work | undefined> {
+    // Then the error of a stopped call is why it was interrupted, which says nothing about the entry.
     const isInterrupted = !this.#mayGoOn;
     if (entry.state === "sending") {
       const reason = isInterrupted && outcome === "stopped" ? {} : { error: errorJson(error) };

@@ -1,12 +1,6 @@
 import { monotonicNowMs, startTimer } from "../../time/clock.js";
 import type { ClaimedLane, OutboxStore } from "../store.js";
-
-/** Thrown if a process may no longer work on a lane. Never reaches the caller. */
-export class LeaseEnded extends Error {
-  constructor(lane: string) {
-    super(`the lease of ${lane} has ended`);
-  }
-}
+import { LeaseEnded } from "./overtaken.js";
 
 /** A share of the lease in which nothing is sent any more, so that a request has left this process before the lease ends. */
 const SAFETY_MARGIN = 0.1;

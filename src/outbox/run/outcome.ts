@@ -9,6 +9,7 @@ import {
 } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import { isIdempotent, type OutboxOperation, type StoredEntry } from "../store.js";
+import { Overtaken } from "./overtaken.js";
 
 /**
  * The outcome of a call.
@@ -16,9 +17,18 @@ import { isIdempotent, type OutboxOperation, type StoredEntry } from "../store.j
  *   item is discontinued already.
  * - `uncertain`: it may have been applied.
  * - `failed`: it was not applied, and another entry may succeed.
- * - `stopped`: it was not applied, and every other entry would fail in the same way.
+ * - `overtaken`: it was not applied, and the entry or its lease is not what the call began with: the work on the lane
+ *   ends, or goes on with what is stored.
+ * - `stopped`: it was not applied, and every other entry would fail in the same way; or the run has been stopped.
  */
-export type Outcome = "applied" | "rejected" | "refused-perhaps-applied" | "uncertain" | "failed" | "stopped";
+export type Outcome =
+  | "applied"
+  | "rejected"
+  | "refused-perhaps-applied"
+  | "uncertain"
+  | "failed"
+  | "overtaken"
+  | "stopped";
 
 /** How a call ended. */
 export interface CallEnd {
@@ -43,6 +53,7 @@ export function outcomeOf(end: CallEnd): Outcome {
     return mayBeApplied && mayFollowFromItself(operation, response.status) ? "refused-perhaps-applied" : "rejected";
   }
   if (end.mayHaveBeenApplied) return "uncertain";
+  if (error instanceof Overtaken) return "overtaken";
   return concernsAllWrites(error) ? "stopped" : "failed";
 }
 

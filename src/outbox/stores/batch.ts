@@ -14,7 +14,7 @@ export function* commitBatch(batch: OutboxBatch): Operation<BatchResult> {
     yield* execute("lockDeliveries");
     const like = (yield* deliveriesLike(delivery)).map(deliveryOfRow);
     result.deliveries = like.filter((other) =>
-      other.name === delivery.name ? other.digest !== batch.replaces : isInTheWay(other, delivery),
+      other.name === delivery.name ? other.digest !== batch.correctsDigest : isInTheWay(other, delivery),
     );
   }
   const asRead = new Map(cancel.map((entry) => [entry.key, entry]));

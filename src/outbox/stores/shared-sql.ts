@@ -28,7 +28,10 @@ export interface SqlDialect {
   readonly jsonObject: string;
 }
 
-/** The commands that need neither locks nor the clock of leases: the same for all databases. */
+/**
+ * The commands that need neither locks nor the clock of leases: the same for all databases. A comment names the values
+ * of each command with more than one, in order.
+ */
 export function sharedCommands({ names, value, optionalText, isOneOf, isNoneOf, jsonObject }: SqlDialect) {
   const { store, entries, deliveries } = names;
   const selectSql = selectEntriesSql(entries);
@@ -36,14 +39,17 @@ export function sharedCommands({ names, value, optionalText, isOneOf, isNoneOf, 
   const inOrderSql = `ORDER BY sequence LIMIT ${value(3)}`;
   return {
     store: `SELECT id, version, service FROM ${store}`,
+    // id and address of the service
     claimService: `UPDATE ${store} SET service = ${value(1)} WHERE service IS NULL OR service = ${value(2)}`,
 
     beginAdd: "SAVEPOINT stocklot_outbox_add",
     undoAdd: "ROLLBACK TO SAVEPOINT stocklot_outbox_add",
+    // name, file, digest, lines, begunAt
     recordDelivery: `
       INSERT INTO ${deliveries} (name, file, digest, lines, begun_at)
       VALUES (${value(1)}, ${value(2)}, ${value(3)}, ${value(4)}, ${value(5)})
       ON CONFLICT (name) DO UPDATE SET file = excluded.file, digest = excluded.digest, lines = excluded.lines`,
+    // name, file, digest: all of them null for no filter
     deliveries: `
       SELECT name, file, digest, lines, begun_at AS "begunAt", (
         SELECT ${jsonObject}(state, entries) FROM (
@@ -55,8 +61,11 @@ export function sharedCommands({ names, value, optionalText, isOneOf, isNoneOf, 
       ORDER BY begun_at, name`,
 
     get: `${selectSql} WHERE ${isOneOf("key", 1)}`,
+    // after, state (null: any), limit
     list: `${listSql} AND input IS NOT NULL ${inOrderSql}`,
+    // after, state (null: any), limit, lane
     listOfLane: `${listSql} AND input IS NOT NULL AND lane = ${value(4)} ${inOrderSql}`,
+    // after, state (null: any), limit, lane (null: any), delivery
     listOfDelivery: `
       ${listSql} AND (${optionalText(4)} IS NULL OR lane = ${value(4)}) AND delivery = ${value(5)} ${inOrderSql}`,
     count: `
@@ -72,30 +81,32 @@ export function sharedCommands({ names, value, optionalText, isOneOf, isNoneOf, 
     prune: `
       UPDATE ${entries} SET input = NULL, body = NULL, result = NULL, error = CASE WHEN state = 'canceled' THEN error END
       WHERE state NOT IN ${UNSETTLED_STATES_SQL} AND settled_at < ${value(1)} AND input IS NOT NULL RETURNING 1`,
+    // key, then the values of `progressValues`
     change: `
       UPDATE ${entries} AS entry SET ${setProgressSql(value)} WHERE key = ${value(1)}
       RETURNING ${SELECTED_COLUMNS_SQL}`,
+    // keys, settledAt, error (null: as it is)
     cancel: `
       UPDATE ${entries} SET state = 'canceled', settled_at = ${value(2)}, error = coalesce(${value(3)}, error)
       WHERE ${isOneOf("key", 1)}`,
   };
 }
 
-/** The commands that each database has in its own form. */
+/** The commands that each database has in its own form. After each, its values in order. */
 export type OwnCommand =
-  | "createStore"
-  | "insert"
+  | "createStore" // id of the store, version
+  | "insert" // the rows as JSON
   | "lockDeliveries"
-  | "claimable"
-  | "addLanes"
-  | "lockFreeLanes"
-  | "firstEntries"
-  | "lease"
-  | "renew"
-  | "release"
-  | "lockLease"
-  | "lockEntries"
-  | "keepQuiet";
+  | "claimable" // lanes to leave out, limit
+  | "addLanes" // lanes
+  | "lockFreeLanes" // lanes
+  | "firstEntries" // lanes
+  | "lease" // lanes, owner, leaseMs
+  | "renew" // lanes, owner, leaseMs
+  | "release" // lane, owner
+  | "lockLease" // key, owner
+  | "lockEntries" // keys
+  | "keepQuiet"; // lane, quietMs
 
 /** A command of an outbox store. */
 export type StoreCommand = OwnCommand | keyof ReturnType<typeof sharedCommands>;

@@ -5,7 +5,7 @@ import type { Outbox } from "../../outbox/outbox.js";
 import { callSafely } from "../../time/callback.js";
 import { monotonicNowMs, startTimer } from "../../time/clock.js";
 import type { PlanApplyOptions, PlanReport } from "./options.js";
-import { type ChangeWithEntries, describeProgress, isUnsent, type Progress, progressOf, reasonOf } from "./progress.js";
+import { describeProgress, isUnsent, type Progress, progressOf, reasonOf } from "./progress.js";
 
 /** No write is based on older data. */
 export const MAX_READING_AGE_MS = 600_000;
@@ -14,12 +14,15 @@ export const MAX_READING_AGE_MS = 600_000;
 export type ChangeState =
   /** No matter by whom. */
   | { kind: "as-desired" }
-  /**
-   * As it was at the time of the plan. `whyStaleSinceRead`, called after its write has been added, returns why it is
-   * stale after all: others may have added theirs meanwhile.
-   */
-  | { kind: "due"; whyStaleSinceRead?: () => Promise<string | undefined> }
+  /** As it was at the time of the plan. */
+  | { kind: "due" }
   | { kind: "stale"; reason: string };
+
+/** A change with the state that was read. */
+export interface ChangeAsRead<Change> {
+  progress: Progress<Change>;
+  state: ChangeState;
+}
 
 /** What depends on the kind of the plan. */
 export interface PlannedChanges<Change, Named> {
@@ -33,11 +36,14 @@ export interface PlannedChanges<Change, Named> {
   /** Whether an entry for an item of this plan belongs to another plan, which this one replaces. */
   replaces(entry: OutboxEntry): boolean;
   /** Reads the present state of changes, some of whose writes may have been applied. */
-  readStates<Unread extends ChangeWithEntries<Change>>(
-    changes: readonly Unread[],
-  ): Promise<(Unread & { state: ChangeState })[]>;
+  readStates(changes: readonly Progress<Change>[]): Promise<ChangeAsRead<Change>[]>;
   /** Adds writes to the outbox, and returns their entries. */
   add(writes: readonly NewOutboxEntry[]): Promise<OutboxEntry[]>;
+  /**
+   * Why a change that was due when `readStates` read it last is stale after all: others may have added their writes
+   * meanwhile. Called after its own write was added. Left out if writes of others do no harm.
+   */
+  whyStaleSinceRead?(change: Change): Promise<string | undefined>;
   /**
    * Whether the service is as the change wants it, although it has refused a write, or its outcome is uncertain. Left
    * out if the service does not show that.
@@ -46,9 +52,15 @@ export interface PlannedChanges<Change, Named> {
 }
 
 /**
- * Applies the changes of a plan in chunks. The present state of each chunk is read. Then the first writes of those
- * changes that are as they were enter the outbox, and the outbox runs; then the second writes, and so on. If the data
- * become too old meanwhile, the run is stopped, and the state of the changes that are left is read again.
+ * Applies the changes of a plan in chunks. A change is open until it has ended: until it is counted or reported.
+ *
+ *   read      the state of the open changes whose next write was not sent yet. Those that are as they were at the time
+ *             of the plan are due. The others end, unless somebody sends the write at the same moment
+ *   add       the next write of each due change enters the outbox
+ *   run       the outbox runs, until it has sent everything or the data are too old
+ *   collect   most open changes end. Open are those with a further write, and those whose write was not sent in time
+ *
+ * While changes are open, this is repeated: from "add" if all of them are due and the data are fresh, else from "read".
  *
  * progress.ts describes how far a change can be. The keys of the entries consist of the plan's id and the name of the
  * change, so that this is known after a crash, too.
@@ -131,19 +143,19 @@ export class PlanApplication<Change, Named> {
   }
 
   async #applyChunk(chunk: readonly Change[]): Promise<void> {
-    let unread = chunk;
+    let open = chunk;
     do {
       const readAt = monotonicNowMs();
-      const { open, due } = await this.#addAfterReading(unread);
-      unread = await this.#sendWhileFresh(open, due, readAt);
-    } while (unread.length > 0);
+      const read = await this.#readAndAdd(open);
+      open = await this.#sendWhileFresh(read.open, read.due, readAt);
+    } while (open.length > 0);
   }
 
   /**
-   * Reads the state of changes whose next write was not sent yet, and adds it. Returns the changes that have not ended,
-   * and those of them that are due: as they were at the time of the plan.
+   * Reads the state of changes whose next write was not sent yet, and adds it. Returns the changes that are still open,
+   * and those of them that are due.
    */
-  async #addAfterReading(changes: readonly Change[]): Promise<{ open: Change[]; due: ReadonlySet<Change> }> {
+  async #readAndAdd(changes: readonly Change[]): Promise<{ open: Change[]; due: ReadonlySet<Change> }> {
     const open = new Set(changes);
     const due = new Set<Change>();
     const endUnlessSent = async (progress: Progress<Change>, state: Exclude<ChangeState, { kind: "due" }>) => {
@@ -153,19 +165,18 @@ export class PlanApplication<Change, Named> {
       if (state.kind === "as-desired") this.#countAsDesired(change);
       else this.reportAs("stale", change, describeProgress(progress, state.reason));
     };
-    const progress = await this.#readProgress(changes);
-    const unread = progress.filter(({ kind }) => kind === "to-add" || kind === "to-send");
-    const toAdd = [];
-    for (const { state, ...read } of await this.#planned.readStates(unread)) {
+    const unsent = (await this.#readProgress(changes)).filter(({ kind }) => kind === "to-add" || kind === "to-send");
+    const toAdd: Progress<Change>[] = [];
+    for (const { progress, state } of await this.#planned.readStates(unsent)) {
       if (state.kind === "due") {
-        due.add(read.change);
-        if (read.kind === "to-add") toAdd.push({ ...read, whyStale: state.whyStaleSinceRead });
+        due.add(progress.change);
+        if (progress.kind === "to-add") toAdd.push(progress);
       } else {
-        await endUnlessSent(read, state);
+        await endUnlessSent(progress, state);
       }
     }
-    for (const { whyStale, ...added } of await this.#addNextWrites(toAdd)) {
-      const reason = await whyStale?.();
+    for (const added of await this.#addNextWrites(toAdd)) {
+      const reason = await this.#planned.whyStaleSinceRead?.(added.change);
       if (reason === undefined) continue;
       // If another process has sent it already, the state is read again before a further write is added.
       due.delete(added.change);
@@ -174,14 +185,13 @@ export class PlanApplication<Change, Named> {
     return { open: [...open], due };
   }
 
-  /** Adds the next write of each change. Returns the changes with its entry. */
-  async #addNextWrites<Added extends Progress<Change>>(changes: readonly Added[]): Promise<Added[]> {
+  /** Adds the next write of each change. Returns how far they are with its entry. */
+  async #addNextWrites(changes: readonly Progress<Change>[]): Promise<Progress<Change>[]> {
     const writes = changes.flatMap(({ change, entries }) => this.#planned.writesOf(change)[entries.length] ?? []);
     const added = await this.#planned.add(writes);
-    return changes.map((one, index) => {
-      const entries = [...one.entries, ...added.slice(index, index + 1)];
-      return { ...one, ...progressOf(one.change, entries, one) };
-    });
+    return changes.map(({ change, entries, writeCount }, index) =>
+      progressOf(change, [...entries, ...added.slice(index, index + 1)], writeCount),
+    );
   }
 
   /**
@@ -198,28 +208,30 @@ export class PlanApplication<Change, Named> {
 
   /**
    * Runs the outbox, then adds the next writes of changes, and repeats both while the data are fresh. Returns the
-   * changes that must be read again.
+   * changes that are still open: they must be read again.
    */
   async #sendWhileFresh(
-    waiting: readonly Change[],
+    changes: readonly Change[],
     due: ReadonlySet<Change>,
     readAt: number,
   ): Promise<readonly Change[]> {
-    for (let open = waiting; ; ) {
-      const hasEnded = await this.#send(open, readAt);
-      const left = await this.#settle(open, hasEnded);
-      open = left.map(({ change }) => change);
-      // Only changes of a count have several writes: differences, which stay right if others have booked since the
-      // reading.
-      const isFresh = hasEnded && open.every((change) => due.has(change));
-      if (!isFresh || open.length === 0) return open;
-      await this.#addNextWrites(left);
+    for (let open = changes; ; ) {
+      const hasEnded = await this.#runOutbox(open, readAt);
+      const stillOpen = await this.#collect(open, hasEnded);
+      open = stillOpen.map(({ change }) => change);
+      // After a run that has ended, each open change has a further write. If the change was due, that is added without
+      // reading the state again: only changes of a count have several writes, which are differences, so they stay right
+      // if others have booked since. The state of a change that was not due is not known: an attempt was under way when
+      // the others were read, or another process has sent its write although it was stale.
+      const mayAddNext = hasEnded && open.every((change) => due.has(change));
+      if (!mayAddNext || open.length === 0) return open;
+      await this.#addNextWrites(stillOpen);
     }
   }
 
   /** Runs the outbox while the data are fresh. Returns whether the run has ended by itself. */
-  async #send(waiting: readonly Change[], readAt: number): Promise<boolean> {
-    const byLastKey = new Map(waiting.map((change) => [this.#planned.writesOf(change).at(-1)?.key, change]));
+  async #runOutbox(open: readonly Change[], readAt: number): Promise<boolean> {
+    const byLastKey = new Map(open.map((change) => [this.#planned.writesOf(change).at(-1)?.key, change]));
     const aged = new AbortController();
     const remainingMs = MAX_READING_AGE_MS - (monotonicNowMs() - readAt);
     const stopTimer = startTimer(remainingMs, () =>
@@ -247,10 +259,13 @@ export class PlanApplication<Change, Named> {
     }
   }
 
-  /** Reports what became of changes. Returns those that are left: with a further write, or one not sent in time. */
-  async #settle(waiting: readonly Change[], hasEnded: boolean): Promise<Progress<Change>[]> {
-    const left: Progress<Change>[] = [];
-    for (const progress of await this.#readProgress(waiting)) {
+  /**
+   * Counts or reports what became of changes. Returns those that stay open: with a further write, or one that was not
+   * sent in time.
+   */
+  async #collect(open: readonly Change[], hasEnded: boolean): Promise<Progress<Change>[]> {
+    const stillOpen: Progress<Change>[] = [];
+    for (const progress of await this.#readProgress(open)) {
       const { kind, change, entries } = progress;
       const reason = reasonOf(progress);
       const report = (as: "stale" | "rejected" | "unknown", why: string) =>
@@ -260,13 +275,13 @@ export class PlanApplication<Change, Named> {
         this.#markEnded(change);
       } else if (kind === "unknown") report("unknown", reason);
       else if (kind === "canceled") report("stale", "its entry in the outbox was canceled");
-      else if (kind === "to-add" || (kind !== "rejected" && !hasEnded)) left.push(progress);
+      else if (kind === "to-add" || (kind !== "rejected" && !hasEnded)) stillOpen.push(progress);
       else if (kind === "to-send") report(...(await this.#whyNotSent(progress)));
       else if (await this.#planned.isAsDesired?.(change)) this.#countAsDesired(change);
       else if (kind === "rejected") report("rejected", reason || "why is not known any more: the entry was pruned");
       else report("unknown", `sent, without a certain outcome (${reason}). Apply the plan again`);
     }
-    return left;
+    return stillOpen;
   }
 
   /** Behind an entry with unknown outcome, or known not to have been applied. */
@@ -288,7 +303,7 @@ export class PlanApplication<Change, Named> {
         if (!entry) break;
         entries.push(entry);
       }
-      read.push(progressOf(change, entries, { writes: writes.length }));
+      read.push(progressOf(change, entries, writes.length));
     }
     return read;
   }

@@ -18,29 +18,26 @@ import type { OutboxEntry } from "../../outbox/entry.js";
  *   applied             applied; no write left         reported
  *   unknown, canceled   in this state                  reported
  */
-export interface Progress<Change> extends ChangeWithEntries<Change> {
+export interface Progress<Change> {
+  change: Change;
+  /** The entries of those of its writes that were added, in order. */
+  entries: readonly OutboxEntry[];
   kind: "to-add" | "to-send" | "under-way" | "applied" | "rejected" | "unknown" | "canceled";
   /** Number of its writes, added or not. */
-  writes: number;
-}
-
-/** A change, and the entries of those of its writes that were added, in order. */
-export interface ChangeWithEntries<Change> {
-  change: Change;
-  entries: readonly OutboxEntry[];
+  writeCount: number;
 }
 
 export function progressOf<Change>(
   change: Change,
   entries: readonly OutboxEntry[],
-  { writes }: { writes: number },
+  writeCount: number,
 ): Progress<Change> {
-  return { change, entries, writes, kind: kindOf(entries, writes) };
+  return { change, entries, writeCount, kind: kindOf(entries, writeCount) };
 }
 
-function kindOf(entries: readonly OutboxEntry[], writes: number): Progress<unknown>["kind"] {
+function kindOf(entries: readonly OutboxEntry[], writeCount: number): Progress<unknown>["kind"] {
   const last = entries.at(-1);
-  if (last === undefined || last.state === "applied") return entries.length < writes ? "to-add" : "applied";
+  if (last === undefined || last.state === "applied") return entries.length < writeCount ? "to-add" : "applied";
   if (last.state === "pending") return isUnsent(last) ? "to-send" : "under-way";
   return last.state === "sending" ? "under-way" : last.state;
 }
@@ -53,7 +50,7 @@ export const reasonOf = ({ entries }: Progress<unknown>): string =>
   String(fieldOf(entries.at(-1)?.error, "message") ?? "").replace(/\.+$/, "");
 
 /** Of a change with several writes, how many were applied. */
-export function describeProgress({ entries, writes }: Progress<unknown>, reason: string): string {
+export function describeProgress({ entries, writeCount }: Progress<unknown>, reason: string): string {
   const applied = entries.filter(({ state }) => state === "applied").length;
-  return applied === 0 ? reason : `${applied} of ${writes} writes were applied. ${reason}`;
+  return applied === 0 ? reason : `${applied} of ${writeCount} writes were applied. ${reason}`;
 }

@@ -6,8 +6,13 @@ import type { Outbox } from "../../outbox/outbox.js";
 import { isSettled, type OutboxState } from "../../outbox/store.js";
 import { comparableSku } from "../../service/key.js";
 import type { PlanApplyOptions, PlanReport } from "../apply/options.js";
-import { type ChangeState, PlanApplication, type PlannedChanges } from "../apply/plan-application.js";
-import type { ChangeWithEntries } from "../apply/progress.js";
+import {
+  type ChangeAsRead,
+  type ChangeState,
+  PlanApplication,
+  type PlannedChanges,
+} from "../apply/plan-application.js";
+import type { Progress } from "../apply/progress.js";
 import { groupBy } from "../group-by.js";
 import { PlanReader } from "../plan-reader.js";
 import type { CountChange, CountPlanContent, ReportedGroup, StoredQuantity } from "./document.js";
@@ -38,7 +43,6 @@ export async function applyCountPlan(
 
 /** The lots of an item in the warehouse. */
 interface PresentLots {
-  itemID: string;
   lots: BookLot[];
   /** Before they were read: the states of the entries that others have for the item here, by key. */
   others: ReadonlyMap<string, OutboxState>;
@@ -58,6 +62,8 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
   readonly #outbox: Outbox;
   readonly #reader: PlanReader;
   readonly #numbers: ReadonlyMap<CountChange, number>;
+  /** What `readStates` has read last, by SKU. */
+  readonly #presentBySku = new Map<string, PresentLots>();
 
   constructor({ id, changes, wid }: CountPlanContent, outbox: Outbox, reader: PlanReader) {
     this.#keyPrefix = `${KIND_PREFIX}${id}/`;
@@ -91,24 +97,24 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
     return entry.key.startsWith(KIND_PREFIX) && this.#isOther(entry);
   }
 
-  async readStates<Unread extends ChangeWithEntries<CountChange>>(unread: readonly Unread[]) {
-    const states: (Unread & { state: ChangeState })[] = [];
-    const presentBySku = new Map<string, PresentLots>();
-    for (const one of unread) {
-      const { itemID } = one.change;
+  async readStates(changes: readonly Progress<CountChange>[]): Promise<ChangeAsRead<CountChange>[]> {
+    const read: ChangeAsRead<CountChange>[] = [];
+    this.#presentBySku.clear();
+    for (const progress of changes) {
+      const { itemID } = progress.change;
       const sku = comparableSku(itemID);
-      const present = presentBySku.get(sku) ?? (await this.#readPresent(itemID));
-      presentBySku.set(sku, present);
-      states.push({ ...one, state: this.#stateOf(one, present) });
+      const present = this.#presentBySku.get(sku) ?? (await this.#readPresent(itemID));
+      this.#presentBySku.set(sku, present);
+      read.push({ progress, state: this.#stateOf(progress, present) });
     }
-    return states;
+    return read;
   }
 
-  #stateOf(group: ChangeWithEntries<CountChange>, present: PresentLots): ChangeState {
+  #stateOf(group: Progress<CountChange>, present: PresentLots): ChangeState {
     const lots = lotsOfGroup(group.change, present.lots);
     const movement = present.movement ?? describeMovement(this.#remainingLots(group), lots);
     if (movement !== undefined) return { kind: "stale", reason: movedReason(movement) };
-    return { kind: "due", whyStaleSinceRead: () => this.#whyStaleSince(present) };
+    return { kind: "due" };
   }
 
   /**
@@ -116,8 +122,9 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
    * write of an item enters the outbox later finds the other's here, so that its own can be canceled, unless it was
    * sent already.
    */
-  async #whyStaleSince({ itemID, others }: PresentLots): Promise<string | undefined> {
-    const movement = describeOther(await this.#otherEntries(itemID), others);
+  async whyStaleSinceRead({ itemID }: CountChange): Promise<string | undefined> {
+    const before = this.#presentBySku.get(comparableSku(itemID))?.others ?? new Map<string, OutboxState>();
+    const movement = describeOther(await this.#otherEntries(itemID), before);
     return movement && movedReason(movement);
   }
 
@@ -125,7 +132,7 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
   async #readPresent(itemID: string): Promise<PresentLots> {
     const others = await this.#otherEntries(itemID);
     const lots = await this.#readLots(itemID);
-    return { itemID, lots, others, movement: describeOther(await this.#otherEntries(itemID), others) };
+    return { lots, others, movement: describeOther(await this.#otherEntries(itemID), others) };
   }
 
   /**
@@ -176,7 +183,7 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
   }
 
   /** The lots of a group after those of its writes that were applied; of a pruned entry, only the key is left. */
-  #remainingLots({ change, entries }: ChangeWithEntries<CountChange>): BookLot[] {
+  #remainingLots({ change, entries }: Progress<CountChange>): BookLot[] {
     const applied = new Set(entries.flatMap(({ key, state }) => (state === "applied" ? [key] : [])));
     const issued = new Map<number, number>();
     for (const { key, input } of this.writesOf(change)) {

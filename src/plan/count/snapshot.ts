@@ -59,8 +59,8 @@ export interface CountSnapshot {
   /** The items of the lots. */
   items: readonly BookItem[];
   /**
-   * How lots that are modified later are found; null if the service does not honour `modifiedSince`: then a lot that was moved
-   * away and back cannot be noticed.
+   * How lots that are modified later are found; null if the service does not honour `modifiedSince`: then a lot that was
+   * moved away and back cannot be noticed.
    */
   modified: {
     /** Some time before the end of the snapshot: the dates of records may be behind. */
@@ -69,7 +69,10 @@ export interface CountSnapshot {
     recent: readonly number[];
     /** A moment right after the end, by the service's clock; null if that is unknown. */
     end: string | null;
-    /** Record numbers of lots with a later date than `end`, although the snapshot has them: the dates of records are ahead. */
+    /**
+     * Record numbers of lots with a later date than `end`, although the snapshot has them: the dates of records are
+     * ahead.
+     */
     ahead: readonly number[];
   } | null;
   /** SHA-256 of the content. */
@@ -174,6 +177,24 @@ async function readBookItems(reader: PlanReader, skus: ReadonlySet<string>): Pro
   }));
 }
 
+/*
+ * How lots that are modified after a snapshot are found. The service lists lots whose date of modification is not before
+ * a moment. That date may be behind the `Date` header or ahead of it, so no moment alone separates what is modified later:
+ *
+ *   since               15 minutes before the snapshot ends. However far dates are behind, a later modification has a
+ *                       later date.
+ *   snapshot            the lots modified since `since` are listed: `recent`. The snapshot has these modifications.
+ *   end                 the next full second by the `Date` header, which has no smaller unit. The snapshot waits for a
+ *                       second, so that whatever is modified after it is modified after `end`.
+ *   snapshot            the lots modified since `end` are listed: `ahead`. Their dates are ahead, so their being listed
+ *                       again proves nothing.
+ *   people count
+ *   plan                the lots modified since `since`, without `recent`: each was modified later. A lot of `recent` may
+ *                       have been modified again: it was if it is listed since `end`, and is not one of `ahead`.
+ *
+ * What is not noticed: a lot of `recent` that is modified later with a date before `end`, and one of `ahead`.
+ */
+
 /** From here on, modifications can be found. */
 async function observeModifications(reader: PlanReader, wid: number, lots: number): Promise<CountSnapshot["modified"]> {
   const now = () => reader.lastDate ?? Date.now();
@@ -184,8 +205,8 @@ async function observeModifications(reader: PlanReader, wid: number, lots: numbe
   if ((await probeModifiedSince(count, Math.min(lots, 1), now())) !== "honoured") return null;
   const since = new Date(now() - MAX_LAG_MS).toISOString();
   const recent = numbersOf(await readModifiedLots(reader, wid, since));
+  // Without recent lots, a second list has nothing to tell apart. Without a `Date` header, it cannot.
   if (recent.length === 0 || reader.lastDate === undefined) return { since, recent, end: null, ahead: [] };
-  // The header is in whole seconds: what is modified after this wait is modified after that moment.
   const end = new Date(reader.lastDate + SECOND_MS).toISOString();
   await sleep(SECOND_MS, options.signal ?? undefined);
   options.signal?.throwIfAborted();
@@ -207,6 +228,7 @@ export async function lotsModifiedAfter(
   const recent = new Set(modified.recent);
   const modifiedLots = await readModifiedLots(reader, wid, modified.since);
   const later = modifiedLots.filter(({ recNo }) => !recent.has(recNo));
+  // If no recent lot is in this list, none is in the shorter one since `end`.
   if (modified.end === null || later.length === modifiedLots.length) return later;
   const ahead = new Set(modified.ahead);
   const afterEnd = await readModifiedLots(reader, wid, modified.end);

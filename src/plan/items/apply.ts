@@ -6,8 +6,13 @@ import { memoryStore } from "../../outbox/stores/memory-store.js";
 import { serviceTimeMs } from "../../schemas/date.js";
 import type { Item } from "../../service/item.js";
 import type { PlanApplyOptions, PlanReport } from "../apply/options.js";
-import { MAX_READING_AGE_MS, PlanApplication, type PlannedChanges } from "../apply/plan-application.js";
-import type { ChangeWithEntries } from "../apply/progress.js";
+import {
+  type ChangeAsRead,
+  MAX_READING_AGE_MS,
+  PlanApplication,
+  type PlannedChanges,
+} from "../apply/plan-application.js";
+import type { Progress } from "../apply/progress.js";
 import { PlanReader } from "../plan-reader.js";
 import { readItem, readItems, readModifiedItems } from "../read-items.js";
 import { fieldValue, isSameValue, type StoredForm } from "./compare.js";
@@ -86,10 +91,13 @@ class PlannedItems implements PlannedChanges<ItemChange, { shortID: string }> {
     return this.#outbox.addMany(writes);
   }
 
-  async readStates<Unread extends ChangeWithEntries<ItemChange>>(unread: readonly Unread[]) {
-    const skus = unread.map(({ change }) => change.shortID);
+  async readStates(changes: readonly Progress<ItemChange>[]): Promise<ChangeAsRead<ItemChange>[]> {
+    const skus = changes.map(({ change }) => change.shortID);
     const items = await readItems(this.#reader, skus, this.#listed);
-    return unread.map((one) => ({ ...one, state: stateOfChange(one.change, items.get(one.change.shortID)) }));
+    return changes.map((progress) => {
+      const { change } = progress;
+      return { progress, state: stateOfChange(change, items.get(change.shortID)) };
+    });
   }
 
   replaces({ key }: OutboxEntry): boolean {

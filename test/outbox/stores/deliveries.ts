@@ -61,7 +61,7 @@ export function describeDeliveries(newStore: () => DeliveryStore): void {
       const add = [newLine("e")];
       const prevented: [OutboxBatch, object][] = [
         [{ add, cancel: [asRead], delivery: corrected }, { deliveries: [{ digest: "d1" }] }],
-        [{ add, cancel: [asRead], delivery: corrected, replaces: "d0" }, { deliveries: [{ digest: "d1" }] }],
+        [{ add, cancel: [asRead], delivery: corrected, correctsDigest: "d0" }, { deliveries: [{ digest: "d1" }] }],
         [{ add, cancel: [{ ...asRead, attempts: 1 }] }, { changed: [{ key: "b", attempts: 0 }] }],
         [{ add, cancel: [asRead, { ...asRead, key: "a", state: "rejected" }] }, { changed: [{ key: "a" }] }],
         [
@@ -69,7 +69,7 @@ export function describeDeliveries(newStore: () => DeliveryStore): void {
             add: [...add, newEntry("a", "x", { inputHash: "?" })],
             cancel: [asRead],
             delivery: corrected,
-            replaces: "d1",
+            correctsDigest: "d1",
           },
           { deliveries: [], changed: [], entries: [{ key: "a", inputHash: "hash of a" }] },
         ],
@@ -79,7 +79,7 @@ export function describeDeliveries(newStore: () => DeliveryStore): void {
         expect(await store.deliveries({ name: "day-1" })).toEqual([{ ...day, entries: { pending: 2 } }]);
         expect(await store.get("e")).toBeUndefined();
       }
-      const batch = { add, cancel: [asRead], delivery: corrected, replaces: "d1" };
+      const batch = { add, cancel: [asRead], delivery: corrected, correctsDigest: "d1" };
       expect(await store.commit(batch)).toEqual({ deliveries: [], changed: [], entries: [await store.get("e")] });
       expect(await store.get("b")).toMatchObject({ state: "canceled", settledAt: expect.any(Number) });
       // It still began when it was imported first.
