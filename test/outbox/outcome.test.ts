@@ -10,8 +10,8 @@ import {
   RateLimitError,
 } from "../../src/index.js";
 import type { OutboxOperation, OutboxState } from "../../src/outbox/index.js";
+import { AttemptOutdated, LeaseEnded } from "../../src/outbox/run/interrupted.js";
 import { isServiceError, lateOutcome, outcomeOf } from "../../src/outbox/run/outcome.js";
-import { AttemptOutdated, LeaseEnded } from "../../src/outbox/run/overtaken.js";
 
 const body = (status: number, message = "No.") =>
   Buffer.from(JSON.stringify({ statusCode: status, error: "code", message }));
@@ -64,12 +64,12 @@ describe("the outcome of a call", () => {
     [{ error: new InputValidationError("x", []) }, "rejected"],
     [{ status: 403, error: permissionError("Insufficient permissions.") }, "rejected"],
     [{ status: 403, error: permissionError("Warehouse is outside the client's authorized scope.") }, "rejected"],
-    [{ status: 403, error: permissionError("Account is read-only.") }, "stopped"],
-    [{ status: 401, error: apiError(AuthenticationError, 401) }, "stopped"],
-    [{ status: 429, error: apiError(RateLimitError, 429) }, "stopped"],
-    [{}, "stopped"],
-    [{ error: new LeaseEnded("bolt") }, "overtaken"],
-    [{ error: new AttemptOutdated(undefined) }, "overtaken"],
+    [{ status: 403, error: permissionError("Account is read-only.") }, "fails-for-all"],
+    [{ status: 401, error: apiError(AuthenticationError, 401) }, "fails-for-all"],
+    [{ status: 429, error: apiError(RateLimitError, 429) }, "fails-for-all"],
+    [{}, "fails-for-all"],
+    [{ error: new LeaseEnded("bolt") }, "interrupted"],
+    [{ error: new AttemptOutdated(undefined) }, "interrupted"],
     [{ error: new LeaseEnded("bolt"), uncertain: true }, "uncertain"],
     [{ status: 403, error: permissionError("Blocked.") }, "failed"],
     [{ status: 403, page: true, error: permissionError("Insufficient permissions.") }, "failed"],

@@ -6,6 +6,7 @@ import {
   ClientClosedError,
   ConnectionError,
   InputValidationError,
+  NotFoundError,
   PermissionError,
   RateLimitError,
 } from "../../src/index.js";
@@ -376,6 +377,39 @@ describe("a signal", () => {
     expect(await states(outbox)).toEqual({ a: "applied", b: "applied", c: "pending" });
     await expect(inVirtualTime(outbox.run({ signal: controller.signal }))).rejects.toBe("stop");
     expect(await inVirtualTime(outbox.run())).toMatchObject({ applied: 1 });
+  });
+
+  const notFound = { status: 404, code: "not_found", message: "none", method: "GET", path: "/Item" };
+  it.each([
+    new InputValidationError("the caller's own", []),
+    new NotFoundError({ ...notFound, headers: {}, attempts: 1 }),
+  ])("says nothing about an entry that waits to be sent, even if its reason is a %s", async (reason) => {
+    const world = createWorld();
+    const outbox = world.createOutbox({}, { retry: { rateLimitDelayMs: [60_000, 60_000] } });
+    await outbox.add(receipt("a"));
+    world.sandbox.addFault({ path: "/Inventory/*", fault: 429 });
+    const controller = new AbortController();
+    const run = outbox.run({ signal: controller.signal });
+    setTimeout(() => controller.abort(reason), 10_000);
+    await expect(inVirtualTime(run)).rejects.toBe(reason);
+    const entry = await outbox.get("a");
+    expect(entry?.state).toBe("pending");
+    expect(entry).not.toHaveProperty("error");
+  });
+
+  it("is why the run ends, even if a request in flight fails for all then", async () => {
+    const world = createWorld();
+    const outbox = world.createOutbox({}, { retry: false });
+    await outbox.add(receipt("a"));
+    const controller = new AbortController();
+    world.intercept = async (request, send) => {
+      if (!isWrite(request)) return send();
+      controller.abort("stop");
+      await wait(1_000);
+      throw new TypeError("fetch failed", { cause: Object.assign(new Error("connect"), { code: "ECONNREFUSED" }) });
+    };
+    await expect(inVirtualTime(outbox.run({ signal: controller.signal }))).rejects.toBe("stop");
+    expect(await outbox.get("a")).toMatchObject({ state: "pending", error: { name: "ConnectionError" } });
   });
 
   it("keeps no listener of a run that has ended", async () => {

@@ -9,8 +9,8 @@ import {
   type UpdateResult,
   withoutAttempt,
 } from "../store.js";
+import { AttemptOutdated } from "./interrupted.js";
 import { lateOutcome } from "./outcome.js";
-import { AttemptOutdated } from "./overtaken.js";
 import { errorJson } from "./stored-json.js";
 
 const FIRST_WAIT_MS = 20;

@@ -8,6 +8,7 @@ import type { OutboxInputs } from "../entry.js";
 import { hasMark, markOf, withMark } from "../marks.js";
 import { hadUncertainAttempt, type OutboxOperation, type StoredEntry, withoutAttempt } from "../store.js";
 import { BACKGROUND, type RunContext } from "./context.js";
+import { RunStopped } from "./interrupted.js";
 import type { Lease } from "./lease.js";
 import type { CallEnd } from "./outcome.js";
 
@@ -60,7 +61,7 @@ class EntryCall implements AttemptJournal {
   async send(): Promise<unknown> {
     const { settings, stopped } = this.#run;
     const { ended } = this.#lease;
-    const abort = () => this.#abort.abort(ended.aborted ? ended.reason : stopped.reason);
+    const abort = () => this.#abort.abort(ended.aborted ? ended.reason : new RunStopped());
     const stops = [onAbort(ended, abort), onAbort(stopped, () => !this.#isInFlight && abort())];
     if (ended.aborted || stopped.aborted) abort();
     const options = { ...BACKGROUND, signal: this.#abort.signal, [attemptJournalSymbol]: this };
@@ -101,7 +102,7 @@ class EntryCall implements AttemptJournal {
       const change = { state: "pending", ...withoutAttempt(this.#before) } as const;
       await this.#adopt(this.#run.commits.storeAttemptOutcome(this.#entry, change));
     }
-    if (this.#run.stopped.aborted) throw this.#run.stopped.reason;
+    if (this.#run.stopped.aborted) throw new RunStopped();
   }
 
   /** From now on, the entry is what was stored. */

@@ -14,9 +14,9 @@ import {
 import type { RunContext } from "./context.js";
 import { callForEntry, type EntryCallEnd } from "./entry-call.js";
 import { findOutcome, findReasonOfRefusal, type UncertainAttempt } from "./find-outcome.js";
+import { AttemptOutdated } from "./interrupted.js";
 import type { Lease } from "./lease.js";
 import { concernsAllWrites, type Outcome, outcomeOf } from "./outcome.js";
-import { AttemptOutdated } from "./overtaken.js";
 import { errorJson, resultJson } from "./stored-json.js";
 
 /*
@@ -33,8 +33,8 @@ import { errorJson, resultJson } from "./stored-json.js";
  *   refused-perhaps-applied   what is found             the next entry
  *   uncertain                 nothing, it is `sending`  find its outcome; update, discontinue: wait for the next run
  *   failed                    pending, with the error   the lane is set aside for the rest of the run
- *   overtaken                 pending, unless changed   the work ends; the next entry if this one was settled
- *   stopped                   pending                   the run ends
+ *   interrupted               pending, unless changed   the work ends; the next entry if this one was settled
+ *   fails-for-all             pending, with the error   the run ends
  *
  * A request takes effect within `settleMs` of the moment at which it was sent, or never. These times follow from that:
  *
@@ -152,16 +152,21 @@ export class LaneWorker {
         // After a crash nothing shows that, and it is resent in the same run.
         await this.#find(findOutcome, work);
         return this.#setAside(work);
-      case "overtaken":
-        return this.#afterOvertaken(work, end);
+      case "interrupted":
+        return this.#afterInterruption(work, end);
       case "failed":
-      case "stopped":
-        return this.#afterFailure(work, end, outcome);
+        await this.#storeFailure(work, end);
+        return this.#setAside(work);
+      case "fails-for-all":
+        await this.#storeFailure(work, end);
+        // Otherwise the run ends for another reason, or another process works on the lane.
+        if (this.#mayGoOn) this.#run.fail(error);
+        return undefined;
     }
   }
 
-  /** The entry was changed by a person or another process, or the lease has ended. This attempt was not sent. */
-  async #afterOvertaken(work: Work, { before, entry, error }: EntryCallEnd): Promise<Work | undefined> {
+  /** A person or another process has changed the entry, the lease has ended, or the run was stopped. */
+  async #afterInterruption(work: Work, { before, entry, error }: EntryCallEnd): Promise<Work | undefined> {
     if (error instanceof AttemptOutdated) {
       const { entry: current } = error;
       const isToSend = current?.state === "pending" || current?.state === "sending";
@@ -172,20 +177,9 @@ export class LaneWorker {
   }
 
   /** The write is known not to have been applied, nor was it rejected: it stays pending until the next run. */
-  async #afterFailure(
-    work: Work,
-    { before, entry, error }: EntryCallEnd,
-    outcome: "failed" | "stopped",
-  ): Promise<Work | undefined> {
-    // Then the error of a stopped call is why it was interrupted, which says nothing about the entry.
-    const isInterrupted = !this.#mayGoOn;
-    if (entry.state === "sending") {
-      const reason = isInterrupted && outcome === "stopped" ? {} : { error: errorJson(error) };
-      await this.#storeOutcome(work, { state: "pending", ...withoutAttempt(before), ...reason });
-    }
-    if (outcome === "failed") return this.#setAside(work);
-    if (!isInterrupted && !this.#run.stopped.aborted) this.#run.fail(error);
-    return undefined;
+  async #storeFailure(work: Work, { before, entry, error }: EntryCallEnd): Promise<void> {
+    if (entry.state !== "sending") return;
+    await this.#storeOutcome(work, { state: "pending", ...withoutAttempt(before), error: errorJson(error) });
   }
 
   /** Stores the outcome of an attempt that is known. */

@@ -9,7 +9,7 @@ import {
 } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import { isIdempotent, type OutboxOperation, type StoredEntry } from "../store.js";
-import { Overtaken } from "./overtaken.js";
+import { Interrupted } from "./interrupted.js";
 
 /**
  * The outcome of a call.
@@ -17,9 +17,9 @@ import { Overtaken } from "./overtaken.js";
  *   item is discontinued already.
  * - `uncertain`: it may have been applied.
  * - `failed`: it was not applied, and another entry may succeed.
- * - `overtaken`: it was not applied, and the entry or its lease is not what the call began with: the work on the lane
- *   ends, or goes on with what is stored.
- * - `stopped`: it was not applied, and every other entry would fail in the same way; or the run has been stopped.
+ * - `interrupted`: it was not applied, and must not be sent any more: its entry or lease has changed, or the run was
+ *   stopped.
+ * - `fails-for-all`: it was not applied, and every other entry would fail in the same way.
  */
 export type Outcome =
   | "applied"
@@ -27,8 +27,8 @@ export type Outcome =
   | "refused-perhaps-applied"
   | "uncertain"
   | "failed"
-  | "overtaken"
-  | "stopped";
+  | "interrupted"
+  | "fails-for-all";
 
 /** How a call ended. */
 export interface CallEnd {
@@ -53,8 +53,8 @@ export function outcomeOf(end: CallEnd): Outcome {
     return mayBeApplied && mayFollowFromItself(operation, response.status) ? "refused-perhaps-applied" : "rejected";
   }
   if (end.mayHaveBeenApplied) return "uncertain";
-  if (error instanceof Overtaken) return "overtaken";
-  return concernsAllWrites(error) ? "stopped" : "failed";
+  if (error instanceof Interrupted) return "interrupted";
+  return concernsAllWrites(error) ? "fails-for-all" : "failed";
 }
 
 /** Whether a write can be refused because an earlier attempt of it was applied. */
