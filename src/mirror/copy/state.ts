@@ -130,8 +130,8 @@ export type ListState = z.infer<ReturnType<typeof listStateSchema>>;
 export const NEW_LIST_STATE: ListState = { count: 0, increments: {} };
 
 /**
- * Records that the copy has in excess of those that the service lists; negative if it lacks some of these. `undefined` if
- * they were not compared yet.
+ * Records that the copy has in excess of those that the service lists, at most all of them; negative if it lacks some of
+ * these. `undefined` if they were not compared yet.
  *
  * An example: the service counts 100 records, but never lists two of them; then it removes one record.
  *
@@ -143,19 +143,22 @@ export const NEW_LIST_STATE: ListState = { count: 0, increments: {} };
 export const signedSurplusOf = ({ count, lacking, lastPass }: ListState): number | undefined =>
   lacking === undefined ? undefined : Math.min(count, (lastPass?.unlisted ?? 0) - lacking);
 
-/** The numbers of a list to which records were added. Those that it lacked are assumed to be among them. */
+/**
+ * The numbers of a list to which records were added. Those that it lacked are assumed to be among them. `added` is negative
+ * if records were removed: by a full pass, which saves at its end what the copy lacks then.
+ */
 export function countsAfter(state: ListState, added: number): Pick<ListState, "count" | "lacking"> {
   const { count, lacking } = state;
   const lacked = Math.max(0, -(signedSurplusOf(state) ?? 0));
   return { count: count + added, lacking: lacking && lacking - Math.min(lacked, Math.max(0, added)) };
 }
 
-/** True if the copy may differ from the list until the next full pass. */
+/** True if the copy may be stale, or has another number of records than the service lists. */
+const differs = (state: ListState): boolean => state.staleUntil !== undefined || (signedSurplusOf(state) ?? 0) !== 0;
+
+/** True if the copy may differ from the list until the next full pass: also because that was interrupted, or refused. */
 export const awaitsFullPass = (state: ListState): boolean =>
-  state.staleUntil !== undefined ||
-  state.hasRefused === true ||
-  (signedSurplusOf(state) ?? 0) !== 0 ||
-  (state.pass !== undefined && state.lastPass !== undefined);
+  differs(state) || state.hasRefused === true || (state.pass !== undefined && state.lastPass !== undefined);
 
 /**
  * Reads a saved state; `undefined` is that of a new copy.

@@ -127,6 +127,7 @@ async function readWholeList(update: ListUpdate): Promise<ReadList> {
   } catch (error) {
     const isOfList =
       error === source.failure() && (error instanceof InputValidationError || error instanceof PaginationError);
+    // The sink and the callbacks of the caller may throw errors of these classes, too.
     if (!interrupted || !isOfList) throw error;
     // The list cannot be resumed there any more. Records that are already in the copy do no harm.
     return await startAgain();

@@ -32,9 +32,10 @@ import { refusalOf, sizesAfterRun } from "./removals.js";
  *               first. A full pass that began later ends it
  *   hasRefused  the last full pass did not carry out removals; `sizes` are for the same guard (removals.ts)
  *
- * The copy differs if it may be stale, or if it lacks another number of records than those that the service counts, but does not
- * list (`unlisted`: two full passes in a row lacked them); state.ts shows these numbers in an example (`signedSurplusOf`). Only a full pass corrects that. The status shows it as
- * `awaitsFullPass`.
+ * The copy differs if it may be stale, or if it lacks another number of records than those that the service counts, but does
+ * not list (`unlisted`: two full passes in a row lacked them); state.ts shows these numbers in an example
+ * (`signedSurplusOf`). Only a full pass corrects that. The status shows it as `awaitsFullPass`, as it does an interrupted
+ * pass and refused removals.
  *
  * One run takes two steps. All lists take the first before any takes the second, so that an interrupted run has all changes.
  *
@@ -158,8 +159,8 @@ async function makeVerifiedFullPass(update: ListUpdate): Promise<FullPass> {
 }
 
 /**
- * Saves how many records the copy lacks. Changes in the meantime cannot hide a removal: what existed before an increment
- * is in the copy, and what is added later does not make the copy larger.
+ * Saves how many records the copy lacks. What existed before the increment is in the copy. A record that was added since hides
+ * one that was removed, but only in this run: the increment of the next one reads what was added.
  */
 async function compareCounts(update: ListUpdate): Promise<void> {
   const total = await update.reader.count();

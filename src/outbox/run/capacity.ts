@@ -1,10 +1,10 @@
 /** Limits the number of lanes that are worked on at the same time. Those that only wait do not count. */
 export class Capacity {
   #free: number;
-  /** Lanes that need a place. */
-  readonly #claims: (() => void)[] = [];
+  /** Lanes that wait for a place. */
+  readonly #waiters: (() => void)[] = [];
   readonly #onFree: () => void;
-  /** Lanes that have released their place while they wait. */
+  /** How many lanes have released their place while they wait for something else. */
   waiting = 0;
 
   /** @param onFree called when a place is free */
@@ -20,11 +20,11 @@ export class Capacity {
   /** Waits for a place. */
   async take(): Promise<void> {
     if (this.#free > 0) this.#free -= 1;
-    else await new Promise<void>((resolve) => this.#claims.push(resolve));
+    else await new Promise<void>((resolve) => this.#waiters.push(resolve));
   }
 
   giveBack(): void {
-    const next = this.#claims.shift();
+    const next = this.#waiters.shift();
     if (next) {
       next();
     } else {

@@ -67,8 +67,8 @@ export class EntryCommits {
   }
 
   /**
-   * Stores the outcome that was found for an entry while its lane is leased. Returns the entry as it is then;
-   * `undefined` if the lease has ended, or another process is resending the entry.
+   * Stores the outcome that was found for an entry while its lane is leased. Returns the entry as it is then, also if
+   * another process has found an outcome; `undefined` if it has not ended: the lease has, or another process resends it.
    */
   async storeFoundOutcome(entry: StoredEntry, change: StateChange): Promise<StoredEntry | undefined> {
     const result = await this.#persistently(() => this.#changeLeased(entry, change));

@@ -47,7 +47,7 @@ export class GaplessProgress<T> {
     this.#emitter.countGapRepair();
   }
 
-  /** Advances the frontier past a page that is not disjoint, or the first one. From now on its records count as seen. */
+  /** Advances the frontier past a page that is not disjoint, or the first one. From now on its records count as seen, except those that may not be emitted. */
   advancePast(received: ReceivedPage<T>, overlap: PageOverlap): AdvancedPage<T> {
     const shift = this.frontier.shiftShownBy(received, overlap);
     const stallMeaning = this.#stalls.meaningOf(received);
