@@ -2,6 +2,7 @@ import type { InventoryClient } from "../client.js";
 import type { RequestOptions, ResponseInfo } from "../core/request/options.js";
 import { dateHeaderMs } from "../core/service-clock.js";
 import { isStocklotError } from "../errors/any-error.js";
+import { messageOf } from "../errors/unknown-value.js";
 
 /** Reads what a plan concerns as it is now. Requests are counted, and the service's clock is observed. */
 export class PlanReader {
@@ -20,13 +21,18 @@ export class PlanReader {
     this.options = { signal, onResponse: (response) => this.#observe(response) };
   }
 
-  /** For what was written: a failure must not take the report with it, which then lacks what is unread. */
-  async readIfPossible(read: () => Promise<void>): Promise<void> {
+  /**
+   * Reads again what was written. A failure must not take the report with it: then this returns the reason why some of it
+   * could not be checked.
+   */
+  async whyUnchecked(read: () => Promise<void>): Promise<string | undefined> {
     try {
       await read();
+      return undefined;
     } catch (error) {
       this.options.signal?.throwIfAborted();
       if (!isStocklotError(error)) throw error;
+      return `it was applied, but could not be read again (${messageOf(error).replace(/\.$/, "")}). Apply the plan again`;
     }
   }
 

@@ -159,6 +159,22 @@ describe("planCount", () => {
     expect(second.isEmpty).toBe(true);
   });
 
+  it("reports a group whose stock cannot be read afterwards, until it is applied again", async () => {
+    const one = countWorld([lot("A", 10)]);
+    const plan = await planOf(one, [{ itemID: "A", counted: 7 }]);
+    one.sandbox.onRequest(({ path }) => {
+      if (path === "/Inventory/Issue") one.sandbox.addFault({ method: "GET", fault: 403 });
+    });
+    const report = await apply(one, plan);
+    expect(report).toMatchObject({ applied: 0, storedDifferently: [], unknown: [{ itemID: "A" }] });
+    expect(report.unknown[0]?.reason).toMatch(
+      /^it was applied, but could not be read again \(.*403.*Apply the plan again$/,
+    );
+    one.sandbox.clearFaults();
+    expect(await apply(one, plan)).toMatchObject({ applied: 1, storedDifferently: [], unknown: [] });
+    expect((await stockOf(one, "A")).map(({ units }) => units)).toEqual([7]);
+  });
+
   it("computes decimals exactly, and accepts a service that adds in floating point", async () => {
     const one = countWorld([lot("A", 0.1), lot("A", 0.2), lot("B", 1.1), lot("B", 2.2)]);
     const plan = await planOf(one, [

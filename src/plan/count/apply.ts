@@ -38,7 +38,7 @@ export async function applyCountPlan(
   const application = new PlanApplication(groups, outbox, options);
   await application.run();
   // Also what an earlier run has written: it may have ended before it read the lots again.
-  return application.report(await groups.findOtherQuantities([...application.applied.keys()]), reader.requests);
+  return application.report(await groups.findOtherQuantities(application), reader.requests);
 }
 
 /** The lots of an item in the warehouse. */
@@ -137,14 +137,17 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
 
   /**
    * Groups whose stock is not what was counted, although it was written: the service has stored something else, or
-   * somebody has booked since.
+   * somebody has booked since. Groups that are unread are reported.
    */
-  async findOtherQuantities(written: readonly CountChange[]): Promise<StoredQuantity[]> {
+  async findOtherQuantities(application: PlanApplication<CountChange, CountGroup>): Promise<StoredQuantity[]> {
     const others: StoredQuantity[] = [];
-    await this.#reader.readIfPossible(async () => {
+    const written = [...application.applied.keys()];
+    const unchecked = new Set(written);
+    const whyUnchecked = await this.#reader.whyUnchecked(async () => {
       for (const changes of groupBy(written, ({ itemID }) => comparableSku(itemID)).values()) {
         const lots = await this.#readLots(changes[0]?.itemID ?? "");
         for (const change of changes) {
+          unchecked.delete(change);
           const stored = sumOf(lotsOfGroup(change, lots)).toNumber();
           if (isSameQuantity(stored, change.counted)) continue;
           // `storedDifferently` names items as records do, and changes as their writes do.
@@ -153,6 +156,7 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
         }
       }
     });
+    if (whyUnchecked) for (const change of unchecked) application.reportAs("unknown", change, whyUnchecked);
     return others;
   }
 

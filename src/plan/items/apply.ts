@@ -113,7 +113,8 @@ class PlannedItems implements PlannedChanges<ItemChange, { shortID: string }> {
 /** Reads the written items again, and returns the values that the service keeps in another form. Lost items are reported. */
 async function findStoredForms(application: ItemApplication, reader: PlanReader): Promise<StoredForm[]> {
   const storedForms: StoredForm[] = [];
-  await reader.readIfPossible(async () => {
+  // What cannot be read is as the service has confirmed it. The next plan finds stored forms that this report lacks.
+  await reader.whyUnchecked(async () => {
     const items = await readWritten(application, reader);
     for (const [change, appliedAt] of application.applied) {
       const item = items.get(change.shortID) ?? (await readItem(reader, change.shortID));
