@@ -175,6 +175,21 @@ describe("planCount", () => {
     expect((await stockOf(one, "A")).map(({ units }) => units)).toEqual([7]);
   });
 
+  it("reads the lots again before a receive is resent that was found not to have been applied", async () => {
+    const one = countWorld([lot("A", 5, { received: "2020-01-01T00:00:00Z" })]);
+    const plan = await planOf(one, [{ itemID: "A", spot: "A-01", counted: 9 }]);
+    const outbox = createOutbox({ client: one.client, store: memoryStore(), settleMs: 0 });
+    one.sandbox.addFault({ path: "/Inventory/Receive", fault: 503 });
+    const failed = await plan.apply({ client: one.client, outbox });
+    expect(failed).toMatchObject({ applied: 0, stale: [], rejected: [{ itemID: "A" }], unknown: [] });
+    expect(failed.rejected[0]?.reason).toBe("not applied. Apply the plan again");
+    one.sandbox.clearFaults();
+    await one.client.inventory.receive({ itemID: "A", units: 4, wid: WID, spot: "A-01", reasonCode: 1 });
+    const again = await plan.apply({ client: one.client, outbox });
+    expect(again).toMatchObject({ applied: 0, stale: [{ itemID: "A" }], rejected: [], unknown: [] });
+    expect(await unitsOf(one, "A")).toBe(9);
+  });
+
   it("computes decimals exactly, and accepts a service that adds in floating point", async () => {
     const one = countWorld([lot("A", 0.1), lot("A", 0.2), lot("B", 1.1), lot("B", 2.2)]);
     const plan = await planOf(one, [

@@ -5,7 +5,7 @@ import type { Outbox } from "../../outbox/outbox.js";
 import { callSafely } from "../../time/callback.js";
 import { monotonicNowMs, startTimer } from "../../time/clock.js";
 import type { PlanApplyOptions, PlanReport } from "./options.js";
-import { describeProgress, isUnsent, type Progress, progressOf, reasonOf } from "./progress.js";
+import { describeProgress, isKnownUnapplied, type Progress, progressOf, reasonOf } from "./progress.js";
 
 /** No write is based on older data. */
 export const MAX_READING_AGE_MS = 600_000;
@@ -54,7 +54,7 @@ export interface PlannedChanges<Change, Named> {
 /**
  * Applies the changes of a plan in chunks. A change is open until it has ended: until it is counted or reported.
  *
- *   read      the state of the open changes whose next write was not sent yet. Those that are as they were at the time
+ *   read      the state of the open changes whose next write was not applied. Those that are as they were at the time
  *             of the plan are due. The others end, unless somebody sends the write at the same moment
  *   add       the next write of each due change enters the outbox
  *   run       the outbox runs, until it has sent everything or the data are too old
@@ -126,7 +126,7 @@ export class PlanApplication<Change, Named> {
   async #cancelOtherPlans(): Promise<void> {
     const lanes = new Set(this.#planned.changes.map((change) => this.#laneOf(change)));
     for await (const entry of this.#outbox.entries({ state: "pending" })) {
-      if (isUnsent(entry) && lanes.has(laneOfInput(entry.input)) && this.#planned.replaces(entry))
+      if (isKnownUnapplied(entry) && lanes.has(laneOfInput(entry.input)) && this.#planned.replaces(entry))
         await this.#cancel(entry.key);
     }
   }
@@ -152,7 +152,7 @@ export class PlanApplication<Change, Named> {
   }
 
   /**
-   * Reads the state of changes whose next write was not sent yet, and adds it. Returns the changes that are still open,
+   * Reads the state of changes whose next write was not applied, and adds it. Returns the changes that are still open,
    * and those of them that are due.
    */
   async #readAndAdd(changes: readonly Change[]): Promise<{ open: Change[]; due: ReadonlySet<Change> }> {
@@ -195,7 +195,7 @@ export class PlanApplication<Change, Named> {
   }
 
   /**
-   * Takes back the write of a change that was added, but not sent. Returns false if the change is no longer as it was
+   * Takes back the write of a change that was added, but not applied. Returns false if the change is no longer as it was
    * read: then this process or another one sends it, and that has changed what was read.
    */
   async #takeBack(read: Progress<Change>): Promise<boolean> {
@@ -290,7 +290,8 @@ export class PlanApplication<Change, Named> {
       return ["unknown", `not sent: it waits for the entry "${key}", whose outcome is unknown. Resolve that first`];
     }
     const reason = reasonOf(progress);
-    return ["rejected", `not sent${reason === "" ? "" : ` (${reason})`}. Apply the plan again`];
+    const happened = progress.entries.at(-1)?.sentAt === undefined ? "not sent" : "not applied";
+    return ["rejected", `${happened}${reason === "" ? "" : ` (${reason})`}. Apply the plan again`];
   }
 
   async #readProgress(changes: readonly Change[]): Promise<Progress<Change>[]> {

@@ -1,5 +1,6 @@
 import { fieldOf } from "../../errors/unknown-value.js";
 import type { OutboxEntry } from "../../outbox/entry.js";
+import { isIdempotent } from "../../outbox/store.js";
 
 /**
  * How far a change of a plan is. Its entries show that, after a crash too.
@@ -10,7 +11,7 @@ import type { OutboxEntry } from "../../outbox/entry.js";
  *   kind                last entry                     what happens
  *   to-add              none, or applied; writes left  the state is read, unless it was: the next write is added,
  *                                                      or the change is as desired, or stale
- *   to-send             never sent                     the state is read, unless it was: the entry is left to the
+ *   to-send             pending, known not applied     the state is read, unless it was: the entry is left to the
  *                                                      run, or canceled: as desired, or stale. Not sent by the run:
  *                                                      reported
  *   under-way           may have been sent             left to the run. Still so after it: as desired, or reported
@@ -38,12 +39,16 @@ export function progressOf<Change>(
 function kindOf(entries: readonly OutboxEntry[], writeCount: number): Progress<unknown>["kind"] {
   const last = entries.at(-1);
   if (last === undefined || last.state === "applied") return entries.length < writeCount ? "to-add" : "applied";
-  if (last.state === "pending") return isUnsent(last) ? "to-send" : "under-way";
+  if (last.state === "pending") return isKnownUnapplied(last) ? "to-send" : "under-way";
   return last.state === "sending" ? "under-way" : last.state;
 }
 
-/** Whether an entry is pending, and known not to have been applied. */
-export const isUnsent = ({ state, sentAt }: OutboxEntry): boolean => state === "pending" && sentAt === undefined;
+/**
+ * Whether an entry is pending, and known not to have been applied, so that it can be canceled: it was never sent, or a
+ * look-up has not found what it creates.
+ */
+export const isKnownUnapplied = ({ state, operation, sentAt }: OutboxEntry): boolean =>
+  state === "pending" && (sentAt === undefined || !isIdempotent(operation));
 
 /** The error of the last entry; an empty string if there is none. */
 export const reasonOf = ({ entries }: Progress<unknown>): string =>
