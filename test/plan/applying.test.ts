@@ -1,7 +1,7 @@
 import { ConfigurationError, InventoryClient, type Item } from "stocklot";
 import { createOutbox } from "stocklot/outbox";
 import { type Plan, type PlanReport, planItems } from "stocklot/plan";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { emptyData, memoryStore } from "../../src/outbox/stores/memory-store.js";
 import { createRandom } from "../support/random.js";
 import { runs } from "../support/runs.js";
@@ -324,6 +324,28 @@ describe("plan.apply with an outbox", () => {
     expect((await outbox.get(key))?.state).toBe("canceled");
     await outbox.run();
     expect(bySku(await one.items()).get("A")?.description).toBe("Tuesday");
+  });
+
+  it("cancels yesterday's unsent entries, also of items that need no change today", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const one = world(CATALOG);
+    const outbox = one.outbox();
+    const [old, recent, own] = ["plan-items/1/A", "plan-items/2/K1", "own"] as const;
+    const update = (key: string, shortID: string) =>
+      outbox.add({ key, operation: "update", input: { shortID, description: key } });
+    // Processes that died after their entries were added, and an entry that belongs to no plan.
+    await update(old, "A");
+    await update(own, "C");
+    vi.setSystemTime(Date.now() + 86_400_000);
+    await update(recent, "K1");
+    const today = await planOf(one, [item("A"), item("B", { description: "today" })]);
+    expect(today.counts).toMatchObject({ update: 1, unchanged: 1 });
+    expect(await today.apply({ client: one.client, outbox })).toMatchObject({ applied: 1, ...NOTHING });
+    const states = await Promise.all([old, recent, own].map(async (key) => (await outbox.get(key))?.state));
+    expect(states).toEqual(["canceled", "applied", "applied"]);
+    const before = bySku(CATALOG as Item[]).get("A")?.description;
+    expect(bySku(await one.items()).get("A")?.description).toBe(before);
   });
 
   it("reads an item again before it sends an entry that an earlier process left behind", async () => {

@@ -10,6 +10,9 @@ import { describeProgress, isKnownUnapplied, type Progress, progressOf, reasonOf
 /** No write is based on older data. */
 export const MAX_READING_AGE_MS = 600_000;
 
+/** The keys of the entries of all plans. */
+const PLAN_KEY_PATTERN = /^plan-(items|count)\//;
+
 /** How the service is now, compared with a change of a plan. */
 export type ChangeState =
   /** No matter by whom. */
@@ -122,12 +125,19 @@ export class PlanApplication<Change, Named> {
     };
   }
 
-  /** Unsent entries of other plans for the same must not be sent after this one. */
+  /**
+   * The outbox would send the entries of other plans along, without reading again what they are based on. Those for the
+   * same items must not be sent after this plan, and none whose data are too old: an item may be as this plan wants it, so
+   * that it has no change for it.
+   */
   async #cancelOtherPlans(): Promise<void> {
-    const lanes = new Set(this.#planned.changes.map((change) => this.#laneOf(change)));
+    const { changes } = this.#planned;
+    const lanes = new Set(changes.map((change) => this.#laneOf(change)));
+    const own = new Set(changes.flatMap((change) => this.#planned.writesOf(change).map(({ key }) => key)));
     for await (const entry of this.#outbox.entries({ state: "pending" })) {
-      if (isKnownUnapplied(entry) && lanes.has(laneOfInput(entry.input)) && this.#planned.replaces(entry))
-        await this.#cancel(entry.key);
+      const isReplaced = lanes.has(laneOfInput(entry.input)) && this.#planned.replaces(entry);
+      const isOld = PLAN_KEY_PATTERN.test(entry.key) && Date.now() - entry.addedAt > MAX_READING_AGE_MS;
+      if (isKnownUnapplied(entry) && !own.has(entry.key) && (isReplaced || isOld)) await this.#cancel(entry.key);
     }
   }
 
