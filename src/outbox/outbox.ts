@@ -240,6 +240,19 @@ export class Outbox {
     return this.#changeEntry("outbox.cancel", key, change, whyNotCanceled);
   }
 
+  /**
+   * As {@link cancel}, for plans: also an update or discontinuation that may have been applied, since the plan has read
+   * what became of it. Later entries of the item wait, as long as that attempt may still take effect.
+   * @internal
+   */
+  async withdraw(key: string): Promise<OutboxEntry> {
+    const { settleMs = DEFAULT_SETTLE_MS } = this.#options;
+    const change: EntryChange = { state: "canceled", settledAt: Date.now(), quietMs: settleMs };
+    return this.#changeEntry("outbox.cancel", key, change, ({ state }) =>
+      state === "pending" ? undefined : `is ${state}, not pending`,
+    );
+  }
+
   /** Estimates the requests and the duration of the next run, without failures. It sends no request. */
   async estimate(): Promise<OutboxEstimate> {
     const client = this.requireClient("outbox.estimate");

@@ -348,6 +348,46 @@ describe("plan.apply with an outbox", () => {
     expect(bySku(await one.items()).get("A")?.description).toBe(before);
   });
 
+  it("does not resend an uncertain write of an earlier plan, of the same item or of yesterday", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const one = world(CATALOG);
+    const outbox = one.outbox();
+    const earlier = [item("A", { description: "wrong" }), item("B", { discontinued: true })];
+    one.sandbox.addFault({ method: "PUT", path: "/Item", fault: 503 });
+    one.sandbox.addFault({ method: "DELETE", path: "/Item/*", fault: 503 });
+    const failed = await (await planOf(one, earlier)).apply({ client: one.client, outbox });
+    expect(failed.unknown.map(({ shortID }) => shortID)).toEqual(["A", "B"]);
+    one.sandbox.clearFaults();
+    vi.setSystemTime(Date.now() + 86_400_000);
+    // B needs no change, and A another one.
+    const later = await planOf(one, [item("A", { category: 5 }), item("B")]);
+    expect(later.counts).toMatchObject({ update: 1, unchanged: 1 });
+    expect(await later.apply({ client: one.client, outbox })).toMatchObject({ applied: 1, ...NOTHING });
+    const items = bySku(await one.items());
+    const before = bySku(CATALOG as Item[]);
+    expect(items.get("A")).toMatchObject({ description: before.get("A")?.description, category: 5 });
+    expect(items.get("B")?.discontinued).toBe(false);
+  });
+
+  it("reads an item again before it resends an update whose outcome was uncertain", async () => {
+    for (const discontinued of [false, true]) {
+      const one = world(CATALOG);
+      const outbox = one.outbox();
+      const plan = await planOf(one, [item("A", discontinued ? { discontinued } : { description: "another A" })]);
+      one.sandbox.addFault({ path: "/Item*", method: discontinued ? "DELETE" : "PUT", fault: 503 });
+      const failed = await plan.apply({ client: one.client, outbox });
+      expect(failed).toMatchObject({ applied: 0, stale: [], unknown: [{ shortID: "A" }] });
+      one.sandbox.clearFaults();
+      await one.client.items.update("A", { description: "by hand" });
+      const again = await plan.apply({ client: one.client, outbox });
+      expect(again).toMatchObject({ applied: 0, rejected: [], unknown: [] });
+      expect(again.stale).toEqual([{ shortID: "A", reason: "changed meanwhile: description" }]);
+      await outbox.run();
+      expect(bySku(await one.items()).get("A")).toMatchObject({ description: "by hand", discontinued: false });
+    }
+  });
+
   it("reads an item again before it sends an entry that an earlier process left behind", async () => {
     const one = world(CATALOG);
     const plan = await planOf(one);

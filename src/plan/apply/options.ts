@@ -70,6 +70,7 @@ const OUTBOX_METHODS = [
   "get",
   "entries",
   "cancel",
+  "withdraw",
   "run",
 ] as const satisfies readonly (keyof Outbox)[];
 

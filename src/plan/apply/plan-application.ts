@@ -137,14 +137,14 @@ export class PlanApplication<Change, Named> {
     for await (const entry of this.#outbox.entries({ state: "pending" })) {
       const isReplaced = lanes.has(laneOfInput(entry.input)) && this.#planned.replaces(entry);
       const isOld = PLAN_KEY_PATTERN.test(entry.key) && Date.now() - entry.addedAt > MAX_READING_AGE_MS;
-      if (isKnownUnapplied(entry) && !own.has(entry.key) && (isReplaced || isOld)) await this.#cancel(entry.key);
+      if (!own.has(entry.key) && (isReplaced || isOld)) await this.#drop(entry);
     }
   }
 
-  /** Returns false if another process has changed the entry meanwhile: it may have been sent. */
-  async #cancel(key: string): Promise<boolean> {
+  /** Drops a pending entry. Returns false if another process has changed it meanwhile: it may have been sent. */
+  async #drop(entry: OutboxEntry): Promise<boolean> {
     try {
-      await this.#outbox.cancel(key);
+      await (isKnownUnapplied(entry) ? this.#outbox.cancel(entry.key) : this.#outbox.withdraw(entry.key));
       return true;
     } catch (error) {
       if (error instanceof InputValidationError) return false;
@@ -169,13 +169,16 @@ export class PlanApplication<Change, Named> {
     const open = new Set(changes);
     const due = new Set<Change>();
     const endUnlessSent = async (progress: Progress<Change>, state: Exclude<ChangeState, { kind: "due" }>) => {
+      // It is resent, which changes nothing.
+      if (progress.kind === "uncertain" && state.kind === "as-desired") return;
       if (!(await this.#takeBack(progress))) return;
       const { change } = progress;
       open.delete(change);
       if (state.kind === "as-desired") this.#countAsDesired(change);
       else this.reportAs("stale", change, describeProgress(progress, state.reason));
     };
-    const unsent = (await this.#readProgress(changes)).filter(({ kind }) => kind === "to-add" || kind === "to-send");
+    const isRead = ({ kind }: Progress<Change>) => kind === "to-add" || kind === "to-send" || kind === "uncertain";
+    const unsent = (await this.#readProgress(changes)).filter(isRead);
     const toAdd: Progress<Change>[] = [];
     for (const { progress, state } of await this.#planned.readStates(unsent)) {
       if (state.kind === "due") {
@@ -212,8 +215,7 @@ export class PlanApplication<Change, Named> {
     const [present] = await this.#readProgress([read.change]);
     if (present?.kind !== read.kind || present.entries.length !== read.entries.length) return false;
     const last = present.entries.at(-1);
-    if (present.kind === "to-send" && last) return this.#cancel(last.key);
-    return present.kind === "to-add";
+    return present.kind === "to-add" || (last !== undefined && this.#drop(last));
   }
 
   /**

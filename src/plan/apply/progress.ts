@@ -14,7 +14,10 @@ import { isIdempotent } from "../../outbox/store.js";
  *   to-send             pending, known not applied     the state is read, unless it was: the entry is left to the
  *                                                      run, or canceled: as desired, or stale. Not sent by the run:
  *                                                      reported
- *   under-way           may have been sent             left to the run. Still so after it: as desired, or reported
+ *   uncertain           pending, may have been applied the state is read, unless it was: the entry is left to the run,
+ *                                                      or withdrawn: stale. Still so after the run: as desired, or
+ *                                                      reported
+ *   under-way           being sent, or was at a crash  left to the run. Still so after it: as desired, or reported
  *   rejected            refused                        as desired, or reported
  *   applied             applied; no write left         reported
  *   unknown, canceled   in this state                  reported
@@ -23,7 +26,7 @@ export interface Progress<Change> {
   change: Change;
   /** The entries of those of its writes that were added, in order. */
   entries: readonly OutboxEntry[];
-  kind: "to-add" | "to-send" | "under-way" | "applied" | "rejected" | "unknown" | "canceled";
+  kind: "to-add" | "to-send" | "uncertain" | "under-way" | "applied" | "rejected" | "unknown" | "canceled";
   /** Number of its writes, added or not. */
   writeCount: number;
 }
@@ -39,7 +42,7 @@ export function progressOf<Change>(
 function kindOf(entries: readonly OutboxEntry[], writeCount: number): Progress<unknown>["kind"] {
   const last = entries.at(-1);
   if (last === undefined || last.state === "applied") return entries.length < writeCount ? "to-add" : "applied";
-  if (last.state === "pending") return isKnownUnapplied(last) ? "to-send" : "under-way";
+  if (last.state === "pending") return isKnownUnapplied(last) ? "to-send" : "uncertain";
   return last.state === "sending" ? "under-way" : last.state;
 }
 
