@@ -81,7 +81,7 @@ export interface RetryDecision {
 
 const MAX_RETRY_AFTER_MS = 60_000;
 
-/** The service failed to process a request that it may process another time. Whether it has applied a write is open. */
+/** The service failed to process a request, and may succeed later. Whether it has applied a write is not known. */
 export const isTransientStatus = (status: number) => status === 408 || (status >= 500 && status !== 501);
 
 /** Whether to retry a call, and after how long; `undefined` for no retry. */

@@ -86,7 +86,8 @@ export interface StoredEntry extends Omit<NewEntry, "input">, EntryProgress {
  * failure shows that it was not applied. If only a look-up shows that, it still counts: the next look-up must find the
  * effect of every attempt, so `sentAt` stays the time of the first one.
  */
-export const hadUncertainAttempt = ({ sentAt }: StoredEntry): boolean => sentAt !== null;
+export const hadUncertainAttempt = ({ sentAt }: { sentAt?: number | null | undefined }): boolean =>
+  typeof sentAt === "number";
 
 /** Of an entry that had no uncertain attempt. */
 export const NO_UNCERTAIN_ATTEMPT = { sentAt: null, clockAheadMs: null } as const;
@@ -96,7 +97,9 @@ export const withoutAttempt = (before: StoredEntry): Partial<EntryProgress> =>
   hadUncertainAttempt(before) ? {} : NO_UNCERTAIN_ATTEMPT;
 
 /** Why an entry cannot be canceled; `undefined` if it can: it is known that it was not applied. */
-export function whyNotCanceled(entry: StoredEntry): string | undefined {
+export function whyNotCanceled(
+  entry: Pick<StoredEntry, "state" | "operation"> & Parameters<typeof hadUncertainAttempt>[0],
+): string | undefined {
   const { state, operation } = entry;
   if (state === "rejected" || state === "canceled") return undefined;
   if (state !== "pending") return `is ${state}, not rejected or pending`;

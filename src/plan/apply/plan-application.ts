@@ -10,8 +10,8 @@ import { describeProgress, isKnownUnapplied, type Progress, progressOf, reasonOf
 /** No write is based on older data. */
 export const MAX_READING_AGE_MS = 600_000;
 
-/** The keys of the entries of all plans. */
-const PLAN_KEY_PATTERN = /^plan-(items|count)\//;
+/** How the keys of the entries of all plans begin. */
+export const KEY_PREFIXES = { items: "plan-items/", count: "plan-count/" } as const;
 
 /** How the service is now, compared with a change of a plan. */
 export type ChangeState =
@@ -29,6 +29,8 @@ export interface ChangeAsRead<Change> {
 
 /** What depends on the kind of the plan. */
 export interface PlannedChanges<Change, Named> {
+  /** How the keys of this plan begin. */
+  keyPrefix: string;
   changes: readonly Change[];
   /** How many changes are read ahead of sending. */
   chunkSize: number;
@@ -36,7 +38,7 @@ export interface PlannedChanges<Change, Named> {
   writesOf(change: Change): readonly NewOutboxEntry[];
   /** What a report calls it. */
   nameOf(change: Change): Named;
-  /** Whether an entry for an item of this plan belongs to another plan, which this one replaces. */
+  /** Whether this plan replaces the entry of another plan for one of its items. */
   replaces(entry: OutboxEntry): boolean;
   /** Reads the present state of changes, some of whose writes may have been applied. */
   readStates(changes: readonly Progress<Change>[]): Promise<ChangeAsRead<Change>[]>;
@@ -131,13 +133,13 @@ export class PlanApplication<Change, Named> {
    * that it has no change for it.
    */
   async #cancelOtherPlans(): Promise<void> {
-    const { changes } = this.#planned;
+    const { changes, keyPrefix } = this.#planned;
     const lanes = new Set(changes.map((change) => this.#laneOf(change)));
-    const own = new Set(changes.flatMap((change) => this.#planned.writesOf(change).map(({ key }) => key)));
+    const isOfPlan = (key: string) => Object.values(KEY_PREFIXES).some((prefix) => key.startsWith(prefix));
     for await (const entry of this.#outbox.entries({ state: "pending" })) {
+      if (!isOfPlan(entry.key) || entry.key.startsWith(keyPrefix)) continue;
       const isReplaced = lanes.has(laneOfInput(entry.input)) && this.#planned.replaces(entry);
-      const isOld = PLAN_KEY_PATTERN.test(entry.key) && Date.now() - entry.addedAt > MAX_READING_AGE_MS;
-      if (!own.has(entry.key) && (isReplaced || isOld)) await this.#drop(entry);
+      if (isReplaced || Date.now() - entry.addedAt > MAX_READING_AGE_MS) await this.#drop(entry);
     }
   }
 
@@ -178,9 +180,9 @@ export class PlanApplication<Change, Named> {
       else this.reportAs("stale", change, describeProgress(progress, state.reason));
     };
     const isRead = ({ kind }: Progress<Change>) => kind === "to-add" || kind === "to-send" || kind === "uncertain";
-    const unsent = (await this.#readProgress(changes)).filter(isRead);
+    const toRead = (await this.#readProgress(changes)).filter(isRead);
     const toAdd: Progress<Change>[] = [];
-    for (const { progress, state } of await this.#planned.readStates(unsent)) {
+    for (const { progress, state } of await this.#planned.readStates(toRead)) {
       if (state.kind === "due") {
         due.add(progress.change);
         if (progress.kind === "to-add") toAdd.push(progress);

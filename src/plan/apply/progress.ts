@@ -1,6 +1,6 @@
 import { fieldOf } from "../../errors/unknown-value.js";
 import type { OutboxEntry } from "../../outbox/entry.js";
-import { isIdempotent } from "../../outbox/store.js";
+import { whyNotCanceled } from "../../outbox/store.js";
 
 /**
  * How far a change of a plan is. Its entries show that, after a crash too.
@@ -50,8 +50,8 @@ function kindOf(entries: readonly OutboxEntry[], writeCount: number): Progress<u
  * Whether an entry is pending, and known not to have been applied, so that it can be canceled: it was never sent, or a
  * look-up has not found what it creates.
  */
-export const isKnownUnapplied = ({ state, operation, sentAt }: OutboxEntry): boolean =>
-  state === "pending" && (sentAt === undefined || !isIdempotent(operation));
+export const isKnownUnapplied = (entry: OutboxEntry): boolean =>
+  entry.state === "pending" && whyNotCanceled(entry) === undefined;
 
 /** The error of the last entry; an empty string if there is none. */
 export const reasonOf = ({ entries }: Progress<unknown>): string =>

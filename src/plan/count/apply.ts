@@ -9,6 +9,7 @@ import type { PlanApplyOptions, PlanReport } from "../apply/options.js";
 import {
   type ChangeAsRead,
   type ChangeState,
+  KEY_PREFIXES,
   PlanApplication,
   type PlannedChanges,
 } from "../apply/plan-application.js";
@@ -19,7 +20,6 @@ import type { CountChange, CountPlanContent, ReportedGroup, StoredQuantity } fro
 import { type BookLot, bookLotOf, type CountGroup, describeMovement, lotsOfGroup } from "./group.js";
 import { isSameQuantity, sumOf } from "./quantity.js";
 
-const KIND_PREFIX = "plan-count/";
 /** How many groups are read ahead of sending. */
 const CHUNK_SIZE = 10;
 
@@ -55,9 +55,9 @@ interface PresentLots {
  * has no other transaction of its item in this warehouse: that would move the stock after it was read.
  */
 class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
+  readonly keyPrefix: string;
   readonly changes: readonly CountChange[];
   readonly chunkSize = CHUNK_SIZE;
-  readonly #keyPrefix: string;
   readonly #wid: number;
   readonly #outbox: Outbox;
   readonly #reader: PlanReader;
@@ -66,7 +66,7 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
   readonly #presentBySku = new Map<string, PresentLots>();
 
   constructor({ id, changes, wid }: CountPlanContent, outbox: Outbox, reader: PlanReader) {
-    this.#keyPrefix = `${KIND_PREFIX}${id}/`;
+    this.keyPrefix = `${KEY_PREFIXES.count}${id}/`;
     this.changes = changes;
     this.#wid = wid;
     this.#outbox = outbox;
@@ -79,7 +79,7 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
   }
 
   writesOf(change: CountChange): NewOutboxEntry[] {
-    const key = `${this.#keyPrefix}${this.#numbers.get(change)}`;
+    const key = `${this.keyPrefix}${this.#numbers.get(change)}`;
     return change.writes.map((input) =>
       "recno" in input
         ? { key: `${key}/${input.recno}`, operation: "issue", input }
@@ -94,7 +94,7 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
   // No `isAsDesired`: only the lots at the time of the count could show that, and they have changed since.
 
   replaces(entry: OutboxEntry): boolean {
-    return entry.key.startsWith(KIND_PREFIX) && this.#isOther(entry);
+    return entry.key.startsWith(KEY_PREFIXES.count) && this.#isOther(entry);
   }
 
   async readStates(changes: readonly Progress<CountChange>[]): Promise<ChangeAsRead<CountChange>[]> {
@@ -183,7 +183,7 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
   /** Whether an entry moves stock here, but does not belong to this plan. */
   #isOther({ key, input }: OutboxEntry): boolean {
     const isHere = fieldOf(input, "wid") === this.#wid || fieldOf(input, "shipToWid") === this.#wid;
-    return isHere && !key.startsWith(this.#keyPrefix);
+    return isHere && !key.startsWith(this.keyPrefix);
   }
 
   /** The lots of a group after those of its writes that were applied; of a pruned entry, only the key is left. */

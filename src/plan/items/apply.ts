@@ -8,6 +8,7 @@ import type { Item } from "../../service/item.js";
 import type { PlanApplyOptions, PlanReport } from "../apply/options.js";
 import {
   type ChangeAsRead,
+  KEY_PREFIXES,
   MAX_READING_AGE_MS,
   PlanApplication,
   type PlannedChanges,
@@ -24,7 +25,6 @@ type ItemApplication = PlanApplication<ItemChange, { shortID: string }>;
 /** The part of that age that writes may take by the rate limit: failures and pauses take the rest. */
 const WRITING_SHARE = 0.6;
 const MAX_CHUNK_SIZE = 5_000;
-const KIND_PREFIX = "plan-items/";
 /** How far `modified` may be behind the `Date` header. */
 const MAX_CLOCK_LAG_MS = 120_000;
 /** `Date` headers are in seconds, and a response takes its time. */
@@ -50,16 +50,16 @@ export async function applyItemPlan(content: ItemPlanContent, options: PlanApply
 
 /** A chunk is as large as the rate limit allows to send while its data are fresh. */
 class PlannedItems implements PlannedChanges<ItemChange, { shortID: string }> {
+  readonly keyPrefix: string;
   readonly changes: readonly ItemChange[];
   readonly chunkSize: number;
-  readonly #keyPrefix: string;
   readonly #outbox: Outbox;
   readonly #reader: PlanReader;
   /** How many items the service lists. */
   readonly #listed: number;
 
   constructor({ id, changes, items }: ItemPlanContent, outbox: Outbox, reader: PlanReader) {
-    this.#keyPrefix = `${KIND_PREFIX}${id}/`;
+    this.keyPrefix = `${KEY_PREFIXES.items}${id}/`;
     this.changes = changes;
     this.#outbox = outbox;
     this.#reader = reader;
@@ -82,9 +82,9 @@ class PlannedItems implements PlannedChanges<ItemChange, { shortID: string }> {
   }
 
   #keyOf(shortID: string): string {
-    const key = `${this.#keyPrefix}${shortID}`;
+    const key = `${this.keyPrefix}${shortID}`;
     if (key.length <= MAX_KEY_LENGTH) return key;
-    return `${this.#keyPrefix}sha256-${createHash("sha256").update(shortID).digest("hex")}`;
+    return `${this.keyPrefix}sha256-${createHash("sha256").update(shortID).digest("hex")}`;
   }
 
   add(writes: readonly NewOutboxEntry[]): Promise<OutboxEntry[]> {
@@ -101,7 +101,7 @@ class PlannedItems implements PlannedChanges<ItemChange, { shortID: string }> {
   }
 
   replaces({ key }: OutboxEntry): boolean {
-    return key.startsWith(KIND_PREFIX) && !key.startsWith(this.#keyPrefix);
+    return key.startsWith(KEY_PREFIXES.items);
   }
 
   /** The service may have applied it anyway, or another process has. */
