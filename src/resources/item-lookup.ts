@@ -6,7 +6,7 @@ import { type RequestOptions, requestOptionsShape } from "../core/request/option
 import { invalidResponseError } from "../core/response/caller-error.js";
 import { PaginationError, ResponseValidationError } from "../errors/index.js";
 import { fieldOf } from "../errors/unknown-value.js";
-import { createPaginator, type ListDefinition } from "../paging/list.js";
+import { createPaginator } from "../paging/list.js";
 import type { Page } from "../paging/page.js";
 import { ListKnowledge } from "../paging/search/list-knowledge.js";
 import { UnsearchableListError } from "../paging/search/order-proof.js";
@@ -108,7 +108,7 @@ export class ItemLookup {
     definition: InventoryListDefinition<T>,
     path: string,
   ): SearchedList<T> {
-    const { params, pageReader, keyOf, maxPageSize } = definition;
+    const { pageReader, keyOf, maxPageSize } = definition;
     const known = this.#known.get(path) ?? new ListKnowledge(maxPageSize);
     setNewest(this.#known, path, known, MAX_LISTS);
     return {
@@ -116,16 +116,11 @@ export class ItemLookup {
       known,
       keyOf,
       partNoOf: (record) => partNoOf(record, path),
-      fetch: (request, direction) => {
+      fetch: ({ request, direction, slotKind = "single" }) => {
         const query = { ...request, sort: "partNo", direction };
-        return series.sendPart({ method: "GET", path, query, read: pageReader(request) });
+        const priority = slotKind === "bulk" ? "low" : "normal";
+        return series.sendPart({ method: "GET", path, query, read: pageReader(request), slotKind, priority });
       },
-      readOn: (from, onPage) =>
-        createPaginator(series, {
-          ...definition,
-          params: { ...params, ...from, sort: "partNo", direction: "ASC" },
-          pageReader: observed(pageReader, onPage),
-        }).pages(),
     };
   }
 
@@ -186,23 +181,5 @@ function partNoRequest(shortID: string): CallRequest<number> {
       if (partNo !== undefined && Number.isSafeInteger(partNo)) return partNo;
       throw invalidResponseError(context, [{ path: ["partNo"], message: "expected an integer" }]);
     },
-  };
-}
-
-/**
- * Calls back with each page as served, before it is processed. `pages()` yields new records alone, and a page that a gap has
- * kept waiting later than those that close it.
- */
-function observed<T>(
-  pageReader: ListDefinition<T, unknown>["pageReader"],
-  onPage: (page: Page<T>) => void,
-): ListDefinition<T, unknown>["pageReader"] {
-  return (request) => {
-    const read = pageReader(request);
-    return async (context) => {
-      const page = await read(context);
-      onPage(page);
-      return page;
-    };
   };
 }

@@ -1,16 +1,20 @@
 import { bestOverlappingPage } from "../choose-page.js";
-import { inOrder, readProbe, type SearchedList } from "./searched-list.js";
+import type { PageRequest } from "../page.js";
+import { readProbe, type SearchedList } from "./searched-list.js";
 import type { SortedPage } from "./sorted-page.js";
 
-/** A pass over a run reads at most this many pages more than twice what the run fills. */
+/** A pass reads at most this many pages more than three times what the list fills. */
 const MAX_EXTRA_PASS_PAGES = 20;
+/** How much of a page overlaps the page before it, at least. The list may move by this much between two requests. */
+const MIN_OVERLAP = 0.1;
 
 /**
  * The records of one part number that do not fit on one page.
  *
- * A pass reads them gapless, from the page that contains their beginning to the one that contains what follows. That proves
- * nothing if they change their order among each other meanwhile: one that moves from a page still to be read to one that
- * was read is missed. The order is not documented, so a pass counts as complete only if
+ * A pass reads them from the page that contains their beginning to the one that contains what follows. Each page overlaps
+ * the one before it, so it continues the run without a gap. That proves nothing if records change their order among each
+ * other meanwhile: one that moves from a page still to be read to one that was read is missed. The order is not documented,
+ * so a pass counts as complete only if
  *
  * - it found as many records as there are positions between beginning and end, and the beginning, read again, has moved
  *   as far as the records that two pages had in common: nothing has moved within the run; or
@@ -35,31 +39,46 @@ export class LongRun<T> {
 
   /** Reads the run that begins at a position. Returns whether all records have been found. */
   async readOnce(start: number): Promise<boolean> {
-    const { known, readOn } = this.#list;
-    const request = bestOverlappingPage({ end: start, maxPageSize: known.maxPageSize, shifts: [] });
-    const pass = new Pass(this.#list, this.#partNo);
+    const { known } = this.#list;
     const foundBefore = this.#found.size;
-    for await (const { value } of readOn(request, (page) => pass.add(inOrder(this.#list, page, "ASC")))) {
-      if (pass.isLost || pass.pages > MAX_EXTRA_PASS_PAGES + (2 * pass.count) / known.maxPageSize) return false;
-      for (const record of value) {
-        if (this.#list.partNoOf(record) === this.#partNo) this.#found.set(this.#list.keyOf(record) ?? record, record);
-      }
-      if (pass.hasEnded) break;
+    const first = this.#pageFrom(start);
+    const pass = new Pass(this.#list, this.#partNo);
+    for (let request = first; !pass.hasEnded; request = this.#pageFrom(pass.end)) {
+      // As in any iteration, pages after the first are bulk requests.
+      const slotKind = pass.pages === 0 ? "single" : "bulk";
+      const page = await readProbe(this.#list, { request, direction: "ASC", slotKind });
+      pass.add(page);
+      if (pass.isLost || pass.pages > MAX_EXTRA_PASS_PAGES + (3 * page.total) / known.maxPageSize) return false;
+      this.#keep(page);
     }
-    if (pass.isLost) return false;
     this.#passes += 1;
     known.notePlace({ partNo: this.#partNo, position: pass.start, length: Math.max(1, pass.count) });
     if (this.#passes > 1 && this.#found.size === foundBefore) return true;
     if (!pass.isCountRight) return false;
     const again = new Pass(this.#list, this.#partNo);
-    again.add(await readProbe(this.#list, { request, direction: "ASC" }));
+    again.add(await readProbe(this.#list, { request: first, direction: "ASC" }));
     return !again.isLost && again.start - pass.start === pass.shift;
+  }
+
+  /** The page that continues at a position. */
+  #pageFrom(end: number): PageRequest {
+    const { maxPageSize } = this.#list.known;
+    return bestOverlappingPage({ end, maxPageSize, shifts: [Math.floor(maxPageSize * MIN_OVERLAP)] });
+  }
+
+  #keep({ records, partNos }: SortedPage<T>): void {
+    for (const [index, record] of records.entries()) {
+      if (partNos[index] === this.#partNo) this.#found.set(this.#list.keyOf(record) ?? record, record);
+    }
   }
 }
 
 /** One pass over a run: where its records stand, and how they have moved from page to page. */
 class Pass<T> {
-  /** The beginning of the run is not on the first page, or its records have moved by different distances. */
+  /**
+   * The beginning of the run is not on the first page, a page has no record in common with those before it, or such records
+   * have moved by different distances.
+   */
   isLost = false;
   /** A page has shown what follows the run. */
   hasEnded = false;
@@ -68,7 +87,8 @@ class Pass<T> {
   start = 0;
   /** By how many positions the run has moved since. */
   shift = 0;
-  #end = 0;
+  /** Position after the run, as far as it was read. */
+  end = 0;
   readonly #positions = new Map<unknown, number>();
   readonly #list: SearchedList<T>;
   readonly #partNo: number;
@@ -85,7 +105,7 @@ class Pass<T> {
 
   /** As many records as there are positions between the beginning and the end of the run. */
   get isCountRight(): boolean {
-    return this.count === this.#end - (this.start + this.shift);
+    return this.count === this.end - (this.start + this.shift);
   }
 
   add(page: SortedPage<T>): void {
@@ -94,7 +114,7 @@ class Pass<T> {
     this.#notePositions(page);
     const next = page.partNos.findIndex((partNo) => partNo > this.#partNo);
     this.hasEnded = next >= 0 || page.isLast;
-    this.#end = page.start + (next < 0 ? page.partNos.length : next);
+    this.end = page.start + (next < 0 ? page.partNos.length : next);
   }
 
   #begin({ partNos, start, isFirst }: SortedPage<T>): void {
@@ -116,6 +136,6 @@ class Pass<T> {
     }
     const [shift = 0] = shifts;
     this.shift += shift;
-    this.isLost ||= shifts.size > 1;
+    this.isLost ||= shifts.size !== (this.pages === 1 ? 0 : 1);
   }
 }

@@ -1,3 +1,4 @@
+import type { SlotKind } from "../../limiter/slot-source.js";
 import { type Page, type PageRequest, startOfPage } from "../page.js";
 
 export type Direction = "ASC" | "DESC";
@@ -6,6 +7,8 @@ export type Direction = "ASC" | "DESC";
 export interface Probe {
   request: PageRequest;
   direction: Direction;
+  /** @default "single" */
+  slotKind?: SlotKind;
 }
 
 /** A page of a list sorted by `partNo`, in ascending order, whatever the direction in which it was requested. */
