@@ -90,6 +90,15 @@ describe("A search for one item costs few requests, the look-up of the item incl
     expect(more?.[0]).toBeLessThanOrEqual((few?.[0] ?? 0) + 9);
   });
 
+  it("and the same if every part of the list shows only one item", async () => {
+    const service = new SearchedService([1, 2, 3, 4].flatMap((partNo) => Array<number>(2_000).fill(partNo)));
+    for (const partNo of [2, 4]) {
+      const [requests] = await countRequests(service, [partNo], "getLots");
+      // 9 for the lots, and some to prove the order and to find where the lots begin. The whole list takes 33.
+      expect(requests, `partNo ${partNo}`).toBeLessThanOrEqual(22);
+    }
+  });
+
   it("few more if the list changes at each request while an item of several pages is read", async () => {
     const lots = Array.from({ length: 5_300 }, (_, index) => (index < 5_000 ? 1 + (index % 400) : 200));
     const counts: number[] = [];
