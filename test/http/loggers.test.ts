@@ -84,7 +84,7 @@ const EXPECTED: Line[] = [
   ["debug", "GET /Item (attempt 2)"],
   ["debug", "GET /Item: 429 after N ms"],
   ["warn", "GET /Item: 429, all requests pause for 0 s"],
-  ["info", "GET /Item: attempt 2 failed (HTTP 429); next attempt in 0 ms"],
+  ["info", "GET /Item: attempt 2 failed (HTTP 429); next attempt with the next slot"],
   ["debug", "GET /Item (attempt 3)"],
   ["debug", "GET /Item: 200 after N ms"],
 ].map(([level = "", message]) => [level, `stocklot: ${message}`]);

@@ -15,7 +15,7 @@ const LOG_LINES: { [Name in keyof Events]?: (event: Events[Name]) => [LogLevel, 
   response: (event) => ["debug", `${methodAndPathOf(event)}: ${event.status} after ${Math.round(event.durationMs)} ms`],
   retry: (event) => [
     "info",
-    `${methodAndPathOf(event)}: attempt ${event.attempt - 1} failed (${event.reason}); next attempt in ${Math.round(event.delayMs)} ms`,
+    `${methodAndPathOf(event)}: attempt ${event.attempt - 1} failed (${event.reason}); next attempt ${describeDelay(event.delayMs)}`,
   ],
   rateLimited: (event) => [
     "warn",
@@ -34,6 +34,8 @@ const WAIT_REASON_TEXT: Record<WaitingEvent["reason"], string> = {
   pause: "the end of the pause after a 429",
   token: "a token",
 };
+
+const describeDelay = (ms: number) => (ms === 0 ? "with the next slot" : `in ${Math.round(ms)} ms`);
 
 const formatSeconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
 
