@@ -2,12 +2,12 @@ import { isDeepStrictEqual } from "node:util";
 import { type MirrorKey, type MirrorRecord, type MirrorResource, type Table, tableOf } from "../tables.js";
 import type { FieldChange } from "./events.js";
 import type { RecordChange } from "./history.js";
-import { type MirrorList, recordNumberOf, resourceKeyOf } from "./lists.js";
+import { type MirrorList, type NumberedRecord, resourceKeyOf } from "./lists.js";
 
 /** What a batch of records changes in a copy that has the `known` ones. */
 export function compareWithCopy(
   list: MirrorList,
-  records: readonly MirrorRecord[],
+  records: readonly NumberedRecord[],
   known: ReadonlyMap<MirrorKey, MirrorRecord>,
 ) {
   const { resource } = list;
@@ -17,8 +17,7 @@ export function compareWithCopy(
   const expectedInIncrement: number[] = [];
   let added = 0;
   let lotsAreStale = false;
-  for (const record of records) {
-    const number = recordNumberOf(resource, record);
+  for (const { number, record } of records) {
     const key = resourceKeyOf(list, number);
     const before = known.get(key);
     const changes = before && fieldChangesBetween(table, before, record);

@@ -56,11 +56,18 @@ export function recordNumberInList({ wID }: MirrorList, key: MirrorKey): number 
   return key.startsWith(prefix) ? Number(key.slice(prefix.length)) : undefined;
 }
 
-/** The number that identifies a record within its list. A record without one cannot be stored. */
-export function recordNumberOf(resource: MirrorResource, record: MirrorRecord): number {
+/** A record as its list has it, with the number that identifies it there. */
+export interface NumberedRecord {
+  number: number;
+  record: MirrorRecord;
+}
+
+/** A record of a list. One without a number cannot be stored. The stock levels of one warehouse do not contain its ID. */
+export function numberedRecord({ resource, wID }: MirrorList, listed: MirrorRecord): NumberedRecord {
   const field = tableOf(resource).key.at(-1) ?? "";
-  const value: unknown = Reflect.get(record, field);
-  if (typeof value === "number" && Number.isSafeInteger(value)) return value;
+  const number: unknown = Reflect.get(listed, field);
+  if (typeof number === "number" && Number.isSafeInteger(number))
+    return { number, record: wID === undefined ? listed : { ...listed, wID } };
   throw new ResponseValidationError(`mirror: a record of ${resource} has no ${field}`, {
     status: 200,
     issues: [{ path: [field], message: "must be an integer" }],

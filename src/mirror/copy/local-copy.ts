@@ -10,7 +10,7 @@ import {
   recordChanges,
   switchedHistory,
 } from "./history.js";
-import { type MirrorList, mirrorListOf, recordNumberInList, recordNumberOf, resourceKeyOf } from "./lists.js";
+import { type MirrorList, mirrorListOf, type NumberedRecord, recordNumberInList, resourceKeyOf } from "./lists.js";
 import {
   type CopyClient,
   countsAfter,
@@ -106,12 +106,11 @@ export class LocalCopy {
   /** Writes the records that are new or differ from the copy, and saves `statePatch` with them. */
   async write(
     list: MirrorList,
-    records: readonly MirrorRecord[],
+    records: readonly NumberedRecord[],
     statePatch: Partial<ListState> = {},
   ): Promise<WriteResult> {
-    const { resource } = list;
-    const keys = records.map((record) => resourceKeyOf(list, recordNumberOf(resource, record)));
-    const known = await this.#read(resource, keys);
+    const keys = records.map(({ number }) => resourceKeyOf(list, number));
+    const known = await this.#read(list.resource, keys);
     const { upsert, changes, added, lotsAreStale, expectedInIncrement } = compareWithCopy(list, records, known);
     if (upsert.length > 0 || Object.keys(statePatch).length > 0) {
       const lists = this.#patched(list, { ...statePatch, ...countsAfter(this.stateOf(list), added) });

@@ -1,8 +1,9 @@
-import { InputValidationError, PaginationError, type UnexpectedRemovalsError } from "../../errors/index.js";
+import type { UnexpectedRemovalsError } from "../../errors/index.js";
 import { probeModifiedSince } from "../../paging/modified-since.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import type { ListState } from "../copy/state.js";
 import { hasIncrements, laterTimeOf } from "./increment-start.js";
+import { NotResumableError } from "./list-reader.js";
 import type { ListUpdate, WrittenPages } from "./list-update.js";
 import { ListedRecords } from "./listed-records.js";
 import { removeUnseenRecords } from "./removals.js";
@@ -48,19 +49,19 @@ export async function makeFullPass(update: ListUpdate): Promise<FullPass> {
 /** What is known of the increments of the list after a full pass. */
 async function incrementsAfter(
   { state, settings, reader }: ListUpdate,
-  { serviceBeganAt, newest }: ReadList,
+  { since, newest }: ReadList,
   { total, readFromStart }: ListedRecords,
 ): Promise<ListState["increments"]> {
   const { increments, count } = state;
   const mustProbe = increments.support === undefined || (increments.support === "ignored" && settings.full);
-  const probedSince = increments.since ?? serviceBeganAt ?? Date.now();
+  const probedSince = increments.since ?? since ?? Date.now();
   return {
     ...increments,
     support: mustProbe
-      ? await probeModifiedSince((since) => reader.count(since), Math.min(count, total), probedSince)
+      ? await probeModifiedSince((from) => reader.count(from), Math.min(count, total), probedSince)
       : increments.support,
     // What was read before an interruption may have changed since then, so the next increment begins no later than before.
-    since: readFromStart ? serviceBeganAt : (increments.since ?? serviceBeganAt),
+    since: readFromStart ? since : (increments.since ?? since),
     newestModified: laterTimeOf(increments.newestModified, newest),
   };
 }
@@ -89,7 +90,7 @@ interface ReadList extends WrittenPages {
   /** When it began, before any interruption, by this machine's clock, in ms. */
   beganAt: number;
   /** The same by the service's clock. */
-  serviceBeganAt: number | undefined;
+  since: number | undefined;
 }
 
 /**
@@ -105,13 +106,13 @@ async function readWholeList(update: ListUpdate): Promise<ReadList> {
   if (inCopy.length !== update.state.count) await update.save({ count: inCopy.length });
   const listed = new ListedRecords(inCopy, interrupted);
   const beganAt = interrupted?.beganAt ?? Date.now();
-  const serviceBeganAt = () => (interrupted ? interrupted.since : source.serviceBeganAt());
+  const since = () => (interrupted ? interrupted.since : source.since());
   /** Before the page that is being written, which is read again. */
   const passUntilHere = (): ListState["pass"] => {
     const progress = listed.progress;
     const checkpoint = source.checkpoint() ?? interrupted?.checkpoint;
     if (checkpoint === undefined || !(isFirst || progress)) return undefined;
-    return { beganAt, since: serviceBeganAt(), checkpoint, listed: progress };
+    return { beganAt, since: since(), checkpoint, listed: progress };
   };
   const startAgain = async () => {
     await update.save({ pass: undefined });
@@ -119,19 +120,16 @@ async function readWholeList(update: ListUpdate): Promise<ReadList> {
   };
   let applied: WrittenPages;
   try {
-    applied = await update.writePages(isFirst ? "first" : "full", source, (page, numbers) => {
+    applied = await update.writePages(isFirst ? "first" : "full", source, (page) => {
       const patch = { pass: passUntilHere() };
-      listed.add(numbers, page.totalCount);
+      listed.add(page);
       return patch;
     });
   } catch (error) {
-    const isOfList =
-      error === source.failure() && (error instanceof InputValidationError || error instanceof PaginationError);
-    // The sink and the callbacks of the caller may throw errors of these classes, too.
-    if (!interrupted || !isOfList) throw error;
-    // The list cannot be resumed there any more. Records that are already in the copy do no harm.
-    return await startAgain();
+    // Records that are already in the copy do no harm.
+    if (error instanceof NotResumableError) return await startAgain();
+    throw error;
   }
   if (!isFirst && !listed.isConclusive) return await startAgain();
-  return { listed, beganAt, serviceBeganAt: serviceBeganAt(), ...applied };
+  return { listed, beganAt, since: since(), ...applied };
 }

@@ -1,5 +1,6 @@
 import { fieldOf } from "../../errors/unknown-value.js";
 import { serviceTimeMs } from "../../schemas/date.js";
+import type { NumberedRecord } from "../copy/lists.js";
 import type { ListState } from "../copy/state.js";
 
 /** Whether a list honours `modifiedSince`, as far as it is known. */
@@ -38,9 +39,9 @@ export function modifiedSinceSupportAfterCheck(
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
 /** The latest `modified` of records, in ms of the service's clock; `undefined` if none has a date there. Only items do. */
-export function newestModified(records: readonly object[]): number | undefined {
+export function newestModified(records: readonly NumberedRecord[]): number | undefined {
   let newest: number | undefined;
-  for (const record of records) {
+  for (const { record } of records) {
     const modified = serviceTimeMs(fieldOf(record, "modified"));
     if (modified !== undefined) newest = Math.max(newest ?? modified, modified);
   }

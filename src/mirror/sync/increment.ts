@@ -12,13 +12,13 @@ export async function readIncrement(update: ListUpdate, since: number): Promise<
   const beganAt = Date.now();
   const source = update.reader.read({ modifiedSince: modifiedSinceFor(update, since) });
   const seen = new SeenKeys();
-  const { newest } = await update.writePages("increment", source, (_, numbers) => {
-    for (const number of numbers) seen.add(number);
+  const { newest } = await update.writePages("increment", source, ({ records }) => {
+    for (const { number } of records) seen.add(number);
     return undefined;
   });
   const { pass, increments, asOf, hasRefused } = update.state;
   const { newestModified: knownNewest } = increments;
-  const serviceBeganAt = source.serviceBeganAt();
+  const nextSince = source.since();
   const firstDate = source.firstDate();
   const { overlapMs } = update.settings;
   const showsNewer = newest !== undefined && knownNewest !== undefined && newest > knownNewest;
@@ -26,11 +26,11 @@ export async function readIncrement(update: ListUpdate, since: number): Promise<
     asOf: hasRefused ? asOf : beganAt,
     increments: {
       ...increments,
-      since: serviceBeganAt,
+      since: nextSince,
       newestModified: laterTimeOf(knownNewest, newest),
       ...(showsNewer &&
-        serviceBeganAt !== undefined && {
-          modifiedLagMs: lagAfterIncrement(newest, since, serviceBeganAt, overlapMs),
+        nextSince !== undefined && {
+          modifiedLagMs: lagAfterIncrement(newest, since, nextSince, overlapMs),
         }),
     },
     // A clock that was set back dates changes before the start of this increment.

@@ -1,10 +1,10 @@
 import { monotonicNowMs } from "../../time/clock.js";
-import { type MirrorList, recordNumberOf } from "../copy/lists.js";
+import type { MirrorList } from "../copy/lists.js";
 import type { LocalCopy } from "../copy/local-copy.js";
 import { awaitsFullPass, type ListState, signedSurplusOf } from "../copy/state.js";
 import type { ListReport, MirrorProgress, MirrorReadMode } from "../report.js";
 import { laterTimeOf, newestModified } from "./increment-start.js";
-import type { ListPages, ListReader } from "./list-reader.js";
+import type { ListPage, ListPages, ListReader } from "./list-reader.js";
 
 /** What the caller asks of a run. */
 export interface SyncSettings {
@@ -79,18 +79,17 @@ export class ListUpdate {
   async writePages(
     mode: MirrorReadMode,
     source: ListPages,
-    onPage: (page: { totalCount: number }, numbers: readonly number[]) => Partial<ListState> | undefined,
+    onPage: (page: ListPage) => Partial<ListState> | undefined,
   ): Promise<WrittenPages> {
     this.modes.push(mode);
     const expectedInIncrement: number[] = [];
     let newest: number | undefined;
     for await (const page of source.pages) {
-      const numbers = page.value.map((record) => recordNumberOf(this.list.resource, record));
-      const written = await this.copy.write(this.list, page.value, onPage(page, numbers) ?? {});
+      const written = await this.copy.write(this.list, page.records, onPage(page) ?? {});
       this.counts.added += written.added;
       this.counts.changed += written.changed;
       if (expectedInIncrement.length < MAX_EXPECTED_NUMBERS) expectedInIncrement.push(...written.expectedInIncrement);
-      newest = laterTimeOf(newest, newestModified(page.value));
+      newest = laterTimeOf(newest, newestModified(page.records));
       const { resource, wID } = this.list;
       const progress = source.progress();
       if (progress) {

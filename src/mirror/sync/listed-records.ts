@@ -42,11 +42,11 @@ export class ListedRecords {
     this.#numbers = Float64Array.from(numbersInCopy.filter((number) => number > this.#lastNumber)).sort();
   }
 
-  add(numbers: readonly number[], totalCount: number): void {
-    this.records += numbers.length;
+  add({ records, totalCount }: { records: readonly { number: number }[]; totalCount: number }): void {
+    this.records += records.length;
     this.total = totalCount;
     this.largestTotal = Math.max(this.largestTotal, totalCount);
-    for (const number of numbers) {
+    for (const { number } of records) {
       this.#isInOrder &&= number > this.#lastNumber;
       this.#lastNumber = number;
       this.#seen.add(number);

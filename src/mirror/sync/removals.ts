@@ -127,8 +127,8 @@ async function makeConfirmingPass(update: ListUpdate, unseen: readonly number[])
     signal?.throwIfAborted();
   }
   const listed = new ListedRecords(unseen);
-  await update.writePages("full", update.reader.read(), (page, numbers) => {
-    listed.add(numbers, page.totalCount);
+  await update.writePages("full", update.reader.read(), (page) => {
+    listed.add(page);
     return undefined;
   });
   return listed;
