@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ListedRecords } from "../../src/mirror/sync/listed-records.js";
-import { proves, sizesAfterRun } from "../../src/mirror/sync/removals.js";
+import { ListedRecords, proves, sizesAfterRun } from "../../src/mirror/sync/removals.js";
 
 const checkpoint = { list: "/Item", version: 1 as const, done: false, end: 0, totalCount: 0, pageSize: 1, keys: [] };
 const interrupted = { checkpoint, beganAt: 0 };

@@ -1,8 +1,16 @@
 import { isDeepStrictEqual } from "node:util";
-import { type MirrorKey, type MirrorRecord, type MirrorResource, type Table, tableOf } from "../tables.js";
+import {
+  type MirrorKey,
+  type MirrorList,
+  type MirrorRecord,
+  type MirrorResource,
+  type NumberedRecord,
+  resourceKeyOf,
+  type Table,
+  tableOf,
+} from "../tables.js";
 import type { FieldChange } from "./events.js";
 import type { RecordChange } from "./history.js";
-import { type MirrorList, type NumberedRecord, resourceKeyOf } from "./lists.js";
 
 /** What a batch of records changes in a copy that has the `known` ones. */
 export function compareWithCopy(

@@ -1,8 +1,7 @@
 import { InputValidationError } from "../../errors/index.js";
 import { fieldOf, isObject } from "../../errors/unknown-value.js";
 import { valueThat } from "../../schemas/option.js";
-import type { MirrorKey, MirrorResource } from "../tables.js";
-import type { MirrorList } from "./lists.js";
+import type { MirrorKey, MirrorList, MirrorResource } from "../tables.js";
 import type { ListState, MirrorState } from "./state.js";
 
 /*

@@ -1,7 +1,18 @@
-import { keyOf, type MirrorKey, type MirrorRecord, type MirrorResource, tableOf } from "../tables.js";
+import {
+  keyOf,
+  type MirrorKey,
+  type MirrorList,
+  type MirrorRecord,
+  type MirrorResource,
+  mirrorListOf,
+  type NumberedRecord,
+  recordNumberInList,
+  resourceKeyOf,
+  tableOf,
+} from "../tables.js";
 import type { AbortableSink } from "./abortable-sink.js";
-import { ChangeEmitter, type OnMirrorEvent } from "./change-emitter.js";
 import { compareWithCopy } from "./compare.js";
+import { ChangeEmitter, type OnMirrorEvent } from "./events.js";
 import {
   EXPIRE_ALL,
   expireHistory,
@@ -10,7 +21,6 @@ import {
   recordChanges,
   switchedHistory,
 } from "./history.js";
-import { type MirrorList, mirrorListOf, type NumberedRecord, recordNumberInList, resourceKeyOf } from "./lists.js";
 import {
   type CopyClient,
   countsAfter,
@@ -23,7 +33,7 @@ import {
 import { createStatusRows } from "./status.js";
 
 /** The changes of the copy by a batch of records. */
-export interface WriteResult {
+interface WriteResult {
   added: number;
   changed: number;
   /** Numbers of the records that the service must count as modified since the copy had them last. */

@@ -4,14 +4,14 @@ import type { UnexpectedRemovalsError } from "../../errors/index.js";
 import type { RateLimitSnapshot } from "../../limiter/rate-limiter.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import type { HistoryOption } from "../copy/history.js";
-import type { MirrorList } from "../copy/lists.js";
 import type { LocalCopy } from "../copy/local-copy.js";
 import { mirrorStatusOf } from "../copy/status.js";
 import { createMirrorReport, type MirrorReport, runKindOf } from "../report.js";
 import { type Begun, fillOrReadChanges, makeFullPassIfNeeded } from "../sync/list-sync.js";
 import type { ListUpdate } from "../sync/list-update.js";
+import type { MirrorList } from "../tables.js";
 
-export interface RunLists {
+interface RunLists {
   updated: readonly ListUpdate[];
   /** Lists that are not mirrored any more. */
   dropped: readonly ListUpdate[];

@@ -2,11 +2,13 @@ import type { PostgresConnection } from "../../storage/postgres/connection.js";
 import { missingSchema, type PostgresQueryable, queryRows } from "../../storage/postgres/driver.js";
 import { quoteName } from "../../storage/tables.js";
 import { type MirrorResource, mapResources, RESOURCES, type Table, tableOf } from "../tables.js";
-import { CHANGES_TABLE, createChangesSql, expireChangesSql } from "./changes-table.js";
 import {
+  CHANGES_TABLE,
   checkColumns,
+  createChangesSql,
   createIndexesSql,
   createTableSql,
+  expireChangesSql,
   KEY_BATCH_SIZE,
   PRIMARY_KEY_SQL,
   type SqlDialect,
@@ -19,7 +21,7 @@ import { RowCodec } from "./row-codec.js";
 // The tables, views and indexes of a copy in a schema of PostgreSQL. `nameOf` quotes a name, with the schema.
 
 /** `json`, not `jsonb`: that cannot hold a NUL, not even an escaped one. */
-export const POSTGRES_COLUMN_TYPES: SqlTypeNames = {
+const POSTGRES_COLUMN_TYPES: SqlTypeNames = {
   integer: "bigint",
   decimal: "numeric",
   text: "text",
@@ -36,7 +38,7 @@ export const postgresDialect = (schema: string): SqlDialect => ({
   parameter: (number) => `$${number}`,
 });
 
-export const namesIn =
+const namesIn =
   (schema: string): NameOf =>
   (name) =>
     `${quoteName(schema)}.${quoteName(name)}`;

@@ -15,8 +15,14 @@ import {
   type Table,
   tableOf,
 } from "../tables.js";
-import { changesInBatches, rowOfChange } from "./changes-table.js";
-import { keysInBatches, otherMirrorError, type SqlSource, throwSinkNotOpen } from "./copy-tables.js";
+import {
+  changesInBatches,
+  keysInBatches,
+  otherMirrorError,
+  rowOfChange,
+  type SqlSource,
+  throwSinkNotOpen,
+} from "./copy-tables.js";
 import {
   CHANGES_TYPES,
   ensureChanges,

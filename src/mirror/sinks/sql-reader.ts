@@ -2,12 +2,18 @@ import { quoteName } from "../../storage/tables.js";
 import type { ChangesQuery, MirrorChange } from "../copy/history.js";
 import type { MirrorReader } from "../sink.js";
 import { type MirrorRecords, type MirrorResource, tableOf } from "../tables.js";
-import { changesInBatches } from "./changes-table.js";
-import { READ_BATCH_SIZE, rowsInBatches, type SqlDialect, type SqlSource, type SqlValue } from "./copy-tables.js";
+import {
+  changesInBatches,
+  READ_BATCH_SIZE,
+  rowsInBatches,
+  type SqlDialect,
+  type SqlSource,
+  type SqlValue,
+} from "./copy-tables.js";
 import { RowCodec } from "./row-codec.js";
 
 /** A copy in a database, which is only read. */
-export interface SqlReaderSource extends SqlSource {
+interface SqlReaderSource extends SqlSource {
   readState(): Promise<string | undefined>;
   close(): Promise<void>;
 }

@@ -2,11 +2,10 @@ import type { UnexpectedRemovalsError } from "../../errors/index.js";
 import { probeModifiedSince } from "../../paging/modified-since.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import type { ListState } from "../copy/state.js";
-import { hasIncrements, laterTimeOf } from "./increment-start.js";
+import { hasIncrements } from "./increment.js";
 import { NotResumableError } from "./list-reader.js";
-import type { ListUpdate, WrittenPages } from "./list-update.js";
-import { ListedRecords } from "./listed-records.js";
-import { removeUnseenRecords } from "./removals.js";
+import { type ListUpdate, laterTimeOf, type WrittenPages } from "./list-update.js";
+import { ListedRecords, removeUnseenRecords } from "./removals.js";
 
 export interface FullPass {
   /** False if a part of the list was read before an interruption. */

@@ -10,7 +10,7 @@ import type { Paginator } from "../../paging/paginator.js";
 import type { Item } from "../../service/item.js";
 import type { Lot } from "../../service/lot.js";
 import type { StockLevel } from "../../service/stock-level.js";
-import { type MirrorList, type NumberedRecord, numberedRecord } from "../copy/lists.js";
+import { type MirrorList, type NumberedRecord, numberedRecord } from "../tables.js";
 
 /** The part of a list that is read; all of it by default. */
 interface ListRange {

@@ -1,13 +1,13 @@
 import type { UnexpectedRemovalsError } from "../../errors/index.js";
 import { awaitsFullPass, type ListState, signedSurplusOf } from "../copy/state.js";
 import { type FullPass, makeFullPass } from "./full-pass.js";
-import { readIncrement } from "./increment.js";
 import {
   hasIncrements,
   modifiedSinceSupportAfterCheck,
+  readIncrement,
   shouldVerifyModifiedSince,
   sinceOf,
-} from "./increment-start.js";
+} from "./increment.js";
 import type { ListUpdate, SyncSettings } from "./list-update.js";
 import { refusalOf, sizesAfterRun } from "./removals.js";
 
@@ -52,7 +52,7 @@ import { refusalOf, sizesAfterRun } from "./removals.js";
  *      Removals were refused, and by the count as many records are still gone:          refused again.
  *      The copy differs:          a full pass, unless the last one was long and recent. Then a later run makes it.
  *
- * After a full pass, an increment must list what the pass found changed (increment-start.ts).
+ * After a full pass, an increment must list what the pass found changed (increment.ts).
  *
  * Only a full pass removes records, at its end: removals.ts describes when absence means removed. If it refuses to, it has
  * ended anyway, so the next one is due as usual.

@@ -1,9 +1,10 @@
+import { fieldOf } from "../../errors/unknown-value.js";
+import { serviceTimeMs } from "../../schemas/date.js";
 import { monotonicNowMs } from "../../time/clock.js";
-import type { MirrorList } from "../copy/lists.js";
 import type { LocalCopy } from "../copy/local-copy.js";
 import { awaitsFullPass, type ListState, signedSurplusOf } from "../copy/state.js";
 import type { ListReport, MirrorProgress, MirrorReadMode } from "../report.js";
-import { laterTimeOf, newestModified } from "./increment-start.js";
+import type { MirrorList, NumberedRecord } from "../tables.js";
 import type { ListPage, ListPages, ListReader } from "./list-reader.js";
 
 /** What the caller asks of a run. */
@@ -107,3 +108,17 @@ export interface WrittenPages {
   /** The latest `modified`, in ms. */
   newest: number | undefined;
 }
+
+/** The latest `modified` of records, in ms of the service's clock; `undefined` if none has a date there. Only items do. */
+function newestModified(records: readonly NumberedRecord[]): number | undefined {
+  let newest: number | undefined;
+  for (const { record } of records) {
+    const modified = serviceTimeMs(fieldOf(record, "modified"));
+    if (modified !== undefined) newest = Math.max(newest ?? modified, modified);
+  }
+  return newest;
+}
+
+/** The later of two dates, either of which may be unknown. */
+export const laterTimeOf = (one: number | undefined, other: number | undefined) =>
+  one === undefined || other === undefined ? (one ?? other) : Math.max(one, other);
