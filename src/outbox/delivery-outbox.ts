@@ -1,9 +1,8 @@
 import type { BatchResult, DeliveryStore, NewDelivery, OutboxBatch, StoredDelivery } from "./delivery-store.js";
-import { inBatches } from "./in-batches.js";
 import { storedEntriesOf } from "./new-entries.js";
 import type { OutboxOptions } from "./options.js";
 import { Outbox } from "./outbox.js";
-import type { StoredEntry } from "./store.js";
+import { inBatches, type StoredEntry } from "./store.js";
 
 /** An outbox as the command uses it: with deliveries, and with entries as they are stored. */
 export class DeliveryOutbox extends Outbox {

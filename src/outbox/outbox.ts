@@ -7,7 +7,6 @@ import type { ServiceIdentity } from "../storage/service.js";
 import { monotonicNowMs } from "../time/clock.js";
 import { repeat } from "../time/repeat.js";
 import { entryOf, type NewOutboxEntry, type OutboxEntry } from "./entry.js";
-import { inBatches, type ListPage } from "./in-batches.js";
 import { markOf, withMark } from "./marks.js";
 import {
   keyProblem,
@@ -34,9 +33,17 @@ import {
   watchOptionsSchema,
 } from "./options.js";
 import type { OutboxEstimate, OutboxReport, OutboxSummary } from "./report.js";
-import { entriesToSend } from "./run/progress.js";
 import { OutboxRun } from "./run/run.js";
-import { type EntryChange, type NewEntry, NO_UNCERTAIN_ATTEMPT, type StoredEntry, whyNotCanceled } from "./store.js";
+import {
+  type EntryChange,
+  entriesToSend,
+  inBatches,
+  type ListPage,
+  type NewEntry,
+  NO_UNCERTAIN_ATTEMPT,
+  type StoredEntry,
+  whyNotCanceled,
+} from "./store.js";
 
 const DEFAULT_SETTLE_MS = 60_000;
 const DEFAULT_LEASE_MS = 30_000;

@@ -10,8 +10,7 @@ import {
   RateLimitError,
 } from "../../src/index.js";
 import type { OutboxOperation, OutboxState } from "../../src/outbox/index.js";
-import { AttemptOutdated, LeaseEnded } from "../../src/outbox/run/interrupted.js";
-import { isServiceError, lateOutcome, outcomeOf } from "../../src/outbox/run/outcome.js";
+import { AttemptOutdated, isServiceError, LeaseEnded, lateOutcome, outcomeOf } from "../../src/outbox/run/outcome.js";
 
 const body = (status: number, message = "No.") =>
   Buffer.from(JSON.stringify({ statusCode: status, error: "code", message }));

@@ -8,9 +8,8 @@ import type { OutboxInputs } from "../entry.js";
 import { hasMark, markOf, withMark } from "../marks.js";
 import { hadUncertainAttempt, type OutboxOperation, type StoredEntry, withoutAttempt } from "../store.js";
 import { BACKGROUND, type RunContext } from "./context.js";
-import { RunStopped } from "./interrupted.js";
 import type { Lease } from "./lease.js";
-import type { CallEnd } from "./outcome.js";
+import { type CallEnd, RunStopped } from "./outcome.js";
 
 /** How a call for an entry ended. */
 export interface EntryCallEnd extends CallEnd {

@@ -2,6 +2,7 @@ import { PermissionError, TimeoutError } from "../../errors/index.js";
 import { onAbort } from "../../time/abort.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import { sleep } from "../../time/wait.js";
+import { errorJson, resultJson } from "../entry.js";
 import {
   type ClaimedLane,
   type EntryChange,
@@ -14,10 +15,8 @@ import {
 import type { RunContext } from "./context.js";
 import { callForEntry, type EntryCallEnd } from "./entry-call.js";
 import { findOutcome, findReasonOfRefusal, type UncertainAttempt } from "./find-outcome.js";
-import { AttemptOutdated } from "./interrupted.js";
 import type { Lease } from "./lease.js";
-import { concernsAllWrites, type Outcome, outcomeOf } from "./outcome.js";
-import { errorJson, resultJson } from "./stored-json.js";
+import { AttemptOutdated, concernsAllWrites, type Outcome, outcomeOf } from "./outcome.js";
 
 /*
  * One lane (the entries of one item), while its lease lasts. Each step takes the work as it stands, and returns it as

@@ -1,6 +1,6 @@
 import { monotonicNowMs, startTimer } from "../../time/clock.js";
 import type { ClaimedLane, OutboxStore } from "../store.js";
-import { LeaseEnded } from "./interrupted.js";
+import { LeaseEnded } from "./outcome.js";
 
 /** A share of the lease in which nothing is sent any more, so that a request has left this process before the lease ends. */
 const SAFETY_MARGIN = 0.1;

@@ -9,7 +9,6 @@ import {
 } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import { isIdempotent, type OutboxOperation, type StoredEntry } from "../store.js";
-import { Interrupted } from "./interrupted.js";
 
 /**
  * The outcome of a call.
@@ -108,4 +107,31 @@ export function lateOutcome(
   if (current.state === "pending" || current.state === "canceled") return "store";
   if (isSameAttempt) return current.state === "unknown" ? "store" : "ignore";
   return isIdempotent(current.operation) || current.state === "unknown" ? "ignore" : "conflict";
+}
+
+/**
+ * Why a call for an entry must not send any more. It says nothing about the entry: its write was not refused, and the
+ * other entries need not fail. Never reaches the caller.
+ */
+export abstract class Interrupted extends Error {}
+
+/** The entry or the lease of its lane has changed in the store. */
+export class AttemptOutdated extends Interrupted {
+  constructor(readonly entry: StoredEntry | undefined) {
+    super("the entry or the lease of its lane has changed");
+  }
+}
+
+/** The lease of the lane has ended, as far as this process knows. */
+export class LeaseEnded extends Interrupted {
+  constructor(lane: string) {
+    super(`the lease of ${lane} has ended`);
+  }
+}
+
+/** The run has been stopped. Its reason, which may be an error of any class, is kept by the run alone. */
+export class RunStopped extends Interrupted {
+  constructor() {
+    super("the run of the outbox was stopped");
+  }
 }

@@ -17,9 +17,8 @@ import {
 import { missingSteps } from "../../storage/tables.js";
 import type { DeliveryStore } from "../delivery-store.js";
 import type { OutboxStore } from "../store.js";
-import type { Operation } from "./operation.js";
 import { commandsFor, createStoreTableSql, LOCK_SQL, SCHEMA_STEPS, tableNames } from "./postgres-sql.js";
-import type { StoreCommand, TableNames } from "./shared-sql.js";
+import type { Operation, StoreCommand, TableNames } from "./shared-sql.js";
 import { SqlOutboxStore } from "./sql-store.js";
 
 /** Options of {@link postgresOutboxStore}: exactly one of `pool` and `connectionString`. */
@@ -73,7 +72,7 @@ export function postgresOutboxStore(options: PostgresOutboxStoreOptions): Outbox
 }
 
 /** What the command needs. */
-export interface PostgresStoreInternals {
+interface PostgresStoreInternals {
   /** The outbox must exist: nothing is created. */
   existing?: boolean;
 }

@@ -12,8 +12,7 @@ import {
 } from "../../storage/sqlite/driver.js";
 import { missingSteps } from "../../storage/tables.js";
 import type { OutboxStore } from "../store.js";
-import type { Operation } from "./operation.js";
-import type { StoreCommand } from "./shared-sql.js";
+import type { Operation, StoreCommand } from "./shared-sql.js";
 import { SqlOutboxStore } from "./sql-store.js";
 import { CLOCK_FUNCTION, CREATE_STORE_TABLE_SQL, SCHEMA_STEPS, STATEMENTS } from "./sqlite-sql.js";
 
