@@ -133,6 +133,7 @@ export async function findReasonOfRefusal(run: RunContext, attempt: UncertainAtt
       return { state: "rejected", settledAt: Date.now(), error: errorJson(attempt.cause) };
     return unknownOutcome(AMBIGUOUS_ITEM, attempt);
   });
+  run.failures.record(attempt.entry, undefined);
   if (!isIdempotent(operation)) return change;
   // Whatever was found: a search may end while the earlier attempt can still take effect, and later entries must wait
   // for that. A person may decide about an unknown one before.

@@ -135,7 +135,7 @@ export class OutboxRun implements RunContext {
     // Meanwhile lanes may have taken the places that were free when it was claimed.
     await this.capacity.take();
     try {
-      await new LaneWorker(this, lease).work(claimed);
+      await new LaneWorker(this, lease, claimed).work();
     } catch (error) {
       this.fail(error);
     }
