@@ -19,6 +19,7 @@ import type {
   StoredEntry,
   UpdateResult,
 } from "../store.js";
+import { execute, type Operation } from "./commands.js";
 import {
   countsOfRow,
   deliveryOfRow,
@@ -29,13 +30,10 @@ import {
   progressValues,
   rowOfEntry,
 } from "./entry-row.js";
-import { execute, type Operation } from "./shared-sql.js";
 
 /*
- * An outbox in an SQL database. Each operation stands here once, as the commands that it runs in one SQL transaction.
- * shared-sql.ts has the commands that both databases run, postgres-sql.ts and sqlite-sql.ts those that differ: in arrays,
- * clocks, and locks. With PostgreSQL transactions run at the same time, so a row that was read must be locked before it is
- * changed; with SQLite a transaction locks all others out.
+ * An outbox in an SQL database. Each operation stands here once, as the commands (commands.ts) that it runs in one SQL
+ * transaction.
  *
  * An operation is a generator, so that both databases can drive it: PostgreSQL waits for each command, and SQLite, whose
  * driver is synchronous, runs a transaction in one go, while nothing else in the process can get in between.
