@@ -20,7 +20,6 @@ import {
 import type { MirrorReport } from "./report.js";
 import { estimateMirrorRun, forecastOf, type MirrorEstimate } from "./run/estimate.js";
 import { MirrorRun } from "./run/mirror-run.js";
-import { ListReader } from "./sync/list-reader.js";
 import { ListUpdate, type SyncSettings } from "./sync/list-update.js";
 import { CONFIRMING_PASS_DELAY_MS } from "./sync/removals.js";
 import { findAbandonedLists, type MirrorList, type MirrorResource, mirrorListsOf, RESOURCES } from "./tables.js";
@@ -215,6 +214,7 @@ export class Mirror {
     } = this.#options;
     const settings: SyncSettings = {
       signal,
+      concurrency,
       full,
       fullPassEveryMs,
       overlapMs,
@@ -223,10 +223,7 @@ export class Mirror {
       confirmingPassDelayMs: this.#confirmingPassDelayMs,
       onProgress,
     };
-    return lists.map((list) => {
-      const reader = new ListReader(client, list, { signal, concurrency });
-      return new ListUpdate(list, reader, copy, settings);
-    });
+    return lists.map((list) => new ListUpdate(list, client, copy, settings));
   }
 
   /** Two runs at the same time would overwrite each other. */

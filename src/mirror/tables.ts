@@ -97,15 +97,14 @@ export const mapResources = <T>(create: (resource: MirrorResource) => T): Readon
   warehouseStockLevels: create("warehouseStockLevels"),
 });
 
-/** The key of a record; `fields` are its values of `table.key`. */
-export const keyOfFields = (fields: readonly number[]): MirrorKey =>
-  fields.length === 1 && fields[0] !== undefined ? fields[0] : fields.join("/");
+/** The key of a record, or of its row. */
+export function keyOf({ key }: Table, record: object): MirrorKey {
+  const fields = key.map((field) => Number(Reflect.get(record, field)));
+  return fields.length === 1 ? Number(fields[0]) : fields.join("/");
+}
 
 /** The values of `table.key`, from a key. */
 export const fieldsOfKey = (key: MirrorKey): number[] => (typeof key === "number" ? [key] : key.split("/").map(Number));
-
-export const keyOf = ({ key }: Table, record: object): MirrorKey =>
-  keyOfFields(key.map((field) => Number(Reflect.get(record, field))));
 
 const jsonTypeSchema = /* @__PURE__ */ z.enum(["integer", "number", "string", "boolean", "null"]);
 
@@ -186,9 +185,8 @@ export const resourceKeyOf = ({ wID }: MirrorList, number: number): MirrorKey =>
 
 /** The number that identifies a record within the list; `undefined` if the record belongs to another list. */
 export function recordNumberInList({ wID }: MirrorList, key: MirrorKey): number | undefined {
-  if (typeof key === "number") return key;
-  const prefix = `${wID}/`;
-  return key.startsWith(prefix) ? Number(key.slice(prefix.length)) : undefined;
+  const [number, warehouse] = fieldsOfKey(key).reverse();
+  return warehouse === wID ? number : undefined;
 }
 
 /** A record as its list has it, with the number that identifies it there. */

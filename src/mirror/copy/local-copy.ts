@@ -40,6 +40,9 @@ interface WriteResult {
   expectedInIncrement: number[];
 }
 
+/** A batch names a resource. One that saves only the state names this one, and changes nothing of it. */
+const ANY_LIST = mirrorListOf("items");
+
 /** Records that are removed in one commit. */
 const REMOVAL_BATCH_SIZE = 500;
 
@@ -172,13 +175,14 @@ export class LocalCopy {
   }
 
   async #read(resource: MirrorResource, keys: readonly MirrorKey[]): Promise<Map<MirrorKey, MirrorRecord>> {
+    const table = tableOf(resource);
     const records = keys.length === 0 ? [] : await this.#sink.read(resource, keys);
-    return indexByKey(resource, records);
+    return new Map(records.map((record) => [keyOf(table, record), record]));
   }
 
-  /** Changes that were not emitted yet can be read back. Without a list, the batch names `items`, and changes nothing of it. */
+  /** Changes that were not emitted yet can be read back. */
   async #commit(commit: Commit): Promise<void> {
-    const { list = mirrorListOf("items"), upsert = [], remove = [], changes = [], expire, ...patch } = commit;
+    const { list = ANY_LIST, upsert = [], remove = [], changes = [], expire, ...patch } = commit;
     const { resource } = list;
     const patched = { ...this.#state, ...patch, mirrored: this.#lists.map(({ id }) => id) };
     const { history, rows } = recordChanges(patched.history, patched.lists, { list, changes, now: Date.now() });
@@ -226,6 +230,3 @@ interface Commit extends Partial<MirrorState> {
 /** As it is saved in the state: the copy has the added record. */
 const toPending = (change: RecordChange): RecordChange =>
   change.type === "added" ? { ...change, after: null } : change;
-
-const indexByKey = (resource: MirrorResource, records: readonly MirrorRecord[]) =>
-  new Map(records.map((record) => [keyOf(tableOf(resource), record), record]));

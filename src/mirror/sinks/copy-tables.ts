@@ -1,7 +1,7 @@
 import { ConfigurationError } from "../../errors/index.js";
 import { quoteName } from "../../storage/tables.js";
 import type { ChangesQuery, MirrorChange } from "../copy/history.js";
-import { type ColumnType, keyOfFields, type MirrorKey, type MirrorResource, type Table, tableOf } from "../tables.js";
+import { type ColumnType, keyOf, type MirrorKey, type MirrorResource, type Table, tableOf } from "../tables.js";
 import { decodeExtraFields, EXTRA_COLUMN, encodeExtraFields } from "./row-codec.js";
 
 // What a copy consists of, in either database. `nameOf` returns the name of a table or view in SQL.
@@ -138,7 +138,7 @@ export async function* keysInBatches(
   keysAfter: (last: number[]) => Promise<Rows>,
 ): AsyncGenerator<readonly MirrorKey[]> {
   for await (const rows of rowsInBatches(table, KEY_BATCH_SIZE, keysAfter)) {
-    yield rows.map((row) => keyOfFields(table.key.map((field) => Number(row[field]))));
+    yield rows.map((row) => keyOf(table, row));
   }
 }
 

@@ -33,7 +33,7 @@ import {
   tableSql,
 } from "./postgres-copy.js";
 import { encodeExtraFields } from "./row-codec.js";
-import { SqlReader } from "./sql-reader.js";
+import { createSqlReader } from "./sql-reader.js";
 
 /** Options of {@link postgresSink}: exactly one of `pool`, `client` and `connectionString`. */
 export interface PostgresSinkOptions {
@@ -168,8 +168,7 @@ class PostgresSink implements MirrorSink {
     const connection = new PostgresConnection({ ...this.#options, readOnly: true });
     try {
       const schema = await usableSchema(connection, this.#options.schema);
-      return new SqlReader({
-        ...sourceOn(connection, schema),
+      return createSqlReader(sourceOn(connection, schema), {
         readState: () => readState(connection, schema),
         close: () => connection.close(),
       });

@@ -39,7 +39,7 @@ import {
   throwSinkNotOpen,
 } from "./copy-tables.js";
 import { encodeExtraFields, RowCodec } from "./row-codec.js";
-import { SqlReader } from "./sql-reader.js";
+import { createSqlReader } from "./sql-reader.js";
 
 /** Options of {@link sqliteSink}. */
 export interface SqliteSinkOptions {
@@ -128,14 +128,14 @@ export class SqliteSink implements MirrorSink {
 
   async openReader(): Promise<MirrorReader | undefined> {
     if (!existsSync(this.#path)) return undefined;
-    const source = { path: this.#path, loadDriver: this.#loadDriver, synchronous: "read-only" } as const;
-    const connection = await SqliteConnection.open(source);
-    const { dialect, query } = sourceOn(connection);
+    const file = { path: this.#path, loadDriver: this.#loadDriver };
+    const connection = await SqliteConnection.open({ ...file, synchronous: "read-only" });
+    const source = sourceOn(connection);
     const readState = async () => {
-      const found = await query("SELECT name FROM sqlite_schema WHERE name = 'stocklot_state'", []);
-      return found.length > 0 ? stateOf(await query(LOAD_STATE_SQL, [])) : undefined;
+      const found = await source.query("SELECT name FROM sqlite_schema WHERE name = 'stocklot_state'", []);
+      return found.length > 0 ? stateOf(await source.query(LOAD_STATE_SQL, [])) : undefined;
     };
-    return new SqlReader({ dialect, query, readState, close: () => connection.close() });
+    return createSqlReader(source, { readState, close: () => connection.close() });
   }
 
   changes(query: ChangesQuery): AsyncIterable<readonly MirrorChange[]> {
@@ -150,8 +150,8 @@ export class SqliteSink implements MirrorSink {
 
   async #open(signal: AbortSignal | undefined): Promise<SqliteCopy> {
     // A power failure may undo the last commits, each as a whole, together with the state that it saved.
-    const source = { path: this.#path, loadDriver: this.#loadDriver, synchronous: "NORMAL", signal } as const;
-    const connection = await SqliteConnection.open(source);
+    const file = { path: this.#path, loadDriver: this.#loadDriver };
+    const connection = await SqliteConnection.open({ ...file, synchronous: "NORMAL", signal });
     try {
       return { connection, ...(await connection.transaction(prepareCopy)) };
     } catch (error) {

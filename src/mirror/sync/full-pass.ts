@@ -7,7 +7,7 @@ import { NotResumableError } from "./list-reader.js";
 import { type ListUpdate, laterTimeOf, type WrittenPages } from "./list-update.js";
 import { ListedRecords, removeUnseenRecords } from "./removals.js";
 
-export interface FullPass {
+export interface FullPassEnd {
   /** False if a part of the list was read before an interruption. */
   readFromStart: boolean;
   /** Numbers of records that an increment must list too, see {@link ListUpdate.writePages}. */
@@ -17,7 +17,7 @@ export interface FullPass {
 }
 
 /** Reads the whole list, or the rest of it after an interruption, and removes the records that the service no longer has. */
-export async function makeFullPass(update: ListUpdate): Promise<FullPass> {
+export async function makeFullPass(update: ListUpdate): Promise<FullPassEnd> {
   const startedAtMs = monotonicNowMs();
   const read = await readWholeList(update);
   const { decisive, refusal } = await removeUnseenRecords(update, read.listed);

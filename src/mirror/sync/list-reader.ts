@@ -46,7 +46,7 @@ export class NotResumableError extends Error {}
 export class ListReader {
   /** The cost of reading so far. */
   readonly stats = { requests: 0, pages: 0, records: 0, duplicates: 0, gapsRepaired: 0 };
-  readonly #open: (params: ListParams, options: ListOptions) => ReturnType<typeof openList>;
+  readonly #client: InventoryClient;
   readonly #list: MirrorList;
   readonly #signal: AbortSignal | undefined;
   readonly #concurrency: number;
@@ -56,7 +56,7 @@ export class ListReader {
     list: MirrorList,
     { signal, concurrency }: { signal: AbortSignal | undefined; concurrency: number },
   ) {
-    this.#open = (params, options) => openList(client, list, params, options);
+    this.#client = client;
     this.#list = list;
     this.#signal = signal;
     this.#concurrency = concurrency;
@@ -66,7 +66,9 @@ export class ListReader {
     let since: number | undefined;
     let firstDate: number | undefined;
     let progress: PagingProgress | undefined;
-    const paginator = this.#open(
+    const paginator = openList(
+      this.#client,
+      this.#list,
       { modifiedSince },
       {
         ...this.#requestOptions((response) => {
@@ -94,12 +96,17 @@ export class ListReader {
   /** Estimated cost of reading it, from one request for one record. */
   forecast({ modifiedSince, from }: ListRange): Promise<ListForecast> {
     const options = { ...this.#requestOptions(), gapless: true, concurrency: this.#concurrency, from };
-    return this.#open({ modifiedSince }, options).forecast();
+    return openList(this.#client, this.#list, { modifiedSince }, options).forecast();
   }
 
   /** How many records the service reports, in one request for one record. */
   async count(modifiedSince?: Date): Promise<number> {
-    const { totalCount } = await this.#open({ modifiedSince, pageSize: 1 }, this.#requestOptions()).page();
+    const { totalCount } = await openList(
+      this.#client,
+      this.#list,
+      { modifiedSince, pageSize: 1 },
+      this.#requestOptions(),
+    ).page();
     return totalCount;
   }
 

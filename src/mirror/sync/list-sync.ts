@@ -1,6 +1,6 @@
 import type { UnexpectedRemovalsError } from "../../errors/index.js";
 import { awaitsFullPass, type ListState, signedSurplusOf } from "../copy/state.js";
-import { type FullPass, makeFullPass } from "./full-pass.js";
+import { type FullPassEnd, makeFullPass } from "./full-pass.js";
 import {
   hasIncrements,
   modifiedSinceSupportAfterCheck,
@@ -82,7 +82,7 @@ export const mayRepairByFullPass = ({ lastPass }: Pick<ListState, "lastPass">, n
 export interface Begun {
   update: ListUpdate;
   /** The full pass that has filled the copy, if it was new. */
-  firstPass: FullPass | undefined;
+  firstPass: FullPassEnd | undefined;
 }
 
 /** Step 1: fills a new copy, or reads the records that were modified since the last run. */
@@ -141,7 +141,7 @@ function mayRepair({ state }: ListUpdate): boolean {
 }
 
 /** A full pass, after which increments are checked against it. */
-async function makeVerifiedFullPass(update: ListUpdate): Promise<FullPass> {
+async function makeVerifiedFullPass(update: ListUpdate): Promise<FullPassEnd> {
   // From before the pass: an increment since then must list what the pass finds changed.
   const { since } = update.state.increments;
   const pass = await makeFullPass(update);

@@ -1,3 +1,4 @@
+import type { InventoryClient } from "../../client.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import { serviceTimeMs } from "../../schemas/date.js";
 import { monotonicNowMs } from "../../time/clock.js";
@@ -5,12 +6,14 @@ import type { LocalCopy } from "../copy/local-copy.js";
 import { awaitsFullPass, type ListState, signedSurplusOf } from "../copy/state.js";
 import type { ListReport, MirrorProgress, MirrorReadMode } from "../report.js";
 import type { MirrorList, NumberedRecord } from "../tables.js";
-import type { ListPage, ListPages, ListReader } from "./list-reader.js";
+import { type ListPage, type ListPages, ListReader } from "./list-reader.js";
 
 /** What the caller asks of a run. */
 export interface SyncSettings {
   signal: AbortSignal | undefined;
   onProgress: ((progress: MirrorProgress) => unknown) | undefined;
+  /** Number of pages read in parallel. */
+  concurrency: number;
   /** Everything is to be read. */
   full: boolean;
   fullPassEveryMs: number;
@@ -27,16 +30,18 @@ const MAX_EXPECTED_NUMBERS = 10_000;
 export class ListUpdate {
   readonly counts = { added: 0, changed: 0, removed: 0 };
   readonly modes: MirrorReadMode[] = [];
+  readonly reader: ListReader;
   /** Until when the copy had all changes when the run began. */
   readonly asOfBefore: number | undefined;
   #durationMs = 0;
 
   constructor(
     readonly list: MirrorList,
-    readonly reader: ListReader,
+    client: InventoryClient,
     readonly copy: LocalCopy,
     readonly settings: SyncSettings,
   ) {
+    this.reader = new ListReader(client, list, settings);
     this.asOfBefore = this.state.asOf;
   }
 
