@@ -7,7 +7,7 @@ import type { ServiceIdentity } from "../storage/service.js";
 import { monotonicNowMs } from "../time/clock.js";
 import { repeat } from "../time/repeat.js";
 import { entryOf, type NewOutboxEntry, type OutboxEntry } from "./entry.js";
-import { markOf, withMark } from "./marks.js";
+import { type MarkField, markOf, withMark } from "./marks.js";
 import {
   keyProblem,
   keySchema,
@@ -124,8 +124,7 @@ export class Outbox {
     if (!Array.isArray(entries)) {
       throw new InputValidationError("outbox.addMany", [{ path: ["entries"], message: "must be an array" }]);
     }
-    const added = newEntries("outbox.addMany", entries, this.#options.mark);
-    return added.length === 0 ? [] : this.#add("outbox.addMany", added, options, (index) => [index]);
+    return this.#addAll(entries, this.#options.mark, options);
   }
 
   /**
@@ -141,8 +140,7 @@ export class Outbox {
         ? { ...entry, input: withMark(entry.input, "remark", markOf(storeId, entry.key)) }
         : entry,
     );
-    const added = newEntries("outbox.addMany", marked, undefined);
-    return added.length === 0 ? [] : this.#add("outbox.addMany", added, {}, (index) => [index]);
+    return this.#addAll(marked, undefined, {});
   }
 
   /**
@@ -314,6 +312,15 @@ export class Outbox {
       if (!result?.changed) throw keyProblem(method, [], `"${key}" was changed at the same time`);
       return entryOf(result.entry);
     });
+  }
+
+  async #addAll(
+    entries: readonly unknown[],
+    mark: MarkField | undefined,
+    options: OutboxAddOptions,
+  ): Promise<OutboxEntry[]> {
+    const added = newEntries("outbox.addMany", entries, mark);
+    return added.length === 0 ? [] : this.#add("outbox.addMany", added, options, (index) => [index]);
   }
 
   async #add(

@@ -15,7 +15,6 @@ import {
   usableSchema,
 } from "../../storage/postgres/driver.js";
 import { missingSteps, quoteName } from "../../storage/tables.js";
-import type { DeliveryStore } from "../delivery-store.js";
 import type { OutboxStore } from "../store.js";
 import { type Operation, postgresTextOf, storeCommands, type TableNames } from "./commands.js";
 import { SqlOutboxStore } from "./sql-store.js";
@@ -67,24 +66,13 @@ const postgresStoreOptionsSchema = /* @__PURE__ */ lazy(() =>
  * @throws ConfigurationError when the options are wrong.
  */
 export function postgresOutboxStore(options: PostgresOutboxStoreOptions): OutboxStore {
-  return openPostgresStore(options, {});
+  return new PostgresOutboxStore(options);
 }
 
 /** What the command needs. */
 interface PostgresStoreInternals {
   /** The outbox must exist: nothing is created. */
   existing?: boolean;
-}
-
-/** As {@link postgresOutboxStore}. */
-export function openPostgresStore(
-  options: PostgresOutboxStoreOptions,
-  { existing = false }: PostgresStoreInternals,
-): DeliveryStore {
-  checkConfiguration("postgresOutboxStore", postgresStoreOptionsSchema(), options);
-  const { schema, ...source } = options;
-  const connection = new PostgresConnection({ ...source, maxConnections: MAX_CONNECTIONS, durable: true });
-  return new PostgresOutboxStore(connection, schema, existing);
 }
 
 /** By default, this many requests are in flight at the same time. */
@@ -97,16 +85,19 @@ interface OpenPostgresStore {
   readonly commands: Commands;
 }
 
-class PostgresOutboxStore extends SqlOutboxStore<OpenPostgresStore> {
+/** Created by {@link postgresOutboxStore}. */
+export class PostgresOutboxStore extends SqlOutboxStore<OpenPostgresStore> {
   readonly #connection: PostgresConnection;
   readonly #givenSchema: string | undefined;
   readonly #mustExist: boolean;
 
-  constructor(connection: PostgresConnection, givenSchema: string | undefined, mustExist: boolean) {
+  constructor(options: PostgresOutboxStoreOptions, { existing = false }: PostgresStoreInternals = {}) {
     super("postgresOutboxStore");
-    this.#connection = connection;
-    this.#givenSchema = givenSchema;
-    this.#mustExist = mustExist;
+    checkConfiguration("postgresOutboxStore", postgresStoreOptionsSchema(), options);
+    const { schema, ...source } = options;
+    this.#connection = new PostgresConnection({ ...source, maxConnections: MAX_CONNECTIONS, durable: true });
+    this.#givenSchema = schema;
+    this.#mustExist = existing;
   }
 
   protected override async connect(): Promise<OpenPostgresStore> {
