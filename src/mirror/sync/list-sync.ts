@@ -1,5 +1,5 @@
 import type { UnexpectedRemovalsError } from "../../errors/index.js";
-import { awaitsFullPass, type ListState, signedSurplusOf } from "../copy/state.js";
+import { awaitsFullPass, type ListState, surplusOf } from "../copy/state.js";
 import { type FullPassEnd, makeFullPass } from "./full-pass.js";
 import {
   hasIncrements,
@@ -34,7 +34,7 @@ import { refusalOf, sizesAfterRun } from "./removals.js";
  *
  * The copy differs if it may be stale, or if it lacks another number of records than those that the service counts, but does
  * not list (`unlisted`: two full passes in a row lacked them); state.ts shows these numbers in an example
- * (`signedSurplusOf`). Only a full pass corrects that. The status shows it as `awaitsFullPass`, as it does an interrupted
+ * (`surplusOf`). Only a full pass corrects that. The status shows it as `awaitsFullPass`, as it does an interrupted
  * pass and refused removals.
  *
  * One run takes two steps. All lists take the first before any takes the second, so that an interrupted run has all changes.
@@ -119,7 +119,7 @@ const mustMakeFullPass = ({ update: { state, settings }, firstPass }: Begun): bo
 
 /** Finds out whether the copy still differs by the counts, and whether removals that were refused are refused again. */
 async function updateDifference(update: ListUpdate): Promise<UnexpectedRemovalsError | undefined> {
-  const surplus = () => signedSurplusOf(update.state) ?? 0;
+  const surplus = () => surplusOf(update.state);
   // The last run lacked records, and the increment has not shown them.
   const hasLacked = surplus() < 0;
   await compareCounts(update);
@@ -137,7 +137,7 @@ async function updateDifference(update: ListUpdate): Promise<UnexpectedRemovalsE
 function mayRepair({ state }: ListUpdate): boolean {
   // Without increments, the next run makes a full pass anyway.
   const isStale = state.staleUntil !== undefined && hasIncrements(state);
-  return ((signedSurplusOf(state) ?? 0) !== 0 || isStale) && mayRepairByFullPass(state, Date.now());
+  return (surplusOf(state) !== 0 || isStale) && mayRepairByFullPass(state, Date.now());
 }
 
 /** A full pass, after which increments are checked against it. */

@@ -3,7 +3,7 @@ import { fieldOf } from "../../errors/unknown-value.js";
 import { serviceTimeMs } from "../../schemas/date.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import type { LocalCopy } from "../copy/local-copy.js";
-import { awaitsFullPass, type ListState, signedSurplusOf } from "../copy/state.js";
+import { awaitsFullPass, type ListState, surplusOf } from "../copy/state.js";
 import type { ListReport, MirrorProgress, MirrorReadMode } from "../report.js";
 import type { MirrorList, NumberedRecord } from "../tables.js";
 import { type ListPage, type ListPages, ListReader } from "./list-reader.js";
@@ -66,14 +66,13 @@ export class ListUpdate {
 
   report(): ListReport {
     const { count, lacking, increments } = this.state;
-    const surplus = signedSurplusOf(this.state);
     return {
       list: this.list,
       modes: this.modes,
       ...this.reader.stats,
       ...this.counts,
       inCopy: count,
-      surplus: surplus === undefined ? null : Math.max(0, surplus),
+      surplus: lacking === undefined ? null : Math.max(0, surplusOf(this.state)),
       missing: lacking === undefined ? null : Math.max(0, lacking),
       awaitsFullPass: awaitsFullPass(this.state),
       honoursModifiedSince: increments.support === undefined ? null : increments.support === "honoured",
