@@ -2,7 +2,7 @@ import { ConfigurationError } from "../../errors/index.js";
 import { quoteName } from "../../storage/tables.js";
 import type { ChangesQuery, MirrorChange } from "../copy/history.js";
 import { type ColumnType, keyOf, type MirrorKey, type MirrorResource, type Table, tableOf } from "../tables.js";
-import { decodeExtraFields, EXTRA_COLUMN, encodeExtraFields } from "./row-codec.js";
+import { decodeExtraFields, EXTRA_COLUMN, encodeExtraFields, RowCodec } from "./row-codec.js";
 
 // What a copy consists of, in either database. `nameOf` returns the name of a table or view in SQL.
 
@@ -61,6 +61,15 @@ export function checkColumns(table: Table, types: SqlTypeNames, found: ReadonlyM
     const flaw = foundType === undefined ? `has no column "${name}"` : `has "${name}" as ${foundType}, not ${type}`;
     throw new ConfigurationError(`mirror: the table "${table.name}" was not created by a mirror: it ${flaw}`);
   }
+}
+
+/** The table of a resource in commands. `updates` sets the columns of a row that exists already. */
+export function sqlPartsOf(table: Table, nameOf: (name: string) => string) {
+  const codec = new RowCodec(table);
+  const columns = codec.columns.map(quoteName);
+  const key = table.key.map(quoteName);
+  const updates = columns.filter((column) => !key.includes(column)).map((column) => `${column} = excluded.${column}`);
+  return { codec, name: nameOf(table.name), columns, key, updates };
 }
 
 /** Stands for the SKU as it is compared: without surrounding spaces and case. */

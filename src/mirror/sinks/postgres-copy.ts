@@ -14,9 +14,9 @@ import {
   type SqlDialect,
   type SqlTypeNames,
   selectStockSql,
+  sqlPartsOf,
   tableMissingError,
 } from "./copy-tables.js";
-import { RowCodec } from "./row-codec.js";
 
 // The tables, views and indexes of a copy in a schema of PostgreSQL. `nameOf` quotes a name, with the schema.
 
@@ -165,12 +165,8 @@ export const CHANGES_TYPES = ["bigint", "text", "text", "text", "text", "json", 
 /** The commands for the table of a resource. */
 export function tableSql(table: Table, schema: string) {
   const nameOf = namesIn(schema);
-  const codec = new RowCodec(table);
-  const name = nameOf(table.name);
-  const columns = codec.columns.map(quoteName);
+  const { codec, name, columns, key, updates } = sqlPartsOf(table, nameOf);
   const types = [...Object.values(table.columns), "extra" as const].map((type) => POSTGRES_COLUMN_TYPES[type]);
-  const key = table.key.map(quoteName);
-  const updates = columns.filter((column) => !key.includes(column)).map((column) => `${column} = excluded.${column}`);
   /** The values of each key field, as one array each: parameters from this one on. */
   const keyArrays = (first: number) => table.key.map((_, index) => `$${first + index}::bigint[]`);
   const firstColumn = 4 + key.length;

@@ -33,7 +33,7 @@ import {
   tableSql,
 } from "./postgres-copy.js";
 import { encodeExtraFields } from "./row-codec.js";
-import { createSqlReader } from "./sql-reader.js";
+import { createSqlReader, readStateAndClose } from "./sql-reader.js";
 
 /** Options of {@link postgresSink}: exactly one of `pool`, `client` and `connectionString`. */
 export interface PostgresSinkOptions {
@@ -156,12 +156,7 @@ class PostgresSink implements MirrorSink {
   }
 
   async readState(): Promise<string | undefined> {
-    const reader = await this.openReader();
-    try {
-      return await reader.readState();
-    } finally {
-      await reader.close();
-    }
+    return await readStateAndClose(await this.openReader());
   }
 
   async openReader(): Promise<MirrorReader> {

@@ -8,6 +8,7 @@ import {
   type SqlDialect,
   type SqlSource,
   type SqlValue,
+  sqlPartsOf,
 } from "./copy-tables.js";
 import { RowCodec } from "./row-codec.js";
 
@@ -23,6 +24,15 @@ export const createSqlReader = (
   find: (resource, where) => findInBatches(resource, where, source),
   changes: (query) => changesInBatches(query, source),
 });
+
+/** What `readState()` of a sink returns. */
+export async function readStateAndClose(reader: MirrorReader | undefined): Promise<string | undefined> {
+  try {
+    return await reader?.readState();
+  } finally {
+    await reader?.close();
+  }
+}
 
 async function* findInBatches<R extends MirrorResource>(
   resource: R,
@@ -55,11 +65,10 @@ export function findSql(
     if (Object.hasOwn(table.columns, field)) return hasSku(String(value));
     return `"partNo" IN (SELECT "partNo" FROM ${nameOf("items")} WHERE ${hasSku(String(value))})`;
   });
-  const key = table.key.map(quoteName);
+  const { name, columns, key } = sqlPartsOf(table, nameOf);
   conditions.push(`(${key}) > (${last.map(bind)})`);
-  const columns = new RowCodec(table).columns.map(quoteName);
   const sql = `
-SELECT ${columns} FROM ${nameOf(table.name)} WHERE ${conditions.join(" AND ")} ORDER BY ${key} LIMIT ${READ_BATCH_SIZE}`;
+SELECT ${columns} FROM ${name} WHERE ${conditions.join(" AND ")} ORDER BY ${key} LIMIT ${READ_BATCH_SIZE}`;
   return { sql, values };
 }
 

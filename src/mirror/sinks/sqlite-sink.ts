@@ -35,11 +35,12 @@ import {
   type SqlSource,
   type SqlTypeNames,
   selectStockSql,
+  sqlPartsOf,
   tableMissingError,
   throwSinkNotOpen,
 } from "./copy-tables.js";
-import { encodeExtraFields, RowCodec } from "./row-codec.js";
-import { createSqlReader } from "./sql-reader.js";
+import { encodeExtraFields } from "./row-codec.js";
+import { createSqlReader, readStateAndClose } from "./sql-reader.js";
 
 /** Options of {@link sqliteSink}. */
 export interface SqliteSinkOptions {
@@ -118,12 +119,7 @@ export class SqliteSink implements MirrorSink {
   }
 
   async readState(): Promise<string | undefined> {
-    const reader = await this.openReader();
-    try {
-      return await reader?.readState();
-    } finally {
-      await reader?.close();
-    }
+    return await readStateAndClose(await this.openReader());
   }
 
   async openReader(): Promise<MirrorReader | undefined> {
@@ -254,12 +250,8 @@ function existingColumns(database: SqliteDatabase, { name, key }: Table): Map<st
 }
 
 function tableStatements(database: SqliteDatabase, table: Table) {
-  const codec = new RowCodec(table);
-  const name = quoteName(table.name);
-  const columns = codec.columns.map(quoteName);
+  const { codec, name, columns, key, updates } = sqlPartsOf(table, quoteName);
   const values = columns.map(() => "?");
-  const key = table.key.map(quoteName);
-  const updates = columns.filter((column) => !key.includes(column)).map((column) => `${column} = excluded.${column}`);
   const keyValues = key.map(() => "?");
   // A plain number is read faster than the first member of an array.
   const jsonValues = key.length === 1 ? "value" : key.map((_, index) => `value ->> ${index}`);

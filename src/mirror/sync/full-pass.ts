@@ -92,11 +92,22 @@ interface ReadList extends WrittenPages {
   since: number | undefined;
 }
 
+/** Reads the whole list, or the rest of it. If it cannot be resumed, it is read again: records in the copy do no harm. */
+async function readWholeList(update: ListUpdate): Promise<ReadList> {
+  try {
+    return await readRestOfList(update);
+  } catch (error) {
+    if (!(error instanceof NotResumableError)) throw error;
+    await update.save({ pass: undefined });
+    return await readRestOfList(update);
+  }
+}
+
 /**
- * Reads the whole list. Each page is saved with the checkpoint at which the pass resumes, if it could conclude something
+ * Reads the list, from the checkpoint of an interrupted pass on. Each page is saved with the checkpoint at which the pass resumes, if it could conclude something
  * then: the first pass always, since it fills the copy, and others if records are listed in the order of their numbers.
  */
-async function readWholeList(update: ListUpdate): Promise<ReadList> {
+async function readRestOfList(update: ListUpdate): Promise<ReadList> {
   const { pass: interrupted, lastPass } = update.state;
   const isFirst = lastPass === undefined;
   const source = update.reader.read({ from: interrupted?.checkpoint });
@@ -113,22 +124,11 @@ async function readWholeList(update: ListUpdate): Promise<ReadList> {
     if (checkpoint === undefined || !(isFirst || progress)) return undefined;
     return { beganAt, since: since(), checkpoint, listed: progress };
   };
-  const startAgain = async () => {
-    await update.save({ pass: undefined });
-    return await readWholeList(update);
-  };
-  let applied: WrittenPages;
-  try {
-    applied = await update.writePages(isFirst ? "first" : "full", source, (page) => {
-      const patch = { pass: passUntilHere() };
-      listed.add(page);
-      return patch;
-    });
-  } catch (error) {
-    // Records that are already in the copy do no harm.
-    if (error instanceof NotResumableError) return await startAgain();
-    throw error;
-  }
-  if (!isFirst && !listed.isConclusive) return await startAgain();
-  return { listed, beganAt, since: since(), ...applied };
+  const written = await update.writePages(isFirst ? "first" : "full", source, (page) => {
+    const patch = { pass: passUntilHere() };
+    listed.add(page);
+    return patch;
+  });
+  if (!isFirst && !listed.isConclusive) throw new NotResumableError("the part before the checkpoint is not known");
+  return { listed, beganAt, since: since(), ...written };
 }
