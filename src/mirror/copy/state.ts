@@ -50,8 +50,9 @@ const listStateSchema = () =>
       })
       .optional(),
     /**
-     * Until when records may differ in a way that neither an increment nor the counts show, by this machine's clock, in ms.
-     * Missing if there are none: a full pass that began later has read them.
+     * Until when records may differ in a way that neither an increment nor the counts show, by this machine's clock, in ms:
+     * an item's description in its lots, changes while the clock was set back, or what a resumed pass of a list without
+     * increments read first. Missing if there are none: a full pass that began later has read them.
      */
     staleUntil: z.number().optional(),
     increments: z.object({

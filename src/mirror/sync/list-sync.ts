@@ -23,19 +23,9 @@ import { refusalOf, sizesAfterRun } from "./removals.js";
  *   filling     the first full pass was interrupted: `pass` says where it resumes;
  *   complete    a full pass has ended: `lastPass`. It, too, may have a `pass` that was interrupted.
  *
- * Further members:
- *
- *   increments  whether they can be relied on (`support`), and the moment from which the next one reads (`since`)
- *   lacking     how many records the copy lacks by the service's count; negative if it has too many
- *   staleUntil  until then, records may differ in a way that neither an increment nor the counts show: an item's description
- *               in its lots, changes while the clock was set back, or what a resumed pass of a list without increments read
- *               first. A full pass that began later ends it
- *   hasRefused  the last full pass did not carry out removals; `sizes` are for the same guard (removals.ts)
- *
- * The copy differs if it may be stale, or if it lacks another number of records than those that the service counts, but does
- * not list (`unlisted`: two full passes in a row lacked them); state.ts shows these numbers in an example
- * (`surplusOf`). Only a full pass corrects that. The status shows it as `awaitsFullPass`, as it does an interrupted
- * pass and refused removals.
+ * state.ts describes the other members. The copy differs if it may be stale (`staleUntil`), or has another number of records
+ * than the service lists (`surplusOf`). Only a full pass corrects that. The status shows it as `awaitsFullPass`, as it does
+ * an interrupted pass and refused removals.
  *
  * One run takes two steps. All lists take the first before any takes the second, so that an interrupted run has all changes.
  *

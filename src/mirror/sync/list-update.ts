@@ -90,7 +90,7 @@ export class ListUpdate {
     const expectedInIncrement: number[] = [];
     let newest: number | undefined;
     for await (const page of source.pages) {
-      const written = await this.copy.write(this.list, page.records, onPage(page) ?? {});
+      const written = await this.copy.write(this.list, page.records, onPage(page));
       this.counts.added += written.added;
       this.counts.changed += written.changed;
       if (expectedInIncrement.length < MAX_EXPECTED_NUMBERS) expectedInIncrement.push(...written.expectedInIncrement);

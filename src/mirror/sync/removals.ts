@@ -207,6 +207,7 @@ async function remove(update: ListUpdate, numbers: number[]): Promise<Unexpected
 /** Another full pass, for the records that this one has not listed. */
 async function makeConfirmingPass(update: ListUpdate, unseen: readonly number[]): Promise<ListedRecords> {
   const { signal, maxRemovedShare, confirmingPassDelayMs } = update.settings;
+  // Unlike the guard, by what the copy has now: the service may list only a part of it for a moment.
   if (isLargeRemovedShare(unseen.length, update.state.count, maxRemovedShare)) {
     await sleep(confirmingPassDelayMs, signal);
     signal?.throwIfAborted();
