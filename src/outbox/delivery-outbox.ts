@@ -23,7 +23,7 @@ export class DeliveryOutbox extends Outbox {
     const result = await this.access.change("import", () => this.#store.commit(batch));
     // Without entries, something else has prevented it, or there was nothing to add.
     if (result.entries.length === 0) return result;
-    return { ...result, entries: storedEntriesOf("import", batch.add, result.entries, (index) => [index]) };
+    return { ...result, entries: storedEntriesOf("import", batch.add, result.entries) };
   }
 
   /** Deliveries, see {@link DeliveryStore.deliveries}. With a client, the store must belong to its service. */

@@ -13,7 +13,7 @@ import {
   keySchema,
   laneOf,
   newEntries,
-  newEntry,
+  type PathOfEntry,
   storedEntriesOf,
   withoutRepeatedKeys,
 } from "./new-entries.js";
@@ -39,7 +39,6 @@ import {
   entriesToSend,
   inBatches,
   type ListPage,
-  type NewEntry,
   NO_UNCERTAIN_ATTEMPT,
   type StoredEntry,
   whyNotCanceled,
@@ -106,8 +105,7 @@ export class Outbox {
    */
   async add(entry: NewOutboxEntry, options: OutboxAddOptions = {}): Promise<OutboxEntry> {
     checkMethodOptions("outbox.add", addOptionsSchema, options);
-    const added = newEntry("outbox.add", entry, this.#options.mark, []);
-    const [stored] = await this.#add("outbox.add", [added], options, () => []);
+    const [stored] = await this.#add("outbox.add", [entry], this.#options.mark, options, () => []);
     if (!stored) throw new TypeError("the store did not return the entry");
     return stored;
   }
@@ -124,7 +122,7 @@ export class Outbox {
     if (!Array.isArray(entries)) {
       throw new InputValidationError("outbox.addMany", [{ path: ["entries"], message: "must be an array" }]);
     }
-    return this.#addAll(entries, this.#options.mark, options);
+    return this.#add("outbox.addMany", entries, this.#options.mark, options);
   }
 
   /**
@@ -140,7 +138,7 @@ export class Outbox {
         ? { ...entry, input: withMark(entry.input, "remark", markOf(storeId, entry.key)) }
         : entry,
     );
-    return this.#addAll(marked, undefined, {});
+    return this.#add("outbox.addMany", marked, undefined, {});
   }
 
   /**
@@ -303,32 +301,26 @@ export class Outbox {
     checkInput(method, keySchema, key, ["key"]);
     return this.access.change(method, async ({ store }) => {
       const entry = await store.get(key);
-      if (!entry) throw keyProblem(method, [], `there is no entry "${key}"`);
+      if (!entry) throw keyProblem(method, `there is no entry "${key}"`);
       const problem = refusal(entry);
-      if (problem !== undefined) throw keyProblem(method, [], `"${key}" ${problem}`);
-      if (entry.input === null) throw keyProblem(method, [], `the contents of "${key}" were pruned`);
+      if (problem !== undefined) throw keyProblem(method, `"${key}" ${problem}`);
+      if (entry.input === null) throw keyProblem(method, `the contents of "${key}" were pruned`);
       if (entry.state === change.state) return entryOf(entry);
       const result = await store.update(key, { state: entry.state, attempts: entry.attempts }, change);
-      if (!result?.changed) throw keyProblem(method, [], `"${key}" was changed at the same time`);
+      if (!result?.changed) throw keyProblem(method, `"${key}" was changed at the same time`);
       return entryOf(result.entry);
     });
   }
 
-  async #addAll(
-    entries: readonly unknown[],
-    mark: MarkField | undefined,
-    options: OutboxAddOptions,
-  ): Promise<OutboxEntry[]> {
-    const added = newEntries("outbox.addMany", entries, mark);
-    return added.length === 0 ? [] : this.#add("outbox.addMany", added, options, (index) => [index]);
-  }
-
   async #add(
     method: string,
-    added: readonly NewEntry[],
+    entries: readonly unknown[],
+    mark: MarkField | undefined,
     { client }: OutboxAddOptions,
-    pathOf: (index: number) => number[],
+    pathOf?: PathOfEntry,
   ): Promise<OutboxEntry[]> {
+    const added = newEntries(method, entries, mark, pathOf);
+    if (added.length === 0) return [];
     const unique = withoutRepeatedKeys(method, added, pathOf);
     const stored = await this.access.change(method, ({ store }) => store.add(unique, client));
     return storedEntriesOf(method, added, stored, pathOf).map(entryOf);
