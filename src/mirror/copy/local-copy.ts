@@ -13,14 +13,7 @@ import {
 import type { AbortableSink } from "./abortable-sink.js";
 import { compareWithCopy } from "./compare.js";
 import { ChangeEmitter, type OnMirrorEvent } from "./events.js";
-import {
-  EXPIRE_ALL,
-  expireHistory,
-  type HistoryOption,
-  type RecordChange,
-  recordChanges,
-  switchedHistory,
-} from "./history.js";
+import { expireHistory, type HistoryOption, type RecordChange, recordChanges, switchedHistory } from "./history.js";
 import {
   type CopyClient,
   countsAfter,
@@ -100,7 +93,7 @@ export class LocalCopy {
   /** Saves how the run ended, also after an abort. */
   async endRun(lastRun: NonNullable<MirrorState["lastRun"]>): Promise<void> {
     this.#sink.beginEnd();
-    await this.#commit({ lastRun, ...(this.#state.history && expireHistory(this.#state.history, Date.now())) });
+    await this.#commit({ lastRun, ...expireHistory(this.#state.history, Date.now()) });
   }
 
   /** Emits the events that were not emitted yet, and switches the history on or off. */
@@ -112,7 +105,7 @@ export class LocalCopy {
       this.#state = { ...this.#state, pending: undefined };
     }
     const switched = switchedHistory(this.#state.history, history);
-    if (switched) await this.#commit({ history: switched.history, ...(switched.restarts && { expire: EXPIRE_ALL }) });
+    if (switched) await this.#commit(switched);
     if (this.#state.history?.days !== undefined) await this.#emitter?.emitHistory(this.#state.history);
   }
 
@@ -191,9 +184,13 @@ export class LocalCopy {
     if (this.#emitter && !hasHistory && changes.length > 0)
       next.pending = { resource, changes: changes.map(toPending) };
     const state = JSON.stringify(next);
-    const status = createStatusRows(next, this.#lists);
     await this.#sink.commit({
-      ...{ resource, upsert, remove, previousState: this.#savedState, state, status },
+      resource,
+      upsert,
+      remove,
+      previousState: this.#savedState,
+      state,
+      status: createStatusRows(next, this.#lists),
       ...(rows.length > 0 && { changes: rows }),
       ...(expire !== undefined && { expireChanges: expire }),
     });

@@ -1,6 +1,7 @@
 import { publishMessage } from "../../core/telemetry/channels.js";
 import type { MirrorRunEvent } from "../../core/telemetry/events.js";
 import type { UnexpectedRemovalsError } from "../../errors/index.js";
+import { messageOf } from "../../errors/unknown-value.js";
 import type { RateLimitSnapshot } from "../../limiter/rate-limiter.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import type { HistoryOption } from "../copy/history.js";
@@ -95,8 +96,7 @@ async function updateLists({ updated, dropped }: RunLists): Promise<void> {
 }
 
 /** What is saved of an error. */
-function errorSummaryOf(error: unknown): { name: string; message: string } {
-  return error instanceof Error
-    ? { name: error.name, message: error.message }
-    : { name: typeof error, message: String(error) };
-}
+const errorSummaryOf = (error: unknown) => ({
+  name: error instanceof Error ? error.name : typeof error,
+  message: messageOf(error),
+});
