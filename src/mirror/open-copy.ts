@@ -25,7 +25,7 @@ import {
  * Reading a copy without a client, beside the mirror that writes it.
  *
  * Each iteration reads the saved state first. It is rejected unless the lists that it needs were read to their end: a copy
- * that lacks records would otherwise look like a service that has none. Then it reads batch after batch (`SqlReader`).
+ * that lacks records would otherwise look like a service that has none. Then it reads batch after batch (`createSqlReader`).
  */
 
 /** Options of {@link openCopy}. */

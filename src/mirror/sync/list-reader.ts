@@ -19,14 +19,14 @@ interface ListRange {
 }
 
 /** A page of a list. */
-export interface ListPage {
+export interface ListedPage {
   records: readonly NumberedRecord[];
   totalCount: number;
 }
 
 /** A list that is being read. */
 export interface ListPages {
-  pages: AsyncIterable<ListPage>;
+  pages: AsyncIterable<ListedPage>;
   /** Where to resume after the last page that was consumed. */
   checkpoint(): Checkpoint | null;
   /**

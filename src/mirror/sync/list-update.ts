@@ -6,7 +6,7 @@ import type { LocalCopy } from "../copy/local-copy.js";
 import { awaitsFullPass, type ListState, surplusOf } from "../copy/state.js";
 import type { ListReport, MirrorProgress, MirrorReadMode } from "../report.js";
 import type { MirrorList, NumberedRecord } from "../tables.js";
-import { type ListPage, type ListPages, ListReader } from "./list-reader.js";
+import { type ListedPage, type ListPages, ListReader } from "./list-reader.js";
 
 /** What the caller asks of a run. */
 export interface SyncSettings {
@@ -84,7 +84,7 @@ export class ListUpdate {
   async writePages(
     mode: MirrorReadMode,
     source: ListPages,
-    onPage: (page: ListPage) => Partial<ListState> | undefined,
+    onPage: (page: ListedPage) => Partial<ListState> | undefined,
   ): Promise<WrittenPages> {
     this.modes.push(mode);
     const expectedInIncrement: number[] = [];
