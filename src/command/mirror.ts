@@ -2,7 +2,6 @@ import { existsSync, statSync } from "node:fs";
 import { Command, Option } from "commander";
 import type { InventoryClient } from "../client.js";
 import { MAX_HISTORY_DAYS } from "../mirror/copy/history.js";
-import { mirrorListOfId, mirrorListsOf } from "../mirror/copy/lists.js";
 import { parseMirrorState } from "../mirror/copy/state.js";
 import { mirrorStatusOf } from "../mirror/copy/status.js";
 import {
@@ -14,7 +13,7 @@ import {
   postgresSink,
   sqliteSink,
 } from "../mirror/index.js";
-import { RESOURCES } from "../mirror/tables.js";
+import { mirrorListOfId, mirrorListsOf, RESOURCES } from "../mirror/tables.js";
 import { type ConnectionFlags, withClient, withConnection, withResponseValidation } from "./connection.js";
 import { CommandError, durationOption, EXIT, integerOption, integersOption } from "./exit.js";
 import { assertPostgresAddress } from "./postgres-address.js";

@@ -16,10 +16,17 @@ export type {
   MirrorStatus,
   MirrorStatusRow,
 } from "./copy/status.js";
-export type { CopyChangesFilter, CopyItemFilter, CopyLotFilter, CopyStockLevelFilter } from "./copy-filter.js";
 export { createMirror, type Mirror } from "./mirror.js";
-export { type MirrorCopy, type OpenCopyOptions, openCopy } from "./open-copy.js";
-export type { EstimateOptions, MirrorOptions, RunOptions, WatchOptions } from "./options.js";
+export {
+  type CopyChangesFilter,
+  type CopyItemFilter,
+  type CopyLotFilter,
+  type CopyStockLevelFilter,
+  type MirrorCopy,
+  type OpenCopyOptions,
+  openCopy,
+} from "./open-copy.js";
+export type { EstimateOptions, MirrorOptions, RunOptions, WatchInterval, WatchOptions } from "./options.js";
 export type {
   MirrorCounts,
   MirrorProgress,
@@ -29,7 +36,6 @@ export type {
   MirrorRunKind,
 } from "./report.js";
 export type { MirrorEstimate, MirrorResourceEstimate } from "./run/estimate.js";
-export type { WatchInterval } from "./run/watch-schedule.js";
 export type { MirrorBatch, MirrorReader, MirrorSink, SinkOpenOptions } from "./sink.js";
 export { type PostgresSinkOptions, postgresSink } from "./sinks/postgres-sink.js";
 export { type SqliteSinkOptions, sqliteSink } from "./sinks/sqlite-sink.js";

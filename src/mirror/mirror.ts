@@ -3,7 +3,6 @@ import { checkConfiguration } from "../schemas/check.js";
 import { monotonicNowMs } from "../time/clock.js";
 import { repeat } from "../time/repeat.js";
 import { AbortableSink } from "./copy/abortable-sink.js";
-import { findAbandonedLists, type MirrorList, mirrorListsOf } from "./copy/lists.js";
 import { LocalCopy } from "./copy/local-copy.js";
 import { parseMirrorState } from "./copy/state.js";
 import { type MirrorStatus, mirrorStatusOf } from "./copy/status.js";
@@ -15,16 +14,15 @@ import {
   type MirrorOptions,
   mirrorOptionsSchema,
   type RunOptions,
+  type WatchInterval,
   type WatchOptions,
 } from "./options.js";
 import type { MirrorReport } from "./report.js";
 import { estimateMirrorRun, forecastOf, type MirrorEstimate } from "./run/estimate.js";
 import { MirrorRun } from "./run/mirror-run.js";
-import { WatchSchedule } from "./run/watch-schedule.js";
-import { ListReader } from "./sync/list-reader.js";
 import { ListUpdate, type SyncSettings } from "./sync/list-update.js";
 import { CONFIRMING_PASS_DELAY_MS } from "./sync/removals.js";
-import { type MirrorResource, RESOURCES } from "./tables.js";
+import { findAbandonedLists, type MirrorList, type MirrorResource, mirrorListsOf, RESOURCES } from "./tables.js";
 
 const MINUTE_MS = 60_000;
 /** Less than a day, so that a job that runs every night makes a full pass every night. */
@@ -216,6 +214,7 @@ export class Mirror {
     } = this.#options;
     const settings: SyncSettings = {
       signal,
+      concurrency,
       full,
       fullPassEveryMs,
       overlapMs,
@@ -224,10 +223,7 @@ export class Mirror {
       confirmingPassDelayMs: this.#confirmingPassDelayMs,
       onProgress,
     };
-    return lists.map((list) => {
-      const reader = new ListReader(client, list, { signal, concurrency });
-      return new ListUpdate(list, reader, copy, settings);
-    });
+    return lists.map((list) => new ListUpdate(list, client, copy, settings));
   }
 
   /** Two runs at the same time would overwrite each other. */
@@ -241,5 +237,35 @@ export class Mirror {
     } finally {
       this.#isRunning = false;
     }
+  }
+}
+
+/** Decides when a watch reads which resources. At first, all of them are due. */
+export class WatchSchedule {
+  readonly #groups: { resources: readonly MirrorResource[]; everyMs: number; nextAt: number }[];
+
+  /** @param mirrored The resources of an interval for all. Resources that `interval` does not name are never due. */
+  constructor(interval: WatchInterval, mirrored: readonly MirrorResource[]) {
+    const groups: [readonly MirrorResource[], number | undefined][] =
+      typeof interval === "number"
+        ? [[mirrored, interval]]
+        : mirrored.map((resource) => [[resource], interval[resource]]);
+    this.#groups = groups.flatMap(([resources, everyMs]) =>
+      everyMs === undefined ? [] : [{ resources, everyMs, nextAt: Number.NEGATIVE_INFINITY }],
+    );
+  }
+
+  /** The resources that are due, or else those that are due next. They are due again one interval later. */
+  takeDue(now: number): MirrorResource[] {
+    // A timer may fire a fraction of a millisecond early.
+    const dueAt = Math.max(now, this.nextAt);
+    const due = this.#groups.filter(({ nextAt }) => nextAt <= dueAt);
+    for (const group of due) group.nextAt = now + group.everyMs;
+    return due.flatMap(({ resources }) => resources);
+  }
+
+  /** When a resource is due next. */
+  get nextAt(): number {
+    return Math.min(...this.#groups.map(({ nextAt }) => nextAt));
   }
 }

@@ -2,35 +2,30 @@ import * as z from "zod";
 import { ConfigurationError } from "../errors/index.js";
 import { wording } from "../errors/wording.js";
 import { checkConfiguration, checkInput } from "../schemas/check.js";
-import { lazy } from "../schemas/field.js";
-import { objectWithMethodsSchema } from "../schemas/option.js";
+import { integer, type LazySchema, lazy, optionalFields } from "../schemas/field.js";
+import { objectWithMethodsSchema, valueThat } from "../schemas/option.js";
 import type { Item } from "../service/item.js";
 import type { Lot } from "../service/lot.js";
 import type { StockLevel } from "../service/stock-level.js";
 import { assertNotExpired, type MirrorChange } from "./copy/history.js";
-import { mirrorListOf, mirrorListOfId } from "./copy/lists.js";
 import { type MirrorState, parseMirrorState } from "./copy/state.js";
 import { type MirrorStatus, mirrorStatusOf } from "./copy/status.js";
-import {
-  type CopyChangesFilter,
-  type CopyFilter,
-  type CopyItemFilter,
-  type CopyLotFilter,
-  type CopyStockLevelFilter,
-  changesFilterSchema,
-  checkFilter,
-  itemFilterSchema,
-  lotFilterSchema,
-  stockLevelFilterSchema,
-} from "./copy-filter.js";
 import type { MirrorReader, MirrorSink } from "./sink.js";
-import type { MirrorRecords, MirrorResource, WarehouseStockLevel } from "./tables.js";
+import {
+  type MirrorKey,
+  type MirrorRecords,
+  type MirrorResource,
+  mirrorListOf,
+  mirrorListOfId,
+  RESOURCES,
+  type WarehouseStockLevel,
+} from "./tables.js";
 
 /*
  * Reading a copy without a client, beside the mirror that writes it.
  *
  * Each iteration reads the saved state first. It is rejected unless the lists that it needs were read to their end: a copy
- * that lacks records would otherwise look like a service that has none. Then it reads batch after batch (`SqlReader`).
+ * that lacks records would otherwise look like a service that has none. Then it reads batch after batch (`createSqlReader`).
  */
 
 /** Options of {@link openCopy}. */
@@ -40,6 +35,55 @@ export interface OpenCopyOptions {
    * @default false
    */
   incomplete?: boolean | undefined;
+}
+
+/** Which items to read: those that have all of these values. */
+export interface CopyItemFilter {
+  /** The SKU, without regard to case and surrounding spaces. */
+  shortID?: string | undefined;
+  /** The part number. */
+  partNo?: number | undefined;
+  /** ID of the category. */
+  category?: number | undefined;
+}
+
+/** Which lots to read: those that have all of these values. */
+export interface CopyLotFilter {
+  /** The SKU of the item, without regard to case and surrounding spaces. */
+  shortID?: string | undefined;
+  /** The part number of the item. */
+  partNo?: number | undefined;
+  /** ID of the warehouse. */
+  wID?: number | undefined;
+  /** The bin, exactly as served. */
+  spot?: string | undefined;
+  /** The serial number, exactly as served. */
+  serial?: string | undefined;
+  /** The RFID tag, exactly as served. */
+  rFIDTag?: string | undefined;
+}
+
+/** Which stock levels to read: those that have all of these values. */
+export interface CopyStockLevelFilter {
+  /** The SKU of the item, without regard to case and surrounding spaces. Requires that the copy has items. */
+  shortID?: string | undefined;
+  /** The part number of the item. */
+  partNo?: number | undefined;
+  /** ID of a warehouse: its levels, which the mirror reads with the option `warehouses`. By default the sums of all. */
+  wID?: number | undefined;
+}
+
+/** Which changes to read: those that have all of these values. */
+export interface CopyChangesFilter {
+  /**
+   * The `seq` of a change, its number: those that follow it.
+   * @default the changes from the oldest on
+   */
+  after?: number | undefined;
+  /** The resource. */
+  resource?: MirrorResource | undefined;
+  /** The key of a record. */
+  key?: MirrorKey | undefined;
 }
 
 const openCopyOptionsSchema = lazy(() => z.strictObject({ incomplete: z.boolean().optional() }));
@@ -215,3 +259,43 @@ const incompleteError = (method: string, what: string) =>
   );
 
 const MIRROR_ADVICE = "Name the resource in the option resources of the mirror, or the warehouse in warehouses.";
+
+/** No database stores another string in a column. */
+const storable = () =>
+  valueThat<string>(
+    (value) => typeof value === "string" && value.isWellFormed() && !value.includes("\0"),
+    "must be a string without NUL and unpaired surrogates",
+  );
+
+const filterSchemaOf = (shape: () => z.ZodRawShape): LazySchema<z.ZodObject> =>
+  lazy(() => z.strictObject(optionalFields(shape())));
+
+const itemFilterSchema = filterSchemaOf(() => ({ shortID: storable(), partNo: integer(), category: integer() }));
+const stockLevelFilterSchema = filterSchemaOf(() => ({
+  shortID: storable(),
+  partNo: integer(),
+  wID: integer(),
+}));
+const lotFilterSchema = filterSchemaOf(() => ({
+  ...stockLevelFilterSchema().shape,
+  spot: storable(),
+  serial: storable(),
+  rFIDTag: storable(),
+}));
+
+const changesFilterSchema = lazy(() =>
+  z.strictObject({
+    after: integer().min(0).optional(),
+    resource: z.enum(RESOURCES).optional(),
+    key: z.union([integer(), storable()]).optional(),
+  }),
+);
+
+/** Values of fields. */
+type CopyFilter = Readonly<Record<string, string | number>>;
+
+/** The values to look for; those that are `undefined` are left out. */
+function checkFilter(method: string, schema: LazySchema<z.ZodObject>, filter: object): CopyFilter {
+  const given = Object.entries(checkInput(method, schema, filter, [], { noun: "field" }));
+  return Object.fromEntries(given.filter(([, value]) => value !== undefined));
+}

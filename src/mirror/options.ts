@@ -15,7 +15,6 @@ import {
 import type { MirrorEvent } from "./copy/events.js";
 import { historyOptionSchema, type MirrorHistoryOptions } from "./copy/history.js";
 import type { MirrorProgress, MirrorReport } from "./report.js";
-import type { WatchInterval } from "./run/watch-schedule.js";
 import type { MirrorSink } from "./sink.js";
 import { type MirrorResource, RESOURCES } from "./tables.js";
 
@@ -120,6 +119,9 @@ export interface RunOptions {
 
 /** Options of an estimate. */
 export type EstimateOptions = Pick<RunOptions, "signal" | "full" | "resources">;
+
+/** Time between two runs of a watch, in ms: one for all resources, or one for each. */
+export type WatchInterval = number | Partial<Record<MirrorResource, number | undefined>>;
 
 /** Options of a watch. */
 export interface WatchOptions {

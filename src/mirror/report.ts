@@ -1,5 +1,5 @@
 import type { PagingProgress } from "../paging/page.js";
-import type { MirrorList } from "./copy/lists.js";
+import type { MirrorList } from "./tables.js";
 import { type MirrorResource, RESOURCES } from "./tables.js";
 
 /**

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { ResponseValidationError } from "../errors/index.js";
 import { integer, type LazySchema, lazy } from "../schemas/field.js";
 import type { Item } from "../service/item.js";
 import { LISTS } from "../service/lists.js";
@@ -96,15 +97,14 @@ export const mapResources = <T>(create: (resource: MirrorResource) => T): Readon
   warehouseStockLevels: create("warehouseStockLevels"),
 });
 
-/** The key of a record; `fields` are its values of `table.key`. */
-export const keyOfFields = (fields: readonly number[]): MirrorKey =>
-  fields.length === 1 && fields[0] !== undefined ? fields[0] : fields.join("/");
+/** The key of a record, or of its row. */
+export function keyOf({ key }: Table, record: object): MirrorKey {
+  const fields = key.map((field) => Number(Reflect.get(record, field)));
+  return fields.length === 1 ? Number(fields[0]) : fields.join("/");
+}
 
 /** The values of `table.key`, from a key. */
 export const fieldsOfKey = (key: MirrorKey): number[] => (typeof key === "number" ? [key] : key.split("/").map(Number));
-
-export const keyOf = ({ key }: Table, record: object): MirrorKey =>
-  keyOfFields(key.map((field) => Number(Reflect.get(record, field))));
 
 const jsonTypeSchema = /* @__PURE__ */ z.enum(["integer", "number", "string", "boolean", "null"]);
 
@@ -133,4 +133,76 @@ function columnTypesOfSchema(schema: z.ZodType): Record<string, ColumnType> {
     if (type !== undefined) columns[name] = COLUMN_TYPE_BY_JSON_TYPE[type];
   }
   return columns;
+}
+
+/** A list of the service that is mirrored. A resource is one list, except stock levels per warehouse: one per warehouse. */
+export interface MirrorList {
+  /** The name of the list in the saved state: `"lots"`, or `"warehouseStockLevels/3"`. */
+  id: string;
+  resource: MirrorResource;
+  /** The warehouse, of a list that has only one. */
+  wID?: number;
+}
+
+const PER_WAREHOUSE_RESOURCE = "warehouseStockLevels";
+
+/** The list of a resource, or of one warehouse of it. */
+export const mirrorListOf = (resource: MirrorResource, wID?: number): MirrorList =>
+  wID === undefined ? { id: resource, resource } : { id: `${resource}/${wID}`, resource, wID };
+
+/** The lists of these resources, in the order in which they are read. */
+export const mirrorListsOf = (resources: readonly MirrorResource[], warehouses: readonly number[]): MirrorList[] =>
+  RESOURCES.filter((resource) => resources.includes(resource)).flatMap((resource): MirrorList[] =>
+    resource === PER_WAREHOUSE_RESOURCE
+      ? warehouses.map((wID) => mirrorListOf(resource, wID))
+      : [mirrorListOf(resource)],
+  );
+
+/** The list with this id in a saved state; none if another version has saved it. */
+export function mirrorListOfId(id: string): MirrorList[] {
+  const [name, wID] = id.split("/");
+  const resource = RESOURCES.find((known) => known === name);
+  return resource === undefined ? [] : [mirrorListOf(resource, wID === undefined ? undefined : Number(wID))];
+}
+
+/**
+ * The lists of warehouses that a saved state has, but that were taken out of the option. Without the option, a mirror
+ * leaves them as they are, as it does with other resources that it does not read.
+ */
+export function findAbandonedLists(
+  savedIds: readonly string[],
+  warehouses: readonly number[] | undefined,
+): MirrorList[] {
+  if (warehouses === undefined) return [];
+  return savedIds
+    .flatMap(mirrorListOfId)
+    .filter(({ resource, wID = 0 }) => resource === PER_WAREHOUSE_RESOURCE && !warehouses.includes(wID));
+}
+
+/** The key of a record, from the number that identifies it within its list. */
+export const resourceKeyOf = ({ wID }: MirrorList, number: number): MirrorKey =>
+  wID === undefined ? number : `${wID}/${number}`;
+
+/** The number that identifies a record within the list; `undefined` if the record belongs to another list. */
+export function recordNumberInList({ wID }: MirrorList, key: MirrorKey): number | undefined {
+  const [number, warehouse] = fieldsOfKey(key).reverse();
+  return warehouse === wID ? number : undefined;
+}
+
+/** A record as its list has it, with the number that identifies it there. */
+export interface NumberedRecord {
+  number: number;
+  record: MirrorRecord;
+}
+
+/** A record of a list. One without a number cannot be stored. The stock levels of one warehouse do not contain its ID. */
+export function numberedRecord({ resource, wID }: MirrorList, listed: MirrorRecord): NumberedRecord {
+  const field = tableOf(resource).key.at(-1) ?? "";
+  const number: unknown = Reflect.get(listed, field);
+  if (typeof number === "number" && Number.isSafeInteger(number))
+    return { number, record: wID === undefined ? listed : { ...listed, wID } };
+  throw new ResponseValidationError(`mirror: a record of ${resource} has no ${field}`, {
+    status: 200,
+    issues: [{ path: [field], message: "must be an integer" }],
+  });
 }

@@ -1,9 +1,8 @@
 import type { BatchResult, DeliveryStore, NewDelivery, OutboxBatch, StoredDelivery } from "./delivery-store.js";
-import { inBatches } from "./in-batches.js";
 import { storedEntriesOf } from "./new-entries.js";
 import type { OutboxOptions } from "./options.js";
 import { Outbox } from "./outbox.js";
-import type { StoredEntry } from "./store.js";
+import { inBatches, type StoredEntry } from "./store.js";
 
 /** An outbox as the command uses it: with deliveries, and with entries as they are stored. */
 export class DeliveryOutbox extends Outbox {
@@ -24,7 +23,7 @@ export class DeliveryOutbox extends Outbox {
     const result = await this.access.change("import", () => this.#store.commit(batch));
     // Without entries, something else has prevented it, or there was nothing to add.
     if (result.entries.length === 0) return result;
-    return { ...result, entries: storedEntriesOf("import", batch.add, result.entries, (index) => [index]) };
+    return { ...result, entries: storedEntriesOf("import", batch.add, result.entries) };
   }
 
   /** Deliveries, see {@link DeliveryStore.deliveries}. With a client, the store must belong to its service. */

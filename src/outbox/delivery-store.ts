@@ -58,7 +58,7 @@ export interface OutboxBatch {
 }
 
 /** An entry that is canceled, as it was read. */
-export interface EntryToCancel extends Pick<StoredEntry, "key" | "state" | "attempts"> {
+interface EntryToCancel extends Pick<StoredEntry, "key" | "state" | "attempts"> {
   /** Takes the place of its error. */
   reason?: StoredJson | undefined;
 }

@@ -47,12 +47,22 @@ export function newEntry(method: string, entry: unknown, mark: MarkField | undef
   };
 }
 
+/** Where an entry is in the arguments of a method. */
+export type PathOfEntry = (index: number) => number[];
+
+const pathInArray: PathOfEntry = (index) => [index];
+
 /** Checked copies of many writes. Throws one `InputValidationError` with the issues of all. */
-export function newEntries(method: string, entries: readonly unknown[], mark: MarkField | undefined): NewEntry[] {
+export function newEntries(
+  method: string,
+  entries: readonly unknown[],
+  mark: MarkField | undefined,
+  pathOf = pathInArray,
+): NewEntry[] {
   const issues: Issue[] = [];
   const added = entries.flatMap((entry, index) => {
     try {
-      return newEntry(method, entry, mark, [index]);
+      return newEntry(method, entry, mark, pathOf(index));
     } catch (error) {
       if (!(error instanceof InputValidationError)) throw error;
       issues.push(...error.issues);
@@ -70,12 +80,8 @@ export const laneOf = comparableSku;
 export const laneOfInput = (input: unknown): string =>
   laneOf(String(fieldOf(input, "itemID") ?? fieldOf(input, "shortID")));
 
-/** Entries by key. Throws an `InputValidationError` if two of them differ. `pathOf` is where an entry is in the arguments. */
-export function withoutRepeatedKeys(
-  method: string,
-  added: readonly NewEntry[],
-  pathOf: (index: number) => number[],
-): NewEntry[] {
+/** Entries by key. Throws an `InputValidationError` if two of them differ. */
+export function withoutRepeatedKeys(method: string, added: readonly NewEntry[], pathOf = pathInArray): NewEntry[] {
   const byKey = new Map<string, NewEntry>();
   for (const [index, entry] of added.entries()) {
     const other = byKey.get(entry.key);
@@ -90,7 +96,7 @@ export function storedEntriesOf(
   method: string,
   added: readonly NewEntry[],
   stored: readonly StoredEntry[],
-  pathOf: (index: number) => number[],
+  pathOf = pathInArray,
 ): StoredEntry[] {
   const byKey = new Map(stored.map((entry): [string, StoredEntry] => [entry.key, entry]));
   for (const [index, entry] of added.entries()) {
@@ -104,8 +110,8 @@ export function storedEntriesOf(
   });
 }
 
-export const keyProblem = (method: string, at: number[], message: string) =>
+export const keyProblem = (method: string, message: string, at: number[] = []) =>
   new InputValidationError(method, [{ path: [...at, "key"], message }]);
 
 const otherInput = (method: string, at: number[], { key }: NewEntry) =>
-  keyProblem(method, at, `"${key}" was added before with another operation or input. Nothing was added.`);
+  keyProblem(method, `"${key}" was added before with another operation or input. Nothing was added.`, at);

@@ -2,7 +2,7 @@ import { assertSameService, type ServiceIdentity } from "../storage/service.js";
 import type { OutboxStore } from "./store.js";
 
 /** What an action may use. */
-export interface OpenedStore {
+interface OpenedStore {
   store: OutboxStore;
   /** The id of the store. */
   id: string;

@@ -7,14 +7,13 @@ import type { ServiceIdentity } from "../storage/service.js";
 import { monotonicNowMs } from "../time/clock.js";
 import { repeat } from "../time/repeat.js";
 import { entryOf, type NewOutboxEntry, type OutboxEntry } from "./entry.js";
-import { inBatches, type ListPage } from "./in-batches.js";
-import { markOf, withMark } from "./marks.js";
+import { type MarkField, markOf, withMark } from "./marks.js";
 import {
   keyProblem,
   keySchema,
   laneOf,
   newEntries,
-  newEntry,
+  type PathOfEntry,
   storedEntriesOf,
   withoutRepeatedKeys,
 } from "./new-entries.js";
@@ -34,9 +33,16 @@ import {
   watchOptionsSchema,
 } from "./options.js";
 import type { OutboxEstimate, OutboxReport, OutboxSummary } from "./report.js";
-import { entriesToSend } from "./run/progress.js";
 import { OutboxRun } from "./run/run.js";
-import { type EntryChange, type NewEntry, NO_UNCERTAIN_ATTEMPT, type StoredEntry, whyNotCanceled } from "./store.js";
+import {
+  type EntryChange,
+  entriesToSend,
+  inBatches,
+  type ListPage,
+  NO_UNCERTAIN_ATTEMPT,
+  type StoredEntry,
+  whyNotCanceled,
+} from "./store.js";
 
 const DEFAULT_SETTLE_MS = 60_000;
 const DEFAULT_LEASE_MS = 30_000;
@@ -99,8 +105,7 @@ export class Outbox {
    */
   async add(entry: NewOutboxEntry, options: OutboxAddOptions = {}): Promise<OutboxEntry> {
     checkMethodOptions("outbox.add", addOptionsSchema, options);
-    const added = newEntry("outbox.add", entry, this.#options.mark, []);
-    const [stored] = await this.#add("outbox.add", [added], options, () => []);
+    const [stored] = await this.#add("outbox.add", [entry], this.#options.mark, options, () => []);
     if (!stored) throw new TypeError("the store did not return the entry");
     return stored;
   }
@@ -117,8 +122,7 @@ export class Outbox {
     if (!Array.isArray(entries)) {
       throw new InputValidationError("outbox.addMany", [{ path: ["entries"], message: "must be an array" }]);
     }
-    const added = newEntries("outbox.addMany", entries, this.#options.mark);
-    return added.length === 0 ? [] : this.#add("outbox.addMany", added, options, (index) => [index]);
+    return this.#add("outbox.addMany", entries, this.#options.mark, options);
   }
 
   /**
@@ -134,8 +138,7 @@ export class Outbox {
         ? { ...entry, input: withMark(entry.input, "remark", markOf(storeId, entry.key)) }
         : entry,
     );
-    const added = newEntries("outbox.addMany", marked, undefined);
-    return added.length === 0 ? [] : this.#add("outbox.addMany", added, {}, (index) => [index]);
+    return this.#add("outbox.addMany", marked, undefined, {});
   }
 
   /**
@@ -298,23 +301,26 @@ export class Outbox {
     checkInput(method, keySchema, key, ["key"]);
     return this.access.change(method, async ({ store }) => {
       const entry = await store.get(key);
-      if (!entry) throw keyProblem(method, [], `there is no entry "${key}"`);
+      if (!entry) throw keyProblem(method, `there is no entry "${key}"`);
       const problem = refusal(entry);
-      if (problem !== undefined) throw keyProblem(method, [], `"${key}" ${problem}`);
-      if (entry.input === null) throw keyProblem(method, [], `the contents of "${key}" were pruned`);
+      if (problem !== undefined) throw keyProblem(method, `"${key}" ${problem}`);
+      if (entry.input === null) throw keyProblem(method, `the contents of "${key}" were pruned`);
       if (entry.state === change.state) return entryOf(entry);
       const result = await store.update(key, { state: entry.state, attempts: entry.attempts }, change);
-      if (!result?.changed) throw keyProblem(method, [], `"${key}" was changed at the same time`);
+      if (!result?.changed) throw keyProblem(method, `"${key}" was changed at the same time`);
       return entryOf(result.entry);
     });
   }
 
   async #add(
     method: string,
-    added: readonly NewEntry[],
+    entries: readonly unknown[],
+    mark: MarkField | undefined,
     { client }: OutboxAddOptions,
-    pathOf: (index: number) => number[],
+    pathOf?: PathOfEntry,
   ): Promise<OutboxEntry[]> {
+    const added = newEntries(method, entries, mark, pathOf);
+    if (added.length === 0) return [];
     const unique = withoutRepeatedKeys(method, added, pathOf);
     const stored = await this.access.change(method, ({ store }) => store.add(unique, client));
     return storedEntriesOf(method, added, stored, pathOf).map(entryOf);

@@ -161,6 +161,9 @@ export interface OutboxCounts extends Omit<OutboxSummary, "oldestUnsettledMs"> {
   heldBack: number;
 }
 
+/** Entries that a run has to send. */
+export const entriesToSend = ({ pending, sending, heldBack }: OutboxCounts) => pending - heldBack + sending;
+
 /**
  * Stores the entries of an outbox. Each method is one transaction that is on disk when it resolves. Several processes
  * may use one store at the same time. Methods reject with a `StorageError` if the store fails; then the change may or
@@ -226,4 +229,21 @@ export interface OutboxStore {
    * The error of a canceled entry stays: it says whether another entry has replaced it.
    */
   prune(filter: { settledBefore: number }): Promise<number>;
+}
+
+const ENTRIES_PER_BATCH = 500;
+
+/** A part of a list of entries. */
+export type ListPage = Pick<Parameters<OutboxStore["list"]>[0], "after" | "limit">;
+
+/** The entries of a list, which is read in batches. */
+export async function* inBatches(list: (page: ListPage) => Promise<StoredEntry[]>): AsyncGenerator<StoredEntry> {
+  for (let after = 0; ; ) {
+    const batch = await list({ after, limit: ENTRIES_PER_BATCH });
+    for (const stored of batch) {
+      after = stored.sequence;
+      yield stored;
+    }
+    if (batch.length < ENTRIES_PER_BATCH) return;
+  }
 }

@@ -1,18 +1,22 @@
 import { describe, expect, it } from "vitest";
-import { ListedRecords } from "../../src/mirror/sync/listed-records.js";
-import { proves, sizesAfterRun } from "../../src/mirror/sync/removals.js";
+import { ListedRecords, proves, sizesAfterRun } from "../../src/mirror/sync/removals.js";
 
 const checkpoint = { list: "/Item", version: 1 as const, done: false, end: 0, totalCount: 0, pageSize: 1, keys: [] };
 const interrupted = { checkpoint, beganAt: 0 };
 const upTo = (last: number) => Array.from({ length: last }, (_, index) => index + 1);
 
+const pageOf = (numbers: number[], totalCount: number) => ({
+  records: numbers.map((number) => ({ number })),
+  totalCount,
+});
+
 describe("what an interrupted full pass saves", () => {
   it("is how many records it has listed in order, and which of the copy's it has not seen", () => {
     const listed = new ListedRecords([1, 2, 3, 9]);
-    listed.add([1, 3, 4], 10);
+    listed.add(pageOf([1, 3, 4], 10));
     expect(listed.progress).toEqual({ records: 3, lastNumber: 4, unseen: [2] });
     const resumed = new ListedRecords([1, 2, 3, 9], { ...interrupted, listed: listed.progress });
-    resumed.add([5, 8], 10);
+    resumed.add(pageOf([5, 8], 10));
     expect(resumed.progress).toEqual({ records: 5, lastNumber: 8, unseen: [2] });
     expect(resumed.unseen()).toEqual([2, 9]);
   });
@@ -26,7 +30,7 @@ describe("what an interrupted full pass saves", () => {
   it("is nothing before the first record, or if the list is not in order", () => {
     const listed = new ListedRecords([1, 2, 3]);
     expect(listed.progress).toBeUndefined();
-    listed.add([3, 1], 3);
+    listed.add(pageOf([3, 1], 3));
     expect(listed.progress).toBeUndefined();
     expect(listed.isConclusive).toBe(true);
     expect(listed.unseen()).toEqual([2]);
@@ -34,7 +38,7 @@ describe("what an interrupted full pass saves", () => {
 
   it("is nothing if the part before an interruption is unknown", () => {
     const resumed = new ListedRecords([1, 2, 3], interrupted);
-    resumed.add([2, 3], 3);
+    resumed.add(pageOf([2, 3], 3));
     expect(resumed.isInOrder).toBe(true);
     expect(resumed.progress).toBeUndefined();
     expect(resumed.shortage).toBe(0);
@@ -47,7 +51,7 @@ describe("what an interrupted full pass saves", () => {
       [1_001, false],
     ] as const) {
       const listed = new ListedRecords(upTo(unseen));
-      listed.add([unseen + 1], 1);
+      listed.add(pageOf([unseen + 1], 1));
       expect(listed.progress !== undefined).toBe(isSaved);
     }
   });

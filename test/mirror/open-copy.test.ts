@@ -5,7 +5,7 @@ import { createMirror, type MirrorResource, openCopy, postgresSink, sqliteSink }
 import { describe, expect, it } from "vitest";
 import { postgresDialect } from "../../src/mirror/sinks/postgres-copy.js";
 import { findSql } from "../../src/mirror/sinks/sql-reader.js";
-import { SQLITE_DIALECT } from "../../src/mirror/sinks/sqlite-copy.js";
+import { SQLITE_DIALECT } from "../../src/mirror/sinks/sqlite-sink.js";
 import { findSqliteDriver } from "../../src/storage/sqlite/driver.js";
 import { MemorySink } from "../support/memory-sink.js";
 import { seededRandom } from "../unit/paging/changing-list.js";

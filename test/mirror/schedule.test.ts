@@ -7,7 +7,7 @@ import {
   modifiedSinceSupportAfterCheck,
   shouldVerifyModifiedSince,
   sinceOf,
-} from "../../src/mirror/sync/increment-start.js";
+} from "../../src/mirror/sync/increment.js";
 import { isFullPassDue, mayRepairByFullPass } from "../../src/mirror/sync/list-sync.js";
 
 const MINUTE_MS = 60_000;

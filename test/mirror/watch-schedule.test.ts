@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { WatchSchedule } from "../../src/mirror/run/watch-schedule.js";
+import { WatchSchedule } from "../../src/mirror/mirror.js";
 
 it("a cadence for all resources makes them due together", () => {
   const cadence = new WatchSchedule(1_000, ["items", "lots"]);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { markOf } from "../../src/outbox/marks.js";
-import { otherReceipts } from "../../src/outbox/run/other-receipts.js";
+import { otherReceipts } from "../../src/outbox/run/find-outcome.js";
 import type { StoredEntry } from "../../src/outbox/store.js";
 import { emptyData, memoryStore } from "../../src/outbox/stores/memory-store.js";
 import { newEntry } from "./stores/support/new-entry.js";

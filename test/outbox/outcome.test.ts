@@ -10,8 +10,7 @@ import {
   RateLimitError,
 } from "../../src/index.js";
 import type { OutboxOperation, OutboxState } from "../../src/outbox/index.js";
-import { AttemptOutdated, LeaseEnded } from "../../src/outbox/run/interrupted.js";
-import { isServiceError, lateOutcome, outcomeOf } from "../../src/outbox/run/outcome.js";
+import { AttemptOutdated, Interrupted, isServiceError, lateOutcome, outcomeOf } from "../../src/outbox/run/outcome.js";
 
 const body = (status: number, message = "No.") =>
   Buffer.from(JSON.stringify({ statusCode: status, error: "code", message }));
@@ -39,8 +38,8 @@ const end = ({
 }: End) => ({
   operation,
   response: status === undefined ? undefined : { status, body: page ? Buffer.from("<html>") : body(status) },
-  mayHaveBeenApplied: uncertain,
-  mayHaveBeenAppliedBefore: before,
+  isUncertain: uncertain,
+  wasUncertain: before,
   error,
 });
 
@@ -68,9 +67,9 @@ describe("the outcome of a call", () => {
     [{ status: 401, error: apiError(AuthenticationError, 401) }, "fails-for-all"],
     [{ status: 429, error: apiError(RateLimitError, 429) }, "fails-for-all"],
     [{}, "fails-for-all"],
-    [{ error: new LeaseEnded("bolt") }, "interrupted"],
+    [{ error: new Interrupted("the lease of bolt has ended") }, "interrupted"],
     [{ error: new AttemptOutdated(undefined) }, "interrupted"],
-    [{ error: new LeaseEnded("bolt"), uncertain: true }, "uncertain"],
+    [{ error: new Interrupted("the lease of bolt has ended"), uncertain: true }, "uncertain"],
     [{ status: 403, error: permissionError("Blocked.") }, "failed"],
     [{ status: 403, page: true, error: permissionError("Insufficient permissions.") }, "failed"],
     [{ status: 400, page: true, error: apiError(BadRequestError, 400) }, "failed"],

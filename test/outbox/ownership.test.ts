@@ -1,8 +1,8 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { newEntry } from "../../src/outbox/new-entries.js";
 import { EntryCommits } from "../../src/outbox/run/commits.js";
-import { AttemptOutdated, LeaseEnded } from "../../src/outbox/run/interrupted.js";
 import { Lease, Leases } from "../../src/outbox/run/lease.js";
+import { AttemptOutdated, Interrupted } from "../../src/outbox/run/outcome.js";
 import { emptyData, memoryStore } from "../../src/outbox/stores/memory-store.js";
 import { monotonicNowMs } from "../../src/time/clock.js";
 import { world } from "../plan/support.js";
@@ -85,7 +85,7 @@ describe("a lease", () => {
     expect(lease.isHeld).toBe(true);
     lease.end();
     expect(lease.isHeld).toBe(false);
-    expect(() => lease.assertHeld()).toThrow(LeaseEnded);
+    expect(() => lease.assertHeld()).toThrow(new Interrupted("the lease of a has ended"));
   });
 
   it.each([

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import type { DeliveryStore } from "../../outbox/delivery-store.js";
-import { openPostgresStore } from "../../outbox/stores/postgres-store.js";
+import { PostgresOutboxStore } from "../../outbox/stores/postgres-store.js";
 import { SqliteOutboxStore } from "../../outbox/stores/sqlite-store.js";
 import { CommandError } from "../exit.js";
 import { assertPostgresAddress, isPostgresAddress } from "../postgres-address.js";
@@ -17,7 +17,7 @@ export type OutboxUse = "create" | "change" | "read";
 export function outboxStoreOf(what: string, file: string, use: OutboxUse): DeliveryStore {
   if (isPostgresAddress(file)) {
     assertPostgresAddress(what, file);
-    return openPostgresStore({ connectionString: file }, { existing: use !== "create" });
+    return new PostgresOutboxStore({ connectionString: file }, { existing: use !== "create" });
   }
   if (file === "") throw new CommandError(`${what} must be the name of a file.`);
   if (use === "create") return new SqliteOutboxStore({ path: file });

@@ -1,13 +1,20 @@
 import { isDeepStrictEqual } from "node:util";
-import { type MirrorKey, type MirrorRecord, type MirrorResource, type Table, tableOf } from "../tables.js";
-import type { FieldChange } from "./events.js";
+import {
+  type MirrorKey,
+  type MirrorList,
+  type MirrorRecord,
+  type MirrorResource,
+  type NumberedRecord,
+  resourceKeyOf,
+  type Table,
+  tableOf,
+} from "../tables.js";
 import type { RecordChange } from "./history.js";
-import { type MirrorList, recordNumberOf, resourceKeyOf } from "./lists.js";
 
 /** What a batch of records changes in a copy that has the `known` ones. */
 export function compareWithCopy(
   list: MirrorList,
-  records: readonly MirrorRecord[],
+  records: readonly NumberedRecord[],
   known: ReadonlyMap<MirrorKey, MirrorRecord>,
 ) {
   const { resource } = list;
@@ -17,39 +24,39 @@ export function compareWithCopy(
   const expectedInIncrement: number[] = [];
   let added = 0;
   let lotsAreStale = false;
-  for (const record of records) {
-    const number = recordNumberOf(resource, record);
+  for (const { number, record } of records) {
     const key = resourceKeyOf(list, number);
     const before = known.get(key);
-    const changes = before && fieldChangesBetween(table, before, record);
-    if (changes?.length === 0) continue;
+    const fields = before && differingFields(table, before, record);
+    if (fields?.length === 0) continue;
     upsert.push(record);
     recordChanges.push(
-      changes
-        ? { type: "changed", key, before: valuesOf(changes, "before"), after: valuesOf(changes, "after") }
+      fields
+        ? { type: "changed", key, before: valuesOf(table, before, fields), after: valuesOf(table, record, fields) }
         : { type: "added", key, before: null, after: { ...record } },
     );
-    if (!changes) added += 1;
-    if (!changes || !doesChangeOnlyDenormalizedFields(resource, changes)) expectedInIncrement.push(number);
-    lotsAreStale ||= changes !== undefined && doesChangeLotsToo(resource, changes);
+    if (!fields) added += 1;
+    if (!fields || !doesChangeOnlyDenormalizedFields(resource, fields)) expectedInIncrement.push(number);
+    lotsAreStale ||= fields !== undefined && doesChangeLotsToo(resource, fields);
   }
   return { upsert, changes: recordChanges, added, lotsAreStale, expectedInIncrement };
 }
 
-/** One side of changes. JSON has no `undefined`: a field that the record did not have is left out. */
-const valuesOf = (changes: readonly FieldChange[], side: "before" | "after") =>
-  Object.fromEntries(changes.flatMap((change) => (change[side] === undefined ? [] : [[change.field, change[side]]])));
-
 /** The fields in which two versions of a record differ. A documented field that is missing counts as `null`. */
-function fieldChangesBetween(table: Table, before: MirrorRecord, after: MirrorRecord): FieldChange[] {
-  const changes: FieldChange[] = [];
-  for (const field of new Set([...Object.keys(before), ...Object.keys(after)])) {
+const differingFields = (table: Table, before: MirrorRecord, after: MirrorRecord): string[] =>
+  [...new Set([...Object.keys(before), ...Object.keys(after)])].filter((field) => {
     const was = columnValueOf(table, before, field);
     const is = columnValueOf(table, after, field);
-    if (was !== is && !isDeepStrictEqual(was, is)) changes.push({ field, before: was, after: is });
-  }
-  return changes;
-}
+    return was !== is && !isDeepStrictEqual(was, is);
+  });
+
+/** The values of these fields. JSON has no `undefined`: a field that the record does not have is left out. */
+const valuesOf = (table: Table, record: MirrorRecord, fields: readonly string[]) =>
+  Object.fromEntries(
+    fields
+      .map((field): [string, unknown] => [field, columnValueOf(table, record, field)])
+      .filter(([, value]) => value !== undefined),
+  );
 
 function columnValueOf(table: Table, record: MirrorRecord, field: string): unknown {
   const value: unknown = Object.hasOwn(record, field) ? Reflect.get(record, field) : undefined;
@@ -69,11 +76,11 @@ const DENORMALIZED_FIELDS: ReadonlySet<string> = new Set([
 ]);
 
 /** True if the service need not count the record as modified for these changes. */
-function doesChangeOnlyDenormalizedFields(resource: MirrorResource, changes: readonly FieldChange[]): boolean {
-  return resource === "lots" && changes.every(({ field }) => DENORMALIZED_FIELDS.has(field));
+function doesChangeOnlyDenormalizedFields(resource: MirrorResource, fields: readonly string[]): boolean {
+  return resource === "lots" && fields.every((field) => DENORMALIZED_FIELDS.has(field));
 }
 
 /** True if lots show what changed in their item. */
-function doesChangeLotsToo(resource: MirrorResource, changes: readonly FieldChange[]): boolean {
-  return resource === "items" && changes.some(({ field }) => DENORMALIZED_FIELDS.has(field));
+function doesChangeLotsToo(resource: MirrorResource, fields: readonly string[]): boolean {
+  return resource === "items" && fields.some((field) => DENORMALIZED_FIELDS.has(field));
 }

@@ -1,8 +1,7 @@
 import { InputValidationError } from "../../errors/index.js";
 import { fieldOf, isObject } from "../../errors/unknown-value.js";
 import { valueThat } from "../../schemas/option.js";
-import type { MirrorKey, MirrorResource } from "../tables.js";
-import type { MirrorList } from "./lists.js";
+import type { MirrorKey, MirrorList, MirrorResource } from "../tables.js";
 import type { ListState, MirrorState } from "./state.js";
 
 /*
@@ -79,19 +78,22 @@ export const historyOptionSchema = () =>
 const DAY_MS = 24 * 60 * 60_000;
 
 /** Later than any row: all of them expire. */
-export const EXPIRE_ALL = "9999-12-31T23:59:59.999Z";
+const EXPIRE_ALL = "9999-12-31T23:59:59.999Z";
 
-/** What an option changes; `undefined` if nothing. `restarts`: rows that exist mean nothing any more. */
-export function switchedHistory(
-  history: HistoryState | undefined,
-  option: HistoryOption,
-): { history: HistoryState; restarts: boolean } | undefined {
+/** The history to save. Rows from before `expire` are removed, if it is set. */
+interface ChangedHistory {
+  history: HistoryState;
+  expire?: string;
+}
+
+/** What an option changes; `undefined` if nothing. Rows from before a history that was off mean nothing any more. */
+export function switchedHistory(history: HistoryState | undefined, option: HistoryOption): ChangedHistory | undefined {
   const days = option === undefined ? history?.days : option === false ? undefined : option.days;
   if (days === history?.days) return undefined;
   const { seq = -1, delivered = 0, from = {} } = history ?? {};
-  if (days === undefined) return { history: { seq, delivered, from: {} }, restarts: true };
-  if (history?.days !== undefined) return { history: { days, seq, delivered, from }, restarts: false };
-  return { history: { days, seq: seq + 1, delivered, from: {} }, restarts: true };
+  if (days === undefined) return { history: { seq, delivered, from: {} }, expire: EXPIRE_ALL };
+  if (history?.days !== undefined) return { history: { days, seq, delivered, from } };
+  return { history: { days, seq: seq + 1, delivered, from: {} }, expire: EXPIRE_ALL };
 }
 
 /** The history after a commit, and its rows. A list is recorded from the commit after the one that ends its first full pass. */
@@ -113,12 +115,9 @@ export function recordChanges(
   return { history: { ...history, seq: history.seq + rows.length, from: Object.fromEntries(from) }, rows };
 }
 
-/** The history without the rows that are too old, and the time from which on rows stay. */
-export function expireHistory(
-  history: HistoryState,
-  now: number,
-): { history: HistoryState; expire: string } | undefined {
-  if (history.days === undefined) return undefined;
+/** The history without the rows that are too old. */
+export function expireHistory(history: HistoryState | undefined, now: number): ChangedHistory | undefined {
+  if (history?.days === undefined) return undefined;
   const oldest = now - history.days * DAY_MS;
   const from = Object.entries(history.from).map(([id, since]) => [id, Math.max(since, oldest)]);
   return { history: { ...history, from: Object.fromEntries(from) }, expire: new Date(oldest).toISOString() };

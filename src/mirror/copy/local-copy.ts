@@ -1,16 +1,19 @@
-import { keyOf, type MirrorKey, type MirrorRecord, type MirrorResource, tableOf } from "../tables.js";
-import type { AbortableSink } from "./abortable-sink.js";
-import { ChangeEmitter, type OnMirrorEvent } from "./change-emitter.js";
-import { compareWithCopy } from "./compare.js";
 import {
-  EXPIRE_ALL,
-  expireHistory,
-  type HistoryOption,
-  type RecordChange,
-  recordChanges,
-  switchedHistory,
-} from "./history.js";
-import { type MirrorList, mirrorListOf, recordNumberInList, recordNumberOf, resourceKeyOf } from "./lists.js";
+  keyOf,
+  type MirrorKey,
+  type MirrorList,
+  type MirrorRecord,
+  type MirrorResource,
+  mirrorListOf,
+  type NumberedRecord,
+  recordNumberInList,
+  resourceKeyOf,
+  tableOf,
+} from "../tables.js";
+import type { AbortableSink } from "./abortable-sink.js";
+import { compareWithCopy } from "./compare.js";
+import { ChangeEmitter, type OnMirrorEvent } from "./events.js";
+import { expireHistory, type HistoryOption, type RecordChange, recordChanges, switchedHistory } from "./history.js";
 import {
   type CopyClient,
   countsAfter,
@@ -23,12 +26,15 @@ import {
 import { createStatusRows } from "./status.js";
 
 /** The changes of the copy by a batch of records. */
-export interface WriteResult {
+interface WriteResult {
   added: number;
   changed: number;
   /** Numbers of the records that the service must count as modified since the copy had them last. */
   expectedInIncrement: number[];
 }
+
+/** A batch names a resource. One that saves only the state names this one, and changes nothing of it. */
+const ANY_LIST = mirrorListOf("items");
 
 /** Records that are removed in one commit. */
 const REMOVAL_BATCH_SIZE = 500;
@@ -87,7 +93,7 @@ export class LocalCopy {
   /** Saves how the run ended, also after an abort. */
   async endRun(lastRun: NonNullable<MirrorState["lastRun"]>): Promise<void> {
     this.#sink.beginEnd();
-    await this.#commit({ lastRun, ...(this.#state.history && expireHistory(this.#state.history, Date.now())) });
+    await this.#commit({ lastRun, ...expireHistory(this.#state.history, Date.now()) });
   }
 
   /** Emits the events that were not emitted yet, and switches the history on or off. */
@@ -99,19 +105,18 @@ export class LocalCopy {
       this.#state = { ...this.#state, pending: undefined };
     }
     const switched = switchedHistory(this.#state.history, history);
-    if (switched) await this.#commit({ history: switched.history, ...(switched.restarts && { expire: EXPIRE_ALL }) });
+    if (switched) await this.#commit(switched);
     if (this.#state.history?.days !== undefined) await this.#emitter?.emitHistory(this.#state.history);
   }
 
   /** Writes the records that are new or differ from the copy, and saves `statePatch` with them. */
   async write(
     list: MirrorList,
-    records: readonly MirrorRecord[],
+    records: readonly NumberedRecord[],
     statePatch: Partial<ListState> = {},
   ): Promise<WriteResult> {
-    const { resource } = list;
-    const keys = records.map((record) => resourceKeyOf(list, recordNumberOf(resource, record)));
-    const known = await this.#read(resource, keys);
+    const keys = records.map(({ number }) => resourceKeyOf(list, number));
+    const known = await this.#read(list.resource, keys);
     const { upsert, changes, added, lotsAreStale, expectedInIncrement } = compareWithCopy(list, records, known);
     if (upsert.length > 0 || Object.keys(statePatch).length > 0) {
       const lists = this.#patched(list, { ...statePatch, ...countsAfter(this.stateOf(list), added) });
@@ -163,13 +168,14 @@ export class LocalCopy {
   }
 
   async #read(resource: MirrorResource, keys: readonly MirrorKey[]): Promise<Map<MirrorKey, MirrorRecord>> {
+    const table = tableOf(resource);
     const records = keys.length === 0 ? [] : await this.#sink.read(resource, keys);
-    return indexByKey(resource, records);
+    return new Map(records.map((record) => [keyOf(table, record), record]));
   }
 
-  /** Changes that were not emitted yet can be read back. Without a list, the batch names `items`, and changes nothing of it. */
+  /** Changes that were not emitted yet can be read back. */
   async #commit(commit: Commit): Promise<void> {
-    const { list = mirrorListOf("items"), upsert = [], remove = [], changes = [], expire, ...patch } = commit;
+    const { list = ANY_LIST, upsert = [], remove = [], changes = [], expire, ...patch } = commit;
     const { resource } = list;
     const patched = { ...this.#state, ...patch, mirrored: this.#lists.map(({ id }) => id) };
     const { history, rows } = recordChanges(patched.history, patched.lists, { list, changes, now: Date.now() });
@@ -178,9 +184,13 @@ export class LocalCopy {
     if (this.#emitter && !hasHistory && changes.length > 0)
       next.pending = { resource, changes: changes.map(toPending) };
     const state = JSON.stringify(next);
-    const status = createStatusRows(next, this.#lists);
     await this.#sink.commit({
-      ...{ resource, upsert, remove, previousState: this.#savedState, state, status },
+      resource,
+      upsert,
+      remove,
+      previousState: this.#savedState,
+      state,
+      status: createStatusRows(next, this.#lists),
       ...(rows.length > 0 && { changes: rows }),
       ...(expire !== undefined && { expireChanges: expire }),
     });
@@ -217,6 +227,3 @@ interface Commit extends Partial<MirrorState> {
 /** As it is saved in the state: the copy has the added record. */
 const toPending = (change: RecordChange): RecordChange =>
   change.type === "added" ? { ...change, after: null } : change;
-
-const indexByKey = (resource: MirrorResource, records: readonly MirrorRecord[]) =>
-  new Map(records.map((record) => [keyOf(tableOf(resource), record), record]));

@@ -50,8 +50,9 @@ const listStateSchema = () =>
       })
       .optional(),
     /**
-     * Until when records may differ in a way that neither an increment nor the counts show, by this machine's clock, in ms.
-     * Missing if there are none: a full pass that began later has read them.
+     * Until when records may differ in a way that neither an increment nor the counts show, by this machine's clock, in ms:
+     * an item's description in its lots, changes while the clock was set back, or what a resumed pass of a list without
+     * increments read first. Missing if there are none: a full pass that began later has read them.
      */
     staleUntil: z.number().optional(),
     increments: z.object({
@@ -131,7 +132,7 @@ export const NEW_LIST_STATE: ListState = { count: 0, increments: {} };
 
 /**
  * Records that the copy has in excess of those that the service lists, at most all of them; negative if it lacks some of
- * these. `undefined` if they were not compared yet.
+ * these; 0 if they were not compared yet.
  *
  * An example: the service counts 100 records, but never lists two of them; then it removes one record.
  *
@@ -140,8 +141,8 @@ export const NEW_LIST_STATE: ListState = { count: 0, increments: {} };
  *   after the second one           100     98        2         2         2        0                 2
  *   after the removal               99     98        1         2         2        1                 1  differs: another pass
  */
-export const signedSurplusOf = ({ count, lacking, lastPass }: ListState): number | undefined =>
-  lacking === undefined ? undefined : Math.min(count, (lastPass?.unlisted ?? 0) - lacking);
+export const surplusOf = ({ count, lacking, lastPass }: ListState): number =>
+  lacking === undefined ? 0 : Math.min(count, (lastPass?.unlisted ?? 0) - lacking);
 
 /**
  * The numbers of a list to which records were added. Those that it lacked are assumed to be among them. `added` is negative
@@ -149,12 +150,12 @@ export const signedSurplusOf = ({ count, lacking, lastPass }: ListState): number
  */
 export function countsAfter(state: ListState, added: number): Pick<ListState, "count" | "lacking"> {
   const { count, lacking } = state;
-  const lacked = Math.max(0, -(signedSurplusOf(state) ?? 0));
+  const lacked = Math.max(0, -surplusOf(state));
   return { count: count + added, lacking: lacking && lacking - Math.min(lacked, Math.max(0, added)) };
 }
 
 /** True if the copy may be stale, or has another number of records than the service lists. */
-const differs = (state: ListState): boolean => state.staleUntil !== undefined || (signedSurplusOf(state) ?? 0) !== 0;
+const differs = (state: ListState): boolean => state.staleUntil !== undefined || surplusOf(state) !== 0;
 
 /** True if the copy may differ from the list until the next full pass: also because that was interrupted, or refused. */
 export const awaitsFullPass = (state: ListState): boolean =>

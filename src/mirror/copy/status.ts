@@ -1,7 +1,6 @@
 import type { MirrorRunKind } from "../report.js";
-import { type MirrorResource, RESOURCES } from "../tables.js";
+import { type MirrorList, type MirrorResource, mirrorListOfId, RESOURCES } from "../tables.js";
 import { historyFrom } from "./history.js";
-import { type MirrorList, mirrorListOfId } from "./lists.js";
 import { awaitsFullPass, type MirrorState, NEW_LIST_STATE } from "./state.js";
 
 /** How complete and how recent the copy of one resource is. */

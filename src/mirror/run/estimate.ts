@@ -1,8 +1,7 @@
 import { estimateFromForecast, type ListForecast } from "../../paging/estimate.js";
 import type { Estimate } from "../../paging/page.js";
 import type { MirrorReadMode } from "../report.js";
-import { modifiedSinceFor } from "../sync/increment.js";
-import { sinceOf } from "../sync/increment-start.js";
+import { modifiedSinceFor, sinceOf } from "../sync/increment.js";
 import { isFullPassDue } from "../sync/list-sync.js";
 import type { ListUpdate } from "../sync/list-update.js";
 import type { MirrorResource } from "../tables.js";

@@ -1,17 +1,18 @@
 import { publishMessage } from "../../core/telemetry/channels.js";
 import type { MirrorRunEvent } from "../../core/telemetry/events.js";
 import type { UnexpectedRemovalsError } from "../../errors/index.js";
+import { messageOf } from "../../errors/unknown-value.js";
 import type { RateLimitSnapshot } from "../../limiter/rate-limiter.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import type { HistoryOption } from "../copy/history.js";
-import type { MirrorList } from "../copy/lists.js";
 import type { LocalCopy } from "../copy/local-copy.js";
 import { mirrorStatusOf } from "../copy/status.js";
 import { createMirrorReport, type MirrorReport, runKindOf } from "../report.js";
 import { type Begun, fillOrReadChanges, makeFullPassIfNeeded } from "../sync/list-sync.js";
 import type { ListUpdate } from "../sync/list-update.js";
+import type { MirrorList } from "../tables.js";
 
-export interface RunLists {
+interface RunLists {
   updated: readonly ListUpdate[];
   /** Lists that are not mirrored any more. */
   dropped: readonly ListUpdate[];
@@ -95,8 +96,7 @@ async function updateLists({ updated, dropped }: RunLists): Promise<void> {
 }
 
 /** What is saved of an error. */
-function errorSummaryOf(error: unknown): { name: string; message: string } {
-  return error instanceof Error
-    ? { name: error.name, message: error.message }
-    : { name: typeof error, message: String(error) };
-}
+const errorSummaryOf = (error: unknown) => ({
+  name: error instanceof Error ? error.name : typeof error,
+  message: messageOf(error),
+});

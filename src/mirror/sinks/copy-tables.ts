@@ -1,7 +1,8 @@
 import { ConfigurationError } from "../../errors/index.js";
 import { quoteName } from "../../storage/tables.js";
-import { type ColumnType, keyOfFields, type MirrorKey, type MirrorResource, type Table, tableOf } from "../tables.js";
-import { EXTRA_COLUMN } from "./row-codec.js";
+import type { ChangesQuery, MirrorChange } from "../copy/history.js";
+import { type ColumnType, keyOf, type MirrorKey, type MirrorResource, type Table, tableOf } from "../tables.js";
+import { decodeExtraFields, EXTRA_COLUMN, encodeExtraFields, RowCodec } from "./row-codec.js";
 
 // What a copy consists of, in either database. `nameOf` returns the name of a table or view in SQL.
 
@@ -60,6 +61,15 @@ export function checkColumns(table: Table, types: SqlTypeNames, found: ReadonlyM
     const flaw = foundType === undefined ? `has no column "${name}"` : `has "${name}" as ${foundType}, not ${type}`;
     throw new ConfigurationError(`mirror: the table "${table.name}" was not created by a mirror: it ${flaw}`);
   }
+}
+
+/** The table of a resource in commands. `updates` sets the columns of a row that exists already. */
+export function sqlPartsOf(table: Table, nameOf: (name: string) => string) {
+  const codec = new RowCodec(table);
+  const columns = codec.columns.map(quoteName);
+  const key = table.key.map(quoteName);
+  const updates = columns.filter((column) => !key.includes(column)).map((column) => `${column} = excluded.${column}`);
+  return { codec, name: nameOf(table.name), columns, key, updates };
 }
 
 /** Stands for the SKU as it is compared: without surrounding spaces and case. */
@@ -137,7 +147,7 @@ export async function* keysInBatches(
   keysAfter: (last: number[]) => Promise<Rows>,
 ): AsyncGenerator<readonly MirrorKey[]> {
   for await (const rows of rowsInBatches(table, KEY_BATCH_SIZE, keysAfter)) {
-    yield rows.map((row) => keyOfFields(table.key.map((field) => Number(row[field]))));
+    yield rows.map((row) => keyOf(table, row));
   }
 }
 
@@ -157,3 +167,70 @@ export const tableMissingError = ({ name }: Table) =>
   new ConfigurationError(
     `mirror: the table "${name}" is missing. Drop "stocklot_state" too; the mirror then starts a new copy.`,
   );
+
+// The table of the history of a copy, see copy/history.ts. It is created when the history is switched on. A table of this
+// name that others have created stays as it is, and recording fails.
+
+export const CHANGES_TABLE = "changes";
+
+/** Named as the fields of `MirrorChange`. */
+export const CHANGES_COLUMNS = ["seq", "at", "resource", "key", "type", "before", "after"] as const;
+
+/** The commands that create the table, with an index for the changes of one record. */
+export const createChangesSql = ({ integer, text, extra }: SqlTypeNames, { nameOf }: SqlDialect): string => `
+CREATE TABLE ${nameOf(CHANGES_TABLE)} ("seq" ${integer} PRIMARY KEY, "at" ${text} NOT NULL,
+  "resource" ${text} NOT NULL, "key" ${text} NOT NULL, "type" ${text} NOT NULL, "before" ${extra}, "after" ${extra});
+CREATE INDEX "stocklot_changes_key" ON ${nameOf(CHANGES_TABLE)} ("key", "resource")`;
+
+/** Removes the rows up to the first that is not older than a time: those that stay are consecutive, whatever clocks did. */
+export function expireChangesSql({ nameOf }: SqlDialect, time: string): string {
+  const changes = nameOf(CHANGES_TABLE);
+  const first = `SELECT "seq" FROM ${changes} WHERE "at" >= ${time} ORDER BY "seq" LIMIT 1`;
+  return `DELETE FROM ${changes} WHERE "seq" < coalesce((${first}), ${Number.MAX_SAFE_INTEGER})`;
+}
+
+/** The values of `CHANGES_COLUMNS`. */
+export const rowOfChange = ({ seq, at, resource, key, type, before, after }: MirrorChange) =>
+  [
+    seq,
+    at,
+    resource,
+    String(key),
+    type,
+    before && encodeExtraFields(before),
+    after && encodeExtraFields(after),
+  ] as const;
+
+/** The rows that a query asks for, in ascending order. */
+export async function* changesInBatches(
+  { after, resource, key }: ChangesQuery,
+  { query, dialect: { nameOf, parameter } }: SqlSource,
+): AsyncGenerator<readonly MirrorChange[]> {
+  const where = { ...(resource && { resource }), ...(key !== undefined && { key: String(key) }) };
+  const conditions = [
+    `"seq" > ${parameter(1)}`,
+    ...Object.keys(where).map((name, index) => `"${name}" = ${parameter(index + 2)}`),
+  ];
+  const sql = `
+SELECT ${CHANGES_COLUMNS.map(quoteName)} FROM ${nameOf(CHANGES_TABLE)} WHERE ${conditions.join(" AND ")}
+ORDER BY "seq" LIMIT ${READ_BATCH_SIZE}`;
+  for (let last: number | undefined = after; last !== undefined; ) {
+    const values: SqlValue[] = [last, ...Object.values(where)];
+    const changes: MirrorChange[] = (await query(sql, values)).map(changeOfRow);
+    if (changes.length > 0) yield changes;
+    last = changes.at(READ_BATCH_SIZE - 1)?.seq;
+  }
+}
+
+function changeOfRow({ seq, at, resource, key, type, before, after }: Readonly<Record<string, unknown>>): MirrorChange {
+  const fieldsOf = (json: unknown) => (typeof json === "string" ? decodeExtraFields(json) : null);
+  return {
+    seq: Number(seq),
+    at: String(at),
+    resource: resource as MirrorResource,
+    key: String(key).includes("/") ? String(key) : Number(key),
+    type: type as MirrorChange["type"],
+    before: fieldsOf(before),
+    after: fieldsOf(after),
+  };
+}

@@ -2,24 +2,26 @@ import type { PostgresConnection } from "../../storage/postgres/connection.js";
 import { missingSchema, type PostgresQueryable, queryRows } from "../../storage/postgres/driver.js";
 import { quoteName } from "../../storage/tables.js";
 import { type MirrorResource, mapResources, RESOURCES, type Table, tableOf } from "../tables.js";
-import { CHANGES_TABLE, createChangesSql, expireChangesSql } from "./changes-table.js";
 import {
+  CHANGES_TABLE,
   checkColumns,
+  createChangesSql,
   createIndexesSql,
   createTableSql,
+  expireChangesSql,
   KEY_BATCH_SIZE,
   PRIMARY_KEY_SQL,
   type SqlDialect,
   type SqlTypeNames,
   selectStockSql,
+  sqlPartsOf,
   tableMissingError,
 } from "./copy-tables.js";
-import { RowCodec } from "./row-codec.js";
 
 // The tables, views and indexes of a copy in a schema of PostgreSQL. `nameOf` quotes a name, with the schema.
 
 /** `json`, not `jsonb`: that cannot hold a NUL, not even an escaped one. */
-export const POSTGRES_COLUMN_TYPES: SqlTypeNames = {
+const POSTGRES_COLUMN_TYPES: SqlTypeNames = {
   integer: "bigint",
   decimal: "numeric",
   text: "text",
@@ -36,7 +38,7 @@ export const postgresDialect = (schema: string): SqlDialect => ({
   parameter: (number) => `$${number}`,
 });
 
-export const namesIn =
+const namesIn =
   (schema: string): NameOf =>
   (name) =>
     `${quoteName(schema)}.${quoteName(name)}`;
@@ -163,12 +165,8 @@ export const CHANGES_TYPES = ["bigint", "text", "text", "text", "text", "json", 
 /** The commands for the table of a resource. */
 export function tableSql(table: Table, schema: string) {
   const nameOf = namesIn(schema);
-  const codec = new RowCodec(table);
-  const name = nameOf(table.name);
-  const columns = codec.columns.map(quoteName);
+  const { codec, name, columns, key, updates } = sqlPartsOf(table, nameOf);
   const types = [...Object.values(table.columns), "extra" as const].map((type) => POSTGRES_COLUMN_TYPES[type]);
-  const key = table.key.map(quoteName);
-  const updates = columns.filter((column) => !key.includes(column)).map((column) => `${column} = excluded.${column}`);
   /** The values of each key field, as one array each: parameters from this one on. */
   const keyArrays = (first: number) => table.key.map((_, index) => `$${first + index}::bigint[]`);
   const firstColumn = 4 + key.length;

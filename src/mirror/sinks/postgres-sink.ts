@@ -15,8 +15,14 @@ import {
   type Table,
   tableOf,
 } from "../tables.js";
-import { changesInBatches, rowOfChange } from "./changes-table.js";
-import { keysInBatches, otherMirrorError, type SqlSource, throwSinkNotOpen } from "./copy-tables.js";
+import {
+  changesInBatches,
+  keysInBatches,
+  otherMirrorError,
+  rowOfChange,
+  type SqlSource,
+  throwSinkNotOpen,
+} from "./copy-tables.js";
 import {
   CHANGES_TYPES,
   ensureChanges,
@@ -27,7 +33,7 @@ import {
   tableSql,
 } from "./postgres-copy.js";
 import { encodeExtraFields } from "./row-codec.js";
-import { SqlReader } from "./sql-reader.js";
+import { createSqlReader, readStateAndClose } from "./sql-reader.js";
 
 /** Options of {@link postgresSink}: exactly one of `pool`, `client` and `connectionString`. */
 export interface PostgresSinkOptions {
@@ -150,20 +156,14 @@ class PostgresSink implements MirrorSink {
   }
 
   async readState(): Promise<string | undefined> {
-    const reader = await this.openReader();
-    try {
-      return await reader.readState();
-    } finally {
-      await reader.close();
-    }
+    return await readStateAndClose(await this.openReader());
   }
 
   async openReader(): Promise<MirrorReader> {
     const connection = new PostgresConnection({ ...this.#options, readOnly: true });
     try {
       const schema = await usableSchema(connection, this.#options.schema);
-      return new SqlReader({
-        ...sourceOn(connection, schema),
+      return createSqlReader(sourceOn(connection, schema), {
         readState: () => readState(connection, schema),
         close: () => connection.close(),
       });

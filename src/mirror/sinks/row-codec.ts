@@ -4,7 +4,7 @@ import type { ColumnType, MirrorRecord, Table } from "../tables.js";
 export const EXTRA_COLUMN = "extra";
 
 /** A value that a database column can store. Booleans are 0 and 1. */
-export type ColumnValue = string | number | null;
+type ColumnValue = string | number | null;
 
 const EMPTY_EXTRA = "{}";
 

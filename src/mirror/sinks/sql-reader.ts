@@ -1,53 +1,52 @@
 import { quoteName } from "../../storage/tables.js";
-import type { ChangesQuery, MirrorChange } from "../copy/history.js";
 import type { MirrorReader } from "../sink.js";
 import { type MirrorRecords, type MirrorResource, tableOf } from "../tables.js";
-import { changesInBatches } from "./changes-table.js";
-import { READ_BATCH_SIZE, rowsInBatches, type SqlDialect, type SqlSource, type SqlValue } from "./copy-tables.js";
+import {
+  changesInBatches,
+  READ_BATCH_SIZE,
+  rowsInBatches,
+  type SqlDialect,
+  type SqlSource,
+  type SqlValue,
+  sqlPartsOf,
+} from "./copy-tables.js";
 import { RowCodec } from "./row-codec.js";
-
-/** A copy in a database, which is only read. */
-export interface SqlReaderSource extends SqlSource {
-  readState(): Promise<string | undefined>;
-  close(): Promise<void>;
-}
 
 /**
  * Reads a copy for `openCopy`. Each batch is one query of its own: it continues behind the key of the batch before, so no
  * transaction stays open while the caller works, and a batch has what is in the copy by then.
  */
-export class SqlReader implements MirrorReader {
-  readonly #source: SqlReaderSource;
+export const createSqlReader = (
+  source: SqlSource,
+  access: Pick<MirrorReader, "readState" | "close">,
+): MirrorReader => ({
+  ...access,
+  find: (resource, where) => findInBatches(resource, where, source),
+  changes: (query) => changesInBatches(query, source),
+});
 
-  constructor(source: SqlReaderSource) {
-    this.#source = source;
+/** What `readState()` of a sink returns. */
+export async function readStateAndClose(reader: MirrorReader | undefined): Promise<string | undefined> {
+  try {
+    return await reader?.readState();
+  } finally {
+    await reader?.close();
   }
+}
 
-  readState(): Promise<string | undefined> {
-    return this.#source.readState();
-  }
-
-  async *find<R extends MirrorResource>(
-    resource: R,
-    where: Readonly<Record<string, SqlValue>>,
-  ): AsyncGenerator<readonly MirrorRecords[R][]> {
-    const table = tableOf(resource);
-    const codec = new RowCodec(table);
-    const batches = rowsInBatches(table, READ_BATCH_SIZE, (last) => {
-      const { sql, values } = findSql(resource, where, last, this.#source.dialect);
-      return this.#source.query(sql, values);
-    });
-    // The rows of a resource were encoded from its records.
-    for await (const rows of batches) yield rows.map((row) => codec.decode(row) as MirrorRecords[R]);
-  }
-
-  changes(query: ChangesQuery): AsyncGenerator<readonly MirrorChange[]> {
-    return changesInBatches(query, this.#source);
-  }
-
-  close(): Promise<void> {
-    return this.#source.close();
-  }
+async function* findInBatches<R extends MirrorResource>(
+  resource: R,
+  where: Readonly<Record<string, SqlValue>>,
+  { dialect, query }: SqlSource,
+): AsyncGenerator<readonly MirrorRecords[R][]> {
+  const table = tableOf(resource);
+  const codec = new RowCodec(table);
+  const batches = rowsInBatches(table, READ_BATCH_SIZE, (last) => {
+    const { sql, values } = findSql(resource, where, last, dialect);
+    return query(sql, values);
+  });
+  // The rows of a resource were encoded from its records.
+  for await (const rows of batches) yield rows.map((row) => codec.decode(row) as MirrorRecords[R]);
 }
 
 /** The query for the next batch of the records with these values, behind the key `last`. */
@@ -66,11 +65,10 @@ export function findSql(
     if (Object.hasOwn(table.columns, field)) return hasSku(String(value));
     return `"partNo" IN (SELECT "partNo" FROM ${nameOf("items")} WHERE ${hasSku(String(value))})`;
   });
-  const key = table.key.map(quoteName);
+  const { name, columns, key } = sqlPartsOf(table, nameOf);
   conditions.push(`(${key}) > (${last.map(bind)})`);
-  const columns = new RowCodec(table).columns.map(quoteName);
   const sql = `
-SELECT ${columns} FROM ${nameOf(table.name)} WHERE ${conditions.join(" AND ")} ORDER BY ${key} LIMIT ${READ_BATCH_SIZE}`;
+SELECT ${columns} FROM ${name} WHERE ${conditions.join(" AND ")} ORDER BY ${key} LIMIT ${READ_BATCH_SIZE}`;
   return { sql, values };
 }
 

@@ -1,13 +1,13 @@
-import { InputValidationError, PaginationError, type UnexpectedRemovalsError } from "../../errors/index.js";
+import type { UnexpectedRemovalsError } from "../../errors/index.js";
 import { probeModifiedSince } from "../../paging/modified-since.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import type { ListState } from "../copy/state.js";
-import { hasIncrements, laterTimeOf } from "./increment-start.js";
-import type { ListUpdate, WrittenPages } from "./list-update.js";
-import { ListedRecords } from "./listed-records.js";
-import { removeUnseenRecords } from "./removals.js";
+import { hasIncrements } from "./increment.js";
+import { NotResumableError } from "./list-reader.js";
+import { type ListUpdate, laterTimeOf, type WrittenPages } from "./list-update.js";
+import { ListedRecords, removeUnseenRecords } from "./removals.js";
 
-export interface FullPass {
+export interface FullPassEnd {
   /** False if a part of the list was read before an interruption. */
   readFromStart: boolean;
   /** Numbers of records that an increment must list too, see {@link ListUpdate.writePages}. */
@@ -17,7 +17,7 @@ export interface FullPass {
 }
 
 /** Reads the whole list, or the rest of it after an interruption, and removes the records that the service no longer has. */
-export async function makeFullPass(update: ListUpdate): Promise<FullPass> {
+export async function makeFullPass(update: ListUpdate): Promise<FullPassEnd> {
   const startedAtMs = monotonicNowMs();
   const read = await readWholeList(update);
   const { decisive, refusal } = await removeUnseenRecords(update, read.listed);
@@ -48,19 +48,19 @@ export async function makeFullPass(update: ListUpdate): Promise<FullPass> {
 /** What is known of the increments of the list after a full pass. */
 async function incrementsAfter(
   { state, settings, reader }: ListUpdate,
-  { serviceBeganAt, newest }: ReadList,
+  { since, newest }: ReadList,
   { total, readFromStart }: ListedRecords,
 ): Promise<ListState["increments"]> {
   const { increments, count } = state;
   const mustProbe = increments.support === undefined || (increments.support === "ignored" && settings.full);
-  const probedSince = increments.since ?? serviceBeganAt ?? Date.now();
+  const probedSince = increments.since ?? since ?? Date.now();
   return {
     ...increments,
     support: mustProbe
-      ? await probeModifiedSince((since) => reader.count(since), Math.min(count, total), probedSince)
+      ? await probeModifiedSince((from) => reader.count(from), Math.min(count, total), probedSince)
       : increments.support,
     // What was read before an interruption may have changed since then, so the next increment begins no later than before.
-    since: readFromStart ? serviceBeganAt : (increments.since ?? serviceBeganAt),
+    since: readFromStart ? since : (increments.since ?? since),
     newestModified: laterTimeOf(increments.newestModified, newest),
   };
 }
@@ -89,14 +89,25 @@ interface ReadList extends WrittenPages {
   /** When it began, before any interruption, by this machine's clock, in ms. */
   beganAt: number;
   /** The same by the service's clock. */
-  serviceBeganAt: number | undefined;
+  since: number | undefined;
+}
+
+/** Reads the whole list, or the rest of it. If it cannot be resumed, it is read again: records in the copy do no harm. */
+async function readWholeList(update: ListUpdate): Promise<ReadList> {
+  try {
+    return await readRestOfList(update);
+  } catch (error) {
+    if (!(error instanceof NotResumableError)) throw error;
+    await update.save({ pass: undefined });
+    return await readRestOfList(update);
+  }
 }
 
 /**
- * Reads the whole list. Each page is saved with the checkpoint at which the pass resumes, if it could conclude something
+ * Reads the list, from the checkpoint of an interrupted pass on. Each page is saved with the checkpoint at which the pass resumes, if it could conclude something
  * then: the first pass always, since it fills the copy, and others if records are listed in the order of their numbers.
  */
-async function readWholeList(update: ListUpdate): Promise<ReadList> {
+async function readRestOfList(update: ListUpdate): Promise<ReadList> {
   const { pass: interrupted, lastPass } = update.state;
   const isFirst = lastPass === undefined;
   const source = update.reader.read({ from: interrupted?.checkpoint });
@@ -105,33 +116,19 @@ async function readWholeList(update: ListUpdate): Promise<ReadList> {
   if (inCopy.length !== update.state.count) await update.save({ count: inCopy.length });
   const listed = new ListedRecords(inCopy, interrupted);
   const beganAt = interrupted?.beganAt ?? Date.now();
-  const serviceBeganAt = () => (interrupted ? interrupted.since : source.serviceBeganAt());
+  const since = () => (interrupted ? interrupted.since : source.since());
   /** Before the page that is being written, which is read again. */
   const passUntilHere = (): ListState["pass"] => {
     const progress = listed.progress;
     const checkpoint = source.checkpoint() ?? interrupted?.checkpoint;
     if (checkpoint === undefined || !(isFirst || progress)) return undefined;
-    return { beganAt, since: serviceBeganAt(), checkpoint, listed: progress };
+    return { beganAt, since: since(), checkpoint, listed: progress };
   };
-  const startAgain = async () => {
-    await update.save({ pass: undefined });
-    return await readWholeList(update);
-  };
-  let applied: WrittenPages;
-  try {
-    applied = await update.writePages(isFirst ? "first" : "full", source, (page, numbers) => {
-      const patch = { pass: passUntilHere() };
-      listed.add(numbers, page.totalCount);
-      return patch;
-    });
-  } catch (error) {
-    const isOfList =
-      error === source.failure() && (error instanceof InputValidationError || error instanceof PaginationError);
-    // The sink and the callbacks of the caller may throw errors of these classes, too.
-    if (!interrupted || !isOfList) throw error;
-    // The list cannot be resumed there any more. Records that are already in the copy do no harm.
-    return await startAgain();
-  }
-  if (!isFirst && !listed.isConclusive) return await startAgain();
-  return { listed, beganAt, serviceBeganAt: serviceBeganAt(), ...applied };
+  const written = await update.writePages(isFirst ? "first" : "full", source, (page) => {
+    const patch = { pass: passUntilHere() };
+    listed.add(page);
+    return patch;
+  });
+  if (!isFirst && !listed.isConclusive) throw new NotResumableError("the part before the checkpoint is not known");
+  return { listed, beganAt, since: since(), ...written };
 }

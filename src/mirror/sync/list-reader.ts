@@ -1,6 +1,7 @@
 import type { InventoryClient } from "../../client.js";
 import type { RequestOptions, ResponseInfo } from "../../core/request/options.js";
 import { dateHeaderMs, serviceTimeBefore } from "../../core/service-clock.js";
+import { InputValidationError, PaginationError } from "../../errors/index.js";
 import type { Checkpoint } from "../../paging/checkpoint.js";
 import type { ListForecast } from "../../paging/estimate.js";
 import type { ListOptions } from "../../paging/list.js";
@@ -9,8 +10,7 @@ import type { Paginator } from "../../paging/paginator.js";
 import type { Item } from "../../service/item.js";
 import type { Lot } from "../../service/lot.js";
 import type { StockLevel } from "../../service/stock-level.js";
-import type { MirrorList } from "../copy/lists.js";
-import type { MirrorRecord } from "../tables.js";
+import { type MirrorList, type NumberedRecord, numberedRecord } from "../tables.js";
 
 /** The part of a list that is read; all of it by default. */
 interface ListRange {
@@ -18,25 +18,35 @@ interface ListRange {
   from?: Checkpoint | undefined;
 }
 
+/** A page of a list. */
+export interface ListedPage {
+  records: readonly NumberedRecord[];
+  totalCount: number;
+}
+
 /** A list that is being read. */
 export interface ListPages {
-  pages: AsyncIterable<{ value: readonly MirrorRecord[]; totalCount: number }>;
+  pages: AsyncIterable<ListedPage>;
   /** Where to resume after the last page that was consumed. */
   checkpoint(): Checkpoint | null;
-  /** The service's clock, in ms, not later than the first request; `undefined` if responses have no `Date` header. */
-  serviceBeganAt(): number | undefined;
+  /**
+   * The moment since which the next increment must read: by the service's clock, in ms, not later than the first request.
+   * `undefined` if responses have no `Date` header.
+   */
+  since(): number | undefined;
   /** The first `Date` header, in ms. */
   firstDate(): number | undefined;
   progress(): PagingProgress | undefined;
-  /** The error with which the list could not be read. */
-  failure(): unknown;
 }
+
+/** The list cannot be resumed at the checkpoint: it must be read from the beginning. Never reaches the caller. */
+export class NotResumableError extends Error {}
 
 /** Reads one list: gapless, at the lowest priority, and with statistics. */
 export class ListReader {
   /** The cost of reading so far. */
   readonly stats = { requests: 0, pages: 0, records: 0, duplicates: 0, gapsRepaired: 0 };
-  readonly #open: (params: ListParams, options: ListOptions) => ReturnType<typeof openList>;
+  readonly #client: InventoryClient;
   readonly #list: MirrorList;
   readonly #signal: AbortSignal | undefined;
   readonly #concurrency: number;
@@ -46,23 +56,24 @@ export class ListReader {
     list: MirrorList,
     { signal, concurrency }: { signal: AbortSignal | undefined; concurrency: number },
   ) {
-    this.#open = (params, options) => openList(client, list, params, options);
+    this.#client = client;
     this.#list = list;
     this.#signal = signal;
     this.#concurrency = concurrency;
   }
 
   read({ modifiedSince, from }: ListRange = {}): ListPages {
-    let serviceBeganAt: number | undefined;
+    let since: number | undefined;
     let firstDate: number | undefined;
     let progress: PagingProgress | undefined;
-    let failure: unknown;
-    const paginator = this.#open(
+    const paginator = openList(
+      this.#client,
+      this.#list,
       { modifiedSince },
       {
         ...this.#requestOptions((response) => {
           firstDate ??= dateHeaderMs(response.headers);
-          serviceBeganAt ??= serviceTimeBefore(response);
+          since ??= serviceTimeBefore(response);
         }),
         gapless: true,
         concurrency: this.#concurrency,
@@ -74,36 +85,39 @@ export class ListReader {
       },
     );
     return {
-      pages: this.#pagesOf(paginator, (error) => (failure = error)),
+      pages: this.#pagesOf(paginator, from !== undefined),
       checkpoint: () => paginator.checkpoint(),
-      serviceBeganAt: () => serviceBeganAt,
+      since: () => since,
       firstDate: () => firstDate,
       progress: () => progress,
-      failure: () => failure,
     };
   }
 
   /** Estimated cost of reading it, from one request for one record. */
   forecast({ modifiedSince, from }: ListRange): Promise<ListForecast> {
     const options = { ...this.#requestOptions(), gapless: true, concurrency: this.#concurrency, from };
-    return this.#open({ modifiedSince }, options).forecast();
+    return openList(this.#client, this.#list, { modifiedSince }, options).forecast();
   }
 
   /** How many records the service reports, in one request for one record. */
   async count(modifiedSince?: Date): Promise<number> {
-    const { totalCount } = await this.#open({ modifiedSince, pageSize: 1 }, this.#requestOptions()).page();
+    const { totalCount } = await openList(
+      this.#client,
+      this.#list,
+      { modifiedSince, pageSize: 1 },
+      this.#requestOptions(),
+    ).page();
     return totalCount;
   }
 
-  /** The stock levels of one warehouse do not contain its ID. */
-  async *#pagesOf(paginator: ReturnType<typeof openList>, onError: (error: unknown) => void): ListPages["pages"] {
-    const { wID } = this.#list;
+  /** @throws NotResumableError when the list cannot be resumed. */
+  async *#pagesOf(paginator: ReturnType<typeof openList>, isResumed: boolean): ListPages["pages"] {
     try {
       for await (const { value, totalCount } of paginator.pages())
-        yield { value: wID === undefined ? value : value.map((record) => ({ ...record, wID })), totalCount };
+        yield { records: value.map((record) => numberedRecord(this.#list, record)), totalCount };
     } catch (error) {
-      onError(error);
-      throw error;
+      const isOfList = error instanceof InputValidationError || error instanceof PaginationError;
+      throw isResumed && isOfList ? new NotResumableError(error.message, { cause: error }) : error;
     }
   }
 

@@ -1,13 +1,13 @@
 import type { UnexpectedRemovalsError } from "../../errors/index.js";
-import { awaitsFullPass, type ListState, signedSurplusOf } from "../copy/state.js";
-import { type FullPass, makeFullPass } from "./full-pass.js";
-import { readIncrement } from "./increment.js";
+import { awaitsFullPass, type ListState, surplusOf } from "../copy/state.js";
+import { type FullPassEnd, makeFullPass } from "./full-pass.js";
 import {
   hasIncrements,
   modifiedSinceSupportAfterCheck,
+  readIncrement,
   shouldVerifyModifiedSince,
   sinceOf,
-} from "./increment-start.js";
+} from "./increment.js";
 import type { ListUpdate, SyncSettings } from "./list-update.js";
 import { refusalOf, sizesAfterRun } from "./removals.js";
 
@@ -23,19 +23,9 @@ import { refusalOf, sizesAfterRun } from "./removals.js";
  *   filling     the first full pass was interrupted: `pass` says where it resumes;
  *   complete    a full pass has ended: `lastPass`. It, too, may have a `pass` that was interrupted.
  *
- * Further members:
- *
- *   increments  whether they can be relied on (`support`), and the moment from which the next one reads (`since`)
- *   lacking     how many records the copy lacks by the service's count; negative if it has too many
- *   staleUntil  until then, records may differ in a way that neither an increment nor the counts show: an item's description
- *               in its lots, changes while the clock was set back, or what a resumed pass of a list without increments read
- *               first. A full pass that began later ends it
- *   hasRefused  the last full pass did not carry out removals; `sizes` are for the same guard (removals.ts)
- *
- * The copy differs if it may be stale, or if it lacks another number of records than those that the service counts, but does
- * not list (`unlisted`: two full passes in a row lacked them); state.ts shows these numbers in an example
- * (`signedSurplusOf`). Only a full pass corrects that. The status shows it as `awaitsFullPass`, as it does an interrupted
- * pass and refused removals.
+ * state.ts describes the other members. The copy differs if it may be stale (`staleUntil`), or has another number of records
+ * than the service lists (`surplusOf`). Only a full pass corrects that. The status shows it as `awaitsFullPass`, as it does
+ * an interrupted pass and refused removals.
  *
  * One run takes two steps. All lists take the first before any takes the second, so that an interrupted run has all changes.
  *
@@ -52,7 +42,7 @@ import { refusalOf, sizesAfterRun } from "./removals.js";
  *      Removals were refused, and by the count as many records are still gone:          refused again.
  *      The copy differs:          a full pass, unless the last one was long and recent. Then a later run makes it.
  *
- * After a full pass, an increment must list what the pass found changed (increment-start.ts).
+ * After a full pass, an increment must list what the pass found changed (increment.ts).
  *
  * Only a full pass removes records, at its end: removals.ts describes when absence means removed. If it refuses to, it has
  * ended anyway, so the next one is due as usual.
@@ -82,7 +72,7 @@ export const mayRepairByFullPass = ({ lastPass }: Pick<ListState, "lastPass">, n
 export interface Begun {
   update: ListUpdate;
   /** The full pass that has filled the copy, if it was new. */
-  firstPass: FullPass | undefined;
+  firstPass: FullPassEnd | undefined;
 }
 
 /** Step 1: fills a new copy, or reads the records that were modified since the last run. */
@@ -119,7 +109,7 @@ const mustMakeFullPass = ({ update: { state, settings }, firstPass }: Begun): bo
 
 /** Finds out whether the copy still differs by the counts, and whether removals that were refused are refused again. */
 async function updateDifference(update: ListUpdate): Promise<UnexpectedRemovalsError | undefined> {
-  const surplus = () => signedSurplusOf(update.state) ?? 0;
+  const surplus = () => surplusOf(update.state);
   // The last run lacked records, and the increment has not shown them.
   const hasLacked = surplus() < 0;
   await compareCounts(update);
@@ -137,11 +127,11 @@ async function updateDifference(update: ListUpdate): Promise<UnexpectedRemovalsE
 function mayRepair({ state }: ListUpdate): boolean {
   // Without increments, the next run makes a full pass anyway.
   const isStale = state.staleUntil !== undefined && hasIncrements(state);
-  return ((signedSurplusOf(state) ?? 0) !== 0 || isStale) && mayRepairByFullPass(state, Date.now());
+  return (surplusOf(state) !== 0 || isStale) && mayRepairByFullPass(state, Date.now());
 }
 
 /** A full pass, after which increments are checked against it. */
-async function makeVerifiedFullPass(update: ListUpdate): Promise<FullPass> {
+async function makeVerifiedFullPass(update: ListUpdate): Promise<FullPassEnd> {
   // From before the pass: an increment since then must list what the pass finds changed.
   const { since } = update.state.increments;
   const pass = await makeFullPass(update);

@@ -1,15 +1,19 @@
+import type { InventoryClient } from "../../client.js";
+import { fieldOf } from "../../errors/unknown-value.js";
+import { serviceTimeMs } from "../../schemas/date.js";
 import { monotonicNowMs } from "../../time/clock.js";
-import { type MirrorList, recordNumberOf } from "../copy/lists.js";
 import type { LocalCopy } from "../copy/local-copy.js";
-import { awaitsFullPass, type ListState, signedSurplusOf } from "../copy/state.js";
+import { awaitsFullPass, type ListState, surplusOf } from "../copy/state.js";
 import type { ListReport, MirrorProgress, MirrorReadMode } from "../report.js";
-import { laterTimeOf, newestModified } from "./increment-start.js";
-import type { ListPages, ListReader } from "./list-reader.js";
+import type { MirrorList, NumberedRecord } from "../tables.js";
+import { type ListedPage, type ListPages, ListReader } from "./list-reader.js";
 
 /** What the caller asks of a run. */
 export interface SyncSettings {
   signal: AbortSignal | undefined;
   onProgress: ((progress: MirrorProgress) => unknown) | undefined;
+  /** Number of pages read in parallel. */
+  concurrency: number;
   /** Everything is to be read. */
   full: boolean;
   fullPassEveryMs: number;
@@ -26,16 +30,18 @@ const MAX_EXPECTED_NUMBERS = 10_000;
 export class ListUpdate {
   readonly counts = { added: 0, changed: 0, removed: 0 };
   readonly modes: MirrorReadMode[] = [];
+  readonly reader: ListReader;
   /** Until when the copy had all changes when the run began. */
   readonly asOfBefore: number | undefined;
   #durationMs = 0;
 
   constructor(
     readonly list: MirrorList,
-    readonly reader: ListReader,
+    client: InventoryClient,
     readonly copy: LocalCopy,
     readonly settings: SyncSettings,
   ) {
+    this.reader = new ListReader(client, list, settings);
     this.asOfBefore = this.state.asOf;
   }
 
@@ -60,14 +66,13 @@ export class ListUpdate {
 
   report(): ListReport {
     const { count, lacking, increments } = this.state;
-    const surplus = signedSurplusOf(this.state);
     return {
       list: this.list,
       modes: this.modes,
       ...this.reader.stats,
       ...this.counts,
       inCopy: count,
-      surplus: surplus === undefined ? null : Math.max(0, surplus),
+      surplus: lacking === undefined ? null : Math.max(0, surplusOf(this.state)),
       missing: lacking === undefined ? null : Math.max(0, lacking),
       awaitsFullPass: awaitsFullPass(this.state),
       honoursModifiedSince: increments.support === undefined ? null : increments.support === "honoured",
@@ -79,18 +84,17 @@ export class ListUpdate {
   async writePages(
     mode: MirrorReadMode,
     source: ListPages,
-    onPage: (page: { totalCount: number }, numbers: readonly number[]) => Partial<ListState> | undefined,
+    onPage: (page: ListedPage) => Partial<ListState> | undefined,
   ): Promise<WrittenPages> {
     this.modes.push(mode);
     const expectedInIncrement: number[] = [];
     let newest: number | undefined;
     for await (const page of source.pages) {
-      const numbers = page.value.map((record) => recordNumberOf(this.list.resource, record));
-      const written = await this.copy.write(this.list, page.value, onPage(page, numbers) ?? {});
+      const written = await this.copy.write(this.list, page.records, onPage(page));
       this.counts.added += written.added;
       this.counts.changed += written.changed;
       if (expectedInIncrement.length < MAX_EXPECTED_NUMBERS) expectedInIncrement.push(...written.expectedInIncrement);
-      newest = laterTimeOf(newest, newestModified(page.value));
+      newest = laterTimeOf(newest, newestModified(page.records));
       const { resource, wID } = this.list;
       const progress = source.progress();
       if (progress) {
@@ -108,3 +112,17 @@ export interface WrittenPages {
   /** The latest `modified`, in ms. */
   newest: number | undefined;
 }
+
+/** The latest `modified` of records, in ms of the service's clock; `undefined` if none has a date there. Only items do. */
+function newestModified(records: readonly NumberedRecord[]): number | undefined {
+  let newest: number | undefined;
+  for (const { record } of records) {
+    const modified = serviceTimeMs(fieldOf(record, "modified"));
+    if (modified !== undefined) newest = Math.max(newest ?? modified, modified);
+  }
+  return newest;
+}
+
+/** The later of two dates, either of which may be unknown. */
+export const laterTimeOf = (one: number | undefined, other: number | undefined) =>
+  one === undefined || other === undefined ? (one ?? other) : Math.max(one, other);

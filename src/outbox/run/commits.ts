@@ -1,5 +1,6 @@
 import { monotonicNowMs } from "../../time/clock.js";
 import { sleep } from "../../time/wait.js";
+import { errorJson } from "../entry.js";
 import {
   type EntryChange,
   type OutboxState,
@@ -9,9 +10,7 @@ import {
   type UpdateResult,
   withoutAttempt,
 } from "../store.js";
-import { AttemptOutdated } from "./interrupted.js";
-import { lateOutcome } from "./outcome.js";
-import { errorJson } from "./stored-json.js";
+import { AttemptOutdated, lateOutcome } from "./outcome.js";
 
 const FIRST_WAIT_MS = 20;
 const LONGEST_WAIT_MS = 1_000;

@@ -8,9 +8,8 @@ import type { OutboxInputs } from "../entry.js";
 import { hasMark, markOf, withMark } from "../marks.js";
 import { hadUncertainAttempt, type OutboxOperation, type StoredEntry, withoutAttempt } from "../store.js";
 import { BACKGROUND, type RunContext } from "./context.js";
-import { RunStopped } from "./interrupted.js";
 import type { Lease } from "./lease.js";
-import type { CallEnd } from "./outcome.js";
+import { type CallEnd, Interrupted } from "./outcome.js";
 
 /** How a call for an entry ended. */
 export interface EntryCallEnd extends CallEnd {
@@ -25,7 +24,7 @@ export interface EntryCallEnd extends CallEnd {
 /** Calls the method of an entry, and stores each attempt before it is sent. */
 export async function callForEntry(run: RunContext, entry: StoredEntry, lease: Lease): Promise<EntryCallEnd> {
   const call = new EntryCall(run, entry, lease);
-  const end = { before: entry, operation: entry.operation, mayHaveBeenAppliedBefore: hadUncertainAttempt(entry) };
+  const end = { before: entry, operation: entry.operation, wasUncertain: hadUncertainAttempt(entry) };
   try {
     const result = await call.send();
     return { ...end, ...call.state, result, error: undefined };
@@ -45,7 +44,7 @@ class EntryCall implements AttemptJournal {
   #commit: Promise<StoredEntry> | undefined;
   #isInFlight = false;
   #response: AttemptEnd["response"];
-  #mayHaveBeenApplied = false;
+  #isUncertain = false;
 
   constructor(run: RunContext, entry: StoredEntry, lease: Lease) {
     this.#run = run;
@@ -54,14 +53,14 @@ class EntryCall implements AttemptJournal {
     this.#entry = entry;
   }
 
-  get state(): { entry: StoredEntry; response: AttemptEnd["response"]; mayHaveBeenApplied: boolean } {
-    return { entry: this.#entry, response: this.#response, mayHaveBeenApplied: this.#mayHaveBeenApplied };
+  get state(): { entry: StoredEntry; response: AttemptEnd["response"]; isUncertain: boolean } {
+    return { entry: this.#entry, response: this.#response, isUncertain: this.#isUncertain };
   }
 
   async send(): Promise<unknown> {
     const { settings, stopped } = this.#run;
     const { ended } = this.#lease;
-    const abort = () => this.#abort.abort(ended.aborted ? ended.reason : new RunStopped());
+    const abort = () => this.#abort.abort(ended.aborted ? ended.reason : runStopped());
     const stops = [onAbort(ended, abort), onAbort(stopped, () => !this.#isInFlight && abort())];
     if (ended.aborted || stopped.aborted) abort();
     const options = { ...BACKGROUND, signal: this.#abort.signal, [attemptJournalSymbol]: this };
@@ -94,15 +93,15 @@ class EntryCall implements AttemptJournal {
   attemptEnded({ response, mayHaveBeenApplied }: AttemptEnd): void {
     this.#isInFlight = false;
     this.#response = response;
-    this.#mayHaveBeenApplied ||= mayHaveBeenApplied;
+    this.#isUncertain ||= mayHaveBeenApplied;
   }
 
   async beforeRetry(): Promise<void> {
-    if (!this.#mayHaveBeenApplied && this.#entry.state === "sending") {
+    if (!this.#isUncertain && this.#entry.state === "sending") {
       const change = { state: "pending", ...withoutAttempt(this.#before) } as const;
       await this.#adopt(this.#run.commits.storeAttemptOutcome(this.#entry, change));
     }
-    if (this.#run.stopped.aborted) throw new RunStopped();
+    if (this.#run.stopped.aborted) throw runStopped();
   }
 
   /** From now on, the entry is what was stored. */
@@ -126,6 +125,9 @@ class EntryCall implements AttemptJournal {
     return mark && lacksMark ? withMark(stored, mark, own) : stored;
   }
 }
+
+/** The reason why the run was stopped may be an error of any class: the run alone keeps it. */
+const runStopped = () => new Interrupted("the run of the outbox was stopped");
 
 /** The method checks its arguments, so what was stored is checked again. */
 function callMethod(

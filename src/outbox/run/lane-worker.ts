@@ -2,6 +2,7 @@ import { PermissionError, TimeoutError } from "../../errors/index.js";
 import { onAbort } from "../../time/abort.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import { sleep } from "../../time/wait.js";
+import { errorJson, resultJson } from "../entry.js";
 import {
   type ClaimedLane,
   type EntryChange,
@@ -14,10 +15,8 @@ import {
 import type { RunContext } from "./context.js";
 import { callForEntry, type EntryCallEnd } from "./entry-call.js";
 import { findOutcome, findReasonOfRefusal, type UncertainAttempt } from "./find-outcome.js";
-import { AttemptOutdated } from "./interrupted.js";
 import type { Lease } from "./lease.js";
-import { concernsAllWrites, type Outcome, outcomeOf } from "./outcome.js";
-import { errorJson, resultJson } from "./stored-json.js";
+import { AttemptOutdated, concernsAllWrites, type Outcome, outcomeOf } from "./outcome.js";
 
 /*
  * One lane (the entries of one item), while its lease lasts. Each step takes the work as it stands, and returns it as
@@ -40,7 +39,8 @@ import { errorJson, resultJson } from "./stored-json.js";
  *
  *   unleasedMs     how long before this lease no process had one: nothing was sent in that time
  *   inProgressMs   how long the last attempt may still take effect: `settleMs` less `unleasedMs`
- *   quietMs        how long nothing may be sent for the lane, since a late attempt could undo it
+ *   quietMs        how long nothing may be sent for the lane, since a late attempt could undo it. Only the store counts
+ *                  it: a change that stores one ends the work, and the next claim of the lane returns what is left
  */
 interface Work {
   entry: StoredEntry;
@@ -48,12 +48,6 @@ interface Work {
   cause: unknown;
   /** How often the entry was sent in this run. */
   sends: number;
-  /**
-   * No entry is sent before this time, by the monotonic clock: a late attempt of an earlier one could undo it. The lane
-   * in the store has the same time, for the next lease: a claim returns what is left of it. Each change with `quietMs`
-   * raises both, the one here in {@link laterQuietEnd}, that one in the transaction of `store.update`.
-   */
-  quietEndsAtMs: number;
   /** For how long no process can have sent anything for the lane. */
   unleasedMs: number;
 }
@@ -65,22 +59,27 @@ const MAX_RESENDS = 3;
 export class LaneWorker {
   readonly #run: RunContext;
   readonly #lease: Lease;
+  readonly #claimed: ClaimedLane;
+  /** No entry is sent before this time, by the monotonic clock: a late attempt of an earlier one could undo it. */
+  readonly #quietEndsAtMs: number;
   /** Aborted when the lease ends or the run stops. */
   readonly #interruption = new AbortController();
 
-  constructor(run: RunContext, lease: Lease) {
+  constructor(run: RunContext, lease: Lease, claimed: ClaimedLane) {
     this.#run = run;
     this.#lease = lease;
+    this.#claimed = claimed;
+    this.#quietEndsAtMs = monotonicNowMs() + claimed.quietMs;
   }
 
-  async work({ entry, quietMs, unleasedMs = 0 }: ClaimedLane): Promise<void> {
+  async work(): Promise<void> {
+    const { entry, unleasedMs = 0 } = this.#claimed;
     // A run has many lanes: of `AbortSignal.any`, its signal would keep something of each.
     const stops = [this.#lease.ended, this.#run.stopped].map((signal) =>
       onAbort(signal, () => this.#interruption.abort(signal.reason)),
     );
     try {
-      const quietEndsAtMs = monotonicNowMs() + quietMs;
-      await this.#workFrom({ entry, cause: undefined, sends: 0, quietEndsAtMs, unleasedMs });
+      await this.#workFrom({ entry, cause: undefined, sends: 0, unleasedMs });
     } finally {
       for (const stop of stops) stop();
     }
@@ -113,10 +112,10 @@ export class LaneWorker {
   }
 
   async #send(work: Work): Promise<Work | undefined> {
-    const { entry, sends, quietEndsAtMs } = work;
+    const { entry, sends } = work;
     if (sends > MAX_RESENDS) return this.#setAside(work);
     // An attempt of its own is no reason to wait: it has the same effect.
-    const quietMs = hadUncertainAttempt(entry) ? 0 : quietEndsAtMs - monotonicNowMs();
+    const quietMs = hadUncertainAttempt(entry) ? 0 : this.#quietEndsAtMs - monotonicNowMs();
     if (quietMs > 0) {
       await this.#run.capacity.whileWaiting(() => sleep(quietMs, this.#interrupted));
       return work;
@@ -126,16 +125,15 @@ export class LaneWorker {
     const sent = { ...work, entry: end.entry, cause: end.error, sends: sends + 1, unleasedMs: 0 };
     const next = await this.#afterCall(sent, end, outcome);
     const isFailure = outcome === "failed" || (outcome === "rejected" && end.error instanceof PermissionError);
-    // A look-up after a refusal that found nothing has recorded its own failure, or shows nothing about the service.
-    const isLookUpWithoutOutcome = outcome === "refused-perhaps-applied" && next === undefined;
-    if (!isLookUpWithoutOutcome) this.#run.failures.record(end.entry, isFailure ? end.error : undefined);
+    // The look-up after a refusal has recorded how it ended.
+    if (outcome !== "refused-perhaps-applied") this.#run.failures.record(end.entry, isFailure ? end.error : undefined);
     return next;
   }
 
   async #afterCall(work: Work, end: EntryCallEnd, outcome: Outcome): Promise<Work | undefined> {
     const { entry, error, result } = end;
     // Later entries must wait if an earlier attempt of the same call may still arrive.
-    const mayArriveLate = isIdempotent(entry.operation) && end.mayHaveBeenApplied;
+    const mayArriveLate = isIdempotent(entry.operation) && end.isUncertain;
     const settled = { settledAt: Date.now(), ...(mayArriveLate && { quietMs: this.#run.settings.settleMs }) };
     switch (outcome) {
       case "applied": {
@@ -183,9 +181,8 @@ export class LaneWorker {
   }
 
   /** Stores the outcome of an attempt that is known. */
-  async #storeOutcome(work: Work, change: StateChange): Promise<Work> {
-    const quietEndsAtMs = laterQuietEnd(work, change);
-    return { ...work, quietEndsAtMs, entry: await this.#run.commits.storeAttemptOutcome(work.entry, change) };
+  async #storeOutcome(work: Work, change: StateChange): Promise<Work | undefined> {
+    return afterChange(work, await this.#run.commits.storeAttemptOutcome(work.entry, change), change);
   }
 
   /** Finds out the outcome of an uncertain attempt, and stores it. */
@@ -197,9 +194,7 @@ export class LaneWorker {
     const inProgressMs = Math.max(0, this.#run.settings.settleMs - work.unleasedMs);
     try {
       const change = await find(this.#run, { entry, inProgressMs, cause, signal: this.#interrupted });
-      const quietEndsAtMs = laterQuietEnd(work, change);
-      const found = await this.#run.commits.storeFoundOutcome(entry, change);
-      return found && { ...work, quietEndsAtMs, entry: found };
+      return afterChange(work, await this.#run.commits.storeFoundOutcome(entry, change), change);
     } catch (error) {
       if (this.#interrupted.aborted) return undefined;
       // The service does not respond as it should at the moment. Other lanes may continue.
@@ -216,5 +211,6 @@ export class LaneWorker {
   }
 }
 
-const laterQuietEnd = ({ quietEndsAtMs }: Work, { quietMs = 0 }: EntryChange): number =>
-  quietMs === 0 ? quietEndsAtMs : Math.max(quietEndsAtMs, monotonicNowMs() + quietMs);
+/** What is left to do once a change was stored. If nothing may be sent for a while, that begins with another claim. */
+const afterChange = (work: Work, stored: StoredEntry | undefined, { quietMs = 0 }: EntryChange): Work | undefined =>
+  stored && quietMs === 0 ? { ...work, entry: stored } : undefined;

@@ -1,6 +1,6 @@
 import { monotonicNowMs, startTimer } from "../../time/clock.js";
 import type { ClaimedLane, OutboxStore } from "../store.js";
-import { LeaseEnded } from "./interrupted.js";
+import { Interrupted } from "./outcome.js";
 
 /** A share of the lease in which nothing is sent any more, so that a request has left this process before the lease ends. */
 const SAFETY_MARGIN = 0.1;
@@ -30,7 +30,7 @@ export class Lease {
   assertHeld(): void {
     if (this.isHeld) return;
     this.end();
-    throw new LeaseEnded(this.lane);
+    throw this.ended.reason;
   }
 
   /** It lasts this long, counted from a time before the store was called. */
@@ -45,7 +45,7 @@ export class Lease {
   /** Ends it early; what is in flight is aborted. */
   end(): void {
     this.#stopTimer();
-    this.#controller.abort(new LeaseEnded(this.lane));
+    this.#controller.abort(new Interrupted(`the lease of ${this.lane} has ended`));
   }
 
   dispose(): void {

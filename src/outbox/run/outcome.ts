@@ -9,7 +9,6 @@ import {
 } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import { isIdempotent, type OutboxOperation, type StoredEntry } from "../store.js";
-import { Interrupted } from "./interrupted.js";
 
 /**
  * The outcome of a call.
@@ -35,10 +34,10 @@ export interface CallEnd {
   operation: OutboxOperation;
   /** The response to the last attempt, if there was one; the body is missing if it was cut off. */
   response: { status: number; body: Uint8Array | undefined } | undefined;
-  /** Whether any attempt of the call may have been applied, and no response proves whether it was. */
-  mayHaveBeenApplied: boolean;
-  /** Whether an attempt before this call may have been applied. */
-  mayHaveBeenAppliedBefore: boolean;
+  /** Whether an attempt of the call is uncertain: it may have been applied, and no response proves whether it was. */
+  isUncertain: boolean;
+  /** Whether there was an uncertain attempt before the call. */
+  wasUncertain: boolean;
   /** What the call rejected with; `undefined` if it succeeded. */
   error: unknown;
 }
@@ -49,10 +48,10 @@ export function outcomeOf(end: CallEnd): Outcome {
   if (response && isSuccessStatus(response.status)) return "applied";
   if (error instanceof InputValidationError) return "rejected";
   if (response && isRefusal(response, error)) {
-    const mayBeApplied = end.mayHaveBeenApplied || end.mayHaveBeenAppliedBefore;
-    return mayBeApplied && mayFollowFromItself(operation, response.status) ? "refused-perhaps-applied" : "rejected";
+    const mayFollow = (end.isUncertain || end.wasUncertain) && mayFollowFromItself(operation, response.status);
+    return mayFollow ? "refused-perhaps-applied" : "rejected";
   }
-  if (end.mayHaveBeenApplied) return "uncertain";
+  if (end.isUncertain) return "uncertain";
   if (error instanceof Interrupted) return "interrupted";
   return concernsAllWrites(error) ? "fails-for-all" : "failed";
 }
@@ -108,4 +107,17 @@ export function lateOutcome(
   if (current.state === "pending" || current.state === "canceled") return "store";
   if (isSameAttempt) return current.state === "unknown" ? "store" : "ignore";
   return isIdempotent(current.operation) || current.state === "unknown" ? "ignore" : "conflict";
+}
+
+/**
+ * Why a call for an entry must not send any more, such as the end of its lease. It says nothing about the entry: its write
+ * was not refused, and the other entries need not fail. Never reaches the caller.
+ */
+export class Interrupted extends Error {}
+
+/** The entry or the lease of its lane has changed in the store. */
+export class AttemptOutdated extends Interrupted {
+  constructor(readonly entry: StoredEntry | undefined) {
+    super("the entry or the lease of its lane has changed");
+  }
 }

@@ -1,18 +1,18 @@
 import { randomUUID } from "node:crypto";
+import { publishMessage } from "../../core/telemetry/channels.js";
 import { forecastDurationMs } from "../../paging/estimate.js";
 import { onAbort } from "../../time/abort.js";
+import { callSafely } from "../../time/callback.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import { sleep } from "../../time/wait.js";
+import { entryOf, type OutboxEntry } from "../entry.js";
 import type { OutboxRunOptions } from "../options.js";
-import type { OutboxReport } from "../report.js";
-import type { ClaimedLane } from "../store.js";
-import { Capacity } from "./capacity.js";
+import type { OutboxProgress, OutboxReport } from "../report.js";
+import { type ClaimedLane, entriesToSend, type OutboxCounts, type StoredEntry } from "../store.js";
 import { EntryCommits } from "./commits.js";
-import type { RunContext, RunSettings } from "./context.js";
-import { FailuresInARow } from "./failures.js";
+import { Capacity, FailuresInARow, type RunContext, type RunSettings } from "./context.js";
 import { LaneWorker } from "./lane-worker.js";
 import { type Lease, Leases } from "./lease.js";
-import { entriesToSend, RunProgress } from "./progress.js";
 
 const DEFAULT_CONCURRENCY = 4;
 
@@ -135,7 +135,7 @@ export class OutboxRun implements RunContext {
     // Meanwhile lanes may have taken the places that were free when it was claimed.
     await this.capacity.take();
     try {
-      await new LaneWorker(this, lease).work(claimed);
+      await new LaneWorker(this, lease, claimed).work();
     } catch (error) {
       this.fail(error);
     }
@@ -156,5 +156,48 @@ export class OutboxRun implements RunContext {
   async #waitForWork(): Promise<void> {
     await sleep(this.#pollMs, this.#placeFree.signal, this.stopped);
     this.#placeFree = new AbortController();
+  }
+}
+
+interface ProgressCallbacks {
+  onResult?: ((entry: OutboxEntry) => unknown) | undefined;
+  onProgress?: ((progress: OutboxProgress) => unknown) | undefined;
+}
+
+/** Counts the results of a run and reports them. Errors of the callbacks change nothing. */
+class RunProgress {
+  readonly results = { applied: 0, rejected: 0, unknown: 0 };
+  requests = 0;
+  readonly #callbacks: ProgressCallbacks;
+  readonly #etaMs: (entries: number, paceMs: number) => number;
+  readonly #startedAt = monotonicNowMs();
+  #pending = 0;
+
+  /** @param etaMs the probable time to send this many entries, if each takes `paceMs` while the rate limit does not delay it */
+  constructor(callbacks: ProgressCallbacks, etaMs: (entries: number, paceMs: number) => number) {
+    this.#callbacks = callbacks;
+    this.#etaMs = etaMs;
+  }
+
+  counted(counts: OutboxCounts): void {
+    this.#pending = entriesToSend(counts);
+  }
+
+  /** An entry was stored. */
+  stored(entry: StoredEntry): void {
+    const { state } = entry;
+    if (state === "pending" || state === "sending" || state === "canceled") return;
+    this.results[state] += 1;
+    this.#pending = Math.max(0, this.#pending - 1);
+    const { onResult, onProgress } = this.#callbacks;
+    // Their errors change nothing: the entry is stored already.
+    if (onResult) callSafely(() => onResult(entryOf(entry)));
+    const { results } = this;
+    const progress = { ...results, pending: this.#pending };
+    publishMessage("stocklot:outbox:progress", () => progress);
+    if (!onProgress) return;
+    const done = results.applied + results.rejected + results.unknown;
+    const etaMs = this.#etaMs(this.#pending, (monotonicNowMs() - this.#startedAt) / done);
+    callSafely(() => onProgress({ ...progress, requests: this.requests, etaMs }));
   }
 }

@@ -47,13 +47,10 @@ export const SELECTED_COLUMNS_SQL = Object.entries(COLUMN_BY_FIELD)
   .map(([field, column]) => `${column} AS "${field}"`)
   .join(", ");
 
-export const selectEntriesSql = (entries: string) => `SELECT ${SELECTED_COLUMNS_SQL} FROM ${entries} AS entry`;
-
-/** Sets these columns. `placeholder` returns the nth value of a command; the first is the key, {@link progressValues} follow. */
-export const setProgressSql = (placeholder: (number: number) => string): string =>
-  Object.values(PROGRESS_COLUMNS)
-    .map((column, index) => `${column} = ${placeholder(index + 2)}`)
-    .join(", ");
+/** Sets the columns that change. The first value of the command is the key, {@link progressValues} follow. */
+export const SET_PROGRESS_SQL = Object.values(PROGRESS_COLUMNS)
+  .map((column, index) => `${column} = $${index + 2}`)
+  .join(", ");
 
 /** The part of an entry that changes, after a change: in the order of the columns. */
 export function progressValues(entry: EntryProgress, change: EntryChange): (string | number | null)[] {

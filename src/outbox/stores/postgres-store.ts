@@ -14,12 +14,9 @@ import {
   queryWithTextResult,
   usableSchema,
 } from "../../storage/postgres/driver.js";
-import { missingSteps } from "../../storage/tables.js";
-import type { DeliveryStore } from "../delivery-store.js";
+import { missingSteps, quoteName } from "../../storage/tables.js";
 import type { OutboxStore } from "../store.js";
-import type { Operation } from "./operation.js";
-import { commandsFor, createStoreTableSql, LOCK_SQL, SCHEMA_STEPS, tableNames } from "./postgres-sql.js";
-import type { StoreCommand, TableNames } from "./shared-sql.js";
+import { type Operation, postgresTextOf, storeCommands, type TableNames } from "./commands.js";
 import { SqlOutboxStore } from "./sql-store.js";
 
 /** Options of {@link postgresOutboxStore}: exactly one of `pool` and `connectionString`. */
@@ -69,52 +66,44 @@ const postgresStoreOptionsSchema = /* @__PURE__ */ lazy(() =>
  * @throws ConfigurationError when the options are wrong.
  */
 export function postgresOutboxStore(options: PostgresOutboxStoreOptions): OutboxStore {
-  return openPostgresStore(options, {});
+  return new PostgresOutboxStore(options);
 }
 
 /** What the command needs. */
-export interface PostgresStoreInternals {
+interface PostgresStoreInternals {
   /** The outbox must exist: nothing is created. */
   existing?: boolean;
-}
-
-/** As {@link postgresOutboxStore}. */
-export function openPostgresStore(
-  options: PostgresOutboxStoreOptions,
-  { existing = false }: PostgresStoreInternals,
-): DeliveryStore {
-  checkConfiguration("postgresOutboxStore", postgresStoreOptionsSchema(), options);
-  const { schema, ...source } = options;
-  const connection = new PostgresConnection({ ...source, maxConnections: MAX_CONNECTIONS, durable: true });
-  return new PostgresOutboxStore(connection, schema, existing);
 }
 
 /** By default, this many requests are in flight at the same time. */
 const MAX_CONNECTIONS = 4;
 
-type Commands = Readonly<Record<StoreCommand, string>>;
+type Commands = ReturnType<typeof storeCommands>;
 
 interface OpenPostgresStore {
   readonly id: string;
   readonly commands: Commands;
 }
 
-class PostgresOutboxStore extends SqlOutboxStore<OpenPostgresStore> {
+/** Created by {@link postgresOutboxStore}. */
+export class PostgresOutboxStore extends SqlOutboxStore<OpenPostgresStore> {
   readonly #connection: PostgresConnection;
   readonly #givenSchema: string | undefined;
   readonly #mustExist: boolean;
 
-  constructor(connection: PostgresConnection, givenSchema: string | undefined, mustExist: boolean) {
+  constructor(options: PostgresOutboxStoreOptions, { existing = false }: PostgresStoreInternals = {}) {
     super("postgresOutboxStore");
-    this.#connection = connection;
-    this.#givenSchema = givenSchema;
-    this.#mustExist = mustExist;
+    checkConfiguration("postgresOutboxStore", postgresStoreOptionsSchema(), options);
+    const { schema, ...source } = options;
+    this.#connection = new PostgresConnection({ ...source, maxConnections: MAX_CONNECTIONS, durable: true });
+    this.#givenSchema = schema;
+    this.#mustExist = existing;
   }
 
   protected override async connect(): Promise<OpenPostgresStore> {
     const schema = await usableSchema(this.#connection, this.#givenSchema);
     const names = tableNames(schema);
-    const commands = commandsFor(names);
+    const commands = storeCommands(names);
     const id = await idOfCurrentTables(this.#connection, names, commands, schema);
     if (id !== undefined) return { id, commands };
     if (this.#mustExist)
@@ -151,7 +140,7 @@ async function runOperation<T>(session: PostgresQueryable, commands: Commands, o
   let step = operation.next();
   while (!step.done) {
     const { command, values } = step.value;
-    const rows = queryRows(session, commands[command], [...values]);
+    const rows = queryRows(session, postgresTextOf(commands[command]), [...values]);
     step = await rows.then(
       (found) => operation.next(found),
       (error) => operation.throw(error),
@@ -187,6 +176,68 @@ async function upgradeTables(
   for (const step of missingSteps(SCHEMA_STEPS, Number(row?.version ?? 0), schema))
     await session.query(queryWithTextResult(step(names)));
   const id = String(row?.id ?? randomBytes(16).toString("hex"));
-  await queryRows(session, createStore, [id, SCHEMA_STEPS.length]);
+  await queryRows(session, postgresTextOf(createStore), [id, SCHEMA_STEPS.length]);
   return id;
 }
+
+function tableNames(schema: string): TableNames {
+  const nameOf = (name: string) => `${quoteName(schema)}.stocklot_outbox_${name}`;
+  return {
+    store: nameOf("store"),
+    entries: nameOf("entries"),
+    lanes: nameOf("lanes"),
+    deliveries: nameOf("deliveries"),
+  };
+}
+
+/** Two processes that start at the same time create the tables one after the other. */
+const LOCK_SQL = "SELECT pg_advisory_xact_lock(hashtext('stocklot outbox'))";
+
+const createStoreTableSql = ({ store }: TableNames) => `
+CREATE TABLE IF NOT EXISTS ${store} (
+  only_row smallint PRIMARY KEY CHECK (only_row = 1),
+  id text NOT NULL,
+  service text,
+  version integer NOT NULL
+)`;
+
+/** Step by step, from version to version. A step that was released must not be changed. */
+const SCHEMA_STEPS: readonly ((names: TableNames) => string)[] = [
+  ({ entries, lanes, deliveries }) => `
+CREATE TABLE ${entries} (
+  sequence bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  key text COLLATE "C" NOT NULL UNIQUE,
+  operation text NOT NULL,
+  lane text COLLATE "C" NOT NULL,
+  input text,
+  input_hash text NOT NULL,
+  added_at double precision NOT NULL,
+  delivery text COLLATE "C",
+  state text NOT NULL DEFAULT 'pending',
+  attempts integer NOT NULL DEFAULT 0,
+  body text,
+  sent_at double precision,
+  clock_ahead_ms double precision,
+  settled_at double precision,
+  result text,
+  error text
+);
+CREATE INDEX stocklot_outbox_by_lane ON ${entries} (lane, sequence);
+CREATE INDEX stocklot_outbox_counted ON ${entries} (state, lane);
+CREATE INDEX stocklot_outbox_to_send ON ${entries} (sequence) WHERE state IN ('pending', 'sending');
+CREATE INDEX stocklot_outbox_unsettled ON ${entries} (lane, sequence) WHERE state IN ('pending', 'sending', 'unknown');
+CREATE INDEX stocklot_outbox_of_delivery ON ${entries} (delivery, state) WHERE delivery IS NOT NULL;
+CREATE TABLE ${deliveries} (
+  name text COLLATE "C" PRIMARY KEY,
+  file text NOT NULL,
+  digest text NOT NULL,
+  lines integer NOT NULL,
+  begun_at double precision NOT NULL
+);
+CREATE TABLE ${lanes} (
+  lane text COLLATE "C" PRIMARY KEY,
+  owner text,
+  leased_until timestamptz,
+  quiet_until timestamptz
+) WITH (fillfactor = 50)`,
+];

@@ -12,10 +12,8 @@ import {
 } from "../../storage/sqlite/driver.js";
 import { missingSteps } from "../../storage/tables.js";
 import type { OutboxStore } from "../store.js";
-import type { Operation } from "./operation.js";
-import type { StoreCommand } from "./shared-sql.js";
+import { CLOCK_FUNCTION, type Operation, type StoreCommand, sqliteTextOf, storeCommands } from "./commands.js";
 import { SqlOutboxStore } from "./sql-store.js";
-import { CLOCK_FUNCTION, CREATE_STORE_TABLE_SQL, SCHEMA_STEPS, STATEMENTS } from "./sqlite-sql.js";
 
 /** Options of {@link sqliteOutboxStore}. */
 export interface SqliteOutboxStoreOptions {
@@ -145,7 +143,7 @@ function runOperation<T>(statements: Statements, operation: Operation<T>): T {
 function prepare(database: SqliteDatabase, path: string, clock: () => number): { id: string; statements: Statements } {
   database.function(CLOCK_FUNCTION, clock);
   database.exec(CREATE_STORE_TABLE_SQL);
-  const [store] = database.prepare(STATEMENTS.store).all();
+  const [store] = database.prepare(COMMANDS.store).all();
   for (const step of missingSteps(SCHEMA_STEPS, Number(store?.version ?? 0), path)) database.exec(step);
   const statements = prepareStatements(database);
   const id = String(store?.id ?? randomBytes(16).toString("hex"));
@@ -162,12 +160,73 @@ function prepareExisting(
   const [table] = database.prepare("SELECT 1 FROM sqlite_master WHERE name = 'stocklot_outbox_store'").all();
   if (!table) throw new ConfigurationError(`${path}: there is no outbox in this file. Check the path.`);
   database.function(CLOCK_FUNCTION, clock);
-  const [store] = database.prepare(STATEMENTS.store).all();
+  const [store] = database.prepare(COMMANDS.store).all();
   missingSteps(SCHEMA_STEPS, Number(store?.version), path);
   return { id: String(store?.id), statements: prepareStatements(database) };
 }
 
 function prepareStatements(database: SqliteDatabase): Statements {
-  const prepared = Object.entries(STATEMENTS).map(([name, sql]) => [name, database.prepare(sql)]);
+  const prepared = Object.entries(COMMANDS).map(([name, sql]) => [name, database.prepare(sqliteTextOf(sql))]);
   return Object.fromEntries(prepared) as Statements;
 }
+
+const COMMANDS = storeCommands({
+  store: "stocklot_outbox_store",
+  entries: "stocklot_outbox_entries",
+  lanes: "stocklot_outbox_lanes",
+  deliveries: "stocklot_outbox_deliveries",
+});
+
+/** Of the whole store: its id, and the version of its tables. */
+const CREATE_STORE_TABLE_SQL = `
+CREATE TABLE IF NOT EXISTS stocklot_outbox_store (
+  only INTEGER PRIMARY KEY CHECK (only = 1),
+  id TEXT NOT NULL,
+  service TEXT,
+  version INTEGER NOT NULL
+)`;
+
+/** Step by step, from version to version. A step that was released must not be changed. */
+const SCHEMA_STEPS = [
+  `
+CREATE TABLE stocklot_outbox_entries (
+  sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+  key TEXT NOT NULL UNIQUE,
+  operation TEXT NOT NULL,
+  lane TEXT NOT NULL,
+  input TEXT,
+  input_hash TEXT NOT NULL,
+  added_at REAL NOT NULL,
+  delivery TEXT,
+  state TEXT NOT NULL DEFAULT 'pending',
+  attempts INTEGER NOT NULL DEFAULT 0,
+  body TEXT,
+  sent_at REAL,
+  clock_ahead_ms REAL,
+  settled_at REAL,
+  result TEXT,
+  error TEXT
+);
+CREATE INDEX stocklot_outbox_by_lane ON stocklot_outbox_entries (lane, sequence);
+CREATE INDEX stocklot_outbox_counted ON stocklot_outbox_entries (state, lane);
+CREATE INDEX stocklot_outbox_to_send ON stocklot_outbox_entries (sequence)
+  WHERE state IN ('pending', 'sending');
+CREATE INDEX stocklot_outbox_unsettled ON stocklot_outbox_entries (lane, sequence)
+  WHERE state IN ('pending', 'sending', 'unknown');
+CREATE INDEX stocklot_outbox_of_delivery ON stocklot_outbox_entries (delivery, state) WHERE delivery IS NOT NULL;
+CREATE TABLE stocklot_outbox_deliveries (
+  name TEXT PRIMARY KEY,
+  file TEXT NOT NULL,
+  digest TEXT NOT NULL,
+  lines INTEGER NOT NULL,
+  begun_at REAL NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE stocklot_outbox_lanes (
+  lane TEXT PRIMARY KEY,
+  owner TEXT,
+  leased_until INTEGER,
+  lease_ms INTEGER,
+  quiet_until INTEGER,
+  quiet_ms INTEGER
+) WITHOUT ROWID`,
+];

@@ -26,7 +26,7 @@ export interface PostgresQueryable {
 }
 
 /** A row by column name. Values are strings as PostgreSQL writes them. */
-export type PostgresRow = Readonly<Record<string, unknown>>;
+type PostgresRow = Readonly<Record<string, unknown>>;
 
 const RAW_TEXT_TYPES: PostgresQuery["types"] = { getTypeParser: () => (value) => value };
 

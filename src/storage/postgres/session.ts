@@ -6,7 +6,7 @@ import { afterMs, race, type WaitEnd, whenAborted } from "../../time/wait.js";
 import { createStorageError } from "../storage-failure.js";
 import type { PostgresQuery, PostgresQueryable } from "./driver.js";
 
-export interface PostgresSessionSettings {
+interface PostgresSessionSettings {
   /** Named in errors. */
   address: string;
   signal: AbortSignal | undefined;

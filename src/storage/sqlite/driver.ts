@@ -2,7 +2,7 @@ import { ConfigurationError } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 
 /** A value that can be bound to a statement. */
-export type SqliteValue = string | number | null;
+type SqliteValue = string | number | null;
 
 /** The part of an SQLite driver that is used: `node:sqlite`, or `@photostructure/sqlite`, which has the same interface. */
 export interface SqliteDriver {

@@ -3,7 +3,7 @@ import { ConfigurationError } from "stocklot";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { DeliveryStore } from "../../../src/outbox/delivery-store.js";
 import {
-  openPostgresStore,
+  PostgresOutboxStore,
   type PostgresOutboxStoreOptions,
   postgresOutboxStore,
 } from "../../../src/outbox/stores/postgres-store.js";
@@ -28,14 +28,14 @@ describe.skipIf(!postgres)("postgresOutboxStore", () => {
     return () => postgresOutboxStore({ connectionString, schema });
   });
 
-  describeDeliveries(() => openPostgresStore({ connectionString, schema: newSchema() }, {}));
+  describeDeliveries(() => new PostgresOutboxStore({ connectionString, schema: newSchema() }));
 
   let schema: string;
   let pool: Pool;
   let store: DeliveryStore;
   const cleanups: (() => Promise<unknown>)[] = [];
   const openStore = async (options: PostgresOutboxStoreOptions = { connectionString }) => {
-    const opened = openPostgresStore({ schema, ...options }, {});
+    const opened = new PostgresOutboxStore({ schema, ...options });
     cleanups.push(() => opened.close());
     await opened.open();
     return opened;
