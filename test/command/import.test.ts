@@ -2,7 +2,7 @@ import { createWriteStream, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
-import { csvRows } from "../../src/command/rows/csv-rows.js";
+import { csvRows } from "../../src/command/rows/file-rows.js";
 import { collectGarbage } from "../support/garbage.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
 import { run, serve, start } from "./support/run-command.js";

@@ -12,18 +12,20 @@ import type { ClientOptions } from "../../options.js";
 import type { SandboxOptions } from "../../sandbox/options/options.js";
 import { LISTS } from "../../service/lists.js";
 import { READS, TOKEN_REQUEST } from "../../service/operations.js";
-import { describeAddress, tlsFindings } from "./connection.js";
+import {
+  describeAddress,
+  hasNoExpiry,
+  ObservedTokenStore,
+  tlsFindings,
+  tokenFailure,
+  tokenFinding,
+} from "./connection.js";
 import { type Finding, ok, problem, TRY_LATER_HINT } from "./finding.js";
-import { itemSearchFindings } from "./item-search.js";
-import { contradictionFindings, type ListFacts, listFindings, probeList } from "./lists.js";
-import { pageNumberFindings } from "./page-numbers.js";
-import { dateFindings } from "./records.js";
-import { DEFAULT_REQUESTS_PER_MINUTE, responseFindings, validationFindings } from "./responses.js";
-import { sandboxOptions } from "./sandbox-options.js";
+import { itemSearchFindings, seenWarehouses, warehouseFindings } from "./list-parts.js";
+import { contradictionFindings, type ListFacts, listFindings, pageNumberFindings, probeList } from "./lists.js";
+import { DEFAULT_REQUESTS_PER_MINUTE, dateFindings, responseFindings, validationFindings } from "./responses.js";
 import { type ProbedPage, ServiceProbe } from "./service-probe.js";
-import { ObservedTokenStore, tokenFailure, tokenFinding } from "./token.js";
 import { noResponseFindings, problemOf, responseHint, type Unreadable, unreadableFindings } from "./unreadable.js";
-import { warehouseFindings } from "./warehouses.js";
 
 /** What an examination found, and the options of a sandbox that behaves the same. */
 export interface Examination {
@@ -184,4 +186,31 @@ function unreadableLists(lists: readonly ListFacts[], allItems: ProbedPage | und
     ...unreadable,
     { name: "items", path: READS.listAllItems.path, error, hint: `export items and mirror need it. ${hint}` },
   ];
+}
+
+/** Options of a sandbox that behaves like this service, as far as it was seen. */
+export function sandboxOptions(
+  { pages }: ServiceProbe,
+  { lists, allItems }: { lists: readonly ListFacts[]; allItems: ProbedPage | undefined },
+  lifetimeMs = 0,
+  failure: AuthenticationError | undefined,
+): SandboxOptions {
+  if (pages.length === 0) return {};
+  const durations = pages.map(({ durationMs }) => Math.round(durationMs));
+  const count = (name: string) => lists.find(({ list }) => list.name === name)?.first?.page?.totalCount;
+  const status = [400, 401, 403].find((known): known is 400 | 401 | 403 => known === failure?.status);
+  const warehouses = seenWarehouses(lists);
+  return {
+    items: allItems?.page?.totalCount ?? count("items"),
+    lots: count("lots"),
+    ...(warehouses.length > 0 && { warehouses }),
+    latencyMs: [Math.min(...durations), Math.max(...durations)],
+    ...(hasNoExpiry(lifetimeMs) ? { expiresInForm: "missing" } : { tokenTtlSeconds: Math.ceil(lifetimeMs / 1_000) }),
+    ...(status && { tokenFailureStatus: status }),
+    ...(failure && { tokenFailureForm: failure.code === "invalid_client" ? "oauth" : "envelope" }),
+    modifiedSinceOn: lists
+      .filter(({ honoursModifiedSince }) => honoursModifiedSince !== false)
+      .map(({ list }) => list.name),
+    sortOn: lists.filter(({ honoursSort }) => honoursSort !== false).map(({ list }) => list.name),
+  };
 }

@@ -4,7 +4,7 @@ import { type FileHandle, open, readFile, realpath, rename, rm, stat, writeFile 
 import * as z from "zod";
 import { parseJsonOrUndefined } from "../../core/response/body.js";
 import { CommandError, EXIT, failureMessage } from "../exit.js";
-import { assertFolderExists } from "../replace-file.js";
+import { assertFolderExists } from "../files.js";
 import { FileLock } from "./file-lock.js";
 
 /** What an interrupted export needs to continue. */

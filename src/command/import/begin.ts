@@ -4,10 +4,8 @@ import type { NewDelivery, StoredDelivery } from "../../outbox/delivery-store.js
 import type { StoredEntry } from "../../outbox/index.js";
 import { CommandError } from "../exit.js";
 import { dateTime, plural, printable, tell } from "../terminal.js";
-import { correctionOf, REPLACED } from "./correction.js";
-import { decide, whyRefused } from "./delivery.js";
-import type { ImportSettings, ValidRow } from "./entries.js";
-import { validRows } from "./validate.js";
+import { correctionOf, decide, REPLACED, whyRefused } from "./delivery.js";
+import { type ImportSettings, type ValidRow, validRows } from "./lines.js";
 
 /** What earlier imports did with the lines of a file, by state. */
 export type EarlierStates = StoredDelivery["entries"];

@@ -8,18 +8,16 @@ import { DeliveryOutbox } from "../../outbox/delivery-outbox.js";
 import type { Outbox, OutboxReport } from "../../outbox/index.js";
 import { isFileMissingError } from "../../storage/storage-failure.js";
 import { type ConnectionFlags, openClient, withConnection } from "../connection.js";
+import { outboxStoreOf } from "../database.js";
 import { CommandError, durationOption, failureOrInterruption, interruptSignal } from "../exit.js";
-import { outboxStoreOf } from "../outbox/open.js";
-import { runOutbox } from "../outbox/run.js";
+import { runOutbox } from "../outbox/change.js";
+import { type RowFlags, rowSettings, setOption, withColumns } from "../rows/columns.js";
 import { ROW_FORMATS, type RowFormat, rowFormatOf } from "../rows/file-rows.js";
-import { type RowFlags, rowSettings, setOption, withColumns } from "../rows/row-options.js";
 import { plural, print, seconds, tell } from "../terminal.js";
 import { begin } from "./begin.js";
 import { deliveryOf } from "./delivery.js";
-import { type ImportOperation, type ImportSettings, OPERATIONS } from "./entries.js";
-import { assertWritable, writeRejects } from "./rejects.js";
-import { endedCount, openEntries, report, reportComplete } from "./report.js";
-import { validate } from "./validate.js";
+import { type ImportOperation, type ImportSettings, OPERATIONS, validate } from "./lines.js";
+import { assertWritable, endedCount, openEntries, report, reportComplete, writeRejects } from "./report.js";
 
 interface ImportFlags extends ConnectionFlags, RowFlags {
   operation: ImportOperation;

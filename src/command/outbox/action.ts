@@ -1,6 +1,9 @@
+import { fieldOf } from "../../errors/unknown-value.js";
 import type { DeliveryOutbox } from "../../outbox/delivery-outbox.js";
 import type { MarkField, OutboxState } from "../../outbox/index.js";
 import type { ConnectionFlags } from "../connection.js";
+import { outboxCommandLine } from "../shell.js";
+import { printable } from "../terminal.js";
 
 export interface OutboxFlags extends ConnectionFlags {
   state?: OutboxState;
@@ -24,3 +27,17 @@ export interface Action {
   flags: OutboxFlags;
   signal: AbortSignal;
 }
+
+/** Why an entry is as it is, in one line: the message, and the service's messages about fields, without which a failed validation says nothing. */
+export function reasonOf(error: unknown): string {
+  const details = Object.entries(Object(fieldOf(error, "details"))).map(
+    ([field, found]) => `${field}: ${[found].flat().join(" ")}`,
+  );
+  // That of an unknown entry comes without the advice, which is for the process that sent it.
+  const message = fieldOf(error, "reason") ?? fieldOf(error, "message") ?? "";
+  return printable([message, ...details].join(" ").replace(/\s+/g, " "), Number.POSITIVE_INFINITY);
+}
+
+/** How to decide about an unknown entry. */
+export const howToDecide = (file: string, key: string): string =>
+  `Check whether it was applied, then run ${outboxCommandLine(file, "resolve", key, "applied")}, or the same with not-applied.`;

@@ -3,13 +3,11 @@ import { InputValidationError } from "../../errors/index.js";
 import { DeliveryOutbox } from "../../outbox/delivery-outbox.js";
 import { OUTBOX_STATES } from "../../outbox/store.js";
 import { openClient, withConnection } from "../connection.js";
+import { type OutboxUse, outboxStoreOf } from "../database.js";
 import { CommandError, durationOption, failureOrInterruption, integerOption, interruptSignal } from "../exit.js";
 import type { Action, OutboxFlags } from "./action.js";
-import { cancelDelivery, cancelEntries, pruneEntries, resolveEntry } from "./change.js";
-import { listDeliveries, listEntries, summarize } from "./list.js";
-import { type OutboxUse, outboxStoreOf } from "./open.js";
-import { runAndReport } from "./run.js";
-import { showEntry } from "./show.js";
+import { cancelDelivery, cancelEntries, pruneEntries, resolveEntry, runAndReport } from "./change.js";
+import { listDeliveries, listEntries, showEntry, summarize } from "./read.js";
 
 interface ActionDefinition {
   use: Exclude<OutboxUse, "create">;

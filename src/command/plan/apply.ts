@@ -5,8 +5,8 @@ import { createOutbox } from "../../outbox/index.js";
 import { describeGroup } from "../../plan/count/text.js";
 import { type PlanReport, type ReportedGroup, type ReportedItem, readPlan } from "../../plan/index.js";
 import { type ConnectionFlags, withClient, withConnection } from "../connection.js";
+import { outboxStoreOf } from "../database.js";
 import { CommandError, EXIT } from "../exit.js";
-import { outboxStoreOf } from "../outbox/open.js";
 import { plural, print, printable, seconds, withProgress } from "../terminal.js";
 import { parseJsonFile } from "./planned.js";
 

@@ -6,7 +6,7 @@ import type { Item } from "../../service/item.js";
 import { WRITES } from "../../service/operations.js";
 import { type ConnectionFlags, withClient, withConnection, withResponseValidation } from "../connection.js";
 import { CommandError, namesOption } from "../exit.js";
-import { type RowFlags, rowSettings, setOption, withColumns } from "../rows/row-options.js";
+import { type RowFlags, rowSettings, setOption, withColumns } from "../rows/columns.js";
 import { type RowFields, SourceRows, withoutEmptyCells } from "../rows/source-rows.js";
 import { withProgress } from "../terminal.js";
 import { type PlanOutput, parseJsonFile, showPlan } from "./planned.js";

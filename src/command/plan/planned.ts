@@ -4,9 +4,9 @@ import { setWording } from "../../errors/wording.js";
 import type { Plan } from "../../plan/index.js";
 import { isFileMissingError } from "../../storage/storage-failure.js";
 import { CommandError, EXIT, failureMessage } from "../exit.js";
-import { shellWord } from "../outbox/paste.js";
-import { assertFolderExists, replaceFile } from "../replace-file.js";
+import { assertFolderExists, replaceFile } from "../files.js";
 import type { SourceRows } from "../rows/source-rows.js";
+import { shellWord } from "../shell.js";
 import { painter, plural, print, printable, type Style, seconds, tell } from "../terminal.js";
 
 /** What a command that plans does with the plan. */

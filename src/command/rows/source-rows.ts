@@ -1,9 +1,8 @@
 import type * as z from "zod";
 import { nearestName } from "../../errors/unknown-name.js";
 import { CommandError } from "../exit.js";
-import { cellValue } from "./cell-value.js";
+import { type ColumnSettings, cellValue } from "./columns.js";
 import { fileRows, type Row, type RowFormat, rowFormatOf } from "./file-rows.js";
-import type { ColumnSettings } from "./row-options.js";
 
 /** A file of rows, and what its columns mean. */
 export interface RowSource extends ColumnSettings {
