@@ -2,7 +2,6 @@ import { TrieRouter } from "hono/router/trie-router";
 import { messageOf } from "../errors/unknown-value.js";
 import type { AccessControl, CallerIdentity, TokenIssuer } from "./access.js";
 import type { Endpoint, ServiceContext } from "./endpoints/endpoint.js";
-import { handleListLots, handleListStockLevels } from "./endpoints/inventory-lists.js";
 import {
   handleCreateItem,
   handleDiscontinueItem,
@@ -11,6 +10,7 @@ import {
   handleListAllItems,
   handleUpdateItem,
 } from "./endpoints/items.js";
+import { handleListLots, handleListStockLevels } from "./endpoints/lists.js";
 import { handleIssue, handleMove, handleReceive } from "./endpoints/transactions.js";
 import { parseFormFields, parseJsonObject } from "./http/body.js";
 import {

@@ -10,8 +10,7 @@ import {
 } from "./data/user-data.js";
 import type { SandboxSettings } from "./options/settings.js";
 import { ItemCatalog } from "./store/item-catalog.js";
-import { LotStore, type StoredLot } from "./store/lot-store.js";
-import { type SetOrderQuantities, StockTotals } from "./store/stock-totals.js";
+import { LotStore, type SetOrderQuantities, StockTotals, type StoredLot } from "./store/stock.js";
 
 /** Items, lots and stock. */
 export interface SandboxState {

@@ -4,10 +4,10 @@ import type { Item } from "../../service/item.js";
 import { DEFAULT_ITEM_FIELDS } from "../data/user-data.js";
 import { parseBodyFields, requiredString } from "../http/body.js";
 import { badRequestError, conflictError, jsonResponse, notFoundError, type SandboxResponse } from "../http/messages.js";
-import { listPageResponse, type PagedList } from "../http/paging.js";
 import { type SandboxSettings, withoutUndefined } from "../options/settings.js";
 import type { StoredItem } from "../store/item-catalog.js";
 import type { EndpointContext } from "./endpoint.js";
+import { listPageResponse, type PagedList } from "./lists.js";
 
 /** GET /Item: one item by key, the items of a category, or a page of the active ones. */
 export function handleGetItems(context: EndpointContext): SandboxResponse {

@@ -5,7 +5,7 @@ import type { LoggedRequest, StockTransaction } from "../activity.js";
 import { SERVICE_BASE_PATH } from "../http/messages.js";
 import { completeFaultRule } from "../options/fault-rule.js";
 import type { SandboxService } from "../service.js";
-import type { WarehouseStockSummary } from "../store/stock-totals.js";
+import type { WarehouseStockSummary } from "../store/stock.js";
 import { renderPageHtml } from "./html.js";
 
 const MAX_SHOWN_TRANSACTIONS = 50;
