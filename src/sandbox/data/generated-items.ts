@@ -1,5 +1,5 @@
 import type { Item } from "../../service/item.js";
-import { formatIsoTime } from "../time.js";
+import { formatIsoTime } from "../values.js";
 import {
   createRandomGenerator,
   deriveSeed,

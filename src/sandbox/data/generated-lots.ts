@@ -3,7 +3,7 @@ import type { Item } from "../../service/item.js";
 import type { Lot } from "../../service/lot.js";
 import type { SandboxWarehouse } from "../options/options.js";
 import { FIRST_REC_NO, type SetOrderQuantities, type StoredLot } from "../store/stock.js";
-import { formatIsoTime } from "../time.js";
+import { formatIsoTime } from "../values.js";
 import {
   GENERATED_HISTORY_END_MS,
   GENERATED_HISTORY_START_MS,

@@ -1,4 +1,4 @@
-import type { EmitTransaction } from "../activity.js";
+import type { SandboxListeners } from "../activity.js";
 import type { JsonObject } from "../http/body.js";
 import { notFoundError, type SandboxResponse, warehouseOutOfScopeError } from "../http/messages.js";
 import type { SandboxClient } from "../options/options.js";
@@ -12,8 +12,8 @@ export interface ServiceContext {
   readonly settings: SandboxSettings;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** Notifies the listeners of a transaction. */
-  readonly emitTransaction: EmitTransaction;
+  /** Are notified of transactions. */
+  readonly listeners: SandboxListeners;
 }
 
 /** An authorized request, as an endpoint sees it. */

@@ -5,22 +5,20 @@ import type { Item } from "../../service/item.js";
 import type { Lot } from "../../service/lot.js";
 import type { StockTransaction } from "../activity.js";
 import { SAMPLE_JOBS, SAMPLE_OWNERS } from "../data/generated-items.js";
-import { DEFAULT_LOT_FIELDS } from "../data/user-data.js";
 import { optionalDateFilter, optionalFilter, parseBodyFields, positiveNumber, requiredString } from "../http/body.js";
 import {
   badRequestError,
   conflictError,
-  emptyResponse,
+  createResponse,
   jsonResponse,
   notFoundError,
   type SandboxResponse,
-  textResponse,
   validationError,
 } from "../http/messages.js";
 import type { TransactionForm } from "../options/options.js";
 import type { SandboxSettings } from "../options/settings.js";
-import { formatIsoTime, matchesDateFilter } from "../time.js";
-import { datetimeString } from "../validation.js";
+import { DEFAULT_LOT_FIELDS } from "../state.js";
+import { datetimeString, formatIsoTime, matchesDateFilter } from "../values.js";
 import { assertWarehouseInScope, type EndpointContext } from "./endpoint.js";
 
 /** What every stock transaction requires. */
@@ -168,13 +166,14 @@ export function handleIssue(context: EndpointContext): SandboxResponse {
 }
 
 function notifyListeners(
-  { client, now, emitTransaction }: EndpointContext,
+  { client, now, listeners }: EndpointContext,
   kind: StockTransaction["kind"],
   { itemID, units, wid, shipToWid }: { itemID: string; units: number; wid: number; shipToWid?: number | undefined },
   recNo: number,
 ): void {
   const other = shipToWid === undefined ? {} : { shipToWid };
-  emitTransaction({ kind, at: now, clientId: client.clientId, shortID: itemID, units, wid, ...other, recNo });
+  const transaction = { kind, at: now, clientId: client.clientId, shortID: itemID, units, wid, ...other, recNo };
+  listeners.notify((listener) => listener.transaction?.(transaction));
 }
 
 /** The response to a transaction, in the form of the options: the document does not show one. */
@@ -184,11 +183,11 @@ function transactionResponse(status: number, form: TransactionForm, recNo: numbe
     case "number":
       return jsonResponse(status, recNo);
     case "text":
-      return textResponse(status, String(recNo));
+      return createResponse(status, String(recNo), "text/plain");
     case "nested":
       return jsonResponse(status, { data: { recNo } });
     case "empty":
-      return emptyResponse(status);
+      return createResponse(status);
     case "object":
       return jsonResponse(status, { recNo, status: done });
   }

@@ -1,18 +1,10 @@
 import * as z from "zod";
-import { checkConfiguration } from "../../schemas/check.js";
+import { checkConfiguration, configurationError } from "../../schemas/check.js";
 import { integer, lazy } from "../../schemas/field.js";
 import { countOrInfinitySchema, functionSchemaOf } from "../../schemas/option.js";
 import { itemSchema } from "../../service/item.js";
 import { lotSchema } from "../../service/lot.js";
-import {
-  assertUniqueField,
-  datetimeString,
-  delayMilliseconds,
-  integerAtLeast,
-  nonBlankString,
-  nonNegativeQuantity,
-  sandboxOptionError,
-} from "../validation.js";
+import { datetimeString, delayMilliseconds, integerAtLeast, nonBlankString, nonNegativeQuantity } from "../values.js";
 import { faultRuleSchema } from "./fault-rule.js";
 import type { SandboxClient, SandboxItem, SandboxLot, SandboxOptions, SandboxWarehouse } from "./options.js";
 
@@ -244,3 +236,22 @@ const userStockLevelSchema = lazy(() =>
     .partial()
     .extend({ shortID: nonBlankString() }),
 );
+
+/** The error for an option that contradicts another one. */
+export const sandboxOptionError = (path: (string | number)[], message: string) =>
+  configurationError("createSandbox", [{ path, message }]);
+
+/** Throws a `ConfigurationError` when two records have the same value in the field; records without a value are skipped. */
+export function assertUniqueField<Name extends string>(
+  option: string,
+  field: Name,
+  records: readonly { readonly [N in Name]?: string | number | undefined }[],
+): void {
+  const seen = new Set<string | number>();
+  for (const record of records) {
+    const value = record[field];
+    if (value === undefined) continue;
+    if (seen.has(value)) throw sandboxOptionError([option], `${field} ${value} occurs twice`);
+    seen.add(value);
+  }
+}

@@ -1,7 +1,7 @@
 import { Big } from "big.js";
 import { type Lot, lotSchema } from "../../service/lot.js";
 import type { StockLevel } from "../../service/stock-level.js";
-import { parseIsoTime } from "../time.js";
+import { parseIsoTime } from "../values.js";
 import { SortedRecords } from "./sorted-records.js";
 
 /** What a stock level shows, except `available`, which follows from the others. */
