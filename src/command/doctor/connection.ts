@@ -1,6 +1,5 @@
 import { isIP } from "node:net";
 import { connect } from "node:tls";
-import type { StoredToken, TokenStore } from "../../auth/token-store.js";
 import { InventoryClient } from "../../client.js";
 import { describeProxy, findEnvironmentProxy, isLoopbackHost } from "../../core/transport/proxy.js";
 import { isStocklotError } from "../../errors/any-error.js";
@@ -95,19 +94,6 @@ const DAY_MS = 86_400_000;
 const SHORT_TOKEN_MS = 60_000;
 /** Nobody's, so that no failed attempt is counted against a real client. */
 const UNKNOWN_CREDENTIALS = { clientId: "stocklot-doctor", clientSecret: "not-a-secret" };
-
-/** Keeps no token, but notes how long the last one is valid. */
-export class ObservedTokenStore implements TokenStore {
-  lifetimeMs: number | undefined;
-  /** When the token was requested, which its lifetime counts from. */
-  requestedAt = Date.now();
-
-  async get(): Promise<undefined> {}
-  async set({ expiresAt }: StoredToken): Promise<void> {
-    this.lifetimeMs = expiresAt - this.requestedAt;
-  }
-  async delete(): Promise<void> {}
-}
 
 export function tokenFinding(lifetimeMs = 0): Finding {
   if (hasNoExpiry(lifetimeMs)) {

@@ -1,4 +1,3 @@
-import { InventoryClient } from "../../client.js";
 import { isStocklotError } from "../../errors/any-error.js";
 import {
   AuthenticationError,
@@ -11,15 +10,8 @@ import { createRateLimiter } from "../../limiter/create-rate-limiter.js";
 import type { ClientOptions } from "../../options.js";
 import type { SandboxOptions } from "../../sandbox/options/options.js";
 import { LISTS } from "../../service/lists.js";
-import { READS, TOKEN_REQUEST } from "../../service/operations.js";
-import {
-  describeAddress,
-  hasNoExpiry,
-  ObservedTokenStore,
-  tlsFindings,
-  tokenFailure,
-  tokenFinding,
-} from "./connection.js";
+import { READS } from "../../service/operations.js";
+import { describeAddress, hasNoExpiry, tlsFindings, tokenFailure, tokenFinding } from "./connection.js";
 import { type Finding, ok, problem, TRY_LATER_HINT } from "./finding.js";
 import { itemSearchFindings, seenWarehouses, warehouseFindings } from "./list-parts.js";
 import { contradictionFindings, type ListFacts, listFindings, pageNumberFindings, probeList } from "./lists.js";
@@ -40,34 +32,7 @@ export async function examine(
 ): Promise<Examination> {
   const connection: Finding[] = [];
   const rateLimiter = createRateLimiter(rateLimit || undefined);
-  const tokens = new ObservedTokenStore();
-  const invalidFields = new Set<string>();
-  const client = new InventoryClient({
-    ...options,
-    baseUrl,
-    rateLimiter,
-    tokenStore: tokens,
-    responseValidation: "warn",
-    // What fails is a finding. The request for a token would be retried otherwise.
-    retry: false,
-    hooks: {
-      ...options.hooks,
-      request: (event) => {
-        if (event.path === TOKEN_REQUEST.path) tokens.requestedAt = Date.now();
-        options.hooks?.request?.(event);
-      },
-      response: ({ durationMs }) => {
-        probe.lastDurationMs = durationMs;
-      },
-    },
-    logger: {
-      debug() {},
-      info() {},
-      error() {},
-      warn: (message) => void invalidFields.add(message.replace(/^stocklot: /, "")),
-    },
-  });
-  const probe: ServiceProbe = new ServiceProbe(client, signal, () => tokens.lifetimeMs !== undefined);
+  const probe = new ServiceProbe({ ...options, baseUrl, rateLimiter }, signal);
   let address = "";
   try {
     address = describeAddress(new URL(baseUrl));
@@ -76,20 +41,20 @@ export async function examine(
     const findings = [
       ok("address", address),
       ...connection,
-      tokenFinding(tokens.lifetimeMs),
+      tokenFinding(probe.tokenLifetimeMs),
       ...(await listFindingsOf(probe, facts, baseUrl)),
       ...(probe.pages.some(({ page }) => page)
-        ? validationFindings([...invalidFields], dateFindings(facts.lists))
+        ? validationFindings([...probe.warnings], dateFindings(facts.lists))
         : []),
       ...responseFindings(probe, (rateLimit || undefined)?.requests ?? DEFAULT_REQUESTS_PER_MINUTE),
     ];
     const failure = await tokenFailure({ ...options, baseUrl, rateLimiter }, signal);
-    return { findings, sandboxOptions: sandboxOptions(probe, facts, tokens.lifetimeMs, failure) };
+    return { findings, sandboxOptions: sandboxOptions(probe, facts, failure) };
   } catch (error) {
     if (signal?.aborted || !isStocklotError(error)) throw error;
     return { findings: withFailure(error, connection, address, baseUrl), sandboxOptions: {} };
   } finally {
-    await client.close();
+    await probe.client.close();
   }
 }
 
@@ -189,10 +154,9 @@ function unreadableLists(lists: readonly ListFacts[], allItems: ProbedPage | und
 }
 
 /** Options of a sandbox that behaves like this service, as far as it was seen. */
-export function sandboxOptions(
-  { pages }: ServiceProbe,
-  { lists, allItems }: { lists: readonly ListFacts[]; allItems: ProbedPage | undefined },
-  lifetimeMs = 0,
+function sandboxOptions(
+  { pages, tokenLifetimeMs: lifetimeMs = 0 }: ServiceProbe,
+  { lists, allItems }: ServiceFacts,
   failure: AuthenticationError | undefined,
 ): SandboxOptions {
   if (pages.length === 0) return {};

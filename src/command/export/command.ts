@@ -1,6 +1,6 @@
 import { extname } from "node:path";
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
-import { InventoryClient } from "../../client.js";
+import type { InventoryClient } from "../../client.js";
 import { uncheckedAs } from "../../core/response/decode.js";
 import { BadRequestError } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
@@ -10,16 +10,14 @@ import type { Paginator } from "../../paging/paginator.js";
 import { dateInputSchema } from "../../schemas/date.js";
 import { type DocumentedList, LISTS } from "../../service/lists.js";
 import { monotonicNowMs } from "../../time/clock.js";
-import { type ConnectionFlags, connectionOptions, withConnection, withResponseValidation } from "../connection.js";
 import {
-  CommandError,
-  EXIT,
-  failureMessage,
-  failureOrInterruption,
-  integerOption,
-  interruptSignal,
-  namesOption,
-} from "../exit.js";
+  type ConnectionFlags,
+  type ConnectionOptions,
+  withClient,
+  withConnection,
+  withResponseValidation,
+} from "../connection.js";
+import { CommandError, EXIT, failureMessage, integerOption, namesOption } from "../exit.js";
 import { modifiedSinceProbe } from "../list-probes.js";
 import { seconds, tell, withProgress, writeOutput } from "../terminal.js";
 import { OutputFile } from "./output-file.js";
@@ -118,36 +116,33 @@ async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> 
   const format = flags.format ?? formatOf(output);
   const params = { wid, modifiedSince: since };
   const encoding = recordFormat(format, columns, resource.columns());
-  const signal = interruptSignal();
-  const connection = await connectionOptions(flags);
-  const { baseUrl, clientId } = connection;
-  const source = { baseUrl: baseUrl.replace(/\/+$/, ""), clientId };
-  const client = new InventoryClient(connection);
-  let file: OutputFile | undefined;
-  try {
-    if (output !== undefined)
-      file = await OutputFile.open(output, { source, name, params, format, columns, gapless }, resume);
-    if (since !== undefined) await warnIfSinceIsIgnored(name, client, params, signal);
-    // The iteration checks the checkpoint of an earlier run.
-    const from = file && uncheckedAs<Checkpoint | undefined>(file.checkpoint);
-    const list = resource.list(client, params, { gapless, from, signal });
-    // JSON and NDJSON contain what the service sends, which is no SKU.
-    const needsSku = name === "stock-levels" && (columns?.includes("shortID") ?? format === "csv");
-    const pages = needsSku ? withSkus(client, list, signal) : list;
-    const records = await writePages(pages, encoding, columns, file, gapless);
-    await file?.complete();
-    tell(`${records} ${name} exported${output === undefined ? "" : ` to ${output}`}.`);
-  } catch (error) {
-    if (!file?.canContinue) await file?.discard();
-    const advice = file && gapless ? "continue with --resume" : undefined;
-    const failure = file?.canContinue
-      ? new CommandError(`${failureMessage(error).replace(/\.?$/, ".")} Continue with --resume.`, EXIT.failure)
-      : error;
-    throw failureOrInterruption(failure, signal, advice);
-  } finally {
-    await file?.close();
-    await client.close();
-  }
+  const exportWith = async (client: InventoryClient, signal: AbortSignal, { baseUrl, clientId }: ConnectionOptions) => {
+    const source = { baseUrl: baseUrl.replace(/\/+$/, ""), clientId };
+    const file =
+      output === undefined
+        ? undefined
+        : await OutputFile.open(output, { source, name, params, format, columns, gapless }, resume);
+    try {
+      if (since !== undefined) await warnIfSinceIsIgnored(name, client, params, signal);
+      // The iteration checks the checkpoint of an earlier run.
+      const from = file && uncheckedAs<Checkpoint | undefined>(file.checkpoint);
+      const list = resource.list(client, params, { gapless, from, signal });
+      // JSON and NDJSON contain what the service sends, which is no SKU.
+      const needsSku = name === "stock-levels" && (columns?.includes("shortID") ?? format === "csv");
+      const pages = needsSku ? withSkus(client, list, signal) : list;
+      const records = await writePages(pages, encoding, columns, file, gapless);
+      await file?.complete();
+      tell(`${records} ${name} exported${output === undefined ? "" : ` to ${output}`}.`);
+    } catch (error) {
+      if (file?.canContinue)
+        throw new CommandError(`${failureMessage(error).replace(/\.?$/, ".")} Continue with --resume.`, EXIT.failure);
+      await file?.discard();
+      throw error;
+    } finally {
+      await file?.close();
+    }
+  };
+  await withClient(flags, exportWith, output !== undefined && gapless ? "continue with --resume" : undefined);
 }
 
 /** If the service ignores modifiedSince, the export contains every record: no more than asked for, but not only changes. */

@@ -4,12 +4,14 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
-import { DeliveryOutbox } from "../../outbox/delivery-outbox.js";
+import type { InventoryClient } from "../../client.js";
+import type { DeliveryOutbox } from "../../outbox/delivery-outbox.js";
 import type { Outbox, OutboxReport } from "../../outbox/index.js";
 import { isFileMissingError } from "../../storage/storage-failure.js";
-import { type ConnectionFlags, openClient, withConnection } from "../connection.js";
+import { type ConnectionFlags, withClient, withConnection } from "../connection.js";
 import { outboxStoreOf } from "../database.js";
 import { CommandError, durationOption, failureOrInterruption, interruptSignal } from "../exit.js";
+import { withOutbox } from "../outbox/action.js";
 import { runOutbox } from "../outbox/change.js";
 import { type RowFlags, rowSettings, setOption, withColumns } from "../rows/columns.js";
 import { ROW_FORMATS, type RowFormat, rowFormatOf } from "../rows/file-rows.js";
@@ -101,23 +103,18 @@ async function importCopy(settings: ImportSettings, flags: ImportFlags, signal: 
   }
   const { outbox: outboxFile, mark, settle: settleMs, json, corrects = false } = flags;
   const store = outboxStoreOf("--outbox", outboxFile, "create");
-  const client = await openClient(flags);
-  const outbox = new DeliveryOutbox({ client, store, mark, settleMs });
-  try {
+  const importInto = async (outbox: DeliveryOutbox) => {
     signal.throwIfAborted();
     const delivery = deliveryOf(settings, digest, count);
     const { complete, earlierStates } = await begin({ outbox, settings, delivery, corrects, outboxFile });
     const summary = complete ? undefined : await send(outbox, count, endedCount(earlierStates), signal);
     const open = await openEntries(outbox, settings);
-    if (complete) await reportComplete(complete, { open, json, outboxFile });
-    if (summary) await report(summary, earlierStates, { open, json, outboxFile });
+    if (complete) await reportComplete(complete, open, json);
+    if (summary) await report(summary, earlierStates, open, json);
     if (flags.rejects !== undefined) await writeRejects(flags.rejects, settings, open.lines);
-  } catch (error) {
-    throw failureOrInterruption(error, signal, "run it again to continue");
-  } finally {
-    await outbox.close();
-    await client.close();
-  }
+  };
+  const work = (client: InventoryClient) => withOutbox({ client, store, mark, settleMs }, importInto);
+  await withClient(flags, work, "run it again to continue", signal);
 }
 
 async function send(outbox: Outbox, lines: number, sent: number, signal: AbortSignal): Promise<OutboxReport> {

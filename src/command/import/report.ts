@@ -1,6 +1,7 @@
 import { access, constants, open, readFile, realpath, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { stringify } from "csv-stringify/sync";
+import { wording } from "../../errors/wording.js";
 import type { DeliveryOutbox } from "../../outbox/delivery-outbox.js";
 import type { StoredDelivery } from "../../outbox/delivery-store.js";
 import { entryOf } from "../../outbox/entry.js";
@@ -10,7 +11,7 @@ import { isFileMissingError } from "../../storage/storage-failure.js";
 import { CommandError, EXIT } from "../exit.js";
 import { QUOTED_CELLS } from "../export/record-format.js";
 import { replaceFile } from "../files.js";
-import { howToDecide, reasonOf } from "../outbox/action.js";
+import { reasonOf } from "../outbox/action.js";
 import { fileRows } from "../rows/file-rows.js";
 import { dateTime, plural, print, table, tell } from "../terminal.js";
 import type { EarlierStates } from "./begin.js";
@@ -57,16 +58,13 @@ export async function openEntries(outbox: DeliveryOutbox, settings: ImportSettin
   return { lines, isWaiting: found.length > lines.length, others: all - lines.length };
 }
 
-interface Reported {
-  open: OpenEntries;
-  json: true | undefined;
-  /** The file or address of the outbox, for messages. */
-  outboxFile: string;
-}
-
 /** What was done, then each line that a person has to look at. */
-export async function report(summary: OutboxReport, earlier: EarlierStates, reported: Reported): Promise<void> {
-  const { open, json } = reported;
+export async function report(
+  summary: OutboxReport,
+  earlier: EarlierStates,
+  open: OpenEntries,
+  json: true | undefined,
+): Promise<void> {
   const { applied, rejected, unknown, pending, heldBack } = summary;
   process.exitCode = open.lines.length > 0 || open.isWaiting ? EXIT.failure : EXIT.success;
   const before = {
@@ -86,25 +84,28 @@ export async function report(summary: OutboxReport, earlier: EarlierStates, repo
       ],
     ),
   );
-  await printOpenEntries(reported);
+  await printOpenEntries(open);
 }
 
 /** How many lines are not sent any more, unless a person decides. */
 export const endedCount = ({ applied = 0, rejected = 0, unknown = 0 }: EarlierStates) => applied + rejected + unknown;
 
 /** A delivery that was complete before: what became of it. */
-export async function reportComplete(delivery: StoredDelivery, reported: Reported): Promise<void> {
+export async function reportComplete(
+  delivery: StoredDelivery,
+  open: OpenEntries,
+  json: true | undefined,
+): Promise<void> {
   const { name, begunAt, lines, entries } = delivery;
-  const { open, json } = reported;
   process.exitCode = EXIT.alreadyDone;
   tell(`${name}: this delivery of ${dateTime(begunAt)} was complete before. Nothing was sent.`);
   if (json) return print(JSON.stringify({ delivery, open: open.lines.map(({ entry }) => entry) }));
   const { applied = 0, rejected = 0, canceled = 0 } = entries;
   await print(table(["lines", "applied", "rejected", "canceled"], [[lines, applied, rejected, canceled]]));
-  await printOpenEntries(reported);
+  await printOpenEntries(open);
 }
 
-async function printOpenEntries({ open: { lines, others }, outboxFile }: Reported): Promise<void> {
+async function printOpenEntries({ lines, others }: OpenEntries): Promise<void> {
   if (others > 0)
     tell(
       `${others === 1 ? "1 entry of earlier imports needs" : `${others} entries of earlier imports need`} your attention, too.`,
@@ -117,7 +118,9 @@ async function printOpenEntries({ open: { lines, others }, outboxFile }: Reporte
       lines.map(({ entry: { key, state, error } }) => [
         key,
         state,
-        state === "unknown" ? `${reasonOf(error)} ${howToDecide(outboxFile, key)}` : reasonOf(error),
+        state === "unknown"
+          ? `${reasonOf(error)} Check whether it was applied, then ${wording().decideOutcome(key)}.`
+          : reasonOf(error),
       ]),
     ),
   );

@@ -1,8 +1,7 @@
 import { fieldOf } from "../../errors/unknown-value.js";
-import type { DeliveryOutbox } from "../../outbox/delivery-outbox.js";
+import { DeliveryOutbox } from "../../outbox/delivery-outbox.js";
 import type { MarkField, OutboxState } from "../../outbox/index.js";
 import type { ConnectionFlags } from "../connection.js";
-import { outboxCommandLine } from "../shell.js";
 import { printable } from "../terminal.js";
 
 export interface OutboxFlags extends ConnectionFlags {
@@ -38,6 +37,15 @@ export function reasonOf(error: unknown): string {
   return printable([message, ...details].join(" ").replace(/\s+/g, " "), Number.POSITIVE_INFINITY);
 }
 
-/** How to decide about an unknown entry. */
-export const howToDecide = (file: string, key: string): string =>
-  `Check whether it was applied, then run ${outboxCommandLine(file, "resolve", key, "applied")}, or the same with not-applied.`;
+/** Does work with an outbox, and closes it. */
+export async function withOutbox(
+  options: ConstructorParameters<typeof DeliveryOutbox>[0],
+  work: (outbox: DeliveryOutbox) => Promise<void>,
+): Promise<void> {
+  const outbox = new DeliveryOutbox(options);
+  try {
+    await work(outbox);
+  } finally {
+    await outbox.close();
+  }
+}

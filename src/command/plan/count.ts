@@ -89,20 +89,10 @@ async function plan(snapshotPath: string, path: string, flags: CountPlanFlags): 
   const rows = new SourceRows({ path, ...rowSettings(flags) }, BOOK_FIELDS);
   // It is checked by planCount.
   const taken = uncheckedAs<CountSnapshot>(parseJsonFile(snapshotPath));
-  await withClient(flags, (client, signal) =>
-    showPlan({ path, rows }, flags, () =>
-      withProgress((progress) =>
-        planCount({
-          client,
-          snapshot: taken,
-          // The rows are checked when they are read.
-          counted: uncheckedAs<PlanCountOptions["counted"]>(rows),
-          reasonCodes: { surplus, shortage },
-          signal,
-          onProgress: ({ received, totalCount }) => progress.update(`${received} of ${totalCount} lots read`),
-        }),
-      ),
-    ),
+  // The rows are checked when they are read.
+  const counted = uncheckedAs<PlanCountOptions["counted"]>(rows);
+  await showPlan(rows, flags, "lots", (planning) =>
+    planCount({ ...planning, snapshot: taken, counted, reasonCodes: { surplus, shortage } }),
   );
 }
 

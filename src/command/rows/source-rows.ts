@@ -23,10 +23,12 @@ export interface RowFields {
 export class SourceRows implements AsyncIterable<object> {
   /** By index. */
   readonly lines: number[] = [];
+  readonly path: string;
   readonly #source: RowSource;
   readonly #fields: RowFields;
 
   constructor(source: RowSource, fields: RowFields) {
+    this.path = source.path;
     this.#source = source;
     this.#fields = fields;
   }
