@@ -4,6 +4,7 @@ import {
   ConfigurationError,
   ConnectionError,
   RateLimitError,
+  type StocklotError,
   TimeoutError,
 } from "../../errors/index.js";
 import { createRateLimiter } from "../../limiter/create-rate-limiter.js";
@@ -12,7 +13,7 @@ import type { SandboxOptions } from "../../sandbox/options/options.js";
 import { LISTS } from "../../service/lists.js";
 import { READS } from "../../service/operations.js";
 import { describeAddress, hasNoExpiry, tlsFindings, tokenFailure, tokenFinding } from "./connection.js";
-import { type Finding, ok, problem, TRY_LATER_HINT } from "./finding.js";
+import { type Finding, ok, problem } from "./finding.js";
 import { itemSearchFindings, seenWarehouses, warehouseFindings } from "./list-parts.js";
 import { contradictionFindings, type ListFacts, listFindings, pageNumberFindings, probeList } from "./lists.js";
 import { DEFAULT_REQUESTS_PER_MINUTE, dateFindings, responseFindings, validationFindings } from "./responses.js";
@@ -100,7 +101,12 @@ async function listFindingsOf(
 }
 
 /** The findings if nothing works: a certificate that is not trusted is the cause of a connection that fails. */
-function withFailure(error: Error, connection: readonly Finding[], address: string, baseUrl: string): Finding[] {
+function withFailure(
+  error: StocklotError,
+  connection: readonly Finding[],
+  address: string,
+  baseUrl: string,
+): Finding[] {
   const isContacted =
     connection.some(({ verdict }) => verdict !== "note") ||
     !(error instanceof ConnectionError || error instanceof ConfigurationError);
@@ -110,7 +116,7 @@ function withFailure(error: Error, connection: readonly Finding[], address: stri
 }
 
 /** Nothing works after this. */
-function failureFinding(error: Error, address: string, baseUrl: string): Finding {
+function failureFinding(error: StocklotError, address: string, baseUrl: string): Finding {
   if (error instanceof AuthenticationError) {
     const isRefused = ![404, 405].includes(error.status);
     const hint = isRefused ? "Check client ID and client secret." : responseHint(error, baseUrl);
@@ -130,9 +136,7 @@ function failureFinding(error: Error, address: string, baseUrl: string): Finding
         : "Check the base URL, the proxy variables and the network.";
     return problem("connection", error.message, `Tried: ${address}. ${advice}`);
   }
-  return isStocklotError(error)
-    ? problem("service", problemOf(error), responseHint(error, baseUrl))
-    : problem("service", error.message, TRY_LATER_HINT);
+  return problem("service", problemOf(error), responseHint(error, baseUrl));
 }
 
 /** Where pages are missing, and why. */

@@ -1,29 +1,11 @@
-import type { InventoryClient } from "../../client.js";
-import type { RequestOptions } from "../../core/request/options.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import type { Page } from "../../paging/page.js";
 import { type DocumentedList, MAX_PAGE_SIZE } from "../../service/lists.js";
-import { modifiedSinceProbe, sortProbe, undocumentedPageCap } from "../list-probes.js";
+import { modifiedSinceProbe, openList, sortProbe, undocumentedPageCap } from "../list-probes.js";
 import { plural } from "../terminal.js";
 import { type Finding, note, ok, problem } from "./finding.js";
-import type { PageReader, ProbedPage, ServiceProbe } from "./service-probe.js";
+import type { ProbedPage, ServiceProbe } from "./service-probe.js";
 import { problemOf } from "./unreadable.js";
-
-/** Parameters that each list takes. */
-interface ListParams {
-  sort?: string;
-  direction?: "ASC" | "DESC";
-  modifiedSince?: string;
-  pageSize: number;
-}
-
-const OPEN: Readonly<
-  Record<DocumentedList["name"], (client: InventoryClient, params: ListParams, options: RequestOptions) => PageReader>
-> = {
-  items: (client, params, options) => client.items.list(params, options),
-  lots: (client, params, options) => client.inventory.listLots(params, options),
-  stockLevels: (client, params, options) => client.inventory.listStockLevels(params, options),
-};
 
 /** What is known about a list after its two requests. */
 export interface ListFacts {
@@ -40,8 +22,8 @@ export interface ListFacts {
 
 /** Two requests: one sorted, one for changes. */
 export async function probeList(probe: ServiceProbe, list: DocumentedList): Promise<ListFacts> {
-  const read = (params: ListParams) =>
-    probe.page(list.path, (client, options) => OPEN[list.name](client, params, options));
+  const read = (params: Parameters<typeof openList>[2]) =>
+    probe.page(list.path, (client, options) => openList(client, list.name, params, options));
   const first = await read(sortProbe.params(list));
   const page = first?.page;
   const changes = page && page.value.length > 0 ? await read(modifiedSinceProbe.params()) : undefined;

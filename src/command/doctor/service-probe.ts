@@ -4,11 +4,8 @@ import { isStocklotError } from "../../errors/any-error.js";
 import { ApiError, ConnectionError, type StocklotError } from "../../errors/index.js";
 import type { ClientOptions } from "../../options.js";
 import type { Page } from "../../paging/page.js";
-import type { Paginator } from "../../paging/paginator.js";
 import { TOKEN_REQUEST } from "../../service/operations.js";
-
-/** A list of any records, of which one page is read. */
-export type PageReader = Pick<Paginator<object>, "page">;
+import type { RecordList } from "../list-probes.js";
 
 /** One page that was requested, or why there is none. */
 export interface ProbedPage {
@@ -75,7 +72,7 @@ export class ServiceProbe {
   /** Returns undefined if there is no response, but a token: other lists may respond. Rejects if nothing will work. */
   async page(
     path: string,
-    open: (client: InventoryClient, options: RequestOptions) => PageReader,
+    open: (client: InventoryClient, options: RequestOptions) => Pick<RecordList, "page">,
   ): Promise<ProbedPage | undefined> {
     let response: ResponseInfo | undefined;
     let page: Page<object> | undefined;

@@ -6,9 +6,8 @@ import { BadRequestError } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import type { Checkpoint } from "../../paging/checkpoint.js";
 import type { ListOptions } from "../../paging/list.js";
-import type { Paginator } from "../../paging/paginator.js";
 import { dateInputSchema } from "../../schemas/date.js";
-import { type DocumentedList, LISTS } from "../../service/lists.js";
+import { LISTS } from "../../service/lists.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import {
   type ConnectionFlags,
@@ -18,7 +17,7 @@ import {
   withResponseValidation,
 } from "../connection.js";
 import { CommandError, EXIT, failureMessage, integerOption, namesOption } from "../exit.js";
-import { modifiedSinceProbe } from "../list-probes.js";
+import { modifiedSinceProbe, openList, type RecordList } from "../list-probes.js";
 import { seconds, tell, withProgress, writeOutput } from "../terminal.js";
 import { OutputFile } from "./output-file.js";
 import { FORMATS, type Format, type RecordFormat, recordFormat } from "./record-format.js";
@@ -33,14 +32,12 @@ interface ExportFlags extends ConnectionFlags {
   resume?: true;
 }
 
-interface ListParams {
-  wid?: number | undefined;
-  modifiedSince?: string | undefined;
-  pageSize?: number;
-}
-
 /** Stock levels with the SKU of their item, which the service does not send. */
-function withSkus(client: InventoryClient, list: Pages, signal: AbortSignal): Pick<Pages, "pages" | "checkpoint"> {
+function withSkus(
+  client: InventoryClient,
+  list: RecordList,
+  signal: AbortSignal,
+): Pick<RecordList, "pages" | "checkpoint"> {
   return {
     checkpoint: () => list.checkpoint(),
     async *pages() {
@@ -56,29 +53,21 @@ function withSkus(client: InventoryClient, list: Pages, signal: AbortSignal): Pi
   };
 }
 
-/** A list of any records. */
-type Pages = Pick<Paginator<object>, "page" | "pages" | "checkpoint">;
-
-const columnsOf = ({ record }: DocumentedList) => Object.keys(record().shape);
-
-const RESOURCES = {
-  items: {
-    columns: () => columnsOf(LISTS.items),
-    list: (client: InventoryClient, { wid: _, ...params }: ListParams, options: ListOptions): Pages =>
-      client.items.list({ ...params, includeDiscontinued: true }, options),
-  },
-  lots: {
-    columns: () => columnsOf(LISTS.lots),
-    list: (client: InventoryClient, params: ListParams, options: ListOptions): Pages =>
-      client.inventory.listLots(params, options),
-  },
-  "stock-levels": {
-    columns: () => ["shortID", ...columnsOf(LISTS.stockLevels)],
-    list: (client: InventoryClient, params: ListParams, options: ListOptions): Pages =>
-      client.inventory.listStockLevels(params, options),
-  },
-};
+const RESOURCES = { items: LISTS.items, lots: LISTS.lots, "stock-levels": LISTS.stockLevels };
 type Resource = keyof typeof RESOURCES;
+
+/** The default columns of a CSV file. */
+function columnsOf(name: Resource): string[] {
+  const fields = Object.keys(RESOURCES[name].record().shape);
+  return name === "stock-levels" ? ["shortID", ...fields] : fields;
+}
+
+const listOf = (
+  client: InventoryClient,
+  name: Resource,
+  params: Parameters<typeof openList>[2],
+  options: ListOptions,
+): RecordList => openList(client, RESOURCES[name].name, params, options, { includeDiscontinued: true });
 
 export function exportCommand(): Command {
   const command = new Command("export")
@@ -112,10 +101,9 @@ async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> 
   if (resume && output === undefined) throw new CommandError("--resume needs --output.");
   // Otherwise records that were added in between would shift others into the file a second time.
   if (resume && !gapless) throw new CommandError("--resume needs --gapless.");
-  const resource = RESOURCES[name];
   const format = flags.format ?? formatOf(output);
   const params = { wid, modifiedSince: since };
-  const encoding = recordFormat(format, columns, resource.columns());
+  const encoding = recordFormat(format, columns, columnsOf(name));
   const exportWith = async (client: InventoryClient, signal: AbortSignal, { baseUrl, clientId }: ConnectionOptions) => {
     const source = { baseUrl: baseUrl.replace(/\/+$/, ""), clientId };
     const file =
@@ -123,10 +111,10 @@ async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> 
         ? undefined
         : await OutputFile.open(output, { source, name, params, format, columns, gapless }, resume);
     try {
-      if (since !== undefined) await warnIfSinceIsIgnored(name, client, params, signal);
+      if (since !== undefined) await warnIfSinceIsIgnored(name, client, wid, signal);
       // The iteration checks the checkpoint of an earlier run.
-      const from = file && uncheckedAs<Checkpoint | undefined>(file.checkpoint);
-      const list = resource.list(client, params, { gapless, from, signal });
+      const from = file && uncheckedAs<Checkpoint | undefined>(file.saved.checkpoint);
+      const list = listOf(client, name, params, { gapless, from, signal });
       // JSON and NDJSON contain what the service sends, which is no SKU.
       const needsSku = name === "stock-levels" && (columns?.includes("shortID") ?? format === "csv");
       const pages = needsSku ? withSkus(client, list, signal) : list;
@@ -149,10 +137,10 @@ async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> 
 async function warnIfSinceIsIgnored(
   name: Resource,
   client: InventoryClient,
-  { wid }: ListParams,
+  wid: number | undefined,
   signal: AbortSignal,
 ): Promise<void> {
-  const list = RESOURCES[name].list(client, { wid, ...modifiedSinceProbe.params() }, { signal });
+  const list = listOf(client, name, { wid, ...modifiedSinceProbe.params() }, { signal });
   const page = await list.page().catch((error: unknown) => {
     // It may only refuse the date of the probe.
     if (error instanceof BadRequestError) return undefined;
@@ -163,7 +151,7 @@ async function warnIfSinceIsIgnored(
 }
 
 async function writePages(
-  list: Pick<Pages, "pages" | "checkpoint">,
+  list: Pick<RecordList, "pages" | "checkpoint">,
   format: RecordFormat,
   columns: readonly string[] | undefined,
   file: OutputFile | undefined,
@@ -171,7 +159,7 @@ async function writePages(
 ): Promise<number> {
   const write = file ? (text: string) => file.append(text) : writeOutput;
   const startedAt = monotonicNowMs();
-  const before = file?.records ?? 0;
+  const before = file?.saved.records ?? 0;
   let records = before;
   return withProgress(async (progress) => {
     for await (const { value, totalCount } of list.pages()) {

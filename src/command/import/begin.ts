@@ -16,29 +16,22 @@ export interface Begun {
   complete?: StoredDelivery;
 }
 
-interface Beginning {
-  outbox: DeliveryOutbox;
-  settings: ImportSettings;
-  delivery: NewDelivery | undefined;
-  /** Whether the file is a corrected version of an earlier one. */
-  corrects: boolean;
-  /** The file or address of the outbox, for messages. */
-  outboxFile: string;
-}
-
 /**
  * Stores the lines of a validated file, all in one transaction, unless that was done before.
  *
  * @throws CommandError if nothing may be stored.
  */
-export async function begin(beginning: Beginning): Promise<Begun> {
-  const { outbox, settings, delivery, corrects, outboxFile } = beginning;
+export async function begin(
+  outbox: DeliveryOutbox,
+  settings: ImportSettings,
+  delivery: NewDelivery | undefined,
+): Promise<Begun> {
   if (!delivery) return { earlierStates: statesOf(await addLines(outbox, await rowsOf(settings))) };
   for (;;) {
-    const decision = decide(delivery, await outbox.deliveries(delivery), corrects);
+    const decision = decide(delivery, await outbox.deliveries(delivery), settings.corrects);
     switch (decision.kind) {
       case "refused":
-        throw new CommandError(whyRefused(decision, delivery, outboxFile));
+        throw new CommandError(whyRefused(decision, delivery, settings.outboxFile));
       case "complete":
         return { earlierStates: {}, complete: decision.recorded };
       case "continue":
@@ -47,7 +40,7 @@ export async function begin(beginning: Beginning): Promise<Begun> {
       case "begin":
       case "correct": {
         const recorded = decision.kind === "correct" ? decision.recorded : undefined;
-        const begun = await storeDelivery(beginning, delivery, recorded);
+        const begun = await storeDelivery(outbox, settings, delivery, recorded);
         // Otherwise another process was faster: what it has stored decides.
         if (begun) return begun;
       }
@@ -62,7 +55,8 @@ export async function begin(beginning: Beginning): Promise<Begun> {
  * @param recorded the version that it corrects
  */
 async function storeDelivery(
-  { outbox, settings }: Beginning,
+  outbox: DeliveryOutbox,
+  settings: ImportSettings,
   delivery: NewDelivery,
   recorded: StoredDelivery | undefined,
 ): Promise<Begun | undefined> {

@@ -72,10 +72,10 @@ export function importCommand(): Command {
 const STANDARD_INPUT = "-";
 
 async function importRows(path: string, flags: ImportFlags): Promise<void> {
-  const { operation, key: keyColumn, mark } = flags;
+  const { operation, key: keyColumn, mark, outbox: outboxFile, corrects = false } = flags;
   const signal = interruptSignal();
   const isStandardInput = path === STANDARD_INPUT;
-  if (flags.corrects && keyColumn !== undefined && flags.delivery === undefined)
+  if (corrects && keyColumn !== undefined && flags.delivery === undefined)
     throw new CommandError("--corrects needs a delivery. Name it with --delivery.");
   if (isStandardInput && flags.delivery === undefined && keyColumn === undefined)
     throw new CommandError("standard input has no name. Set --delivery, or --key.");
@@ -87,7 +87,8 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
   try {
     const copy = await copyOf(path, folder, signal);
     const file = { path: isStandardInput ? "standard input" : path, copy, format, isStandardInput };
-    await importCopy({ ...file, ...rowSettings(flags), operation, deliveryName, keyColumn, mark }, flags, signal);
+    const delivery = { deliveryName, keyColumn, mark, corrects, outboxFile };
+    await importCopy({ ...file, ...rowSettings(flags), operation, ...delivery }, flags, signal);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -101,12 +102,12 @@ async function importCopy(settings: ImportSettings, flags: ImportFlags, signal: 
     if (!flags.json) await print(`${plural(count, "line")} ${count === 1 ? "is" : "are"} valid.`);
     return;
   }
-  const { outbox: outboxFile, mark, settle: settleMs, json, corrects = false } = flags;
-  const store = outboxStoreOf("--outbox", outboxFile, "create");
+  const { mark, settle: settleMs, json } = flags;
+  const store = outboxStoreOf("--outbox", flags.outbox, "create");
   const importInto = async (outbox: DeliveryOutbox) => {
     signal.throwIfAborted();
     const delivery = deliveryOf(settings, digest, count);
-    const { complete, earlierStates } = await begin({ outbox, settings, delivery, corrects, outboxFile });
+    const { complete, earlierStates } = await begin(outbox, settings, delivery);
     const summary = complete ? undefined : await send(outbox, count, endedCount(earlierStates), signal);
     const open = await openEntries(outbox, settings);
     if (complete) await reportComplete(complete, open, json);

@@ -30,6 +30,10 @@ export interface ImportSettings extends RowFile, ColumnSettings {
   keyColumn: string | undefined;
   /** The field of each receipt that will contain a mark. */
   mark: MarkField | undefined;
+  /** Whether the file is a corrected version of an earlier one. */
+  corrects: boolean;
+  /** The file or address of the outbox. */
+  outboxFile: string;
 }
 
 /** What is wrong with the columns of a CSV file: values would be lost, or every line would lack a required field. */
