@@ -117,7 +117,7 @@ const OPTION_ERROR_CODES = ["commander.unknownOption", "commander.missingMandato
 const MAX_MISSPELT_LETTERS = 4;
 
 /** Makes messages of the library name the options of this subcommand, and the variables that are set. */
-export function useWordingOf(command: Command): void {
+function useWordingOf(command: Command): void {
   const options: Readonly<Record<string, unknown>> = command.opts();
   const has = (name: string) => command.options.some(({ long }) => long === name);
   const setting = (option: string, name: string, variable: string) =>

@@ -1,6 +1,5 @@
 import { TrieRouter } from "hono/router/trie-router";
 import { messageOf } from "../errors/unknown-value.js";
-import type { AccessControl, CallerIdentity } from "./access.js";
 import type { Endpoint, ServiceContext } from "./endpoints/endpoint.js";
 import {
   handleCreateItem,
@@ -18,7 +17,6 @@ import {
   errorResponse,
   jsonResponse,
   notFoundError,
-  type SandboxRequest,
   type SandboxResponse,
   ServiceError,
 } from "./http/messages.js";
@@ -56,18 +54,10 @@ const WWW_AUTHENTICATE_HEADERS = { "www-authenticate": "Bearer" };
 /**
  * The response that the document describes to a request that the rate limit has admitted. A {@link ServiceError} becomes
  * its error object.
- *
- * @param path relative to the base address, encoded; undefined when the request went elsewhere
  */
-export function dispatchRequest(
-  request: SandboxRequest,
-  path: string | undefined,
-  identity: CallerIdentity,
-  access: AccessControl,
-  context: ServiceContext,
-): SandboxResponse {
+export function dispatchRequest(context: ServiceContext): SandboxResponse {
   try {
-    return callEndpoint(request, path, identity, access, context);
+    return callEndpoint(context);
   } catch (error) {
     if (error instanceof ServiceError) {
       const { status, code, message, details } = error;
@@ -80,18 +70,13 @@ export function dispatchRequest(
   }
 }
 
-function callEndpoint(
-  request: SandboxRequest,
-  path: string | undefined,
-  identity: CallerIdentity,
-  access: AccessControl,
-  context: ServiceContext,
-): SandboxResponse {
+function callEndpoint(context: ServiceContext): SandboxResponse {
+  const { request, path, identity, access } = context;
   const { method, body } = request;
   const contentType = request.header("content-type");
   if (path === undefined) throw notFoundError("There is no such resource.");
   if (path === "/Token" && method === "POST") {
-    return handleTokenRequest(access, context, parseFormFields(contentType, body));
+    return handleTokenRequest(context, parseFormFields(contentType, body));
   }
   const client = access.authenticate(identity);
   // HEAD is a GET whose body the adapters leave out.
@@ -123,11 +108,7 @@ function decodePathParam(text: string): string {
 }
 
 /** POST /Token: exchanges client credentials for an access token. */
-function handleTokenRequest(
-  access: AccessControl,
-  { settings, now }: ServiceContext,
-  form: URLSearchParams,
-): SandboxResponse {
+function handleTokenRequest({ access, settings, now }: ServiceContext, form: URLSearchParams): SandboxResponse {
   if (form.get("grant_type") !== "client_credentials") throw badRequestError("grant_type must be client_credentials.");
   const clientId = form.get("client_id");
   const clientSecret = form.get("client_secret");

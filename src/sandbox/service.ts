@@ -86,7 +86,7 @@ export class SandboxService {
     if (limited) return withDateHeader(limited, now);
 
     const serviceResponse = () =>
-      dispatchRequest(request, path, identity, access, { query, state, settings, now, listeners });
+      dispatchRequest({ request, path, query, identity, access, state, settings, now, listeners });
     const fault = faults.takeFaultFor({ method: request.method, path: logged.path, clientId });
     if (!fault) return withDateHeader(serviceResponse(), now);
     logged.fault = fault.type;
@@ -134,7 +134,7 @@ function withDateHeader(response: SandboxResponse, now: number): SandboxResponse
  * Requests that never get a response. While there is one, the process stays alive, as with a real connection: the
  * caller's timeout may be an unreferenced timer, which does not keep the process alive.
  */
-export class HangingRequests {
+class HangingRequests {
   readonly #ends = new Set<() => void>();
   // An open port keeps the process alive, and unlike a timer it is not affected by fake timers.
   #port: MessagePort | undefined;

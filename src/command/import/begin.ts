@@ -10,7 +10,7 @@ import { type ImportSettings, type ValidRow, validRows } from "./lines.js";
 /** What earlier imports did with the lines of a file, by state. */
 export type EarlierStates = StoredDelivery["entries"];
 
-export interface Begun {
+interface Begun {
   earlierStates: EarlierStates;
   /** Set if the delivery was complete before: then there is nothing to send. */
   complete?: StoredDelivery;

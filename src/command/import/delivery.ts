@@ -32,7 +32,7 @@ import type { ImportSettings } from "./lines.js";
  * In the way is another delivery that is incomplete and has the same file name or the same writes: after a crash,
  * yesterday's file may lie there again under the name of today.
  */
-export type Decision =
+type Decision =
   | { kind: "begin" }
   | { kind: "continue" | "complete" | "correct"; recorded: StoredDelivery }
   | { kind: "refused"; because: "other-contents" | "in-the-way"; other: StoredDelivery }
@@ -102,7 +102,7 @@ const isReplaced = ({ state, error }: StoredEntry): boolean =>
   state === "canceled" && fieldOf(JSON.parse(error ?? "null"), "name") === REPLACED_NAME;
 
 /** What a corrected version of a delivery changes. */
-export interface Correction {
+interface Correction {
   /** Earlier lines that lines of other imports have replaced: the file would book them again. */
   takenElsewhere: StoredEntry[];
   /** Earlier lines that are in the file, too. */

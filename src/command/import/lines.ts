@@ -8,7 +8,7 @@ import type { MarkField } from "../../outbox/index.js";
 import { newEntry } from "../../outbox/new-entries.js";
 import { WRITES } from "../../service/operations.js";
 import { CommandError, failureOrInterruption } from "../exit.js";
-import { type ColumnSettings, cellValue, NUMBER_PATTERN, withoutOptional } from "../rows/columns.js";
+import { type ColumnSettings, fieldsOfRow, NUMBER_PATTERN, withoutOptional } from "../rows/columns.js";
 import { fileRows, type Row, type RowFile } from "../rows/file-rows.js";
 import { tell } from "../terminal.js";
 
@@ -37,7 +37,7 @@ export interface ImportSettings extends RowFile, ColumnSettings {
 }
 
 /** What is wrong with the columns of a CSV file: values would be lost, or every line would lack a required field. */
-export function columnProblem(row: Row, settings: ImportSettings): string | undefined {
+function columnProblem(row: Row, settings: ImportSettings): string | undefined {
   const { operation, map, keyColumn, deliveryName, ignore, set } = settings;
   const shape = fieldsOf(operation);
   const columns = Object.keys(row.cells);
@@ -57,7 +57,7 @@ export function columnProblem(row: Row, settings: ImportSettings): string | unde
 }
 
 /** What is wrong with the names of fields: values would be lost. */
-export function fieldProblem({ cells }: Row, settings: ImportSettings): string | undefined {
+function fieldProblem({ cells }: Row, settings: ImportSettings): string | undefined {
   const { operation, map, set } = settings;
   const fields = Object.keys(fieldsOf(operation));
   const unset = [...set.keys()].find((field) => !fields.includes(field));
@@ -91,7 +91,7 @@ function fieldOfColumn(column: string, { operation, map, keyColumn, ignore }: Im
 }
 
 /** A row as an entry of the outbox, or what is wrong with it. */
-export type ImportedRow = ValidRow | { line: number; problems: string[] };
+type ImportedRow = ValidRow | { line: number; problems: string[] };
 
 export interface ValidRow {
   line: number;
@@ -101,20 +101,16 @@ export interface ValidRow {
   replacesKey: string | undefined;
 }
 
-export function importedRow(row: Row, settings: ImportSettings): ImportedRow {
+function importedRow(row: Row, settings: ImportSettings): ImportedRow {
   const { line, cells, problem } = row;
   // Each object has its own fields, and a CSV file the columns of its header.
   const wrong = problem ?? (settings.format === "ndjson" ? fieldProblem(row, settings) : undefined);
   if (wrong !== undefined) return { line, problems: [wrong] };
-  const { operation, set, deliveryName: delivery, mark } = settings;
+  const { operation, deliveryName: delivery, mark } = settings;
   const shape = fieldsOf(operation);
   const key = keyOf(line, cells, settings);
-  const input: Record<string, unknown> = {};
-  for (const [column, cell] of Object.entries(cells)) {
-    const field = fieldOfColumn(column, settings);
-    if (field !== undefined && cell !== "" && cell !== null) input[field] = typedCell(cell, shape[field], settings);
-  }
-  for (const [field, value] of set) input[field] = cellValue(value, shape[field]);
+  const filled = Object.fromEntries(Object.entries(cells).filter(([, cell]) => cell !== "" && cell !== null));
+  const input = fieldsOfRow(filled, settings, shape, (column) => fieldOfColumn(column, settings));
   try {
     const entry = { ...newEntry("import", { key, operation, input }, mark, []), delivery };
     return { line, cells, entry, replacesKey: String(cells[REJECT_COLUMNS.replaces] ?? "") || undefined };
@@ -123,10 +119,6 @@ export function importedRow(row: Row, settings: ImportSettings): ImportedRow {
     return { line, problems: error.issues.map((issue) => describeIssueOfLine(issue, input, shape)) };
   }
 }
-
-/** The cells of a CSV file are strings. */
-const typedCell = (cell: unknown, schema: z.ZodType | undefined, { format }: ImportSettings) =>
-  format === "csv" && typeof cell === "string" ? cellValue(cell, schema) : cell;
 
 /** A key that is missing stays empty, so that validation reports it. */
 function keyOf(line: number, cells: Row["cells"], { deliveryName, keyColumn }: ImportSettings): string {

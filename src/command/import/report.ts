@@ -18,13 +18,13 @@ import type { EarlierStates } from "./begin.js";
 import { type ImportSettings, REJECT_COLUMNS, type ValidRow, validRows } from "./lines.js";
 
 /** A line that a person has to look at, with its entry. */
-export interface OpenLine {
+interface OpenLine {
   row: ValidRow;
   entry: OutboxEntry;
 }
 
 /** What an import has left to do. */
-export interface OpenEntries {
+interface OpenEntries {
   /** Lines of this file that a person has to look at. */
   lines: OpenLine[];
   /** Whether a line of this file is still to be sent. */

@@ -108,13 +108,13 @@ const BOOK_FIELDS: RowFields = {
 };
 
 /** The columns of a sheet, in order. `only`: those that a count does not read. */
-export const SHEET_COLUMNS = {
+const SHEET_COLUMNS = {
   all: ["spot", "itemID", "description", "serial", "uOM", "book", "counted"],
   only: ["description", "uOM", "book"],
 };
 
 /** A CSV for people who count: a line per bin, item and serial, sorted by bin. `counted` is for them to fill in. */
-export function countSheet({ lots, items }: CountSnapshot, { isBlind }: { isBlind: boolean }): string {
+function countSheet({ lots, items }: CountSnapshot, { isBlind }: { isBlind: boolean }): string {
   const itemOf = new Map(items.map((item) => [item.shortID, item]));
   const groups = groupBy(lots, ({ shortID, spot, serial }) => JSON.stringify([shortID, spot, serial]));
   const columns = SHEET_COLUMNS.all.filter((name) => !(isBlind && name === "book"));

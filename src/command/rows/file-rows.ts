@@ -10,8 +10,13 @@ export const ROW_FORMATS = ["csv", "ndjson"] as const;
 export type RowFormat = (typeof ROW_FORMATS)[number];
 
 /** A file of rows, and how to read it. */
-export interface RowFile extends CsvFile {
+export interface RowFile {
+  path: string;
+  /** A copy of it: the file may change while it is being read. */
+  copy: string;
   format: RowFormat;
+  /** Between two cells of a CSV file. */
+  delimiter: string;
 }
 
 /** A row: a record of a CSV file, whose cells are strings, or an object of an NDJSON file. */
@@ -55,24 +60,6 @@ function parseLine(text: string): Omit<Row, "line"> {
   }
 }
 
-/** A record of a CSV file with its cells by column name. */
-export interface CsvRow {
-  /** The line of the file on which it ends. */
-  line: number;
-  cells: Readonly<Record<string, string>>;
-  /** What is wrong with its form. */
-  problem?: string;
-}
-
-/** A file, and how to read it. */
-export interface CsvFile {
-  path: string;
-  /** A copy of it: the file may change while it is being read. */
-  copy: string;
-  /** Between two cells. */
-  delimiter: string;
-}
-
 const REPLACEMENT_CHARACTER = "\uFFFD";
 
 /** Delimiters that a header of one cell may contain, as --delimiter takes them. */
@@ -85,8 +72,8 @@ const DELIMITERS = [
 /** A first line that only Excel understands. */
 const EXCEL_DELIMITER_PATTERN = /^sep=(.)$/;
 
-/** Reads a CSV file (RFC 4180, with or without a BOM, any line ends) row by row, in constant memory. Messages name `path`; `copy` is read. */
-export async function* csvRows({ path, copy, delimiter }: CsvFile): AsyncGenerator<CsvRow> {
+/** RFC 4180, with or without a BOM, any line ends. */
+async function* csvRows({ path, copy, delimiter }: RowFile): AsyncGenerator<Row> {
   await assertNotJson(path, copy);
   let columns: string[] | undefined;
   const parser = parse({
@@ -157,7 +144,7 @@ function assertDelimiterFits(path: string, header: string, delimiter: string): v
   throw new CommandError(`${path}: ${problem}${advice}`);
 }
 
-function csvRow(columns: readonly string[], values: readonly string[], line: number): CsvRow {
+function csvRow(columns: readonly string[], values: readonly string[], line: number): Row {
   const cells = Object.fromEntries(columns.map((name, index) => [name, values[index] ?? ""]));
   if (values.length !== columns.length)
     return { line, cells, problem: `${values.length} cells, but the header has ${columns.length}` };

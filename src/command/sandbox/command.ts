@@ -82,7 +82,9 @@ async function serve(flags: SandboxFlags): Promise<void> {
   sandbox.onRequest((request) => print(json ? JSON.stringify(request) : requestLine(request, paint)));
   if (copied && json) tell(copied.remark);
   if (copied && !json) await print(`${SHELLS[shell].comment} ${copied.remark}`);
-  await print(json ? connectionJson(server.url, sandbox) : greeting(shell, server.url, sandbox));
+  await print(
+    json ? JSON.stringify({ baseUrl: server.url, ...sandbox.credentials }) : greeting(shell, server.url, sandbox),
+  );
   await new Promise<void>((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => resolve());
   });
@@ -145,11 +147,6 @@ export function greeting(shell: Shell, url: string, { credentials }: Sandbox): s
   ].join("\n");
 }
 
-/** The options of a client of this sandbox. */
-export function connectionJson(baseUrl: string, { credentials: { clientId, clientSecret } }: Sandbox): string {
-  return JSON.stringify({ baseUrl, clientId, clientSecret });
-}
-
 /** The log line of a request: time, method, status, path, and the requests that the client has left. */
 export function requestLine(request: LoggedRequest, paint: ReturnType<typeof painter>): string {
   const query = new URLSearchParams(request.query).toString();
@@ -169,14 +166,8 @@ function styleOf(status: number | null): "red" | "yellow" | "green" {
   return status >= 400 ? "yellow" : "green";
 }
 
-/** The records of a copy as options of a sandbox, and what to say about them. */
-export interface CopyData {
-  options: Pick<SandboxOptions, "items" | "lots" | "warehouses">;
-  remark: string;
-}
-
-/** Reads the items and lots of the copy in a file, or at the address of a PostgreSQL database. */
-export async function readCopyData(from: string): Promise<CopyData> {
+/** Items and lots of the copy in a file, or at the address of a PostgreSQL database. */
+async function readCopyData(from: string) {
   const copy = await openCopyAt(from);
   try {
     return await dataOf(copy);
@@ -185,7 +176,8 @@ export async function readCopyData(from: string): Promise<CopyData> {
   }
 }
 
-async function dataOf(copy: MirrorCopy): Promise<CopyData> {
+/** The records of a copy as options of a sandbox, and what to say about them. */
+async function dataOf(copy: MirrorCopy) {
   const items: Item[] = [];
   const lots: SandboxLot[] = [];
   const warehouses = new Map<number, string>();

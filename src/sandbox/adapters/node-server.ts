@@ -78,7 +78,7 @@ async function serveNodeRequest(
 ): Promise<void> {
   const request = toSandboxRequest(incoming, outgoing, await readRequestBody(incoming));
   const acceptsGzip = service.settings.compression && /\bgzip\b/.test(request.header("accept-encoding") ?? "");
-  await sendNodeResponse(await service.handle(request), outgoing, { acceptsGzip, request });
+  await sendNodeResponse(await service.handle(request), outgoing, request.signal, acceptsGzip);
 }
 
 function toSandboxRequest(incoming: IncomingMessage, outgoing: ServerResponse, body: string): SandboxRequest {
@@ -107,16 +107,12 @@ async function readRequestBody(request: IncomingMessage): Promise<string> {
   return body;
 }
 
-interface SendResponseOptions {
-  readonly acceptsGzip: boolean;
-  readonly request: Pick<SandboxRequest, "signal">;
-}
-
 /** Sends the response over HTTP, or breaks the connection if a fault requires it. */
 async function sendNodeResponse(
   response: SandboxResponse,
   outgoing: ServerResponse,
-  { acceptsGzip, request }: SendResponseOptions,
+  signal: AbortSignal,
+  acceptsGzip: boolean,
 ): Promise<void> {
   const { status, headers, body, delivery } = response;
   switch (delivery.kind) {
@@ -135,7 +131,7 @@ async function sendNodeResponse(
       return;
     case "slow":
     case "truncated":
-      return sendPieces(response, outgoing, request.signal);
+      return sendPieces(response, outgoing, signal);
   }
 }
 

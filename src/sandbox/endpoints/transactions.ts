@@ -201,7 +201,7 @@ function assertAllowedReasonCode(code: number, { reasonCodes }: SandboxSettings)
 }
 
 /** The filters of a move or an issue. */
-export interface LotSelection {
+interface LotSelection {
   readonly partNo: number;
   readonly wid: number;
   readonly units: number;
@@ -215,14 +215,14 @@ export interface LotSelection {
 }
 
 /** A lot, and how much of it is taken. */
-export interface PickedLot {
+interface PickedLot {
   readonly lot: Lot;
   readonly taken: Big;
   readonly left: Big;
 }
 
 /** Takes the quantity from the matching lots, oldest first. Throws if there is not enough. */
-export function pickLots({ state, settings }: EndpointContext, selection: LotSelection): [PickedLot, ...PickedLot[]] {
+function pickLots({ state, settings }: EndpointContext, selection: LotSelection): [PickedLot, ...PickedLot[]] {
   const wanted = new Big(selection.units);
   const picks: PickedLot[] = [];
   let found = new Big(0);
@@ -244,7 +244,7 @@ export function pickLots({ state, settings }: EndpointContext, selection: LotSel
   return [first, ...others];
 }
 
-export function findTransactionItem({ state, settings }: EndpointContext, itemID: string): Item {
+function findTransactionItem({ state, settings }: EndpointContext, itemID: string): Item {
   const stored = state.catalog.findBySku(itemID);
   if (stored) return stored.item;
   const message = `Item ${itemID} does not exist.`;

@@ -33,7 +33,7 @@ export function splitRequestTarget(target: string): { path: string; query: URLSe
 const EMPTY_QUERY = new URLSearchParams();
 
 /** How the body reaches the client; anything but `whole` is due to a fault. */
-export type ResponseDelivery =
+type ResponseDelivery =
   | { readonly kind: "whole" }
   | { readonly kind: "drop" }
   | { readonly kind: "slow"; readonly delayMs: number; readonly chunkBytes: number }

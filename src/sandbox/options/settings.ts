@@ -90,7 +90,7 @@ export function withoutUndefined(fields: object): object {
 }
 
 /** The allowed values of each option, and the defaults. Contradictions between options are found when the data are created. */
-export const sandboxOptionsSchema = lazy(() =>
+const sandboxOptionsSchema = lazy(() =>
   z.strictObject({
     clients: z.array(sandboxClientSchema()).nonempty("must not be empty").optional(),
     warehouses: z

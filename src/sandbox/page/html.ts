@@ -116,7 +116,7 @@ button.link { border: 0; padding: 0; background: none; color: inherit; text-alig
 /**
  * Runs in the browser unchanged. Every value is set as text content, never as markup, since SKUs are data from outside.
  */
-export const PAGE_SCRIPT = String.raw`
+const PAGE_SCRIPT = String.raw`
 "use strict";
 const findElement = (selector) => document.querySelector(selector);
 const formatTime = (at) => new Date(at).toLocaleTimeString("en-GB");

@@ -7,7 +7,7 @@ import { SortedRecords } from "./sorted-records.js";
 /** What a stock level shows, except `available`, which follows from the others. */
 type QuantityName = Exclude<keyof StockLevel, "partNo" | "available">;
 
-export interface StockQuantities extends Record<QuantityName, Big> {
+interface StockQuantities extends Record<QuantityName, Big> {
   /** Lots of the item here, shipped ones included. */
   lots: number;
   /** Those of them that are in stock. */
@@ -25,7 +25,7 @@ export interface ItemStock {
 }
 
 /** One warehouse at a glance, for the page. Adds up units of different measures. */
-export interface WarehouseStockSummary {
+interface WarehouseStockSummary {
   /** Items of which something is in stock. */
   readonly items: number;
   readonly lots: number;
@@ -211,7 +211,7 @@ export function toStoredLot(lot: Lot): StoredLot {
   return { lot, receivedAt, modifiedAt: parseIsoTime(lot.shipped ?? lot.received) ?? receivedAt };
 }
 
-export function isOpenLot({ active, shipped }: Pick<Lot, "active" | "shipped">): boolean {
+function isOpenLot({ active, shipped }: Pick<Lot, "active" | "shipped">): boolean {
   return active && shipped === null;
 }
 
