@@ -7,21 +7,13 @@ import { generateLots, generateOrderQuantities } from "./data/generated-lots.js"
 import type { SandboxItem, SandboxLot, SandboxStockLevel, SandboxWarehouse } from "./options/options.js";
 import { assertUniqueField, type SandboxSettings, sandboxOptionError, withoutUndefined } from "./options/settings.js";
 import { ItemCatalog } from "./store/item-catalog.js";
-import {
-  FIRST_REC_NO,
-  LotStore,
-  type SetOrderQuantities,
-  StockTotals,
-  type StoredLot,
-  toStoredLot,
-} from "./store/stock.js";
+import { FIRST_REC_NO, LotStore, type SetOrderQuantities, type StoredLot, toStoredLot } from "./store/stock.js";
 import { formatIsoTime } from "./values.js";
 
 /** Items, lots and stock. */
 export interface SandboxState {
   readonly catalog: ItemCatalog;
   readonly lots: LotStore;
-  readonly stock: StockTotals;
   /** Names of the warehouses by ID. */
   readonly warehouses: ReadonlyMap<number, string>;
 }
@@ -30,17 +22,10 @@ export interface SandboxState {
 export function createSandboxState(settings: SandboxSettings, now: number): SandboxState {
   const items = createInitialItems(settings, now);
   const catalog = new ItemCatalog(items, createInitialAliases(settings, items), FIRST_PART_NO);
-  const lots = new LotStore(createInitialLots(settings, items, now));
-  const setOrderQuantities = createOrderQuantities(settings, catalog);
-  let stock: StockTotals | undefined;
+  const lots = createInitialLots(settings, items, now);
   return {
     catalog,
-    lots,
-    // Adding up 100 000 lots takes as long as all the rest, and many programs never read stock levels.
-    get stock() {
-      stock ??= new StockTotals(lots, setOrderQuantities);
-      return stock;
-    },
+    lots: new LotStore(lots, createOrderQuantities(settings, catalog)),
     warehouses: new Map(settings.warehouses.map(({ wID, name }) => [wID, name])),
   };
 }

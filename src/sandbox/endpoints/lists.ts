@@ -29,7 +29,7 @@ export function handleListStockLevels(context: EndpointContext): SandboxResponse
   const levelOf = stockLevelIn(warehouses);
   return listPageResponse<ItemStock, keyof StockLevel>(context, {
     name: "stockLevels",
-    records: new SortedRecords(state.stock.all(), {
+    records: new SortedRecords(state.lots.stock.all(), {
       columns: stockLevelSchema().keyof().options,
       defaultColumn: "partNo",
       key: (stock, column) => (column === "partNo" ? stock.partNo : levelOf(stock)[column]),

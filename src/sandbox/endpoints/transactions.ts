@@ -59,7 +59,7 @@ export function handleReceive(context: EndpointContext): SandboxResponse {
   const { partNo, shortID, description, dfltOwner } = findTransactionItem(context, receipt.itemID);
   const job = SAMPLE_JOBS.find(({ id }) => id === receipt.jobid);
 
-  const { recNo } = state.stock.addLot(
+  const { recNo } = state.lots.add(
     {
       ...DEFAULT_LOT_FIELDS,
       partNo,
@@ -129,9 +129,9 @@ function isAtDestination({ wID, spot }: Lot, destination: MoveDestination): bool
 
 /** A whole lot keeps its record; part of one becomes a new lot with the same date of receipt. */
 function moveLot({ state, now }: EndpointContext, { lot, taken, left }: PickedLot, destination: MoveDestination): Lot {
-  if (left.eq(0)) return state.stock.changeLot(lot, destination, now);
-  state.stock.changeLot(lot, { units: left.toNumber() }, now);
-  return state.stock.addLot({ ...lot, ...destination, units: taken.toNumber() }, now);
+  if (left.eq(0)) return state.lots.change(lot, destination, now);
+  state.lots.change(lot, { units: left.toNumber() }, now);
+  return state.lots.add({ ...lot, ...destination, units: taken.toNumber() }, now);
 }
 
 const issueRequestSchema = z.object({
@@ -158,7 +158,7 @@ export function handleIssue(context: EndpointContext): SandboxResponse {
 
   for (const { lot, left } of picks) {
     const usedUp = left.eq(0);
-    state.stock.changeLot(lot, { units: left.toNumber(), ...(usedUp && { shipped: formatIsoTime(now) }) }, now);
+    state.lots.change(lot, { units: left.toNumber(), ...(usedUp && { shipped: formatIsoTime(now) }) }, now);
   }
   const { recNo } = picks[0].lot;
   notifyListeners(context, "issue", issue, recNo);
@@ -201,15 +201,11 @@ function assertAllowedReasonCode(code: number, { reasonCodes }: SandboxSettings)
 }
 
 /** The filters of a move or an issue. */
-interface LotSelection {
+interface LotSelection extends z.infer<z.ZodObject<typeof selectionFields>> {
   readonly partNo: number;
   readonly wid: number;
   readonly units: number;
   readonly spot?: string | undefined;
-  readonly serial?: string | undefined;
-  readonly serial2?: string | undefined;
-  readonly rfidTag?: string | undefined;
-  readonly recno?: number | undefined;
   /** Receipt date, or its beginning. */
   readonly received?: string | undefined;
 }

@@ -114,7 +114,7 @@ function takePageSnapshot(service: SandboxService, transactions: readonly StockT
   const { requests, settings } = service;
   const { state, access, faults } = service.current;
   return {
-    warehouses: [...state.warehouses].map(([wID, name]) => ({ wID, name, ...state.stock.summary(wID) })),
+    warehouses: [...state.warehouses].map(([wID, name]) => ({ wID, name, ...state.lots.stock.summary(wID) })),
     requests: requests.slice(-MAX_SHOWN_REQUESTS).reverse().map(withRequestId),
     transactions,
     rate: access.rateWindow?.usages(service.now()) ?? [],

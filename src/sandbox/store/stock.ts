@@ -24,29 +24,17 @@ export interface ItemStock {
   readonly levels: Map<string, StockLevel>;
 }
 
-/** One warehouse at a glance, for the page. Adds up units of different measures. */
-interface WarehouseStockSummary {
-  /** Items of which something is in stock. */
-  readonly items: number;
-  readonly lots: number;
-  readonly inStock: number;
-  readonly onHold: number;
-  readonly available: number;
-}
-
 /** Sets the quantities that do not come from lots: on order, committed, packed, in transit. */
 export type SetOrderQuantities = (totals: StockTotals) => void;
 
-/** Running totals per item and warehouse. Every change of a lot goes through here. */
+/** Running totals per item and warehouse. */
 export class StockTotals {
-  readonly #lots: LotStore;
   readonly #items = new Map<number, ItemStock>();
 
-  constructor(lots: LotStore, setOrderQuantities?: SetOrderQuantities) {
-    this.#lots = lots;
-    // By part number, so that the stock levels are already in their default order.
-    for (const { lot, modifiedAt } of lots.records.ascending("partNo")) {
-      const quantities = this.#countLot(lot, 1);
+  /** @param lots sorted by part number, so that the stock levels are already in their default order */
+  constructor(lots: readonly StoredLot[], setOrderQuantities?: SetOrderQuantities) {
+    for (const { lot, modifiedAt } of lots) {
+      const quantities = this.countLot(lot, 1);
       quantities.modifiedAt = Math.max(quantities.modifiedAt, modifiedAt);
     }
     setOrderQuantities?.(this);
@@ -67,21 +55,8 @@ export class StockTotals {
     return quantities;
   }
 
-  addLot(lot: Lot, now: number): Lot {
-    const added = this.#lots.add(lot, now);
-    this.#countLot(added, 1).modifiedAt = now;
-    return added;
-  }
-
-  changeLot(lot: Lot, changes: Partial<Lot>, now: number): Lot {
-    const changed = this.#lots.change(lot, changes, now);
-    this.#countLot(lot, -1).modifiedAt = now;
-    this.#countLot(changed, 1).modifiedAt = now;
-    return changed;
-  }
-
-  /** What is in stock in one warehouse, all items together. */
-  summary(wID: number): WarehouseStockSummary {
+  /** What is in stock in one warehouse, for the page. Adds up units of different measures. */
+  summary(wID: number) {
     const all = this.all().flatMap((stock) => quantitiesIn(stock, [wID]));
     const { inStock, onHold, available } = addUp(0, all);
     const items = all.filter((quantities) => quantities.inStock.gt(0)).length;
@@ -89,7 +64,7 @@ export class StockTotals {
   }
 
   /** Adds a lot to the totals, or removes it from them. */
-  #countLot(lot: Lot, sign: 1 | -1): StockQuantities {
+  countLot(lot: Lot, sign: 1 | -1): StockQuantities {
     const quantities = this.quantities(lot.partNo, lot.wID);
     quantities.lots += sign;
     if (isOpenLot(lot)) {
@@ -155,13 +130,16 @@ export interface StoredLot {
 /** The record number of the first lot, if the caller's data name none. */
 export const FIRST_REC_NO = 100_001;
 
-/** Every receive record, in stock or shipped. */
+/** Every receive record, in stock or shipped, and the stock that they add up to. */
 export class LotStore {
   readonly records: SortedRecords<StoredLot, keyof Lot>;
   readonly #byRecNo: Map<number, StoredLot>;
+  readonly #setOrderQuantities: SetOrderQuantities | undefined;
   #nextRecNo: number;
+  #stock: StockTotals | undefined;
 
-  constructor(lots: readonly StoredLot[]) {
+  constructor(lots: readonly StoredLot[], setOrderQuantities: SetOrderQuantities | undefined) {
+    this.#setOrderQuantities = setOrderQuantities;
     this.#byRecNo = new Map(lots.map((stored) => [stored.lot.recNo, stored]));
     this.#nextRecNo = lots.length === 0 ? FIRST_REC_NO : 1 + lots.reduce((max, { lot }) => Math.max(max, lot.recNo), 0);
     this.records = new SortedRecords([...lots], {
@@ -170,6 +148,12 @@ export class LotStore {
       key: ({ lot, receivedAt }, column) => (column === "received" ? receivedAt : lot[column]),
       id: ({ lot }) => lot.recNo,
     });
+  }
+
+  /** Added up when it is needed: that takes as long as all the rest, and many programs never read stock levels. */
+  get stock(): StockTotals {
+    this.#stock ??= new StockTotals(this.records.ascending("partNo"), this.#setOrderQuantities);
+    return this.#stock;
   }
 
   /** Lots of the item that are in stock in the warehouse, oldest first. */
@@ -182,17 +166,22 @@ export class LotStore {
 
   /** Adds a lot under the next record number; its own is ignored. */
   add(lot: Lot, now: number): Lot {
+    const { stock } = this;
     const stored = { lot: { ...lot, recNo: this.#nextRecNo++ }, receivedAt: receivedTime(lot), modifiedAt: now };
     this.#byRecNo.set(stored.lot.recNo, stored);
     this.records.markChanged(stored);
+    stock.countLot(stored.lot, 1).modifiedAt = now;
     return stored.lot;
   }
 
   change(lot: Lot, changes: Partial<Lot>, now: number): Lot {
+    const { stock } = this;
     const changed = { ...lot, ...changes };
     const stored = this.#byRecNo.get(lot.recNo);
     if (stored) Object.assign(stored, { lot: changed, modifiedAt: now });
     this.records.markChanged();
+    stock.countLot(lot, -1).modifiedAt = now;
+    stock.countLot(changed, 1).modifiedAt = now;
     return changed;
   }
 
