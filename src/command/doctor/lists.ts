@@ -116,7 +116,7 @@ const MORE_HINT =
 const PAGE_COUNT_HINT = "Reads follow hasMore, so they are complete; only the reported progress is wrong.";
 const TOTAL_HINT = "Reads follow hasMore. Counts and the reported progress are based on totalCount.";
 
-const HINT =
+const PAGES_FROM_ZERO_HINT =
   "The client begins with page 1, as documented, so the first page is missing in every read. Ask the operators of the service.";
 
 /**
@@ -136,7 +136,7 @@ export async function pageNumberFindings(
   const zero = await readPageZero(probe, suspect);
   const first = fieldOf(zero[0], list.stableSort);
   if (first !== undefined && first !== fieldOf(page.value[0], list.stableSort))
-    return [problem("pages", `GET ${list.path}: pages are counted from 0${reported}`, HINT)];
+    return [problem("pages", `GET ${list.path}: pages are counted from 0${reported}`, PAGES_FROM_ZERO_HINT)];
   if (reported === "") return [];
   const hint = "Reads rely on the numbers of pages. Ask the operators to correct it.";
   return [problem("pages", `GET ${list.path}: page 1 is reported as page ${page.page}`, hint)];

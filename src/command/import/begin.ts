@@ -26,7 +26,11 @@ export async function begin(
   settings: ImportSettings,
   delivery: NewDelivery | undefined,
 ): Promise<Begun> {
-  if (!delivery) return { earlierStates: statesOf(await addLines(outbox, await rowsOf(settings))) };
+  if (!delivery) {
+    const add = (await rowsOf(settings)).map(({ entry }) => entry);
+    const { entries } = await outbox.commit({ add }).catch(rethrowKnownKey);
+    return { earlierStates: statesOf(entries) };
+  }
   for (;;) {
     const decision = decide(delivery, await outbox.deliveries(delivery), settings.corrects);
     switch (decision.kind) {
@@ -113,12 +117,6 @@ async function replacedEntries(
   if (problems.length === 0) return [...replaced.values()];
   const advice = "Nothing was stored or sent. Remove these lines, or import the latest file of rejected lines.";
   throw new CommandError(`${problems.map((problem) => printable(problem)).join("\n")}\n${advice}`);
-}
-
-/** Adds lines that are identified by their keys alone. */
-async function addLines(outbox: DeliveryOutbox, rows: readonly ValidRow[]): Promise<StoredEntry[]> {
-  const add = rows.map(({ entry }) => entry);
-  return (await outbox.commit({ add }).catch(rethrowKnownKey)).entries;
 }
 
 /** Lines were validated before, so that only their keys can be refused. */

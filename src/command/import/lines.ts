@@ -161,7 +161,8 @@ export async function validate(settings: ImportSettings, signal: AbortSignal): P
   const lineOfKey = new Map<string, number>();
   for await (const row of fileRows(settings)) {
     if (signal.aborted) throw failureOrInterruption(signal.reason, signal, "nothing was sent");
-    if (result.lines === 0 && settings.format === "csv") assertColumns(row, settings);
+    const columns = result.lines === 0 && settings.format === "csv" ? columnProblem(row, settings) : undefined;
+    if (columns !== undefined) throw new CommandError(columns);
     result.lines += 1;
     const imported = importedRow(row, settings);
     if ("entry" in imported) digest.update(imported.entry.inputHash);
@@ -185,11 +186,6 @@ function problemsOf(imported: ImportedRow, { keyColumn }: ImportSettings, lineOf
   lineOfKey.set(entry.key, line);
   // Keys identify a line for ever, so two lines of a file must not share one.
   return earlier === undefined ? [] : [`the key "${entry.key}" is that of line ${earlier}, too`];
-}
-
-function assertColumns(row: Row, settings: ImportSettings): void {
-  const problem = columnProblem(row, settings);
-  if (problem !== undefined) throw new CommandError(problem);
 }
 
 export async function* validRows(settings: ImportSettings): AsyncGenerator<ValidRow> {
