@@ -92,27 +92,18 @@ async function serve(flags: SandboxFlags): Promise<void> {
   if (!json) await print(`${SHELLS[shell].comment} stopped`);
 }
 
-function sandboxOptions({
-  items,
-  lots,
-  seed,
-  latency,
-  rateLimit,
-  tokenTtl,
-  readOnly,
-  fault,
-}: SandboxFlags): SandboxOptions {
-  const client = { clientId: "sandbox-client", clientSecret: "sandbox-secret", readOnly: readOnly === true };
+function sandboxOptions(flags: SandboxFlags): SandboxOptions {
+  const { items, lots, seed, rateLimit, readOnly = false } = flags;
   return {
-    clients: [client],
+    clients: [{ clientId: "sandbox-client", clientSecret: "sandbox-secret", readOnly }],
     requestLogSize: LOG_SIZE,
-    faults: fault,
+    faults: flags.fault,
     items,
     lots,
     seed,
-    latencyMs: latency,
+    latencyMs: flags.latency,
     rateLimit,
-    tokenTtlSeconds: tokenTtl,
+    tokenTtlSeconds: flags.tokenTtl,
   };
 }
 
