@@ -7,7 +7,8 @@ import { afterEveryChange } from "../paging/modified-since.js";
 import type { Paginator } from "../paging/paginator.js";
 import { type DocumentedList, MAX_PAGE_SIZE } from "../service/lists.js";
 
-interface ListParams {
+/** Parameters of every list, except `wid`, which items do not have. */
+export interface ListParams {
   wid?: number | undefined;
   sort?: string;
   direction?: "ASC" | "DESC";
@@ -18,7 +19,7 @@ interface ListParams {
 /** A list of any records. */
 export type RecordList = Pick<Paginator<object>, "page" | "pages" | "checkpoint">;
 
-/** @param wid is left out for items. */
+/** The list of that name. */
 export function openList(
   { items, inventory }: InventoryClient,
   name: DocumentedList["name"],

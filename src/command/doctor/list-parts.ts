@@ -1,3 +1,5 @@
+/** Whether parts of lists can be read: those of one warehouse, and those of one item. */
+
 import type { ResponseInfo } from "../../core/request/options.js";
 import { PaginationError } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";

@@ -1,7 +1,7 @@
 import { fieldOf } from "../../errors/unknown-value.js";
 import type { Page } from "../../paging/page.js";
 import { type DocumentedList, MAX_PAGE_SIZE } from "../../service/lists.js";
-import { modifiedSinceProbe, openList, sortProbe, undocumentedPageCap } from "../list-probes.js";
+import { type ListParams, modifiedSinceProbe, openList, sortProbe, undocumentedPageCap } from "../list-probes.js";
 import { plural } from "../terminal.js";
 import { type Finding, note, ok, problem } from "./finding.js";
 import type { ProbedPage, ServiceProbe } from "./service-probe.js";
@@ -22,7 +22,7 @@ export interface ListFacts {
 
 /** Two requests: one sorted, one for changes. */
 export async function probeList(probe: ServiceProbe, list: DocumentedList): Promise<ListFacts> {
-  const read = (params: Parameters<typeof openList>[2]) =>
+  const read = (params: ListParams) =>
     probe.page(list.path, (client, options) => openList(client, list.name, params, options));
   const first = await read(sortProbe.params(list));
   const page = first?.page;

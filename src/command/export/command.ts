@@ -17,7 +17,7 @@ import {
   withResponseValidation,
 } from "../connection.js";
 import { CommandError, EXIT, failureMessage, integerOption, namesOption } from "../exit.js";
-import { modifiedSinceProbe, openList, type RecordList } from "../list-probes.js";
+import { type ListParams, modifiedSinceProbe, openList, type RecordList } from "../list-probes.js";
 import { seconds, tell, withProgress, writeOutput } from "../terminal.js";
 import { OutputFile } from "./output-file.js";
 import { FORMATS, type Format, type RecordFormat, recordFormat } from "./record-format.js";
@@ -62,12 +62,8 @@ function columnsOf(name: Resource): string[] {
   return name === "stock-levels" ? ["shortID", ...fields] : fields;
 }
 
-const listOf = (
-  client: InventoryClient,
-  name: Resource,
-  params: Parameters<typeof openList>[2],
-  options: ListOptions,
-): RecordList => openList(client, RESOURCES[name].name, params, options, { includeDiscontinued: true });
+const listOf = (client: InventoryClient, name: Resource, params: ListParams, options: ListOptions): RecordList =>
+  openList(client, RESOURCES[name].name, params, options, { includeDiscontinued: true });
 
 export function exportCommand(): Command {
   const command = new Command("export")
