@@ -52,10 +52,13 @@ export const withResponseValidation = (command: Command): Command =>
     ).choices(["error", "warn", "off"]),
   );
 
+export interface ConnectionOptions extends ClientOptions {
+  baseUrl: string;
+  clientId: string;
+}
+
 /** Where the service is, and the credentials for it. */
-export async function connectionOptions(
-  flags: ConnectionFlags,
-): Promise<ClientOptions & { baseUrl: string; clientId: string }> {
+export async function connectionOptions(flags: ConnectionFlags): Promise<ConnectionOptions> {
   const { allowInsecureHttp, rateLimit, timeout } = flags;
   const options: ClientOptions = {
     baseUrl: flags.baseUrl,
@@ -85,10 +88,6 @@ function firstWarnings(): Logger {
   return { debug() {}, info() {}, error() {}, warn };
 }
 
-export async function openClient(flags: ConnectionFlags): Promise<InventoryClient> {
-  return new InventoryClient(await connectionOptions(flags));
-}
-
 const EXAMPLE_VALUES: Readonly<Record<string, string>> = {
   STOCKLOT_BASE_URL: "https://inventory.example.com/api/v1",
   STOCKLOT_CLIENT_ID: "my-client",
@@ -102,13 +101,14 @@ const EXAMPLE_VALUES: Readonly<Record<string, string>> = {
  */
 export async function withClient(
   flags: ConnectionFlags,
-  work: (client: InventoryClient, signal: AbortSignal) => Promise<void>,
+  work: (client: InventoryClient, signal: AbortSignal, options: ConnectionOptions) => Promise<void>,
   advice?: string,
+  signal: AbortSignal = interruptSignal(),
 ): Promise<void> {
-  const signal = interruptSignal();
-  const client = await openClient(flags);
+  const options = await connectionOptions(flags);
+  const client = new InventoryClient(options);
   try {
-    await work(client, signal);
+    await work(client, signal, options);
   } catch (error) {
     throw failureOrInterruption(error, signal, advice);
   } finally {

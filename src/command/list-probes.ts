@@ -1,8 +1,36 @@
-/** Probes of the lists of a service, one page each. The doctor, `export --since` and the conformance suite use them. */
+/** The lists of a service, and probes of them, one page each. The doctor, `export` and the conformance suite use them. */
 
+import type { InventoryClient } from "../client.js";
 import { fieldOf } from "../errors/unknown-value.js";
+import type { ListOptions } from "../paging/list.js";
 import { afterEveryChange } from "../paging/modified-since.js";
+import type { Paginator } from "../paging/paginator.js";
 import { type DocumentedList, MAX_PAGE_SIZE } from "../service/lists.js";
+
+/** Parameters of every list, except `wid`, which items do not have. */
+export interface ListParams {
+  wid?: number | undefined;
+  sort?: string;
+  direction?: "ASC" | "DESC";
+  modifiedSince?: string | undefined;
+  pageSize?: number;
+}
+
+/** A list of any records. */
+export type RecordList = Pick<Paginator<object>, "page" | "pages" | "checkpoint">;
+
+/** The list of that name. */
+export function openList(
+  { items, inventory }: InventoryClient,
+  name: DocumentedList["name"],
+  { wid, ...params }: ListParams,
+  options: ListOptions,
+  { includeDiscontinued = false } = {},
+): RecordList {
+  if (name === "items") return items.list({ ...params, includeDiscontinued }, options);
+  const read = name === "lots" ? inventory.listLots : inventory.listStockLevels;
+  return read({ ...params, wid }, options);
+}
 
 const unusualDirection = ({ defaultDirection }: DocumentedList) => (defaultDirection === "ASC" ? "DESC" : "ASC");
 

@@ -15,8 +15,8 @@ import {
 } from "../mirror/index.js";
 import { mirrorListOfId, mirrorListsOf, RESOURCES } from "../mirror/tables.js";
 import { type ConnectionFlags, withClient, withConnection, withResponseValidation } from "./connection.js";
+import { assertPostgresAddress } from "./database.js";
 import { CommandError, durationOption, EXIT, integerOption, integersOption } from "./exit.js";
-import { assertPostgresAddress } from "./postgres-address.js";
 import { dateTime, print, seconds, table, tell, withProgress } from "./terminal.js";
 
 interface MirrorFlags extends ConnectionFlags {

@@ -1,5 +1,6 @@
 import { type Argument, Command, CommanderError } from "commander";
 import { nearestName } from "../errors/unknown-name.js";
+import { setWording } from "../errors/wording.js";
 import { VERSION } from "../version.js";
 import { doctorCommand } from "./doctor/command.js";
 import { EXIT, exitCodeOf, failureMessage } from "./exit.js";
@@ -12,8 +13,8 @@ import { applyCommand } from "./plan/apply.js";
 import { countCommand } from "./plan/count.js";
 import { planCommand } from "./plan/plan-items.js";
 import { sandboxCommand } from "./sandbox/command.js";
+import { outboxCommandLine } from "./shell.js";
 import { hideExperimentalWarnings, tell } from "./terminal.js";
-import { useWordingOf } from "./wording.js";
 
 const SECRET_OPTION_PATTERN = /^--client-?secret(?!-f)/i;
 const SECRET_ADVICE =
@@ -114,3 +115,35 @@ function describeOptionError(code: string | undefined, command: Command, allOpti
 const OPTION_ERROR_CODES = ["commander.unknownOption", "commander.missingMandatoryOptionValue"];
 
 const MAX_MISSPELT_LETTERS = 4;
+
+/** Makes messages of the library name the options of this subcommand, and the variables that are set. */
+function useWordingOf(command: Command): void {
+  const options: Readonly<Record<string, unknown>> = command.opts();
+  const has = (name: string) => command.options.some(({ long }) => long === name);
+  const setting = (option: string, name: string, variable: string) =>
+    options[name] === undefined && process.env[variable] ? variable : option;
+  setWording({
+    baseUrl: setting("--base-url", "baseUrl", "STOCKLOT_BASE_URL"),
+    clientId: setting("--client-id", "clientId", "STOCKLOT_CLIENT_ID"),
+    clientSecret: setting("--client-secret-file", "clientSecretFile", "STOCKLOT_CLIENT_SECRET"),
+    allowInsecureHttp: "--allow-insecure-http",
+    timeoutMs: "--timeout",
+    maxResponseBytes: "16 MiB",
+    connectionString: has("--postgres") ? "--postgres" : "an outbox in PostgreSQL",
+    maxDiscontinuedShare: "--max-discontinued-share",
+    acceptResponses: has("--response-validation")
+      ? "To accept such responses anyway, set --response-validation warn."
+      : "",
+    orTrustIssuer: "",
+    useOwnTls: "",
+    useClientCertificate:
+      "If the server requires a client certificate, only a program can send it: see the guide on deployment.",
+    chooseSchema: "Create one, or set the search_path of the user.",
+    serviceId: "set --service-id (or STOCKLOT_SERVICE_ID) to",
+    acceptAccount: "add --accept-account",
+    orReadIncomplete: "",
+    confirmRemovals: "confirm it with --allow-removals",
+    decideOutcome: (key) =>
+      `run ${outboxCommandLine(String(options.outbox ?? command.args[0]), "resolve", key, "applied")}, or the same with not-applied`,
+  });
+}

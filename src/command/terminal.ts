@@ -50,7 +50,7 @@ export function table(header: readonly string[], rows: readonly (readonly (strin
 }
 
 /** How many characters a line may have: those of the terminal. */
-export const outputWidth = (): number => (process.stdout.isTTY ? process.stdout.columns : 0) || 80;
+const outputWidth = (): number => (process.stdout.isTTY ? process.stdout.columns : 0) || 80;
 
 const LEAST_WIDTH = 6;
 

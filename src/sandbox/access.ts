@@ -21,31 +21,29 @@ export interface CallerIdentity {
 
 /** Authentication, permissions and the rate limit. */
 export class AccessControl {
-  readonly tokens: TokenIssuer;
+  readonly rateWindow: RateLimitWindow | undefined;
   readonly #settings: SandboxSettings;
-  readonly #rateWindow: RateLimitWindow | undefined;
+  readonly #tokens = new Map<string, IssuedToken>();
 
   constructor(settings: SandboxSettings) {
     this.#settings = settings;
-    this.tokens = new TokenIssuer(settings.clients, settings.tokenTtlSeconds * 1000);
-    this.#rateWindow = settings.rateLimit ? new RateLimitWindow(settings.rateLimit) : undefined;
+    this.rateWindow = settings.rateLimit ? new RateLimitWindow(settings.rateLimit) : undefined;
   }
 
   identifyCaller(request: SandboxRequest, path: string, now: number): CallerIdentity {
     const wantsToken = path === "/Token" && request.method === "POST";
-    const token = wantsToken ? undefined : parseBearerToken(request.header("authorization"));
-    const holder = token === undefined ? undefined : this.tokens.findToken(token, now);
-    const client = wantsToken ? this.#claimedClient(request) : holder?.client;
+    const issued = wantsToken ? undefined : this.#tokens.get(parseBearerToken(request.header("authorization")));
+    const client = wantsToken ? this.#claimedClient(request) : issued?.client;
     const byAddress = this.#settings.rateLimit && this.#settings.rateLimit.per === "address";
     const rateKey = client && !byAddress ? client.clientId : `address ${request.address}`;
-    return { client, isAuthenticated: holder !== undefined && !holder.expired, rateKey };
+    return { client, isAuthenticated: issued !== undefined && now < issued.expiresAt, rateKey };
   }
 
   /** Counts the request; returns a 429 if it exceeds the limit. */
   countRequest({ rateKey }: CallerIdentity, now: number): SandboxResponse | undefined {
     const { rateLimit } = this.#settings;
-    if (!rateLimit || !this.#rateWindow || this.#rateWindow.admit(rateKey, now)) return undefined;
-    const { freeAt } = this.#rateWindow.usage(rateKey, now);
+    if (!rateLimit || !this.rateWindow || this.rateWindow.admit(rateKey, now)) return undefined;
+    const { freeAt } = this.rateWindow.usage(rateKey, now);
     return jsonResponse(
       429,
       { message: rateLimitExceededMessage(rateLimit) },
@@ -53,20 +51,27 @@ export class AccessControl {
     );
   }
 
-  /** Usage of the caller's rate limit; undefined without a limit. */
-  rateUsage(rateKey: string, now: number): RateLimitUsage | undefined {
-    return this.#rateWindow?.usage(rateKey, now);
+  /** A new token, or undefined for wrong credentials. Earlier tokens stay valid. */
+  issueToken(clientId: string, clientSecret: string, now: number): string | undefined {
+    const { clients, tokenTtlSeconds } = this.#settings;
+    const client = clients.find((known) => known.clientId === clientId && known.clientSecret === clientSecret);
+    if (!client) return undefined;
+    const lifetimeMs = tokenTtlSeconds * 1000;
+    // Tokens are kept for one lifetime after they expire, so that their requests still count for their client.
+    for (const [token, { expiresAt }] of this.#tokens) if (expiresAt + lifetimeMs < now) this.#tokens.delete(token);
+    const token = randomToken();
+    this.#tokens.set(token, { client, expiresAt: now + lifetimeMs });
+    return token;
   }
 
-  /** Usage of every rate limit, for the page. */
-  rateUsages(now: number): { key: string; usage: RateLimitUsage }[] {
-    const rateWindow = this.#rateWindow;
-    return rateWindow ? rateWindow.keys().map((key) => ({ key, usage: rateWindow.usage(key, now) })) : [];
+  /** Makes every token issued so far invalid. */
+  revokeTokens(): void {
+    this.#tokens.clear();
   }
 
   /** The client that a valid token belongs to. Throws 401. */
-  authenticate({ client, isAuthenticated: authenticated }: CallerIdentity): SandboxClient {
-    if (!client || !authenticated) throw unauthorizedError();
+  authenticate({ client, isAuthenticated }: CallerIdentity): SandboxClient {
+    if (!client || !isAuthenticated) throw unauthorizedError();
     return client;
   }
 
@@ -87,56 +92,15 @@ export class AccessControl {
   }
 }
 
-function retryAfterHeaders(form: false | "seconds" | "date", freeAt: number, now: number): Record<string, string> {
-  if (form === false) return {};
-  if (form === "date") return { "retry-after": new Date(Math.ceil(freeAt / 1000) * 1000).toUTCString() };
-  return { "retry-after": String(Math.max(1, Math.ceil((freeAt - now) / 1000))) };
-}
-
 interface IssuedToken {
   readonly client: SandboxClient;
   readonly expiresAt: number;
 }
 
-/** Issues access tokens and validates them. */
-export class TokenIssuer {
-  readonly #tokens = new Map<string, IssuedToken>();
-
-  readonly #clients: readonly SandboxClient[];
-  readonly #lifetimeMs: number;
-
-  constructor(clients: readonly SandboxClient[], lifetimeMs: number) {
-    this.#clients = clients;
-    this.#lifetimeMs = lifetimeMs;
-  }
-
-  /** A new token, or undefined for wrong credentials. Earlier tokens stay valid. */
-  issue(clientId: string, clientSecret: string, now: number): string | undefined {
-    const client = this.#clients.find((known) => known.clientId === clientId && known.clientSecret === clientSecret);
-    if (!client) return undefined;
-    this.#forgetExpired(now);
-    const token = randomToken();
-    this.#tokens.set(token, { client, expiresAt: now + this.#lifetimeMs });
-    return token;
-  }
-
-  /** The client of a token, and whether the token has expired; undefined for an unknown token. */
-  findToken(token: string, now: number): { client: SandboxClient; expired: boolean } | undefined {
-    const issued = this.#tokens.get(token);
-    return issued && { client: issued.client, expired: now >= issued.expiresAt };
-  }
-
-  /** Makes every token issued so far invalid. */
-  revokeAll(): void {
-    this.#tokens.clear();
-  }
-
-  /** Keeps tokens for one lifetime after they expire, so that their requests still count for their client. */
-  #forgetExpired(now: number): void {
-    for (const [token, { expiresAt }] of this.#tokens) {
-      if (expiresAt + this.#lifetimeMs < now) this.#tokens.delete(token);
-    }
-  }
+function retryAfterHeaders(form: false | "seconds" | "date", freeAt: number, now: number): Record<string, string> {
+  if (form === false) return {};
+  if (form === "date") return { "retry-after": new Date(Math.ceil(freeAt / 1000) * 1000).toUTCString() };
+  return { "retry-after": String(Math.max(1, Math.ceil((freeAt - now) / 1000))) };
 }
 
 /** A random string that a header can contain. */
@@ -147,9 +111,8 @@ function randomToken(): string {
     .replaceAll("/", "_");
 }
 
-function parseBearerToken(header: string | null): string | undefined {
-  return header === null ? undefined : /^Bearer +(\S+)$/i.exec(header)?.[1];
-}
+/** Empty if the header contains none. */
+const parseBearerToken = (header: string | null) => /^Bearer +(\S+)$/i.exec(header ?? "")?.[1] ?? "";
 
 interface RateLimitUsage {
   readonly limit: number;
@@ -187,8 +150,12 @@ class RateLimitWindow {
     return { limit: requests, used: times.length, remaining, freeAt: remaining > 0 ? now : frees + intervalMs };
   }
 
-  keys(): string[] {
-    return [...this.#times.keys()];
+  /** That of every client or address so far, for the page. */
+  usages(now: number): { key: string; used: number; limit: number }[] {
+    return [...this.#times.keys()].map((key) => {
+      const { used, limit } = this.usage(key, now);
+      return { key, used, limit };
+    });
   }
 
   /** The times within the window, oldest first; older ones are dropped. */

@@ -65,8 +65,6 @@ export interface StockTransaction {
   readonly recNo: number;
 }
 
-export type EmitTransaction = (transaction: StockTransaction) => void;
-
 /** Notified of what happens: the command's log, the page, and the caller's listeners. */
 interface SandboxListener {
   request?(logged: LoggedRequest): void;
@@ -85,20 +83,8 @@ export class SandboxListeners {
     return () => this.#listeners.delete(listener);
   }
 
-  request(logged: LoggedRequest): void {
-    this.#notify((listener) => listener.request?.(logged));
-  }
-
-  transaction(transaction: StockTransaction): void {
-    this.#notify((listener) => listener.transaction?.(transaction));
-  }
-
-  reset(): void {
-    this.#notify((listener) => listener.reset?.());
-  }
-
-  /** A listener that throws or rejects changes no response. Its first failure is printed as a warning. */
-  #notify(call: (listener: SandboxListener) => unknown): void {
+  /** Calls each listener. One that throws or rejects changes no response; its first failure is printed as a warning. */
+  notify(call: (listener: SandboxListener) => unknown): void {
     for (const listener of this.#listeners) {
       callSafely(
         () => call(listener),

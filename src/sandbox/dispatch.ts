@@ -1,8 +1,6 @@
 import { TrieRouter } from "hono/router/trie-router";
 import { messageOf } from "../errors/unknown-value.js";
-import type { AccessControl, CallerIdentity, TokenIssuer } from "./access.js";
 import type { Endpoint, ServiceContext } from "./endpoints/endpoint.js";
-import { handleListLots, handleListStockLevels } from "./endpoints/inventory-lists.js";
 import {
   handleCreateItem,
   handleDiscontinueItem,
@@ -11,6 +9,7 @@ import {
   handleListAllItems,
   handleUpdateItem,
 } from "./endpoints/items.js";
+import { handleListLots, handleListStockLevels } from "./endpoints/lists.js";
 import { handleIssue, handleMove, handleReceive } from "./endpoints/transactions.js";
 import { parseFormFields, parseJsonObject } from "./http/body.js";
 import {
@@ -18,7 +17,6 @@ import {
   errorResponse,
   jsonResponse,
   notFoundError,
-  type SandboxRequest,
   type SandboxResponse,
   ServiceError,
 } from "./http/messages.js";
@@ -48,25 +46,18 @@ const ENDPOINTS: readonly Endpoint[] = [
   { method: "POST", path: "/Inventory/Issue", permission: ISSUE, handle: handleIssue },
 ];
 
-const findRoute = createRouter(ENDPOINTS);
+const ROUTER = new TrieRouter<Endpoint>();
+for (const endpoint of ENDPOINTS) ROUTER.add(endpoint.method, endpoint.path, endpoint);
 
 const WWW_AUTHENTICATE_HEADERS = { "www-authenticate": "Bearer" };
 
 /**
  * The response that the document describes to a request that the rate limit has admitted. A {@link ServiceError} becomes
  * its error object.
- *
- * @param path relative to the base address, encoded; undefined when the request went elsewhere
  */
-export function dispatchRequest(
-  request: SandboxRequest,
-  path: string | undefined,
-  identity: CallerIdentity,
-  access: AccessControl,
-  context: ServiceContext,
-): SandboxResponse {
+export function dispatchRequest(context: ServiceContext): SandboxResponse {
   try {
-    return callEndpoint(request, path, identity, access, context);
+    return callEndpoint(context);
   } catch (error) {
     if (error instanceof ServiceError) {
       const { status, code, message, details } = error;
@@ -79,18 +70,13 @@ export function dispatchRequest(
   }
 }
 
-function callEndpoint(
-  request: SandboxRequest,
-  path: string | undefined,
-  identity: CallerIdentity,
-  access: AccessControl,
-  context: ServiceContext,
-): SandboxResponse {
+function callEndpoint(context: ServiceContext): SandboxResponse {
+  const { request, path, identity, access } = context;
   const { method, body } = request;
   const contentType = request.header("content-type");
   if (path === undefined) throw notFoundError("There is no such resource.");
   if (path === "/Token" && method === "POST") {
-    return handleTokenRequest(access.tokens, context, parseFormFields(contentType, body));
+    return handleTokenRequest(context, parseFormFields(contentType, body));
   }
   const client = access.authenticate(identity);
   // HEAD is a GET whose body the adapters leave out.
@@ -101,31 +87,16 @@ function callEndpoint(
   return endpoint.handle({ ...context, client, params, json: () => parseJsonObject(contentType, body) });
 }
 
-/** The endpoint for a request, with its path parameters decoded. */
-interface Route {
-  readonly endpoint: Endpoint;
-  readonly params: Readonly<Record<string, string>>;
-}
-
 /**
  * Finds the endpoint for a path that is still encoded, and decodes the parameters only then: `/Item/A%2FB` names the
  * SKU `A/B`, not a path of three segments.
  */
-function createRouter(endpoints: readonly Endpoint[]): (method: string, path: string) => Route | undefined {
-  const router = new TrieRouter<Endpoint>();
-  for (const endpoint of endpoints) router.add(endpoint.method, endpoint.path, endpoint);
-  return (method, path) => {
-    const [match] = router.match(method, path)[0];
-    if (!match) return undefined;
-    const [endpoint, params] = match;
-    return { endpoint, params: decodePathParams(params) };
-  };
-}
-
-function decodePathParams(params: Readonly<Record<string, unknown>>): Record<string, string> {
-  const values: Record<string, string> = {};
-  for (const name in params) values[name] = decodePathParam(String(params[name]));
-  return values;
+function findRoute(method: string, path: string): { endpoint: Endpoint; params: Record<string, string> } | undefined {
+  const [match] = ROUTER.match(method, path)[0];
+  if (!match) return undefined;
+  const [endpoint, params] = match;
+  const decoded = Object.entries(params).map(([name, value]) => [name, decodePathParam(String(value))]);
+  return { endpoint, params: Object.fromEntries(decoded) };
 }
 
 function decodePathParam(text: string): string {
@@ -137,17 +108,13 @@ function decodePathParam(text: string): string {
 }
 
 /** POST /Token: exchanges client credentials for an access token. */
-function handleTokenRequest(
-  tokens: TokenIssuer,
-  { settings, now }: ServiceContext,
-  form: URLSearchParams,
-): SandboxResponse {
+function handleTokenRequest({ access, settings, now }: ServiceContext, form: URLSearchParams): SandboxResponse {
   if (form.get("grant_type") !== "client_credentials") throw badRequestError("grant_type must be client_credentials.");
   const clientId = form.get("client_id");
   const clientSecret = form.get("client_secret");
   if (!clientId || !clientSecret) throw badRequestError("client_id and client_secret are required.");
 
-  const token = tokens.issue(clientId, clientSecret, now);
+  const token = access.issueToken(clientId, clientSecret, now);
   if (token === undefined) return refusedCredentialsResponse(settings);
   const { tokenTtlSeconds, expiresInForm } = settings;
   return jsonResponse(200, {

@@ -75,11 +75,11 @@ export function createSandbox(options: SandboxOptions = {}): Sandbox {
     fetch: createFetchAdapter(service),
     requests: service.requests,
     listen: (listenOptions) => startSandboxServer(service, listenOptions),
-    addFault: (rule) => service.faults.add(completeFaultRule(rule)),
-    clearFaults: () => service.faults.clear(),
+    addFault: (rule) => service.current.faults.add(completeFaultRule(rule)),
+    clearFaults: () => service.current.faults.clear(),
     onRequest: (listener) => service.listeners.add({ request: listener }),
-    advance: (milliseconds) => service.clock.advance(milliseconds),
-    revokeTokens: () => service.access.tokens.revokeAll(),
+    advance: (milliseconds) => service.advance(milliseconds),
+    revokeTokens: () => service.current.access.revokeTokens(),
     reset: () => service.reset(),
   };
 }

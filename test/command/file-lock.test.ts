@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { FileLock } from "../../src/command/export/file-lock.js";
+import { acquireLock } from "../../src/command/export/file-lock.js";
 
 let directory: string;
 let path: string;
@@ -13,17 +13,17 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
-const acquire = () => FileLock.acquire(path, "lots.csv");
+const acquire = () => acquireLock(path, "lots.csv");
 const ownedBy = (pid: number) => `${pid} ${hostname()}\n`;
 /** The ID of a process that has ended. */
 const endedPid = () => spawnSync(process.execPath, ["--version"]).pid;
 
 describe("the lock of a file", () => {
   it("says which process has it, and leaves nothing behind", () => {
-    const lock = acquire();
+    const release = acquire();
     expect(readFileSync(path, "utf8")).toBe(ownedBy(process.pid));
     expect(readdirSync(directory)).toHaveLength(1);
-    lock.release();
+    release();
     expect(readdirSync(directory)).toEqual([]);
   });
 
@@ -35,10 +35,10 @@ describe("the lock of a file", () => {
       writeFileSync(name, ownedBy(pid));
       name += `.${pid}`;
     }
-    const lock = acquire();
+    const release = acquire();
     expect(readFileSync(path, "utf8")).toBe(ownedBy(process.pid));
     expect(readdirSync(directory)).toHaveLength(1);
-    lock.release();
+    release();
   });
 
   it("is not taken over while another process does so", () => {

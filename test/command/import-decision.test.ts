@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { correctionOf, REPLACED } from "../../src/command/import/correction.js";
-import { decide } from "../../src/command/import/delivery.js";
+import { correctionOf, decide, REPLACED } from "../../src/command/import/delivery.js";
 import type { NewDelivery, StoredDelivery } from "../../src/outbox/delivery-store.js";
 import type { OutboxState, StoredEntry } from "../../src/outbox/index.js";
 import { newEntry } from "../outbox/stores/support/new-entry.js";

@@ -2,7 +2,7 @@ import { createWriteStream, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
-import { csvRows } from "../../src/command/rows/csv-rows.js";
+import { fileRows } from "../../src/command/rows/file-rows.js";
 import { collectGarbage } from "../support/garbage.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
 import { run, serve, start } from "./support/run-command.js";
@@ -416,7 +416,7 @@ describe("stocklot import", () => {
     const before = usedBytes();
     let most = 0;
     let rows = 0;
-    for await (const _ of csvRows({ path, copy: path, delimiter: "," })) {
+    for await (const _ of fileRows({ path, copy: path, delimiter: ",", format: "csv" })) {
       rows += 1;
       if (rows % 50_000 === 0) most = Math.max(most, usedBytes() - before);
     }

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SandboxOptions } from "stocklot/sandbox";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
-import { outboxCommandLine, shellWord } from "../../src/command/outbox/paste.js";
+import { outboxCommandLine, shellWord } from "../../src/command/shell.js";
 import { createOutbox, sqliteOutboxStore } from "../../src/outbox/index.js";
 import { findPostgres } from "../support/postgres-server.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";

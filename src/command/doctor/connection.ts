@@ -1,6 +1,10 @@
 import { isIP } from "node:net";
 import { connect } from "node:tls";
+import { InventoryClient } from "../../client.js";
 import { describeProxy, findEnvironmentProxy, isLoopbackHost } from "../../core/transport/proxy.js";
+import { isStocklotError } from "../../errors/any-error.js";
+import { AuthenticationError } from "../../errors/index.js";
+import type { ClientOptions } from "../../options.js";
 import { type Finding, note, ok, problem } from "./finding.js";
 
 const SOON_MS = 14 * 24 * 3_600_000;
@@ -84,4 +88,39 @@ function readCertificate({ hostname, port }: URL, signal: AbortSignal | undefine
     socket.once("timeout", abandon);
     signal?.addEventListener("abort", abandon);
   });
+}
+
+const DAY_MS = 86_400_000;
+const SHORT_TOKEN_MS = 60_000;
+/** Nobody's, so that no failed attempt is counted against a real client. */
+const UNKNOWN_CREDENTIALS = { clientId: "stocklot-doctor", clientSecret: "not-a-secret" };
+
+export function tokenFinding(lifetimeMs = 0): Finding {
+  if (hasNoExpiry(lifetimeMs)) {
+    const hint = "It is used until the service refuses it, for a day at most.";
+    return note("token", "granted, without a usable expires_in", hint);
+  }
+  const summary = `granted, valid for ${Math.ceil(lifetimeMs / 1_000)} s`;
+  if (lifetimeMs < SHORT_TOKEN_MS) return note("token", summary, "Each new token takes a slot of the rate limit.");
+  return ok("token", summary);
+}
+
+/** Without a usable `expires_in` the client uses a token for a day. */
+export const hasNoExpiry = (lifetimeMs: number) => lifetimeMs > 0.99 * DAY_MS;
+
+/** How the service refuses unknown credentials. */
+export async function tokenFailure(
+  options: ClientOptions,
+  signal?: AbortSignal,
+): Promise<AuthenticationError | undefined> {
+  const client = new InventoryClient({ ...options, ...UNKNOWN_CREDENTIALS });
+  try {
+    await client.items.list({ pageSize: 1 }, { signal, retry: false }).page();
+  } catch (error) {
+    if (error instanceof AuthenticationError) return error;
+    if (!isStocklotError(error)) throw error;
+  } finally {
+    await client.close();
+  }
+  return undefined;
 }

@@ -1,29 +1,24 @@
-import { InventoryClient } from "../../client.js";
 import { isStocklotError } from "../../errors/any-error.js";
 import {
   AuthenticationError,
   ConfigurationError,
   ConnectionError,
   RateLimitError,
+  type StocklotError,
   TimeoutError,
 } from "../../errors/index.js";
 import { createRateLimiter } from "../../limiter/create-rate-limiter.js";
 import type { ClientOptions } from "../../options.js";
 import type { SandboxOptions } from "../../sandbox/options/options.js";
 import { LISTS } from "../../service/lists.js";
-import { READS, TOKEN_REQUEST } from "../../service/operations.js";
-import { describeAddress, tlsFindings } from "./connection.js";
-import { type Finding, ok, problem, TRY_LATER_HINT } from "./finding.js";
-import { itemSearchFindings } from "./item-search.js";
-import { contradictionFindings, type ListFacts, listFindings, probeList } from "./lists.js";
-import { pageNumberFindings } from "./page-numbers.js";
-import { dateFindings } from "./records.js";
-import { DEFAULT_REQUESTS_PER_MINUTE, responseFindings, validationFindings } from "./responses.js";
-import { sandboxOptions } from "./sandbox-options.js";
+import { READS } from "../../service/operations.js";
+import { describeAddress, hasNoExpiry, tlsFindings, tokenFailure, tokenFinding } from "./connection.js";
+import { type Finding, ok, problem } from "./finding.js";
+import { itemSearchFindings, seenWarehouses, warehouseFindings } from "./list-parts.js";
+import { contradictionFindings, type ListFacts, listFindings, pageNumberFindings, probeList } from "./lists.js";
+import { DEFAULT_REQUESTS_PER_MINUTE, dateFindings, responseFindings, validationFindings } from "./responses.js";
 import { type ProbedPage, ServiceProbe } from "./service-probe.js";
-import { ObservedTokenStore, tokenFailure, tokenFinding } from "./token.js";
 import { noResponseFindings, problemOf, responseHint, type Unreadable, unreadableFindings } from "./unreadable.js";
-import { warehouseFindings } from "./warehouses.js";
 
 /** What an examination found, and the options of a sandbox that behaves the same. */
 export interface Examination {
@@ -38,34 +33,7 @@ export async function examine(
 ): Promise<Examination> {
   const connection: Finding[] = [];
   const rateLimiter = createRateLimiter(rateLimit || undefined);
-  const tokens = new ObservedTokenStore();
-  const invalidFields = new Set<string>();
-  const client = new InventoryClient({
-    ...options,
-    baseUrl,
-    rateLimiter,
-    tokenStore: tokens,
-    responseValidation: "warn",
-    // What fails is a finding. The request for a token would be retried otherwise.
-    retry: false,
-    hooks: {
-      ...options.hooks,
-      request: (event) => {
-        if (event.path === TOKEN_REQUEST.path) tokens.requestedAt = Date.now();
-        options.hooks?.request?.(event);
-      },
-      response: ({ durationMs }) => {
-        probe.lastDurationMs = durationMs;
-      },
-    },
-    logger: {
-      debug() {},
-      info() {},
-      error() {},
-      warn: (message) => void invalidFields.add(message.replace(/^stocklot: /, "")),
-    },
-  });
-  const probe: ServiceProbe = new ServiceProbe(client, signal, () => tokens.lifetimeMs !== undefined);
+  const probe = new ServiceProbe({ ...options, baseUrl, rateLimiter }, signal);
   let address = "";
   try {
     address = describeAddress(new URL(baseUrl));
@@ -74,20 +42,20 @@ export async function examine(
     const findings = [
       ok("address", address),
       ...connection,
-      tokenFinding(tokens.lifetimeMs),
+      tokenFinding(probe.tokenLifetimeMs),
       ...(await listFindingsOf(probe, facts, baseUrl)),
       ...(probe.pages.some(({ page }) => page)
-        ? validationFindings([...invalidFields], dateFindings(facts.lists))
+        ? validationFindings([...probe.warnings], dateFindings(facts.lists))
         : []),
       ...responseFindings(probe, (rateLimit || undefined)?.requests ?? DEFAULT_REQUESTS_PER_MINUTE),
     ];
     const failure = await tokenFailure({ ...options, baseUrl, rateLimiter }, signal);
-    return { findings, sandboxOptions: sandboxOptions(probe, facts, tokens.lifetimeMs, failure) };
+    return { findings, sandboxOptions: sandboxOptions(probe, facts, failure) };
   } catch (error) {
     if (signal?.aborted || !isStocklotError(error)) throw error;
     return { findings: withFailure(error, connection, address, baseUrl), sandboxOptions: {} };
   } finally {
-    await client.close();
+    await probe.client.close();
   }
 }
 
@@ -133,7 +101,12 @@ async function listFindingsOf(
 }
 
 /** The findings if nothing works: a certificate that is not trusted is the cause of a connection that fails. */
-function withFailure(error: Error, connection: readonly Finding[], address: string, baseUrl: string): Finding[] {
+function withFailure(
+  error: StocklotError,
+  connection: readonly Finding[],
+  address: string,
+  baseUrl: string,
+): Finding[] {
   const isContacted =
     connection.some(({ verdict }) => verdict !== "note") ||
     !(error instanceof ConnectionError || error instanceof ConfigurationError);
@@ -143,7 +116,7 @@ function withFailure(error: Error, connection: readonly Finding[], address: stri
 }
 
 /** Nothing works after this. */
-function failureFinding(error: Error, address: string, baseUrl: string): Finding {
+function failureFinding(error: StocklotError, address: string, baseUrl: string): Finding {
   if (error instanceof AuthenticationError) {
     const isRefused = ![404, 405].includes(error.status);
     const hint = isRefused ? "Check client ID and client secret." : responseHint(error, baseUrl);
@@ -163,9 +136,7 @@ function failureFinding(error: Error, address: string, baseUrl: string): Finding
         : "Check the base URL, the proxy variables and the network.";
     return problem("connection", error.message, `Tried: ${address}. ${advice}`);
   }
-  return isStocklotError(error)
-    ? problem("service", problemOf(error), responseHint(error, baseUrl))
-    : problem("service", error.message, TRY_LATER_HINT);
+  return problem("service", problemOf(error), responseHint(error, baseUrl));
 }
 
 /** Where pages are missing, and why. */
@@ -184,4 +155,30 @@ function unreadableLists(lists: readonly ListFacts[], allItems: ProbedPage | und
     ...unreadable,
     { name: "items", path: READS.listAllItems.path, error, hint: `export items and mirror need it. ${hint}` },
   ];
+}
+
+/** Options of a sandbox that behaves like this service, as far as it was seen. */
+function sandboxOptions(
+  { pages, tokenLifetimeMs: lifetimeMs = 0 }: ServiceProbe,
+  { lists, allItems }: ServiceFacts,
+  failure: AuthenticationError | undefined,
+): SandboxOptions {
+  if (pages.length === 0) return {};
+  const durations = pages.map(({ durationMs }) => Math.round(durationMs));
+  const count = (name: string) => lists.find(({ list }) => list.name === name)?.first?.page?.totalCount;
+  const status = [400, 401, 403].find((known): known is 400 | 401 | 403 => known === failure?.status);
+  const warehouses = seenWarehouses(lists);
+  return {
+    items: allItems?.page?.totalCount ?? count("items"),
+    lots: count("lots"),
+    ...(warehouses.length > 0 && { warehouses }),
+    latencyMs: [Math.min(...durations), Math.max(...durations)],
+    ...(hasNoExpiry(lifetimeMs) ? { expiresInForm: "missing" } : { tokenTtlSeconds: Math.ceil(lifetimeMs / 1_000) }),
+    ...(status && { tokenFailureStatus: status }),
+    ...(failure && { tokenFailureForm: failure.code === "invalid_client" ? "oauth" : "envelope" }),
+    modifiedSinceOn: lists
+      .filter(({ honoursModifiedSince }) => honoursModifiedSince !== false)
+      .map(({ list }) => list.name),
+    sortOn: lists.filter(({ honoursSort }) => honoursSort !== false).map(({ list }) => list.name),
+  };
 }

@@ -27,5 +27,3 @@ export const problem = (aspect: string, summary: string, hint: string): Finding 
   summary,
   hint,
 });
-
-export const TRY_LATER_HINT = "Try again later; if it persists, ask the operators of the service.";

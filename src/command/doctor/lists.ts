@@ -1,28 +1,11 @@
-import type { InventoryClient } from "../../client.js";
-import type { RequestOptions } from "../../core/request/options.js";
+import { fieldOf } from "../../errors/unknown-value.js";
+import type { Page } from "../../paging/page.js";
 import { type DocumentedList, MAX_PAGE_SIZE } from "../../service/lists.js";
-import { modifiedSinceProbe, sortProbe, undocumentedPageCap } from "../list-probes.js";
+import { type ListParams, modifiedSinceProbe, openList, sortProbe, undocumentedPageCap } from "../list-probes.js";
 import { plural } from "../terminal.js";
 import { type Finding, note, ok, problem } from "./finding.js";
-import { duplicateFindings } from "./records.js";
-import type { PageReader, ProbedPage, ServiceProbe } from "./service-probe.js";
+import type { ProbedPage, ServiceProbe } from "./service-probe.js";
 import { problemOf } from "./unreadable.js";
-
-/** Parameters that each list takes. */
-interface ListParams {
-  sort?: string;
-  direction?: "ASC" | "DESC";
-  modifiedSince?: string;
-  pageSize: number;
-}
-
-const OPEN: Readonly<
-  Record<DocumentedList["name"], (client: InventoryClient, params: ListParams, options: RequestOptions) => PageReader>
-> = {
-  items: (client, params, options) => client.items.list(params, options),
-  lots: (client, params, options) => client.inventory.listLots(params, options),
-  stockLevels: (client, params, options) => client.inventory.listStockLevels(params, options),
-};
 
 /** What is known about a list after its two requests. */
 export interface ListFacts {
@@ -40,7 +23,7 @@ export interface ListFacts {
 /** Two requests: one sorted, one for changes. */
 export async function probeList(probe: ServiceProbe, list: DocumentedList): Promise<ListFacts> {
   const read = (params: ListParams) =>
-    probe.page(list.path, (client, options) => OPEN[list.name](client, params, options));
+    probe.page(list.path, (client, options) => openList(client, list.name, params, options));
   const first = await read(sortProbe.params(list));
   const page = first?.page;
   const changes = page && page.value.length > 0 ? await read(modifiedSinceProbe.params()) : undefined;
@@ -132,3 +115,78 @@ const MORE_HINT =
   "Each complete read requests a page that does not exist, and may fail. Ask the operators to correct hasMore.";
 const PAGE_COUNT_HINT = "Reads follow hasMore, so they are complete; only the reported progress is wrong.";
 const TOTAL_HINT = "Reads follow hasMore. Counts and the reported progress are based on totalCount.";
+
+const PAGES_FROM_ZERO_HINT =
+  "The client begins with page 1, as documented, so the first page is missing in every read. Ask the operators of the service.";
+
+/**
+ * Whether the first page has the number 0. A service that is suspected to count so is asked for page 0: for others that page
+ * does not exist, or is page 1.
+ */
+export async function pageNumberFindings(
+  probe: ServiceProbe,
+  lists: readonly ListFacts[],
+  allItems: ProbedPage | undefined,
+): Promise<Finding[]> {
+  const suspect = lists.find((facts) => facts.first?.page && isSuspicious(facts, facts.first.page, allItems));
+  const page = suspect?.first?.page;
+  if (!suspect || !page) return [];
+  const { list } = suspect;
+  const reported = page.page === 1 ? "" : `, and page 1 is reported as page ${page.page}`;
+  const zero = await readPageZero(probe, suspect);
+  const first = fieldOf(zero[0], list.stableSort);
+  if (first !== undefined && first !== fieldOf(page.value[0], list.stableSort))
+    return [problem("pages", `GET ${list.path}: pages are counted from 0${reported}`, PAGES_FROM_ZERO_HINT)];
+  if (reported === "") return [];
+  const hint = "Reads rely on the numbers of pages. Ask the operators to correct it.";
+  return [problem("pages", `GET ${list.path}: page 1 is reported as page ${page.page}`, hint)];
+}
+
+/** Page 1 has another number, or lacks records, or does not begin with the first item. */
+function isSuspicious(
+  { list }: ListFacts,
+  { page, value, totalCount, pageSize }: Page<object>,
+  allItems: ProbedPage | undefined,
+): boolean {
+  if (page !== 1 || value.length < Math.min(totalCount, pageSize)) return true;
+  if (list.name !== "items") return false;
+  // Both are sorted alike, but have pages of different sizes: only pages that are counted from 1 begin with the same item.
+  const firstActive = allItems?.page?.value.find((item) => fieldOf(item, "discontinued") === false);
+  return firstActive !== undefined && fieldOf(firstActive, list.stableSort) !== fieldOf(value[0], list.stableSort);
+}
+
+/** Its records; none if the service refuses it. */
+async function readPageZero({ client, signal }: ServiceProbe, { list }: ListFacts): Promise<unknown[]> {
+  const query = { page: 0, ...sortProbe.params(list) };
+  const body = await client
+    .request({ method: "GET", path: list.path, query }, { signal, retry: false })
+    .catch((error: unknown) => {
+      if (signal?.aborted) throw error;
+    });
+  const value = fieldOf(body, "value");
+  return Array.isArray(value) ? value : [];
+}
+
+/** Records of one key on one page. */
+function duplicateFindings(name: string, path: string, key: string, records: readonly object[]): Finding[] {
+  const seen = new Map<unknown, object>();
+  for (const record of records) {
+    const value = fieldOf(record, key);
+    const other = seen.get(value);
+    if (value === undefined || other === undefined) {
+      seen.set(value, record);
+      continue;
+    }
+    const summary = `GET ${path}: ${key} ${JSON.stringify(value)} is twice on page 1`;
+    return JSON.stringify(other) === JSON.stringify(record)
+      ? [note(name, summary, "Lists, exports and mirrors contain the record once.")]
+      : [
+          problem(
+            name,
+            `${summary}, with different values`,
+            "Only one of them is listed. Ask the operators to correct it.",
+          ),
+        ];
+  }
+  return [];
+}

@@ -1,5 +1,8 @@
 import { dateHeaderMs } from "../../core/service-clock.js";
-import { PAGE_HEADERS } from "../../service/lists.js";
+import { fieldOf } from "../../errors/unknown-value.js";
+import { dateInputSchema } from "../../schemas/date.js";
+import { type DocumentedList, PAGE_HEADERS } from "../../service/lists.js";
+import { plural } from "../terminal.js";
 import { type Finding, note, ok, problem } from "./finding.js";
 import type { ProbedPage, ServiceProbe } from "./service-probe.js";
 
@@ -99,4 +102,30 @@ function clockFinding(pages: readonly ProbedPage[]): Finding {
   const summary = `the service's clock is ${seconds} s ${skewMs < 0 ? "behind" : "ahead of"} this machine's`;
   if (Math.abs(skewMs) < LARGE_SKEW_MS) return ok("clock", summary);
   return note("clock", summary, "Set the clock of this machine (NTP). The client compensates for the difference.");
+}
+
+/** The fields that the document describes as datetimes. */
+const DATE_FIELDS: Readonly<Record<DocumentedList["name"], readonly string[]>> = {
+  items: ["created", "modified"],
+  lots: ["received", "shipped"],
+  stockLevels: [],
+};
+
+const MAX_QUOTED_LENGTH = 40;
+
+/** Schemas accept any string as a date, since the document names only ISO 8601. */
+export function dateFindings(lists: readonly { list: DocumentedList; first: ProbedPage | undefined }[]): Finding[] {
+  const isDate = (value: unknown) => dateInputSchema().safeParse(value).success;
+  const places = lists.flatMap(({ list: { name, path }, first }) =>
+    DATE_FIELDS[name].flatMap((field) => {
+      const values = (first?.page?.value ?? []).map((record) => fieldOf(record, field));
+      const wrong = values.filter((value) => typeof value === "string" && !isDate(value));
+      const example = JSON.stringify(String(wrong[0]).slice(0, MAX_QUOTED_LENGTH));
+      return wrong.length === 0 ? [] : [`${field} of GET ${path} (${example}, in ${plural(wrong.length, "record")})`];
+    }),
+  );
+  if (places.length === 0) return [];
+  const hint =
+    "parseServiceDate rejects them, and a receipt whose response was lost is not recognised by its time. Ask the operators to correct them.";
+  return [problem("dates", `not ISO 8601: ${places.join(", ")}`, hint)];
 }

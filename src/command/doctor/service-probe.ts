@@ -1,12 +1,11 @@
-import type { InventoryClient } from "../../client.js";
+import { InventoryClient } from "../../client.js";
 import type { RequestOptions, ResponseInfo } from "../../core/request/options.js";
 import { isStocklotError } from "../../errors/any-error.js";
 import { ApiError, ConnectionError, type StocklotError } from "../../errors/index.js";
+import type { ClientOptions } from "../../options.js";
 import type { Page } from "../../paging/page.js";
-import type { Paginator } from "../../paging/paginator.js";
-
-/** A list of any records, of which one page is read. */
-export type PageReader = Pick<Paginator<object>, "page">;
+import { TOKEN_REQUEST } from "../../service/operations.js";
+import type { RecordList } from "../list-probes.js";
 
 /** One page that was requested, or why there is none. */
 export interface ProbedPage {
@@ -22,23 +21,58 @@ export interface ProbedPage {
 
 /** Sends single reads, and keeps the responses. */
 export class ServiceProbe {
+  readonly client: InventoryClient;
   readonly pages: ProbedPage[] = [];
   /** Requests without a response, each with its path. */
   readonly withoutResponse: { path: string; error: ConnectionError }[] = [];
-  /** Of the last response, from sending to the last byte, in ms. */
-  lastDurationMs = 0;
+  /** What is not as documented in the pages. */
+  readonly warnings = new Set<string>();
+  /** For how long the last token is valid; undefined as long as there is none. */
+  tokenLifetimeMs: number | undefined;
+  /** Which the lifetime counts from. */
+  #tokenRequestedAt = Date.now();
+  /** Of the last response, from sending to the last byte. */
+  #lastDurationMs = 0;
 
   constructor(
-    readonly client: InventoryClient,
+    options: ClientOptions,
     readonly signal: AbortSignal | undefined,
-    /** Without a token there is nothing to examine. */
-    readonly hasToken: () => boolean,
-  ) {}
+  ) {
+    const ignore = () => {};
+    this.client = new InventoryClient({
+      ...options,
+      responseValidation: "warn",
+      // What fails is a finding. The request for a token would be retried otherwise.
+      retry: false,
+      hooks: {
+        request: (event) => {
+          if (event.path === TOKEN_REQUEST.path) this.#tokenRequestedAt = Date.now();
+          options.hooks?.request?.(event);
+        },
+        response: ({ durationMs }) => {
+          this.#lastDurationMs = durationMs;
+        },
+      },
+      tokenStore: {
+        get: async () => undefined,
+        set: async ({ expiresAt }) => {
+          this.tokenLifetimeMs = expiresAt - this.#tokenRequestedAt;
+        },
+        delete: async () => {},
+      },
+      logger: {
+        debug: ignore,
+        info: ignore,
+        error: ignore,
+        warn: (message) => void this.warnings.add(message.replace(/^stocklot: /, "")),
+      },
+    });
+  }
 
   /** Returns undefined if there is no response, but a token: other lists may respond. Rejects if nothing will work. */
   async page(
     path: string,
-    open: (client: InventoryClient, options: RequestOptions) => PageReader,
+    open: (client: InventoryClient, options: RequestOptions) => Pick<RecordList, "page">,
   ): Promise<ProbedPage | undefined> {
     let response: ResponseInfo | undefined;
     let page: Page<object> | undefined;
@@ -49,7 +83,7 @@ export class ServiceProbe {
     try {
       page = await open(this.client, { signal: this.signal, retry: false, onResponse }).page();
     } catch (failure) {
-      if (failure instanceof ConnectionError && this.hasToken()) {
+      if (failure instanceof ConnectionError && this.tokenLifetimeMs !== undefined) {
         this.withoutResponse.push({ path, error: failure });
         return undefined;
       }
@@ -59,7 +93,7 @@ export class ServiceProbe {
       error = failure;
     }
     if (!response) throw new Error("the client reported no response");
-    const probed = { page, error, response, receivedAt: Date.now(), durationMs: this.lastDurationMs };
+    const probed = { page, error, response, receivedAt: Date.now(), durationMs: this.#lastDurationMs };
     this.pages.push(probed);
     return probed;
   }

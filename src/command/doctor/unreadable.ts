@@ -2,8 +2,10 @@ import { GZIP_PROBLEM } from "../../core/response/decode.js";
 import { ApiError, ResponseValidationError, type StocklotError, TimeoutError } from "../../errors/index.js";
 import { redact } from "../../errors/redaction/redact.js";
 import { groupBy } from "../../plan/group-by.js";
-import { type Finding, problem, TRY_LATER_HINT } from "./finding.js";
+import { type Finding, problem } from "./finding.js";
 import type { ServiceProbe } from "./service-probe.js";
+
+const TRY_LATER_HINT = "Try again later; if it persists, ask the operators of the service.";
 
 const GZIP_HINT =
   "Ask the operators of the service, or of a proxy before it, to send the header Content-Encoding: gzip.";

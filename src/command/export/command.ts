@@ -1,26 +1,23 @@
 import { extname } from "node:path";
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
-import { InventoryClient } from "../../client.js";
+import type { InventoryClient } from "../../client.js";
 import { uncheckedAs } from "../../core/response/decode.js";
 import { BadRequestError } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import type { Checkpoint } from "../../paging/checkpoint.js";
 import type { ListOptions } from "../../paging/list.js";
-import type { Paginator } from "../../paging/paginator.js";
 import { dateInputSchema } from "../../schemas/date.js";
-import { type DocumentedList, LISTS } from "../../service/lists.js";
+import { LISTS } from "../../service/lists.js";
 import { monotonicNowMs } from "../../time/clock.js";
-import { type ConnectionFlags, connectionOptions, withConnection, withResponseValidation } from "../connection.js";
 import {
-  CommandError,
-  EXIT,
-  failureMessage,
-  failureOrInterruption,
-  integerOption,
-  interruptSignal,
-  namesOption,
-} from "../exit.js";
-import { modifiedSinceProbe } from "../list-probes.js";
+  type ConnectionFlags,
+  type ConnectionOptions,
+  withClient,
+  withConnection,
+  withResponseValidation,
+} from "../connection.js";
+import { CommandError, EXIT, failureMessage, integerOption, namesOption } from "../exit.js";
+import { type ListParams, modifiedSinceProbe, openList, type RecordList } from "../list-probes.js";
 import { seconds, tell, withProgress, writeOutput } from "../terminal.js";
 import { OutputFile } from "./output-file.js";
 import { FORMATS, type Format, type RecordFormat, recordFormat } from "./record-format.js";
@@ -35,14 +32,12 @@ interface ExportFlags extends ConnectionFlags {
   resume?: true;
 }
 
-interface ListParams {
-  wid?: number | undefined;
-  modifiedSince?: string | undefined;
-  pageSize?: number;
-}
-
 /** Stock levels with the SKU of their item, which the service does not send. */
-function withSkus(client: InventoryClient, list: Pages, signal: AbortSignal): Pick<Pages, "pages" | "checkpoint"> {
+function withSkus(
+  client: InventoryClient,
+  list: RecordList,
+  signal: AbortSignal,
+): Pick<RecordList, "pages" | "checkpoint"> {
   return {
     checkpoint: () => list.checkpoint(),
     async *pages() {
@@ -58,29 +53,17 @@ function withSkus(client: InventoryClient, list: Pages, signal: AbortSignal): Pi
   };
 }
 
-/** A list of any records. */
-type Pages = Pick<Paginator<object>, "page" | "pages" | "checkpoint">;
-
-const columnsOf = ({ record }: DocumentedList) => Object.keys(record().shape);
-
-const RESOURCES = {
-  items: {
-    columns: () => columnsOf(LISTS.items),
-    list: (client: InventoryClient, { wid: _, ...params }: ListParams, options: ListOptions): Pages =>
-      client.items.list({ ...params, includeDiscontinued: true }, options),
-  },
-  lots: {
-    columns: () => columnsOf(LISTS.lots),
-    list: (client: InventoryClient, params: ListParams, options: ListOptions): Pages =>
-      client.inventory.listLots(params, options),
-  },
-  "stock-levels": {
-    columns: () => ["shortID", ...columnsOf(LISTS.stockLevels)],
-    list: (client: InventoryClient, params: ListParams, options: ListOptions): Pages =>
-      client.inventory.listStockLevels(params, options),
-  },
-};
+const RESOURCES = { items: LISTS.items, lots: LISTS.lots, "stock-levels": LISTS.stockLevels };
 type Resource = keyof typeof RESOURCES;
+
+/** The default columns of a CSV file. */
+function columnsOf(name: Resource): string[] {
+  const fields = Object.keys(RESOURCES[name].record().shape);
+  return name === "stock-levels" ? ["shortID", ...fields] : fields;
+}
+
+const listOf = (client: InventoryClient, name: Resource, params: ListParams, options: ListOptions): RecordList =>
+  openList(client, RESOURCES[name].name, params, options, { includeDiscontinued: true });
 
 export function exportCommand(): Command {
   const command = new Command("export")
@@ -114,50 +97,46 @@ async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> 
   if (resume && output === undefined) throw new CommandError("--resume needs --output.");
   // Otherwise records that were added in between would shift others into the file a second time.
   if (resume && !gapless) throw new CommandError("--resume needs --gapless.");
-  const resource = RESOURCES[name];
   const format = flags.format ?? formatOf(output);
   const params = { wid, modifiedSince: since };
-  const encoding = recordFormat(format, columns, resource.columns());
-  const signal = interruptSignal();
-  const connection = await connectionOptions(flags);
-  const { baseUrl, clientId } = connection;
-  const source = { baseUrl: baseUrl.replace(/\/+$/, ""), clientId };
-  const client = new InventoryClient(connection);
-  let file: OutputFile | undefined;
-  try {
-    if (output !== undefined)
-      file = await OutputFile.open(output, { source, name, params, format, columns, gapless }, resume);
-    if (since !== undefined) await warnIfSinceIsIgnored(name, client, params, signal);
-    // The iteration checks the checkpoint of an earlier run.
-    const from = file && uncheckedAs<Checkpoint | undefined>(file.checkpoint);
-    const list = resource.list(client, params, { gapless, from, signal });
-    // JSON and NDJSON contain what the service sends, which is no SKU.
-    const needsSku = name === "stock-levels" && (columns?.includes("shortID") ?? format === "csv");
-    const pages = needsSku ? withSkus(client, list, signal) : list;
-    const records = await writePages(pages, encoding, columns, file, gapless);
-    await file?.complete();
-    tell(`${records} ${name} exported${output === undefined ? "" : ` to ${output}`}.`);
-  } catch (error) {
-    if (!file?.canContinue) await file?.discard();
-    const advice = file && gapless ? "continue with --resume" : undefined;
-    const failure = file?.canContinue
-      ? new CommandError(`${failureMessage(error).replace(/\.?$/, ".")} Continue with --resume.`, EXIT.failure)
-      : error;
-    throw failureOrInterruption(failure, signal, advice);
-  } finally {
-    await file?.close();
-    await client.close();
-  }
+  const encoding = recordFormat(format, columns, columnsOf(name));
+  const exportWith = async (client: InventoryClient, signal: AbortSignal, { baseUrl, clientId }: ConnectionOptions) => {
+    const source = { baseUrl: baseUrl.replace(/\/+$/, ""), clientId };
+    const file =
+      output === undefined
+        ? undefined
+        : await OutputFile.open(output, { source, name, params, format, columns, gapless }, resume);
+    try {
+      if (since !== undefined) await warnIfSinceIsIgnored(name, client, wid, signal);
+      // The iteration checks the checkpoint of an earlier run.
+      const from = file && uncheckedAs<Checkpoint | undefined>(file.saved.checkpoint);
+      const list = listOf(client, name, params, { gapless, from, signal });
+      // JSON and NDJSON contain what the service sends, which is no SKU.
+      const needsSku = name === "stock-levels" && (columns?.includes("shortID") ?? format === "csv");
+      const pages = needsSku ? withSkus(client, list, signal) : list;
+      const records = await writePages(pages, encoding, columns, file, gapless);
+      await file?.complete();
+      tell(`${records} ${name} exported${output === undefined ? "" : ` to ${output}`}.`);
+    } catch (error) {
+      if (file?.canContinue)
+        throw new CommandError(`${failureMessage(error).replace(/\.?$/, ".")} Continue with --resume.`, EXIT.failure);
+      await file?.discard();
+      throw error;
+    } finally {
+      await file?.close();
+    }
+  };
+  await withClient(flags, exportWith, output !== undefined && gapless ? "continue with --resume" : undefined);
 }
 
 /** If the service ignores modifiedSince, the export contains every record: no more than asked for, but not only changes. */
 async function warnIfSinceIsIgnored(
   name: Resource,
   client: InventoryClient,
-  { wid }: ListParams,
+  wid: number | undefined,
   signal: AbortSignal,
 ): Promise<void> {
-  const list = RESOURCES[name].list(client, { wid, ...modifiedSinceProbe.params() }, { signal });
+  const list = listOf(client, name, { wid, ...modifiedSinceProbe.params() }, { signal });
   const page = await list.page().catch((error: unknown) => {
     // It may only refuse the date of the probe.
     if (error instanceof BadRequestError) return undefined;
@@ -168,7 +147,7 @@ async function warnIfSinceIsIgnored(
 }
 
 async function writePages(
-  list: Pick<Pages, "pages" | "checkpoint">,
+  list: Pick<RecordList, "pages" | "checkpoint">,
   format: RecordFormat,
   columns: readonly string[] | undefined,
   file: OutputFile | undefined,
@@ -176,7 +155,7 @@ async function writePages(
 ): Promise<number> {
   const write = file ? (text: string) => file.append(text) : writeOutput;
   const startedAt = monotonicNowMs();
-  const before = file?.records ?? 0;
+  const before = file?.saved.records ?? 0;
   let records = before;
   return withProgress(async (progress) => {
     for await (const { value, totalCount } of list.pages()) {

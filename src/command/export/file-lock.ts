@@ -9,26 +9,18 @@ interface Owner {
   host: string;
 }
 
-/** A file that exists while a process writes another file. It contains who writes, so that a killed process blocks nobody. */
-export class FileLock {
-  readonly #path: string;
-
-  private constructor(path: string) {
-    this.#path = path;
-  }
-
-  /**
-   * @param target the file that the lock protects, for the message
-   * @throws CommandError if another process has the lock
-   */
-  static acquire(path: string, target: string): FileLock {
-    if (!createOwned(path) && !takeOver(path)) throw lockedError(path, target);
-    return new FileLock(path);
-  }
-
-  release(): void {
-    if (readContents(this.#path) === OWN_CONTENTS) rmSync(this.#path, { force: true });
-  }
+/**
+ * Creates a file that exists while this process writes another file. It contains who writes, so that a killed process blocks
+ * nobody. Returns a function that removes it.
+ *
+ * @param target the file that the lock protects, for the message
+ * @throws CommandError if another process has the lock
+ */
+export function acquireLock(path: string, target: string): () => void {
+  if (!createOwned(path) && !takeOver(path)) throw lockedError(path, target);
+  return () => {
+    if (readContents(path) === OWN_CONTENTS) rmSync(path, { force: true });
+  };
 }
 
 const OWN_CONTENTS = `${process.pid} ${hostname()}\n`;

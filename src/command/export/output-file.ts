@@ -4,8 +4,8 @@ import { type FileHandle, open, readFile, realpath, rename, rm, stat, writeFile 
 import * as z from "zod";
 import { parseJsonOrUndefined } from "../../core/response/body.js";
 import { CommandError, EXIT, failureMessage } from "../exit.js";
-import { assertFolderExists } from "../replace-file.js";
-import { FileLock } from "./file-lock.js";
+import { assertFolderExists } from "../files.js";
+import { acquireLock } from "./file-lock.js";
 
 /** What an interrupted export needs to continue. */
 const resumeStateSchema = z.object({
@@ -22,48 +22,39 @@ type ResumeState = z.infer<typeof resumeStateSchema>;
  * how far it got. A lock file beside them keeps other exports away.
  */
 export class OutputFile {
-  readonly #path: string;
-  /** Permissions of the file that will be replaced, if there is one. */
-  readonly #mode: number | undefined;
-  readonly #fingerprint: string;
-  readonly #lock: FileLock;
+  readonly #target: Target;
   readonly #file: FileHandle;
+  readonly #unlock: () => void;
   #bytes: number;
-  /** Where to continue; undefined at the start. */
-  readonly checkpoint: unknown;
-  readonly records: number;
-  #canContinue: boolean;
+  /** Where an export with `resume` would continue; without a checkpoint at the start. */
+  saved: Readonly<ResumeState>;
 
-  private constructor(
-    { path, mode }: Target,
-    lock: FileLock,
-    file: FileHandle,
-    { fingerprint, checkpoint, records, bytes }: ResumeState,
-  ) {
-    this.#path = path;
-    this.#mode = mode;
-    this.#lock = lock;
+  private constructor(target: Target, file: FileHandle, unlock: () => void, saved: ResumeState) {
+    this.#target = target;
     this.#file = file;
-    this.#fingerprint = fingerprint;
-    this.#bytes = bytes;
-    this.checkpoint = checkpoint;
-    this.records = records;
-    this.#canContinue = checkpoint !== undefined;
+    this.#unlock = unlock;
+    this.#bytes = saved.bytes;
+    this.saved = saved;
   }
 
   /** @param description of what is exported, to recognise an export that can be continued */
   static async open(name: string, description: unknown, resume: boolean): Promise<OutputFile> {
     const target = await findTarget(name);
-    const lock = FileLock.acquire(`${partFile(target.path)}.lock`, target.path);
+    const unlock = acquireLock(`${partFile(target.path)}.lock`, target.path);
     try {
-      return await OutputFile.#openLocked(target, lock, description, resume);
+      return await OutputFile.#openLocked(target, unlock, description, resume);
     } catch (error) {
-      lock.release();
+      unlock();
       throw error;
     }
   }
 
-  static async #openLocked(target: Target, lock: FileLock, description: unknown, resume: boolean): Promise<OutputFile> {
+  static async #openLocked(
+    target: Target,
+    unlock: () => void,
+    description: unknown,
+    resume: boolean,
+  ): Promise<OutputFile> {
     const { path, mode } = target;
     const fingerprint = createHash("sha256").update(JSON.stringify(description)).digest("hex");
     const start: ResumeState = { fingerprint, checkpoint: undefined, records: 0, bytes: 0 };
@@ -76,12 +67,12 @@ export class OutputFile {
     await setPermissions(file, partMode(mode));
     // What was written after the checkpoint is written again.
     await file.truncate(state.bytes);
-    return new OutputFile(target, lock, file, state);
+    return new OutputFile(target, file, unlock, state);
   }
 
   /** True if an export with `resume` would continue this one. */
   get canContinue(): boolean {
-    return this.#canContinue;
+    return this.saved.checkpoint !== undefined;
   }
 
   async append(text: string): Promise<void> {
@@ -94,7 +85,7 @@ export class OutputFile {
         this.#bytes += bytesWritten;
       }
     } catch (error) {
-      throw new CommandError(`${partFile(this.#path)}: ${failureMessage(error)}`, EXIT.failure);
+      throw new CommandError(`${partFile(this.#target.path)}: ${failureMessage(error)}`, EXIT.failure);
     }
   }
 
@@ -102,31 +93,33 @@ export class OutputFile {
   async saveCheckpoint(checkpoint: unknown, records: number): Promise<void> {
     if (checkpoint === null) return;
     await this.#file.datasync();
-    const state: ResumeState = { fingerprint: this.#fingerprint, checkpoint, records, bytes: this.#bytes };
-    await writeFile(`${stateFile(this.#path)}.new`, JSON.stringify(state), { mode: partMode(this.#mode) });
-    await rename(`${stateFile(this.#path)}.new`, stateFile(this.#path));
-    this.#canContinue = true;
+    const { path, mode } = this.#target;
+    const state: ResumeState = { ...this.saved, checkpoint, records, bytes: this.#bytes };
+    await writeFile(`${stateFile(path)}.new`, JSON.stringify(state), { mode: partMode(mode) });
+    await rename(`${stateFile(path)}.new`, stateFile(path));
+    this.saved = state;
   }
 
   /** Renames the complete file to its final name. */
   async complete(): Promise<void> {
+    const { path, mode } = this.#target;
     await this.#file.datasync();
-    await setPermissions(this.#file, this.#mode);
+    await setPermissions(this.#file, mode);
     await this.#file.close();
-    await rename(partFile(this.#path), this.#path);
-    await rm(stateFile(this.#path), { force: true });
+    await rename(partFile(path), path);
+    await rm(stateFile(path), { force: true });
   }
 
   /** Removes the part that was written. Only before `close()`: afterwards another export may write it. */
   async discard(): Promise<void> {
     await this.#file.close().catch(() => {});
-    await rm(partFile(this.#path), { force: true });
-    await rm(stateFile(this.#path), { force: true });
+    await rm(partFile(this.#target.path), { force: true });
+    await rm(stateFile(this.#target.path), { force: true });
   }
 
   async close(): Promise<void> {
     await this.#file.close().catch(() => {});
-    this.#lock.release();
+    this.#unlock();
   }
 }
 

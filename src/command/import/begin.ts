@@ -4,28 +4,16 @@ import type { NewDelivery, StoredDelivery } from "../../outbox/delivery-store.js
 import type { StoredEntry } from "../../outbox/index.js";
 import { CommandError } from "../exit.js";
 import { dateTime, plural, printable, tell } from "../terminal.js";
-import { correctionOf, REPLACED } from "./correction.js";
-import { decide, whyRefused } from "./delivery.js";
-import type { ImportSettings, ValidRow } from "./entries.js";
-import { validRows } from "./validate.js";
+import { correctionOf, decide, REPLACED, whyRefused } from "./delivery.js";
+import { type ImportSettings, type ValidRow, validRows } from "./lines.js";
 
 /** What earlier imports did with the lines of a file, by state. */
 export type EarlierStates = StoredDelivery["entries"];
 
-export interface Begun {
+interface Begun {
   earlierStates: EarlierStates;
   /** Set if the delivery was complete before: then there is nothing to send. */
   complete?: StoredDelivery;
-}
-
-interface Beginning {
-  outbox: DeliveryOutbox;
-  settings: ImportSettings;
-  delivery: NewDelivery | undefined;
-  /** Whether the file is a corrected version of an earlier one. */
-  corrects: boolean;
-  /** The file or address of the outbox, for messages. */
-  outboxFile: string;
 }
 
 /**
@@ -33,14 +21,21 @@ interface Beginning {
  *
  * @throws CommandError if nothing may be stored.
  */
-export async function begin(beginning: Beginning): Promise<Begun> {
-  const { outbox, settings, delivery, corrects, outboxFile } = beginning;
-  if (!delivery) return { earlierStates: statesOf(await addLines(outbox, await rowsOf(settings))) };
+export async function begin(
+  outbox: DeliveryOutbox,
+  settings: ImportSettings,
+  delivery: NewDelivery | undefined,
+): Promise<Begun> {
+  if (!delivery) {
+    const add = (await rowsOf(settings)).map(({ entry }) => entry);
+    const { entries } = await outbox.commit({ add }).catch(rethrowKnownKey);
+    return { earlierStates: statesOf(entries) };
+  }
   for (;;) {
-    const decision = decide(delivery, await outbox.deliveries(delivery), corrects);
+    const decision = decide(delivery, await outbox.deliveries(delivery), settings.corrects);
     switch (decision.kind) {
       case "refused":
-        throw new CommandError(whyRefused(decision, delivery, outboxFile));
+        throw new CommandError(whyRefused(decision, delivery, settings.outboxFile));
       case "complete":
         return { earlierStates: {}, complete: decision.recorded };
       case "continue":
@@ -49,7 +44,7 @@ export async function begin(beginning: Beginning): Promise<Begun> {
       case "begin":
       case "correct": {
         const recorded = decision.kind === "correct" ? decision.recorded : undefined;
-        const begun = await storeDelivery(beginning, delivery, recorded);
+        const begun = await storeDelivery(outbox, settings, delivery, recorded);
         // Otherwise another process was faster: what it has stored decides.
         if (begun) return begun;
       }
@@ -64,7 +59,8 @@ export async function begin(beginning: Beginning): Promise<Begun> {
  * @param recorded the version that it corrects
  */
 async function storeDelivery(
-  { outbox, settings }: Beginning,
+  outbox: DeliveryOutbox,
+  settings: ImportSettings,
   delivery: NewDelivery,
   recorded: StoredDelivery | undefined,
 ): Promise<Begun | undefined> {
@@ -121,12 +117,6 @@ async function replacedEntries(
   if (problems.length === 0) return [...replaced.values()];
   const advice = "Nothing was stored or sent. Remove these lines, or import the latest file of rejected lines.";
   throw new CommandError(`${problems.map((problem) => printable(problem)).join("\n")}\n${advice}`);
-}
-
-/** Adds lines that are identified by their keys alone. */
-async function addLines(outbox: DeliveryOutbox, rows: readonly ValidRow[]): Promise<StoredEntry[]> {
-  const add = rows.map(({ entry }) => entry);
-  return (await outbox.commit({ add }).catch(rethrowKnownKey)).entries;
 }
 
 /** Lines were validated before, so that only their keys can be refused. */

@@ -4,22 +4,22 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
-import { DeliveryOutbox } from "../../outbox/delivery-outbox.js";
+import type { InventoryClient } from "../../client.js";
+import type { DeliveryOutbox } from "../../outbox/delivery-outbox.js";
 import type { Outbox, OutboxReport } from "../../outbox/index.js";
 import { isFileMissingError } from "../../storage/storage-failure.js";
-import { type ConnectionFlags, openClient, withConnection } from "../connection.js";
+import { type ConnectionFlags, withClient, withConnection } from "../connection.js";
+import { outboxStoreOf } from "../database.js";
 import { CommandError, durationOption, failureOrInterruption, interruptSignal } from "../exit.js";
-import { outboxStoreOf } from "../outbox/open.js";
-import { runOutbox } from "../outbox/run.js";
+import { withOutbox } from "../outbox/action.js";
+import { runOutbox } from "../outbox/change.js";
+import { type RowFlags, rowSettings, setOption, withColumns } from "../rows/columns.js";
 import { ROW_FORMATS, type RowFormat, rowFormatOf } from "../rows/file-rows.js";
-import { type RowFlags, rowSettings, setOption, withColumns } from "../rows/row-options.js";
 import { plural, print, seconds, tell } from "../terminal.js";
 import { begin } from "./begin.js";
 import { deliveryOf } from "./delivery.js";
-import { type ImportOperation, type ImportSettings, OPERATIONS } from "./entries.js";
-import { assertWritable, writeRejects } from "./rejects.js";
-import { endedCount, openEntries, report, reportComplete } from "./report.js";
-import { validate } from "./validate.js";
+import { type ImportOperation, type ImportSettings, OPERATIONS, validate } from "./lines.js";
+import { assertWritable, endedCount, openEntries, report, reportComplete, writeRejects } from "./report.js";
 
 interface ImportFlags extends ConnectionFlags, RowFlags {
   operation: ImportOperation;
@@ -72,10 +72,10 @@ export function importCommand(): Command {
 const STANDARD_INPUT = "-";
 
 async function importRows(path: string, flags: ImportFlags): Promise<void> {
-  const { operation, key: keyColumn, mark } = flags;
+  const { operation, key: keyColumn, mark, outbox: outboxFile, corrects = false } = flags;
   const signal = interruptSignal();
   const isStandardInput = path === STANDARD_INPUT;
-  if (flags.corrects && keyColumn !== undefined && flags.delivery === undefined)
+  if (corrects && keyColumn !== undefined && flags.delivery === undefined)
     throw new CommandError("--corrects needs a delivery. Name it with --delivery.");
   if (isStandardInput && flags.delivery === undefined && keyColumn === undefined)
     throw new CommandError("standard input has no name. Set --delivery, or --key.");
@@ -87,7 +87,8 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
   try {
     const copy = await copyOf(path, folder, signal);
     const file = { path: isStandardInput ? "standard input" : path, copy, format, isStandardInput };
-    await importCopy({ ...file, ...rowSettings(flags), operation, deliveryName, keyColumn, mark }, flags, signal);
+    const delivery = { deliveryName, keyColumn, mark, corrects, outboxFile };
+    await importCopy({ ...file, ...rowSettings(flags), operation, ...delivery }, flags, signal);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -101,25 +102,20 @@ async function importCopy(settings: ImportSettings, flags: ImportFlags, signal: 
     if (!flags.json) await print(`${plural(count, "line")} ${count === 1 ? "is" : "are"} valid.`);
     return;
   }
-  const { outbox: outboxFile, mark, settle: settleMs, json, corrects = false } = flags;
-  const store = outboxStoreOf("--outbox", outboxFile, "create");
-  const client = await openClient(flags);
-  const outbox = new DeliveryOutbox({ client, store, mark, settleMs });
-  try {
+  const { mark, settle: settleMs, json } = flags;
+  const store = outboxStoreOf("--outbox", flags.outbox, "create");
+  const importInto = async (outbox: DeliveryOutbox) => {
     signal.throwIfAborted();
     const delivery = deliveryOf(settings, digest, count);
-    const { complete, earlierStates } = await begin({ outbox, settings, delivery, corrects, outboxFile });
+    const { complete, earlierStates } = await begin(outbox, settings, delivery);
     const summary = complete ? undefined : await send(outbox, count, endedCount(earlierStates), signal);
     const open = await openEntries(outbox, settings);
-    if (complete) await reportComplete(complete, { open, json, outboxFile });
-    if (summary) await report(summary, earlierStates, { open, json, outboxFile });
+    if (complete) await reportComplete(complete, open, json);
+    if (summary) await report(summary, earlierStates, open, json);
     if (flags.rejects !== undefined) await writeRejects(flags.rejects, settings, open.lines);
-  } catch (error) {
-    throw failureOrInterruption(error, signal, "run it again to continue");
-  } finally {
-    await outbox.close();
-    await client.close();
-  }
+  };
+  const work = (client: InventoryClient) => withOutbox({ client, store, mark, settleMs }, importInto);
+  await withClient(flags, work, "run it again to continue", signal);
 }
 
 async function send(outbox: Outbox, lines: number, sent: number, signal: AbortSignal): Promise<OutboxReport> {

@@ -1,6 +1,8 @@
-import type { DeliveryOutbox } from "../../outbox/delivery-outbox.js";
+import { fieldOf } from "../../errors/unknown-value.js";
+import { DeliveryOutbox } from "../../outbox/delivery-outbox.js";
 import type { MarkField, OutboxState } from "../../outbox/index.js";
 import type { ConnectionFlags } from "../connection.js";
+import { printable } from "../terminal.js";
 
 export interface OutboxFlags extends ConnectionFlags {
   state?: OutboxState;
@@ -23,4 +25,27 @@ export interface Action {
   words: readonly string[];
   flags: OutboxFlags;
   signal: AbortSignal;
+}
+
+/** Why an entry is as it is, in one line: the message, and the service's messages about fields, without which a failed validation says nothing. */
+export function reasonOf(error: unknown): string {
+  const details = Object.entries(Object(fieldOf(error, "details"))).map(
+    ([field, found]) => `${field}: ${[found].flat().join(" ")}`,
+  );
+  // That of an unknown entry comes without the advice, which is for the process that sent it.
+  const message = fieldOf(error, "reason") ?? fieldOf(error, "message") ?? "";
+  return printable([message, ...details].join(" ").replace(/\s+/g, " "), Number.POSITIVE_INFINITY);
+}
+
+/** Does work with an outbox, and closes it. */
+export async function withOutbox(
+  options: ConstructorParameters<typeof DeliveryOutbox>[0],
+  work: (outbox: DeliveryOutbox) => Promise<void>,
+): Promise<void> {
+  const outbox = new DeliveryOutbox(options);
+  try {
+    await work(outbox);
+  } finally {
+    await outbox.close();
+  }
 }

@@ -1,15 +1,13 @@
 import { Argument, Command, Option } from "commander";
+import type { InventoryClient } from "../../client.js";
 import { InputValidationError } from "../../errors/index.js";
-import { DeliveryOutbox } from "../../outbox/delivery-outbox.js";
 import { OUTBOX_STATES } from "../../outbox/store.js";
-import { openClient, withConnection } from "../connection.js";
+import { withClient, withConnection } from "../connection.js";
+import { type OutboxUse, outboxStoreOf } from "../database.js";
 import { CommandError, durationOption, failureOrInterruption, integerOption, interruptSignal } from "../exit.js";
-import type { Action, OutboxFlags } from "./action.js";
-import { cancelDelivery, cancelEntries, pruneEntries, resolveEntry } from "./change.js";
-import { listDeliveries, listEntries, summarize } from "./list.js";
-import { type OutboxUse, outboxStoreOf } from "./open.js";
-import { runAndReport } from "./run.js";
-import { showEntry } from "./show.js";
+import { type Action, type OutboxFlags, withOutbox } from "./action.js";
+import { cancelDelivery, cancelEntries, pruneEntries, resolveEntry, runAndReport } from "./change.js";
+import { listDeliveries, listEntries, showEntry, summarize } from "./read.js";
 
 interface ActionDefinition {
   use: Exclude<OutboxUse, "create">;
@@ -82,18 +80,18 @@ async function act(file: string, name: string, words: string[], flags: OutboxFla
   const definition = ACTIONS[name];
   if (!definition) throw new TypeError(name);
   assertArguments(name, definition, words, command);
-  const signal = interruptSignal();
+  const { mark, settle: settleMs } = flags;
   const store = outboxStoreOf("the outbox", file, definition.use);
-  const client = name === "run" ? await openClient(flags) : undefined;
-  const outbox = new DeliveryOutbox({ client, store, mark: flags.mark, settleMs: flags.settle });
-  try {
-    await definition.act({ outbox, file, words, flags, signal });
-  } catch (error) {
-    throw failureOrInterruption(asUsageError(error), signal, "run it again to continue");
-  } finally {
-    await outbox.close();
-    await client?.close();
-  }
+  const work = (client: InventoryClient | undefined, signal: AbortSignal) =>
+    withOutbox({ client, store, mark, settleMs }, (outbox) =>
+      definition.act({ outbox, file, words, flags, signal }).catch(rethrowAsUsageError),
+    );
+  const advice = "run it again to continue";
+  if (name === "run") return withClient(flags, work, advice);
+  const signal = interruptSignal();
+  await work(undefined, signal).catch((error: unknown) => {
+    throw failureOrInterruption(error, signal, advice);
+  });
 }
 
 function assertArguments(name: string, definition: ActionDefinition, words: readonly string[], command: Command): void {
@@ -111,7 +109,7 @@ function assertArguments(name: string, definition: ActionDefinition, words: read
 }
 
 /** What the library refuses, in words of the command. */
-function asUsageError(error: unknown): unknown {
-  if (!(error instanceof InputValidationError)) return error;
-  return new CommandError(`${error.issues.map(({ message }) => message).join(" ")}. Nothing was changed.`);
+function rethrowAsUsageError(error: unknown): never {
+  if (!(error instanceof InputValidationError)) throw error;
+  throw new CommandError(`${error.issues.map(({ message }) => message).join(" ")}. Nothing was changed.`);
 }

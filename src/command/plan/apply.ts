@@ -1,12 +1,12 @@
 import { Command } from "commander";
 import type { InventoryClient } from "../../client.js";
 import { messageOf } from "../../errors/unknown-value.js";
-import { createOutbox } from "../../outbox/index.js";
 import { describeGroup } from "../../plan/count/text.js";
 import { type PlanReport, type ReportedGroup, type ReportedItem, readPlan } from "../../plan/index.js";
 import { type ConnectionFlags, withClient, withConnection } from "../connection.js";
+import { outboxStoreOf } from "../database.js";
 import { CommandError, EXIT } from "../exit.js";
-import { outboxStoreOf } from "../outbox/open.js";
+import { withOutbox } from "../outbox/action.js";
 import { plural, print, printable, seconds, withProgress } from "../terminal.js";
 import { parseJsonFile } from "./planned.js";
 
@@ -31,9 +31,8 @@ export function applyCommand(): Command {
 
 async function apply(path: string, flags: ApplyFlags): Promise<void> {
   const planned = openPlan(path);
-  const work = async (client: InventoryClient, signal: AbortSignal) => {
-    const outbox = createOutbox({ client, store: outboxStoreOf("--outbox", flags.outbox, "create") });
-    try {
+  const work = (client: InventoryClient, signal: AbortSignal) =>
+    withOutbox({ client, store: outboxStoreOf("--outbox", flags.outbox, "create") }, async (outbox) => {
       const report = await withProgress<PlanReport<ReportedItem | ReportedGroup>>((progress) =>
         planned.apply({
           client,
@@ -43,10 +42,7 @@ async function apply(path: string, flags: ApplyFlags): Promise<void> {
         }),
       );
       await printReport(report, planned.kind === "items" ? "item" : "group", flags.json);
-    } finally {
-      await outbox.close();
-    }
-  };
+    });
   await withClient(flags, work, "run it again to continue");
 }
 

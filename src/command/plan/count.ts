@@ -1,14 +1,16 @@
 import { Command } from "commander";
 import * as z from "zod";
 import { uncheckedAs } from "../../core/response/decode.js";
-import { type CountSnapshot, type PlanCountOptions, planCount, takeSnapshot } from "../../plan/index.js";
+import { sumOf } from "../../plan/count/quantity.js";
+import { groupBy } from "../../plan/group-by.js";
+import { type BookLot, type CountSnapshot, type PlanCountOptions, planCount, takeSnapshot } from "../../plan/index.js";
 import { type ConnectionFlags, withClient, withConnection, withResponseValidation } from "../connection.js";
 import { integerOption } from "../exit.js";
-import { assertFolderExists, replaceFile } from "../replace-file.js";
-import { type RowFlags, rowSettings, withColumns } from "../rows/row-options.js";
+import { recordFormat } from "../export/record-format.js";
+import { assertFolderExists, replaceFile } from "../files.js";
+import { type RowFlags, rowSettings, withColumns } from "../rows/columns.js";
 import { type RowFields, SourceRows } from "../rows/source-rows.js";
 import { plural, tell, withProgress } from "../terminal.js";
-import { countSheet, SHEET_COLUMNS } from "./count-sheet.js";
 import { type PlanOutput, parseJsonFile, showPlan } from "./planned.js";
 
 /** `stocklot count snapshot` and `stocklot count plan`. */
@@ -87,20 +89,10 @@ async function plan(snapshotPath: string, path: string, flags: CountPlanFlags): 
   const rows = new SourceRows({ path, ...rowSettings(flags) }, BOOK_FIELDS);
   // It is checked by planCount.
   const taken = uncheckedAs<CountSnapshot>(parseJsonFile(snapshotPath));
-  await withClient(flags, (client, signal) =>
-    showPlan({ path, rows }, flags, () =>
-      withProgress((progress) =>
-        planCount({
-          client,
-          snapshot: taken,
-          // The rows are checked when they are read.
-          counted: uncheckedAs<PlanCountOptions["counted"]>(rows),
-          reasonCodes: { surplus, shortage },
-          signal,
-          onProgress: ({ received, totalCount }) => progress.update(`${received} of ${totalCount} lots read`),
-        }),
-      ),
-    ),
+  // The rows are checked when they are read.
+  const counted = uncheckedAs<PlanCountOptions["counted"]>(rows);
+  await showPlan(rows, flags, "lots", (planning) =>
+    planCount({ ...planning, snapshot: taken, counted, reasonCodes: { surplus, shortage } }),
   );
 }
 
@@ -114,3 +106,36 @@ const BOOK_FIELDS: RowFields = {
     return Object.fromEntries(Object.entries(cells).filter(([name]) => !SHEET_COLUMNS.only.includes(name)));
   },
 };
+
+/** The columns of a sheet, in order. `only`: those that a count does not read. */
+const SHEET_COLUMNS = {
+  all: ["spot", "itemID", "description", "serial", "uOM", "book", "counted"],
+  only: ["description", "uOM", "book"],
+};
+
+/** A CSV for people who count: a line per bin, item and serial, sorted by bin. `counted` is for them to fill in. */
+function countSheet({ lots, items }: CountSnapshot, { isBlind }: { isBlind: boolean }): string {
+  const itemOf = new Map(items.map((item) => [item.shortID, item]));
+  const groups = groupBy(lots, ({ shortID, spot, serial }) => JSON.stringify([shortID, spot, serial]));
+  const columns = SHEET_COLUMNS.all.filter((name) => !(isBlind && name === "book"));
+  const records = [...groups.values()]
+    .flatMap((group) => group.slice(0, 1).map((lot) => ({ ...lot, book: sumOf(group) })))
+    .sort(compareLots)
+    .map(({ spot, shortID, serial, book }) => ({
+      spot,
+      itemID: shortID,
+      description: itemOf.get(shortID)?.description ?? "",
+      serial,
+      uOM: itemOf.get(shortID)?.uOM ?? "",
+      book: book.toNumber(),
+      counted: "",
+    }));
+  const format = recordFormat("csv", columns, columns);
+  return format.encode(records, 0) + format.end(records.length);
+}
+
+/** A-2 before A-10. */
+const byName = new Intl.Collator("en", { numeric: true }).compare;
+
+const compareLots = (one: BookLot, other: BookLot): number =>
+  byName(one.spot, other.spot) || byName(one.shortID, other.shortID) || byName(one.serial, other.serial);

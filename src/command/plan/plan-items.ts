@@ -4,11 +4,10 @@ import { fieldOf } from "../../errors/unknown-value.js";
 import { type PlanItemsOptions, planItems } from "../../plan/index.js";
 import type { Item } from "../../service/item.js";
 import { WRITES } from "../../service/operations.js";
-import { type ConnectionFlags, withClient, withConnection, withResponseValidation } from "../connection.js";
+import { type ConnectionFlags, withConnection, withResponseValidation } from "../connection.js";
 import { CommandError, namesOption } from "../exit.js";
-import { type RowFlags, rowSettings, setOption, withColumns } from "../rows/row-options.js";
+import { type RowFlags, rowSettings, setOption, withColumns } from "../rows/columns.js";
 import { type RowFields, SourceRows, withoutEmptyCells } from "../rows/source-rows.js";
-import { withProgress } from "../terminal.js";
 import { type PlanOutput, parseJsonFile, showPlan } from "./planned.js";
 
 interface PlanFlags extends ConnectionFlags, PlanOutput, RowFlags {
@@ -49,20 +48,9 @@ export function planCommand(): Command {
 async function plan(_what: "items", path: string, flags: PlanFlags): Promise<void> {
   const rows = new SourceRows({ path, ...rowSettings(flags) }, ITEM_FIELDS);
   const options = planOptions(flags);
-  await withClient(flags, (client, signal) =>
-    showPlan({ path, rows }, flags, () =>
-      withProgress((progress) =>
-        planItems({
-          ...options,
-          client,
-          // The rows are checked when they are read.
-          desired: uncheckedAs<PlanItemsOptions["desired"]>(rows),
-          signal,
-          onProgress: ({ received, totalCount }) => progress.update(`${received} of ${totalCount} items read`),
-        }),
-      ),
-    ),
-  );
+  // The rows are checked when they are read.
+  const desired = uncheckedAs<PlanItemsOptions["desired"]>(rows);
+  await showPlan(rows, flags, "items", (planning) => planItems({ ...options, ...planning, desired }));
 }
 
 const ITEM_FIELDS: RowFields = {

@@ -1,13 +1,15 @@
 import { readFileSync } from "node:fs";
+import type { InventoryClient } from "../../client.js";
 import { InputValidationError } from "../../errors/index.js";
 import { setWording } from "../../errors/wording.js";
 import type { Plan } from "../../plan/index.js";
 import { isFileMissingError } from "../../storage/storage-failure.js";
+import { type ConnectionFlags, withClient } from "../connection.js";
 import { CommandError, EXIT, failureMessage } from "../exit.js";
-import { shellWord } from "../outbox/paste.js";
-import { assertFolderExists, replaceFile } from "../replace-file.js";
+import { assertFolderExists, replaceFile } from "../files.js";
 import type { SourceRows } from "../rows/source-rows.js";
-import { painter, plural, print, printable, type Style, seconds, tell } from "../terminal.js";
+import { shellWord } from "../shell.js";
+import { painter, plural, print, printable, type Style, seconds, tell, withProgress } from "../terminal.js";
 
 /** What a command that plans does with the plan. */
 export interface PlanOutput {
@@ -15,22 +17,41 @@ export interface PlanOutput {
   exitCode?: true;
 }
 
-/** Plans from the rows of a file, and writes or prints the plan. Messages name rows by their lines. */
+/** What a plan is computed with. */
+interface Planning {
+  client: InventoryClient;
+  signal: AbortSignal;
+  onProgress: (progress: { received: number; totalCount: number }) => void;
+}
+
+/**
+ * Plans from the rows of a file, and writes or prints the plan. Messages name rows by their lines.
+ *
+ * @param noun what is read from the service
+ */
 export async function showPlan(
-  { path, rows }: { path: string; rows: SourceRows },
-  { out, exitCode }: PlanOutput,
-  plan: () => Promise<Plan>,
+  rows: SourceRows,
+  flags: ConnectionFlags & PlanOutput,
+  noun: "items" | "lots",
+  plan: (planning: Planning) => Promise<Plan>,
 ): Promise<void> {
-  setWording({ row: (index) => `line ${rows.lines[index]}` });
-  if (out !== undefined) assertFolderExists("--out", out);
-  try {
-    const planned = await plan();
+  const { out, exitCode } = flags;
+  await withClient(flags, async (client, signal) => {
+    setWording({ row: (index) => `line ${rows.lines[index]}` });
+    if (out !== undefined) assertFolderExists("--out", out);
+    const planned = await withProgress((progress) =>
+      plan({
+        client,
+        signal,
+        onProgress: ({ received, totalCount }) => progress.update(`${received} of ${totalCount} ${noun} read`),
+      }),
+    ).catch((error: unknown) => {
+      throw describeWrongRows(error, rows);
+    });
     if (out !== undefined) replaceFile(out, `${JSON.stringify(planned, null, 1)}\n`);
     await printPlan(planned, out);
     if (exitCode && !planned.isEmpty) process.exitCode = EXIT.somethingToDo;
-  } catch (error) {
-    throw describeWrongRows(error, path, rows);
-  }
+  });
 }
 
 const LINE_STYLES: Readonly<Record<string, Style>> = { "+": "green", "~": "yellow", "-": "red", "!": "magenta" };
@@ -54,7 +75,7 @@ async function printPlan(planned: Plan, out: string | undefined): Promise<void> 
   }
 }
 
-function describeWrongRows(error: unknown, path: string, { lines }: SourceRows): unknown {
+function describeWrongRows(error: unknown, { path, lines }: SourceRows): unknown {
   if (isFileMissingError(error)) return new CommandError(failureMessage(error));
   if (!(error instanceof InputValidationError)) return error;
   const problems = error.issues.map(({ path: [index, ...names], message }) =>

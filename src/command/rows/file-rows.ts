@@ -1,15 +1,22 @@
 import { createReadStream } from "node:fs";
+import { open } from "node:fs/promises";
 import { createInterface } from "node:readline";
+import { CsvError, parse } from "csv-parse";
 import { findInexactNumbers } from "../../core/response/inexact-numbers.js";
 import { isObject, messageOf } from "../../errors/unknown-value.js";
-import { type CsvFile, csvRows } from "./csv-rows.js";
+import { CommandError } from "../exit.js";
 
 export const ROW_FORMATS = ["csv", "ndjson"] as const;
 export type RowFormat = (typeof ROW_FORMATS)[number];
 
 /** A file of rows, and how to read it. */
-export interface RowFile extends CsvFile {
+export interface RowFile {
+  path: string;
+  /** A copy of it: the file may change while it is being read. */
+  copy: string;
   format: RowFormat;
+  /** Between two cells of a CSV file. */
+  delimiter: string;
 }
 
 /** A row: a record of a CSV file, whose cells are strings, or an object of an NDJSON file. */
@@ -51,4 +58,97 @@ function parseLine(text: string): Omit<Row, "line"> {
   } catch (error) {
     return { cells: {}, problem: `is not a JSON object: ${messageOf(error)}` };
   }
+}
+
+const REPLACEMENT_CHARACTER = "\uFFFD";
+
+/** Delimiters that a header of one cell may contain, as --delimiter takes them. */
+const DELIMITERS = [
+  { text: ";", name: '";"', option: '";"' },
+  { text: "\t", name: "tabs", option: "tab" },
+  { text: "|", name: '"|"', option: '"|"' },
+  { text: ",", name: '","', option: '","' },
+];
+/** A first line that only Excel understands. */
+const EXCEL_DELIMITER_PATTERN = /^sep=(.)$/;
+
+/** RFC 4180, with or without a BOM, any line ends. */
+async function* csvRows({ path, copy, delimiter }: RowFile): AsyncGenerator<Row> {
+  await assertNotJson(path, copy);
+  let columns: string[] | undefined;
+  const parser = parse({
+    bom: true,
+    delimiter,
+    info: true,
+    relax_column_count: true,
+    skip_empty_lines: true,
+    trim: true,
+  });
+  const file = createReadStream(copy);
+  let crLfsInCells = 0;
+  file.once("error", (error) => parser.destroy(error));
+  try {
+    for await (const { record, info } of file.pipe(parser)) {
+      // The parser counts CR LF as two line breaks if it is in a cell.
+      crLfsInCells += record.join().split("\r\n").length - 1;
+      if (columns) yield csvRow(columns, record, info.lines - crLfsInCells);
+      else columns = checkedColumns(path, record, delimiter);
+    }
+  } catch (error) {
+    if (error instanceof CsvError) {
+      const advice = `If cells are not separated by "${delimiter}", set --delimiter.`;
+      throw new CommandError(`${path}: ${error.message}. ${advice}`);
+    }
+    throw error;
+  } finally {
+    file.destroy();
+  }
+}
+
+/** The first characters of JSON or NDJSON with objects. */
+const JSON_PATTERN = /^\uFEFF?\s*(\{|\[\s*\{)/;
+
+/** Otherwise a quote in the first line of JSON would be reported, or a strange column. */
+async function assertNotJson(path: string, copy: string): Promise<void> {
+  const file = await open(copy);
+  try {
+    const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(100) });
+    if (!JSON_PATTERN.test(buffer.toString("utf8", 0, bytesRead))) return;
+  } finally {
+    await file.close();
+  }
+  throw new CommandError(
+    `${path}: this is JSON. It must be CSV: a first line with the names of the fields, then one line per write.`,
+  );
+}
+
+function checkedColumns(path: string, columns: string[], delimiter: string): string[] {
+  const [header = "", ...others] = columns;
+  if (others.length === 0) assertDelimiterFits(path, header, delimiter);
+  const repeated = columns.find((name, index) => columns.indexOf(name) !== index);
+  if (repeated !== undefined) throw new CommandError(`${path}: two columns are called "${repeated}".`);
+  return columns;
+}
+
+/** A header of one cell that contains another delimiter is most likely several cells. */
+function assertDelimiterFits(path: string, header: string, delimiter: string): void {
+  const [excelLine, excelDelimiter] = EXCEL_DELIMITER_PATTERN.exec(header) ?? [];
+  const actual = DELIMITERS.find(({ text }) => text !== delimiter && (excelDelimiter ?? header).includes(text));
+  if (excelLine === undefined && actual === undefined) return;
+  const problem =
+    excelLine === undefined
+      ? `the header is one cell, "${header.replaceAll("\t", " ")}".`
+      : `Remove the first line, "${excelLine}".`;
+  const advice =
+    actual === undefined ? "" : ` If cells are separated by ${actual.name}, add --delimiter ${actual.option}.`;
+  throw new CommandError(`${path}: ${problem}${advice}`);
+}
+
+function csvRow(columns: readonly string[], values: readonly string[], line: number): Row {
+  const cells = Object.fromEntries(columns.map((name, index) => [name, values[index] ?? ""]));
+  if (values.length !== columns.length)
+    return { line, cells, problem: `${values.length} cells, but the header has ${columns.length}` };
+  if (values.some((value) => value.includes(REPLACEMENT_CHARACTER)))
+    return { line, cells, problem: "is not UTF-8; save the file as UTF-8" };
+  return { line, cells };
 }

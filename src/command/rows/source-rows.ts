@@ -1,12 +1,11 @@
 import type * as z from "zod";
 import { nearestName } from "../../errors/unknown-name.js";
 import { CommandError } from "../exit.js";
-import { cellValue } from "./cell-value.js";
+import { type ColumnSettings, fieldsOfRow } from "./columns.js";
 import { fileRows, type Row, type RowFormat, rowFormatOf } from "./file-rows.js";
-import type { ColumnSettings } from "./row-options.js";
 
 /** A file of rows, and what its columns mean. */
-export interface RowSource extends ColumnSettings {
+interface RowSource extends ColumnSettings {
   path: string;
   delimiter: string;
 }
@@ -24,16 +23,19 @@ export interface RowFields {
 export class SourceRows implements AsyncIterable<object> {
   /** By index. */
   readonly lines: number[] = [];
+  readonly path: string;
   readonly #source: RowSource;
   readonly #fields: RowFields;
 
   constructor(source: RowSource, fields: RowFields) {
+    this.path = source.path;
     this.#source = source;
     this.#fields = fields;
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<object> {
-    const { path, delimiter } = this.#source;
+    const { path, delimiter, map, ignore, set } = this.#source;
+    const { shape, rowOf } = this.#fields;
     const format = rowFormatOf(path);
     let isFirst = true;
     for await (const row of fileRows({ path, copy: path, delimiter, format })) {
@@ -41,28 +43,15 @@ export class SourceRows implements AsyncIterable<object> {
       if (problem !== undefined) throw new CommandError(`${path}: line ${line}: ${problem}.`);
       if (format === "csv" && isFirst) this.#assertColumns(row);
       isFirst = false;
-      const fields = this.#fields.rowOf(this.#named(cells, format), format);
+      const named = fieldsOfRow(cells, { set, format }, shape, (column) =>
+        ignore.includes(column) ? undefined : (map.get(column) ?? column),
+      );
+      const fields = rowOf(named, format);
       if (!fields) continue;
       this.lines.push(line);
       yield fields;
     }
   }
-
-  /** The fields of a row by their own names, with those that are set. */
-  #named(row: object, format: RowFormat): Record<string, unknown> {
-    const { map, ignore, set } = this.#source;
-    const named = Object.entries(row)
-      .filter(([column]) => !ignore.includes(column))
-      .map(([column, cell]): [string, unknown] => [map.get(column) ?? column, cell]);
-    const cells = Object.fromEntries(format === "csv" ? named.map(this.#typed) : named);
-    return { ...cells, ...Object.fromEntries([...set].map(this.#typed)) };
-  }
-
-  /** The cells of a CSV file, and values on the command line, are strings. */
-  readonly #typed = ([field, cell]: [string, unknown]): [string, unknown] => [
-    field,
-    typeof cell === "string" && cell !== "" ? cellValue(cell, this.#fields.shape[field]) : cell,
-  ];
 
   #assertColumns({ cells }: Row): void {
     const { path, map, ignore, set } = this.#source;

@@ -1,13 +1,17 @@
+import { existsSync } from "node:fs";
 import { Command, InvalidArgumentError, Option } from "commander";
+import { type MirrorCopy, openCopy, postgresSink, sqliteSink } from "../../mirror/index.js";
+import { tableOf } from "../../mirror/tables.js";
+import type { LoggedRequest } from "../../sandbox/activity.js";
 import type { FaultRule } from "../../sandbox/options/fault-rule.js";
-import type { SandboxOptions } from "../../sandbox/options/options.js";
-import { createSandbox } from "../../sandbox/sandbox.js";
+import type { SandboxLot, SandboxOptions } from "../../sandbox/options/options.js";
+import { createSandbox, type Sandbox } from "../../sandbox/sandbox.js";
+import type { Item } from "../../service/item.js";
+import { assertPostgresAddress, isPostgresAddress } from "../database.js";
 import { CommandError, EXIT, integerOption } from "../exit.js";
 import { currentShell, SHELL_NAMES, SHELLS, type Shell } from "../shell.js";
-import { painter, print, tell } from "../terminal.js";
-import { readCopyData } from "./copy-data.js";
+import { dateTime, painter, plural, print, printable, tell } from "../terminal.js";
 import { faultOption } from "./fault-option.js";
-import { connectionJson, greeting, requestLine } from "./output.js";
 
 interface SandboxFlags {
   port: number;
@@ -78,7 +82,9 @@ async function serve(flags: SandboxFlags): Promise<void> {
   sandbox.onRequest((request) => print(json ? JSON.stringify(request) : requestLine(request, paint)));
   if (copied && json) tell(copied.remark);
   if (copied && !json) await print(`${SHELLS[shell].comment} ${copied.remark}`);
-  await print(json ? connectionJson(server.url, sandbox) : greeting(shell, server.url, sandbox));
+  await print(
+    json ? JSON.stringify({ baseUrl: server.url, ...sandbox.credentials }) : greeting(shell, server.url, sandbox),
+  );
   await new Promise<void>((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => resolve());
   });
@@ -86,27 +92,18 @@ async function serve(flags: SandboxFlags): Promise<void> {
   if (!json) await print(`${SHELLS[shell].comment} stopped`);
 }
 
-function sandboxOptions({
-  items,
-  lots,
-  seed,
-  latency,
-  rateLimit,
-  tokenTtl,
-  readOnly,
-  fault,
-}: SandboxFlags): SandboxOptions {
-  const client = { clientId: "sandbox-client", clientSecret: "sandbox-secret", readOnly: readOnly === true };
+function sandboxOptions(flags: SandboxFlags): SandboxOptions {
+  const { items, lots, seed, rateLimit, readOnly = false } = flags;
   return {
-    clients: [client],
+    clients: [{ clientId: "sandbox-client", clientSecret: "sandbox-secret", readOnly }],
     requestLogSize: LOG_SIZE,
-    faults: fault,
+    faults: flags.fault,
     items,
     lots,
     seed,
-    latencyMs: latency,
+    latencyMs: flags.latency,
     rateLimit,
-    tokenTtlSeconds: tokenTtl,
+    tokenTtlSeconds: flags.tokenTtl,
   };
 }
 
@@ -128,4 +125,84 @@ function listenError(error: unknown, port: number): unknown {
   if (error.code === "EADDRINUSE") return new CommandError(`Port ${port} is taken. ${hint}`, EXIT.failure);
   if (error.code === "EACCES") return new CommandError(`Port ${port} may not be used. ${hint}`, EXIT.failure);
   return error;
+}
+
+/** The first lines: comments and lines that set variables, so that the whole can be pasted into a shell. */
+export function greeting(shell: Shell, url: string, { credentials }: Sandbox): string {
+  const { comment, set } = SHELLS[shell];
+  return [
+    `${comment} stocklot sandbox, page at ${new URL("/", url).href} (Ctrl-C stops it)`,
+    set("STOCKLOT_BASE_URL", url),
+    set("STOCKLOT_CLIENT_ID", credentials.clientId),
+    set("STOCKLOT_CLIENT_SECRET", credentials.clientSecret),
+  ].join("\n");
+}
+
+/** The log line of a request: time, method, status, path, and the requests that the client has left. */
+export function requestLine(request: LoggedRequest, paint: ReturnType<typeof painter>): string {
+  const query = new URLSearchParams(request.query).toString();
+  const parts = [
+    paint("dim", new Date(request.at).toISOString().slice(11, 23)),
+    request.method.padEnd(6),
+    paint(styleOf(request.status), request.status === null ? "---" : String(request.status)),
+    request.path + (query && `?${query}`),
+    paint("dim", request.remaining === null ? "no limit" : `${request.remaining} left`),
+  ];
+  if (request.fault) parts.push(paint("magenta", `fault: ${request.fault}`));
+  return parts.join("  ");
+}
+
+function styleOf(status: number | null): "red" | "yellow" | "green" {
+  if (status === null || status >= 500) return "red";
+  return status >= 400 ? "yellow" : "green";
+}
+
+/** Items and lots of the copy in a file, or at the address of a PostgreSQL database. */
+async function readCopyData(from: string) {
+  const copy = await openCopyAt(from);
+  try {
+    return await dataOf(copy);
+  } finally {
+    await copy.close();
+  }
+}
+
+/** The records of a copy as options of a sandbox, and what to say about them. */
+async function dataOf(copy: MirrorCopy) {
+  const items: Item[] = [];
+  const lots: SandboxLot[] = [];
+  const warehouses = new Map<number, string>();
+  let negative = 0;
+  for await (const item of copy.items()) items.push(servedFields("items", item));
+  for await (const lot of copy.lots()) {
+    warehouses.set(lot.wID, lot.warehouse ?? `Warehouse ${lot.wID}`);
+    // A warehouse that was renamed may have its old name in some lots.
+    if (lot.units >= 0) lots.push({ ...servedFields("lots", lot), warehouse: undefined });
+    else negative += 1;
+  }
+  const { resources } = await copy.status();
+  const asOf = Math.min(resources.items?.asOf ?? 0, resources.lots?.asOf ?? 0);
+  const leftOut = negative === 0 ? "" : ` ${plural(negative, "lot")} with negative units left out.`;
+  const remark =
+    `${plural(items.length, "item")} and ${plural(lots.length, "lot")} of the copy, as of ${dateTime(asOf)}.${leftOut} ` +
+    "onOrder, committed, packed and aSN are 0: lots do not contain them.";
+  const named = [...warehouses].map(([wID, name]) => ({ wID, name }));
+  return { options: { items, lots, ...(named.length > 0 && { warehouses: named }) }, remark };
+}
+
+async function openCopyAt(from: string): Promise<MirrorCopy> {
+  if (isPostgresAddress(from)) {
+    assertPostgresAddress("--from", from);
+    return await openCopy(postgresSink({ connectionString: from }));
+  }
+  if (existsSync(from)) return await openCopy(sqliteSink({ path: from }));
+  throw new CommandError(`--from: ${printable(from)} does not exist. Check the path, or run the mirror.`);
+}
+
+/** Without the documented fields that the service left out, which are `null` in a copy: the sandbox adds its defaults. */
+function servedFields<T extends object>(resource: "items" | "lots", record: T): T {
+  const { columns } = tableOf(resource);
+  const isServed = ([name, value]: [string, unknown]) => value != null || !Object.hasOwn(columns, name);
+  // Only fields that may be missing were dropped.
+  return Object.fromEntries(Object.entries(record).filter(isServed)) as T;
 }

@@ -17,17 +17,31 @@ export function faultOption(text: string, earlier: readonly FaultRule[] = []): F
   const path = /^[/*]/.test(words[0] ?? "") ? words.shift() : undefined;
   if (path !== undefined) assertCanMatch(method, path);
   const fault = parseFault(words.shift() ?? "");
-  const details = new Map(words.map(parseDetail));
+  const details = words.map(parseDetail);
+  const ofFault = FAULT_DETAILS[fault.type] ?? {};
+  const unknown = details.find(([name]) => !RULE_DETAILS.includes(name) && !Object.hasOwn(ofFault, name));
+  if (unknown) throw new InvalidArgumentError(`There is no detail "${unknown[0]}" for ${fault.type}.`);
   const rule = {
     ...(method !== undefined && { method }),
     ...(path !== undefined && { path }),
-    ...takeDetail(details, "times", "times"),
-    ...takeDetail(details, "skip", "skip"),
-    ...takeDetail(details, "probability", "probability"),
-    fault: withDetails(fault, details),
+    ...Object.fromEntries(details.filter(([name]) => RULE_DETAILS.includes(name))),
+    fault: {
+      ...fault,
+      ...Object.fromEntries(details.flatMap(([name, value]) => (ofFault[name] ? [[ofFault[name], value]] : []))),
+    },
   };
   return [...earlier, rule];
 }
+
+/** Details of each rule, under their names in the rule. */
+const RULE_DETAILS: readonly string[] = ["times", "skip", "probability"];
+
+/** Details of a fault, with their names in the rule. */
+const FAULT_DETAILS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  slow: { delay: "delayMs", chunk: "chunkBytes" },
+  truncated: { bytes: "bytes" },
+  oversized: { bytes: "bytes" },
+};
 
 /** A path that fits no endpoint is most likely misspelt: such a rule would never apply. */
 function assertCanMatch(method: string | undefined, path: string): void {
@@ -61,32 +75,8 @@ function parseFault(word: string): Fault {
   throw new InvalidArgumentError(`"${word}" is neither a status nor one of ${FAULT_SHORTHANDS.join(", ")}.`);
 }
 
-function withDetails(fault: Fault, details: Map<string, number>): Fault {
-  let result: Fault = fault;
-  if (fault.type === "slow") {
-    result = { ...fault, ...takeDetail(details, "delay", "delayMs"), ...takeDetail(details, "chunk", "chunkBytes") };
-  } else if (fault.type === "truncated" || fault.type === "oversized") {
-    result = { ...fault, ...takeDetail(details, "bytes", "bytes") };
-  }
-  const [unknown] = details.keys();
-  if (unknown !== undefined) throw new InvalidArgumentError(`There is no detail "${unknown}" for ${fault.type}.`);
-  return result;
-}
-
 function parseDetail(word: string): [string, number] {
   const [name = "", value = ""] = word.split("=");
   if (value !== "" && Number.isFinite(Number(value))) return [name, Number(value)];
   throw new InvalidArgumentError(`"${word}" is not name=number.`);
-}
-
-/** Removes one detail and returns it under the name that the rule has for it. */
-function takeDetail<Name extends string>(
-  details: Map<string, number>,
-  from: string,
-  name: Name,
-): { [N in Name]?: number };
-function takeDetail(details: Map<string, number>, from: string, name: string): Record<string, number> {
-  const value = details.get(from);
-  details.delete(from);
-  return value === undefined ? {} : { [name]: value };
 }

@@ -1,5 +1,5 @@
 import type { Item } from "../../service/item.js";
-import { formatIsoTime } from "../time.js";
+import { formatIsoTime } from "../values.js";
 import {
   createRandomGenerator,
   deriveSeed,
@@ -62,19 +62,8 @@ function randomOwnerId(random: RandomGenerator): number {
   return randomBoolean(random, 0.8) ? 0 : (SAMPLE_OWNERS[randomInteger(random, 1, SAMPLE_OWNERS.length - 1)]?.id ?? 0);
 }
 
-/** One family of goods: names, units of measure and packaging of its items. */
-interface ItemFamily {
-  readonly code: string;
-  readonly category: number;
-  readonly names: readonly [string, ...string[]];
-  readonly grades: readonly [string, ...string[]];
-  readonly sizes: readonly [string, ...string[]];
-  readonly uOM: string;
-  readonly putUp: readonly [string, ...string[]];
-  readonly packs: readonly [number, ...number[]];
-}
-
-const SAMPLE_ITEM_FAMILIES: readonly [ItemFamily, ...ItemFamily[]] = [
+/** Families of goods: names, units of measure and packaging of their items. */
+const SAMPLE_ITEM_FAMILIES = [
   {
     code: "FAS",
     category: 10,
@@ -135,7 +124,7 @@ const SAMPLE_ITEM_FAMILIES: readonly [ItemFamily, ...ItemFamily[]] = [
     putUp: ["Bottle", "Can", "Drum"],
     packs: [1, 5, 20, 208],
   },
-];
+] as const;
 
 /** Customers who own stock in the warehouses, by customer ID. */
 export const SAMPLE_OWNERS: readonly { readonly id: number; readonly name: string }[] = [

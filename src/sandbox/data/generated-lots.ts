@@ -2,9 +2,8 @@ import { Big } from "big.js";
 import type { Item } from "../../service/item.js";
 import type { Lot } from "../../service/lot.js";
 import type { SandboxWarehouse } from "../options/options.js";
-import { FIRST_REC_NO, type StoredLot } from "../store/lot-store.js";
-import type { SetOrderQuantities } from "../store/stock-totals.js";
-import { formatIsoTime } from "../time.js";
+import { FIRST_REC_NO, type SetOrderQuantities, type StoredLot } from "../store/stock.js";
+import { formatIsoTime } from "../values.js";
 import {
   GENERATED_HISTORY_END_MS,
   GENERATED_HISTORY_START_MS,

@@ -1,19 +1,30 @@
-import type { EmitTransaction } from "../activity.js";
+import type { AccessControl, CallerIdentity } from "../access.js";
+import type { SandboxListeners } from "../activity.js";
 import type { JsonObject } from "../http/body.js";
-import { notFoundError, type SandboxResponse, warehouseOutOfScopeError } from "../http/messages.js";
+import {
+  notFoundError,
+  type SandboxRequest,
+  type SandboxResponse,
+  warehouseOutOfScopeError,
+} from "../http/messages.js";
 import type { SandboxClient } from "../options/options.js";
 import type { SandboxSettings } from "../options/settings.js";
 import type { SandboxState } from "../state.js";
 
 /** A request, and what the service consists of when it arrives. */
 export interface ServiceContext {
+  readonly request: SandboxRequest;
+  /** Relative to the base address, encoded; undefined if the request went elsewhere. */
+  readonly path: string | undefined;
   readonly query: URLSearchParams;
+  readonly identity: CallerIdentity;
+  readonly access: AccessControl;
   readonly state: SandboxState;
   readonly settings: SandboxSettings;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** Notifies the listeners of a transaction. */
-  readonly emitTransaction: EmitTransaction;
+  /** Are notified of transactions. */
+  readonly listeners: SandboxListeners;
 }
 
 /** An authorized request, as an endpoint sees it. */

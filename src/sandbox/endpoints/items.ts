@@ -1,13 +1,13 @@
 import * as z from "zod";
 import { integer } from "../../schemas/field.js";
 import type { Item } from "../../service/item.js";
-import { DEFAULT_ITEM_FIELDS } from "../data/user-data.js";
 import { parseBodyFields, requiredString } from "../http/body.js";
 import { badRequestError, conflictError, jsonResponse, notFoundError, type SandboxResponse } from "../http/messages.js";
-import { listPageResponse, type PagedList } from "../http/paging.js";
 import { type SandboxSettings, withoutUndefined } from "../options/settings.js";
+import { DEFAULT_ITEM_FIELDS } from "../state.js";
 import type { StoredItem } from "../store/item-catalog.js";
 import type { EndpointContext } from "./endpoint.js";
+import { listPageResponse } from "./lists.js";
 
 /** GET /Item: one item by key, the items of a category, or a page of the active ones. */
 export function handleGetItems(context: EndpointContext): SandboxResponse {
@@ -53,17 +53,16 @@ function handleListItemsOfCategory({ query, state, settings }: EndpointContext):
   );
 }
 
-function itemPageResponse({ query, state, settings }: EndpointContext, which: "active" | "all"): SandboxResponse {
-  const list: PagedList<StoredItem, keyof Item> = {
+function itemPageResponse(context: EndpointContext, which: "active" | "all"): SandboxResponse {
+  const { state, settings } = context;
+  return listPageResponse<StoredItem, keyof Item>(context, {
+    name: "items",
     records: state.catalog.records,
     defaultDirection: "ASC",
-    supportsModifiedSince: settings.modifiedSinceOn.includes("items"),
-    supportsSort: settings.sortOn.includes("items"),
     shows: ({ item }) => which === "all" || !item.discontinued,
     modifiedAt: ({ modifiedAt }) => modifiedAt,
     toBody: (stored) => toItemResponseBody(stored, settings),
-  };
-  return listPageResponse(list, query, settings);
+  });
 }
 
 const itemRequestSchema = z.object({

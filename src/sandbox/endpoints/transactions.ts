@@ -1,17 +1,25 @@
+import { Big } from "big.js";
 import * as z from "zod";
 import { integer } from "../../schemas/field.js";
+import type { Item } from "../../service/item.js";
 import type { Lot } from "../../service/lot.js";
 import type { StockTransaction } from "../activity.js";
 import { SAMPLE_JOBS, SAMPLE_OWNERS } from "../data/generated-items.js";
-import { DEFAULT_LOT_FIELDS } from "../data/user-data.js";
 import { optionalDateFilter, optionalFilter, parseBodyFields, positiveNumber, requiredString } from "../http/body.js";
-import { emptyResponse, jsonResponse, type SandboxResponse, textResponse, validationError } from "../http/messages.js";
+import {
+  badRequestError,
+  conflictError,
+  createResponse,
+  jsonResponse,
+  notFoundError,
+  type SandboxResponse,
+  validationError,
+} from "../http/messages.js";
 import type { TransactionForm } from "../options/options.js";
 import type { SandboxSettings } from "../options/settings.js";
-import { formatIsoTime } from "../time.js";
-import { datetimeString } from "../validation.js";
+import { DEFAULT_LOT_FIELDS } from "../state.js";
+import { datetimeString, formatIsoTime, matchesDateFilter } from "../values.js";
 import { assertWarehouseInScope, type EndpointContext } from "./endpoint.js";
-import { findTransactionItem, type PickedLot, pickLots } from "./picking.js";
 
 /** What every stock transaction requires. */
 const transactionFields = { itemID: requiredString(), units: positiveNumber(), wid: integer() };
@@ -51,7 +59,7 @@ export function handleReceive(context: EndpointContext): SandboxResponse {
   const { partNo, shortID, description, dfltOwner } = findTransactionItem(context, receipt.itemID);
   const job = SAMPLE_JOBS.find(({ id }) => id === receipt.jobid);
 
-  const { recNo } = state.stock.addLot(
+  const { recNo } = state.lots.add(
     {
       ...DEFAULT_LOT_FIELDS,
       partNo,
@@ -121,9 +129,9 @@ function isAtDestination({ wID, spot }: Lot, destination: MoveDestination): bool
 
 /** A whole lot keeps its record; part of one becomes a new lot with the same date of receipt. */
 function moveLot({ state, now }: EndpointContext, { lot, taken, left }: PickedLot, destination: MoveDestination): Lot {
-  if (left.eq(0)) return state.stock.changeLot(lot, destination, now);
-  state.stock.changeLot(lot, { units: left.toNumber() }, now);
-  return state.stock.addLot({ ...lot, ...destination, units: taken.toNumber() }, now);
+  if (left.eq(0)) return state.lots.change(lot, destination, now);
+  state.lots.change(lot, { units: left.toNumber() }, now);
+  return state.lots.add({ ...lot, ...destination, units: taken.toNumber() }, now);
 }
 
 const issueRequestSchema = z.object({
@@ -150,7 +158,7 @@ export function handleIssue(context: EndpointContext): SandboxResponse {
 
   for (const { lot, left } of picks) {
     const usedUp = left.eq(0);
-    state.stock.changeLot(lot, { units: left.toNumber(), ...(usedUp && { shipped: formatIsoTime(now) }) }, now);
+    state.lots.change(lot, { units: left.toNumber(), ...(usedUp && { shipped: formatIsoTime(now) }) }, now);
   }
   const { recNo } = picks[0].lot;
   notifyListeners(context, "issue", issue, recNo);
@@ -158,13 +166,14 @@ export function handleIssue(context: EndpointContext): SandboxResponse {
 }
 
 function notifyListeners(
-  { client, now, emitTransaction }: EndpointContext,
+  { client, now, listeners }: EndpointContext,
   kind: StockTransaction["kind"],
   { itemID, units, wid, shipToWid }: { itemID: string; units: number; wid: number; shipToWid?: number | undefined },
   recNo: number,
 ): void {
   const other = shipToWid === undefined ? {} : { shipToWid };
-  emitTransaction({ kind, at: now, clientId: client.clientId, shortID: itemID, units, wid, ...other, recNo });
+  const transaction = { kind, at: now, clientId: client.clientId, shortID: itemID, units, wid, ...other, recNo };
+  listeners.notify((listener) => listener.transaction?.(transaction));
 }
 
 /** The response to a transaction, in the form of the options: the document does not show one. */
@@ -174,11 +183,11 @@ function transactionResponse(status: number, form: TransactionForm, recNo: numbe
     case "number":
       return jsonResponse(status, recNo);
     case "text":
-      return textResponse(status, String(recNo));
+      return createResponse(status, String(recNo), "text/plain");
     case "nested":
       return jsonResponse(status, { data: { recNo } });
     case "empty":
-      return emptyResponse(status);
+      return createResponse(status);
     case "object":
       return jsonResponse(status, { recNo, status: done });
   }
@@ -189,4 +198,66 @@ function assertAllowedReasonCode(code: number, { reasonCodes }: SandboxSettings)
   if (reasonCodes && !reasonCodes.includes(code)) {
     throw validationError({ reasonCode: [`The field reasonCode must be one of ${reasonCodes.join(", ")}.`] });
   }
+}
+
+/** The filters of a move or an issue. */
+interface LotSelection extends z.infer<z.ZodObject<typeof selectionFields>> {
+  readonly partNo: number;
+  readonly wid: number;
+  readonly units: number;
+  readonly spot?: string | undefined;
+  /** Receipt date, or its beginning. */
+  readonly received?: string | undefined;
+}
+
+/** A lot, and how much of it is taken. */
+interface PickedLot {
+  readonly lot: Lot;
+  readonly taken: Big;
+  readonly left: Big;
+}
+
+/** Takes the quantity from the matching lots, oldest first. Throws if there is not enough. */
+function pickLots({ state, settings }: EndpointContext, selection: LotSelection): [PickedLot, ...PickedLot[]] {
+  const wanted = new Big(selection.units);
+  const picks: PickedLot[] = [];
+  let found = new Big(0);
+  const shelf = state.lots.openLots(selection.partNo, selection.wid);
+  for (const lot of shelf) {
+    if (!matchesSelection(lot, selection) || (lot.hold && settings.heldLots === "refuse")) continue;
+    const units = new Big(lot.units);
+    const taken = smallerOf(units, wanted.minus(found));
+    picks.push({ lot, taken, left: units.minus(taken) });
+    found = found.plus(taken);
+    if (found.gte(wanted)) break;
+  }
+  const [first, ...others] = picks;
+  if (!first || found.lt(wanted)) {
+    // Every matching lot was picked, so a filter or a hold has excluded the other open lots.
+    const reason = shelf.length > picks.length ? "match" : "are in stock";
+    throw conflictError(settings.shortageStatus, `Only ${found.toNumber()} of ${selection.units} units ${reason}.`);
+  }
+  return [first, ...others];
+}
+
+function findTransactionItem({ state, settings }: EndpointContext, itemID: string): Item {
+  const stored = state.catalog.findBySku(itemID);
+  if (stored) return stored.item;
+  const message = `Item ${itemID} does not exist.`;
+  throw settings.unknownItemStatus === 404 ? notFoundError(message) : badRequestError(message);
+}
+
+function matchesSelection(lot: Lot, { recno, spot, serial, serial2, rfidTag, received }: LotSelection): boolean {
+  return (
+    (recno === undefined || lot.recNo === recno) &&
+    (spot === undefined || lot.spot === spot) &&
+    (serial === undefined || lot.serial === serial) &&
+    (serial2 === undefined || lot.serial2 === serial2) &&
+    (rfidTag === undefined || lot.rFIDTag === rfidTag) &&
+    (received === undefined || matchesDateFilter(lot.received, received))
+  );
+}
+
+function smallerOf(a: Big, b: Big): Big {
+  return a.lt(b) ? a : b;
 }

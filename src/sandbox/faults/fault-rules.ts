@@ -1,15 +1,15 @@
 import type { LoggedRequest } from "../activity.js";
 import { createRandomGenerator, type RandomGenerator } from "../data/random.js";
 import {
+  createResponse,
   DROPPED_RESPONSE,
   errorResponse,
-  htmlResponse,
   jsonResponse,
   type SandboxResponse,
   STATUS_BY_ERROR_CODE,
-  textResponse,
 } from "../http/messages.js";
 import type { CompleteFaultRule } from "../options/fault-rule.js";
+import type { SandboxSettings } from "../options/settings.js";
 
 /** The part of a request that rules match. */
 type FaultableRequest = Pick<LoggedRequest, "method" | "path" | "clientId">;
@@ -29,9 +29,10 @@ export class FaultRules {
 
   readonly #seed: number;
 
-  constructor(seed: number) {
+  constructor({ seed, faults }: Pick<SandboxSettings, "seed" | "faults">) {
     this.#seed = seed;
     this.#random = createRandomGenerator(seed);
+    for (const rule of faults) this.add(rule);
   }
 
   add(rule: CompleteFaultRule): void {
@@ -95,7 +96,7 @@ export function applyFault(fault: CompleteFault, serve: () => SandboxResponse): 
     case "status":
       return faultStatusResponse(fault.status, fault.body, fault.headers);
     case "html":
-      return htmlResponse(fault.status, proxyErrorPageHtml(fault.status));
+      return createResponse(fault.status, proxyErrorPageHtml(fault.status), "text/html");
     case "hang":
       return undefined;
     case "drop":
@@ -124,7 +125,7 @@ function faultStatusResponse(
 ): SandboxResponse {
   const headers = Object.fromEntries(Object.entries(given).map(([name, value]) => [name.toLowerCase(), value]));
   if (typeof body === "string") {
-    const response = textResponse(status, body);
+    const response = createResponse(status, body, "text/plain");
     return { ...response, headers: { ...response.headers, ...headers } };
   }
   if (body !== undefined || status < 400) return jsonResponse(status, body, headers);

@@ -1,7 +1,7 @@
 import * as z from "zod";
+import { isObject } from "../../errors/unknown-value.js";
 import { describeProblem } from "../../schemas/input-issues.js";
-import { isDateFilter } from "../time.js";
-import { dateStringMatching } from "../validation.js";
+import { dateStringMatching, isDateFilter } from "../values.js";
 import { badRequestError, type FieldErrors, validationError } from "./messages.js";
 
 /** A JSON object, field by field. */
@@ -13,8 +13,8 @@ export function parseJsonObject(contentType: string | null, body: string): JsonO
     throw badRequestError("The request body must be JSON (Content-Type: application/json).");
   }
   const value = parseJson(body);
-  if (!isJsonObject(value)) throw badRequestError("The request body is not a JSON object.");
-  return value;
+  if (!isObject(value) || Array.isArray(value)) throw badRequestError("The request body is not a JSON object.");
+  return Object.fromEntries(Object.entries(value));
 }
 
 export function parseFormFields(contentType: string | null, body: string): URLSearchParams {
@@ -22,10 +22,6 @@ export function parseFormFields(contentType: string | null, body: string): URLSe
     throw badRequestError("The request body must be a form (Content-Type: application/x-www-form-urlencoded).");
   }
   return new URLSearchParams(body);
-}
-
-function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function parseJson(body: string): unknown {

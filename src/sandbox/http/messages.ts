@@ -33,7 +33,7 @@ export function splitRequestTarget(target: string): { path: string; query: URLSe
 const EMPTY_QUERY = new URLSearchParams();
 
 /** How the body reaches the client; anything but `whole` is due to a fault. */
-export type ResponseDelivery =
+type ResponseDelivery =
   | { readonly kind: "whole" }
   | { readonly kind: "drop" }
   | { readonly kind: "slow"; readonly delayMs: number; readonly chunkBytes: number }
@@ -48,22 +48,22 @@ export interface SandboxResponse {
   readonly delivery: ResponseDelivery;
 }
 
-const JSON_CONTENT_TYPE_HEADERS = { "content-type": "application/json; charset=utf-8" };
-const TEXT_CONTENT_TYPE_HEADERS = { "content-type": "text/plain; charset=utf-8" };
-const HTML_CONTENT_TYPE_HEADERS = { "content-type": "text/html; charset=utf-8" };
-const WHOLE_DELIVERY: ResponseDelivery = { kind: "whole" };
+export function createResponse(
+  status: number,
+  body = "",
+  contentType?: "text/plain" | "text/html" | "application/json",
+): SandboxResponse {
+  const headers = contentType === undefined ? {} : { "content-type": `${contentType}; charset=utf-8` };
+  return { status, headers, body, delivery: { kind: "whole" } };
+}
 
 export function jsonResponse(
   status: number,
   body: unknown,
   headers?: Readonly<Record<string, string>>,
 ): SandboxResponse {
-  return {
-    status,
-    headers: { ...JSON_CONTENT_TYPE_HEADERS, ...headers },
-    body: JSON.stringify(body) ?? "",
-    delivery: WHOLE_DELIVERY,
-  };
+  const response = createResponse(status, JSON.stringify(body) ?? "", "application/json");
+  return { ...response, headers: { ...response.headers, ...headers } };
 }
 
 /** The document's error object; without a code if the document has none for the status. */
@@ -76,20 +76,8 @@ export function errorResponse(
   return jsonResponse(status, { statusCode: status, error, message, ...(details && { details }) }, headers);
 }
 
-export function textResponse(status: number, body: string): SandboxResponse {
-  return { status, headers: TEXT_CONTENT_TYPE_HEADERS, body, delivery: WHOLE_DELIVERY };
-}
-
-export function htmlResponse(status: number, body: string): SandboxResponse {
-  return { status, headers: HTML_CONTENT_TYPE_HEADERS, body, delivery: WHOLE_DELIVERY };
-}
-
-export function emptyResponse(status: number): SandboxResponse {
-  return { status, headers: {}, body: "", delivery: WHOLE_DELIVERY };
-}
-
 /** The connection breaks before the response. */
-export const DROPPED_RESPONSE: SandboxResponse = { ...emptyResponse(0), delivery: { kind: "drop" } };
+export const DROPPED_RESPONSE: SandboxResponse = { ...createResponse(0), delivery: { kind: "drop" } };
 
 /**
  * The body in the pieces in which it is sent if it arrives slowly, with a pause before each, or not as a whole: then half

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { checkConfiguration } from "../../schemas/check.js";
 import { lazy } from "../../schemas/field.js";
 import { countOrInfinitySchema, valueThat } from "../../schemas/option.js";
-import { delayMilliseconds, httpStatusCodeSchema, integerAtLeast, nonBlankString } from "../validation.js";
+import { delayMilliseconds, integerAtLeast, nonBlankString } from "../values.js";
 
 /**
  * A fault.
@@ -165,6 +165,13 @@ export function completeFaultRule(rule: unknown): CompleteFaultRule {
   checkConfiguration("addFault", faultRuleSchema(), rule ?? null, { quotesStrings: true });
   return faultRuleSchema().parse(rule);
 }
+
+/** A status that a response can have: those below 200 are informational. */
+const httpStatusCodeSchema = () =>
+  valueThat<number>(
+    (value) => Number.isInteger(value) && Number(value) >= 200 && Number(value) <= 599,
+    "must be an HTTP status from 200 to 599",
+  );
 
 function faultSchema() {
   const when = z.enum(["before", "after"]).default("before");

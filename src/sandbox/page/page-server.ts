@@ -1,25 +1,25 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import document from "../../../openapi.json" with { type: "json" };
+import { messageOf } from "../../errors/unknown-value.js";
 import { nodeNet } from "../../runtime/node-modules.js";
 import type { LoggedRequest, StockTransaction } from "../activity.js";
 import { SERVICE_BASE_PATH } from "../http/messages.js";
 import { completeFaultRule } from "../options/fault-rule.js";
 import type { SandboxService } from "../service.js";
-import type { WarehouseStockSummary } from "../store/stock-totals.js";
 import { renderPageHtml } from "./html.js";
 
 const MAX_SHOWN_TRANSACTIONS = 50;
 
-const PAGE_HTML_HEADERS = {
-  "content-type": "text/html; charset=utf-8",
+const noStoreHeaders = (type: string) => ({
+  "content-type": `${type}; charset=utf-8`,
   "cache-control": "no-store",
+});
+
+const PAGE_HTML_HEADERS = {
+  ...noStoreHeaders("text/html"),
   "content-security-policy":
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'",
 };
-
-const NO_STORE_JSON_HEADERS = { "content-type": "application/json; charset=utf-8", "cache-control": "no-store" };
-
-const NO_STORE_TEXT_HEADERS = { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" };
 
 const UNTRUSTED_HOST_MESSAGE =
   "Open the page as localhost, or under the address that the sandbox listens on (--host).\n";
@@ -27,9 +27,6 @@ const UNTRUSTED_HOST_MESSAGE =
 /** The OpenAPI document, with this sandbox as its server. */
 const openApiJson = () =>
   JSON.stringify({ ...document, servers: [{ url: SERVICE_BASE_PATH, description: "This sandbox." }] });
-
-const PAGE_GET_PATHS = new Set(["/", "/page/events", "/openapi.json", "/favicon.ico"]);
-const PAGE_ACTION_PATHS = new Set(["/page/reset", "/page/add-fault", "/page/clear-faults"]);
 
 /** A browser sends this header to another site only if that site allows it, which the sandbox never does. */
 const PAGE_REQUEST_HEADER = "x-stocklot-page";
@@ -41,17 +38,31 @@ const MAX_ACTION_BODY_BYTES = 10_000;
  * service.
  */
 export class PageServer {
-  readonly #service: SandboxService;
   readonly #host: string;
   readonly #transactions: StockTransaction[] = [];
   readonly #feed: PageEventFeed;
   readonly #stopWatching: () => void;
+  /** By path, what a browser can read. */
+  readonly #pages: Readonly<Record<string, (response: ServerResponse) => void>>;
+  /** By path, what a button does. */
+  readonly #actions: Readonly<Record<string, (body: unknown) => void>>;
 
   /** @param host the address that the server listens on */
   constructor(service: SandboxService, host: string) {
-    this.#service = service;
     this.#host = host;
     this.#feed = new PageEventFeed(() => takePageSnapshot(service, this.#transactions));
+    this.#pages = {
+      "/": (response) =>
+        response.writeHead(200, PAGE_HTML_HEADERS).end(renderPageHtml(service.settings.clients[0], SERVICE_BASE_PATH)),
+      "/page/events": (response) => this.#feed.addListener(response),
+      "/openapi.json": (response) => response.writeHead(200, noStoreHeaders("application/json")).end(openApiJson()),
+      "/favicon.ico": (response) => response.writeHead(204).end(),
+    };
+    this.#actions = {
+      "/page/reset": () => service.reset(),
+      "/page/add-fault": (body) => service.current.faults.add(completeFaultRule(body)),
+      "/page/clear-faults": () => service.current.faults.clear(),
+    };
     this.#stopWatching = service.listeners.add({
       request: () => this.#feed.scheduleUpdate(),
       transaction: (transaction) => {
@@ -67,37 +78,26 @@ export class PageServer {
   }
 
   handles({ method, url = "" }: IncomingMessage): boolean {
-    return (method === "GET" && PAGE_GET_PATHS.has(url)) || (method === "POST" && PAGE_ACTION_PATHS.has(url));
+    return Object.hasOwn(method === "POST" ? this.#actions : method === "GET" ? this.#pages : {}, url);
   }
 
   handle(request: IncomingMessage, response: ServerResponse): void {
-    const { method, url, headers } = request;
+    const { method, url = "", headers } = request;
     if (!isTrustedHost(headers.host, this.#host))
-      response.writeHead(403, NO_STORE_TEXT_HEADERS).end(UNTRUSTED_HOST_MESSAGE);
-    else if (method === "POST") void this.#handleAction(request, response);
-    else if (url === "/page/events") this.#feed.addListener(response);
-    else if (url === "/")
-      response
-        .writeHead(200, PAGE_HTML_HEADERS)
-        .end(renderPageHtml(this.#service.settings.clients[0], SERVICE_BASE_PATH));
-    else if (url === "/openapi.json") response.writeHead(200, NO_STORE_JSON_HEADERS).end(openApiJson());
-    else response.writeHead(204).end();
+      response.writeHead(403, noStoreHeaders("text/plain")).end(UNTRUSTED_HOST_MESSAGE);
+    else if (method === "POST") void this.#act(request, response);
+    else this.#pages[url]?.(response);
   }
 
-  /** What a button does. */
-  async #handleAction(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { url, headers } = request;
-    const { faults } = this.#service;
+  async #act(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { url = "", headers } = request;
     try {
       if (headers[PAGE_REQUEST_HEADER] === undefined) throw new TypeError("Only the page may send this request.");
-      const body = await readActionBody(request);
-      if (url === "/page/reset") this.#service.reset();
-      else if (url === "/page/clear-faults") faults.clear();
-      else faults.add(completeFaultRule(body));
+      this.#actions[url]?.(await readActionBody(request));
       this.#feed.scheduleUpdate();
       response.writeHead(204).end();
     } catch (error) {
-      response.writeHead(400, NO_STORE_TEXT_HEADERS).end(error instanceof Error ? error.message : String(error));
+      response.writeHead(400, noStoreHeaders("text/plain")).end(messageOf(error));
     }
   }
 
@@ -109,25 +109,15 @@ export class PageServer {
 
 const MAX_SHOWN_REQUESTS = 50;
 
-export interface PageSnapshot {
-  readonly warehouses: readonly (WarehouseStockSummary & { readonly wID: number; readonly name: string })[];
-  /** Latest first. */
-  readonly requests: readonly (LoggedRequest & { readonly id: number })[];
-  /** Latest first. */
-  readonly transactions: readonly StockTransaction[];
-  readonly rate: readonly { readonly key: string; readonly used: number; readonly limit: number }[];
-  readonly intervalMs: number;
-  /** The active fault rules, as the page shows them. */
-  readonly faults: readonly string[];
-}
-
-function takePageSnapshot(service: SandboxService, transactions: readonly StockTransaction[]): PageSnapshot {
-  const { state, access, clock, requests, settings, faults } = service;
+/** What the page shows. The latest requests and transactions come first. */
+function takePageSnapshot(service: SandboxService, transactions: readonly StockTransaction[]) {
+  const { requests, settings } = service;
+  const { state, access, faults } = service.current;
   return {
-    warehouses: [...state.warehouses].map(([wID, name]) => ({ wID, name, ...state.stock.summary(wID) })),
+    warehouses: [...state.warehouses].map(([wID, name]) => ({ wID, name, ...state.lots.stock.summary(wID) })),
     requests: requests.slice(-MAX_SHOWN_REQUESTS).reverse().map(withRequestId),
     transactions,
-    rate: access.rateUsages(clock.now()).map(({ key, usage }) => ({ key, used: usage.used, limit: usage.limit })),
+    rate: access.rateWindow?.usages(service.now()) ?? [],
     intervalMs: settings.rateLimit ? settings.rateLimit.intervalMs : 0,
     faults: faults.descriptions,
   };

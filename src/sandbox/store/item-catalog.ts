@@ -1,5 +1,5 @@
 import { type Item, itemSchema } from "../../service/item.js";
-import { formatIsoTime, parseIsoTime } from "../time.js";
+import { formatIsoTime, parseIsoTime } from "../values.js";
 import { SortedRecords } from "./sorted-records.js";
 
 /** An item, and what the service stores about it but does not always show. */

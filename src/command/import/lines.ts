@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import * as z from "zod";
 import { InputValidationError } from "../../errors/index.js";
 import { nearestName, nearestNameHint } from "../../errors/unknown-name.js";
@@ -6,9 +7,10 @@ import type { NewLine } from "../../outbox/delivery-store.js";
 import type { MarkField } from "../../outbox/index.js";
 import { newEntry } from "../../outbox/new-entries.js";
 import { WRITES } from "../../service/operations.js";
-import { cellValue, NUMBER_PATTERN, withoutOptional } from "../rows/cell-value.js";
-import type { Row, RowFile } from "../rows/file-rows.js";
-import type { ColumnSettings } from "../rows/row-options.js";
+import { CommandError, failureOrInterruption } from "../exit.js";
+import { type ColumnSettings, fieldsOfRow, NUMBER_PATTERN, withoutOptional } from "../rows/columns.js";
+import { fileRows, type Row, type RowFile } from "../rows/file-rows.js";
+import { tell } from "../terminal.js";
 
 export type ImportOperation = keyof typeof WRITES;
 export const OPERATIONS = Object.keys(WRITES);
@@ -28,10 +30,14 @@ export interface ImportSettings extends RowFile, ColumnSettings {
   keyColumn: string | undefined;
   /** The field of each receipt that will contain a mark. */
   mark: MarkField | undefined;
+  /** Whether the file is a corrected version of an earlier one. */
+  corrects: boolean;
+  /** The file or address of the outbox. */
+  outboxFile: string;
 }
 
 /** What is wrong with the columns of a CSV file: values would be lost, or every line would lack a required field. */
-export function columnProblem(row: Row, settings: ImportSettings): string | undefined {
+function columnProblem(row: Row, settings: ImportSettings): string | undefined {
   const { operation, map, keyColumn, deliveryName, ignore, set } = settings;
   const shape = fieldsOf(operation);
   const columns = Object.keys(row.cells);
@@ -51,7 +57,7 @@ export function columnProblem(row: Row, settings: ImportSettings): string | unde
 }
 
 /** What is wrong with the names of fields: values would be lost. */
-export function fieldProblem({ cells }: Row, settings: ImportSettings): string | undefined {
+function fieldProblem({ cells }: Row, settings: ImportSettings): string | undefined {
   const { operation, map, set } = settings;
   const fields = Object.keys(fieldsOf(operation));
   const unset = [...set.keys()].find((field) => !fields.includes(field));
@@ -85,7 +91,7 @@ function fieldOfColumn(column: string, { operation, map, keyColumn, ignore }: Im
 }
 
 /** A row as an entry of the outbox, or what is wrong with it. */
-export type ImportedRow = ValidRow | { line: number; problems: string[] };
+type ImportedRow = ValidRow | { line: number; problems: string[] };
 
 export interface ValidRow {
   line: number;
@@ -95,20 +101,16 @@ export interface ValidRow {
   replacesKey: string | undefined;
 }
 
-export function importedRow(row: Row, settings: ImportSettings): ImportedRow {
+function importedRow(row: Row, settings: ImportSettings): ImportedRow {
   const { line, cells, problem } = row;
   // Each object has its own fields, and a CSV file the columns of its header.
   const wrong = problem ?? (settings.format === "ndjson" ? fieldProblem(row, settings) : undefined);
   if (wrong !== undefined) return { line, problems: [wrong] };
-  const { operation, set, deliveryName: delivery, mark } = settings;
+  const { operation, deliveryName: delivery, mark } = settings;
   const shape = fieldsOf(operation);
   const key = keyOf(line, cells, settings);
-  const input: Record<string, unknown> = {};
-  for (const [column, cell] of Object.entries(cells)) {
-    const field = fieldOfColumn(column, settings);
-    if (field !== undefined && cell !== "" && cell !== null) input[field] = typedCell(cell, shape[field], settings);
-  }
-  for (const [field, value] of set) input[field] = cellValue(value, shape[field]);
+  const filled = Object.fromEntries(Object.entries(cells).filter(([, cell]) => cell !== "" && cell !== null));
+  const input = fieldsOfRow(filled, settings, shape, (column) => fieldOfColumn(column, settings));
   try {
     const entry = { ...newEntry("import", { key, operation, input }, mark, []), delivery };
     return { line, cells, entry, replacesKey: String(cells[REJECT_COLUMNS.replaces] ?? "") || undefined };
@@ -117,10 +119,6 @@ export function importedRow(row: Row, settings: ImportSettings): ImportedRow {
     return { line, problems: error.issues.map((issue) => describeIssueOfLine(issue, input, shape)) };
   }
 }
-
-/** The cells of a CSV file are strings. */
-const typedCell = (cell: unknown, schema: z.ZodType | undefined, { format }: ImportSettings) =>
-  format === "csv" && typeof cell === "string" ? cellValue(cell, schema) : cell;
 
 /** A key that is missing stays empty, so that validation reports it. */
 function keyOf(line: number, cells: Row["cells"], { deliveryName, keyColumn }: ImportSettings): string {
@@ -142,4 +140,57 @@ function describeIssueOfLine(
   const isDecimalComma = isTextForNumber && /^[+-]?\d+,\d+$/.test(cell);
   const text = isTooLong ? `must be a number of fewer digits, not "${cell}"` : message;
   return `${path.join(".")} ${text}${isDecimalComma ? " (write a decimal point)" : ""}`.trim();
+}
+
+/** Wrong lines that are listed; the rest is only counted. */
+const MAX_LISTED = 50;
+
+interface Validation {
+  lines: number;
+  invalid: number;
+  /** Of the first invalid lines. */
+  problems: { line: number; problems: string[] }[];
+  /** SHA-256 of the writes: operation and input of each line, in order. */
+  digest: string;
+}
+
+/** Reads the whole file before anything is stored or sent. */
+export async function validate(settings: ImportSettings, signal: AbortSignal): Promise<Validation> {
+  const result: Omit<Validation, "digest"> = { lines: 0, invalid: 0, problems: [] };
+  const digest = createHash("sha256");
+  const lineOfKey = new Map<string, number>();
+  for await (const row of fileRows(settings)) {
+    if (signal.aborted) throw failureOrInterruption(signal.reason, signal, "nothing was sent");
+    const columns = result.lines === 0 && settings.format === "csv" ? columnProblem(row, settings) : undefined;
+    if (columns !== undefined) throw new CommandError(columns);
+    result.lines += 1;
+    const imported = importedRow(row, settings);
+    if ("entry" in imported) digest.update(imported.entry.inputHash);
+    const problems = problemsOf(imported, settings, lineOfKey);
+    if (problems.length === 0) continue;
+    result.invalid += 1;
+    if (result.invalid > MAX_LISTED) continue;
+    result.problems.push({ line: row.line, problems });
+    tell(`line ${row.line}: ${problems.join("; ")}`);
+  }
+  if (result.lines === 0) throw new CommandError(`${settings.path} has no lines.`);
+  return { ...result, digest: digest.digest("hex") };
+}
+
+function problemsOf(imported: ImportedRow, { keyColumn }: ImportSettings, lineOfKey: Map<string, number>): string[] {
+  if ("problems" in imported) return imported.problems;
+  // Otherwise the key contains the number of the line.
+  if (keyColumn === undefined) return [];
+  const { line, entry } = imported;
+  const earlier = lineOfKey.get(entry.key);
+  lineOfKey.set(entry.key, line);
+  // Keys identify a line for ever, so two lines of a file must not share one.
+  return earlier === undefined ? [] : [`the key "${entry.key}" is that of line ${earlier}, too`];
+}
+
+export async function* validRows(settings: ImportSettings): AsyncGenerator<ValidRow> {
+  for await (const row of fileRows(settings)) {
+    const imported = importedRow(row, settings);
+    if ("entry" in imported) yield imported;
+  }
 }

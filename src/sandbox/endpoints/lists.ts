@@ -1,18 +1,56 @@
+import type { Lot } from "../../service/lot.js";
+import { type StockLevel, stockLevelSchema } from "../../service/stock-level.js";
+import { jsonResponse, type SandboxResponse, validationError } from "../http/messages.js";
 import type { SandboxSettings } from "../options/settings.js";
-import type { SortedRecords } from "../store/sorted-records.js";
-import { parseIsoTime } from "../time.js";
-import { jsonResponse, type SandboxResponse, validationError } from "./messages.js";
+import { SortedRecords } from "../store/sorted-records.js";
+import { hasStockLevel, type ItemStock, quantitiesIn, type StoredLot, stockLevelIn } from "../store/stock.js";
+import { parseIsoTime } from "../values.js";
+import { type EndpointContext, requestedWarehouses } from "./endpoint.js";
+
+/** GET /Inventory: the lots of all warehouses in the client's scope; GET /Inventory/{wid}: of one. */
+export function handleListLots(context: EndpointContext): SandboxResponse {
+  const { state } = context;
+  const warehouses = requestedWarehouses(context);
+  return listPageResponse<StoredLot, keyof Lot>(context, {
+    name: "lots",
+    records: state.lots.records,
+    // Most recent first.
+    defaultDirection: "DESC",
+    shows: ({ lot }) => warehouses.includes(lot.wID),
+    modifiedAt: ({ modifiedAt }) => modifiedAt,
+    toBody: ({ lot }) => lot,
+  });
+}
+
+/** GET /Inventory/StockLevels: all warehouses in the client's scope together; GET /Inventory/StockLevels/{wid}: one. */
+export function handleListStockLevels(context: EndpointContext): SandboxResponse {
+  const { state } = context;
+  const warehouses = requestedWarehouses(context);
+  const levelOf = stockLevelIn(warehouses);
+  return listPageResponse<ItemStock, keyof StockLevel>(context, {
+    name: "stockLevels",
+    records: new SortedRecords(state.lots.stock.all(), {
+      columns: stockLevelSchema().keyof().options,
+      defaultColumn: "partNo",
+      key: (stock, column) => (column === "partNo" ? stock.partNo : levelOf(stock)[column]),
+      id: ({ partNo }) => partNo,
+    }),
+    defaultDirection: "ASC",
+    shows: (stock) => quantitiesIn(stock, warehouses).some(hasStockLevel),
+    modifiedAt: (stock) => Math.max(...quantitiesIn(stock, warehouses).map(({ modifiedAt }) => modifiedAt)),
+    toBody: levelOf,
+  });
+}
 
 const SERVICE_DEFAULT_PAGE_SIZE = 25;
 const SERVICE_MAX_PAGE_SIZE = 250;
 
 /** What a list endpoint lists. */
-export interface PagedList<T, Column extends string> {
+interface PagedList<T, Column extends string> {
+  readonly name: SandboxSettings["sortOn"][number];
   readonly records: SortedRecords<T, Column>;
   /** Direction if the request names no column. */
   readonly defaultDirection: "ASC" | "DESC";
-  readonly supportsModifiedSince: boolean;
-  readonly supportsSort: boolean;
   /** Whether the list shows this record to this client. */
   shows(record: T): boolean;
   /** Milliseconds since the epoch. */
@@ -23,17 +61,16 @@ export interface PagedList<T, Column extends string> {
 
 /** The requested page of a list, in the common envelope and with its headers. */
 export function listPageResponse<T, Column extends string>(
+  { query, settings }: EndpointContext,
   list: PagedList<T, Column>,
-  query: URLSearchParams,
-  settings: SandboxSettings,
 ): SandboxResponse {
   const page = readPositiveInteger(query, "page", 1, settings);
   const pageSize = Math.min(
     readPositiveInteger(query, "pageSize", SERVICE_DEFAULT_PAGE_SIZE, settings),
     SERVICE_MAX_PAGE_SIZE,
   );
-  const since = list.supportsModifiedSince ? readModifiedSince(query) : undefined;
-  const { column, isDescending } = readOrder(list, query);
+  const since = settings.modifiedSinceOn.includes(list.name) ? readModifiedSince(query) : undefined;
+  const { column, isDescending } = readOrder(list, query, settings);
   const isFound = (record: T) => list.shows(record) && (since === undefined || list.modifiedAt(record) >= since);
   const { found, totalCount } = selectPage(list.records.ascending(column), isDescending, isFound, page, pageSize);
   const pageCount = Math.ceil(totalCount / pageSize);
@@ -70,11 +107,12 @@ function selectPage<T>(
 
 /** An unknown column is ignored, and `direction` with it. */
 function readOrder<T, Column extends string>(
-  { records, defaultDirection, supportsSort }: PagedList<T, Column>,
+  { name, records, defaultDirection }: PagedList<T, Column>,
   query: URLSearchParams,
+  { sortOn }: SandboxSettings,
 ): { column: Column | undefined; isDescending: boolean } {
   const named = query.get("sort");
-  const column = named && supportsSort ? records.column(named) : undefined;
+  const column = named && sortOn.includes(name) ? records.column(named) : undefined;
   const direction = query.get("direction")?.toUpperCase();
   if (column) return { column, isDescending: direction === "DESC" };
   const asked = !named && (direction === "ASC" || direction === "DESC") ? direction : defaultDirection;

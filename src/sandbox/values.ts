@@ -1,24 +1,4 @@
-/** The sandbox's time: the caller's `now` plus what {@link SandboxClock.advance} has added. */
-export interface SandboxClock {
-  /** Milliseconds since the epoch. */
-  now(): number;
-  advance(milliseconds: number): void;
-  /** Undoes every `advance`. */
-  reset(): void;
-}
-
-export function createSandboxClock(source: () => number): SandboxClock {
-  let offset = 0;
-  return {
-    now: () => source() + offset,
-    advance: (milliseconds) => {
-      offset += milliseconds;
-    },
-    reset: () => {
-      offset = 0;
-    },
-  };
-}
+import * as z from "zod";
 
 /** ISO 8601 UTC, the form of all datetimes of the service. */
 export function formatIsoTime(milliseconds: number): string {
@@ -34,11 +14,6 @@ export function parseIsoTime(text: string): number | undefined {
   const dateOnly = !text.includes(":");
   const milliseconds = Date.parse(match[1] || dateOnly ? text.trim() : `${text.trim()}Z`);
   return Number.isNaN(milliseconds) ? undefined : milliseconds;
-}
-
-/** A time in the form of HTTP headers. */
-export function formatHttpDate(milliseconds: number): string {
-  return new Date(milliseconds).toUTCString();
 }
 
 /** Completes a partial datetime. */
@@ -62,3 +37,23 @@ export function matchesDateFilter(datetime: string, filter: string): boolean {
 function normalizeIso(text: string): string {
   return text.trim().toUpperCase().replace(" ", "T");
 }
+
+export const integerAtLeast = (min: number) => z.int().min(min);
+
+/** A quantity of stock, at least 0. */
+export const nonNegativeQuantity = () => z.number().min(0);
+
+export const nonBlankString = () => z.string().regex(/\S/, "must not be empty");
+
+export const datetimeString = () =>
+  dateStringMatching((text) => parseIsoTime(text) !== undefined, "must be a datetime (ISO 8601)");
+
+export const dateStringMatching = (isValid: (text: string) => boolean, error: string) =>
+  z.string(error).refine(isValid, error);
+
+/** A delay that `setTimeout` can take. */
+export const delayMilliseconds = () =>
+  z
+    .number()
+    .min(0)
+    .max(2 ** 31 - 1);
