@@ -3,6 +3,8 @@ import type { RequestOptions, ResponseInfo } from "../core/request/options.js";
 import { dateHeaderMs } from "../core/service-clock.js";
 import { isStocklotError } from "../errors/any-error.js";
 import { messageOf } from "../errors/unknown-value.js";
+import type { PagingProgress } from "../paging/page.js";
+import { abortSignalSchema, functionSchemaOf, inventoryClientSchema, requiredOption } from "../schemas/option.js";
 
 /** Reads what a plan concerns as it is now. Requests are counted, and the service's clock is observed. */
 export class PlanReader {
@@ -45,3 +47,10 @@ export class PlanReader {
     this.clockAheadMs ??= date - Date.now();
   }
 }
+
+/** The options that everything has that reads the service before a plan. */
+export const readingOptions = () => ({
+  client: requiredOption(inventoryClientSchema()),
+  signal: abortSignalSchema().optional(),
+  onProgress: functionSchemaOf<(progress: PagingProgress) => void>().optional(),
+});

@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import * as z from "zod";
 import { uncheckedAs } from "../../core/response/decode.js";
-import { sumOf } from "../../plan/count/quantity.js";
+import { sumOf } from "../../plan/count/group.js";
 import { groupBy } from "../../plan/group-by.js";
 import { type BookLot, type CountSnapshot, type PlanCountOptions, planCount, takeSnapshot } from "../../plan/index.js";
 import { type ConnectionFlags, withClient, withConnection, withResponseValidation } from "../connection.js";

@@ -17,8 +17,15 @@ import type { Progress } from "../apply/progress.js";
 import { groupBy } from "../group-by.js";
 import { PlanReader } from "../plan-reader.js";
 import type { CountChange, CountPlanContent, ReportedGroup, StoredQuantity } from "./document.js";
-import { type BookLot, bookLotOf, type CountGroup, describeMovement, lotsOfGroup } from "./group.js";
-import { isSameQuantity, sumOf } from "./quantity.js";
+import {
+  type BookLot,
+  bookLotOf,
+  type CountGroup,
+  describeMovement,
+  isSameQuantity,
+  lotsOfGroup,
+  sumOf,
+} from "./group.js";
 
 /** How many groups are read ahead of sending. */
 const CHUNK_SIZE = 10;

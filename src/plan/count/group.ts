@@ -1,9 +1,9 @@
+import { Big } from "big.js";
 import { serviceTimeMs } from "../../schemas/date.js";
 import { lazy } from "../../schemas/field.js";
 import { comparableSku } from "../../service/key.js";
 import { type Lot, lotSchema } from "../../service/lot.js";
 import { groupBy } from "../group-by.js";
-import { isSameQuantity } from "./quantity.js";
 
 /** What is counted together: the stock of an item in one bin, or in all bins of the warehouse. */
 export interface CountGroup {
@@ -116,3 +116,18 @@ function describeLotChange(before: BookLot, after: BookLot | undefined): string[
     name === "units" ? `lot ${recNo} had ${before.units}, now ${after.units}` : `lot ${recNo} has another ${name}`,
   );
 }
+
+/** A service may add in floating point: a smaller share of a quantity is no difference. */
+const TOLERANCE = 1e-13;
+
+export const sumOf = (records: readonly { units: number }[]): Big =>
+  records.reduce((sum, { units }) => sum.plus(units), new Big(0));
+
+/** Counted minus book quantity; 0 if they are equal. */
+export function differenceOf(counted: number | Big, book: number | Big): Big {
+  const difference = new Big(counted).minus(book);
+  const size = Math.max(1, new Big(counted).abs().toNumber(), new Big(book).abs().toNumber());
+  return difference.abs().lte(TOLERANCE * size) ? new Big(0) : difference;
+}
+
+export const isSameQuantity = (one: number | Big, other: number | Big): boolean => differenceOf(one, other).eq(0);

@@ -6,19 +6,27 @@ import { integer, lazy } from "../../schemas/field.js";
 import { requiredOption } from "../../schemas/option.js";
 import type { Item } from "../../service/item.js";
 import { comparableSku } from "../../service/key.js";
+import type { Lot } from "../../service/lot.js";
 import type { StockLevel } from "../../service/stock-level.js";
 import { assertDocumentOf, newPlanHead } from "../document.js";
 import { countPlan, type Plan } from "../plan.js";
-import { PlanReader } from "../plan-reader.js";
+import { PlanReader, readingOptions } from "../plan-reader.js";
 import { countListedItems, readItems } from "../read-items.js";
-import { readingOptions } from "../reading-options.js";
 import { readStockLevels } from "../stock-levels.js";
 import { correctGroup, type DifferingGroup } from "./correct-group.js";
 import { type CountedGroup, type CountedRow, readCountedRows } from "./counted-rows.js";
 import type { BlockedGroup, CountChange } from "./document.js";
-import { type BookLot, describeMovement, lotsByItem, lotsOfGroup } from "./group.js";
-import { HiddenMovements } from "./hidden-movements.js";
-import { isSameQuantity, sumOf } from "./quantity.js";
+import {
+  type BookLot,
+  bookLotOf,
+  type CountGroup,
+  describeMovement,
+  isInGroup,
+  isSameQuantity,
+  lotsByItem,
+  lotsOfGroup,
+  sumOf,
+} from "./group.js";
 import { type CountSnapshot, lotsModifiedAfter, readBookLots, readSnapshot } from "./snapshot.js";
 
 /** Reason codes of the service for the corrections of a stock count. The document does not list any. */
@@ -154,3 +162,32 @@ const blockedGroup = ({ counted, ...group }: CountedGroup, lots: readonly BookLo
   lots,
   reason,
 });
+
+/**
+ * Movements that the stock of a group does not show any more. A lot that was modified since the snapshot concerns:
+ * - the bin that it is in, also if it is not in stock any more: it may have been there while people counted;
+ * - every bin, if it looks as before: it may have been anywhere, and is back.
+ */
+class HiddenMovements {
+  readonly #modified: ReadonlyMap<string, readonly Lot[]>;
+  readonly #returned = new Map<string, Lot>();
+
+  constructor(modified: readonly Lot[], before: readonly BookLot[]) {
+    const known = new Map(before.map((lot): [number, BookLot] => [lot.recNo, lot]));
+    this.#modified = lotsByItem(modified);
+    for (const lot of modified) {
+      const [earlier, present] = [known.get(lot.recNo), bookLotOf(lot)];
+      if (earlier && present && describeMovement([earlier], [present]) === undefined)
+        this.#returned.set(comparableSku(lot.shortID), lot);
+    }
+  }
+
+  /** Why a group cannot be compared with its count; `undefined` if nothing is known. */
+  describe(group: CountGroup): string | undefined {
+    const sku = comparableSku(group.itemID);
+    const returned = this.#returned.get(sku);
+    if (returned) return `lot ${returned.recNo} of the item was modified, and may have been in another bin`;
+    const visitor = this.#modified.get(sku)?.find((lot) => isInGroup(group, lot));
+    return visitor && `lot ${visitor.recNo} was modified`;
+  }
+}

@@ -9,9 +9,8 @@ import type { Lot } from "../../service/lot.js";
 import type { ServiceIdentity } from "../../storage/service.js";
 import { sleep } from "../../time/wait.js";
 import { deepFreeze, parseDocument, serviceSchema, withDigest } from "../document.js";
-import { PlanReader } from "../plan-reader.js";
+import { PlanReader, readingOptions } from "../plan-reader.js";
 import { countListedItems, readItems } from "../read-items.js";
-import { readingOptions } from "../reading-options.js";
 import { type BookLot, bookLotOf, bookLotSchema } from "./group.js";
 
 /** Options of {@link takeSnapshot}. */

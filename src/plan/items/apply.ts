@@ -8,6 +8,7 @@ import type { Item } from "../../service/item.js";
 import type { PlanApplyOptions, PlanReport } from "../apply/options.js";
 import {
   type ChangeAsRead,
+  type ChangeState,
   KEY_PREFIXES,
   MAX_READING_AGE_MS,
   PlanApplication,
@@ -18,7 +19,6 @@ import { PlanReader } from "../plan-reader.js";
 import { readItem, readItems, readModifiedItems } from "../read-items.js";
 import { fieldValue, isSameValue, type StoredForm } from "./compare.js";
 import type { ItemChange, ItemPlanContent } from "./document.js";
-import { stateOfChange } from "./state-of-change.js";
 
 type ItemApplication = PlanApplication<ItemChange, { shortID: string }>;
 
@@ -146,4 +146,27 @@ function storedFormsOf({ shortID, operation, fields }: ItemChange, item: Item): 
     const stored = fieldValue(item, field);
     return isSameValue(sent, stored) ? [] : [{ shortID, field, sent, stored }];
   });
+}
+
+/** How an item is now, compared with a change of a plan. */
+function stateOfChange({ operation, fields }: ItemChange, item: Item | undefined): ChangeState {
+  const names = Object.keys(fields);
+  const differing = (side: "before" | "after") =>
+    names.filter((name) => !isSameValue(fields[name]?.[side], item && fieldValue(item, name)));
+  if (operation === "create") {
+    if (!item) return { kind: "due" };
+    const others = differing("after");
+    return others.length === 0 && !item.discontinued
+      ? { kind: "as-desired" }
+      : {
+          kind: "stale",
+          reason: `it was created meanwhile, with another ${others.join(", ") || "state: discontinued"}`,
+        };
+  }
+  if (!item) return { kind: "stale", reason: "it no longer exists" };
+  if (operation === "discontinue" && item.discontinued) return { kind: "as-desired" };
+  if (operation === "update" && differing("after").length === 0) return { kind: "as-desired" };
+  if (operation === "update" && item.discontinued) return { kind: "stale", reason: "it was discontinued meanwhile" };
+  const changed = differing("before");
+  return changed.length === 0 ? { kind: "due" } : { kind: "stale", reason: `changed meanwhile: ${changed.join(", ")}` };
 }
