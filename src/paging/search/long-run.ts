@@ -41,22 +41,25 @@ export class LongRun<T> {
   async readOnce(start: number): Promise<boolean> {
     const { known } = this.#list;
     const foundBefore = this.#found.size;
-    const first = this.#pageFrom(start);
     const pass = new Pass(this.#list, this.#partNo);
-    for (let request = first; !pass.hasEnded; request = this.#pageFrom(pass.end)) {
+    let beginning = this.#pageFrom(start);
+    for (let request = beginning; !pass.hasEnded; request = this.#pageFrom(pass.end)) {
+      if (!pass.hasBegun) beginning = request;
       // As in any iteration, pages after the first are bulk requests.
       const slotKind = pass.pages === 0 ? "single" : "bulk";
       const page = await readProbe(this.#list, { request, direction: "ASC", slotKind });
       pass.add(page);
       if (pass.isLost || pass.pages > MAX_EXTRA_PASS_PAGES + (3 * page.total) / known.maxPageSize) return false;
+      if (pass.isOnOnePage) this.#found.clear();
       this.#keep(page);
     }
     this.#passes += 1;
     known.notePlace({ partNo: this.#partNo, position: pass.start, length: Math.max(1, pass.count) });
+    if (pass.isOnOnePage) return true;
     if (this.#passes > 1 && this.#found.size === foundBefore) return true;
     if (!pass.isCountRight) return false;
     const again = new Pass(this.#list, this.#partNo);
-    again.add(await readProbe(this.#list, { request: first, direction: "ASC" }));
+    again.add(await readProbe(this.#list, { request: beginning, direction: "ASC" }));
     return !again.isLost && again.start - pass.start === pass.shift;
   }
 
@@ -76,14 +79,16 @@ export class LongRun<T> {
 /** One pass over a run: where its records stand, and how they have moved from page to page. */
 class Pass<T> {
   /**
-   * The beginning of the run is not on the first page, a page has no record in common with those before it, or such records
-   * have moved by different distances.
+   * The beginning of the run was missed, a page has no record in common with those before it, or such records have moved by
+   * different distances.
    */
   isLost = false;
   /** A page has shown what follows the run. */
   hasEnded = false;
   pages = 0;
-  /** Position of the first record of the run, as the first page shows it. */
+  /** The run fits on one page after all, which shows all of it at one moment. */
+  isOnOnePage = false;
+  /** Position of the first record of the run, as the page that contains it shows it. */
   start = 0;
   /** By how many positions the run has moved since. */
   shift = 0;
@@ -103,6 +108,11 @@ class Pass<T> {
     return this.#positions.size;
   }
 
+  /** A page has shown the beginning of the run. */
+  get hasBegun(): boolean {
+    return this.count > 0;
+  }
+
   /** As many records as there are positions between the beginning and the end of the run. */
   get isCountRight(): boolean {
     return this.count === this.end - (this.start + this.shift);
@@ -110,11 +120,14 @@ class Pass<T> {
 
   add(page: SortedPage<T>): void {
     this.pages += 1;
-    if (this.pages === 1) this.#begin(page);
+    const beginsHere = !this.hasBegun;
+    if (beginsHere) this.#begin(page);
+    else this.#noteShift(page);
     this.#notePositions(page);
     const next = page.partNos.findIndex((partNo) => partNo > this.#partNo);
     this.hasEnded = next >= 0 || page.isLast;
     this.end = page.start + (next < 0 ? page.partNos.length : next);
+    this.isOnOnePage = beginsHere && this.hasEnded;
   }
 
   #begin({ partNos, start, isFirst }: SortedPage<T>): void {
@@ -125,17 +138,26 @@ class Pass<T> {
     this.isLost = !isFirst && first >= this.#partNo;
   }
 
-  #notePositions({ records, partNos, start }: SortedPage<T>): void {
+  /** By how many positions the records that this page and those before it have in common have moved. */
+  #noteShift(page: SortedPage<T>): void {
     const shifts = new Set<number>();
-    for (const [index, record] of records.entries()) {
-      if (partNos[index] !== this.#partNo) continue;
-      const key = this.#list.keyOf(record) ?? record;
+    for (const [key, position] of this.#positionsOn(page)) {
       const before = this.#positions.get(key);
-      if (before !== undefined) shifts.add(start + index - before);
-      this.#positions.set(key, start + index);
+      if (before !== undefined) shifts.add(position - before);
     }
     const [shift = 0] = shifts;
     this.shift += shift;
-    this.isLost ||= shifts.size !== (this.pages === 1 ? 0 : 1);
+    this.isLost = shifts.size !== 1;
+  }
+
+  #notePositions(page: SortedPage<T>): void {
+    for (const [key, position] of this.#positionsOn(page)) this.#positions.set(key, position);
+  }
+
+  /** The records of the run on a page, each with its position. */
+  #positionsOn({ records, partNos, start }: SortedPage<T>): [unknown, number][] {
+    return records.flatMap((record, index): [unknown, number][] =>
+      partNos[index] === this.#partNo ? [[this.#list.keyOf(record) ?? record, start + index]] : [],
+    );
   }
 }

@@ -17,6 +17,8 @@ interface OrderedPart extends Positions {
   direction: Direction;
   /** The logarithm of how improbable that is by chance. */
   evidence: number;
+  /** Counts for nothing yet: the other direction was shown here, and another part of the list could show this one. */
+  isDiscounted: boolean;
 }
 
 /**
@@ -34,7 +36,8 @@ export class UnsearchableListError extends Error {}
  *
  * - A direction is proved once the pages requested in it were sorted, and together could hardly have been so by chance.
  * - A list in another order may contain parts that happen to be in this one, such as an import in the order of part numbers.
- *   So each direction is proved by other parts of the list than the other one, as long as a page fits into them.
+ *   So each direction is proved by other parts of the list than the other one: the second one that a part shows is
+ *   *discounted*, unless no other part shows two part numbers.
  * - A page that is not sorted *refutes* the order for good. Two pages that contradict each other only undo the proof, since
  *   the list may have changed as a whole.
  */
@@ -43,6 +46,7 @@ export class OrderProof {
   isNumeric = false;
   readonly #parts: OrderedPart[] = [];
   readonly #list: { readonly maxPageSize: number };
+  #countsDiscounted = false;
   #refutation: string | undefined;
 
   constructor(list: { readonly maxPageSize: number }) {
@@ -50,7 +54,9 @@ export class OrderProof {
   }
 
   isProven(direction: Direction): boolean {
-    const parts = this.#parts.filter((part) => part.direction === direction);
+    const parts = this.#parts.filter(
+      (part) => part.direction === direction && (!part.isDiscounted || this.#countsDiscounted),
+    );
     return parts.reduce((sum, { evidence }) => sum + evidence, 0) >= LOG_OF_PROOF;
   }
 
@@ -65,14 +71,22 @@ export class OrderProof {
 
   undo(): void {
     this.#parts.length = 0;
+    this.#countsDiscounted = false;
     this.isNumeric = false;
+  }
+
+  /** Other parts of the list have shown nothing: from now on, discounted ones count, too. */
+  countDiscounted(): void {
+    this.#countsDiscounted = true;
   }
 
   note({ partNos, start, total, isSorted }: SortedPage<unknown>, direction: Direction): void {
     if (!isSorted) return;
-    const part = { from: start, to: start + partNos.length };
-    if (!this.isProven(direction) && !this.#shouldLookElsewhere(part, direction, total))
-      this.#parts.push({ direction, ...part, evidence: logOfArrangements(partNos) });
+    if (!this.isProven(direction)) {
+      const part = { from: start, to: start + partNos.length };
+      const isDiscounted = this.#shouldLookElsewhere(part, direction, total);
+      this.#parts.push({ direction, ...part, evidence: logOfArrangements(partNos), isDiscounted });
+    }
     this.isNumeric ||= !isAscendingBy(textOrder, partNos);
   }
 
@@ -97,7 +111,7 @@ export class OrderProof {
   #shouldLookElsewhere({ from, to }: Positions, direction: Direction, total: number): boolean {
     const hasShownOther = this.#parts.some((part) => part.direction !== direction && part.from < to && from < part.to);
     const unseen = this.#unseenPart(total);
-    return hasShownOther && unseen.to - unseen.from >= this.#list.maxPageSize;
+    return hasShownOther && !this.#countsDiscounted && unseen.to - unseen.from >= this.#list.maxPageSize;
   }
 
   /** The longest part of the list that has shown no order yet. */

@@ -7,7 +7,7 @@ import { numericOrder, type Probe, type SortedPage, textOrder } from "./sorted-p
 
 /** Twice as many as a calm list of a million records needs. */
 const MAX_PAGES = 40;
-/** Pages that one search reads to prove the order. */
+/** Pages that one search reads for a proof: the first half in parts of the list that have shown none. */
 const MAX_PROOF_PAGES = 4;
 /** How often reading a run of several pages may begin. */
 const MAX_LONG_RUN_READS = 4;
@@ -43,6 +43,7 @@ export class PartNoSearch<T> {
   /** A complete run, kept until the order is proved. A page that is read for that may show it anew. */
   #completeRun: Run<T> | undefined;
   #isSearchedAsText = false;
+  /** How many pages were read to prove the order. */
   #proofPages = 0;
   #longRunReads = 0;
   readonly #pages: SortedPage<T>[] = [];
@@ -100,6 +101,7 @@ export class PartNoSearch<T> {
   /** The page to read in order to prove the order of the list, around this run or elsewhere; `undefined` once it is proved. */
   #nextProof({ page: { start, total }, from, to }: Run<T>): Probe | undefined {
     const { label, known } = this.#list;
+    if (this.#proofPages >= MAX_PROOF_PAGES / 2) known.order.countDiscounted();
     const withNeighbours = { from: start + from - 1, to: start + to + 1 };
     const proof = known.order.nextProbe(withNeighbours, total);
     if (!proof) return undefined;
