@@ -30,7 +30,7 @@ const IS_LEASED = {
   sqlite: `(leased_until > ${NOW} AND leased_until <= ${NOW} + lease_ms)`,
 };
 
-/** With SQLite: how long nothing may be sent, in ms. After a restart of the machine, the whole time again. */
+/** With SQLite: how long nothing may be sent, in ms. At the first claim after a restart of the machine, the whole time again. */
 const QUIET_SQL = `max(0, min(quiet_until - ${NOW}, quiet_ms))`;
 
 export function storeCommands({ store, entries, lanes, deliveries }: TableNames) {
@@ -159,7 +159,10 @@ export function storeCommands({ store, entries, lanes, deliveries }: TableNames)
       postgres: `
         UPDATE ${lanes} SET owner = $2, leased_until = clock_timestamp() + $3::double precision * interval '1 millisecond'
         WHERE lane = ANY ($1)`,
-      sqlite: `UPDATE ${lanes} SET owner = $2, leased_until = ${NOW} + $3, lease_ms = $3 WHERE lane = ANY ($1)`,
+      // If the machine was restarted, the quiet time is from now on measured by the clock that has started again.
+      sqlite: `
+        UPDATE ${lanes} SET owner = $2, leased_until = ${NOW} + $3, lease_ms = $3, quiet_until = ${NOW} + ${QUIET_SQL}
+        WHERE lane = ANY ($1)`,
     },
     // lanes, owner, leaseMs
     renew: {

@@ -101,7 +101,10 @@ describe.each(["package", "node"] as const)("sqliteOutboxStore, driver: %s", (na
       expect(await claim(store, "two")).toMatchObject([{ lane: "bolt-m8", unleasedMs: undefined, quietMs: 60_000 }]);
       await store.release({ owner: "two", lane: "bolt-m8" });
       now += 45_000;
-      expect(await claim(store, "one")).toMatchObject([{ unleasedMs: 45_000, quietMs: 60_000 }]);
+      expect(await claim(store, "one")).toMatchObject([{ unleasedMs: 45_000, quietMs: 15_000 }]);
+      await store.release({ owner: "one", lane: "bolt-m8" });
+      now += 15_000;
+      expect(await claim(store, "two")).toMatchObject([{ quietMs: 0 }]);
     });
 
     it("uses a clock that all processes share, and that the time of day does not change", async () => {
