@@ -215,6 +215,8 @@ describe.each(Object.keys(SINKS))("the history of a copy in %s", (name) => {
     change(service);
     await run(service);
     change(service);
+    // Those that were added, too.
+    for (let left = 200; left > 0; left -= 1) service.changeLot();
     await run(service, { resources: ["lots"] });
     expect(received).toHaveLength(early);
     await run(service, { onEvent });
@@ -223,6 +225,9 @@ describe.each(Object.keys(SINKS))("the history of a copy in %s", (name) => {
       rows.map(({ type, resource, key }) => ({ type, resource, key })),
     );
     expect(received.every(({ record }) => record !== undefined)).toBe(true);
+    const added = rows.flatMap(({ type, after }) => (type === "added" ? [after] : []));
+    expect(added.length).toBeGreaterThan(0);
+    expect(received.flatMap(({ type, record }) => (type === "added" ? [record] : []))).toEqual(added);
     const changed = received.find(({ type }) => type === "changed");
     if (changed?.type !== "changed") expect.fail();
     const row = rows[received.indexOf(changed)];

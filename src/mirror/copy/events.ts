@@ -42,7 +42,7 @@ export type MirrorEventOf<R extends MirrorResource> =
       resource: R;
       /** Identifies the record within the resource. */
       key: MirrorKeyOf<R>;
-      /** The record as it is now. */
+      /** The record as it was added. A change since then is an event of its own. */
       record: MirrorRecords[R];
     }
   | {
@@ -78,7 +78,7 @@ export interface FieldChange {
   after: unknown;
 }
 
-/** The event for a change. @param record The record as it is now; if it is gone, as it was last. */
+/** The event for a change. @param record The record as it is now, or as the change has it; if it is gone, as it was last. */
 function eventOf(resource: MirrorResource, change: RecordChange, record: MirrorRecord): MirrorEvent {
   const { type, key, before, after } = change;
   const event = { type, resource, key, record, ...(type === "changed" && { changes: fieldChangesOf(before, after) }) };
@@ -118,11 +118,8 @@ export class ChangeEmitter {
     const [first] = changes;
     const records = known && first ? indexed(first.resource, known) : await this.#currentRecords(changes);
     for (const change of changes) {
-      const { type, resource, key, before } = change;
-      const record =
-        type === "removed"
-          ? recordOf(before)
-          : (records.get(idOf(resource, key)) ?? (await this.#removedRecord(change)));
+      const { resource, key } = change;
+      const record = wholeRecordOf(change) ?? records.get(idOf(resource, key)) ?? (await this.#removedRecord(change));
       if (record) await this.#onEvent(eventOf(resource, change, record));
       if (change.seq !== undefined) this.#onDelivered(change.seq);
     }
@@ -140,11 +137,11 @@ export class ChangeEmitter {
     this.#onDelivered(seq);
   }
 
-  /** The records that were added or changed, as they are now. */
+  /** The records of which the changes have only some fields, as they are now. */
   async #currentRecords(changes: readonly LocatedChange[]): Promise<ReadonlyMap<string, MirrorRecord>> {
     const found = new Map<string, MirrorRecord>();
     for (const resource of RESOURCES) {
-      const ofResource = changes.filter((change) => change.resource === resource && change.type !== "removed");
+      const ofResource = changes.filter((change) => change.resource === resource && !wholeRecordOf(change));
       const keys = [...new Set(ofResource.map(({ key }) => key))];
       if (keys.length === 0) continue;
       for (const [id, record] of indexed(resource, await this.#sink.read(resource, keys))) found.set(id, record);
@@ -160,14 +157,17 @@ export class ChangeEmitter {
     if (seq === undefined) return undefined;
     for await (const rows of this.#sink.changes({ after: seq, resource, key })) {
       const removal = rows.find(({ type }) => type === "removed");
-      if (removal) return recordOf(removal.before);
+      if (removal) return wholeRecordOf(removal);
     }
     return undefined;
   }
 }
 
-/** The whole record that a row has of a removed one. */
-const recordOf = (fields: RecordChange["before"]) => (fields as MirrorRecord | null | undefined) ?? undefined;
+/** The record that was added or removed. Of a changed one, and without history of an added one, a change lacks it. */
+function wholeRecordOf({ type, before, after }: RecordChange): MirrorRecord | undefined {
+  const fields = type === "removed" ? before : type === "added" ? after : undefined;
+  return (fields as MirrorRecord | null | undefined) ?? undefined;
+}
 
 const idOf = (resource: MirrorResource, key: MirrorKey) => `${resource}/${key}`;
 
