@@ -566,3 +566,19 @@ it("the time limit of the client's calls does not end calls that wait for a slot
   await outbox.addMany(Array.from({ length: 10 }, (_, index) => receipt(`k${index}`)));
   expect(await inVirtualTime(outbox.run())).toMatchObject({ applied: 10 });
 });
+
+it("nor look-ups that wait for one", async () => {
+  const world = createWorld();
+  const rateLimit = { requests: 4, intervalMs: 60_000, reserved: 0 };
+  const outbox = world.createOutbox({ mark: "remark" }, { rateLimit, totalTimeoutMs: 5_000 });
+  await outbox.addMany(Array.from({ length: 5 }, (_, index) => receipt(`k${index}`)));
+  let writes = 0;
+  world.intercept = async (request, send) => {
+    if (isWrite(request)) writes += 1;
+    const response = await send();
+    // The token and three writes have used the slots.
+    if (isWrite(request) && writes === 3) throw connectionReset();
+    return response;
+  };
+  expect(await inVirtualTime(outbox.run())).toMatchObject({ applied: 5, pending: 0 });
+});

@@ -16,9 +16,9 @@ export interface FindOptions extends RequestOptions {
    */
   settleMs?: number | undefined;
   /**
-   * Time limit of the whole search in ms, waits included. When it passes, the search rejects with a `TimeoutError`. The
-   * client's own `totalTimeoutMs` still applies to each request. `Infinity` for no limit.
-   * @default none
+   * Time limit of the whole search in ms, waits included. When it passes, the search rejects with a `TimeoutError`.
+   * `Infinity` for no limit.
+   * @default no limit of the search; the client's own `totalTimeoutMs` applies to each request
    */
   totalTimeoutMs?: number | undefined;
 }
@@ -68,7 +68,8 @@ export async function searchUntilCertain<Found>(
   { method, inProgressMs, closed, options }: OutcomeSearch,
   step: (options: RequestOptions) => Promise<SearchStep<Found>>,
 ): Promise<Found> {
-  const { settleMs: _, signal, totalTimeoutMs = Infinity, ...requestOptions } = options;
+  const { settleMs: _, signal, totalTimeoutMs: ownTimeoutMs, ...requestOptions } = options;
+  const totalTimeoutMs = ownTimeoutMs ?? Infinity;
   if (signal?.aborted) throw signal.reason;
   const clock = new MonotonicClock();
   const startedAt = clock.now();
@@ -83,7 +84,7 @@ export async function searchUntilCertain<Found>(
       const hasEnded = clock.now() >= endsAt;
       // So that a request that cannot have a slot in time fails immediately, and reports when a slot is expected.
       const remainingMs = Math.max(1, startedAt + totalTimeoutMs - clock.now());
-      const limit = totalTimeoutMs === Infinity ? {} : { totalTimeoutMs: remainingMs };
+      const limit = ownTimeoutMs === undefined ? {} : { totalTimeoutMs: remainingMs };
       const { found, isFinal } = await step({ ...requestOptions, ...limit, signal: cancellation.signal });
       if (isFinal || hasEnded) return found;
       const searchedAt = clock.now();
