@@ -24,7 +24,8 @@ import { AttemptOutdated, concernsAllWrites, type Outcome, outcomeOf } from "./o
  *
  *   state of the entry        step                      then
  *   pending                   send it                   the outcome of the call decides
- *   sending                   find its outcome          applied, unknown, or pending: it is resent
+ *   sending                   find its outcome          applied, unknown, or pending: it is resent. If that must wait
+ *                                                       (quietMs), the work ends
  *   applied, rejected, …      take the next entry       pending or sending; none: the work ends
  *
  *   outcome of a call         what is stored            then

@@ -5,8 +5,8 @@ import type { SortedPage } from "./sorted-page.js";
 
 /** A pass reads at most this many pages more than three times what the list fills. */
 const MAX_EXTRA_PASS_PAGES = 20;
-/** How much of a page overlaps the page before it, at least. The list may move by this much between two requests. */
-const MIN_OVERLAP = 0.1;
+/** Expected shift of the list between two requests, as a share of a page: pages are chosen so that they overlap by more. */
+const EXPECTED_SHIFT = 0.1;
 
 /**
  * The records of one part number that do not fit on one page.
@@ -44,6 +44,7 @@ export class LongRun<T> {
     const pass = new Pass(this.#list, this.#partNo);
     let beginning = this.#pageFrom(start);
     for (let request = beginning; !pass.hasEnded; request = this.#pageFrom(pass.end)) {
+      // The first page may only show what precedes the run.
       if (!pass.hasBegun) beginning = request;
       // As in any iteration, pages after the first are bulk requests.
       const slotKind = pass.pages === 0 ? "single" : "bulk";
@@ -66,7 +67,7 @@ export class LongRun<T> {
   /** The page that continues at a position. */
   #pageFrom(end: number): PageRequest {
     const { maxPageSize } = this.#list.known;
-    return bestOverlappingPage({ end, maxPageSize, shifts: [Math.floor(maxPageSize * MIN_OVERLAP)] });
+    return bestOverlappingPage({ end, maxPageSize, shifts: [Math.floor(maxPageSize * EXPECTED_SHIFT)] });
   }
 
   #keep({ records, partNos }: SortedPage<T>): void {

@@ -21,8 +21,9 @@ const MAX_LONG_RUN_READS = 4;
  *
  * **Steps of a search.** `find` reads a page and lets `#step` decide, in this order:
  * - *One page*: it contains the whole list, so it contains all records.
- * - *Doubting absence* (`#isSearchedAsText`): the service may sort part numbers as strings. Until a page has shown numeric
- *   order, one is absent only if its place among strings is empty, too; that is searched in the same way.
+ * - *Doubting absence* (`#isSearchedAsText`): the service may sort part numbers as strings, and the pages that were read look
+ *   numeric by chance. Until a page has shown numeric order, one is absent only if its place among strings is empty, too. That
+ *   is searched in the same way, until it is found, or a page refutes the order or shows that it is numeric.
  * - *Probing*: the page does not contain the beginning of the place (a {@link Run}), so `PlaceSearch` chooses the next one. If
  *   it knows only the middle of a run of several pages, that is read as a long one.
  * - *Proving the order*, once per list ({@link OrderProof}): a page in the direction that is not proved, around the run or
@@ -66,7 +67,7 @@ export class PartNoSearch<T> {
     }
     // Sorted by a column whose values differ, the whole list does not depend on that order.
     if (this.#longRunReads > 0)
-      throw new UnsearchableListError(`${label}: records with the same partNo change their order`);
+      throw new UnsearchableListError(`${label}: records with the same partNo change too often, or change their order`);
     throw new PaginationError(
       `${label}: the list changes faster than the records with partNo ${this.#partNo} can be found in it. Try again later.`,
     );
@@ -78,7 +79,11 @@ export class PartNoSearch<T> {
     const run = this.#search.learn(page) ?? this.#completeRun;
     // Absent among numbers, and this page has shown that the list is sorted by number.
     if (this.#isSearchedAsText && this.#list.known.order.isNumeric) return [];
-    if (!run) return (await this.#readLongRun(this.#search.longRunStart)) ?? this.#nextProbe();
+    if (!run) {
+      const { longRunStart } = this.#search;
+      const records = longRunStart === undefined ? undefined : await this.#readLongRun(longRunStart);
+      return records ?? this.#nextProbe();
+    }
     const proof = this.#nextProof(run);
     if (proof) {
       // An incomplete run is only the beginning of a long one. It is found anew once the order is proved.
@@ -145,9 +150,8 @@ export class PartNoSearch<T> {
     return this.#list.known.order.isNumeric || this.#isSearchedAsText || isAbsentAsText;
   }
 
-  /** The records of a run that does not fit on one page; `undefined` if its start is not known, or it has to be read again. */
-  async #readLongRun(start: number | undefined): Promise<T[] | undefined> {
-    if (start === undefined) return undefined;
+  /** The records of a run that does not fit on one page; `undefined` if it has to be read again. */
+  async #readLongRun(start: number): Promise<T[] | undefined> {
     this.#longRunReads += 1;
     return (await this.#longRun.readOnce(start)) ? this.#longRun.records : undefined;
   }
