@@ -32,16 +32,9 @@ export class OutboxStoreAccess {
     return this.#closed.signal;
   }
 
-  /** Anybody may read. */
-  async read<T>(action: (opened: OpenedStore) => Promise<T>): Promise<T> {
-    await this.#closing;
-    const result = this.#open().then((id) => action({ store: this.#store, id }));
-    this.#active.add(result);
-    try {
-      return await result;
-    } finally {
-      this.#active.delete(result);
-    }
+  /** Anybody may read, whatever service the store belongs to. */
+  read<T>(action: (opened: OpenedStore) => Promise<T>): Promise<T> {
+    return this.#use(action);
   }
 
   /**
@@ -55,13 +48,24 @@ export class OutboxStoreAccess {
 
   /** @throws ConfigurationError if the store belongs to another service than the client. */
   change<T>(method: string, action: (opened: OpenedStore) => Promise<T>): Promise<T> {
-    return this.read(async (opened) => {
+    return this.#use(async (opened) => {
       if (this.#service && !this.#isServiceChecked) {
         assertSameService(method, await opened.store.claimService(this.#service), this.#service);
         this.#isServiceChecked = true;
       }
       return action(opened);
     });
+  }
+
+  async #use<T>(action: (opened: OpenedStore) => Promise<T>): Promise<T> {
+    await this.#closing;
+    const result = this.#open().then((id) => action({ store: this.#store, id }));
+    this.#active.add(result);
+    try {
+      return await result;
+    } finally {
+      this.#active.delete(result);
+    }
   }
 
   /** Ends runs, waits for what is in progress, and closes the store. A later action opens it again. */
