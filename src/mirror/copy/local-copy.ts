@@ -121,7 +121,8 @@ export class LocalCopy {
     if (upsert.length > 0 || Object.keys(statePatch).length > 0) {
       const lists = this.#patched(list, { ...statePatch, ...countsAfter(this.stateOf(list), added) });
       const lots = mirrorListOf("lots");
-      if (lotsAreStale) lists[lots.id] = { ...this.stateOf(lots), staleUntil: Date.now() };
+      // Without lots in the copy there is nothing to note: a saved state would say that a mirror reads them.
+      if (lotsAreStale && this.#hasList(lots)) lists[lots.id] = { ...this.stateOf(lots), staleUntil: Date.now() };
       await this.#commit({ list, upsert, changes, lists });
     }
     return { added, changed: upsert.length - added, expectedInIncrement };
@@ -161,6 +162,11 @@ export class LocalCopy {
       }
     }
     return numbers;
+  }
+
+  /** True if the copy has read the list, or this mirror does. */
+  #hasList({ id }: MirrorList): boolean {
+    return this.#state.lists[id] !== undefined || this.#lists.some((list) => list.id === id);
   }
 
   #patched(list: MirrorList, statePatch: Partial<ListState>): Record<string, ListState> {
