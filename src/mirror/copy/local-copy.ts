@@ -128,8 +128,8 @@ export class LocalCopy {
     return { added, changed: upsert.length - added, expectedInIncrement };
   }
 
-  /** Removes records, and returns how many the copy had. */
-  async remove(list: MirrorList, numbers: readonly number[]): Promise<number> {
+  /** Removes records, and saves `statePatch` with the first of them. Returns how many the copy had. */
+  async remove(list: MirrorList, numbers: readonly number[], statePatch: Partial<ListState> = {}): Promise<number> {
     let removed = 0;
     for (let start = 0; start < numbers.length; start += REMOVAL_BATCH_SIZE) {
       const keys = numbers.slice(start, start + REMOVAL_BATCH_SIZE).map((number) => resourceKeyOf(list, number));
@@ -137,7 +137,7 @@ export class LocalCopy {
       const changes = [...records].map(
         ([key, record]): RecordChange => ({ type: "removed", key, before: { ...record }, after: null }),
       );
-      const lists = this.#patched(list, countsAfter(this.stateOf(list), -records.size));
+      const lists = this.#patched(list, { ...statePatch, ...countsAfter(this.stateOf(list), -records.size) });
       await this.#commit({ list, remove: [...records.keys()], changes, lists });
       removed += records.size;
     }

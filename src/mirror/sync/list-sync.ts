@@ -9,7 +9,7 @@ import {
   sinceOf,
 } from "./increment.js";
 import type { ListUpdate, SyncSettings } from "./list-update.js";
-import { refusalOf, sizesAfterRun } from "./removals.js";
+import { refusalOf, sizesWith } from "./removals.js";
 
 /*
  * How the copy of one list is kept equal to the list of the service.
@@ -98,7 +98,7 @@ export async function makeFullPassIfNeeded(begun: Begun): Promise<UnexpectedRemo
     }
     return (await makeVerifiedFullPass(update)).refusal;
   });
-  const sizes = sizesAfterRun(update.state, Date.now(), update.settings);
+  const sizes = sizesWith(update.state, Date.now(), update.settings);
   if (sizes !== update.state.sizes) await update.save({ sizes });
   return refusal;
 }

@@ -33,6 +33,8 @@ export class ListUpdate {
   readonly reader: ListReader;
   /** Until when the copy had all changes when the run began. */
   readonly asOfBefore: number | undefined;
+  /** How many records the copy had then. */
+  readonly countBefore: number;
   #durationMs = 0;
 
   constructor(
@@ -43,6 +45,7 @@ export class ListUpdate {
   ) {
     this.reader = new ListReader(client, list, settings);
     this.asOfBefore = this.state.asOf;
+    this.countBefore = this.state.count;
   }
 
   get state(): ListState {

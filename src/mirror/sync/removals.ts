@@ -142,8 +142,8 @@ const dayOf = (time: number) => Math.floor(time / DAY_MS);
 const largestSize = ({ count, sizes = [] }: ListState, now: number) =>
   Math.max(count, ...sizes.flatMap(([day, size]) => (day > dayOf(now) - REMEMBERED_DAYS ? size : [])));
 
-/** The sizes to remember after a run; the same array if nothing has changed. */
-export function sizesAfterRun(
+/** The sizes to remember with this number of records; the same array if nothing has changed. */
+export function sizesWith(
   { count, sizes = [] }: ListState,
   now: number,
   { allowRemovals }: Pick<SyncSettings, "allowRemovals">,
@@ -200,8 +200,13 @@ export async function removeUnseenRecords(update: ListUpdate, pass: ListedRecord
 /** Removes records, or returns the refusal. */
 async function remove(update: ListUpdate, numbers: number[]): Promise<UnexpectedRemovalsError | undefined> {
   const refusal = refusalOf(update, numbers.length);
-  if (!refusal) update.counts.removed += await update.copy.remove(update.list, numbers);
-  return refusal;
+  if (refusal) return refusal;
+  // The copy had its records until now, however long ago the last run was. With those that this run has added, it never had
+  // The copy had these records until now, however long ago the last run was. Those that this run has added do not count: the
+  // service may never have had them together with those that are removed.
+  const sizes = sizesWith({ ...update.state, count: update.countBefore }, Date.now(), update.settings);
+  update.counts.removed += await update.copy.remove(update.list, numbers, { sizes });
+  return undefined;
 }
 
 /** Another full pass, for the records that this one has not listed. */
