@@ -15,7 +15,10 @@ const listStateSchema = () =>
     count: z.number(),
     /** Records that the copy lacked by the service's count when they were last compared; negative if it had too many. */
     lacking: z.number().optional(),
-    /** The copy has all changes until then, by this machine's clock, in ms. */
+    /**
+     * The copy has all records that were added or changed until then, by this machine's clock, in ms. Removals until then
+     * may be unknown if `awaitsFullPass`, or if as many records were added while the counts were compared.
+     */
     asOf: z.number().optional(),
     /** The full pass that ended last. Missing until the first one has ended. */
     lastPass: z

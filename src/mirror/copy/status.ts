@@ -10,8 +10,9 @@ export interface MirrorResourceStatus {
   /** Records in the copy. */
   records: number;
   /**
-   * The copy has all changes that the service showed until this time, in ms since the epoch, by this machine's clock;
-   * `null` until the whole list was read once.
+   * The copy has all records that the service showed as added or changed until this time, in ms since the epoch, by this
+   * machine's clock; `null` until the whole list was read once. Records that were removed until then are still in the copy
+   * if `awaitsFullPass` is true, or if as many were added while the counts were compared: then the next run removes them.
    */
   asOf: number | null;
   /** The time that has passed since `asOf`, in ms; `null` if `asOf` is `null`. */

@@ -31,7 +31,7 @@ export async function makeFullPass(update: ListUpdate): Promise<FullPassEnd> {
     pass: undefined,
     hasRefused: refusal && true,
     // The copy lacks refused removals, and they took place after the last run.
-    asOf: refusal ? update.asOfBefore : Math.max(update.state.asOf ?? 0, read.beganAt),
+    asOf: refusal ? update.asOfBefore : Math.max(update.changesReadUntil ?? update.state.asOf ?? 0, read.beganAt),
     lacking: decisive.total - count,
     staleUntil: staleUntilAfter(times, update.state.staleUntil, hasIncrements({ increments })),
     increments,
@@ -42,6 +42,7 @@ export async function makeFullPass(update: ListUpdate): Promise<FullPassEnd> {
       unlisted: Math.min(lastPass?.shortage ?? 0, decisive.shortage),
     },
   });
+  update.changesReadUntil = undefined;
   return { readFromStart, expectedInIncrement: read.expectedInIncrement, refusal };
 }
 

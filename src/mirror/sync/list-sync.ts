@@ -116,7 +116,7 @@ async function updateDifference(update: ListUpdate): Promise<UnexpectedRemovalsE
   if (update.state.hasRefused) {
     const refusal = refusalOf(update, Math.max(0, surplus()));
     if (refusal) return refusal;
-    await update.save({ hasRefused: undefined });
+    await update.save({ hasRefused: undefined, asOf: update.changesReadUntil ?? update.state.asOf });
   }
   const since = sinceOf(update.state);
   if (surplus() < 0 && !hasLacked && since !== undefined) await readIncrement(update, since);
@@ -154,5 +154,6 @@ async function makeVerifiedFullPass(update: ListUpdate): Promise<FullPassEnd> {
  */
 async function compareCounts(update: ListUpdate): Promise<void> {
   const total = await update.reader.count();
-  await update.save({ lacking: total - update.state.count });
+  const { count, asOf, hasRefused } = update.state;
+  await update.save({ lacking: total - count, asOf: hasRefused ? asOf : (update.changesReadUntil ?? asOf) });
 }
