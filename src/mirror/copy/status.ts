@@ -1,7 +1,7 @@
 import type { MirrorRunKind } from "../report.js";
 import { type MirrorList, type MirrorResource, mirrorListOfId, RESOURCES } from "../tables.js";
 import { historyFrom } from "./history.js";
-import { awaitsFullPass, type MirrorState, NEW_LIST_STATE } from "./state.js";
+import { awaitsFullPass, type MirrorState, NEW_LIST_STATE, reportedDifference } from "./state.js";
 
 /** How complete and how recent the copy of one resource is. */
 export interface MirrorResourceStatus {
@@ -143,7 +143,7 @@ const resourceStatusesOf = (state: MirrorState, lists: readonly MirrorList[], no
     const states = read.map(({ id }) => state.lists[id] ?? NEW_LIST_STATE);
     const complete = states.every(({ lastPass }) => lastPass !== undefined);
     const asOf = complete ? Math.min(...states.map((list) => list.asOf ?? Number.NaN)) : Number.NaN;
-    const missing = states.flatMap(({ lacking }) => (lacking === undefined ? [] : Math.max(0, lacking)));
+    const missing = states.flatMap((list) => reportedDifference(list).missing ?? []);
     return [
       {
         resource,

@@ -3,7 +3,7 @@ import { fieldOf } from "../../errors/unknown-value.js";
 import { serviceTimeMs } from "../../schemas/date.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import type { LocalCopy } from "../copy/local-copy.js";
-import { awaitsFullPass, type ListState, surplusOf } from "../copy/state.js";
+import { awaitsFullPass, type ListState, reportedDifference } from "../copy/state.js";
 import type { ListReport, MirrorProgress, MirrorReadMode } from "../report.js";
 import type { MirrorList, NumberedRecord } from "../tables.js";
 import { type ListedPage, type ListPages, ListReader } from "./list-reader.js";
@@ -70,15 +70,14 @@ export class ListUpdate {
   }
 
   report(): ListReport {
-    const { count, lacking, increments } = this.state;
+    const { count, increments } = this.state;
     return {
       list: this.list,
       modes: this.modes,
       ...this.reader.stats,
       ...this.counts,
       inCopy: count,
-      surplus: lacking === undefined ? null : Math.max(0, surplusOf(this.state)),
-      missing: lacking === undefined ? null : Math.max(0, lacking),
+      ...reportedDifference(this.state),
       awaitsFullPass: awaitsFullPass(this.state),
       honoursModifiedSince: increments.support === undefined ? null : increments.support === "honoured",
       durationMs: this.#durationMs,
