@@ -17,7 +17,7 @@ const MAX_SAVED_UNSEEN_NUMBERS = 1_000;
 type InterruptedPass = NonNullable<ListState["pass"]>;
 
 /**
- * The records that a full pass has listed, compared with those of the copy: which of these were not listed.
+ * The records that a full pass has listed, compared with those that it should find: which of these were not listed.
  */
 export class ListedRecords {
   /** False if a part of the list was read before an interruption. */
@@ -33,13 +33,14 @@ export class ListedRecords {
   #lastNumber: number;
   #isInOrder = true;
   readonly #seen = new SeenKeys();
-  /** The copy's numbers in ascending order, those after the checkpoint if the pass was resumed. */
+  /** The numbers to find in ascending order, those after the checkpoint if the pass was resumed. */
   readonly #numbers: Float64Array;
   /** Those of the first `#compared` numbers, and of the part before the checkpoint, that were not seen. */
   readonly #unseen: number[];
   #compared = 0;
 
-  constructor(numbersInCopy: readonly number[], interrupted?: InterruptedPass) {
+  /** @param numbersToFind Those of the copy; in a confirming pass, those that the pass before has not listed. */
+  constructor(numbersToFind: readonly number[], interrupted?: InterruptedPass) {
     const listed = interrupted?.listed;
     this.readFromStart = interrupted === undefined;
     this.isConclusive = this.readFromStart || listed !== undefined;
@@ -47,8 +48,8 @@ export class ListedRecords {
     this.#lastNumber = listed?.lastNumber ?? Number.NEGATIVE_INFINITY;
     const unseen = new Set(listed?.unseen);
     // The process may have removed some of them before it was killed.
-    this.#unseen = numbersInCopy.filter((number) => unseen.has(number));
-    this.#numbers = Float64Array.from(numbersInCopy.filter((number) => number > this.#lastNumber)).sort();
+    this.#unseen = numbersToFind.filter((number) => unseen.has(number));
+    this.#numbers = Float64Array.from(numbersToFind.filter((number) => number > this.#lastNumber)).sort();
   }
 
   add({ records, totalCount }: { records: readonly { number: number }[]; totalCount: number }): void {
@@ -178,7 +179,7 @@ export function refusalOf(
 
 /** How the records were handled that a full pass has not listed. */
 interface UnseenRecordsEnd {
-  /** The full pass that decided: this one, or the confirming one. */
+  /** The full pass that decided: the confirming one if there was one, also if it proved nothing; otherwise this one. */
   decisive: ListedRecords;
   /** Set if the records are to be removed, and none was. */
   refusal?: UnexpectedRemovalsError | undefined;
