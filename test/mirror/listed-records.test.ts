@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ListedRecords, proves, sizesAfterRun } from "../../src/mirror/sync/removals.js";
+import { ListedRecords, proves, sizesWith } from "../../src/mirror/sync/removals.js";
 
 const checkpoint = { list: "/Item", version: 1 as const, done: false, end: 0, totalCount: 0, pageSize: 1, keys: [] };
 const interrupted = { checkpoint, beganAt: 0 };
@@ -86,7 +86,7 @@ describe("the sizes that the guard remembers", () => {
   const DAY_MS = 86_400_000;
   const today = 20_000;
   const sizesFrom = (count: number, sizes: [number, number][], allowRemovals = false) =>
-    sizesAfterRun({ count, sizes, increments: {} }, today * DAY_MS, { allowRemovals });
+    sizesWith({ count, sizes, increments: {} }, today * DAY_MS, { allowRemovals });
 
   it.each<[string, number, [number, number][], [number, number][]]>([
     ["the first one", 90, [], [[today, 90]]],

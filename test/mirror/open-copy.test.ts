@@ -136,6 +136,18 @@ describe.each(Object.keys(SINKS))("a copy in %s", (name) => {
     expect(await all(copy.lots({ shortID: "SKU-2" }))).not.toEqual([]);
   });
 
+  it("has no lots if no mirror reads them, also after the description of an item has changed", async () => {
+    const service = setUp();
+    const mirror = createMirror({ client: service.client(), sink: sinkOf(), resources: ["items"] });
+    await mirror.run();
+    service.describeItem();
+    expect(await mirror.run()).toMatchObject({ changed: 1 });
+    for (const incomplete of [false, true]) {
+      await using copy = await openCopy(sinkOf(), { incomplete });
+      await expect(all(copy.lots())).rejects.toThrow("the copy has no lots, since no mirror reads them");
+    }
+  });
+
   it("is read while a mirror writes it, and after a break", async () => {
     const service = setUp(2_500);
     const sink = sinkOf();

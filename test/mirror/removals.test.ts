@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { UnexpectedRemovalsError } from "../../src/index.js";
 import type { MirrorEvent, MirrorOptions } from "../../src/mirror/index.js";
 import { Mirror } from "../../src/mirror/mirror.js";
@@ -154,8 +154,11 @@ describe("a refusal", () => {
     service.hideLots(() => true);
     await expect(mirror.run()).rejects.toBeInstanceOf(UnexpectedRemovalsError);
     service.hideLots(() => false);
+    const startedAt = Date.now();
     expect(await mirror.run()).toMatchObject({ removed: 0 });
-    expect((await mirror.status()).resources.lots).toMatchObject({ awaitsFullPass: false, records: 400 });
+    const { lots } = (await mirror.status()).resources;
+    expect(lots).toMatchObject({ awaitsFullPass: false, records: 400 });
+    expect(lots?.asOf).toBeGreaterThanOrEqual(startedAt);
   });
 
   it("ends when the service lists the records again, though a few were removed meanwhile", async () => {
@@ -187,6 +190,59 @@ it("many small removals cannot drain a copy unnoticed", async () => {
   expect(sink.all("lots")).toEqual(service.records("lots"));
   for (let left = 30; left > 0; left -= 1) service.removeLot();
   expect(await mirror.run()).toMatchObject({ removed: 30 });
+});
+
+describe("removals more than a week after the run before", () => {
+  const DAY_MS = 86_400_000;
+  const setDay = (day: number) => vi.useFakeTimers({ toFake: ["Date"], now: Date.parse("2026-03-01") + day * DAY_MS });
+  const removeLots = (service: ChangingService, count: number) => {
+    for (let left = count; left > 0; left -= 1) service.removeLot();
+  };
+  afterEach(() => void vi.useRealTimers());
+
+  it("count together with those of the next days", async () => {
+    const { service, mirror } = setUp(1_000);
+    setDay(0);
+    await mirror.run();
+    setDay(8);
+    removeLots(service, 190);
+    expect(await mirror.run()).toMatchObject({ removed: 190 });
+    setDay(9);
+    removeLots(service, 160);
+    await expect(mirror.run()).rejects.toMatchObject({ removals: 350, records: 1_000 });
+  });
+
+  it("count together with those of the next days, also if the process was killed meanwhile", async () => {
+    const { service, sink, mirror } = setUp(4_000);
+    setDay(0);
+    await mirror.run();
+    setDay(8);
+    removeLots(service, 700);
+    let isKilled = false;
+    sink.beforeCommit = ({ remove }) => {
+      if (isKilled) throw new Error("killed");
+      isKilled = remove.length > 0;
+    };
+    await expect(mirror.run()).rejects.toThrow("killed");
+    sink.beforeCommit = () => {};
+    setDay(9);
+    expect(await mirror.run()).toMatchObject({ removed: 200 });
+    removeLots(service, 150);
+    await expect(mirror.run()).rejects.toMatchObject({ removals: 850, records: 4_000 });
+  });
+
+  it("do not count records that the same run has added", async () => {
+    const { service, sink, mirror } = setUp(1_000);
+    setDay(0);
+    await mirror.run();
+    for (const day of [8, 9]) {
+      setDay(day);
+      for (let left = 100; left > 0; left -= 1) service.addLot();
+      removeLots(service, 100 + (day - 8) * 60);
+      await mirror.run();
+    }
+    expect(sink.all("lots")).toEqual(service.records("lots"));
+  });
 });
 
 it("removes no record that exists, where the order of a list changes meanwhile", async () => {

@@ -196,6 +196,52 @@ it.each<[string, ConstructorParameters<typeof ChangingService>[1], number]>([
   }
 });
 
+describe("the asOf of a run that was cut off", () => {
+  const isIncrement = (request: string) => request.includes("modifiedSince");
+
+  it("is that of the run before if removals may be unknown", async () => {
+    const service = newService();
+    const sink = new MemorySink();
+    const mirror = createMirror({ client: service.client(), sink });
+    await mirror.run();
+    const before = (await mirror.status()).resources;
+    await delay(5);
+    service.removeLot();
+    service.changeLot();
+    // The increments of all lists are in the copy, and no count.
+    service.beforePage = (request) => {
+      if (!isIncrement(request)) throw new Error("cut off");
+    };
+    await expect(mirror.run()).rejects.toThrow();
+    const { lots } = (await createMirror({ client: service.client(), sink }).status()).resources;
+    expect(lots).toMatchObject({ records: 600, awaitsFullPass: false, asOf: before.lots?.asOf });
+    service.beforePage = () => {};
+    await mirror.run();
+    const after = (await mirror.status()).resources.lots;
+    expect(after).toMatchObject({ records: 599, awaitsFullPass: false });
+    expect(after?.asOf).toBeGreaterThan(before.lots?.asOf ?? Infinity);
+  });
+
+  it("advances with increments while the status shows that a full pass was interrupted", async () => {
+    const service = newService();
+    const mirror = createMirror({ client: service.client(), sink: new MemorySink(), resources: ["lots"] });
+    await mirror.run();
+    let pages = 0;
+    service.beforePage = (request) => {
+      if (isIncrement(request)) return;
+      pages += 1;
+      if (pages > 2) throw new Error("cut off");
+    };
+    await expect(mirror.run({ full: true })).rejects.toThrow();
+    await delay(5);
+    const startedAt = Date.now();
+    await expect(mirror.run()).rejects.toThrow();
+    const { lots } = (await mirror.status()).resources;
+    expect(lots).toMatchObject({ awaitsFullPass: true });
+    expect(lots?.asOf).toBeGreaterThanOrEqual(startedAt);
+  });
+});
+
 describe("what this mirror no longer reads", () => {
   it("keeps its row, which grows old", async () => {
     const service = newService();

@@ -35,7 +35,10 @@ export type HistoryOption = MirrorHistoryOptions | false | undefined;
 export interface MirrorChange extends RecordChange {
   /** The number of the row: ascending in the order of commits, never reused. */
   seq: number;
-  /** When the copy learned of the change, in ISO 8601. It happened after the `asOf` of the resource before that. */
+  /**
+   * When the copy learned of the change, in ISO 8601. The change happened after the `asOf` that the resource had before, unless
+   * `awaitsFullPass` was true. A removal may be older by one run, if as many records were added while the counts were compared.
+   */
   at: string;
   /** The resource that the record belongs to. */
   resource: MirrorResource;

@@ -121,14 +121,15 @@ export class LocalCopy {
     if (upsert.length > 0 || Object.keys(statePatch).length > 0) {
       const lists = this.#patched(list, { ...statePatch, ...countsAfter(this.stateOf(list), added) });
       const lots = mirrorListOf("lots");
-      if (lotsAreStale) lists[lots.id] = { ...this.stateOf(lots), staleUntil: Date.now() };
+      // Without lots in the copy there is nothing to note: a saved state would say that a mirror reads them.
+      if (lotsAreStale && this.#hasList(lots)) lists[lots.id] = { ...this.stateOf(lots), staleUntil: Date.now() };
       await this.#commit({ list, upsert, changes, lists });
     }
     return { added, changed: upsert.length - added, expectedInIncrement };
   }
 
-  /** Removes records, and returns how many the copy had. */
-  async remove(list: MirrorList, numbers: readonly number[]): Promise<number> {
+  /** Removes records, and saves `statePatch` with the first of them. Returns how many the copy had. */
+  async remove(list: MirrorList, numbers: readonly number[], statePatch: Partial<ListState> = {}): Promise<number> {
     let removed = 0;
     for (let start = 0; start < numbers.length; start += REMOVAL_BATCH_SIZE) {
       const keys = numbers.slice(start, start + REMOVAL_BATCH_SIZE).map((number) => resourceKeyOf(list, number));
@@ -136,7 +137,7 @@ export class LocalCopy {
       const changes = [...records].map(
         ([key, record]): RecordChange => ({ type: "removed", key, before: { ...record }, after: null }),
       );
-      const lists = this.#patched(list, countsAfter(this.stateOf(list), -records.size));
+      const lists = this.#patched(list, { ...statePatch, ...countsAfter(this.stateOf(list), -records.size) });
       await this.#commit({ list, remove: [...records.keys()], changes, lists });
       removed += records.size;
     }
@@ -161,6 +162,11 @@ export class LocalCopy {
       }
     }
     return numbers;
+  }
+
+  /** True if the copy has read the list, or this mirror does. */
+  #hasList({ id }: MirrorList): boolean {
+    return this.#state.lists[id] !== undefined || this.#lists.some((list) => list.id === id);
   }
 
   #patched(list: MirrorList, statePatch: Partial<ListState>): Record<string, ListState> {

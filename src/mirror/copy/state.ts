@@ -9,13 +9,21 @@ import { RESOURCES } from "../tables.js";
 /** Version of the saved format. Increased when a saved state can no longer be read. */
 const STATE_FORMAT_VERSION = 1;
 
-/** What is known of one list, as it is saved. `sync/list-sync.ts` describes what a run does about it. */
+/**
+ * What is known of one list, as it is saved. `sync/list-sync.ts` describes what a run does about it.
+ *
+ * Times are in ms. `since`, `newestModified` and `modifiedLagMs` are by the service's clock (its `Date` header, or the dates of
+ * records), all others by this machine's.
+ */
 const listStateSchema = () =>
   z.object({
     count: z.number(),
     /** Records that the copy lacked by the service's count when they were last compared; negative if it had too many. */
     lacking: z.number().optional(),
-    /** The copy has all changes until then, by this machine's clock, in ms. */
+    /**
+     * The copy has all records that were added or changed until then, by this machine's clock, in ms. Removals until then
+     * may be unknown if `awaitsFullPass`, or if as many records were added while the counts were compared.
+     */
     asOf: z.number().optional(),
     /** The full pass that ended last. Missing until the first one has ended. */
     lastPass: z
@@ -130,6 +138,18 @@ export type ListState = z.infer<ReturnType<typeof listStateSchema>>;
 /** The progress of a list that was never read. */
 export const NEW_LIST_STATE: ListState = { count: 0, increments: {} };
 
+/*
+ * How many records differ, and which. All of it is derived here from what is saved:
+ *
+ *   lacking    saved: what the service counts, minus what the copy has, when they were last compared
+ *   shortage   saved: what the service counts, minus what the last full pass has listed
+ *   unlisted   saved: the part of the shortage that the pass before had too (`unlistedAfter`). No pass will list these
+ *   unseen     saved: records of the copy that a full pass, up to where it was interrupted, has not listed (`ListedRecords`)
+ *   surplus    `unlisted` minus `lacking`: what the copy has too many; negative if it lacks some (`surplusOf`)
+ *
+ * A report has two of them, as numbers from 0 on: `surplus`, and `missing`, which is `lacking` (`reportedDifference`).
+ */
+
 /**
  * Records that the copy has in excess of those that the service lists, at most all of them; negative if it lacks some of
  * these; 0 if they were not compared yet.
@@ -143,6 +163,16 @@ export const NEW_LIST_STATE: ListState = { count: 0, increments: {} };
  */
 export const surplusOf = ({ count, lacking, lastPass }: ListState): number =>
   lacking === undefined ? 0 : Math.min(count, (lastPass?.unlisted ?? 0) - lacking);
+
+/** The `surplus` and the `missing` records of a report or status; `null` if they were not compared yet. */
+export const reportedDifference = (state: ListState): { surplus: number | null; missing: number | null } =>
+  state.lacking === undefined
+    ? { surplus: null, missing: null }
+    : { surplus: Math.max(0, surplusOf(state)), missing: Math.max(0, state.lacking) };
+
+/** What is `unlisted` after a full pass with this shortage, which follows `lastPass`. */
+export const unlistedAfter = (lastPass: ListState["lastPass"], shortage: number): number =>
+  Math.min(lastPass?.shortage ?? 0, shortage);
 
 /**
  * The numbers of a list to which records were added. Those that it lacked are assumed to be among them. `added` is negative

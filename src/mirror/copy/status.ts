@@ -1,7 +1,7 @@
 import type { MirrorRunKind } from "../report.js";
 import { type MirrorList, type MirrorResource, mirrorListOfId, RESOURCES } from "../tables.js";
 import { historyFrom } from "./history.js";
-import { awaitsFullPass, type MirrorState, NEW_LIST_STATE } from "./state.js";
+import { awaitsFullPass, type MirrorState, NEW_LIST_STATE, reportedDifference } from "./state.js";
 
 /** How complete and how recent the copy of one resource is. */
 export interface MirrorResourceStatus {
@@ -10,8 +10,9 @@ export interface MirrorResourceStatus {
   /** Records in the copy. */
   records: number;
   /**
-   * The copy has all changes that the service showed until this time, in ms since the epoch, by this machine's clock;
-   * `null` until the whole list was read once.
+   * The copy has all records that the service showed as added or changed until this time, in ms since the epoch, by this
+   * machine's clock; `null` until the whole list was read once. Records that were removed until then are still in the copy
+   * if `awaitsFullPass` is true, or if as many were added while the counts were compared: then the next run removes them.
    */
   asOf: number | null;
   /** The time that has passed since `asOf`, in ms; `null` if `asOf` is `null`. */
@@ -142,7 +143,7 @@ const resourceStatusesOf = (state: MirrorState, lists: readonly MirrorList[], no
     const states = read.map(({ id }) => state.lists[id] ?? NEW_LIST_STATE);
     const complete = states.every(({ lastPass }) => lastPass !== undefined);
     const asOf = complete ? Math.min(...states.map((list) => list.asOf ?? Number.NaN)) : Number.NaN;
-    const missing = states.flatMap(({ lacking }) => (lacking === undefined ? [] : Math.max(0, lacking)));
+    const missing = states.flatMap((list) => reportedDifference(list).missing ?? []);
     return [
       {
         resource,

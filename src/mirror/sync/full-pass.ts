@@ -1,7 +1,7 @@
 import type { UnexpectedRemovalsError } from "../../errors/index.js";
 import { probeModifiedSince } from "../../paging/modified-since.js";
 import { monotonicNowMs } from "../../time/clock.js";
-import type { ListState } from "../copy/state.js";
+import { type ListState, unlistedAfter } from "../copy/state.js";
 import { hasIncrements } from "./increment.js";
 import { NotResumableError } from "./list-reader.js";
 import { type ListUpdate, laterTimeOf, type WrittenPages } from "./list-update.js";
@@ -20,28 +20,29 @@ export interface FullPassEnd {
 export async function makeFullPass(update: ListUpdate): Promise<FullPassEnd> {
   const startedAtMs = monotonicNowMs();
   const read = await readWholeList(update);
+  // The confirming pass if `read.listed` needed one, which always reads from the start; otherwise `read.listed` itself.
   const { decisive, refusal } = await removeUnseenRecords(update, read.listed);
   const { count, lastPass } = update.state;
-  // A confirming pass always has.
-  const { readFromStart } = decisive;
+  const { readFromStart, shortage } = decisive;
   const increments = await incrementsAfter(update, read, decisive);
   const endedAt = Date.now();
   const times = { beganAt: read.beganAt, endedAt, readFromStart };
   await update.save({
     pass: undefined,
-    hasRefused: refusal && true,
+    hasRefused: refusal ? true : undefined,
     // The copy lacks refused removals, and they took place after the last run.
-    asOf: refusal ? update.asOfBefore : Math.max(update.state.asOf ?? 0, read.beganAt),
+    asOf: refusal ? update.asOfBefore : Math.max(update.changesReadUntil ?? update.state.asOf ?? 0, read.beganAt),
     lacking: decisive.total - count,
     staleUntil: staleUntilAfter(times, update.state.staleUntil, hasIncrements({ increments })),
     increments,
     lastPass: {
       endedAt,
       durationMs: monotonicNowMs() - startedAtMs,
-      shortage: decisive.shortage,
-      unlisted: Math.min(lastPass?.shortage ?? 0, decisive.shortage),
+      shortage,
+      unlisted: unlistedAfter(lastPass, shortage),
     },
   });
+  update.changesReadUntil = undefined;
   return { readFromStart, expectedInIncrement: read.expectedInIncrement, refusal };
 }
 

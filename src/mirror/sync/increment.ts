@@ -1,5 +1,5 @@
 import { SeenKeys } from "../../paging/seen-keys.js";
-import type { ListState } from "../copy/state.js";
+import { awaitsFullPass, type ListState } from "../copy/state.js";
 import { mirrorListOf } from "../tables.js";
 import { type ListUpdate, laterTimeOf } from "./list-update.js";
 
@@ -22,8 +22,10 @@ export async function readIncrement(update: ListUpdate, since: number): Promise<
   const firstDate = source.firstDate();
   const { overlapMs } = update.settings;
   const showsNewer = newest !== undefined && knownNewest !== undefined && newest > knownNewest;
+  update.changesReadUntil = beganAt;
   await update.save({
-    asOf: hasRefused ? asOf : beganAt,
+    // Records may be removed that the copy has: it has all until then only if the status shows that, or after the counts.
+    asOf: awaitsFullPass(update.state) && !hasRefused ? beganAt : asOf,
     increments: {
       ...increments,
       since: nextSince,

@@ -9,7 +9,7 @@ import {
   sinceOf,
 } from "./increment.js";
 import type { ListUpdate, SyncSettings } from "./list-update.js";
-import { refusalOf, sizesAfterRun } from "./removals.js";
+import { refusalOf, sizesWith } from "./removals.js";
 
 /*
  * How the copy of one list is kept equal to the list of the service.
@@ -35,11 +35,13 @@ import { refusalOf, sizesAfterRun } from "./removals.js";
  *      read before an interruption may have changed, so a pass that is resumed does not count as reading all of it.
  *   2. `makeFullPassIfNeeded`
  *      Step 1 has read everything:          nothing more.
- *      A full pass is due, because it is time, one was interrupted, or there are no increments:          a full pass.
+ *      Step 1 has made no full pass, and one is due, because it is time, one was interrupted, or there are no increments:
+ *      a full pass.
  *      Removals are allowed (`allowRemovals`), and the copy differs:          a full pass.
- *      Otherwise the copy is compared with the service's count. If records are newly lacking, a second increment reads them:
- *      they may have been added since the first one, or before it without a date.
+ *      Otherwise the copy is compared with the service's count.
  *      Removals were refused, and by the count as many records are still gone:          refused again.
+ *      If records are newly lacking, a second increment reads them: they may have been added since the first one, or before
+ *      it without a date.
  *      The copy differs:          a full pass, unless the last one was long and recent. Then a later run makes it.
  *
  * After a full pass, an increment must list what the pass found changed (increment.ts).
@@ -93,12 +95,18 @@ export async function makeFullPassIfNeeded(begun: Begun): Promise<UnexpectedRemo
   const refusal = await update.measure(async () => {
     if (firstPass?.refusal || firstPass?.readFromStart) return firstPass.refusal;
     if (!mustMakeFullPass(begun)) {
-      const refusedAgain = await updateDifference(update);
-      if (refusedAgain || !mayRepair(update)) return refusedAgain;
+      const lackedBefore = surplusOf(update.state) < 0;
+      await compareCounts(update);
+      const refusedAgain = refuseAgain(update);
+      if (refusedAgain) return refusedAgain;
+      if (update.state.hasRefused) await endRefusal(update);
+      // Those that it lacked before, the increment of step 1 has not shown either.
+      if (!lackedBefore) await readLackingRecords(update);
+      if (!mayRepair(update)) return undefined;
     }
     return (await makeVerifiedFullPass(update)).refusal;
   });
-  const sizes = sizesAfterRun(update.state, Date.now(), update.settings);
+  const sizes = sizesWith(update.state, Date.now(), update.settings);
   if (sizes !== update.state.sizes) await update.save({ sizes });
   return refusal;
 }
@@ -107,20 +115,18 @@ export async function makeFullPassIfNeeded(begun: Begun): Promise<UnexpectedRemo
 const mustMakeFullPass = ({ update: { state, settings }, firstPass }: Begun): boolean =>
   (!firstPass && isFullPassDue(state, settings, Date.now())) || (settings.allowRemovals && awaitsFullPass(state));
 
-/** Finds out whether the copy still differs by the counts, and whether removals that were refused are refused again. */
-async function updateDifference(update: ListUpdate): Promise<UnexpectedRemovalsError | undefined> {
-  const surplus = () => surplusOf(update.state);
-  // The last run lacked records, and the increment has not shown them.
-  const hasLacked = surplus() < 0;
-  await compareCounts(update);
-  if (update.state.hasRefused) {
-    const refusal = refusalOf(update, Math.max(0, surplus()));
-    if (refusal) return refusal;
-    await update.save({ hasRefused: undefined });
-  }
+/** The refusal of removals that were refused before, if as many records are still gone by the counts. */
+const refuseAgain = (update: ListUpdate): UnexpectedRemovalsError | undefined =>
+  update.state.hasRefused ? refusalOf(update, Math.max(0, surplusOf(update.state))) : undefined;
+
+/** Fewer records are gone by the counts, or the guard allows it. `asOf` advances, as of each list that is compared. */
+const endRefusal = (update: ListUpdate): Promise<void> =>
+  update.save({ hasRefused: undefined, asOf: update.changesReadUntil ?? update.state.asOf });
+
+/** A second increment, if the copy lacks records that the service lists. */
+async function readLackingRecords(update: ListUpdate): Promise<void> {
   const since = sinceOf(update.state);
-  if (surplus() < 0 && !hasLacked && since !== undefined) await readIncrement(update, since);
-  return undefined;
+  if (surplusOf(update.state) < 0 && since !== undefined) await readIncrement(update, since);
 }
 
 /** True if the copy differs, and an additional full pass may correct that now. */
@@ -154,5 +160,6 @@ async function makeVerifiedFullPass(update: ListUpdate): Promise<FullPassEnd> {
  */
 async function compareCounts(update: ListUpdate): Promise<void> {
   const total = await update.reader.count();
-  await update.save({ lacking: total - update.state.count });
+  const { count, asOf, hasRefused } = update.state;
+  await update.save({ lacking: total - count, asOf: hasRefused ? asOf : (update.changesReadUntil ?? asOf) });
 }

@@ -3,7 +3,7 @@ import { fieldOf } from "../../errors/unknown-value.js";
 import { serviceTimeMs } from "../../schemas/date.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import type { LocalCopy } from "../copy/local-copy.js";
-import { awaitsFullPass, type ListState, surplusOf } from "../copy/state.js";
+import { awaitsFullPass, type ListState, reportedDifference } from "../copy/state.js";
 import type { ListReport, MirrorProgress, MirrorReadMode } from "../report.js";
 import type { MirrorList, NumberedRecord } from "../tables.js";
 import { type ListedPage, type ListPages, ListReader } from "./list-reader.js";
@@ -33,6 +33,10 @@ export class ListUpdate {
   readonly reader: ListReader;
   /** Until when the copy had all changes when the run began. */
   readonly asOfBefore: number | undefined;
+  /** Until when increments of this run have read all changes. It becomes `asOf` once the counts are compared. */
+  changesReadUntil: number | undefined;
+  /** How many records the copy had when the run began. */
+  readonly countBefore: number;
   #durationMs = 0;
 
   constructor(
@@ -43,6 +47,7 @@ export class ListUpdate {
   ) {
     this.reader = new ListReader(client, list, settings);
     this.asOfBefore = this.state.asOf;
+    this.countBefore = this.state.count;
   }
 
   get state(): ListState {
@@ -65,15 +70,14 @@ export class ListUpdate {
   }
 
   report(): ListReport {
-    const { count, lacking, increments } = this.state;
+    const { count, increments } = this.state;
     return {
       list: this.list,
       modes: this.modes,
       ...this.reader.stats,
       ...this.counts,
       inCopy: count,
-      surplus: lacking === undefined ? null : Math.max(0, surplusOf(this.state)),
-      missing: lacking === undefined ? null : Math.max(0, lacking),
+      ...reportedDifference(this.state),
       awaitsFullPass: awaitsFullPass(this.state),
       honoursModifiedSince: increments.support === undefined ? null : increments.support === "honoured",
       durationMs: this.#durationMs,

@@ -17,7 +17,7 @@ const MAX_SAVED_UNSEEN_NUMBERS = 1_000;
 type InterruptedPass = NonNullable<ListState["pass"]>;
 
 /**
- * The records that a full pass has listed, compared with those of the copy: which of these were not listed.
+ * The records that a full pass has listed, compared with those that it should find: which of these were not listed.
  */
 export class ListedRecords {
   /** False if a part of the list was read before an interruption. */
@@ -33,13 +33,14 @@ export class ListedRecords {
   #lastNumber: number;
   #isInOrder = true;
   readonly #seen = new SeenKeys();
-  /** The copy's numbers in ascending order, those after the checkpoint if the pass was resumed. */
+  /** The numbers to find in ascending order, those after the checkpoint if the pass was resumed. */
   readonly #numbers: Float64Array;
   /** Those of the first `#compared` numbers, and of the part before the checkpoint, that were not seen. */
   readonly #unseen: number[];
   #compared = 0;
 
-  constructor(numbersInCopy: readonly number[], interrupted?: InterruptedPass) {
+  /** @param numbersToFind Those of the copy; in a confirming pass, those that the pass before has not listed. */
+  constructor(numbersToFind: readonly number[], interrupted?: InterruptedPass) {
     const listed = interrupted?.listed;
     this.readFromStart = interrupted === undefined;
     this.isConclusive = this.readFromStart || listed !== undefined;
@@ -47,8 +48,8 @@ export class ListedRecords {
     this.#lastNumber = listed?.lastNumber ?? Number.NEGATIVE_INFINITY;
     const unseen = new Set(listed?.unseen);
     // The process may have removed some of them before it was killed.
-    this.#unseen = numbersInCopy.filter((number) => unseen.has(number));
-    this.#numbers = Float64Array.from(numbersInCopy.filter((number) => number > this.#lastNumber)).sort();
+    this.#unseen = numbersToFind.filter((number) => unseen.has(number));
+    this.#numbers = Float64Array.from(numbersToFind.filter((number) => number > this.#lastNumber)).sort();
   }
 
   add({ records, totalCount }: { records: readonly { number: number }[]; totalCount: number }): void {
@@ -142,8 +143,8 @@ const dayOf = (time: number) => Math.floor(time / DAY_MS);
 const largestSize = ({ count, sizes = [] }: ListState, now: number) =>
   Math.max(count, ...sizes.flatMap(([day, size]) => (day > dayOf(now) - REMEMBERED_DAYS ? size : [])));
 
-/** The sizes to remember after a run; the same array if nothing has changed. */
-export function sizesAfterRun(
+/** The sizes to remember with this number of records; the same array if nothing has changed. */
+export function sizesWith(
   { count, sizes = [] }: ListState,
   now: number,
   { allowRemovals }: Pick<SyncSettings, "allowRemovals">,
@@ -178,7 +179,7 @@ export function refusalOf(
 
 /** How the records were handled that a full pass has not listed. */
 interface UnseenRecordsEnd {
-  /** The full pass that decided: this one, or the confirming one. */
+  /** The full pass that decided: the confirming one if there was one, also if it proved nothing; otherwise this one. */
   decisive: ListedRecords;
   /** Set if the records are to be removed, and none was. */
   refusal?: UnexpectedRemovalsError | undefined;
@@ -200,8 +201,13 @@ export async function removeUnseenRecords(update: ListUpdate, pass: ListedRecord
 /** Removes records, or returns the refusal. */
 async function remove(update: ListUpdate, numbers: number[]): Promise<UnexpectedRemovalsError | undefined> {
   const refusal = refusalOf(update, numbers.length);
-  if (!refusal) update.counts.removed += await update.copy.remove(update.list, numbers);
-  return refusal;
+  if (refusal) return refusal;
+  // The copy had its records until now, however long ago the last run was. With those that this run has added, it never had
+  // The copy had these records until now, however long ago the last run was. Those that this run has added do not count: the
+  // service may never have had them together with those that are removed.
+  const sizes = sizesWith({ ...update.state, count: update.countBefore }, Date.now(), update.settings);
+  update.counts.removed += await update.copy.remove(update.list, numbers, { sizes });
+  return undefined;
 }
 
 /** Another full pass, for the records that this one has not listed. */
