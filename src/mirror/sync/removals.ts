@@ -202,7 +202,6 @@ export async function removeUnseenRecords(update: ListUpdate, pass: ListedRecord
 async function remove(update: ListUpdate, numbers: number[]): Promise<UnexpectedRemovalsError | undefined> {
   const refusal = refusalOf(update, numbers.length);
   if (refusal) return refusal;
-  // The copy had its records until now, however long ago the last run was. With those that this run has added, it never had
   // The copy had these records until now, however long ago the last run was. Those that this run has added do not count: the
   // service may never have had them together with those that are removed.
   const sizes = sizesWith({ ...update.state, count: update.countBefore }, Date.now(), update.settings);
