@@ -287,6 +287,19 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
     expect(times.length).toBeLessThanOrEqual(8 + 2);
   });
 
+  test("a pause is shared when Redis comes back after all slots, and nothing waits", async () => {
+    const { redis, setDown } = switchable(lasting?.url ?? "");
+    const options = { redis, key: newKey(), requests: 10, reserved: 0, intervalMs: 500, onWarning: () => {} };
+    const [first, second] = [createRedisRateLimiter(options), createRedisRateLimiter(options)];
+    await Promise.all([call(first, []), call(second, [])]);
+    setDown(true);
+    first.pause(9_000);
+    await sleep(3_000);
+    setDown(false);
+    await sleep(1_000);
+    expect(await duration(ask(second))).toBeGreaterThan(2_000);
+  });
+
   test("a pause is kept, and shared with the others when Redis is back", async () => {
     const key = newKey();
     const [first, second] = [1, 2].map(() => limiterAt(pausing?.url ?? "", { key, requests: 10, intervalMs: 500 })) as [

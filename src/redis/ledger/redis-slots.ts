@@ -70,7 +70,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
   let last: LastExchange | undefined;
   /** What the reply that is being applied grants. The limiter takes it while it is notified (`slotsChanged`). */
   let granted: SlotCounts = ZERO_SLOT_COUNTS;
-  /** The state has changed, and the ledger was not notified yet. */
+  /** The state has changed since the last message to the ledger. */
   let hasChanged = false;
   /** The end of a pause that the ledger does not know yet. */
   let pauseUntil: number | undefined;
@@ -158,7 +158,8 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     clearTimeout(timer);
     const now = clock.now();
     const isWaiting = totalCountOf(wanted) > 0;
-    const isInUse = isWaiting || hasChanged || held.count(now) > 0;
+    const isPauseUnreported = pauseUntil !== undefined && pauseUntil > now;
+    const isInUse = isWaiting || hasChanged || isPauseUnreported || held.count(now) > 0;
     // Nothing is left of an outage: the next call asks the ledger again.
     if (!isInUse && !exchange) reachability.forget();
     const nextAt = isInUse && !exchange ? exchangeAt : Infinity;
