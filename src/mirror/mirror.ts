@@ -75,8 +75,9 @@ export class Mirror {
   }
 
   /**
-   * Updates the copy. Afterwards the copy has every change that the service showed before the run began. Full passes
-   * detect removed records, see {@link MirrorOptions.fullPassEveryMs}.
+   * Updates the copy. Afterwards the copy has every record that the service showed as added or changed before the run began.
+   * Removed records are found by counts and full passes, see {@link MirrorOptions.fullPassEveryMs}: `awaitsFullPass` of the
+   * status is true as long as some are left.
    *
    * The run opens the sink at its beginning and closes it at its end, so nothing stays open between two runs.
    *

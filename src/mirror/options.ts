@@ -26,7 +26,7 @@ export interface MirrorOptions {
   sink: MirrorSink;
   /**
    * The resources to mirror, always in the order items, lots, stock levels. Lots contain the description of their item:
-   * mirror items too if lots must show changes of the description immediately.
+   * mirror items too if lots must show changes of the description soon, by an additional full pass.
    * @default ["items", "lots", "stockLevels"]
    */
   resources?: readonly MirrorResource[] | undefined;
@@ -61,8 +61,9 @@ export interface MirrorOptions {
    */
   onEvent?: ((event: MirrorEvent) => unknown) | undefined;
   /**
-   * Time between two full passes, in ms. A run also does a full pass if it detects that records were removed, and
-   * always for a list that ignores `modifiedSince`. `Infinity` for only these.
+   * Time between two full passes, in ms. A run also does a full pass if it detects that records were removed
+   * (after a pass of more than a minute only if that ended ten times as long ago), and always for a list that ignores
+   * `modifiedSince`. `Infinity` for only these.
    * @default 82_800_000, 23 hours: a daily job makes a full pass every time
    */
   fullPassEveryMs?: number | undefined;

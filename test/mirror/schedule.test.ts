@@ -53,6 +53,10 @@ describe("the schedule of a resource", () => {
     expect(isFullPassDue(complete, options, 10_999)).toBe(false);
     expect(isFullPassDue(complete, options, 11_000)).toBe(true);
     expect(isFullPassDue(complete, { ...options, fullPassEveryMs: Infinity }, 1e15)).toBe(false);
+    // The clock was set back.
+    expect(isFullPassDue(complete, options, 900)).toBe(true);
+    expect(isFullPassDue(complete, { ...options, fullPassEveryMs: Infinity }, 900)).toBe(false);
+    expect(mayRepairByFullPass({ lastPass: { ...lastPass, durationMs: 3_600_000 } }, 900)).toBe(true);
     expect(incrementStart(5_000, increments, { overlapMs: 400, modifiedLagMs: 0 })).toEqual(new Date(4_600));
   });
 

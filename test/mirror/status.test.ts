@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, vi } from "vitest";
 import {
   createMirror,
   type MirrorOptions,
@@ -193,6 +193,21 @@ it.each<[string, ConstructorParameters<typeof ChangingService>[1], number]>([
     for (const [resource, status] of Object.entries(resources))
       expect(status.asOf, `${resource} in run ${run}`).toBeGreaterThanOrEqual(startedAt);
     await delay(5);
+  }
+});
+
+it("asOf is not in the future after the clock was set back, even if every run is a full pass", async () => {
+  const service = newService();
+  const mirror = createMirror({ client: service.client(), sink: new MemorySink(), resources: ["lots"] });
+  const start = Date.now();
+  vi.useFakeTimers({ toFake: ["Date"], now: start + 3_600_000 });
+  try {
+    await mirror.run({ full: true });
+    vi.setSystemTime(start);
+    await mirror.run({ full: true });
+    expect((await mirror.status()).resources.lots?.asOf).toBeLessThanOrEqual(Date.now());
+  } finally {
+    vi.useRealTimers();
   }
 });
 

@@ -30,8 +30,8 @@ export async function makeFullPass(update: ListUpdate): Promise<FullPassEnd> {
   await update.save({
     pass: undefined,
     hasRefused: refusal ? true : undefined,
-    // The copy lacks refused removals, and they took place after the last run.
-    asOf: refusal ? update.asOfBefore : Math.max(update.changesReadUntil ?? update.state.asOf ?? 0, read.beganAt),
+    // Refused removals, which took place after the last run, are not in the copy.
+    asOf: refusal ? update.asOfBefore : asOfAfter(update.changesReadUntil ?? update.state.asOf ?? 0, times),
     lacking: decisive.total - count,
     staleUntil: staleUntilAfter(times, update.state.staleUntil, hasIncrements({ increments })),
     increments,
@@ -45,6 +45,10 @@ export async function makeFullPass(update: ListUpdate): Promise<FullPassEnd> {
   update.changesReadUntil = undefined;
   return { readFromStart, expectedInIncrement: read.expectedInIncrement, refusal };
 }
+
+/** Until when the copy has all changes after a full pass. A time that was known is wrong if it is in the future: the clock was set back. */
+const asOfAfter = (known: number, { beganAt, endedAt }: { beganAt: number; endedAt: number }): number =>
+  Math.max(known <= endedAt ? known : 0, Math.min(beganAt, endedAt));
 
 /** What is known of the increments of the list after a full pass. */
 async function incrementsAfter(

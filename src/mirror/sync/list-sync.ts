@@ -56,19 +56,23 @@ const MAX_SHORT_FULL_PASS_MS = 60_000;
 /** The largest share of the time that additional full passes may take. */
 const MAX_REPAIR_TIME_SHARE = 0.1;
 
+/** The time since the last full pass ended. If that was in the future, the clock was set back: then it is long ago. */
+const sinceLastPassMs = ({ lastPass }: Pick<ListState, "lastPass">, now: number): number =>
+  lastPass === undefined || lastPass.endedAt > now ? Number.MAX_VALUE : now - lastPass.endedAt;
+
 /** True if everything is to be read: it is time, a full pass was interrupted, or there are no increments. */
 export const isFullPassDue = (
   state: ListState,
   { full, fullPassEveryMs }: Pick<SyncSettings, "full" | "fullPassEveryMs">,
   now: number,
 ): boolean =>
-  full || state.pass !== undefined || !hasIncrements(state) || now - (state.lastPass?.endedAt ?? 0) >= fullPassEveryMs;
+  full || state.pass !== undefined || !hasIncrements(state) || sinceLastPassMs(state, now) >= fullPassEveryMs;
 
 /** True if an additional full pass may run now. A long one does not run again and again for a few records. */
 export const mayRepairByFullPass = ({ lastPass }: Pick<ListState, "lastPass">, now: number): boolean =>
   lastPass === undefined ||
   lastPass.durationMs < MAX_SHORT_FULL_PASS_MS ||
-  now - lastPass.endedAt >= lastPass.durationMs / MAX_REPAIR_TIME_SHARE;
+  sinceLastPassMs({ lastPass }, now) >= lastPass.durationMs / MAX_REPAIR_TIME_SHARE;
 
 /** What step 1 has done. */
 export interface Begun {
