@@ -49,7 +49,10 @@ export interface TokenManager {
   readonly freshToken: string | undefined;
   /** The last token, even if it has expired: for a call whose tokens all expired in the queue. */
   readonly lastToken: string | undefined;
-  /** Waits for a token. The refresh is canceled when no call waits for it any more. */
+  /**
+   * Waits for a token, which may be refused or expire before the call has its slot: then it has to wait again. The refresh is
+   * canceled when no call waits for it any more.
+   */
   ensureToken(cancellation: Cancellation): Promise<void>;
   /** The service refused this token. Only the first report of a token has an effect. */
   invalidate(refused: string): void;

@@ -73,7 +73,7 @@ export class Call {
   /** In ms since the epoch. */
   readonly startedAtEpochMs = Date.now();
   readonly spent: TimeSpent = { waitingMs: 0, pausedMs: 0, backoffMs: 0, sendingMs: 0, readingMs: 0 };
-  /** Number of times that its requests were sent. */
+  /** Attempts of its requests, also those that failed before anything was sent. */
   attempts = 0;
   /** The request that was sent last. */
   lastSent: Sending | undefined;
@@ -88,7 +88,7 @@ export class Call {
 
 /** One request of a call, until its response was read or its last attempt has failed. */
 export class Sending implements RetryState, SlotRequest {
-  /** Number of times that the request was sent. */
+  /** Also those that failed before anything was sent. */
   attempts = 0;
   /** The last attempt. */
   attemptTrace: AttemptTrace | undefined;
@@ -149,7 +149,7 @@ export class Sending implements RetryState, SlotRequest {
     return this.request.method !== "GET" && !this.request.isTokenRequest;
   }
 
-  /** When the last attempt was sent, in ms since the epoch. */
+  /** When the last attempt began, in ms since the epoch. */
   get sentAt(): number {
     return this.attemptTrace?.sentAt ?? 0;
   }

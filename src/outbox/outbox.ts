@@ -142,7 +142,8 @@ export class Outbox {
   }
 
   /**
-   * Sends the pending entries. First it determines the outcome of writes that were in progress when a process ended.
+   * Sends the pending entries. Of a write that was in progress when a process ended, it first determines the outcome, before
+   * anything else is sent for that item.
    * Several runs at the same time, in one process or in many, share the work.
    *
    * It resolves when every entry is settled, `unknown`, held back behind an `unknown` one, or has failed in this run. An
@@ -151,7 +152,7 @@ export class Outbox {
    * @throws the reason of the `signal`; a `DOMException` named `AbortError` if the outbox is closed.
    * @throws what the client throws if a write fails for a reason that concerns all writes, such as an
    * `AuthenticationError`, or if the entries of five items in a row fail with the same status. The writes stay
-   * `pending`.
+   * `pending`; those that were refused with a 403 of the service's own are `rejected`.
    * @throws ConfigurationError if the store belongs to another service, or if there is no client.
    */
   async run(options: OutboxRunOptions = {}): Promise<OutboxReport> {

@@ -76,7 +76,7 @@ export interface PagingOptions {
   readAhead?: number | undefined;
   /**
    * Number of pages fetched in parallel, once the first response has reported how many there are. Records are still
-   * returned in order.
+   * returned in order. With `gapless` at most: it begins with one, and is halved whenever two pages do not overlap.
    * @default 1
    */
   concurrency?: number | undefined;

@@ -24,7 +24,7 @@ const toArraySchema = /* @__PURE__ */ lazy(() => z.strictObject({ limit: integer
  * `(await client.items.list()).length` is `undefined`. Use `for await`, or `await client.items.list().toArray()`.
  *
  * An iteration returns each record once. If `totalCount` decreases between two pages, the client steps back and reads the
- * records that may have moved. Leaving a loop early aborts outstanding requests.
+ * records that may have moved; with `gapless`, its pages overlap instead. Leaving a loop early aborts outstanding requests.
  *
  * Source: service interface, "Common paging parameters" and "Paged envelope".
  */

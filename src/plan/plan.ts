@@ -176,8 +176,8 @@ export class Plan<Kind extends PlanKind = PlanKind> {
    * no matter who wrote it; what is no longer as it was at the time of the plan is `stale` and is not written.
    *
    * With an outbox, the writes survive crashes: apply the same plan again with the same outbox to continue. Other pending
-   * entries of the outbox are sent along. Unsent entries of other plans for the same are canceled first. Without an
-   * outbox, which a stock count requires, apply the plan again, or make a new one.
+   * entries of the outbox are sent along. Unsent entries of other plans are canceled first, if they are for the same items,
+   * or older than ten minutes. Without an outbox, which a stock count requires, apply the plan again, or make a new one.
    *
    * @throws ConfigurationError if the plan belongs to another service, or if the outbox has no client.
    * @throws InputValidationError if an option is wrong or missing.

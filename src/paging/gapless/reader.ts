@@ -33,8 +33,9 @@ type GapEnd = "closed" | "target-obsolete" | "list-ended";
  *   until the state is Overlapping again: the target overlaps (`closed`), or is of no more use (`target-obsolete`).
  * - *Ended*: a page has no `hasMore`, or the list is empty.
  *
- * **What ends an iteration without progress.** Each row has its own count, of consecutive pages. Beyond its limit, the
- * iteration rejects with a `PaginationError`; in the last row, the list is read from its start instead.
+ * **What ends an iteration without progress.** Each row has its own count, of consecutive pages. Beyond its limit (in the
+ * second row: at it), the iteration rejects with a `PaginationError`. The third row only counts pages out of the second, and
+ * beyond its limit they count there. In the last row, the list is read from its start instead.
  *
  * | pages | limit | counted in |
  * |---|---|---|
@@ -46,7 +47,7 @@ type GapEnd = "closed" | "target-obsolete" | "list-ended";
  * | read after a checkpoint, without a record emitted before | `MAX_RESUME_SEARCHES` | `ResumeSearch` |
  *
  * A page without a new record is counted as stalled (second and third row) if it is next in the plan, and as a search (fourth
- * row) if it is read in a gap. Beyond the limit of the third row, pages count in the second.
+ * row) if it is read in a gap. One that was requested before the first of them was noticed is not counted at all.
  *
  * **Parts.** `iteratePages` takes one page at a time for the consumer and saves its checkpoint. Below it:
  * - `GaplessReader`: the states.

@@ -67,8 +67,8 @@ export interface PlannedChanges<Change, Named> {
  *
  * While changes are open, this is repeated: from "add" if all of them are due and the data are fresh, else from "read".
  *
- * progress.ts describes how far a change can be. The keys of the entries consist of the plan's id and the name of the
- * change, so that this is known after a crash, too.
+ * progress.ts describes how far a change can be. The keys of the entries consist of the plan's id and the SKU, or
+ * the number of the group, so that this is known after a crash, too.
  */
 export class PlanApplication<Change, Named> {
   /** When each change was applied. */
