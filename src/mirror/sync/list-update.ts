@@ -33,7 +33,7 @@ export class ListUpdate {
   readonly reader: ListReader;
   /** Until when the copy had all changes when the run began. */
   readonly asOfBefore: number | undefined;
-  /** Until when increments of this run have read all changes. It becomes `asOf` once the counts are compared. */
+  /** Until when increments of this run have read all changes. It becomes `asOf` once the counts are compared, or at once while `awaitsFullPass` is true anyway. */
   changesReadUntil: number | undefined;
   /** How many records the copy had when the run began. */
   readonly countBefore: number;

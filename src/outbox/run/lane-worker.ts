@@ -25,7 +25,8 @@ import { AttemptOutdated, concernsAllWrites, type Outcome, outcomeOf } from "./o
  *   state of the entry        step                      then
  *   pending                   send it                   the outcome of the call decides
  *   sending                   find its outcome          applied, unknown, or pending: it is resent. If that must wait
- *                                                       (quietMs), the work ends
+ *                                                       (quietMs), the work ends. If it cannot be found now, the entry
+ *                                                       stays `sending`, and the lane is set aside
  *   applied, rejected, …      take the next entry       pending or sending; none: the work ends
  *
  *   outcome of a call         what is stored            then

@@ -17,8 +17,8 @@ import { type Lease, Leases } from "./lease.js";
 const DEFAULT_CONCURRENCY = 4;
 
 /**
- * While this many lanes wait for the outcome of uncertain attempts, the run starts no further lanes: the service has a
- * problem.
+ * While this many lanes wait for the outcome of uncertain attempts, or until these cannot take effect any more, the run starts
+ * no further lanes: the service has a problem.
  */
 const MAX_WAITING = 100;
 
