@@ -81,6 +81,13 @@ type Audience = "caller" | "anyone";
 /**
  * Every request takes these steps: it is encoded, sent (each attempt: token, slot, transport) until it succeeds or the retry
  * policy stops, then its response is read, or its failure becomes an error for the caller.
+ *
+ *   inCall                      the call begins and ends: events, `onResponse`, the error for the caller
+ *     sendRequest               one request, and the reader of its response
+ *       sendWithRetries         attempts, and the back-off between them
+ *         acquireTokenAndSlot   waits for what an attempt needs
+ *         sendAttempt           one attempt, and what follows from its status
+ *           performExchange     one HTTP request, within `timeoutMs`
  */
 export function createPipeline(config: PipelineConfig): Pipeline {
   const { baseUrl, transport, limiter, telemetry, validation, settings } = config;

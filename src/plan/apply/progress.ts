@@ -6,7 +6,9 @@ import { whyNotCanceled } from "../../outbox/store.js";
  * How far a change of a plan is. Its entries show that, after a crash too.
  *
  * The writes of a change enter the outbox one at a time: each one after the one before was applied. So no process sends
- * anything behind a write that was not applied. All entries of a change are applied, except perhaps the last one:
+ * anything behind a write that was not applied. All entries of a change are applied, except perhaps the last one. Only a
+ * change of an item can be uncertain or as desired: a look-up or a person decides about a receive or an issue, and of a
+ * count only the lots at its time could show that it is as desired.
  *
  *   kind                last entry                     what happens
  *   to-add              none, or applied; writes left  the state is read, unless it was: the next write is added,
