@@ -18,8 +18,6 @@ export interface CallRequest<T> {
   /** Sent as JSON, `URLSearchParams` as a form. */
   body?: unknown;
   read: ResponseReader<T>;
-  /** By default `high` for writes, `normal` for reads. */
-  priority?: SlotRequest["priority"] | undefined;
   /** By default `single`. */
   slotKind?: SlotRequest["slotKind"] | undefined;
   /** A success status alone proves that the write was applied, even if the connection breaks within the body. */
@@ -136,8 +134,13 @@ export class Sending implements RetryState, SlotRequest {
     return !this.isWrite || IDEMPOTENT_METHODS.has(this.request.method);
   }
 
+  /** As the caller has set it; otherwise writes first, then single reads, then further pages. */
   get priority(): SlotRequest["priority"] {
-    return this.call.settings.priority ?? this.request.priority ?? (this.isWrite ? "high" : "normal");
+    if (this.request.isTokenRequest) return "token";
+    const { priority } = this.call.settings;
+    if (priority) return priority;
+    if (this.isWrite) return "high";
+    return this.request.slotKind === "bulk" ? "low" : "normal";
   }
 
   get slotKind(): SlotRequest["slotKind"] {

@@ -20,7 +20,6 @@ export function createTokenRequest({ clientId, clientSecret }: ClientCredentials
       client_id: clientId,
       client_secret: clientSecret,
     }),
-    priority: "token",
     isTokenRequest: true,
     read: ({ response, sending, validation: { warn } }) => {
       // Without the check of numbers: one that is not exact, of a field that is not read, must not cost the token.

@@ -116,7 +116,6 @@ function createPageSession<T>(
             : latencyMs + (lastAttemptMs - latencyMs) / LATENCY_AVERAGE_REQUESTS;
           return readPage(context);
         },
-        priority: slotKind === "bulk" ? "low" : "normal",
         slotKind,
       };
       return inCallersContext(() => sender.sendPart(callRequest, requestOptions, signal));

@@ -116,10 +116,9 @@ export class ItemLookup {
       known,
       keyOf,
       partNoOf: (record) => partNoOf(record, path),
-      fetch: ({ request, direction, slotKind = "single" }) => {
+      fetch: ({ request, direction, slotKind }) => {
         const query = { ...request, sort: "partNo", direction };
-        const priority = slotKind === "bulk" ? "low" : "normal";
-        return series.sendPart({ method: "GET", path, query, read: pageReader(request), slotKind, priority });
+        return series.sendPart({ method: "GET", path, query, read: pageReader(request), slotKind });
       },
     };
   }
