@@ -31,7 +31,7 @@ export async function makeFullPass(update: ListUpdate): Promise<FullPassEnd> {
     pass: undefined,
     hasRefused: refusal ? true : undefined,
     // Refused removals, which took place after the last run, are not in the copy.
-    asOf: refusal ? update.asOfBefore : asOfAfter(update.changesReadUntil ?? update.state.asOf ?? 0, times),
+    asOf: refusal ? update.asOfBefore : asOfAfter(update.changesKnownUntil ?? 0, times),
     lacking: decisive.total - count,
     staleUntil: staleUntilAfter(times, update.state.staleUntil, hasIncrements({ increments })),
     increments,
@@ -46,7 +46,10 @@ export async function makeFullPass(update: ListUpdate): Promise<FullPassEnd> {
   return { readFromStart, expectedInIncrement: read.expectedInIncrement, refusal };
 }
 
-/** Until when the copy has all changes after a full pass. A time that was known is wrong if it is in the future: the clock was set back. */
+/**
+ * Until when the copy has all changes after a full pass. A time that was known is wrong if it is in the future: the clock was
+ * set back.
+ */
 const asOfAfter = (known: number, { beganAt, endedAt }: { beganAt: number; endedAt: number }): number =>
   Math.max(known <= endedAt ? known : 0, Math.min(beganAt, endedAt));
 

@@ -125,7 +125,7 @@ const refuseAgain = (update: ListUpdate): UnexpectedRemovalsError | undefined =>
 
 /** Fewer records are gone by the counts, or the guard allows it. `asOf` advances, as of each list that is compared. */
 const endRefusal = (update: ListUpdate): Promise<void> =>
-  update.save({ hasRefused: undefined, asOf: update.changesReadUntil ?? update.state.asOf });
+  update.save({ hasRefused: undefined, asOf: update.changesKnownUntil });
 
 /** A second increment, if the copy lacks records that the service lists. */
 async function readLackingRecords(update: ListUpdate): Promise<void> {
@@ -165,5 +165,5 @@ async function makeVerifiedFullPass(update: ListUpdate): Promise<FullPassEnd> {
 async function compareCounts(update: ListUpdate): Promise<void> {
   const total = await update.reader.count();
   const { count, asOf, hasRefused } = update.state;
-  await update.save({ lacking: total - count, asOf: hasRefused ? asOf : (update.changesReadUntil ?? asOf) });
+  await update.save({ lacking: total - count, asOf: hasRefused ? asOf : update.changesKnownUntil });
 }

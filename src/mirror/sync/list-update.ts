@@ -33,7 +33,7 @@ export class ListUpdate {
   readonly reader: ListReader;
   /** Until when the copy had all changes when the run began. */
   readonly asOfBefore: number | undefined;
-  /** Until when increments of this run have read all changes. It becomes `asOf` once the counts are compared, or at once while `awaitsFullPass` is true anyway. */
+  /** Until when increments of this run have read all changes, if that is not covered by a full pass of this run. */
   changesReadUntil: number | undefined;
   /** How many records the copy had when the run began. */
   readonly countBefore: number;
@@ -52,6 +52,14 @@ export class ListUpdate {
 
   get state(): ListState {
     return this.copy.stateOf(this.list);
+  }
+
+  /**
+   * Until when the copy has all records that were added or changed. It becomes `asOf` once the counts are compared; at once,
+   * while `awaitsFullPass` shows anyway that removed records may be left.
+   */
+  get changesKnownUntil(): number | undefined {
+    return this.changesReadUntil ?? this.state.asOf;
   }
 
   /** Saves what is known of the list, without records. */
