@@ -147,8 +147,8 @@ export class Outbox {
    * Several runs at the same time, in one process or in many, share the work.
    *
    * It resolves when every entry is settled, `unknown`, held back behind an `unknown` one, or has failed in this run. An
-   * entry that has failed, such as one that is too large for a proxy, stays `pending` with its `error`; one whose outcome could not be
-   * looked up stays `sending`.
+   * entry that has failed, such as one that is too large for a proxy, stays `pending` with its `error`; one whose outcome
+   * could not be looked up stays `sending`.
    *
    * @throws the reason of the `signal`; a `DOMException` named `AbortError` if the outbox is closed.
    * @throws what the client throws if a write fails for a reason that concerns all writes, such as an

@@ -144,9 +144,9 @@ export class Inventory {
    *
    * The service cannot filter lots by item. The client searches a few pages sorted by `partNo` instead of reading the list:
    * usually 4 to 6 requests for 100 000 lots, one for an item that it has searched before, one more for each 200 lots of the
-   * item, and two more if its lots do not fit on one page. Up to about 200 lots are read from one page, so the result is what the service showed at one moment; of more
-   * lots, every one that existed during the whole search is returned once. If the service does not sort this list, the
-   * whole list is read, unless `ifUnsorted` is `"error"`.
+   * item, and two more if its lots do not fit on one page. Up to about 200 lots are read from one page, so the result is what
+   * the service showed at one moment; of more lots, every one that existed during the whole search is returned once. If the
+   * service does not sort this list, the whole list is read, unless `ifUnsorted` is `"error"`.
    *
    * `options` apply to the whole call; `onResponse` receives the last response.
    *

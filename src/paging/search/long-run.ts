@@ -122,9 +122,10 @@ class Pass<T> {
   add(page: SortedPage<T>): void {
     this.pages += 1;
     const beginsHere = !this.hasBegun;
+    const positions = this.#positionsOn(page);
     if (beginsHere) this.#begin(page);
-    else this.#noteShift(page);
-    this.#notePositions(page);
+    else this.#noteShift(positions);
+    for (const [key, position] of positions) this.#positions.set(key, position);
     const next = page.partNos.findIndex((partNo) => partNo > this.#partNo);
     this.hasEnded = next >= 0 || page.isLast;
     this.end = page.start + (next < 0 ? page.partNos.length : next);
@@ -139,20 +140,16 @@ class Pass<T> {
     this.isLost = !isFirst && first >= this.#partNo;
   }
 
-  /** By how many positions the records that this page and those before it have in common have moved. */
-  #noteShift(page: SortedPage<T>): void {
+  /** By how many positions the records that a page and those before it have in common have moved. */
+  #noteShift(positions: readonly [unknown, number][]): void {
     const shifts = new Set<number>();
-    for (const [key, position] of this.#positionsOn(page)) {
+    for (const [key, position] of positions) {
       const before = this.#positions.get(key);
       if (before !== undefined) shifts.add(position - before);
     }
     const [shift = 0] = shifts;
     this.shift += shift;
     this.isLost = shifts.size !== 1;
-  }
-
-  #notePositions(page: SortedPage<T>): void {
-    for (const [key, position] of this.#positionsOn(page)) this.#positions.set(key, position);
   }
 
   /** The records of the run on a page, each with its position. */

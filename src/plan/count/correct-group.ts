@@ -4,8 +4,7 @@ import type { StockLevel } from "../../service/stock-level.js";
 import type { IssueInput, ReceiveInput } from "../../service/transaction.js";
 import type { CountedGroup } from "./counted-rows.js";
 import type { CountChange } from "./document.js";
-import type { BookLot } from "./group.js";
-import { differenceOf, isSameQuantity, sumOf } from "./group.js";
+import { type BookLot, differenceOf, isSameQuantity, sumOf } from "./group.js";
 
 /** A counted group whose quantity is not that of its lots, or whose item may not exist. */
 export interface DifferingGroup {
