@@ -38,21 +38,21 @@ export function computeOutageShare(
   { requests, reserved }: Pick<RateLimitSettings, "requests" | "reserved">,
   { returnMs }: HoldTimings,
 ): OutageShare {
-  const evenPart = Math.max(1, Math.floor(requests / processes));
+  const evenPart = processes === undefined ? 1 : Math.max(1, Math.floor(requests / processes));
   const isFirstInterval = heldCount !== undefined && processes !== 1 && sinceMs <= returnMs;
   const slots = isFirstInterval ? Math.max(1, Math.min(heldCount, evenPart)) : evenPart;
   return {
     slots,
     bulk: Math.max(1, slots - Math.ceil((slots * reserved) / requests)),
     // More processes than slots: each uses one, less often.
-    returnMs: returnMs * Math.max(1, processes / requests),
+    returnMs: returnMs * Math.max(1, (processes ?? 1) / requests),
   };
 }
 
 /** What a process knew of the limit when it lost Redis. */
 export interface LastKnownState {
-  /** Processes that share the limit, itself included. */
-  processes: number;
+  /** Processes that share the limit, itself included; `undefined` if it does not know them. */
+  processes: number | undefined;
   /** Slots that it held; `undefined` if it has never reached Redis. */
   heldCount: number | undefined;
 }
@@ -67,10 +67,9 @@ export function lastKnownStateOf(
 ): LastKnownState {
   if (!last) return { processes: Math.min(ASSUMED_PROCESS_COUNT, requests), heldCount: undefined };
   const { processes } = last.reply;
-  // Others may have been started while it was idle, and one that has just been started may be the first of many. If it does
-  // not know how many they are, each uses one slot.
+  // Others may have been started while it was idle, and one that has just been started may be the first of many.
   const knowsOthers = failedAt - last.sentAt < graceMs && (processes > 1 || failedAt - last.connectedAt > returnMs);
-  return { processes: knowsOthers ? processes : requests, heldCount };
+  return { processes: knowsOthers ? processes : undefined, heldCount };
 }
 
 export interface OutageOptions {
@@ -80,17 +79,27 @@ export interface OutageOptions {
 }
 
 /**
+ * - `reachable`: calls use what is granted. Exchanges report the epoch of the last reply.
+ * - `unreachable`: calls use a share of the limit (`OutageShare`), or fail (`"fail"`). Exchanges are repeated after half a
+ *   second at the latest. With a share, they ask for nothing and report `NO_LEDGER_EPOCH`.
+ * - `returned`: reachable again, but slots of the share were used that no exchange has reported. Calls use what is granted.
+ *   Exchanges report `NO_LEDGER_EPOCH`, so that the ledger recovers.
+ */
+type ReachabilityState =
+  | { readonly name: "reachable" }
+  | { readonly name: "unreachable"; readonly since: number; readonly lastKnown: LastKnownState }
+  | { readonly name: "returned" };
+
+/**
  * Whether this process can reach Redis, and whether the ledger knows all that it used without. An exchange is overdue after a
  * second.
  *
- * | state | calls | exchanges | ends with |
- * |---|---|---|---|
- * | reachable | use what is granted | report the epoch of the last reply | an exchange that fails, or is overdue |
- * | unreachable, `"local"` | use a share of the limit (`OutageShare`) | one at a time, after half a second at the latest; ask for nothing, and report `NO_LEDGER_EPOCH` | a reply, also an overdue one. What it grants is not used. Unless it is overdue, it ends the next state, too |
- * | reachable, `isShareUnreported` | use what is granted | report `NO_LEDGER_EPOCH`, so that the ledger recovers | a reply that is not overdue: its exchange has reported all slots of the share |
- * | unreachable, `"fail"` | fail | as in the first state, after half a second at the latest | a reply, also an overdue one. What it grants is used if the exchange began less than a grace before |
- *
- * `forget` leads back to the first state, when nothing is in use or wanted any more: the next call asks the ledger again.
+ * | from | event | to |
+ * |---|---|---|
+ * | any state | an exchange fails, or is overdue (`failed`) | `unreachable`, since the first of these |
+ * | `unreachable`, `returned` | a reply in time, whose exchange has reported `NO_LEDGER_EPOCH` | `reachable` |
+ * | `unreachable` | any other reply: slots of the share may have been used after the exchange began | `returned`; `reachable` with `"fail"`, which has no share |
+ * | any state | nothing is in use or wanted any more (`forget`) | `reachable`: the next call asks the ledger again |
  */
 export interface Reachability {
   readonly isReachable: boolean;
@@ -98,44 +107,38 @@ export interface Reachability {
   readonly isShareUnreported: boolean;
   /** What this process may use now without Redis; `undefined` while it is reachable, or if calls fail without it. */
   share(now: number): OutageShare | undefined;
-  /** An exchange has failed, or is overdue. */
   failed(now: number, lastKnown: LastKnownState): void;
   /** What this process does without Redis, and why: once for each outage, then `undefined`. */
   takeWarning(error: unknown): string | undefined;
-  /** `isShareReported`: the ledger knows all slots of the share now. */
   replied(isShareReported: boolean): void;
-  /** Nothing that was used without the ledger is in use any more. */
   forget(): void;
 }
 
 export function createReachability({ settings, timings, onStoreError }: OutageOptions): Reachability {
-  let outage: { since: number; lastKnown: LastKnownState } | undefined;
-  let isShareUnreported = false;
+  let state: ReachabilityState = { name: "reachable" };
   let hasWarned = false;
+  const hasShare = onStoreError === "local";
   const share: Reachability["share"] = (now) =>
-    outage && onStoreError === "local"
-      ? computeOutageShare(outage.lastKnown, now - outage.since, settings, timings)
+    hasShare && state.name === "unreachable"
+      ? computeOutageShare(state.lastKnown, now - state.since, settings, timings)
       : undefined;
   return {
     share,
     get isReachable() {
-      return outage === undefined;
+      return state.name !== "unreachable";
     },
     get isShareUnreported() {
-      return isShareUnreported;
+      return hasShare && state.name !== "reachable";
     },
     failed(now, lastKnown) {
-      outage ??= { since: now, lastKnown };
-      isShareUnreported ||= onStoreError === "local";
+      if (state.name !== "unreachable") state = { name: "unreachable", since: now, lastKnown };
     },
     replied(isShareReported) {
-      outage = undefined;
       hasWarned = false;
-      if (isShareReported) isShareUnreported = false;
+      if (state.name !== "reachable") state = { name: isShareReported || !hasShare ? "reachable" : "returned" };
     },
     forget() {
-      outage = undefined;
-      isShareUnreported = false;
+      state = { name: "reachable" };
     },
     takeWarning(error) {
       if (hasWarned) return undefined;

@@ -33,7 +33,7 @@ export interface RedisSlotsOptions extends OutageOptions {
 }
 
 /** An exchange under way. If it is overdue, Redis counts as unreachable, but its reply may still arrive. */
-interface Exchange {
+interface ExchangeUnderWay {
   isOverdue: boolean;
 }
 
@@ -63,7 +63,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
   const reachability = createReachability(options);
   /** Slots for the calls that wait. */
   let wanted: SlotCounts = ZERO_SLOT_COUNTS;
-  let exchange: Exchange | undefined;
+  let exchange: ExchangeUnderWay | undefined;
   /** When the next exchange is due: a heartbeat after the last one began, or earlier if there is a reason (`exchangeBy`). */
   let exchangeAt = -Infinity;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -175,7 +175,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
   }
 
   async function startExchange(): Promise<void> {
-    const current: Exchange = { isOverdue: false };
+    const current: ExchangeUnderWay = { isOverdue: false };
     exchange = current;
     // One exchange for all that happens in this turn. `applyReply` may have led here while it notifies the limiter: what that
     // takes of the granted slots must be reported.
@@ -214,7 +214,12 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     };
   }
 
-  function applyReply(request: LedgerRequest, reply: LedgerReply, sentAt: number, { isOverdue }: Exchange): void {
+  function applyReply(
+    request: LedgerRequest,
+    reply: LedgerReply,
+    sentAt: number,
+    { isOverdue }: ExchangeUnderWay,
+  ): void {
     const now = clock.now();
     const { single, bulk } = reply.granted;
     // In an outage others may have used slots of their own. Without this, both exceed the limit.
