@@ -34,4 +34,19 @@ describe.skipIf(!server).concurrent("the ledger, while it recovers", () => {
     await sleep(TIMINGS.graceMs * 1.5);
     expect((await exchange(report(5, 20, NO_LEDGER_EPOCH))).granted.single).toBe(0);
   });
+
+  test("ends although one process always reports that it used slots without the ledger, and keeps those for it", async () => {
+    const key = newKey();
+    const [slow, other] = [processAt(key), processAt(key)];
+    // In-flight requests end while its replies are late; it may use their slots again.
+    const reportOfSlow = { ...report(0, 0, NO_LEDGER_EPOCH), heldForMs: { single: [1, 1, 1], bulk: [] } };
+    const startedAt = performance.now();
+    for (let granted = 0; granted < 37; ) {
+      await slow(reportOfSlow);
+      await sleep(TIMINGS.graceMs / 4);
+      granted += (await other(report(granted, 40))).granted.single;
+      expect(granted).toBeLessThanOrEqual(37);
+      expect(performance.now() - startedAt).toBeLessThan(20 * TIMINGS.graceMs);
+    }
+  });
 });

@@ -14,6 +14,7 @@ import { createRedisScript } from "../script.js";
  * - `wanted`: how many more slots it needs
  * - `single`, `bulk`: when each slot that it holds is free again
  * - `regrantable`: how many it held when it first reported in a recovery
+ * - `share`: how many it may use before its next report, if it used slots without the ledger: as many as it held
  */
 export const runLedgerScript = createRedisScript(`
 local request = cjson.decode(ARGV[1])
@@ -40,20 +41,23 @@ if request.pauseMs > 0 and ledger.pausedUntil <= now then ledger.pausedUntil = n
 local isPaused = ledger.pausedUntil > now
 
 -- This process knew a ledger that was lost, or used slots without one; so may others have. Until all have had time to
--- report what they hold, the ledger recovers: each gets no more than it held.
-if request.knownEpoch and request.knownEpoch ~= ledger.epoch then
+-- report what they hold, the ledger recovers: each gets no more than it held. If the last report of this process was such a
+-- one, and not long ago, the others have had that time: a process whose replies are always late does not stop them.
+local before = processes[this] or {}
+local isDetached = request.knownEpoch and request.knownEpoch ~= ledger.epoch
+if isDetached and not (before.share and now - before.seen < limit.graceMs) then
   if ledger.recoveringUntil <= now then ledger.recoveringSince = now end
   ledger.recoveringUntil = now + limit.graceMs
 end
 local isRecovering = ledger.recoveringUntil > now
 
 -- The report replaces what the ledger knew of this process.
-local before = processes[this] or {}
 local own = { seen = now, single = {}, bulk = {} }
 processes[this] = own
 for kind, delays in pairs(request.heldForMs) do
   for i, delay in ipairs(delays) do own[kind][i] = now + delay end
 end
+if isDetached then own.share = math.max(1, #own.single + #own.bulk) end
 
 local nextAt = isRecovering and ledger.recoveringUntil or now + limit.returnMs
 local function countHeld(times)
@@ -78,7 +82,7 @@ for name, process in pairs(processes) do
     redis.call('HDEL', KEYS[1], name)
   else
     local bulk = countHeld(process.bulk)
-    heldBy[name] = countHeld(process.single) + bulk
+    heldBy[name] = math.max(countHeld(process.single) + bulk, process.share or 0)
     processCount, held, heldBulk = processCount + 1, held + heldBy[name], heldBulk + bulk
     if process.wanted > 0 and silentMs <= limit.graceMs then
       table.insert(waiting, name)
