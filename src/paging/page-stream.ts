@@ -38,7 +38,7 @@ export class PageStream<T> {
   #taken: PendingPage<T> | undefined;
   #unplanned: PendingPage<T> | undefined;
   #requests = 0;
-  #responses = 0;
+  #now = 0;
   #inFlight = 0;
   #listEnd = 0;
   /** True while the consumer waits for the next page. That page is requested even if nothing may be read ahead. */
@@ -58,9 +58,9 @@ export class PageStream<T> {
     return this.#requests;
   }
 
-  /** How many responses have been received. */
-  get responses(): number {
-    return this.#responses;
+  /** The time by the clock of the iteration (`ReceivedPage`): how many responses have been received. */
+  get now(): number {
+    return this.#now;
   }
 
   /** The requests of the pages that follow the next one, as far as they are planned. */
@@ -149,15 +149,15 @@ export class PageStream<T> {
   #send(pending: PendingPage<T>): void {
     const { request } = pending;
     const slotKind = this.#requests > 0 ? "bulk" : "single";
-    const requestedAfter = this.#responses;
+    const requestedAt = this.#now;
     this.#requests += 1;
     this.#inFlight += 1;
     const fetch = async (signal: AbortSignal) => {
       const page = await this.#session.fetch(request, { slotKind, signal });
-      this.#responses += 1;
+      this.#now += 1;
       this.#listEnd = page.totalCount;
       this.#plan.noteAppliedSize(request, page);
-      return { request, page, requestedAfter, receivedAs: this.#responses };
+      return { request, page, requestedAt, receivedAt: this.#now };
     };
     // `send` never rejects.
     void pending.send(fetch).then(() => {

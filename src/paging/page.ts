@@ -160,16 +160,15 @@ export interface PageAllowance {
 }
 
 /**
- * A page together with its request. The responses of an iteration are counted, so that two pages can be ordered: one that was
- * requested after at least as many responses as the number of the other is the newer one.
+ * A page together with its request. The clock of an iteration counts its responses, so that two pages can be ordered: one that
+ * was requested when the other had been received (`requestedAt >= receivedAt`) is the newer one.
  */
 export interface ReceivedPage<T> {
   request: PageRequest;
   page: Page<T>;
-  /** How many responses had been received when it was requested. */
-  requestedAfter: number;
-  /** Its number among the responses, from 1. */
-  receivedAs: number;
+  requestedAt: number;
+  /** From 1. */
+  receivedAt: number;
 }
 
 /** Position of the first record of the iteration, from 0. */

@@ -24,7 +24,7 @@ export class SequentialReader<T> {
     const first = from ? Math.floor(from.end / from.pageSize) + 1 : page;
     this.#stream.continueWith({ page: first, pageSize });
     this.#startPosition = from?.end ?? 0;
-    let frontier: SequentialFrontier | undefined = from && { ...from, receivedAs: 0 };
+    let frontier: SequentialFrontier | undefined = from && { ...from, receivedAt: 0 };
     for (;;) {
       const received = await this.#stream.peek();
       refuseEmptyPageWithMore(received.page, this.#session.label);
@@ -109,7 +109,7 @@ interface SequentialFrontier {
   end: number;
   totalCount: number;
   pageSize: number;
-  receivedAs: number;
+  receivedAt: number;
 }
 
 /** Positions from `from` up to, not including, `to`. */
@@ -118,11 +118,11 @@ interface PositionRange {
   to: number;
 }
 
-const frontierAfterPage = ({ page, receivedAs }: ReceivedPage<unknown>): SequentialFrontier => ({
+const frontierAfterPage = ({ page, receivedAt }: ReceivedPage<unknown>): SequentialFrontier => ({
   end: startOfPage(page) + (page.hasMore ? page.pageSize : page.value.length),
   totalCount: page.totalCount,
   pageSize: page.pageSize,
-  receivedAs,
+  receivedAt,
 });
 
 /**
@@ -138,7 +138,7 @@ export function possiblyMissedRange(
   const start = startOfPage(next.page);
   const shrinkage = Math.max(0, frontier.totalCount - next.page.totalCount);
   const from = Math.max(0, Math.min(frontier.end, start) - shrinkage);
-  const to = next.requestedAfter >= frontier.receivedAs ? start : start + shrinkage;
+  const to = next.requestedAt >= frontier.receivedAt ? start : start + shrinkage;
   const inList = { from, to: Math.min(to, next.page.totalCount) };
   return inList.from < inList.to && (shrinkage > 0 || frontier.end < start) ? inList : undefined;
 }

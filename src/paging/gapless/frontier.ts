@@ -13,8 +13,8 @@ export class GaplessFrontier {
   provenEnd: number;
   /** Records in the list when the last page was read. */
   totalCount: number;
-  /** The number of the response that the position is based on; 0 before the first one. It is less again after an older page. */
-  receivedAs = 0;
+  /** When the page that the position is based on was received; 0 before the first one. It is less again after an older page. */
+  receivedAt = 0;
   /** Position of the first record of the iteration, once it is known. */
   #base: number | undefined;
   #unknownStarts = 0;
@@ -33,15 +33,15 @@ export class GaplessFrontier {
   }
 
   /** Sets the position, after a search has found on a page where the records read so far end now. */
-  moveTo(end: number, { page, receivedAs }: ReceivedPage<unknown>): void {
+  moveTo(end: number, { page, receivedAt }: ReceivedPage<unknown>): void {
     this.probableEnd = this.provenEnd = end;
     this.totalCount = page.totalCount;
-    this.receivedAs = receivedAs;
+    this.receivedAt = receivedAt;
   }
 
   /** By how many positions per response the list has moved left, if the page shows it. */
-  shiftShownBy({ page, receivedAs }: ReceivedPage<unknown>, { continuity, last }: PageOverlap): number | undefined {
-    const elapsed = receivedAs - this.receivedAs;
+  shiftShownBy({ page, receivedAt }: ReceivedPage<unknown>, { continuity, last }: PageOverlap): number | undefined {
+    const elapsed = receivedAt - this.receivedAt;
     if (continuity !== "overlapping" || last < 0 || elapsed <= 0) return undefined;
     return (this.probableEnd - (startOfPage(page) + last + 1)) / elapsed;
   }
@@ -54,20 +54,20 @@ export class GaplessFrontier {
    * the end of the list. So the next page is disjoint, and a `GapSearch` looks between the two.
    */
   advance(
-    { page, receivedAs }: ReceivedPage<unknown>,
+    { page, receivedAt }: ReceivedPage<unknown>,
     overlap: PageOverlap,
     { isGrowthCredible }: { isGrowthCredible: boolean },
   ): number {
     if (overlap.first >= 0) this.#unknownStarts = 0;
     else if (this.#base !== undefined) this.#countUnknownStart();
     this.#base ??= startOfPage(page);
-    const wasReceivedLater = receivedAs > this.receivedAs;
+    const wasReceivedLater = receivedAt > this.receivedAt;
     const firstToEmit = indexToEmitFrom(this.#base, overlap, wasReceivedLater);
     const grownEnd = isGrowthCredible ? this.probableEnd + page.totalCount - this.totalCount : page.totalCount;
     this.provenEnd = endOfPage(page);
     this.probableEnd = overlap.continuity === "contained" ? Math.max(this.provenEnd, grownEnd) : this.provenEnd;
     this.totalCount = page.totalCount;
-    this.receivedAs = receivedAs;
+    this.receivedAt = receivedAt;
     return firstToEmit;
   }
 

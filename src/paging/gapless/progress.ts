@@ -59,7 +59,7 @@ export class GaplessProgress<T> {
 
   /** The page for the consumer. Throws if too many pages in a row, this one included, contained nothing new. */
   emitUnlessStalled({ received, newRecords, stallMeaning }: AdvancedPage<T>): EmittedPage<T> {
-    this.#stalls.note(received, stallMeaning, newRecords.length, this.#stream.responses);
+    this.#stalls.note(received, stallMeaning, newRecords.length, this.#stream.now);
     const { probableEnd: end, totalCount } = this.frontier;
     return this.#emitter.emit(received.page, newRecords, { end, totalCount, pageSize: this.#plan.maxPageSize });
   }
@@ -70,8 +70,7 @@ const MAX_STALLS_EXPLAINED_BY_GROWTH = 3;
 
 /** The last page without a new record, if none with one has followed. */
 interface StalledPage {
-  /** How many responses had been received when it was noticed. */
-  noticedAfter: number;
+  noticedAt: number;
   totalCount: number;
   /** How many consecutive pages without a new record were explained by growth of the list. */
   growths: number;
@@ -92,16 +91,16 @@ class GaplessStalls {
     this.#guard = new StallGuard(session);
   }
 
-  meaningOf({ page, requestedAfter }: ReceivedPage<unknown>): StallMeaning {
+  meaningOf({ page, requestedAt }: ReceivedPage<unknown>): StallMeaning {
     if (!this.#last) return "first";
-    const { noticedAfter, totalCount, growths } = this.#last;
+    const { noticedAt, totalCount, growths } = this.#last;
     const hasGrown = page.totalCount > totalCount && growths < MAX_STALLS_EXPLAINED_BY_GROWTH;
-    return requestedAfter < noticedAfter || hasGrown ? "explained" : "unexplained";
+    return requestedAt < noticedAt || hasGrown ? "explained" : "unexplained";
   }
 
   /** `responses`: how many have been received. Throws after too many pages that are not explained. */
   note(
-    { page, requestedAfter }: ReceivedPage<unknown>,
+    { page, requestedAt }: ReceivedPage<unknown>,
     meaning: StallMeaning,
     newRecords: number,
     responses: number,
@@ -109,9 +108,9 @@ class GaplessStalls {
     const isExplained = meaning === "explained";
     const last = this.#last;
     if (newRecords > 0) this.#last = undefined;
-    else if (last === undefined || requestedAfter >= last.noticedAfter) {
+    else if (last === undefined || requestedAt >= last.noticedAt) {
       const growths = (last?.growths ?? 0) + (isExplained ? 1 : 0);
-      this.#last = { noticedAfter: responses, totalCount: page.totalCount, growths };
+      this.#last = { noticedAt: responses, totalCount: page.totalCount, growths };
     }
     this.#guard.note(page, newRecords, isExplained);
   }

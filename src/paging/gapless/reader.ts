@@ -212,7 +212,7 @@ export class GaplessReader<T> {
 
   /** The page that continues at the end of what was read. The list may have moved with each response since that was shown. */
   #requestAtEnd(): PageRequest {
-    const { probableEnd, receivedAs } = this.#progress.frontier;
-    return this.#plan.requestAfter(probableEnd, 1 + this.#stream.responses - receivedAs);
+    const { probableEnd, receivedAt } = this.#progress.frontier;
+    return this.#plan.requestAfter(probableEnd, 1 + this.#stream.now - receivedAt);
   }
 }

@@ -62,22 +62,22 @@ describe("the page that overlaps what was read", () => {
 
 describe("how far the list moved between two responses", () => {
   const frontier = new GaplessFrontier({ from: undefined, label: "GET /Inventory" });
-  const pageOf = (page: number, receivedAs: number) => ({
+  const pageOf = (page: number, receivedAt: number) => ({
     request: { page, pageSize: 10 },
     page: { value: Array.from({ length: 10 }), totalCount: 100, page, pageSize: 10, pageCount: 10, hasMore: true },
-    requestedAfter: receivedAs - 1,
-    receivedAs,
+    requestedAt: receivedAt - 1,
+    receivedAt,
   });
   frontier.advance(pageOf(1, 1), { continuity: "overlapping", first: -1, last: -1 }, { isGrowthCredible: true });
 
   it.each([
     { seen: "only its first record was", last: 0, shift: -1 },
     { seen: "its first four records were", last: 3, shift: -4 },
-    { seen: "only its first record was, and there was a response between", last: 0, receivedAs: 3, shift: -0.5 },
+    { seen: "only its first record was, and there was a response between", last: 0, receivedAt: 3, shift: -0.5 },
     { seen: "no record was", last: -1, shift: undefined },
-  ])("is shown by a page of which $seen seen before", ({ last, receivedAs = 2, shift }) => {
+  ])("is shown by a page of which $seen seen before", ({ last, receivedAt = 2, shift }) => {
     const overlap = { continuity: "overlapping", first: Math.min(last, 0), last } as const;
-    expect(frontier.shiftShownBy(pageOf(2, receivedAs), overlap)).toBe(shift);
+    expect(frontier.shiftShownBy(pageOf(2, receivedAt), overlap)).toBe(shift);
   });
 });
 

@@ -2,13 +2,13 @@ import { describe, expect, it } from "vitest";
 import { possiblyMissedRange } from "../../../src/paging/sequential.js";
 
 /** The page of 100 that begins at `start`, requested after this many responses. */
-const read = (start: number, totalCount: number, requestedAfter = 5) => ({
+const read = (start: number, totalCount: number, requestedAt = 5) => ({
   request: { page: start / 100 + 1, pageSize: 100 },
   page: { value: [], totalCount, page: start / 100 + 1, pageSize: 100, pageCount: 10, hasMore: true },
-  requestedAfter,
-  receivedAs: 6,
+  requestedAt,
+  receivedAt: 6,
 });
-const frontier = { end: 300, totalCount: 1_000, pageSize: 100, receivedAs: 5 };
+const frontier = { end: 300, totalCount: 1_000, pageSize: 100, receivedAt: 5 };
 
 describe("the range in which records may have been missed", () => {
   it.each([
