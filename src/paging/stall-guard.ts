@@ -2,7 +2,7 @@ import { PaginationError } from "../errors/index.js";
 import { type Page, startOfPage } from "./page.js";
 
 /** Consecutive pages without a new record after which `hasMore` is treated as wrong. */
-const MAX_STALLED_PAGES = 3;
+export const MAX_STALLED_PAGES = 3;
 
 const CONTRADICTION_ADVICE =
   "Read the list again later; if the error persists, report it to the provider of the service.";
@@ -28,12 +28,15 @@ export class StallGuard {
     if (newRecords > 0 && advances) this.#stalledPages = 0;
     else if (!isExplained) this.#stalledPages += 1;
     this.#furthestOffset = Math.max(this.#furthestOffset, offset);
-    if (page.hasMore && this.#stalledPages >= MAX_STALLED_PAGES) {
-      throw new PaginationError(
-        `${this.#label}: the last ${MAX_STALLED_PAGES} pages, up to page ${page.page}, contained no new record, but the service reports more records. ${CONTRADICTION_ADVICE}`,
-      );
-    }
+    if (page.hasMore && this.#stalledPages >= MAX_STALLED_PAGES) throw stalledError(this.#label, page);
   }
+}
+
+/** `page`: the last of `MAX_STALLED_PAGES` pages without a new record. */
+export function stalledError(label: string, { page }: Page<unknown>): PaginationError {
+  return new PaginationError(
+    `${label}: the last ${MAX_STALLED_PAGES} pages, up to page ${page}, contained no new record, but the service reports more records. ${CONTRADICTION_ADVICE}`,
+  );
 }
 
 /** No page can follow an empty one: the service contradicts itself. `label` is that of the list. */

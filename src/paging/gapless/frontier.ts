@@ -47,7 +47,21 @@ export class GaplessFrontier {
   }
 
   /**
-   * Advances to the end of a page that is not disjoint. Returns the index of its first record that may be emitted.
+   * Index of the first record of a page that may be emitted. Records seen before are left out anyway. Of two pages that were
+   * requested at the same time, the order of their responses does not show which one the service has read first. Either order
+   * is right: it decides only about unseen records between seen ones, and these have not existed the whole time.
+   */
+  firstToEmit({ page, receivedAt }: ReceivedPage<unknown>, { first, last }: PageOverlap): number {
+    // On a page older than the last one read, unseen records between seen ones have been removed since.
+    if (receivedAt <= this.receivedAt) return last + 1;
+    // Unseen records before a seen one: an iteration that began further on does not include them. One that continues from a
+    // checkpoint has emitted all records before it that existed the whole time.
+    const base = this.#base ?? startOfPage(page);
+    return base === 0 ? 0 : Math.max(0, first);
+  }
+
+  /**
+   * Advances to the end of a page that is not disjoint.
    *
    * If the page is contained in what was read, the list has grown before it, and the end has moved by the growth of
    * `totalCount`. If that is not credible (see `GaplessStalls`), the end may be anywhere behind the page: it is expected at
@@ -57,18 +71,15 @@ export class GaplessFrontier {
     { page, receivedAt }: ReceivedPage<unknown>,
     overlap: PageOverlap,
     { isGrowthCredible }: { isGrowthCredible: boolean },
-  ): number {
+  ): void {
     if (overlap.first >= 0) this.#unknownStarts = 0;
     else if (this.#base !== undefined) this.#countUnknownStart();
     this.#base ??= startOfPage(page);
-    const wasReceivedLater = receivedAt > this.receivedAt;
-    const firstToEmit = indexToEmitFrom(this.#base, overlap, wasReceivedLater);
     const grownEnd = isGrowthCredible ? this.probableEnd + page.totalCount - this.totalCount : page.totalCount;
     this.provenEnd = endOfPage(page);
     this.probableEnd = overlap.continuity === "contained" ? Math.max(this.provenEnd, grownEnd) : this.provenEnd;
     this.totalCount = page.totalCount;
     this.receivedAt = receivedAt;
-    return firstToEmit;
   }
 
   /**
@@ -82,19 +93,6 @@ export class GaplessFrontier {
       `${this.#label}: the start of the list was read again, but it contains none of the records read before (the keys or the order of records change). Sort by a column whose values never change.`,
     );
   }
-}
-
-/**
- * Index of the first record of a page that may be emitted. Records seen before are left out anyway. Of two pages that were
- * requested at the same time, the order of their responses does not show which one the service has read first. Either order
- * is right: it decides only about unseen records between seen ones, and these have not existed the whole time.
- */
-function indexToEmitFrom(base: number, { first, last }: PageOverlap, wasReceivedLater: boolean): number {
-  // On a page older than the last one read, unseen records between seen ones have been removed since.
-  if (!wasReceivedLater) return last + 1;
-  // Unseen records before a seen one: an iteration that began further on does not include them. One that continues from a
-  // checkpoint has emitted all records before it that existed the whole time.
-  return base === 0 ? 0 : Math.max(0, first);
 }
 
 /** How a page relates to the records that were read before. */

@@ -1,8 +1,8 @@
 import { type EmittedPage, PageEmitter } from "../emitter.js";
-import type { IterationSession, Page, PageSession, ReceivedPage } from "../page.js";
+import type { IterationSession, Page, ReceivedPage } from "../page.js";
 import type { PageStream } from "../page-stream.js";
 import type { RecordKey } from "../seen-keys.js";
-import { StallGuard } from "../stall-guard.js";
+import { MAX_STALLED_PAGES, stalledError } from "../stall-guard.js";
 import { GaplessFrontier, type PageOverlap, pageOverlapOf } from "./frontier.js";
 import type { GaplessPlan } from "./plan.js";
 
@@ -10,8 +10,6 @@ import type { GaplessPlan } from "./plan.js";
 export interface AdvancedPage<T> {
   received: ReceivedPage<T>;
   newRecords: T[];
-  /** If there are none. */
-  stallMeaning: StallMeaning;
 }
 
 /** What a gapless iteration has read and emitted. */
@@ -50,16 +48,18 @@ export class GaplessProgress<T> {
   /** Advances the frontier past a page that is not disjoint, or the first one. From now on its records count as seen, except those that may not be emitted. */
   advancePast(received: ReceivedPage<T>, overlap: PageOverlap): AdvancedPage<T> {
     const shift = this.frontier.shiftShownBy(received, overlap);
-    const stallMeaning = this.#stalls.meaningOf(received);
-    // If nothing explains a second page without new records, `totalCount` does not show how far the end has moved.
-    const index = this.frontier.advance(received, overlap, { isGrowthCredible: stallMeaning !== "unexplained" });
     if (shift !== undefined) this.#plan.noteShift(shift);
-    return { received, newRecords: this.#emitter.takeUnseen(received.page.value, index), stallMeaning };
+    const newRecords = this.#emitter.takeUnseen(received.page.value, this.frontier.firstToEmit(received, overlap));
+    // If nothing explains a second page without new records, `totalCount` does not show how far the end has moved.
+    const isGrowthCredible = newRecords.length > 0 || this.#stalls.isFirst || this.#stalls.isExplained(received);
+    this.frontier.advance(received, overlap, { isGrowthCredible });
+    return { received, newRecords };
   }
 
   /** The page for the consumer. Throws if too many pages in a row, this one included, contained nothing new. */
-  emitUnlessStalled({ received, newRecords, stallMeaning }: AdvancedPage<T>): EmittedPage<T> {
-    this.#stalls.note(received, stallMeaning, newRecords.length, this.#stream.now);
+  emitUnlessStalled({ received, newRecords }: AdvancedPage<T>): EmittedPage<T> {
+    if (newRecords.length > 0) this.#stalls.reset();
+    else this.#stalls.count(received, this.#stream.now);
     const { probableEnd: end, totalCount } = this.frontier;
     return this.#emitter.emit(received.page, newRecords, { end, totalCount, pageSize: this.#plan.maxPageSize });
   }
@@ -68,50 +68,49 @@ export class GaplessProgress<T> {
 /** Consecutive pages without a new record that growth of the list may explain. */
 const MAX_STALLS_EXPLAINED_BY_GROWTH = 3;
 
-/** The last page without a new record, if none with one has followed. */
-interface StalledPage {
-  noticedAt: number;
-  totalCount: number;
-  /** How many consecutive pages without a new record were explained by growth of the list. */
-  growths: number;
-}
-
-/**
- * What it would mean if a page contained nothing new. It would be the `first` one; or `explained` after another, and no reason
- * to stop, if it was requested before that was noticed, or if the list has grown since; otherwise `unexplained`.
- */
-type StallMeaning = "first" | "explained" | "unexplained";
-
-/** Pages of a gapless iteration that contain nothing new. */
+/** Consecutive pages of a gapless iteration that contain nothing new. */
 class GaplessStalls {
-  readonly #guard: StallGuard;
-  #last: StalledPage | undefined;
+  readonly #label: string;
+  /** The last one, and when it was noticed. */
+  #last: { noticedAt: number; totalCount: number } | undefined;
+  #explainedByGrowth = 0;
+  #unexplained = 0;
 
-  constructor(session: Pick<PageSession<never>, "label" | "keyOf">) {
-    this.#guard = new StallGuard(session);
+  constructor({ label }: { readonly label: string }) {
+    this.#label = label;
   }
 
-  meaningOf({ page, requestedAt }: ReceivedPage<unknown>): StallMeaning {
-    if (!this.#last) return "first";
-    const { noticedAt, totalCount, growths } = this.#last;
-    const hasGrown = page.totalCount > totalCount && growths < MAX_STALLS_EXPLAINED_BY_GROWTH;
-    return requestedAt < noticedAt || hasGrown ? "explained" : "unexplained";
+  get isFirst(): boolean {
+    return this.#last === undefined;
   }
 
-  /** `responses`: how many have been received. Throws after too many pages that are not explained. */
-  note(
-    { page, requestedAt }: ReceivedPage<unknown>,
-    meaning: StallMeaning,
-    newRecords: number,
-    responses: number,
-  ): void {
-    const isExplained = meaning === "explained";
-    const last = this.#last;
-    if (newRecords > 0) this.#last = undefined;
-    else if (last === undefined || requestedAt >= last.noticedAt) {
-      const growths = (last?.growths ?? 0) + (isExplained ? 1 : 0);
-      this.#last = { noticedAt: responses, totalCount: page.totalCount, growths };
-    }
-    this.#guard.note(page, newRecords, isExplained);
+  /** Whether it is no reason to stop that a page contains nothing new, after another such page. */
+  isExplained(received: ReceivedPage<unknown>): boolean {
+    return this.#wasRequestedBefore(received) || this.#growthExplains(received);
+  }
+
+  reset(): void {
+    this.#last = undefined;
+    this.#explainedByGrowth = this.#unexplained = 0;
+  }
+
+  /** Counts a page that contains nothing new. Throws after too many. */
+  count(received: ReceivedPage<unknown>, now: number): void {
+    const { page } = received;
+    if (this.#wasRequestedBefore(received)) return;
+    if (this.#growthExplains(received)) this.#explainedByGrowth += 1;
+    else this.#unexplained += 1;
+    this.#last = { noticedAt: now, totalCount: page.totalCount };
+    if (page.hasMore && this.#unexplained >= MAX_STALLED_PAGES) throw stalledError(this.#label, page);
+  }
+
+  /** Before the last page without a new record was noticed. */
+  #wasRequestedBefore({ requestedAt }: ReceivedPage<unknown>): boolean {
+    return this.#last !== undefined && requestedAt < this.#last.noticedAt;
+  }
+
+  #growthExplains({ page }: ReceivedPage<unknown>): boolean {
+    const { totalCount = Infinity } = this.#last ?? {};
+    return page.totalCount > totalCount && this.#explainedByGrowth < MAX_STALLS_EXPLAINED_BY_GROWTH;
   }
 }

@@ -40,14 +40,18 @@ type GapEnd = "closed" | "target-obsolete" | "list-ended";
  * | pages | limit | counted in |
  * |---|---|---|
  * | empty, although `hasMore` is true | none | `refuseEmptyPageWithMore` |
- * | without a new record, and nothing explains that | `MAX_STALLED_PAGES` | `StallGuard` |
+ * | without a new record, and nothing explains that | `MAX_STALLED_PAGES` | `GaplessStalls` |
  * | without a new record, which growth of the list explains | `MAX_STALLS_EXPLAINED_BY_GROWTH` | `GaplessStalls` |
  * | read in a gap, which do not show where what was read ends | `MAX_GAP_SEARCHES` | `#fillGap` |
  * | at position 0, without a record seen before | `MAX_UNKNOWN_STARTS` | `GaplessFrontier` |
  * | read after a checkpoint, without a record emitted before | `MAX_RESUME_SEARCHES` | `ResumeSearch` |
  *
  * A page without a new record is counted as stalled (second and third row) if it is next in the plan, and as a search (fourth
- * row) if it is read in a gap. One that was requested before the first of them was noticed is not counted at all.
+ * row) if it is read in a gap. One that was requested before the last stalled one was noticed is not counted at all.
+ *
+ * **Which page is requested next.** `PageStream` plans ahead: after each page the one that probably overlaps it
+ * (`GaplessPlan`). When a page is taken whose end the planned pages do not continue, they are dropped for the page that does
+ * (`#nextRequestOverride`). In a gap, and after a checkpoint, a search chooses each page from the one before.
  *
  * **Parts.** `iteratePages` takes one page at a time for the consumer and saves its checkpoint. Below it:
  * - `GaplessReader`: the states.
