@@ -10,7 +10,7 @@ import { createPaginator } from "../paging/list.js";
 import type { Page } from "../paging/page.js";
 import { ListKnowledge } from "../paging/search/list-knowledge.js";
 import { UnsearchableListError } from "../paging/search/order-proof.js";
-import { PartNoSearch } from "../paging/search/part-no-search.js";
+import { findByPartNo } from "../paging/search/part-no-search.js";
 import type { SearchedList } from "../paging/search/searched-list.js";
 import { checkInput } from "../schemas/check.js";
 import { integer, lazy, optionalFields } from "../schemas/field.js";
@@ -81,7 +81,7 @@ export class ItemLookup {
       const partNo = await this.#resolvePartNo(series, shortID);
       const searched = this.#searchedList(series, definition, path);
       try {
-        return { partNo, path, records: await new PartNoSearch(searched, partNo).find() };
+        return { partNo, path, records: await findByPartNo(searched, partNo) };
       } catch (error) {
         if (!(error instanceof UnsearchableListError)) throw error;
         if (ifUnsorted === "error") throw unsortedError(error);

@@ -64,6 +64,21 @@ describe("A search for one item", () => {
     }
   });
 
+  it("begins again if a mass import shows pages that contradict each other, and does not read the whole list", async () => {
+    for (const [partNo, pagesBefore] of [40_000, 70_000, 100_001].flatMap((one) => [1, 2, 3, 4].map((n) => [one, n]))) {
+      let pages = 0;
+      const lots = Array.from({ length: 20_000 }, (_, index) => 20_000 + 5 * index);
+      const service = new SearchedService(lots, {
+        beforePage: (changing) => {
+          pages += 1;
+          if (pages === 1 + (pagesBefore ?? 0)) for (let added = 1; added <= 20_000; added += 1) changing.add(added);
+        },
+      });
+      const found = await service.client().inventory.getLots(`SKU-${partNo}`, {}, { ifUnsorted: "error" });
+      expect(recNosOf(found), `partNo ${partNo}`).toEqual(numbersOf(service.records, partNo ?? 0));
+    }
+  });
+
   it("remembers that a list is not sorted", async () => {
     const imports = [1_000, 300].flatMap((count) => Array.from({ length: count }, (_, partNo) => partNo));
     const service = new SearchedService(imports, { sorting: "ignored" });

@@ -12,6 +12,19 @@ const MAX_PROOF_PAGES = 4;
 /** How often reading a run of several pages may begin. */
 const MAX_LONG_RUN_READS = 4;
 
+/** Two pages of one search are not in one order: the list has another one, or has changed as a whole. */
+class ContradictoryPagesError extends UnsearchableListError {}
+
+/** Searches again, once, if the list may have changed as a whole. Rejects as {@link PartNoSearch} does. */
+export async function findByPartNo<T>(list: SearchedList<T>, partNo: number): Promise<T[]> {
+  try {
+    return await new PartNoSearch(list, partNo).find();
+  } catch (error) {
+    if (!(error instanceof ContradictoryPagesError)) throw error;
+    return new PartNoSearch(list, partNo).find();
+  }
+}
+
 /**
  * Finds the records of one part number in a list sorted by it, by a few of its pages.
  *
@@ -34,9 +47,10 @@ const MAX_LONG_RUN_READS = 4;
  * Until descending order is proved, the first page is that of the highest part numbers: it shows the total, and often the whole
  * list.
  *
- * A page that is not in the order asked for, or two pages that are not, end the search with an {@link UnsearchableListError}.
+ * A page that is not in the order asked for, or two pages that are not, end the search with an {@link UnsearchableListError}. After
+ * the latter a second search shows whether the list has only changed as a whole ({@link findByPartNo}).
  */
-export class PartNoSearch<T> {
+class PartNoSearch<T> {
   readonly #list: SearchedList<T>;
   readonly #partNo: number;
   readonly #longRun: LongRun<T>;
@@ -123,7 +137,7 @@ export class PartNoSearch<T> {
     const { label, known } = this.#list;
     if (this.#pages.some((earlier) => contradicts(earlier, page) || contradicts(page, earlier))) {
       known.order.undo();
-      throw new UnsearchableListError(`${label}: its pages are not in the order of partNo`);
+      throw new ContradictoryPagesError(`${label}: its pages are not in the order of partNo`);
     }
     this.#pages.push(page);
     return page;
