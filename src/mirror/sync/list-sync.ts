@@ -95,33 +95,33 @@ export const fillOrReadChanges = (update: ListUpdate): Promise<Begun> =>
 
 /** Step 2. Returns what this step or the first one has refused: too many records would have been removed. None was. */
 export async function makeFullPassIfNeeded(begun: Begun): Promise<UnexpectedRemovalsError | undefined> {
-  const { update, firstPass } = begun;
-  const refusal = await update.measure(async () => {
-    if (firstPass?.refusal || firstPass?.readFromStart) return firstPass.refusal;
-    if (!mustMakeFullPass(begun)) {
-      const lackedBefore = surplusOf(update.state) < 0;
-      await compareCounts(update);
-      const refusedAgain = refuseAgain(update);
-      if (refusedAgain) return refusedAgain;
-      if (update.state.hasRefused) await endRefusal(update);
-      // Those that it lacked before, the increment of step 1 has not shown either.
-      if (!lackedBefore) await readLackingRecords(update);
-      if (!mayRepair(update)) return undefined;
-    }
-    return (await makeVerifiedFullPass(update)).refusal;
-  });
+  const { update } = begun;
+  const refusal = await update.measure(() => removeOrRepair(begun));
   const sizes = sizesWith(update.state, Date.now(), update.settings);
   if (sizes !== update.state.sizes) await update.save({ sizes });
   return refusal;
 }
 
+async function removeOrRepair(begun: Begun): Promise<UnexpectedRemovalsError | undefined> {
+  const { update, firstPass } = begun;
+  const fullPass = async () => (await makeVerifiedFullPass(update)).refusal;
+  if (firstPass?.refusal || firstPass?.readFromStart) return firstPass.refusal;
+  if (mustMakeFullPass(begun)) return await fullPass();
+  const lackedBefore = surplusOf(update.state) < 0;
+  await compareCounts(update);
+  if (update.state.hasRefused) {
+    const refusedAgain = refusalOf(update, Math.max(0, surplusOf(update.state)));
+    if (refusedAgain) return refusedAgain;
+    await endRefusal(update);
+  }
+  // Those that it lacked before, the increment of step 1 has not shown either.
+  if (!lackedBefore) await readLackingRecords(update);
+  return mayRepair(update) ? await fullPass() : undefined;
+}
+
 /** True if a full pass is needed whatever the counts show. */
 const mustMakeFullPass = ({ update: { state, settings }, firstPass }: Begun): boolean =>
   (!firstPass && isFullPassDue(state, settings, Date.now())) || (settings.allowRemovals && awaitsFullPass(state));
-
-/** The refusal of removals that were refused before, if as many records are still gone by the counts. */
-const refuseAgain = (update: ListUpdate): UnexpectedRemovalsError | undefined =>
-  update.state.hasRefused ? refusalOf(update, Math.max(0, surplusOf(update.state))) : undefined;
 
 /** Fewer records are gone by the counts, or the guard allows it. `asOf` advances, as of each list that is compared. */
 const endRefusal = (update: ListUpdate): Promise<void> =>
