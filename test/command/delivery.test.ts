@@ -68,6 +68,12 @@ describe("a delivery", () => {
       delivery: { lines: 2, entries: { applied: 1, rejected: 1 } },
       open: [{ state: "rejected" }],
     });
+    // Also when their contents are no longer stored.
+    expect((await run(["outbox", day.outbox, "prune", "--older-than", "1ms"], env)).code).toBe(0);
+    expect(await run(day.args(), env)).toMatchObject({
+      code: 3,
+      out: expect.stringMatching(/ 2 +1 +1 +0\n[\s\S]*:3 +rejected +not stored any more \(pruned\)\n/),
+    });
   });
 
   it("that was interrupted is continued, and comes before any other of the same file name or contents", async () => {

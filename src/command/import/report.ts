@@ -42,7 +42,10 @@ export async function openEntries(outbox: DeliveryOutbox, settings: ImportSettin
   for (const state of STATES_FOR_A_PERSON) for await (const _ of outbox.storedEntries({ state })) all += 1;
   const entries: StoredEntry[] = [];
   for (const state of [...STATES_FOR_A_PERSON, "pending", "sending"] as const) {
-    for await (const entry of outbox.storedEntries({ state, delivery })) if (entry.input !== null) entries.push(entry);
+    for await (const entry of outbox.storedEntries({ state, delivery })) {
+      // Without a delivery, a file may contain lines of long ago for ever: those that were pruned are done with.
+      if (entry.input !== null || delivery !== undefined) entries.push(entry);
+    }
   }
   const idOf = ({ key, inputHash }: Pick<StoredEntry, "key" | "inputHash">) =>
     delivery === undefined ? key : inputHash;
@@ -120,7 +123,7 @@ async function printOpenEntries({ lines, others }: OpenEntries): Promise<void> {
         state,
         state === "unknown"
           ? `${reasonOf(error)} Check whether it was applied, then ${wording().decideOutcome(key)}.`
-          : reasonOf(error),
+          : reasonOf(error) || "not stored any more (pruned)",
       ]),
     ),
   );
