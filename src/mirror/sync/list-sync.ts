@@ -108,12 +108,8 @@ async function removeOrRepair(begun: Begun): Promise<UnexpectedRemovalsError | u
   if (firstPass?.refusal || firstPass?.readFromStart) return firstPass.refusal;
   if (mustMakeFullPass(begun)) return await fullPass();
   const lackedBefore = surplusOf(update.state) < 0;
-  await compareCounts(update);
-  if (update.state.hasRefused) {
-    const refusedAgain = refusalOf(update, Math.max(0, surplusOf(update.state)));
-    if (refusedAgain) return refusedAgain;
-    await endRefusal(update);
-  }
+  const refusedAgain = await compareCounts(update);
+  if (refusedAgain) return refusedAgain;
   // Those that it lacked before, the increment of step 1 has not shown either.
   if (!lackedBefore) await readLackingRecords(update);
   return mayRepair(update) ? await fullPass() : undefined;
@@ -122,10 +118,6 @@ async function removeOrRepair(begun: Begun): Promise<UnexpectedRemovalsError | u
 /** True if a full pass is needed whatever the counts show. */
 const mustMakeFullPass = ({ update: { state, settings }, firstPass }: Begun): boolean =>
   (!firstPass && isFullPassDue(state, settings, Date.now())) || (settings.allowRemovals && awaitsFullPass(state));
-
-/** Fewer records are gone by the counts, or the guard allows it. `asOf` advances, as of each list that is compared. */
-const endRefusal = (update: ListUpdate): Promise<void> =>
-  update.save({ hasRefused: undefined, asOf: update.changesKnownUntil });
 
 /** A second increment, if the copy lacks records that the service lists. */
 async function readLackingRecords(update: ListUpdate): Promise<void> {
@@ -154,16 +146,24 @@ async function makeVerifiedFullPass(update: ListUpdate): Promise<FullPassEnd> {
     await update.save({ increments: { ...update.state.increments, support: checked } });
   }
   // Without increments, the difference may be changes that were not read yet.
-  if (update.state.increments.support === "honoured") await compareCounts(update);
+  if (!pass.refusal && update.state.increments.support === "honoured") await compareCounts(update);
   return pass;
 }
 
 /**
- * Saves how many records the copy lacks. What existed before the increment is in the copy. A record that was added since hides
- * one that was removed, but only in this run: the increment of the next one reads what was added.
+ * Saves how many records the copy lacks, and that it has all changes. What existed before the increment is in the copy. A record
+ * that was added since hides one that was removed, but only in this run: the increment of the next one reads what was added.
+ *
+ * Returns the refusal of removals that were refused before, if by the count as many records are still gone. Otherwise it ends.
  */
-async function compareCounts(update: ListUpdate): Promise<void> {
-  const total = await update.reader.count();
-  const { count, asOf, hasRefused } = update.state;
-  await update.save({ lacking: total - count, asOf: hasRefused ? asOf : update.changesKnownUntil });
+async function compareCounts(update: ListUpdate): Promise<UnexpectedRemovalsError | undefined> {
+  const lacking = (await update.reader.count()) - update.state.count;
+  const { asOf, hasRefused } = update.state;
+  const refusal = hasRefused ? refusalOf(update, Math.max(0, surplusOf({ ...update.state, lacking }))) : undefined;
+  await update.save({
+    lacking,
+    hasRefused: refusal && true,
+    asOf: refusal ? asOf : update.changesKnownUntil,
+  });
+  return refusal;
 }
