@@ -158,14 +158,21 @@ export class Outbox {
    */
   async run(options: OutboxRunOptions = {}): Promise<OutboxReport> {
     checkMethodOptions("outbox.run", runOptionsSchema, options);
+    return this.runUntil(undefined, copyPlainData(options));
+  }
+
+  /**
+   * As {@link run}, for plans: if `end` aborts, the run ends early, and returns its report.
+   * @internal
+   */
+  async runUntil(end: AbortSignal | undefined, options: OutboxRunOptions): Promise<OutboxReport> {
     const client = this.requireClient("outbox.run");
     const { mark, settleMs = DEFAULT_SETTLE_MS, leaseMs = DEFAULT_LEASE_MS } = this.#options;
-    const runOptions = copyPlainData(options);
-    runOptions.signal?.throwIfAborted();
+    options.signal?.throwIfAborted();
     // Now, since it may be closed while the store is being opened.
     const { closed } = this;
     return this.access.recheckAndChange("outbox.run", ({ store, id: storeId }) =>
-      new OutboxRun({ client, store, storeId, closed, mark, settleMs, leaseMs }, runOptions).run(),
+      new OutboxRun({ client, store, storeId, closed, mark, settleMs, leaseMs }, { ...options, end }).run(),
     );
   }
 

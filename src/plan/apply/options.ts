@@ -71,7 +71,7 @@ const OUTBOX_METHODS = [
   "entries",
   "cancel",
   "withdraw",
-  "run",
+  "runUntil",
 ] as const satisfies readonly (keyof Outbox)[];
 
 export const applyOptionsSchema = /* @__PURE__ */ lazy(() =>

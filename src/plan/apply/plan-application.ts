@@ -246,29 +246,17 @@ export class PlanApplication<Change, Named> {
   /** Runs the outbox while the data are fresh. Returns whether the run has ended by itself. */
   async #runOutbox(open: readonly Change[], readAt: number): Promise<boolean> {
     const byLastKey = new Map(open.map((change) => [this.#planned.writesOf(change).at(-1)?.key, change]));
-    const aged = new AbortController();
-    const remainingMs = MAX_READING_AGE_MS - (monotonicNowMs() - readAt);
-    const stopTimer = startTimer(remainingMs, () =>
-      aged.abort(new DOMException("The reading is too old.", "AbortError")),
-    );
-    const signal = this.#signal ? AbortSignal.any([this.#signal, aged.signal]) : aged.signal;
+    const tooOld = new AbortController();
+    const stopTimer = startTimer(MAX_READING_AGE_MS - (monotonicNowMs() - readAt), () => tooOld.abort());
     const onResult = ({ key }: OutboxEntry) => {
       const change = byLastKey.get(key);
       if (change !== undefined) this.#markEnded(change);
     };
-    let requests = 0;
     try {
-      ({ requests } = await this.#outbox.run({
-        signal,
-        onResult,
-        onProgress: (progress) => ({ requests } = progress),
-      }));
-      return true;
-    } catch (error) {
-      if (error !== aged.signal.reason || this.#signal?.aborted) throw error;
-      return false;
-    } finally {
+      const { requests } = await this.#outbox.runUntil(tooOld.signal, { signal: this.#signal ?? undefined, onResult });
       this.#requests += requests;
+      return !tooOld.signal.aborted;
+    } finally {
       stopTimer();
     }
   }
