@@ -427,6 +427,24 @@ describe("plan.apply with an outbox", () => {
     expect(bySku(await one.items()).get("A")?.description).toBe("by hand");
   });
 
+  it("counts an item that is as desired as applied, also if its entry was canceled", async () => {
+    const one = world(CATALOG);
+    const plan = await planOf(one, [item("A", { description: "another A" })]);
+    const outbox = one.outbox();
+    // The process died after the entry was added. Then somebody did it by hand.
+    const input = { shortID: "A", description: "another A" };
+    await outbox.add({ key: `plan-items/${plan.id}/A`, operation: "update", input });
+    await one.client.items.update("A", { description: "another A" });
+    expect(await plan.apply({ client: one.client, outbox })).toMatchObject({ applied: 1, ...NOTHING });
+    expect(await plan.apply({ client: one.client, outbox })).toMatchObject({ applied: 1, ...NOTHING });
+    await one.client.items.update("A", { description: "by hand" });
+    const reason = "its entry in the outbox was canceled";
+    expect(reported(await plan.apply({ client: one.client, outbox }))).toEqual({
+      ...NOTHING,
+      stale: [{ shortID: "A", reason }],
+    });
+  });
+
   it("ends the same, and creates nothing twice, wherever the process dies and whatever others change", async () => {
     for (let seed = 1; seed <= runs(60); seed += 1) {
       const random = createRandom(seed);

@@ -50,8 +50,8 @@ export interface PlannedChanges<Change, Named> {
    */
   whyStaleSinceRead?(change: Change): Promise<string | undefined>;
   /**
-   * Whether the service is as the change wants it, although it has refused a write, or its outcome is uncertain. Left
-   * out if the service does not show that.
+   * Whether the service is as the change wants it, although it has refused a write, its outcome is uncertain, or it was
+   * canceled. Left out if the service does not show that.
    */
   isAsDesired?(change: Change): Promise<boolean>;
 }
@@ -276,10 +276,10 @@ export class PlanApplication<Change, Named> {
         this.applied.set(change, Math.max(...entries.map(({ settledAt }) => settledAt ?? Date.now())));
         this.#markEnded(change);
       } else if (kind === "unknown") report("unknown", reason);
-      else if (kind === "canceled") report("stale", "its entry in the outbox was canceled");
       else if (kind === "to-add" || (kind !== "rejected" && !hasEnded)) stillOpen.push(progress);
       else if (kind === "to-send") report(...(await this.#whyNotSent(progress)));
       else if (await this.#planned.isAsDesired?.(change)) this.#countAsDesired(change);
+      else if (kind === "canceled") report("stale", "its entry in the outbox was canceled");
       else if (kind === "rejected") report("rejected", reason || "why is not known any more: the entry was pruned");
       else report("unknown", `sent, without a certain outcome (${reason}). Apply the plan again`);
     }

@@ -20,9 +20,9 @@ import { whyNotCanceled } from "../../outbox/store.js";
  *                                                      or withdrawn: stale. Still so after the run: as desired, or
  *                                                      reported
  *   under-way           being sent, or was at a crash  left to the run. Still so after it: as desired, or reported
- *   rejected            refused                        as desired, or reported
+ *   rejected, canceled  in this state                  as desired, or reported
  *   applied             applied; no write left         reported
- *   unknown, canceled   in this state                  reported
+ *   unknown             in this state                  reported
  */
 export interface Progress<Change> {
   change: Change;
