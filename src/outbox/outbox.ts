@@ -126,7 +126,7 @@ export class Outbox {
   }
 
   /**
-   * As {@link addMany}, for stock counts. Receipts have their mark in the remark, whatever the option `mark` is. That
+   * As {@link addMany}, for plans. Receipts have their mark in the remark, whatever the option `mark` is. That
    * option cannot serve: it belongs to the process that sends the entry, which may be another one and have none. So the
    * mark is part of the input, and of its hash. A run adds no second one, see `EntryCall`.
    * @internal

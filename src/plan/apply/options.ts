@@ -65,7 +65,6 @@ export interface PlanReport<Reported = ReportedItem, Stored = StoredForm> {
 /** Those that applying a plan calls. */
 const OUTBOX_METHODS = [
   "requireClient",
-  "addMany",
   "addMarked",
   "get",
   "entries",

@@ -42,8 +42,6 @@ export interface PlannedChanges<Change, Named> {
   replaces(entry: OutboxEntry): boolean;
   /** Reads the present state of changes, some of whose writes may have been applied. */
   readStates(changes: readonly Progress<Change>[]): Promise<ChangeAsRead<Change>[]>;
-  /** Adds writes to the outbox, and returns their entries. */
-  add(writes: readonly NewOutboxEntry[]): Promise<OutboxEntry[]>;
   /**
    * Why a change that was due when `readStates` read it last is stale after all: others may have added their writes
    * meanwhile. Called after its own write was added. Left out if writes of others do no harm.
@@ -203,7 +201,7 @@ export class PlanApplication<Change, Named> {
   /** Adds the next write of each change. Returns how far they are with its entry. */
   async #addNextWrites(changes: readonly Progress<Change>[]): Promise<Progress<Change>[]> {
     const writes = changes.flatMap(({ change, entries }) => this.#planned.writesOf(change)[entries.length] ?? []);
-    const added = await this.#planned.add(writes);
+    const added = await this.#outbox.addMarked(writes);
     return changes.map(({ change, entries, writeCount }, index) =>
       progressOf(change, [...entries, ...added.slice(index, index + 1)], writeCount),
     );

@@ -94,10 +94,6 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
     );
   }
 
-  add(writes: readonly NewOutboxEntry[]): Promise<OutboxEntry[]> {
-    return this.#outbox.addMarked(writes);
-  }
-
   // No `isAsDesired`: only the lots at the time of the count could show that, and they have changed since.
 
   replaces(entry: OutboxEntry): boolean {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { NewOutboxEntry, OutboxEntry } from "../../outbox/entry.js";
 import { MAX_KEY_LENGTH } from "../../outbox/new-entries.js";
-import { createOutbox, type Outbox } from "../../outbox/outbox.js";
+import { createOutbox } from "../../outbox/outbox.js";
 import { memoryStore } from "../../outbox/stores/memory-store.js";
 import { serviceTimeMs } from "../../schemas/date.js";
 import type { Item } from "../../service/item.js";
@@ -38,7 +38,7 @@ export async function applyItemPlan(content: ItemPlanContent, options: PlanApply
   const reader = new PlanReader(client, signal);
   const direct = outbox ?? createOutbox({ client, store: memoryStore() });
   try {
-    const planned = new PlannedItems(content, direct, reader);
+    const planned = new PlannedItems(content, reader);
     const application: ItemApplication = new PlanApplication(planned, direct, options);
     await application.run();
     const storedForms = await findStoredForms(application, reader);
@@ -53,15 +53,13 @@ class PlannedItems implements PlannedChanges<ItemChange, { shortID: string }> {
   readonly keyPrefix: string;
   readonly changes: readonly ItemChange[];
   readonly chunkSize: number;
-  readonly #outbox: Outbox;
   readonly #reader: PlanReader;
   /** How many items the service lists. */
   readonly #listed: number;
 
-  constructor({ id, changes, items }: ItemPlanContent, outbox: Outbox, reader: PlanReader) {
+  constructor({ id, changes, items }: ItemPlanContent, reader: PlanReader) {
     this.keyPrefix = `${KEY_PREFIXES.items}${id}/`;
     this.changes = changes;
-    this.#outbox = outbox;
     this.#reader = reader;
     this.#listed = items;
     const { share, intervalMs } = reader.client.bulkAllowance;
@@ -85,10 +83,6 @@ class PlannedItems implements PlannedChanges<ItemChange, { shortID: string }> {
     const key = `${this.keyPrefix}${shortID}`;
     if (key.length <= MAX_KEY_LENGTH) return key;
     return `${this.keyPrefix}sha256-${createHash("sha256").update(shortID).digest("hex")}`;
-  }
-
-  add(writes: readonly NewOutboxEntry[]): Promise<OutboxEntry[]> {
-    return this.#outbox.addMany(writes);
   }
 
   async readStates(changes: readonly Progress<ItemChange>[]): Promise<ChangeAsRead<ItemChange>[]> {
