@@ -4,6 +4,7 @@ import { laneOfInput } from "../../outbox/new-entries.js";
 import type { Outbox } from "../../outbox/outbox.js";
 import { callSafely } from "../../time/callback.js";
 import { monotonicNowMs, startTimer } from "../../time/clock.js";
+import type { PlanReader } from "../plan-reader.js";
 import type { PlanApplyOptions, PlanReport } from "./options.js";
 import { describeProgress, isKnownUnapplied, type Progress, progressOf, reasonOf } from "./progress.js";
 
@@ -27,8 +28,16 @@ export interface ChangeAsRead<Change> {
   state: ChangeState;
 }
 
+/** What reading the written changes again has shown. */
+export interface ReadBack<Change, Stored> {
+  /** Changes that may not have been applied after all, and why. */
+  unknown: ReadonlyMap<Change, string>;
+  storedDifferently: Stored[];
+}
+
 /** What depends on the kind of the plan. */
-export interface PlannedChanges<Change, Named> {
+export interface PlannedChanges<Change, Named, Stored> {
+  reader: PlanReader;
   /** How the keys of this plan begin. */
   keyPrefix: string;
   changes: readonly Change[];
@@ -52,6 +61,8 @@ export interface PlannedChanges<Change, Named> {
    * canceled. Left out if the service does not show that.
    */
   isAsDesired?(change: Change): Promise<boolean>;
+  /** Reads again what was written, and when, in ms since the epoch. A failure must not take the report with it. */
+  readBack(written: ReadonlyMap<Change, number>): Promise<ReadBack<Change, Stored>>;
 }
 
 /**
@@ -68,9 +79,9 @@ export interface PlannedChanges<Change, Named> {
  * progress.ts describes how far a change can be. The keys of the entries consist of the plan's id and the SKU, or
  * the number of the group, so that this is known after a crash, too.
  */
-export class PlanApplication<Change, Named> {
+export class PlanApplication<Change, Named, Stored> {
   /** When each change was applied. */
-  readonly applied = new Map<Change, number>();
+  readonly #applied = new Map<Change, number>();
   readonly #reported: Record<"stale" | "rejected" | "unknown", (Named & { reason: string })[]> = {
     stale: [],
     rejected: [],
@@ -81,7 +92,7 @@ export class PlanApplication<Change, Named> {
   /** Requests of the outbox. */
   #requests = 0;
   readonly #startedAtMs = monotonicNowMs();
-  readonly #planned: PlannedChanges<Change, Named>;
+  readonly #planned: PlannedChanges<Change, Named, Stored>;
   readonly #outbox: Outbox;
   readonly #signal: AbortSignal | null | undefined;
   readonly #onProgress: PlanApplyOptions["onProgress"];
@@ -89,7 +100,7 @@ export class PlanApplication<Change, Named> {
   readonly #ended = new Set<Change>();
 
   constructor(
-    planned: PlannedChanges<Change, Named>,
+    planned: PlannedChanges<Change, Named, Stored>,
     outbox: Outbox,
     { signal, onProgress }: Pick<PlanApplyOptions, "signal" | "onProgress">,
   ) {
@@ -99,28 +110,23 @@ export class PlanApplication<Change, Named> {
     this.#onProgress = onProgress;
   }
 
-  async run(): Promise<void> {
+  async apply(): Promise<PlanReport<Named & { reason: string }, Stored>> {
     const { changes, chunkSize } = this.#planned;
     await this.#cancelOtherPlans();
     // An empty plan has a chunk, too: other pending entries are sent along.
     for (let start = 0; start === 0 || start < changes.length; start += chunkSize) {
       await this.#applyChunk(changes.slice(start, start + chunkSize));
     }
-  }
-
-  reportAs(kind: "stale" | "rejected" | "unknown", change: Change, reason: string): void {
-    this.applied.delete(change);
-    this.#reported[kind].push({ ...this.#planned.nameOf(change), reason });
-    this.#markEnded(change);
-  }
-
-  /** What was done, after what was written was read again. */
-  report<Stored>(storedDifferently: Stored[], readRequests: number): PlanReport<Named & { reason: string }, Stored> {
+    const { unknown, storedDifferently } = await this.#planned.readBack(this.#applied);
+    for (const [change, reason] of unknown) {
+      this.#applied.delete(change);
+      this.#reportAs("unknown", change, reason);
+    }
     return {
-      applied: this.applied.size + this.#foundAsDesired,
+      applied: this.#applied.size + this.#foundAsDesired,
       ...this.#reported,
       storedDifferently,
-      requests: this.#requests + readRequests,
+      requests: this.#requests + this.#planned.reader.requests,
       durationMs: monotonicNowMs() - this.#startedAtMs,
     };
   }
@@ -175,7 +181,7 @@ export class PlanApplication<Change, Named> {
       const { change } = progress;
       open.delete(change);
       if (state.kind === "as-desired") this.#countAsDesired(change);
-      else this.reportAs("stale", change, describeProgress(progress, state.reason));
+      else this.#reportAs("stale", change, describeProgress(progress, state.reason));
     };
     const isRead = ({ kind }: Progress<Change>) => kind === "to-add" || kind === "to-send" || kind === "uncertain";
     const toRead = (await this.#readProgress(changes)).filter(isRead);
@@ -269,9 +275,9 @@ export class PlanApplication<Change, Named> {
       const { kind, change, entries } = progress;
       const reason = reasonOf(progress);
       const report = (as: "stale" | "rejected" | "unknown", why: string) =>
-        this.reportAs(as, change, describeProgress(progress, why));
+        this.#reportAs(as, change, describeProgress(progress, why));
       if (kind === "applied") {
-        this.applied.set(change, Math.max(...entries.map(({ settledAt }) => settledAt ?? Date.now())));
+        this.#applied.set(change, Math.max(...entries.map(({ settledAt }) => settledAt ?? Date.now())));
         this.#markEnded(change);
       } else if (kind === "unknown") report("unknown", reason);
       else if (kind === "to-add" || (kind !== "rejected" && !hasEnded)) stillOpen.push(progress);
@@ -312,6 +318,11 @@ export class PlanApplication<Change, Named> {
   /** The lane of its entries. */
   #laneOf(change: Change): string {
     return laneOfInput(this.#planned.writesOf(change)[0]?.input);
+  }
+
+  #reportAs(kind: "stale" | "rejected" | "unknown", change: Change, reason: string): void {
+    this.#reported[kind].push({ ...this.#planned.nameOf(change), reason });
+    this.#markEnded(change);
   }
 
   #countAsDesired(change: Change): void {

@@ -12,6 +12,7 @@ import {
   KEY_PREFIXES,
   PlanApplication,
   type PlannedChanges,
+  type ReadBack,
 } from "../apply/plan-application.js";
 import type { Progress } from "../apply/progress.js";
 import { groupBy } from "../group-by.js";
@@ -41,11 +42,7 @@ export async function applyCountPlan(
     throw new InputValidationError("plan.apply", [{ path: ["outbox"], message }]);
   }
   const reader = new PlanReader(client, signal);
-  const groups = new PlannedGroups(content, outbox, reader);
-  const application = new PlanApplication(groups, outbox, options);
-  await application.run();
-  // Also what an earlier run has written: it may have ended before it read the lots again.
-  return application.report(await groups.findOtherQuantities(application), reader.requests);
+  return await new PlanApplication(new PlannedGroups(content, outbox, reader), outbox, options).apply();
 }
 
 /** The lots of an item in the warehouse. */
@@ -61,13 +58,13 @@ interface PresentLots {
  * A group is written only if its lots are those of the plan, except for what its own entries have applied, and if the outbox
  * has no other transaction of its item in this warehouse: that would move the stock after it was read.
  */
-class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
+class PlannedGroups implements PlannedChanges<CountChange, CountGroup, StoredQuantity> {
+  readonly reader: PlanReader;
   readonly keyPrefix: string;
   readonly changes: readonly CountChange[];
   readonly chunkSize = CHUNK_SIZE;
   readonly #wid: number;
   readonly #outbox: Outbox;
-  readonly #reader: PlanReader;
   readonly #numbers: ReadonlyMap<CountChange, number>;
   /** What `readStates` has read last, by SKU. */
   readonly #presentBySku = new Map<string, PresentLots>();
@@ -77,7 +74,7 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
     this.changes = changes;
     this.#wid = wid;
     this.#outbox = outbox;
-    this.#reader = reader;
+    this.reader = reader;
     this.#numbers = new Map(changes.map((change, index): [CountChange, number] => [change, index + 1]));
   }
 
@@ -139,32 +136,32 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
   }
 
   /**
-   * Groups whose stock is not what was counted, although it was written: the service has stored something else, or
-   * somebody has booked since. Groups that are unread are reported.
+   * Finds groups whose stock is not what was counted, although it was written: the service has stored something else, or
+   * somebody has booked since. `written` contains what an earlier run has written, too: it may have ended before it read
+   * the lots again.
    */
-  async findOtherQuantities(application: PlanApplication<CountChange, CountGroup>): Promise<StoredQuantity[]> {
-    const others: StoredQuantity[] = [];
-    const written = [...application.applied.keys()];
-    const unchecked = new Set(written);
-    const whyUnchecked = await this.#reader.whyUnchecked(async () => {
-      for (const changes of groupBy(written, ({ itemID }) => comparableSku(itemID)).values()) {
+  async readBack(written: ReadonlyMap<CountChange, number>): Promise<ReadBack<CountChange, StoredQuantity>> {
+    const storedDifferently: StoredQuantity[] = [];
+    const unread = new Set(written.keys());
+    const failure = await this.reader.failureOf(async () => {
+      for (const changes of groupBy(written.keys(), ({ itemID }) => comparableSku(itemID)).values()) {
         const lots = await this.#readLots(changes[0]?.itemID ?? "");
         for (const change of changes) {
-          unchecked.delete(change);
+          unread.delete(change);
           const stored = sumOf(lotsOfGroup(change, lots)).toNumber();
           if (isSameQuantity(stored, change.counted)) continue;
           // `storedDifferently` names items as records do, and changes as their writes do.
           const { itemID: shortID, ...group } = this.nameOf(change);
-          others.push({ shortID, ...group, field: "units", sent: change.counted, stored });
+          storedDifferently.push({ shortID, ...group, field: "units", sent: change.counted, stored });
         }
       }
     });
-    if (whyUnchecked) for (const change of unchecked) application.reportAs("unknown", change, whyUnchecked);
-    return others;
+    const reason = `it was applied, but could not be read again (${failure?.message.replace(/\.$/, "")}). Apply the plan again`;
+    return { unknown: new Map([...unread].map((change) => [change, reason])), storedDifferently };
   }
 
   async #readLots(itemID: string): Promise<BookLot[]> {
-    const { client, options } = this.#reader;
+    const { client, options } = this.reader;
     try {
       const lots = await client.inventory.getLots(itemID, { wid: this.#wid }, options);
       return lots.flatMap((lot) => bookLotOf(lot) ?? []);
