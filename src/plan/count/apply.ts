@@ -48,10 +48,8 @@ export async function applyCountPlan(
 /** The lots of an item in the warehouse. */
 interface PresentLots {
   lots: BookLot[];
-  /** Before they were read: the states of the entries that others have for the item here, by key. */
-  others: ReadonlyMap<string, OutboxState>;
-  /** Why they are about to change, if they are. */
-  movement: string | undefined;
+  /** Why others are about to change them, or have changed them meanwhile, by the outbox; `undefined` if they have not. */
+  describeOthers(): Promise<string | undefined>;
 }
 
 /**
@@ -66,8 +64,6 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup, StoredQua
   readonly #wid: number;
   readonly #outbox: Outbox;
   readonly #numbers: ReadonlyMap<CountChange, number>;
-  /** What `readStates` has read last, by SKU. */
-  readonly #presentBySku = new Map<string, PresentLots>();
 
   constructor({ id, changes, wid }: CountPlanContent, outbox: Outbox, reader: PlanReader) {
     this.keyPrefix = `${KEY_PREFIXES.count}${id}/`;
@@ -99,40 +95,35 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup, StoredQua
 
   async readStates(changes: readonly Progress<CountChange>[]): Promise<ChangeAsRead<CountChange>[]> {
     const read: ChangeAsRead<CountChange>[] = [];
-    this.#presentBySku.clear();
+    const presentBySku = new Map<string, PresentLots>();
     for (const progress of changes) {
       const { itemID } = progress.change;
       const sku = comparableSku(itemID);
-      const present = this.#presentBySku.get(sku) ?? (await this.#readPresent(itemID));
-      this.#presentBySku.set(sku, present);
-      read.push({ progress, state: this.#stateOf(progress, present) });
+      const present = presentBySku.get(sku) ?? (await this.#readPresent(itemID));
+      presentBySku.set(sku, present);
+      read.push({ progress, state: await this.#stateOf(progress, present) });
     }
     return read;
   }
 
-  #stateOf(group: Progress<CountChange>, present: PresentLots): ChangeState {
-    const lots = lotsOfGroup(group.change, present.lots);
-    const movement = present.movement ?? describeMovement(this.#remainingLots(group), lots);
-    if (movement !== undefined) return { kind: "stale", reason: movedReason(movement) };
-    return { kind: "due" };
-  }
-
   /**
    * Two plans may be applied at the same time: each has read the lots before the other's writes. The one whose first
-   * write of an item enters the outbox later finds the other's here, so that its own can be canceled, unless it was
-   * sent already.
+   * write of an item enters the outbox later finds the other's in its check, so that its own can be canceled, unless it
+   * was sent already.
    */
-  async whyStaleSinceRead({ itemID }: CountChange): Promise<string | undefined> {
-    const before = this.#presentBySku.get(comparableSku(itemID))?.others ?? new Map<string, OutboxState>();
-    const movement = describeOther(await this.#otherEntries(itemID), before);
-    return movement && movedReason(movement);
+  async #stateOf(group: Progress<CountChange>, { lots, describeOthers }: PresentLots): Promise<ChangeState> {
+    const present = lotsOfGroup(group.change, lots);
+    const reason = movedReason((await describeOthers()) ?? describeMovement(remainingLots(group), present));
+    if (reason !== undefined) return { kind: "stale", reason };
+    return { kind: "due", check: async () => movedReason(await describeOthers()) };
   }
 
-  /** Entries that come while the lots are read are found. */
   async #readPresent(itemID: string): Promise<PresentLots> {
-    const others = await this.#otherEntries(itemID);
-    const lots = await this.#readLots(itemID);
-    return { lots, others, movement: describeOther(await this.#otherEntries(itemID), others) };
+    const before = await this.#otherEntries(itemID);
+    return {
+      lots: await this.#readLots(itemID),
+      describeOthers: async () => describeOther(await this.#otherEntries(itemID), before),
+    };
   }
 
   /**
@@ -185,22 +176,23 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup, StoredQua
     const isHere = fieldOf(input, "wid") === this.#wid || fieldOf(input, "shipToWid") === this.#wid;
     return isHere && !key.startsWith(this.keyPrefix);
   }
-
-  /** The lots of a group after those of its writes that were applied; of a pruned entry, only the key is left. */
-  #remainingLots({ change, entries }: Progress<CountChange>): BookLot[] {
-    const applied = new Set(entries.flatMap(({ key, state }) => (state === "applied" ? [key] : [])));
-    const issued = new Map<number, number>();
-    for (const { key, input } of this.writesOf(change)) {
-      if (applied.has(key) && "recno" in input && input.recno !== undefined) issued.set(input.recno, input.units);
-    }
-    return change.lots.flatMap((lot) => {
-      const units = new Big(lot.units).minus(issued.get(lot.recNo) ?? 0).toNumber();
-      return isSameQuantity(units, 0) ? [] : [{ ...lot, units }];
-    });
-  }
 }
 
-const movedReason = (movement: string) => `moved since the plan (${movement}): count again`;
+/** The lots of a group after those of its writes that were applied; of a pruned entry, only the key is left. */
+function remainingLots({ change, writes, entries }: Progress<CountChange>): BookLot[] {
+  const applied = new Set(entries.flatMap(({ key, state }) => (state === "applied" ? [key] : [])));
+  const issued = new Map<number, number>();
+  for (const { key, input } of writes) {
+    if (applied.has(key) && "recno" in input && input.recno !== undefined) issued.set(input.recno, input.units);
+  }
+  return change.lots.flatMap((lot) => {
+    const units = new Big(lot.units).minus(issued.get(lot.recNo) ?? 0).toNumber();
+    return isSameQuantity(units, 0) ? [] : [{ ...lot, units }];
+  });
+}
+
+const movedReason = (movement: string | undefined): string | undefined =>
+  movement && `moved since the plan (${movement}): count again`;
 
 /** The first entry that is not settled, or was settled as applied since `before`. */
 function describeOther(
