@@ -17,7 +17,9 @@ import {
 } from "./progress.js";
 
 /** No write is based on older data. */
-export const MAX_READING_AGE_MS = 600_000;
+const MAX_READING_AGE_MS = 600_000;
+/** The part of that age that a chunk may take by the rate limit: failures and pauses take the rest. */
+const CHUNK_SHARE = 0.6;
 
 /** How the keys of the entries of all plans begin. */
 export const KEY_PREFIXES = { items: "plan-items/", count: "plan-count/" } as const;
@@ -55,8 +57,10 @@ export interface PlannedChanges<Change, Named, Stored> {
   /** How the keys of this plan begin. */
   keyPrefix: string;
   changes: readonly Change[];
-  /** How many changes are read ahead of sending. */
-  chunkSize: number;
+  /** How many changes are read ahead of sending, at most. */
+  maxChunkSize: number;
+  /** About how many requests a change of a large chunk takes. */
+  requestsPerChange: number;
   /** The writes of a change, in order, all of one item. */
   writesOf(change: Change): readonly NewOutboxEntry[];
   /** What a report calls it. */
@@ -150,7 +154,8 @@ export class PlanApplication<Change, Named, Stored> {
   }
 
   async apply(): Promise<PlanReport<Named & { reason: string }, Stored>> {
-    const { changes, chunkSize } = this.#planned;
+    const { changes } = this.#planned;
+    const chunkSize = this.#chunkSize();
     await this.#cancelOtherPlans();
     // An empty plan has a chunk, too: other pending entries are sent along.
     for (let start = 0; start === 0 || start < changes.length; start += chunkSize) {
@@ -168,6 +173,14 @@ export class PlanApplication<Change, Named, Stored> {
       requests: this.#requests + this.#planned.reader.requests,
       durationMs: monotonicNowMs() - this.#startedAtMs,
     };
+  }
+
+  /** As many changes as the rate limit allows to read and send while the findings are not out of date. */
+  #chunkSize(): number {
+    const { reader, maxChunkSize, requestsPerChange } = this.#planned;
+    const { share, intervalMs } = reader.client.bulkAllowance;
+    const requests = (share * MAX_READING_AGE_MS * CHUNK_SHARE) / intervalMs;
+    return Math.max(1, Math.min(Math.floor(requests / requestsPerChange), maxChunkSize));
   }
 
   /**

@@ -17,6 +17,7 @@ import {
 import type { Progress } from "../apply/progress.js";
 import { groupBy } from "../group-by.js";
 import { PlanReader } from "../plan-reader.js";
+import { REQUESTS_PER_SEARCH } from "../stock-levels.js";
 import type { CountChange, CountPlanContent, ReportedGroup, StoredQuantity } from "./document.js";
 import {
   type BookLot,
@@ -27,9 +28,6 @@ import {
   lotsOfGroup,
   sumOf,
 } from "./group.js";
-
-/** How many groups are read ahead of sending. */
-const CHUNK_SIZE = 10;
 
 /** Applies the plan of a stock count through an outbox. */
 export async function applyCountPlan(
@@ -60,7 +58,8 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup, StoredQua
   readonly reader: PlanReader;
   readonly keyPrefix: string;
   readonly changes: readonly CountChange[];
-  readonly chunkSize = CHUNK_SIZE;
+  readonly maxChunkSize = 10;
+  readonly requestsPerChange = REQUESTS_PER_SEARCH + 1;
   readonly #wid: number;
   readonly #outbox: Outbox;
   readonly #numbers: ReadonlyMap<CountChange, number>;

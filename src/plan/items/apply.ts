@@ -10,7 +10,6 @@ import {
   type ChangeAsRead,
   type ChangeState,
   KEY_PREFIXES,
-  MAX_READING_AGE_MS,
   PlanApplication,
   type PlannedChanges,
   type ReadBack,
@@ -21,9 +20,6 @@ import { readItem, readItems, readModifiedItems } from "../read-items.js";
 import { fieldValue, isSameValue, type StoredForm } from "./compare.js";
 import type { ItemChange, ItemPlanContent } from "./document.js";
 
-/** The part of that age that writes may take by the rate limit: failures and pauses take the rest. */
-const WRITING_SHARE = 0.6;
-const MAX_CHUNK_SIZE = 5_000;
 /** How far `modified` may be behind the `Date` header. */
 const MAX_CLOCK_LAG_MS = 120_000;
 /** `Date` headers are in seconds, and a response takes its time. */
@@ -43,12 +39,13 @@ export async function applyItemPlan(content: ItemPlanContent, options: PlanApply
   }
 }
 
-/** A chunk is as large as the rate limit allows to send while its data are fresh. */
 class PlannedItems implements PlannedChanges<ItemChange, { shortID: string }, StoredForm> {
   readonly reader: PlanReader;
   readonly keyPrefix: string;
   readonly changes: readonly ItemChange[];
-  readonly chunkSize: number;
+  readonly maxChunkSize = 5_000;
+  /** Its write: a large chunk is read by the list. */
+  readonly requestsPerChange = 1;
   /** How many items the service lists. */
   readonly #listed: number;
   /** Those that the plan has ignored: the next plan needs them, too. */
@@ -60,9 +57,6 @@ class PlannedItems implements PlannedChanges<ItemChange, { shortID: string }, St
     this.reader = reader;
     this.#listed = items;
     this.#ignoredForms = storedForms;
-    const { share, intervalMs } = reader.client.bulkAllowance;
-    const writable = Math.floor((share * MAX_READING_AGE_MS * WRITING_SHARE) / intervalMs);
-    this.chunkSize = Math.max(1, Math.min(writable, MAX_CHUNK_SIZE));
   }
 
   nameOf({ shortID }: ItemChange): { shortID: string } {
