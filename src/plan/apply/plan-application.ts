@@ -17,7 +17,7 @@ import {
 } from "./progress.js";
 
 /** No write is based on older data. */
-const MAX_READING_AGE_MS = 600_000;
+const MAX_DATA_AGE_MS = 600_000;
 /** The part of that age that a chunk may take by the rate limit: failures and pauses take the rest. */
 const CHUNK_SHARE = 0.6;
 
@@ -81,8 +81,8 @@ export interface PlannedChanges<Change, Named, Stored> {
 /** All writes of a change are in one lane. */
 const laneOf = (writes: readonly NewOutboxEntry[]): string => laneOfInput(writes[0]?.input);
 
-/** What reading the service has shown of the changes of a chunk. It is out of date after ten minutes. */
-class Findings<Change> {
+/** What the service has shown of the changes of a chunk. */
+class Observation<Change> {
   readonly readAt = monotonicNowMs();
   /** The changes that are due, each with the check that it has still to pass. */
   readonly due = new Map<Change, StaleCheck | undefined>();
@@ -92,16 +92,16 @@ class Findings<Change> {
  * Applies the changes of a plan, chunk by chunk. A change is open until it ends: it is counted as applied, or reported as
  * stale, rejected or unknown. progress.ts describes how far an open change can be.
  *
- * A change is due if the service was read, and is as it was at the time of the plan. Then it may be sent for ten minutes
- * from that moment, with its further writes: only a change of a count has several, which are differences, so they stay
- * right if others have booked since.
+ * An observation of the service shows which changes are due: those for which it is as it was at the time of the plan.
+ * Their writes may be sent for ten minutes, also further ones: only a change of a count has several, which are
+ * differences, so they stay right if others have booked since. Then the observation is out of date, and no change is due.
  *
  * The open changes take these steps, until none is left:
  *
  *   read      of those that are not due, the present state is read. They are due then, or end
  *   add       the next write of each due change enters the outbox
  *   confirm   those that have become due in this round pass their check, or end as stale
- *   run       the outbox sends what it can. The run is interrupted when the findings are out of date: no change is due then
+ *   run       the outbox sends what it can. The run is interrupted when the observation is out of date
  *   collect   the others end, unless a write is left
  *
  *   kind       read                                collect
@@ -119,8 +119,8 @@ class Findings<Change> {
  *
  *   * after an interrupted run: stays open
  *
- * Another process may apply the same plan, or run the outbox. So a change only ends before the run if nobody has added or sent
- * a write of it since its progress was read. Otherwise it stays open, and is not due.
+ * Another process may apply the same plan, or run the outbox. So a change only ends before the run if nobody has added or
+ * sent a write of it since its progress was read. Otherwise it stays open, and is not due.
  */
 export class PlanApplication<Change, Named, Stored> {
   /** When each change was applied. */
@@ -175,11 +175,11 @@ export class PlanApplication<Change, Named, Stored> {
     };
   }
 
-  /** As many changes as the rate limit allows to read and send while the findings are not out of date. */
+  /** As many changes as the rate limit allows to read and send before the observation is out of date. */
   #chunkSize(): number {
     const { reader, maxChunkSize, requestsPerChange } = this.#planned;
     const { share, intervalMs } = reader.client.bulkAllowance;
-    const requests = (share * MAX_READING_AGE_MS * CHUNK_SHARE) / intervalMs;
+    const requests = (share * MAX_DATA_AGE_MS * CHUNK_SHARE) / intervalMs;
     return Math.max(1, Math.min(Math.floor(requests / requestsPerChange), maxChunkSize));
   }
 
@@ -195,7 +195,7 @@ export class PlanApplication<Change, Named, Stored> {
     for await (const entry of this.#outbox.entries({ state: "pending" })) {
       if (!isOfPlan(entry.key) || entry.key.startsWith(keyPrefix)) continue;
       const isReplaced = lanes.has(laneOfInput(entry.input)) && this.#planned.replaces(entry);
-      if (isReplaced || Date.now() - entry.addedAt > MAX_READING_AGE_MS) await this.#drop(entry);
+      if (isReplaced || Date.now() - entry.addedAt > MAX_DATA_AGE_MS) await this.#drop(entry);
     }
   }
 
@@ -212,18 +212,18 @@ export class PlanApplication<Change, Named, Stored> {
 
   async #applyChunk(chunk: readonly Change[]): Promise<void> {
     let open = await this.#readProgress(chunk);
-    let findings = new Findings<Change>();
+    let observation = new Observation<Change>();
     do {
-      open = await this.#read(open, findings);
-      await this.#add(open, findings);
-      open = await this.#confirm(open, findings);
-      const isInterrupted = await this.#run(open, findings);
+      open = await this.#read(open, observation);
+      await this.#add(open, observation);
+      open = await this.#confirm(open, observation);
+      const isInterrupted = await this.#run(open, observation);
       open = await this.#collect(open, isInterrupted);
-      if (isInterrupted) findings = new Findings();
+      if (isInterrupted) observation = new Observation();
     } while (open.length > 0);
   }
 
-  async #read(open: readonly Progress<Change>[], { due }: Findings<Change>): Promise<Progress<Change>[]> {
+  async #read(open: readonly Progress<Change>[], { due }: Observation<Change>): Promise<Progress<Change>[]> {
     const ended = new Set<Change>();
     const toRead = open.filter(({ change, kind }) => !due.has(change) && READ_KINDS.has(kind));
     for (const { progress, state } of await this.#planned.readStates(toRead)) {
@@ -233,12 +233,12 @@ export class PlanApplication<Change, Named, Stored> {
     return open.filter(({ change }) => !ended.has(change));
   }
 
-  async #add(open: readonly Progress<Change>[], { due }: Findings<Change>): Promise<void> {
+  async #add(open: readonly Progress<Change>[], { due }: Observation<Change>): Promise<void> {
     const toAdd = open.filter(({ change, kind }) => kind === "to-add" && due.has(change));
     await this.#outbox.addMarked(toAdd.flatMap(({ writes, entries }) => writes[entries.length] ?? []));
   }
 
-  async #confirm(open: readonly Progress<Change>[], { due }: Findings<Change>): Promise<Progress<Change>[]> {
+  async #confirm(open: readonly Progress<Change>[], { due }: Observation<Change>): Promise<Progress<Change>[]> {
     const ended = new Set<Change>();
     for (const [change, check] of due) {
       due.set(change, undefined);
@@ -263,15 +263,15 @@ export class PlanApplication<Change, Named, Stored> {
     return true;
   }
 
-  /** Returns whether the run was interrupted, because the findings are out of date. */
-  async #run(open: readonly Progress<Change>[], { readAt }: Findings<Change>): Promise<boolean> {
+  /** Returns whether the run was interrupted, because the observation is out of date. */
+  async #run(open: readonly Progress<Change>[], { readAt }: Observation<Change>): Promise<boolean> {
     const byLastKey = new Map(open.map(({ change, writes }) => [writes.at(-1)?.key, change]));
     const onResult = ({ key }: OutboxEntry) => {
       const change = byLastKey.get(key);
       if (change !== undefined) this.#markDone(change);
     };
     const outOfDate = new AbortController();
-    const stopTimer = startTimer(MAX_READING_AGE_MS - (monotonicNowMs() - readAt), () => outOfDate.abort());
+    const stopTimer = startTimer(MAX_DATA_AGE_MS - (monotonicNowMs() - readAt), () => outOfDate.abort());
     try {
       const options = { signal: this.#signal ?? undefined, onResult };
       const { requests } = await this.#outbox.runUntil(outOfDate.signal, options);
