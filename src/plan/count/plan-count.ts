@@ -113,7 +113,7 @@ export async function planCount(options: PlanCountOptions): Promise<Plan<"count"
   const reader = new PlanReader(client, signal);
   const plannedAt = new Date();
   const lots = lotsByItem(await readBookLots(reader, wid, onProgress));
-  // After the lots: what moves in between is in both lists, not in none.
+  // After the lots, so that a movement in between is in one of the two lists at least.
   const hidden = new HiddenMovements(await lotsModifiedAfter(snapshot, reader), snapshot.lots);
   const before = lotsByItem(snapshot.lots);
   const blocked: BlockedGroup[] = [];
