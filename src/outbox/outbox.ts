@@ -126,7 +126,7 @@ export class Outbox {
   }
 
   /**
-   * As {@link addMany}, for stock counts. Receipts have their mark in the remark, whatever the option `mark` is. That
+   * As {@link addMany}, for plans. Receipts have their mark in the remark, whatever the option `mark` is. That
    * option cannot serve: it belongs to the process that sends the entry, which may be another one and have none. So the
    * mark is part of the input, and of its hash. A run adds no second one, see `EntryCall`.
    * @internal
@@ -158,14 +158,21 @@ export class Outbox {
    */
   async run(options: OutboxRunOptions = {}): Promise<OutboxReport> {
     checkMethodOptions("outbox.run", runOptionsSchema, options);
+    return this.runUntil(undefined, copyPlainData(options));
+  }
+
+  /**
+   * As {@link run}, for plans: if `end` aborts, the run ends early, and returns its report.
+   * @internal
+   */
+  async runUntil(end: AbortSignal | undefined, options: OutboxRunOptions): Promise<OutboxReport> {
     const client = this.requireClient("outbox.run");
     const { mark, settleMs = DEFAULT_SETTLE_MS, leaseMs = DEFAULT_LEASE_MS } = this.#options;
-    const runOptions = copyPlainData(options);
-    runOptions.signal?.throwIfAborted();
+    options.signal?.throwIfAborted();
     // Now, since it may be closed while the store is being opened.
     const { closed } = this;
     return this.access.recheckAndChange("outbox.run", ({ store, id: storeId }) =>
-      new OutboxRun({ client, store, storeId, closed, mark, settleMs, leaseMs }, runOptions).run(),
+      new OutboxRun({ client, store, storeId, closed, mark, settleMs, leaseMs }, { ...options, end }).run(),
     );
   }
 

@@ -2,7 +2,7 @@ import type { InventoryClient } from "../client.js";
 import type { RequestOptions, ResponseInfo } from "../core/request/options.js";
 import { dateHeaderMs } from "../core/service-clock.js";
 import { isStocklotError } from "../errors/any-error.js";
-import { messageOf } from "../errors/unknown-value.js";
+import type { StocklotError } from "../errors/index.js";
 import type { PagingProgress } from "../paging/page.js";
 import { abortSignalSchema, functionSchemaOf, inventoryClientSchema, requiredOption } from "../schemas/option.js";
 
@@ -23,18 +23,15 @@ export class PlanReader {
     this.options = { signal, onResponse: (response) => this.#observe(response) };
   }
 
-  /**
-   * Reads again what was written. A failure must not take the report with it: then this returns the reason why some of it
-   * could not be checked.
-   */
-  async whyUnchecked(read: () => Promise<void>): Promise<string | undefined> {
+  /** Reads what a report can do without. Returns the failure, if there is one; throws the reason of the signal. */
+  async failureOf(read: () => Promise<void>): Promise<StocklotError | undefined> {
     try {
       await read();
       return undefined;
     } catch (error) {
       this.options.signal?.throwIfAborted();
-      if (!isStocklotError(error)) throw error;
-      return `it was applied, but could not be read again (${messageOf(error).replace(/\.$/, "")}). Apply the plan again`;
+      if (isStocklotError(error)) return error;
+      throw error;
     }
   }
 

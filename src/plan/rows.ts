@@ -14,8 +14,8 @@ interface RowSource {
 }
 
 /**
- * Reads all rows of a source. `read` processes one, and adds what is wrong with it. Throws one `InputValidationError` with
- * the issues of all, also if there is no row.
+ * Reads all rows of a source. `read` processes one: a copy without the fields that are `null` or `undefined`. It adds what
+ * is wrong with the row, or throws that. Throws one `InputValidationError` with the issues of all, also if there is no row.
  */
 export async function readRows(
   { method, option, signal }: RowSource,
@@ -31,12 +31,20 @@ export async function readRows(
   // Read now: the caller may change its array while the service is read.
   const given = Array.isArray(source) ? copyPlainData(source) : source;
   for await (const row of signal ? endedBy(given, signal) : given) {
-    read(row, count, issues);
+    try {
+      read(isObject(row) ? withoutMissingFields(row) : row, count, issues);
+    } catch (error) {
+      if (!(error instanceof InputValidationError)) throw error;
+      issues.push(...error.issues);
+    }
     count += 1;
   }
   if (count === 0) throw refuse("must contain a row: an empty source is probably a mistake");
   if (issues.length > 0) throw new InputValidationError(method, issues);
 }
+
+const withoutMissingFields = (row: object) =>
+  Object.fromEntries(Object.entries(row).filter(([, value]) => value != null));
 
 /** The rows of a source, until the signal aborts: a source may never return its next row. */
 async function* endedBy(

@@ -240,6 +240,31 @@ describe("plan.apply", () => {
 });
 
 describe("plan.apply within a limit", () => {
+  it("counts the requests of a run that ended because the readings were too old", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance", "Date"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const one = world([item("A")]);
+    const plan = await planOf(one, [item("A", { category: 5 })]);
+    const sent: string[] = [];
+    const client = new InventoryClient({
+      baseUrl: one.sandbox.baseUrl,
+      ...one.sandbox.credentials,
+      fetch: async (input, init) => {
+        const request = new Request(input, init);
+        if (!request.url.endsWith("/Token")) sent.push(request.method);
+        const isFirstWrite = request.method === "PUT" && sent.indexOf("PUT") === sent.length - 1;
+        // The pause is longer than ten minutes.
+        if (isFirstWrite) return new Response("", { status: 429, headers: { "Retry-After": "900" } });
+        return one.sandbox.fetch(request);
+      },
+    });
+    const applied = plan.apply({ client });
+    await vi.advanceTimersByTimeAsync(60 * 60_000);
+    expect(await applied).toMatchObject({ applied: 1, ...NOTHING, requests: sent.length });
+    // It was read before each write, and at the end.
+    expect(sent).toEqual(["GET", "PUT", "GET", "PUT", "GET"]);
+  });
+
   it("bases no write on data that are older than ten minutes", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance", "Date"] });
     const names = Array.from({ length: 30 }, (_, index) => `N${String(index).padStart(2, "0")}`);
@@ -400,6 +425,24 @@ describe("plan.apply with an outbox", () => {
     const report = await plan.apply({ client: one.client, outbox });
     expect(report.stale).toEqual([{ shortID: "A", reason: "changed meanwhile: description" }]);
     expect(bySku(await one.items()).get("A")?.description).toBe("by hand");
+  });
+
+  it("counts an item that is as desired as applied, also if its entry was canceled", async () => {
+    const one = world(CATALOG);
+    const plan = await planOf(one, [item("A", { description: "another A" })]);
+    const outbox = one.outbox();
+    // The process died after the entry was added. Then somebody did it by hand.
+    const input = { shortID: "A", description: "another A" };
+    await outbox.add({ key: `plan-items/${plan.id}/A`, operation: "update", input });
+    await one.client.items.update("A", { description: "another A" });
+    expect(await plan.apply({ client: one.client, outbox })).toMatchObject({ applied: 1, ...NOTHING });
+    expect(await plan.apply({ client: one.client, outbox })).toMatchObject({ applied: 1, ...NOTHING });
+    await one.client.items.update("A", { description: "by hand" });
+    const reason = "its entry in the outbox was canceled";
+    expect(reported(await plan.apply({ client: one.client, outbox }))).toEqual({
+      ...NOTHING,
+      stale: [{ shortID: "A", reason }],
+    });
   });
 
   it("ends the same, and creates nothing twice, wherever the process dies and whatever others change", async () => {

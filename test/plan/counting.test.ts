@@ -3,7 +3,7 @@ import { ConfigurationError, ConnectionError, InventoryClient, type Lot } from "
 import { createOutbox, type Outbox } from "stocklot/outbox";
 import { type CountedRow, type CountGroup, type Plan, planCount, readPlan, takeSnapshot } from "stocklot/plan";
 import type { SandboxOptions } from "stocklot/sandbox";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { emptyData, memoryStore } from "../../src/outbox/stores/memory-store.js";
 import { createRandom } from "../support/random.js";
 import { runs } from "../support/runs.js";
@@ -804,6 +804,34 @@ describe("applying a count", () => {
     expect(report).toMatchObject({ applied: 1, stale: [], rejected: [], unknown: [] });
     expect(report.storedDifferently).toMatchObject([{ shortID: "A", sent: 8, stored: 13 }]);
     expect(await unitsOf(one, "A")).toBe(13);
+  });
+
+  it("ends although the limit does not allow to read ten groups in ten minutes", async () => {
+    const skus = Array.from({ length: 10 }, (_, index) => `S${index}`);
+    const one = world(
+      skus.map((sku) => item(sku)),
+      { warehouses: WAREHOUSES, lots: skus.map((sku) => lot(sku, 10)) },
+    );
+    const plan = await planOf(
+      one,
+      skus.map((itemID) => ({ itemID, counted: 8 })),
+    );
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance", "Date"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const client = new InventoryClient({
+      baseUrl: one.sandbox.baseUrl,
+      ...one.sandbox.credentials,
+      fetch: one.sandbox.fetch,
+      rateLimit: { requests: 1, intervalMs: 60_000, reserved: 0 },
+    });
+    const end = new AbortController();
+    const outbox = createOutbox({ client, store: memoryStore(emptyData()), settleMs: 0 });
+    const applied = plan.apply({ client, outbox, signal: end.signal });
+    applied.catch(() => {});
+    await vi.advanceTimersByTimeAsync(3 * 60 * 60_000);
+    end.abort(new Error("still not applied"));
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(await applied).toMatchObject({ applied: 10, stale: [], rejected: [], unknown: [], storedDifferently: [] });
   });
 });
 

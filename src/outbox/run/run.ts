@@ -35,6 +35,8 @@ export class OutboxRun implements RunContext {
   readonly #leases: Leases;
   readonly #progress: RunProgress;
   readonly #signals: readonly AbortSignal[];
+  /** Ends the run early, without an error. */
+  readonly #end: AbortSignal | undefined;
   readonly #stop = new AbortController();
   readonly #setAside = new Set<string>();
   readonly #workers = new Set<Promise<void>>();
@@ -43,10 +45,19 @@ export class OutboxRun implements RunContext {
   #placeFree = new AbortController();
   #failure: { error: unknown } | undefined;
 
-  constructor(settings: RunSettings, { concurrency = DEFAULT_CONCURRENCY, signal, ...callbacks }: OutboxRunOptions) {
+  constructor(
+    settings: RunSettings,
+    {
+      concurrency = DEFAULT_CONCURRENCY,
+      signal,
+      end,
+      ...callbacks
+    }: OutboxRunOptions & { end: AbortSignal | undefined },
+  ) {
     const { client, store, leaseMs, closed } = settings;
     this.settings = settings;
     this.#signals = signal ? [signal, closed] : [closed];
+    this.#end = end;
     const owner = randomUUID();
     this.#leases = new Leases(store, owner, leaseMs);
     this.#progress = new RunProgress(callbacks, (entries, paceMs) =>
@@ -68,7 +79,10 @@ export class OutboxRun implements RunContext {
   async run(): Promise<OutboxReport> {
     const startedAt = monotonicNowMs();
     for (const signal of this.#signals) signal.throwIfAborted();
-    const stops = this.#signals.map((signal) => onAbort(signal, () => this.#stop.abort(signal.reason)));
+    if (this.#end?.aborted) this.#stop.abort(this.#end.reason);
+    const stops = [...this.#signals, ...(this.#end ? [this.#end] : [])].map((signal) =>
+      onAbort(signal, () => this.#stop.abort(signal.reason)),
+    );
     try {
       await this.#workUntilDone().catch((error) => this.fail(error));
       await Promise.all(this.#workers);
@@ -76,7 +90,7 @@ export class OutboxRun implements RunContext {
       for (const stopListening of stops) stopListening();
     }
     if (this.#failure) throw this.#failure.error;
-    this.stopped.throwIfAborted();
+    for (const signal of this.#signals) signal.throwIfAborted();
     const counts = await this.settings.store.count([]);
     const { applied, rejected } = this.#progress.results;
     const { unknown, heldBack } = counts;

@@ -65,13 +65,12 @@ export interface PlanReport<Reported = ReportedItem, Stored = StoredForm> {
 /** Those that applying a plan calls. */
 const OUTBOX_METHODS = [
   "requireClient",
-  "addMany",
   "addMarked",
   "get",
   "entries",
   "cancel",
   "withdraw",
-  "run",
+  "runUntil",
 ] as const satisfies readonly (keyof Outbox)[];
 
 export const applyOptionsSchema = /* @__PURE__ */ lazy(() =>

@@ -4,21 +4,38 @@ import { laneOfInput } from "../../outbox/new-entries.js";
 import type { Outbox } from "../../outbox/outbox.js";
 import { callSafely } from "../../time/callback.js";
 import { monotonicNowMs, startTimer } from "../../time/clock.js";
+import type { PlanReader } from "../plan-reader.js";
 import type { PlanApplyOptions, PlanReport } from "./options.js";
-import { describeProgress, isKnownUnapplied, type Progress, progressOf, reasonOf } from "./progress.js";
+import {
+  describeProgress,
+  isKnownUnapplied,
+  type Progress,
+  progressOf,
+  READ_KINDS,
+  reasonOf,
+  UNSENT_KINDS,
+} from "./progress.js";
 
 /** No write is based on older data. */
-export const MAX_READING_AGE_MS = 600_000;
+const MAX_DATA_AGE_MS = 600_000;
+/** The part of that age that a chunk may take by the rate limit: failures and pauses take the rest. */
+const CHUNK_SHARE = 0.6;
 
 /** How the keys of the entries of all plans begin. */
 export const KEY_PREFIXES = { items: "plan-items/", count: "plan-count/" } as const;
+
+/** Why a change is stale; `undefined` if it is not. */
+type StaleCheck = () => Promise<string | undefined>;
 
 /** How the service is now, compared with a change of a plan. */
 export type ChangeState =
   /** No matter by whom. */
   | { kind: "as-desired" }
-  /** As it was at the time of the plan. */
-  | { kind: "due" }
+  /**
+   * As it was at the time of the plan. `check`: whether others have added writes to the outbox since, which would change
+   * what was read. Left out if that does no harm.
+   */
+  | { kind: "due"; check?: StaleCheck }
   | { kind: "stale"; reason: string };
 
 /** A change with the state that was read. */
@@ -27,13 +44,23 @@ export interface ChangeAsRead<Change> {
   state: ChangeState;
 }
 
+/** What reading the written changes again has shown. */
+export interface ReadBack<Change, Stored> {
+  /** Changes that may not have been applied after all, and why. */
+  unknown: ReadonlyMap<Change, string>;
+  storedDifferently: Stored[];
+}
+
 /** What depends on the kind of the plan. */
-export interface PlannedChanges<Change, Named> {
+export interface PlannedChanges<Change, Named, Stored> {
+  reader: PlanReader;
   /** How the keys of this plan begin. */
   keyPrefix: string;
   changes: readonly Change[];
-  /** How many changes are read ahead of sending. */
-  chunkSize: number;
+  /** How many changes are read ahead of sending, at most. */
+  maxChunkSize: number;
+  /** About how many requests a change of a large chunk takes. */
+  requestsPerChange: number;
   /** The writes of a change, in order, all of one item. */
   writesOf(change: Change): readonly NewOutboxEntry[];
   /** What a report calls it. */
@@ -42,37 +69,62 @@ export interface PlannedChanges<Change, Named> {
   replaces(entry: OutboxEntry): boolean;
   /** Reads the present state of changes, some of whose writes may have been applied. */
   readStates(changes: readonly Progress<Change>[]): Promise<ChangeAsRead<Change>[]>;
-  /** Adds writes to the outbox, and returns their entries. */
-  add(writes: readonly NewOutboxEntry[]): Promise<OutboxEntry[]>;
   /**
-   * Why a change that was due when `readStates` read it last is stale after all: others may have added their writes
-   * meanwhile. Called after its own write was added. Left out if writes of others do no harm.
-   */
-  whyStaleSinceRead?(change: Change): Promise<string | undefined>;
-  /**
-   * Whether the service is as the change wants it, although it has refused a write, or its outcome is uncertain. Left
-   * out if the service does not show that.
+   * Whether the service is as the change wants it, although it has refused a write, its outcome is uncertain, or it was
+   * canceled. Left out if the service does not show that.
    */
   isAsDesired?(change: Change): Promise<boolean>;
+  /** Reads again what was written, and when, in ms since the epoch. A failure must not take the report with it. */
+  readBack(written: ReadonlyMap<Change, number>): Promise<ReadBack<Change, Stored>>;
+}
+
+/** All writes of a change are in one lane. */
+const laneOf = (writes: readonly NewOutboxEntry[]): string => laneOfInput(writes[0]?.input);
+
+/** What the service has shown of the changes of a chunk. */
+class Observation<Change> {
+  readonly readAt = monotonicNowMs();
+  /** The changes that are due, each with the check that it has still to pass. */
+  readonly due = new Map<Change, StaleCheck | undefined>();
 }
 
 /**
- * Applies the changes of a plan in chunks. A change is open until it has ended: until it is counted or reported.
+ * Applies the changes of a plan, chunk by chunk. A change is open until it ends: it is counted as applied, or reported as
+ * stale, rejected or unknown. progress.ts describes how far an open change can be.
  *
- *   read      the state of the open changes whose next write was not applied. Those that are as they were at the time
- *             of the plan are due. The others end, unless somebody sends the write at the same moment
+ * An observation of the service shows which changes are due: those for which it is as it was at the time of the plan.
+ * Their writes may be sent for ten minutes, also further ones: only a change of a count has several, which are
+ * differences, so they stay right if others have booked since. Then the observation is out of date, and no change is due.
+ *
+ * The open changes take these steps, until none is left:
+ *
+ *   read      of those that are not due, the present state is read. They are due then, or end
  *   add       the next write of each due change enters the outbox
- *   run       the outbox runs, until it has sent everything or the data are too old
- *   collect   most open changes end. Open are those with a further write, and those whose write was not sent in time
+ *   confirm   those that have become due in this round pass their check, or end as stale
+ *   run       the outbox sends what it can. The run is interrupted when the observation is out of date
+ *   collect   the others end, unless a write is left
  *
- * While changes are open, this is repeated: from "add" if all of them are due and the data are fresh, else from "read".
+ *   kind       read                                collect
+ *   to-add     due, as desired or stale            stays open
+ *   to-send    the same. Its entry is canceled     rejected; unknown behind an unknown entry *
+ *              if it ends
+ *   uncertain  the same. Its entry is withdrawn    as desired, or unknown *
+ *              if it is stale; as desired, it is
+ *              resent, which changes nothing
+ *   under-way  not read                            as desired, or unknown *
+ *   rejected   not read                            as desired, or rejected
+ *   canceled   not read                            as desired, or stale
+ *   applied    not read                            applied
+ *   unknown    not read                            unknown
  *
- * progress.ts describes how far a change can be. The keys of the entries consist of the plan's id and the SKU, or
- * the number of the group, so that this is known after a crash, too.
+ *   * after an interrupted run: stays open
+ *
+ * Another process may apply the same plan, or run the outbox. So a change only ends before the run if nobody has added or
+ * sent a write of it since its progress was read. Otherwise it stays open, and is not due.
  */
-export class PlanApplication<Change, Named> {
+export class PlanApplication<Change, Named, Stored> {
   /** When each change was applied. */
-  readonly applied = new Map<Change, number>();
+  readonly #applied = new Map<Change, number>();
   readonly #reported: Record<"stale" | "rejected" | "unknown", (Named & { reason: string })[]> = {
     stale: [],
     rejected: [],
@@ -83,15 +135,15 @@ export class PlanApplication<Change, Named> {
   /** Requests of the outbox. */
   #requests = 0;
   readonly #startedAtMs = monotonicNowMs();
-  readonly #planned: PlannedChanges<Change, Named>;
+  readonly #planned: PlannedChanges<Change, Named, Stored>;
   readonly #outbox: Outbox;
   readonly #signal: AbortSignal | null | undefined;
   readonly #onProgress: PlanApplyOptions["onProgress"];
   /** Changes that `onProgress` has counted. */
-  readonly #ended = new Set<Change>();
+  readonly #done = new Set<Change>();
 
   constructor(
-    planned: PlannedChanges<Change, Named>,
+    planned: PlannedChanges<Change, Named, Stored>,
     outbox: Outbox,
     { signal, onProgress }: Pick<PlanApplyOptions, "signal" | "onProgress">,
   ) {
@@ -101,30 +153,34 @@ export class PlanApplication<Change, Named> {
     this.#onProgress = onProgress;
   }
 
-  async run(): Promise<void> {
-    const { changes, chunkSize } = this.#planned;
+  async apply(): Promise<PlanReport<Named & { reason: string }, Stored>> {
+    const { changes } = this.#planned;
+    const chunkSize = this.#chunkSize();
     await this.#cancelOtherPlans();
     // An empty plan has a chunk, too: other pending entries are sent along.
     for (let start = 0; start === 0 || start < changes.length; start += chunkSize) {
       await this.#applyChunk(changes.slice(start, start + chunkSize));
     }
-  }
-
-  reportAs(kind: "stale" | "rejected" | "unknown", change: Change, reason: string): void {
-    this.applied.delete(change);
-    this.#reported[kind].push({ ...this.#planned.nameOf(change), reason });
-    this.#markEnded(change);
-  }
-
-  /** What was done, after what was written was read again. */
-  report<Stored>(storedDifferently: Stored[], readRequests: number): PlanReport<Named & { reason: string }, Stored> {
+    const { unknown, storedDifferently } = await this.#planned.readBack(this.#applied);
+    for (const [change, reason] of unknown) {
+      this.#applied.delete(change);
+      this.#reportAs("unknown", change, reason);
+    }
     return {
-      applied: this.applied.size + this.#foundAsDesired,
+      applied: this.#applied.size + this.#foundAsDesired,
       ...this.#reported,
       storedDifferently,
-      requests: this.#requests + readRequests,
+      requests: this.#requests + this.#planned.reader.requests,
       durationMs: monotonicNowMs() - this.#startedAtMs,
     };
+  }
+
+  /** As many changes as the rate limit allows to read and send before the observation is out of date. */
+  #chunkSize(): number {
+    const { reader, maxChunkSize, requestsPerChange } = this.#planned;
+    const { share, intervalMs } = reader.client.bulkAllowance;
+    const requests = (share * MAX_DATA_AGE_MS * CHUNK_SHARE) / intervalMs;
+    return Math.max(1, Math.min(Math.floor(requests / requestsPerChange), maxChunkSize));
   }
 
   /**
@@ -134,12 +190,12 @@ export class PlanApplication<Change, Named> {
    */
   async #cancelOtherPlans(): Promise<void> {
     const { changes, keyPrefix } = this.#planned;
-    const lanes = new Set(changes.map((change) => this.#laneOf(change)));
+    const lanes = new Set(changes.map((change) => laneOf(this.#planned.writesOf(change))));
     const isOfPlan = (key: string) => Object.values(KEY_PREFIXES).some((prefix) => key.startsWith(prefix));
     for await (const entry of this.#outbox.entries({ state: "pending" })) {
       if (!isOfPlan(entry.key) || entry.key.startsWith(keyPrefix)) continue;
       const isReplaced = lanes.has(laneOfInput(entry.input)) && this.#planned.replaces(entry);
-      if (isReplaced || Date.now() - entry.addedAt > MAX_READING_AGE_MS) await this.#drop(entry);
+      if (isReplaced || Date.now() - entry.addedAt > MAX_DATA_AGE_MS) await this.#drop(entry);
     }
   }
 
@@ -155,143 +211,93 @@ export class PlanApplication<Change, Named> {
   }
 
   async #applyChunk(chunk: readonly Change[]): Promise<void> {
-    let open = chunk;
+    let open = await this.#readProgress(chunk);
+    let observation = new Observation<Change>();
     do {
-      const readAt = monotonicNowMs();
-      const read = await this.#readAndAdd(open);
-      open = await this.#sendWhileFresh(read.open, read.due, readAt);
+      open = await this.#read(open, observation);
+      await this.#add(open, observation);
+      open = await this.#confirm(open, observation);
+      const isInterrupted = await this.#run(open, observation);
+      open = await this.#collect(open, isInterrupted);
+      if (isInterrupted) observation = new Observation();
     } while (open.length > 0);
   }
 
-  /**
-   * Reads the state of changes whose next write was not applied, and adds it. Returns the changes that are still open,
-   * and those of them that are due.
-   */
-  async #readAndAdd(changes: readonly Change[]): Promise<{ open: Change[]; due: ReadonlySet<Change> }> {
-    const open = new Set(changes);
-    const due = new Set<Change>();
-    const endUnlessSent = async (progress: Progress<Change>, state: Exclude<ChangeState, { kind: "due" }>) => {
-      // It is resent, which changes nothing.
-      if (progress.kind === "uncertain" && state.kind === "as-desired") return;
-      if (!(await this.#takeBack(progress))) return;
-      const { change } = progress;
-      open.delete(change);
-      if (state.kind === "as-desired") this.#countAsDesired(change);
-      else this.reportAs("stale", change, describeProgress(progress, state.reason));
-    };
-    const isRead = ({ kind }: Progress<Change>) => kind === "to-add" || kind === "to-send" || kind === "uncertain";
-    const toRead = (await this.#readProgress(changes)).filter(isRead);
-    const toAdd: Progress<Change>[] = [];
+  async #read(open: readonly Progress<Change>[], { due }: Observation<Change>): Promise<Progress<Change>[]> {
+    const ended = new Set<Change>();
+    const toRead = open.filter(({ change, kind }) => !due.has(change) && READ_KINDS.has(kind));
     for (const { progress, state } of await this.#planned.readStates(toRead)) {
-      if (state.kind === "due") {
-        due.add(progress.change);
-        if (progress.kind === "to-add") toAdd.push(progress);
-      } else {
-        await endUnlessSent(progress, state);
-      }
+      if (state.kind === "due") due.set(progress.change, state.check);
+      else if (await this.#endUnsent(progress, state)) ended.add(progress.change);
     }
-    for (const added of await this.#addNextWrites(toAdd)) {
-      const reason = await this.#planned.whyStaleSinceRead?.(added.change);
+    return open.filter(({ change }) => !ended.has(change));
+  }
+
+  async #add(open: readonly Progress<Change>[], { due }: Observation<Change>): Promise<void> {
+    const toAdd = open.filter(({ change, kind }) => kind === "to-add" && due.has(change));
+    await this.#outbox.addMarked(toAdd.flatMap(({ writes, entries }) => writes[entries.length] ?? []));
+  }
+
+  async #confirm(open: readonly Progress<Change>[], { due }: Observation<Change>): Promise<Progress<Change>[]> {
+    const ended = new Set<Change>();
+    for (const [change, check] of due) {
+      due.set(change, undefined);
+      const reason = await check?.();
       if (reason === undefined) continue;
-      // If another process has sent it already, the state is read again before a further write is added.
-      due.delete(added.change);
-      await endUnlessSent(added, { kind: "stale", reason });
+      due.delete(change);
+      if (await this.#endUnsent(await this.#progressOf(change), { kind: "stale", reason })) ended.add(change);
     }
-    return { open: [...open], due };
+    return open.filter(({ change }) => !ended.has(change));
   }
 
-  /** Adds the next write of each change. Returns how far they are with its entry. */
-  async #addNextWrites(changes: readonly Progress<Change>[]): Promise<Progress<Change>[]> {
-    const writes = changes.flatMap(({ change, entries }) => this.#planned.writesOf(change)[entries.length] ?? []);
-    const added = await this.#planned.add(writes);
-    return changes.map(({ change, entries, writeCount }, index) =>
-      progressOf(change, [...entries, ...added.slice(index, index + 1)], writeCount),
-    );
-  }
-
-  /**
-   * Takes back the write of a change that was added, but not applied. Returns false if the change is no longer as it was
-   * read: then this process or another one sends it, and that has changed what was read.
-   */
-  async #takeBack(read: Progress<Change>): Promise<boolean> {
-    const [present] = await this.#readProgress([read.change]);
-    if (present?.kind !== read.kind || present.entries.length !== read.entries.length) return false;
+  /** Ends a change, and drops its pending entry. Returns false if it stays open: somebody sends its write. */
+  async #endUnsent(read: Progress<Change>, state: Exclude<ChangeState, { kind: "due" }>): Promise<boolean> {
+    const { change, kind } = read;
+    if (kind === "uncertain" && state.kind === "as-desired") return false;
+    const present = await this.#progressOf(change);
+    if (present.kind !== kind || present.entries.length !== read.entries.length) return false;
     const last = present.entries.at(-1);
-    return present.kind === "to-add" || (last !== undefined && this.#drop(last));
+    if (kind !== "to-add" && last && !(await this.#drop(last))) return false;
+    if (state.kind === "as-desired") this.#countAsDesired(change);
+    else this.#reportAs("stale", change, describeProgress(present, state.reason));
+    return true;
   }
 
-  /**
-   * Runs the outbox, then adds the next writes of changes, and repeats both while the data are fresh. Returns the
-   * changes that are still open: they must be read again.
-   */
-  async #sendWhileFresh(
-    changes: readonly Change[],
-    due: ReadonlySet<Change>,
-    readAt: number,
-  ): Promise<readonly Change[]> {
-    for (let open = changes; ; ) {
-      const hasEnded = await this.#runOutbox(open, readAt);
-      const stillOpen = await this.#collect(open, hasEnded);
-      open = stillOpen.map(({ change }) => change);
-      // After a run that has ended, each open change has a further write. If the change was due, that is added without
-      // reading the state again: only changes of a count have several writes, which are differences, so they stay right
-      // if others have booked since. The state of a change that was not due is not known: an attempt was under way when
-      // the others were read, or another process has sent its write although it was stale.
-      const mayAddNext = hasEnded && open.every((change) => due.has(change));
-      if (!mayAddNext || open.length === 0) return open;
-      await this.#addNextWrites(stillOpen);
-    }
-  }
-
-  /** Runs the outbox while the data are fresh. Returns whether the run has ended by itself. */
-  async #runOutbox(open: readonly Change[], readAt: number): Promise<boolean> {
-    const byLastKey = new Map(open.map((change) => [this.#planned.writesOf(change).at(-1)?.key, change]));
-    const aged = new AbortController();
-    const remainingMs = MAX_READING_AGE_MS - (monotonicNowMs() - readAt);
-    const stopTimer = startTimer(remainingMs, () =>
-      aged.abort(new DOMException("The reading is too old.", "AbortError")),
-    );
-    const signal = this.#signal ? AbortSignal.any([this.#signal, aged.signal]) : aged.signal;
+  /** Returns whether the run was interrupted, because the observation is out of date. */
+  async #run(open: readonly Progress<Change>[], { readAt }: Observation<Change>): Promise<boolean> {
+    const byLastKey = new Map(open.map(({ change, writes }) => [writes.at(-1)?.key, change]));
     const onResult = ({ key }: OutboxEntry) => {
       const change = byLastKey.get(key);
-      if (change !== undefined) this.#markEnded(change);
+      if (change !== undefined) this.#markDone(change);
     };
-    let requests = 0;
+    const outOfDate = new AbortController();
+    const stopTimer = startTimer(MAX_DATA_AGE_MS - (monotonicNowMs() - readAt), () => outOfDate.abort());
     try {
-      ({ requests } = await this.#outbox.run({
-        signal,
-        onResult,
-        onProgress: (progress) => ({ requests } = progress),
-      }));
-      return true;
-    } catch (error) {
-      if (error !== aged.signal.reason || this.#signal?.aborted) throw error;
-      return false;
-    } finally {
+      const options = { signal: this.#signal ?? undefined, onResult };
+      const { requests } = await this.#outbox.runUntil(outOfDate.signal, options);
       this.#requests += requests;
+      return outOfDate.signal.aborted;
+    } finally {
       stopTimer();
     }
   }
 
-  /**
-   * Counts or reports what became of changes. Returns those that stay open: with a further write, or one that was not
-   * sent in time.
-   */
-  async #collect(open: readonly Change[], hasEnded: boolean): Promise<Progress<Change>[]> {
+  /** Returns the changes that stay open. */
+  async #collect(open: readonly Progress<Change>[], isInterrupted: boolean): Promise<Progress<Change>[]> {
     const stillOpen: Progress<Change>[] = [];
-    for (const progress of await this.#readProgress(open)) {
+    for (const progress of await this.#readProgress(open.map(({ change }) => change))) {
       const { kind, change, entries } = progress;
       const reason = reasonOf(progress);
       const report = (as: "stale" | "rejected" | "unknown", why: string) =>
-        this.reportAs(as, change, describeProgress(progress, why));
-      if (kind === "applied") {
-        this.applied.set(change, Math.max(...entries.map(({ settledAt }) => settledAt ?? Date.now())));
-        this.#markEnded(change);
+        this.#reportAs(as, change, describeProgress(progress, why));
+      if (kind === "to-add" || (isInterrupted && UNSENT_KINDS.has(kind))) stillOpen.push(progress);
+      else if (kind === "applied") {
+        this.#applied.set(change, Math.max(...entries.map(({ settledAt }) => settledAt ?? Date.now())));
+        this.#markDone(change);
       } else if (kind === "unknown") report("unknown", reason);
-      else if (kind === "canceled") report("stale", "its entry in the outbox was canceled");
-      else if (kind === "to-add" || (kind !== "rejected" && !hasEnded)) stillOpen.push(progress);
       else if (kind === "to-send") report(...(await this.#whyNotSent(progress)));
       else if (await this.#planned.isAsDesired?.(change)) this.#countAsDesired(change);
+      else if (kind === "canceled") report("stale", "its entry in the outbox was canceled");
       else if (kind === "rejected") report("rejected", reason || "why is not known any more: the entry was pruned");
       else report("unknown", `sent, without a certain outcome (${reason}). Apply the plan again`);
     }
@@ -300,7 +306,7 @@ export class PlanApplication<Change, Named> {
 
   /** Behind an entry with unknown outcome, or known not to have been applied. */
   async #whyNotSent(progress: Progress<Change>): Promise<["rejected" | "unknown", string]> {
-    for await (const { key } of this.#outbox.entries({ state: "unknown", item: this.#laneOf(progress.change) })) {
+    for await (const { key } of this.#outbox.entries({ state: "unknown", item: laneOf(progress.writes) })) {
       return ["unknown", `not sent: it waits for the entry "${key}", whose outcome is unknown. Resolve that first`];
     }
     const reason = reasonOf(progress);
@@ -310,32 +316,34 @@ export class PlanApplication<Change, Named> {
 
   async #readProgress(changes: readonly Change[]): Promise<Progress<Change>[]> {
     const read: Progress<Change>[] = [];
-    for (const change of changes) {
-      const writes = this.#planned.writesOf(change);
-      const entries: OutboxEntry[] = [];
-      for (const { key } of writes) {
-        const entry = await this.#outbox.get(key);
-        if (!entry) break;
-        entries.push(entry);
-      }
-      read.push(progressOf(change, entries, writes.length));
-    }
+    for (const change of changes) read.push(await this.#progressOf(change));
     return read;
   }
 
-  /** The lane of its entries. */
-  #laneOf(change: Change): string {
-    return laneOfInput(this.#planned.writesOf(change)[0]?.input);
+  async #progressOf(change: Change): Promise<Progress<Change>> {
+    const writes = this.#planned.writesOf(change);
+    const entries: OutboxEntry[] = [];
+    for (const { key } of writes) {
+      const entry = await this.#outbox.get(key);
+      if (!entry) break;
+      entries.push(entry);
+    }
+    return progressOf(change, writes, entries);
+  }
+
+  #reportAs(kind: "stale" | "rejected" | "unknown", change: Change, reason: string): void {
+    this.#reported[kind].push({ ...this.#planned.nameOf(change), reason });
+    this.#markDone(change);
   }
 
   #countAsDesired(change: Change): void {
     this.#foundAsDesired += 1;
-    this.#markEnded(change);
+    this.#markDone(change);
   }
 
-  #markEnded(change: Change): void {
-    if (this.#ended.has(change)) return;
-    this.#ended.add(change);
-    callSafely(() => this.#onProgress?.({ done: this.#ended.size, total: this.#planned.changes.length }));
+  #markDone(change: Change): void {
+    if (this.#done.has(change)) return;
+    this.#done.add(change);
+    callSafely(() => this.#onProgress?.({ done: this.#done.size, total: this.#planned.changes.length }));
   }
 }

@@ -12,10 +12,12 @@ import {
   KEY_PREFIXES,
   PlanApplication,
   type PlannedChanges,
+  type ReadBack,
 } from "../apply/plan-application.js";
 import type { Progress } from "../apply/progress.js";
 import { groupBy } from "../group-by.js";
 import { PlanReader } from "../plan-reader.js";
+import { REQUESTS_PER_SEARCH } from "../stock-levels.js";
 import type { CountChange, CountPlanContent, ReportedGroup, StoredQuantity } from "./document.js";
 import {
   type BookLot,
@@ -26,9 +28,6 @@ import {
   lotsOfGroup,
   sumOf,
 } from "./group.js";
-
-/** How many groups are read ahead of sending. */
-const CHUNK_SIZE = 10;
 
 /** Applies the plan of a stock count through an outbox. */
 export async function applyCountPlan(
@@ -41,43 +40,36 @@ export async function applyCountPlan(
     throw new InputValidationError("plan.apply", [{ path: ["outbox"], message }]);
   }
   const reader = new PlanReader(client, signal);
-  const groups = new PlannedGroups(content, outbox, reader);
-  const application = new PlanApplication(groups, outbox, options);
-  await application.run();
-  // Also what an earlier run has written: it may have ended before it read the lots again.
-  return application.report(await groups.findOtherQuantities(application), reader.requests);
+  return await new PlanApplication(new PlannedGroups(content, outbox, reader), outbox, options).apply();
 }
 
 /** The lots of an item in the warehouse. */
 interface PresentLots {
   lots: BookLot[];
-  /** Before they were read: the states of the entries that others have for the item here, by key. */
-  others: ReadonlyMap<string, OutboxState>;
-  /** Why they are about to change, if they are. */
-  movement: string | undefined;
+  /** Why others are about to change them, or have changed them meanwhile, by the outbox; `undefined` if they have not. */
+  describeOthers(): Promise<string | undefined>;
 }
 
 /**
  * A group is written only if its lots are those of the plan, except for what its own entries have applied, and if the outbox
  * has no other transaction of its item in this warehouse: that would move the stock after it was read.
  */
-class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
+class PlannedGroups implements PlannedChanges<CountChange, CountGroup, StoredQuantity> {
+  readonly reader: PlanReader;
   readonly keyPrefix: string;
   readonly changes: readonly CountChange[];
-  readonly chunkSize = CHUNK_SIZE;
+  readonly maxChunkSize = 10;
+  readonly requestsPerChange = REQUESTS_PER_SEARCH + 1;
   readonly #wid: number;
   readonly #outbox: Outbox;
-  readonly #reader: PlanReader;
   readonly #numbers: ReadonlyMap<CountChange, number>;
-  /** What `readStates` has read last, by SKU. */
-  readonly #presentBySku = new Map<string, PresentLots>();
 
   constructor({ id, changes, wid }: CountPlanContent, outbox: Outbox, reader: PlanReader) {
     this.keyPrefix = `${KEY_PREFIXES.count}${id}/`;
     this.changes = changes;
     this.#wid = wid;
     this.#outbox = outbox;
-    this.#reader = reader;
+    this.reader = reader;
     this.#numbers = new Map(changes.map((change, index): [CountChange, number] => [change, index + 1]));
   }
 
@@ -94,10 +86,6 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
     );
   }
 
-  add(writes: readonly NewOutboxEntry[]): Promise<OutboxEntry[]> {
-    return this.#outbox.addMarked(writes);
-  }
-
   // No `isAsDesired`: only the lots at the time of the count could show that, and they have changed since.
 
   replaces(entry: OutboxEntry): boolean {
@@ -106,69 +94,64 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
 
   async readStates(changes: readonly Progress<CountChange>[]): Promise<ChangeAsRead<CountChange>[]> {
     const read: ChangeAsRead<CountChange>[] = [];
-    this.#presentBySku.clear();
+    const presentBySku = new Map<string, PresentLots>();
     for (const progress of changes) {
       const { itemID } = progress.change;
       const sku = comparableSku(itemID);
-      const present = this.#presentBySku.get(sku) ?? (await this.#readPresent(itemID));
-      this.#presentBySku.set(sku, present);
-      read.push({ progress, state: this.#stateOf(progress, present) });
+      const present = presentBySku.get(sku) ?? (await this.#readPresent(itemID));
+      presentBySku.set(sku, present);
+      read.push({ progress, state: await this.#stateOf(progress, present) });
     }
     return read;
   }
 
-  #stateOf(group: Progress<CountChange>, present: PresentLots): ChangeState {
-    const lots = lotsOfGroup(group.change, present.lots);
-    const movement = present.movement ?? describeMovement(this.#remainingLots(group), lots);
-    if (movement !== undefined) return { kind: "stale", reason: movedReason(movement) };
-    return { kind: "due" };
-  }
-
   /**
    * Two plans may be applied at the same time: each has read the lots before the other's writes. The one whose first
-   * write of an item enters the outbox later finds the other's here, so that its own can be canceled, unless it was
-   * sent already.
+   * write of an item enters the outbox later finds the other's in its check, so that its own can be canceled, unless it
+   * was sent already.
    */
-  async whyStaleSinceRead({ itemID }: CountChange): Promise<string | undefined> {
-    const before = this.#presentBySku.get(comparableSku(itemID))?.others ?? new Map<string, OutboxState>();
-    const movement = describeOther(await this.#otherEntries(itemID), before);
-    return movement && movedReason(movement);
+  async #stateOf(group: Progress<CountChange>, { lots, describeOthers }: PresentLots): Promise<ChangeState> {
+    const present = lotsOfGroup(group.change, lots);
+    const reason = movedReason((await describeOthers()) ?? describeMovement(remainingLots(group), present));
+    if (reason !== undefined) return { kind: "stale", reason };
+    return { kind: "due", check: async () => movedReason(await describeOthers()) };
   }
 
-  /** Entries that come while the lots are read are found. */
   async #readPresent(itemID: string): Promise<PresentLots> {
-    const others = await this.#otherEntries(itemID);
-    const lots = await this.#readLots(itemID);
-    return { lots, others, movement: describeOther(await this.#otherEntries(itemID), others) };
+    const before = await this.#otherEntries(itemID);
+    return {
+      lots: await this.#readLots(itemID),
+      describeOthers: async () => describeOther(await this.#otherEntries(itemID), before),
+    };
   }
 
   /**
-   * Groups whose stock is not what was counted, although it was written: the service has stored something else, or
-   * somebody has booked since. Groups that are unread are reported.
+   * Finds groups whose stock is not what was counted, although it was written: the service has stored something else, or
+   * somebody has booked since. `written` contains what an earlier run has written, too: it may have ended before it read
+   * the lots again.
    */
-  async findOtherQuantities(application: PlanApplication<CountChange, CountGroup>): Promise<StoredQuantity[]> {
-    const others: StoredQuantity[] = [];
-    const written = [...application.applied.keys()];
-    const unchecked = new Set(written);
-    const whyUnchecked = await this.#reader.whyUnchecked(async () => {
-      for (const changes of groupBy(written, ({ itemID }) => comparableSku(itemID)).values()) {
+  async readBack(written: ReadonlyMap<CountChange, number>): Promise<ReadBack<CountChange, StoredQuantity>> {
+    const storedDifferently: StoredQuantity[] = [];
+    const unread = new Set(written.keys());
+    const failure = await this.reader.failureOf(async () => {
+      for (const changes of groupBy(written.keys(), ({ itemID }) => comparableSku(itemID)).values()) {
         const lots = await this.#readLots(changes[0]?.itemID ?? "");
         for (const change of changes) {
-          unchecked.delete(change);
+          unread.delete(change);
           const stored = sumOf(lotsOfGroup(change, lots)).toNumber();
           if (isSameQuantity(stored, change.counted)) continue;
           // `storedDifferently` names items as records do, and changes as their writes do.
           const { itemID: shortID, ...group } = this.nameOf(change);
-          others.push({ shortID, ...group, field: "units", sent: change.counted, stored });
+          storedDifferently.push({ shortID, ...group, field: "units", sent: change.counted, stored });
         }
       }
     });
-    if (whyUnchecked) for (const change of unchecked) application.reportAs("unknown", change, whyUnchecked);
-    return others;
+    const reason = `it was applied, but could not be read again (${failure?.message.replace(/\.$/, "")}). Apply the plan again`;
+    return { unknown: new Map([...unread].map((change) => [change, reason])), storedDifferently };
   }
 
   async #readLots(itemID: string): Promise<BookLot[]> {
-    const { client, options } = this.#reader;
+    const { client, options } = this.reader;
     try {
       const lots = await client.inventory.getLots(itemID, { wid: this.#wid }, options);
       return lots.flatMap((lot) => bookLotOf(lot) ?? []);
@@ -192,22 +175,23 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup> {
     const isHere = fieldOf(input, "wid") === this.#wid || fieldOf(input, "shipToWid") === this.#wid;
     return isHere && !key.startsWith(this.keyPrefix);
   }
-
-  /** The lots of a group after those of its writes that were applied; of a pruned entry, only the key is left. */
-  #remainingLots({ change, entries }: Progress<CountChange>): BookLot[] {
-    const applied = new Set(entries.flatMap(({ key, state }) => (state === "applied" ? [key] : [])));
-    const issued = new Map<number, number>();
-    for (const { key, input } of this.writesOf(change)) {
-      if (applied.has(key) && "recno" in input && input.recno !== undefined) issued.set(input.recno, input.units);
-    }
-    return change.lots.flatMap((lot) => {
-      const units = new Big(lot.units).minus(issued.get(lot.recNo) ?? 0).toNumber();
-      return isSameQuantity(units, 0) ? [] : [{ ...lot, units }];
-    });
-  }
 }
 
-const movedReason = (movement: string) => `moved since the plan (${movement}): count again`;
+/** The lots of a group after those of its writes that were applied; of a pruned entry, only the key is left. */
+function remainingLots({ change, writes, entries }: Progress<CountChange>): BookLot[] {
+  const applied = new Set(entries.flatMap(({ key, state }) => (state === "applied" ? [key] : [])));
+  const issued = new Map<number, number>();
+  for (const { key, input } of writes) {
+    if (applied.has(key) && "recno" in input && input.recno !== undefined) issued.set(input.recno, input.units);
+  }
+  return change.lots.flatMap((lot) => {
+    const units = new Big(lot.units).minus(issued.get(lot.recNo) ?? 0).toNumber();
+    return isSameQuantity(units, 0) ? [] : [{ ...lot, units }];
+  });
+}
+
+const movedReason = (movement: string | undefined): string | undefined =>
+  movement && `moved since the plan (${movement}): count again`;
 
 /** The first entry that is not settled, or was settled as applied since `before`. */
 function describeOther(

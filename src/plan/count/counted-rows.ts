@@ -1,6 +1,4 @@
 import * as z from "zod";
-import { InputValidationError, type Issue } from "../../errors/index.js";
-import { isObject } from "../../errors/unknown-value.js";
 import { wording } from "../../errors/wording.js";
 import { checkInput } from "../../schemas/check.js";
 import { lazy, string, withCheck } from "../../schemas/field.js";
@@ -50,26 +48,12 @@ export async function readCountedRows(
   const groups: CountedGroup[] = [];
   const overlaps = new Overlaps();
   await readRows({ method: "planCount", option: "counted", signal }, counted, (given, index, issues) => {
-    const row = checkRow(given, index, issues);
-    if (!row) return;
+    const row = rowSchema().parse(checkInput("planCount", rowSchema, given, [index]));
     const other = overlaps.add(row, index);
     if (other === undefined) groups.push(row);
     else issues.push({ path: [index], message: `counts the same stock as ${wording().row(other)}` });
   });
   return groups;
-}
-
-function checkRow(given: unknown, index: number, issues: Issue[]): CountedGroup | undefined {
-  try {
-    const present = isObject(given)
-      ? Object.fromEntries(Object.entries(given).filter(([, value]) => value != null))
-      : given;
-    return rowSchema().parse(checkInput("planCount", rowSchema, present, [index]));
-  } catch (error) {
-    if (!(error instanceof InputValidationError)) throw error;
-    issues.push(...error.issues);
-    return undefined;
-  }
 }
 
 /**

@@ -71,6 +71,16 @@ const optionsSchema = /* @__PURE__ */ lazy(() =>
   }),
 );
 
+/*
+ * A row counts a group of lots. What becomes of it:
+ *
+ *   its lots now                                  the group
+ *   not those of the snapshot, or modified since  blocked: "moved since the snapshot"
+ *   add up to the count                           unchanged
+ *   do not, or there are none                     correctGroup decides, with the item and its stock level: receive, issue or
+ *                                                 blocked; unchanged if there are no lots and 0 was counted
+ */
+
 /**
  * Compares a count with the lots of the warehouse, and returns the receives and issues that make them equal. It reads the
  * lots again, and sends no write. A group (item, bin, serial) is only corrected if its lots are those of the snapshot, so
@@ -103,6 +113,7 @@ export async function planCount(options: PlanCountOptions): Promise<Plan<"count"
   const reader = new PlanReader(client, signal);
   const plannedAt = new Date();
   const lots = lotsByItem(await readBookLots(reader, wid, onProgress));
+  // After the lots, so that a movement in between is in one of the two lists at least.
   const hidden = new HiddenMovements(await lotsModifiedAfter(snapshot, reader), snapshot.lots);
   const before = lotsByItem(snapshot.lots);
   const blocked: BlockedGroup[] = [];

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { NewOutboxEntry, OutboxEntry } from "../../outbox/entry.js";
 import { MAX_KEY_LENGTH } from "../../outbox/new-entries.js";
-import { createOutbox, type Outbox } from "../../outbox/outbox.js";
+import { createOutbox } from "../../outbox/outbox.js";
 import { memoryStore } from "../../outbox/stores/memory-store.js";
 import { serviceTimeMs } from "../../schemas/date.js";
 import type { Item } from "../../service/item.js";
@@ -10,9 +10,9 @@ import {
   type ChangeAsRead,
   type ChangeState,
   KEY_PREFIXES,
-  MAX_READING_AGE_MS,
   PlanApplication,
   type PlannedChanges,
+  type ReadBack,
 } from "../apply/plan-application.js";
 import type { Progress } from "../apply/progress.js";
 import { PlanReader } from "../plan-reader.js";
@@ -20,11 +20,6 @@ import { readItem, readItems, readModifiedItems } from "../read-items.js";
 import { fieldValue, isSameValue, type StoredForm } from "./compare.js";
 import type { ItemChange, ItemPlanContent } from "./document.js";
 
-type ItemApplication = PlanApplication<ItemChange, { shortID: string }>;
-
-/** The part of that age that writes may take by the rate limit: failures and pauses take the rest. */
-const WRITING_SHARE = 0.6;
-const MAX_CHUNK_SIZE = 5_000;
 /** How far `modified` may be behind the `Date` header. */
 const MAX_CLOCK_LAG_MS = 120_000;
 /** `Date` headers are in seconds, and a response takes its time. */
@@ -35,38 +30,33 @@ const MIN_FOR_LIST = 3;
 /** Applies a plan of items: through the outbox, or directly, with an outbox in memory. */
 export async function applyItemPlan(content: ItemPlanContent, options: PlanApplyOptions): Promise<PlanReport> {
   const { client, outbox, signal } = options;
-  const reader = new PlanReader(client, signal);
   const direct = outbox ?? createOutbox({ client, store: memoryStore() });
   try {
-    const planned = new PlannedItems(content, direct, reader);
-    const application: ItemApplication = new PlanApplication(planned, direct, options);
-    await application.run();
-    const storedForms = await findStoredForms(application, reader);
-    return application.report([...content.storedForms, ...storedForms], reader.requests);
+    const planned = new PlannedItems(content, new PlanReader(client, signal));
+    return await new PlanApplication(planned, direct, options).apply();
   } finally {
     if (!outbox) await direct.close();
   }
 }
 
-/** A chunk is as large as the rate limit allows to send while its data are fresh. */
-class PlannedItems implements PlannedChanges<ItemChange, { shortID: string }> {
+class PlannedItems implements PlannedChanges<ItemChange, { shortID: string }, StoredForm> {
+  readonly reader: PlanReader;
   readonly keyPrefix: string;
   readonly changes: readonly ItemChange[];
-  readonly chunkSize: number;
-  readonly #outbox: Outbox;
-  readonly #reader: PlanReader;
+  readonly maxChunkSize = 5_000;
+  /** Its write: a large chunk is read by the list. */
+  readonly requestsPerChange = 1;
   /** How many items the service lists. */
   readonly #listed: number;
+  /** Those that the plan has ignored: the next plan needs them, too. */
+  readonly #ignoredForms: readonly StoredForm[];
 
-  constructor({ id, changes, items }: ItemPlanContent, outbox: Outbox, reader: PlanReader) {
+  constructor({ id, changes, items, storedForms }: ItemPlanContent, reader: PlanReader) {
     this.keyPrefix = `${KEY_PREFIXES.items}${id}/`;
     this.changes = changes;
-    this.#outbox = outbox;
-    this.#reader = reader;
+    this.reader = reader;
     this.#listed = items;
-    const { share, intervalMs } = reader.client.bulkAllowance;
-    const writable = Math.floor((share * MAX_READING_AGE_MS * WRITING_SHARE) / intervalMs);
-    this.chunkSize = Math.max(1, Math.min(writable, MAX_CHUNK_SIZE));
+    this.#ignoredForms = storedForms;
   }
 
   nameOf({ shortID }: ItemChange): { shortID: string } {
@@ -87,13 +77,9 @@ class PlannedItems implements PlannedChanges<ItemChange, { shortID: string }> {
     return `${this.keyPrefix}sha256-${createHash("sha256").update(shortID).digest("hex")}`;
   }
 
-  add(writes: readonly NewOutboxEntry[]): Promise<OutboxEntry[]> {
-    return this.#outbox.addMany(writes);
-  }
-
   async readStates(changes: readonly Progress<ItemChange>[]): Promise<ChangeAsRead<ItemChange>[]> {
     const skus = changes.map(({ change }) => change.shortID);
-    const items = await readItems(this.#reader, skus, this.#listed);
+    const items = await readItems(this.reader, skus, this.#listed);
     return changes.map((progress) => {
       const { change } = progress;
       return { progress, state: stateOfChange(change, items.get(change.shortID)) };
@@ -106,31 +92,34 @@ class PlannedItems implements PlannedChanges<ItemChange, { shortID: string }> {
 
   /** The service may have applied it anyway, or another process has. */
   async isAsDesired(change: ItemChange): Promise<boolean> {
-    return stateOfChange(change, await readItem(this.#reader, change.shortID)).kind === "as-desired";
+    return stateOfChange(change, await readItem(this.reader, change.shortID)).kind === "as-desired";
   }
-}
 
-/** Reads the written items again, and returns the values that the service keeps in another form. Lost items are reported. */
-async function findStoredForms(application: ItemApplication, reader: PlanReader): Promise<StoredForm[]> {
-  const storedForms: StoredForm[] = [];
-  // What cannot be read is as the service has confirmed it. The next plan finds stored forms that this report lacks.
-  await reader.whyUnchecked(async () => {
-    const items = await readWritten(application, reader);
-    for (const [change, appliedAt] of application.applied) {
-      const item = items.get(change.shortID) ?? (await readItem(reader, change.shortID));
-      if (!item || (change.operation === "discontinue" && !item.discontinued)) {
-        const problem = item ? "it was applied, but is not discontinued" : "it was applied, but is missing";
-        application.reportAs("unknown", change, problem);
-      } else if (!isModifiedAfter(item, appliedAt, reader)) storedForms.push(...storedFormsOf(change, item));
-    }
-  });
-  return storedForms;
-}
+  /** Finds the values that the service keeps in another form, and written items that are lost. */
+  async readBack(written: ReadonlyMap<ItemChange, number>): Promise<ReadBack<ItemChange, StoredForm>> {
+    const storedDifferently = [...this.#ignoredForms];
+    const unknown = new Map<ItemChange, string>();
+    // What cannot be read is as the service has confirmed it. The next plan finds stored forms that this report lacks.
+    await this.reader.failureOf(async () => {
+      const items = await this.#readWritten([...written.keys()].map(({ shortID }) => shortID));
+      for (const [change, appliedAt] of written) {
+        const item = items.get(change.shortID) ?? (await readItem(this.reader, change.shortID));
+        if (!item) unknown.set(change, "it was applied, but is missing");
+        else if (change.operation === "discontinue" && !item.discontinued) {
+          unknown.set(change, "it was applied, but is not discontinued");
+        } else if (!isModifiedAfter(item, appliedAt, this.reader))
+          storedDifferently.push(...storedFormsOf(change, item));
+      }
+    });
+    return { unknown, storedDifferently };
+  }
 
-function readWritten({ applied }: ItemApplication, reader: PlanReader): Promise<Map<string, Item>> | Map<string, Item> {
-  const skus = [...applied.keys()].map(({ shortID }) => shortID);
-  if (reader.firstDate === undefined || skus.length < MIN_FOR_LIST) return new Map();
-  return readModifiedItems(reader, skus, reader.firstDate - MAX_CLOCK_LAG_MS);
+  /** By SKU; those that are missing must be read singly. */
+  async #readWritten(skus: readonly string[]): Promise<Map<string, Item>> {
+    const { firstDate } = this.reader;
+    if (firstDate === undefined || skus.length < MIN_FOR_LIST) return new Map();
+    return await readModifiedItems(this.reader, skus, firstDate - MAX_CLOCK_LAG_MS);
+  }
 }
 
 /** Whether somebody has changed the item since: then its values are not those that were sent. */

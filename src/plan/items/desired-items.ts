@@ -1,5 +1,5 @@
 import { encodeJson } from "../../core/request/payload.js";
-import { InputValidationError, type Issue } from "../../errors/index.js";
+import { InputValidationError } from "../../errors/index.js";
 import { fieldOf, isObject } from "../../errors/unknown-value.js";
 import { wording } from "../../errors/wording.js";
 import { checkInput } from "../../schemas/check.js";
@@ -43,7 +43,6 @@ export async function readDesiredItems(
   /** The row of each SKU, wrong rows included. */
   const indexes = new Map<string, number>();
   await readRows({ method: "planItems", option: "desired", signal }, desired, (given, index, issues) => {
-    const row = checkRow(given, index, issues);
     const sku = fieldOf(given, "shortID");
     const key = typeof sku === "string" ? comparableSku(sku) : "";
     const same = indexes.get(key);
@@ -51,26 +50,21 @@ export async function readDesiredItems(
       issues.push({ path: [index, "shortID"], message: `"${sku}" is the same item as in ${wording().row(same)}` });
     }
     if (key !== "") indexes.set(key, index);
-    if (!row) return;
+    const row = checkRow(given, index);
     rows.set(key, row);
     for (const name of Object.keys(row.fields)) fields.add(name);
   });
   return { rows, fields };
 }
 
-/** A checked copy of a row, as it would be sent. Adds its issues, and returns `undefined` if it has any. */
-function checkRow(given: unknown, index: number, issues: Issue[]): DesiredRow | undefined {
-  try {
-    const present = isObject(given)
-      ? Object.fromEntries(Object.entries(given).filter(([name, value]) => value != null && !SET_BY_SERVICE.has(name)))
-      : given;
-    const checked = checkInput("planItems", WRITES.create.input, present, [index]);
-    const { shortID, ...fields }: DesiredItem = JSON.parse(encodeJson("planItems", checked, [index]));
-    if (shortID === shortID.trim()) return { shortID, index, fields: { ...fields } };
-    issues.push({ path: [index, "shortID"], message: `must not begin or end with a space, as "${shortID}" does` });
-  } catch (error) {
-    if (!(error instanceof InputValidationError)) throw error;
-    issues.push(...error.issues);
-  }
-  return undefined;
+/** A checked copy of a row, as it would be sent. Throws an `InputValidationError`. */
+function checkRow(given: unknown, index: number): DesiredRow {
+  const present = isObject(given)
+    ? Object.fromEntries(Object.entries(given).filter(([name]) => !SET_BY_SERVICE.has(name)))
+    : given;
+  const checked = checkInput("planItems", WRITES.create.input, present, [index]);
+  const { shortID, ...fields }: DesiredItem = JSON.parse(encodeJson("planItems", checked, [index]));
+  if (shortID === shortID.trim()) return { shortID, index, fields: { ...fields } };
+  const message = `must not begin or end with a space, as "${shortID}" does`;
+  throw new InputValidationError("planItems", [{ path: [index, "shortID"], message }]);
 }
