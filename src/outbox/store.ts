@@ -110,7 +110,7 @@ export function whyNotCanceled(
 export interface ClaimedLane {
   /** The lane. */
   lane: string;
-  /** Its first entry that is `pending` or `sending`. */
+  /** Its next entry, see {@link OutboxStore.next}. */
   entry: StoredEntry;
   /** How long ago the previous lease of the lane ended, in ms. `undefined` if there was none, or if that is unknown. */
   unleasedMs: number | undefined;
@@ -214,7 +214,10 @@ export interface OutboxStore {
   renew(lease: { owner: string; leaseMs: number; lanes: readonly string[] }): Promise<string[]>;
   /** Ends the lease now. */
   release(lease: { owner: string; lane: string }): Promise<void>;
-  /** The first entry of the lane that is `pending` or `sending`, unless an `unknown` one comes before it. */
+  /**
+   * The next entry of the lane: the one that is `sending`, since nothing is sent before its outcome is known, otherwise
+   * the first one that is `pending`. `undefined` if there is none, or if its first unsettled entry is `unknown`.
+   */
   next(lane: string): Promise<StoredEntry | undefined>;
 
   /**

@@ -357,6 +357,32 @@ describe("an update", () => {
     expect(await world.createClient().items.get("BOLT")).toMatchObject({ description: "second" });
   });
 
+  /** The service refuses the first entry, so that a person may decide that it is sent after all. */
+  const refuseFirst = (): Intercept => {
+    let writes = 0;
+    return async (request, send) => {
+      if (!isWrite(request) || writes++ > 0) return send();
+      return Response.json({ statusCode: 400, error: "bad_request", message: "No." }, { status: 400 });
+    };
+  };
+
+  it("waits for a later one whose attempt a killed process began", async () => {
+    const world = createWorld();
+    const outbox = world.createOutbox(DEFAULTS);
+    await outbox.add(update("a", "first"));
+    world.intercept = refuseFirst();
+    expect(await inVirtualTime(outbox.run())).toMatchObject({ rejected: 1 });
+    await inVirtualTime(killDuringWrite(world, update("b", "second"), {}, 80_000));
+    await outbox.resolve("a", "not-applied");
+    const startedAt = performance.now();
+    const results: [string, number][] = [];
+    const onResult = ({ key }: { key: string }) => results.push([key, performance.now() - startedAt]);
+    await inVirtualTime(outbox.run({ onResult }));
+    expect(results.map(([key]) => key)).toEqual(["a", "b"]);
+    expect(results[0]?.[1]).toBeGreaterThanOrEqual(LEASE_MS + SETTLE_MS - 1_500);
+    expect(await world.createClient().items.get("BOLT")).toMatchObject({ description: "second" });
+  });
+
   it("that fails stays pending with its error, others go on, and the next run applies it", async () => {
     const world = createWorld();
     const outbox = world.createOutbox(DEFAULTS);

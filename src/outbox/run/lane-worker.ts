@@ -24,9 +24,9 @@ import { AttemptOutdated, concernsAllWrites, type Outcome, outcomeOf } from "./o
  *
  *   state of the entry        step                      then
  *   pending                   send it                   the outcome of the call decides
- *   sending                   find its outcome          applied, unknown, or pending: it is resent. If that must wait
- *                                                       (quietMs), the work ends. If it cannot be found now, the entry
- *                                                       stays `sending`, and the lane is set aside
+ *   sending                   find its outcome          the next entry: this one if it is pending again. If that must
+ *                                                       wait (quietMs), the work ends. If it cannot be found now, the
+ *                                                       entry stays `sending`, and the lane is set aside
  *   applied, rejected, …      take the next entry       pending or sending; none: the work ends
  *
  *   outcome of a call         what is stored            then
@@ -104,13 +104,20 @@ export class LaneWorker {
     switch (work.entry.state) {
       case "pending":
         return this.#send(work);
-      case "sending":
-        return this.#run.capacity.whileWaiting(() => this.#find(findOutcome, work));
-      default: {
-        const entry = await this.#run.settings.store.next(work.entry.lane);
-        return entry && { ...work, entry, cause: undefined, sends: 0 };
+      case "sending": {
+        const found = await this.#run.capacity.whileWaiting(() => this.#find(findOutcome, work));
+        return found && this.#next(found);
       }
+      default:
+        return this.#next(work);
     }
+  }
+
+  /** Takes the next entry of the lane. It is the same one if that is pending again, unless one before it is, too. */
+  async #next(work: Work): Promise<Work | undefined> {
+    const entry = await this.#run.settings.store.next(work.entry.lane);
+    if (entry?.key === work.entry.key) return { ...work, entry };
+    return entry && { ...work, entry, cause: undefined, sends: 0 };
   }
 
   async #send(work: Work): Promise<Work | undefined> {

@@ -35,6 +35,14 @@ const QUIET_SQL = `max(0, min(quiet_until - ${NOW}, quiet_ms))`;
 
 export function storeCommands({ store, entries, lanes, deliveries }: TableNames) {
   const selectSql = `SELECT ${SELECTED_COLUMNS_SQL} FROM ${entries} AS entry`;
+  const nextEntriesSql = (wanted: string) => `
+    ${selectSql} WHERE sequence IN (
+      SELECT coalesce((SELECT sequence FROM ${entries} WHERE lane = first.lane AND state = 'sending'), first.sequence)
+      FROM ${wanted} JOIN ${entries} AS first ON first.sequence = (
+        SELECT sequence FROM ${entries}
+        WHERE lane = wanted.lane AND state IN ${UNSETTLED_STATES_SQL} ORDER BY sequence LIMIT 1)
+      WHERE first.state <> 'unknown')
+    ORDER BY sequence`;
   const listSql = `${selectSql} WHERE sequence > $1 AND ($2::text IS NULL OR state = $2)`;
   return {
     store: `SELECT id, version, service FROM ${store}`,
@@ -142,17 +150,10 @@ export function storeCommands({ store, entries, lanes, deliveries }: TableNames)
         SELECT lane, CASE WHEN leased_until <= ${NOW} THEN ${NOW} - leased_until END AS unleased, ${QUIET_SQL} AS quiet
         FROM ${lanes} WHERE lane = ANY ($1) AND ${IS_LEASED.sqlite} IS NOT TRUE`,
     },
-    // Lanes. The first unsettled entry of each, in the order added.
-    firstEntries: {
-      postgres: `
-        SELECT ${SELECTED_COLUMNS_SQL} FROM unnest($1::text[]) AS wanted CROSS JOIN LATERAL (
-          SELECT * FROM ${entries} WHERE lane = wanted AND state IN ${UNSETTLED_STATES_SQL} ORDER BY sequence LIMIT 1
-        ) AS entry ORDER BY sequence`,
-      sqlite: `
-        ${selectSql} WHERE sequence IN (
-          SELECT (SELECT sequence FROM ${entries}
-            WHERE lane = wanted.value AND state IN ${UNSETTLED_STATES_SQL} ORDER BY sequence LIMIT 1)
-          FROM json_each($1) AS wanted) ORDER BY sequence`,
+    // Lanes. The next entry of each, see `OutboxStore.next`.
+    nextEntries: {
+      postgres: nextEntriesSql("unnest($1::text[]) AS wanted (lane)"),
+      sqlite: nextEntriesSql("(SELECT value AS lane FROM json_each($1)) AS wanted"),
     },
     // lanes, owner, leaseMs
     lease: {

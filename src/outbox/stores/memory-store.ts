@@ -47,9 +47,11 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
   const isLeased = (lane: string) => (data.lanes.get(lane)?.leasedUntil ?? -Infinity) > now();
   const holds = (lane: string, owner: string) => isLeased(lane) && data.lanes.get(lane)?.owner === owner;
   const changeLane = (lane: string, change: Lane) => data.lanes.set(lane, { ...data.lanes.get(lane), ...change });
+  const firstOf = (lane: string) => data.entriesByLane.get(lane)?.find(({ state }) => !isSettled(state));
   const nextOf = (lane: string) => {
-    const unsettled = data.entriesByLane.get(lane)?.find(({ state }) => !isSettled(state));
-    return unsettled?.state === "unknown" ? undefined : unsettled;
+    const first = firstOf(lane);
+    if (first?.state === "unknown") return undefined;
+    return data.entriesByLane.get(lane)?.find(({ state }) => state === "sending") ?? first;
   };
 
   const add = (added: readonly NewEntry[]): StoredEntry[] => {
@@ -105,10 +107,12 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
 
     async claim({ owner, leaseMs, limit, except }) {
       const claimed = [];
-      for (const entry of entries()) {
-        const { lane } = entry;
+      for (const first of entries()) {
+        const { lane } = first;
         if (claimed.length >= limit) break;
-        if (entry !== nextOf(lane) || isLeased(lane) || except.includes(lane)) continue;
+        if (first !== firstOf(lane) || isLeased(lane) || except.includes(lane)) continue;
+        const entry = nextOf(lane);
+        if (!entry) continue;
         const { leasedUntil, quietUntil = -Infinity } = data.lanes.get(lane) ?? {};
         const unleasedMs = leasedUntil === undefined ? undefined : now() - leasedUntil;
         changeLane(lane, { owner, leasedUntil: now() + leaseMs });

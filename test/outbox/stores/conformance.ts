@@ -356,6 +356,17 @@ export function describeStore(name: string, newPlace: () => OpenPlace | Promise<
       expect(await store.next("bolt-m8")).toBeUndefined();
     });
 
+    it("returns the entry whose attempt has begun before those that are pending, wherever it is", async () => {
+      await store.add([newEntry("a"), newEntry("b"), newEntry("c"), newEntry("d")]);
+      await change("c", { state: "sending", attempts: 1 });
+      expect((await store.next("bolt-m8"))?.key).toBe("c");
+      expect((await claim(store, "one")).map(({ entry }) => entry.key)).toEqual(["c"]);
+      await change("b", { state: "unknown" });
+      expect((await store.next("bolt-m8"))?.key).toBe("c");
+      await change("a", { state: "canceled", settledAt: 1 });
+      expect(await store.next("bolt-m8")).toBeUndefined();
+    });
+
     it("changes an entry only if it is as expected", async () => {
       await store.add([newEntry("a"), newEntry("b", "nut")]);
       const entry = asAdded(newEntry("a"));
