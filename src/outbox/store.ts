@@ -114,11 +114,10 @@ export interface ClaimedLane {
   entry: StoredEntry;
   /** How long ago the previous lease of the lane ended, in ms. `undefined` if there was none, or if that is unknown. */
   unleasedMs: number | undefined;
-  /**
-   * For how many ms no entry of the lane may be sent, because of an earlier `quietMs`; 0 if there is nothing to wait
-   * for.
-   */
+  /** How much is left of the quiet time of the lane, see {@link EntryChange}, in ms; 0 if it is over. */
   quietMs: number;
+  /** The entry whose quiet time it is, which need not wait; `undefined` if it is that of several, or of none. */
+  quietKey: string | undefined;
 }
 
 /** The condition that an entry must meet for a change to apply. */
@@ -134,8 +133,8 @@ export interface EntryCondition {
 /** The changes of an entry. Fields that are left out or `undefined` keep their values. */
 export interface EntryChange extends Partial<EntryProgress> {
   /**
-   * Later entries of the lane must not be sent for this many ms, since a late attempt of this entry could undo them. If
-   * an earlier period ends later, it stays.
+   * The quiet time of the entry: an attempt of it may take effect for this many ms from now on. Until then no other entry
+   * of the lane may be sent, since the one could undo the other. An earlier quiet time that ends later stays.
    */
   quietMs?: number | undefined;
 }

@@ -366,6 +366,25 @@ describe("an update", () => {
     };
   };
 
+  it("that is sent in spite of a later one, and applied late, does not overwrite that", async () => {
+    const world = createWorld();
+    const outbox = world.createOutbox(DEFAULTS);
+    await outbox.addMany([update("a", "first"), update("b", "second")]);
+    const refuse = refuseFirst();
+    world.intercept = async (request, send) => {
+      const response = await refuse(request, send);
+      if (isWrite(request) && response.ok) throw connectionReset();
+      return response;
+    };
+    expect(await inVirtualTime(outbox.run())).toMatchObject({ rejected: 1, pending: 1 });
+    await outbox.resolve("a", "not-applied");
+    // Now both have an attempt that may be applied late; that of the first one is.
+    world.intercept = loseFirst(50_000);
+    expect(await inVirtualTime(outbox.run())).toMatchObject({ applied: 2 });
+    await inVirtualTime(wait(SETTLE_MS));
+    expect(await world.createClient().items.get("BOLT")).toMatchObject({ description: "second" });
+  });
+
   it("waits for a later one whose attempt a killed process began", async () => {
     const world = createWorld();
     const outbox = world.createOutbox(DEFAULTS);

@@ -6,7 +6,6 @@ import { errorJson, resultJson } from "../entry.js";
 import {
   type ClaimedLane,
   type EntryChange,
-  hadUncertainAttempt,
   isIdempotent,
   type StateChange,
   type StoredEntry,
@@ -41,8 +40,8 @@ import { AttemptOutdated, concernsAllWrites, type Outcome, outcomeOf } from "./o
  *
  *   unleasedMs     how long before this lease no process had one: nothing was sent in that time
  *   inProgressMs   how long the last attempt may still take effect: `settleMs` less `unleasedMs`
- *   quietMs        how long nothing may be sent for the lane, since a late attempt could undo it. Only the store counts
- *                  it: a change that stores one ends the work, and the next claim of the lane returns what is left
+ *   quietMs        how long no other entry may be sent, since an attempt of this one may still take effect. Only the
+ *                  store counts it: a change that stores one ends the work, and the next claim returns what is left
  */
 interface Work {
   entry: StoredEntry;
@@ -62,7 +61,7 @@ export class LaneWorker {
   readonly #run: RunContext;
   readonly #lease: Lease;
   readonly #claimed: ClaimedLane;
-  /** No entry is sent before this time, by the monotonic clock: a late attempt of an earlier one could undo it. */
+  /** When the quiet time of the lane ends, by the monotonic clock. */
   readonly #quietEndsAtMs: number;
   /** Aborted when the lease ends or the run stops. */
   readonly #interruption = new AbortController();
@@ -124,7 +123,7 @@ export class LaneWorker {
     const { entry, sends } = work;
     if (sends > MAX_RESENDS) return this.#setAside(work);
     // An attempt of its own is no reason to wait: it has the same effect.
-    const quietMs = hadUncertainAttempt(entry) ? 0 : this.#quietEndsAtMs - monotonicNowMs();
+    const quietMs = entry.key === this.#claimed.quietKey ? 0 : this.#quietEndsAtMs - monotonicNowMs();
     if (quietMs > 0) {
       await this.#run.capacity.whileWaiting(() => sleep(quietMs, this.#interrupted));
       return work;

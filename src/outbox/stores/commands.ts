@@ -144,10 +144,11 @@ export function storeCommands({ store, entries, lanes, deliveries }: TableNames)
       postgres: `
         SELECT lane,
           extract(epoch FROM clock_timestamp() - leased_until) * 1000 AS unleased,
-          extract(epoch FROM quiet_until - clock_timestamp()) * 1000 AS quiet
+          extract(epoch FROM quiet_until - clock_timestamp()) * 1000 AS quiet, quiet_key AS "quietKey"
         FROM ${lanes} WHERE lane = ANY ($1) AND (${IS_LEASED.postgres}) IS NOT TRUE FOR UPDATE SKIP LOCKED`,
       sqlite: `
-        SELECT lane, CASE WHEN leased_until <= ${NOW} THEN ${NOW} - leased_until END AS unleased, ${QUIET_SQL} AS quiet
+        SELECT lane, CASE WHEN leased_until <= ${NOW} THEN ${NOW} - leased_until END AS unleased, ${QUIET_SQL} AS quiet,
+          quiet_key AS "quietKey"
         FROM ${lanes} WHERE lane = ANY ($1) AND ${IS_LEASED.sqlite} IS NOT TRUE`,
     },
     // Lanes. The next entry of each, see `OutboxStore.next`.
@@ -195,16 +196,19 @@ export function storeCommands({ store, entries, lanes, deliveries }: TableNames)
     lockEntries: `${selectSql} WHERE key = ANY ($1) ORDER BY sequence FOR UPDATE`,
     // key, then the values of `progressValues`
     change: `UPDATE ${entries} AS entry SET ${SET_PROGRESS_SQL} WHERE key = $1 RETURNING ${SELECTED_COLUMNS_SQL}`,
-    // Lane, quietMs. An earlier wish that lasts longer takes precedence.
+    // Lane, quietMs, key. A time that ends later stays. While that of another entry lasts, it is the time of no single one.
     keepQuiet: {
       postgres: `
-        INSERT INTO ${lanes} AS lane (lane, quiet_until)
-        VALUES ($1, clock_timestamp() + $2::double precision * interval '1 millisecond')
-        ON CONFLICT (lane) DO UPDATE SET quiet_until = greatest(lane.quiet_until, excluded.quiet_until)`,
-      sqlite: `
-        INSERT INTO ${lanes} (lane, quiet_until, quiet_ms) VALUES ($1, ${NOW} + $2, $2)
+        INSERT INTO ${lanes} AS lane (lane, quiet_until, quiet_key)
+        VALUES ($1, clock_timestamp() + $2::double precision * interval '1 millisecond', $3)
         ON CONFLICT (lane) DO UPDATE SET
-          quiet_until = ${NOW} + max($2, coalesce(${QUIET_SQL}, 0)), quiet_ms = max($2, coalesce(${QUIET_SQL}, 0))`,
+          quiet_until = greatest(lane.quiet_until, excluded.quiet_until),
+          quiet_key = CASE WHEN lane.quiet_key = $3 OR (lane.quiet_until > clock_timestamp()) IS NOT TRUE THEN $3 END`,
+      sqlite: `
+        INSERT INTO ${lanes} (lane, quiet_until, quiet_ms, quiet_key) VALUES ($1, ${NOW} + $2, $2, $3)
+        ON CONFLICT (lane) DO UPDATE SET
+          quiet_until = ${NOW} + max($2, coalesce(${QUIET_SQL}, 0)), quiet_ms = max($2, coalesce(${QUIET_SQL}, 0)),
+          quiet_key = CASE WHEN quiet_key = $3 OR (${QUIET_SQL} > 0) IS NOT TRUE THEN $3 END`,
     },
     // keys, settledAt, error (null: as it is)
     cancel: `

@@ -8,6 +8,7 @@ interface Lane {
   /** When its lease ends or has ended, by the monotonic clock. */
   leasedUntil?: number;
   quietUntil?: number;
+  quietKey?: string | undefined;
 }
 
 /** What a store keeps: it survives the process that used it. */
@@ -113,10 +114,10 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
         if (first !== firstOf(lane) || isLeased(lane) || except.includes(lane)) continue;
         const entry = nextOf(lane);
         if (!entry) continue;
-        const { leasedUntil, quietUntil = -Infinity } = data.lanes.get(lane) ?? {};
+        const { leasedUntil, quietUntil = -Infinity, quietKey } = data.lanes.get(lane) ?? {};
         const unleasedMs = leasedUntil === undefined ? undefined : now() - leasedUntil;
         changeLane(lane, { owner, leasedUntil: now() + leaseMs });
-        claimed.push({ lane, entry: copy(entry), unleasedMs, quietMs: Math.max(0, quietUntil - now()) });
+        claimed.push({ lane, entry: copy(entry), unleasedMs, quietMs: Math.max(0, quietUntil - now()), quietKey });
       }
       return claimed;
     },
@@ -143,8 +144,12 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
       if (!isMet || (owner !== undefined && !holds(entry.lane, owner))) return { changed: false, entry: copy(entry) };
       Object.assign(entry, Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined)));
       if (quietMs !== undefined) {
-        const { quietUntil = -Infinity } = data.lanes.get(entry.lane) ?? {};
-        changeLane(entry.lane, { quietUntil: Math.max(quietUntil, now() + quietMs) });
+        const { quietUntil = -Infinity, quietKey } = data.lanes.get(entry.lane) ?? {};
+        const isOnly = quietKey === key || quietUntil <= now();
+        changeLane(entry.lane, {
+          quietUntil: Math.max(quietUntil, now() + quietMs),
+          quietKey: isOnly ? key : undefined,
+        });
       }
       return { changed: true, entry: copy(entry) };
     },

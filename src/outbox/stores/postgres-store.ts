@@ -240,4 +240,5 @@ CREATE TABLE ${lanes} (
   leased_until timestamptz,
   quiet_until timestamptz
 ) WITH (fillfactor = 50)`,
+  ({ lanes }) => `ALTER TABLE ${lanes} ADD COLUMN quiet_key text COLLATE "C"`,
 ];

@@ -229,4 +229,5 @@ CREATE TABLE stocklot_outbox_lanes (
   quiet_until INTEGER,
   quiet_ms INTEGER
 ) WITHOUT ROWID`,
+  "ALTER TABLE stocklot_outbox_lanes ADD COLUMN quiet_key TEXT",
 ];

@@ -419,6 +419,28 @@ export function describeStore(name: string, newPlace: () => OpenPlace | Promise<
       expect(nut).toMatchObject({ lane: "nut", quietMs: 0 });
     });
 
+    it("remembers whose the quiet time is, unless it is that of several entries", async () => {
+      await store.add([newEntry("a"), newEntry("b"), newEntry("other", "nut")]);
+      const claimAgain = async () => {
+        const [bolt] = await claim(store, "one", { limit: 1 });
+        await store.release({ owner: "one", lane: "bolt-m8" });
+        return bolt;
+      };
+      expect((await claimAgain())?.quietKey).toBeUndefined();
+      await change("b", { quietMs: 1 });
+      await sleep(20);
+      await change("a", { quietMs: LONG_MS });
+      expect(await claimAgain()).toMatchObject({ entry: { key: "a" }, quietKey: "a" });
+      await change("a", { quietMs: 2 * LONG_MS });
+      expect((await claimAgain())?.quietKey).toBe("a");
+      await change("b", { quietMs: 1 });
+      expect((await claimAgain())?.quietKey).toBeUndefined();
+      await change("a", { quietMs: LONG_MS });
+      const both = await claimAgain();
+      expect(both?.quietKey).toBeUndefined();
+      expect(both?.quietMs).toBeGreaterThan(LONG_MS);
+    });
+
     it("removes the contents of settled entries, but keeps their keys and hashes", async () => {
       await store.add(["old", "young", "rejected", "unknown", "pending"].map((key) => newEntry(key, key)));
       await change("old", { state: "applied", settledAt: 100, body: "{}", result: "{}", attempts: 2 });
