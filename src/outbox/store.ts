@@ -69,7 +69,7 @@ export interface EntryProgress {
   settledAt: number | null;
   /** The result of the method. */
   result: StoredJson | null;
-  /** The error of the last attempt, or why the outcome is unknown. */
+  /** The error of the last attempt, `null` while it is in progress; or why the outcome is unknown. */
   error: StoredJson | null;
 }
 
@@ -93,8 +93,7 @@ export const hadUncertainAttempt = ({ sentAt }: { sentAt?: number | null | undef
 export const NO_UNCERTAIN_ATTEMPT = { sentAt: null, clockAheadMs: null } as const;
 
 /** The change that takes back an attempt that is known not to have been applied. `before`: the entry before it. */
-export const withoutAttempt = (before: StoredEntry): Partial<EntryProgress> =>
-  hadUncertainAttempt(before) ? {} : NO_UNCERTAIN_ATTEMPT;
+export const withoutAttempt = ({ sentAt, clockAheadMs, error }: StoredEntry) => ({ sentAt, clockAheadMs, error });
 
 /** Why an entry cannot be canceled; `undefined` if it can: it is known that it was not applied. */
 export function whyNotCanceled(

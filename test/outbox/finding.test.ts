@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { NewOutboxEntry } from "../../src/outbox/index.js";
 import { memoryStore } from "../../src/outbox/stores/memory-store.js";
 import { inVirtualTime, useVirtualTime, wait } from "./support/virtual-time.js";
-import { connectionReset, createWorld, type Intercept, isWrite, receipt } from "./support/world.js";
+import { connectionReset, createWorld, type Intercept, isList, isWrite, receipt } from "./support/world.js";
 
 const SETTLE_MS = 60_000;
 const LEASE_MS = 30_000;
@@ -474,6 +474,21 @@ it("an unknown entry says why: the process ended, or how the attempt failed", as
   };
   expect(await reasonIn(killed)).toMatch(/\(the process ended before the response\)\. Check whether/);
   expect(await reasonIn(failed)).toMatch(/\(POST \S+: the connection broke, .*ECONNRESET\)\)\. Check whether/);
+});
+
+it("an unknown entry says how its attempt failed, also if only a later run can look it up", async () => {
+  const world = createWorld();
+  const outbox = world.createOutbox(DEFAULTS);
+  await outbox.add(receipt("a"));
+  const lose = loseFirst(0);
+  world.intercept = async (request, send) =>
+    isWrite(request) ? lose(request, send) : isList(request) ? new Response("busy", { status: 503 }) : send();
+  expect(await inVirtualTime(outbox.run())).toMatchObject({ pending: 1 });
+  expect(await outbox.get("a")).toMatchObject({ state: "sending", error: { name: "OutcomeUnknownError" } });
+  world.intercept = (_, send) => send();
+  expect(await inVirtualTime(outbox.run())).toMatchObject({ unknown: 1 });
+  const { message } = Object((await outbox.get("a"))?.error);
+  expect(message).toMatch(/\(POST \S+: the connection broke, .*ECONNRESET\)\)\. Check whether/);
 });
 
 it("a call that was killed while it was queued stays pending", async () => {

@@ -79,8 +79,9 @@ class EntryCall implements AttemptJournal {
   async beforeSend(clockAheadMs: number | undefined): Promise<void> {
     this.#response = undefined;
     this.#lease.assertHeld();
-    const sent = hadUncertainAttempt(this.#entry) ? {} : { sentAt: Date.now(), clockAheadMs: clockAheadMs ?? null };
-    const start = { body: JSON.stringify(this.#body), ...sent };
+    const isFirst = !hadUncertainAttempt(this.#entry);
+    const sent = isFirst ? { sentAt: Date.now(), clockAheadMs: clockAheadMs ?? null } : {};
+    const start = { body: JSON.stringify(this.#body), error: null, ...sent };
     await this.#adopt(this.#run.commits.beginAttempt(this.#entry, start));
   }
 

@@ -1,13 +1,7 @@
 import type { RequestOptions, ResponseInfo } from "../../core/request/options.js";
 import { uncheckedAs } from "../../core/response/decode.js";
-import {
-  ConflictError,
-  NotImplementedError,
-  OutcomeUnknownError,
-  PermissionError,
-  ResponseValidationError,
-} from "../../errors/index.js";
-import { fieldOf, messageOf } from "../../errors/unknown-value.js";
+import { ConflictError, NotImplementedError, PermissionError, ResponseValidationError } from "../../errors/index.js";
+import { fieldOf } from "../../errors/unknown-value.js";
 import { wording } from "../../errors/wording.js";
 import type { OtherReceipts, ReceiptSearchResult } from "../../resources/find/find-receipt.js";
 import type { SentCreation, SentReceipt } from "../../resources/find/sent-request.js";
@@ -25,7 +19,7 @@ export interface UncertainAttempt {
   entry: StoredEntry;
   /** How long its request may still be in progress. */
   inProgressMs: number;
-  /** Why its outcome is not known. */
+  /** Why its outcome is not known: an error, perhaps as it was stored; `null` if the process ended. */
   cause: unknown;
   signal: AbortSignal;
 }
@@ -44,11 +38,7 @@ export function findOutcome(run: RunContext, attempt: UncertainAttempt): Promise
     case "discontinue":
       // Nothing has to be found: a second one changes nothing. But a late attempt must not undo what later entries
       // change.
-      return {
-        state: "pending",
-        quietMs: attempt.inProgressMs,
-        ...(attempt.cause ? { error: errorJson(attempt.cause) } : {}),
-      };
+      return { state: "pending", quietMs: attempt.inProgressMs };
   }
 }
 
@@ -91,7 +81,7 @@ function afterReceiptSearch({ outcome, lots }: ReceiptSearchResult, attempt: Unc
     case "applied":
       return applied({ recNo: recNos[0] });
     case "not-applied":
-      return { state: "pending" };
+      return NOT_APPLIED;
     case "duplicate":
       return unknownOutcome(`a duplicate: lots ${recNos.join(", ")} have the mark of this receipt`, attempt, recNos);
     case "ambiguous": {
@@ -108,7 +98,7 @@ async function findCreationOutcome(run: RunContext, attempt: UncertainAttempt): 
   return unknownIfUnreadable(attempt, async () => {
     const { outcome, item } = await searchItem(run, attempt, "create", withSecondLook(run, attempt));
     if (outcome === "applied") return applied({ shortID: item?.shortID, status: STATUS.create, item });
-    if (outcome === "not-applied") return { state: "pending" };
+    if (outcome === "not-applied") return NOT_APPLIED;
     return unknownOutcome(AMBIGUOUS_ITEM, attempt);
   });
 }
@@ -181,6 +171,8 @@ const findOptions = (run: RunContext, { signal }: UncertainAttempt): RequestOpti
   onResponse: ({ attempts }: ResponseInfo) => run.addRequests(attempts),
 });
 
+const NOT_APPLIED = { state: "pending", error: null } as const;
+
 const applied = (result: object): StateChange => ({
   state: "applied",
   settledAt: Date.now(),
@@ -190,8 +182,9 @@ const applied = (result: object): StateChange => ({
 
 function unknownOutcome(reason: string, { entry, cause }: UncertainAttempt, lots: number[] = []): StateChange {
   // The advice of an OutcomeUnknownError was followed already.
-  const failure = cause instanceof OutcomeUnknownError ? cause.cause : cause;
-  const why = failure === undefined ? "the process ended before the response" : messageOf(failure).replace(/\.$/, "");
+  const failure = fieldOf(cause, "name") === "OutcomeUnknownError" ? fieldOf(cause, "cause") : cause;
+  const failed = String(fieldOf(failure, "message") ?? failure).replace(/\.$/, "");
+  const why = cause === null ? "the process ended before the response" : failed;
   const what = `The outcome is unknown: ${reason} (${why}).`;
   const message = `${what} Check whether it was applied, then ${wording().decideOutcome(entry.key)}.`;
   return {

@@ -31,7 +31,7 @@ import { AttemptOutdated, concernsAllWrites, type Outcome, outcomeOf } from "./o
  *   outcome of a call         what is stored            then
  *   applied, rejected         that state                the next entry
  *   refused-perhaps-applied   what is found             the next entry
- *   uncertain                 nothing, it is `sending`  find its outcome; update, discontinue: wait for the next run
+ *   uncertain                 sending, with the error   find its outcome; update, discontinue: wait for the next run
  *   failed                    pending, with the error   the lane is set aside for the rest of the run
  *   interrupted               pending, unless changed   the work ends; the next entry if this one was settled
  *   fails-for-all             pending, with the error   the run ends
@@ -45,8 +45,6 @@ import { AttemptOutdated, concernsAllWrites, type Outcome, outcomeOf } from "./o
  */
 interface Work {
   entry: StoredEntry;
-  /** Why the outcome of its last attempt is not known. */
-  cause: unknown;
   /** How often the entry was sent in this run. */
   sends: number;
   /** For how long no process can have sent anything for the lane. */
@@ -80,7 +78,7 @@ export class LaneWorker {
       onAbort(signal, () => this.#interruption.abort(signal.reason)),
     );
     try {
-      await this.#workFrom({ entry, cause: undefined, sends: 0, unleasedMs });
+      await this.#workFrom({ entry, sends: 0, unleasedMs });
     } finally {
       for (const stop of stops) stop();
     }
@@ -104,7 +102,7 @@ export class LaneWorker {
       case "pending":
         return this.#send(work);
       case "sending": {
-        const found = await this.#run.capacity.whileWaiting(() => this.#find(findOutcome, work));
+        const found = await this.#run.capacity.whileWaiting(() => this.#findOutcome(work));
         return found && this.#next(found);
       }
       default:
@@ -116,7 +114,7 @@ export class LaneWorker {
   async #next(work: Work): Promise<Work | undefined> {
     const entry = await this.#run.settings.store.next(work.entry.lane);
     if (entry?.key === work.entry.key) return { ...work, entry };
-    return entry && { ...work, entry, cause: undefined, sends: 0 };
+    return entry && { ...work, entry, sends: 0 };
   }
 
   async #send(work: Work): Promise<Work | undefined> {
@@ -130,7 +128,7 @@ export class LaneWorker {
     }
     const end = await callForEntry(this.#run, entry, this.#lease);
     const outcome = outcomeOf(end);
-    const sent = { ...work, entry: end.entry, cause: end.error, sends: sends + 1, unleasedMs: 0 };
+    const sent = { ...work, entry: end.entry, sends: sends + 1, unleasedMs: 0 };
     const next = await this.#afterCall(sent, end, outcome);
     const isFailure = outcome === "failed" || (outcome === "rejected" && end.error instanceof PermissionError);
     // The look-up after a refusal has recorded how it ended.
@@ -151,13 +149,15 @@ export class LaneWorker {
       case "rejected":
         return this.#storeOutcome(work, { state: "rejected", error: errorJson(error), ...settled });
       case "refused-perhaps-applied":
-        return this.#run.capacity.whileWaiting(() => this.#find(findReasonOfRefusal, work));
-      case "uncertain":
-        if (!isIdempotent(entry.operation) || !this.#mayGoOn) return work;
+        return this.#run.capacity.whileWaiting(() => this.#find(findReasonOfRefusal, work, error));
+      case "uncertain": {
+        const uncertain = await this.#storeOutcome(work, { state: "sending", error: errorJson(error) });
+        if (!isIdempotent(entry.operation) || !uncertain || !this.#mayGoOn) return uncertain;
         // It is pending then. The call has retried it already, so the service is failing: the next run resends it.
         // After a crash nothing shows that, and it is resent in the same run.
-        await this.#find(findOutcome, work);
+        await this.#findOutcome(uncertain);
         return this.#setAside(work);
+      }
       case "interrupted":
         return this.#afterInterruption(work, end);
       case "failed":
@@ -193,12 +193,17 @@ export class LaneWorker {
     return afterChange(work, await this.#run.commits.storeAttemptOutcome(work.entry, change), change);
   }
 
+  #findOutcome(work: Work): Promise<Work | undefined> {
+    return this.#find(findOutcome, work, JSON.parse(work.entry.error ?? "null"));
+  }
+
   /** Finds out the outcome of an uncertain attempt, and stores it. */
   async #find(
     find: (run: RunContext, attempt: UncertainAttempt) => Promise<StateChange> | StateChange,
     work: Work,
+    cause: unknown,
   ): Promise<Work | undefined> {
-    const { entry, cause } = work;
+    const { entry } = work;
     const inProgressMs = Math.max(0, this.#run.settings.settleMs - work.unleasedMs);
     try {
       const change = await find(this.#run, { entry, inProgressMs, cause, signal: this.#interrupted });
