@@ -25,8 +25,6 @@ export interface RunContext {
   readonly commits: EntryCommits;
   readonly capacity: Capacity;
   readonly failures: FailuresInARow;
-  /** Aborted when nothing more is to be sent. */
-  readonly stopped: AbortSignal;
   /** Counts requests for the report. */
   addRequests(count: number): void;
   /** Leaves a lane alone for the rest of the run. */

@@ -54,7 +54,7 @@ async function findReceiptOutcome(run: RunContext, attempt: UncertainAttempt): P
       mark: hasMark(body, mark) ? mark : undefined,
       others,
       accepts: "identity",
-      inProgressMs: withSecondLook(run, attempt),
+      inProgressMs: untilSecondLookMs(run, attempt),
       options: findOptions(run, attempt),
     });
     return afterReceiptSearch(found, attempt);
@@ -66,7 +66,7 @@ async function findReceiptOutcome(run: RunContext, attempt: UncertainAttempt): P
  * are required even if the request ended long ago, since one list may lack a record for a moment, and a wrong "not
  * applied" would be applied twice.
  */
-const withSecondLook = ({ settings }: RunContext, { inProgressMs }: UncertainAttempt) =>
+const untilSecondLookMs = ({ settings }: RunContext, { inProgressMs }: UncertainAttempt) =>
   Math.max(inProgressMs, Math.min(BETWEEN_LOOKS_MS, settings.settleMs));
 
 const sentOf = <Body>(entry: StoredEntry, body: Body) => ({
@@ -96,7 +96,7 @@ function afterReceiptSearch({ outcome, lots }: ReceiptSearchResult, attempt: Unc
 
 async function findCreationOutcome(run: RunContext, attempt: UncertainAttempt): Promise<StateChange> {
   return unknownIfUnreadable(attempt, async () => {
-    const { outcome, item } = await searchItem(run, attempt, "create", withSecondLook(run, attempt));
+    const { outcome, item } = await searchItem(run, attempt, "create", untilSecondLookMs(run, attempt));
     if (outcome === "applied") return applied({ shortID: item?.shortID, status: STATUS.create, item });
     if (outcome === "not-applied") return NOT_APPLIED;
     return unknownOutcome(AMBIGUOUS_ITEM, attempt);
@@ -110,7 +110,7 @@ async function findCreationOutcome(run: RunContext, attempt: UncertainAttempt): 
 export async function findReasonOfRefusal(run: RunContext, attempt: UncertainAttempt): Promise<StateChange> {
   const { operation } = attempt.entry;
   if (operation !== "create" && operation !== "update" && operation !== "discontinue")
-    throw new TypeError(`${operation}: a refusal is final`);
+    throw new TypeError(`${operation}: an attempt that was applied is no reason to refuse a second one`);
   // A SKU that exists cannot be created any more. The earlier attempt of another write may still be in progress.
   const inProgressMs = operation === "create" ? 0 : attempt.inProgressMs;
   const endsAtMs = monotonicNowMs() + attempt.inProgressMs;

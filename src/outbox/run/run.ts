@@ -48,7 +48,7 @@ export class OutboxRun implements RunContext {
     this.settings = settings;
     this.#signals = signal ? [signal, closed] : [closed];
     const owner = randomUUID();
-    this.#leases = new Leases(store, owner, leaseMs);
+    this.#leases = new Leases(store, owner, leaseMs, this.#stopped);
     this.#progress = new RunProgress(callbacks, (entries, paceMs) =>
       forecastDurationMs(entries, paceMs, client.bulkAllowance),
     );
@@ -61,7 +61,8 @@ export class OutboxRun implements RunContext {
     this.#pollMs = Math.min(MAX_POLL_MS, Math.max(MIN_POLL_MS, leaseMs / 20));
   }
 
-  get stopped(): AbortSignal {
+  /** Aborted when nothing more is to be sent. */
+  get #stopped(): AbortSignal {
     return this.#stop.signal;
   }
 
@@ -76,7 +77,7 @@ export class OutboxRun implements RunContext {
       for (const stopListening of stops) stopListening();
     }
     if (this.#failure) throw this.#failure.error;
-    this.stopped.throwIfAborted();
+    this.#stopped.throwIfAborted();
     const counts = await this.settings.store.count([]);
     const { applied, rejected } = this.#progress.results;
     const { unknown, heldBack } = counts;
@@ -107,7 +108,7 @@ export class OutboxRun implements RunContext {
 
   async #workUntilDone(): Promise<void> {
     this.#progress.counted(await this.settings.store.count([]));
-    while (!this.stopped.aborted) {
+    while (!this.#stopped.aborted) {
       const begun = await this.#beginLanes();
       if (begun === 0 && this.#workers.size === 0 && (await this.#isDone())) return;
       await this.#waitForWork();
@@ -154,7 +155,7 @@ export class OutboxRun implements RunContext {
 
   /** Waits until a place is free, or for a while: entries may be added, and leases of other processes may end. */
   async #waitForWork(): Promise<void> {
-    await sleep(this.#pollMs, this.#placeFree.signal, this.stopped);
+    await sleep(this.#pollMs, this.#placeFree.signal, this.#stopped);
     this.#placeFree = new AbortController();
   }
 }
