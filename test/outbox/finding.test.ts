@@ -385,6 +385,19 @@ describe("an update", () => {
     expect(await world.createClient().items.get("BOLT")).toMatchObject({ description: "second" });
   });
 
+  it("that is withdrawn, and applied late, overwrites no other one", async () => {
+    const world = createWorld();
+    const outbox = world.createOutbox(DEFAULTS, { retry: { maxRetries: 0 } });
+    await outbox.add(update("a", "first"));
+    world.intercept = loseFirst(50_000);
+    expect(await inVirtualTime(outbox.run())).toMatchObject({ pending: 1 });
+    await outbox.withdraw("a");
+    await outbox.add(update("b", "second"));
+    expect(await inVirtualTime(outbox.run())).toMatchObject({ applied: 1 });
+    await inVirtualTime(wait(SETTLE_MS));
+    expect(await world.createClient().items.get("BOLT")).toMatchObject({ description: "second" });
+  });
+
   it("waits for a later one whose attempt a killed process began", async () => {
     const world = createWorld();
     const outbox = world.createOutbox(DEFAULTS);

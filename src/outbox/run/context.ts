@@ -89,9 +89,8 @@ export class FailuresInARow {
   readonly #fail: (error: unknown) => void;
   readonly #lanes = new Set<string>();
   #status: number | undefined;
-  #hasFailed = false;
 
-  /** @param fail ends the run */
+  /** @param fail ends the run with the error; a second call changes nothing */
   constructor(fail: (error: unknown) => void) {
     this.#fail = fail;
   }
@@ -103,8 +102,7 @@ export class FailuresInARow {
     this.#status = status;
     if (!(error instanceof ApiError)) return;
     this.#lanes.add(lane);
-    if (this.#lanes.size !== MAX_FAILED_ITEMS || this.#hasFailed) return;
-    this.#hasFailed = true;
+    if (this.#lanes.size !== MAX_FAILED_ITEMS) return;
     error.message = `${error.message.replace(/\.?$/, ".")} It failed for ${MAX_FAILED_ITEMS} items in a row, last for the entry "${key}".`;
     this.#fail(error);
   }
