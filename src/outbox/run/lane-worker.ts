@@ -42,12 +42,15 @@ import { AttemptOutdated, concernsAllWrites, type Outcome, outcomeOf } from "./o
  *                  by the time in which no process had a lease, so that nothing was sent
  *   quietMs        how long no other entry may be sent, since an attempt of this one may still take effect. Only the
  *                  store counts it: a change that stores one ends the work, and the next claim returns what is left
+ *
+ * After a kill the entry in progress is `sending`, without an error. When the lease of the lane has ended, another run
+ * claims it, and begins here with that entry.
  */
 interface Work {
   entry: StoredEntry;
   /** How often the entry was sent in this run. */
   sends: number;
-  /** How long its last attempt may still take effect. */
+  /** How long the last attempt for the lane may still take effect. */
   inProgressMs: number;
 }
 
