@@ -504,6 +504,25 @@ it("an unknown entry says how its attempt failed, also if only a later run can l
   expect(message).toMatch(/\(POST \S+: the connection broke, .*ECONNRESET\)\)\. Check whether/);
 });
 
+it("an unknown entry says how its attempt was refused, also if only a later run can look it up", async () => {
+  const world = createWorld();
+  const outbox = world.createOutbox(DEFAULTS);
+  await outbox.add({ key: "a", operation: "create", input: { shortID: "NEW" } });
+  const refusal = (statusCode: number, message: string) =>
+    Response.json({ statusCode, error: "refused", message }, { status: statusCode });
+  let writes = 0;
+  world.intercept = async (request, send) => {
+    if (isWrite(request) && ++writes === 1) throw connectionReset();
+    if (isWrite(request)) return refusal(409, "It exists.");
+    return writes > 1 && isList(request) ? new Response("busy", { status: 503 }) : send();
+  };
+  expect(await inVirtualTime(outbox.run())).toMatchObject({ pending: 1 });
+  expect(await outbox.get("a")).toMatchObject({ state: "sending", error: { name: "ConflictError" } });
+  world.intercept = async (request, send) => (isList(request) ? refusal(403, "Insufficient permissions.") : send());
+  expect(await inVirtualTime(outbox.run())).toMatchObject({ unknown: 1 });
+  expect(Object((await outbox.get("a"))?.error).message).toMatch(/\(POST \S+: 409 It exists.*\)\. Check whether/);
+});
+
 it("a call that was killed while it was queued stays pending", async () => {
   const world = createWorld();
   const rateLimit = { requests: 2, intervalMs: 3_600_000, reserved: 0 };

@@ -1,6 +1,6 @@
 import type { RequestOptions, ResponseInfo } from "../../core/request/options.js";
 import { uncheckedAs } from "../../core/response/decode.js";
-import { ConflictError, NotImplementedError, PermissionError, ResponseValidationError } from "../../errors/index.js";
+import { NotImplementedError, PermissionError, ResponseValidationError } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import { wording } from "../../errors/wording.js";
 import type { OtherReceipts, ReceiptSearchResult } from "../../resources/find/find-receipt.js";
@@ -16,11 +16,10 @@ const BETWEEN_LOOKS_MS = 1_000;
 
 /** What is known about an attempt that may have been applied. */
 export interface UncertainAttempt {
+  /** The entry. Its error is why the outcome is not known; `null` if the process ended. */
   entry: StoredEntry;
   /** How long its request may still be in progress. */
   inProgressMs: number;
-  /** Why its outcome is not known: an error, perhaps as it was stored; `null` if the process ended. */
-  cause: unknown;
   signal: AbortSignal;
 }
 
@@ -118,9 +117,9 @@ export async function findReasonOfRefusal(run: RunContext, attempt: UncertainAtt
     const { outcome, item } = await searchItem(run, attempt, operation, inProgressMs);
     if (outcome === "applied") return applied({ shortID: item?.shortID, status: STATUS[operation], item });
     // A duplicate of an item that does not exist is a contradiction.
-    const isContradiction = operation === "create" && item === undefined && attempt.cause instanceof ConflictError;
-    if (outcome === "not-applied" && !isContradiction)
-      return { state: "rejected", settledAt: Date.now(), error: errorJson(attempt.cause) };
+    const isContradiction =
+      operation === "create" && item === undefined && isNamed(errorOf(attempt.entry), "ConflictError");
+    if (outcome === "not-applied" && !isContradiction) return { state: "rejected", settledAt: Date.now() };
     return unknownOutcome(AMBIGUOUS_ITEM, attempt);
   });
   run.failures.record(attempt.entry, undefined);
@@ -180,11 +179,16 @@ const applied = (result: object): StateChange => ({
   error: null,
 });
 
-function unknownOutcome(reason: string, { entry, cause }: UncertainAttempt, lots: number[] = []): StateChange {
+const errorOf = ({ error }: StoredEntry): unknown => JSON.parse(error ?? "null");
+
+const isNamed = (error: unknown, name: string) => fieldOf(error, "name") === name;
+
+function unknownOutcome(reason: string, { entry }: UncertainAttempt, lots: number[] = []): StateChange {
+  const error = errorOf(entry);
   // The advice of an OutcomeUnknownError was followed already.
-  const failure = fieldOf(cause, "name") === "OutcomeUnknownError" ? fieldOf(cause, "cause") : cause;
+  const failure = isNamed(error, "OutcomeUnknownError") ? fieldOf(error, "cause") : error;
   const failed = String(fieldOf(failure, "message") ?? failure).replace(/\.$/, "");
-  const why = cause === null ? "the process ended before the response" : failed;
+  const why = error === null ? "the process ended before the response" : failed;
   const what = `The outcome is unknown: ${reason} (${why}).`;
   const message = `${what} Check whether it was applied, then ${wording().decideOutcome(entry.key)}.`;
   return {

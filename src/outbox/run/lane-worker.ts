@@ -30,8 +30,8 @@ import { AttemptOutdated, concernsAllWrites, type Outcome, outcomeOf } from "./o
  *
  *   outcome of a call         what is stored            then
  *   applied, rejected         that state                the next entry
- *   refused-perhaps-applied   what is found             the next entry
  *   uncertain                 sending, with the error   find its outcome
+ *   refused-perhaps-applied   sending, with the error   find the reason: applied, rejected or unknown; the next entry
  *   failed                    pending, with the error   the lane is set aside for the rest of the run
  *   interrupted               pending, unless changed   the work ends; the next entry if this one was settled
  *   fails-for-all             pending, with the error   the run ends
@@ -84,8 +84,7 @@ export class LaneWorker {
       case "pending":
         return this.#send(work);
       case "sending": {
-        const cause: unknown = JSON.parse(work.entry.error ?? "null");
-        const found = await this.#run.capacity.whileWaiting(() => this.#find(findOutcome, work, cause));
+        const found = await this.#find(findOutcome, work);
         // The call has retried it already, so the service is failing: the next run resends it. After a crash nothing
         // shows that, and it is resent in the same run.
         if (isIdempotent(work.entry.operation) && work.sends > 0) return this.#setAside(work);
@@ -134,10 +133,12 @@ export class LaneWorker {
       }
       case "rejected":
         return this.#storeOutcome(work, { state: "rejected", error: errorJson(error), ...settled });
-      case "refused-perhaps-applied":
-        return this.#run.capacity.whileWaiting(() => this.#find(findReasonOfRefusal, work, error));
       case "uncertain":
-        return this.#storeOutcome(work, { state: "sending", error: errorJson(error) });
+      case "refused-perhaps-applied": {
+        const stored = await this.#storeOutcome(work, { state: "sending", error: errorJson(error) });
+        if (outcome === "uncertain" || stored?.entry.state !== "sending") return stored;
+        return this.#find(findReasonOfRefusal, stored);
+      }
       case "interrupted":
         return this.#afterInterruption(work, end);
       case "failed":
@@ -177,12 +178,14 @@ export class LaneWorker {
   async #find(
     find: (run: RunContext, attempt: UncertainAttempt) => Promise<StateChange> | StateChange,
     work: Work,
-    cause: unknown,
   ): Promise<Work | undefined> {
     const { entry, inProgressMs } = work;
+    const attempt = { entry, inProgressMs, signal: this.#lease.stopped };
     try {
-      const change = await find(this.#run, { entry, inProgressMs, cause, signal: this.#lease.stopped });
-      return afterChange(work, await this.#run.commits.storeFoundOutcome(entry, change), change);
+      return await this.#run.capacity.whileWaiting(async () => {
+        const change = await find(this.#run, attempt);
+        return afterChange(work, await this.#run.commits.storeFoundOutcome(entry, change), change);
+      });
     } catch (error) {
       if (this.#lease.stopped.aborted) return undefined;
       // The service does not respond as it should at the moment. Other lanes may continue.
