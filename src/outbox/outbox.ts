@@ -254,12 +254,11 @@ export class Outbox {
 
   /**
    * As {@link cancel}, for plans: also an update or discontinuation that may have been applied, since the plan has read
-   * what became of it. Later entries of the item wait, as long as that attempt may still take effect.
+   * what became of it. Other entries of the item wait for that attempt: its quiet time was stored when it became pending.
    * @internal
    */
   async withdraw(key: string): Promise<OutboxEntry> {
-    const { settleMs = DEFAULT_SETTLE_MS } = this.#options;
-    const change: EntryChange = { state: "canceled", settledAt: Date.now(), quietMs: settleMs };
+    const change: EntryChange = { state: "canceled", settledAt: Date.now() };
     return this.#changeEntry("outbox.cancel", key, change, ({ state }) =>
       state === "pending" ? undefined : `is ${state}, not pending`,
     );

@@ -69,7 +69,7 @@ export interface EntryProgress {
   settledAt: number | null;
   /** The result of the method. */
   result: StoredJson | null;
-  /** The error of the last attempt, or why the outcome is unknown. */
+  /** The error of the last attempt, `null` while it is in progress; or why the outcome is unknown. */
   error: StoredJson | null;
 }
 
@@ -93,8 +93,7 @@ export const hadUncertainAttempt = ({ sentAt }: { sentAt?: number | null | undef
 export const NO_UNCERTAIN_ATTEMPT = { sentAt: null, clockAheadMs: null } as const;
 
 /** The change that takes back an attempt that is known not to have been applied. `before`: the entry before it. */
-export const withoutAttempt = (before: StoredEntry): Partial<EntryProgress> =>
-  hadUncertainAttempt(before) ? {} : NO_UNCERTAIN_ATTEMPT;
+export const withoutAttempt = ({ sentAt, clockAheadMs, error }: StoredEntry) => ({ sentAt, clockAheadMs, error });
 
 /** Why an entry cannot be canceled; `undefined` if it can: it is known that it was not applied. */
 export function whyNotCanceled(
@@ -110,15 +109,14 @@ export function whyNotCanceled(
 export interface ClaimedLane {
   /** The lane. */
   lane: string;
-  /** Its first entry that is `pending` or `sending`. */
+  /** Its next entry, see {@link OutboxStore.next}. */
   entry: StoredEntry;
   /** How long ago the previous lease of the lane ended, in ms. `undefined` if there was none, or if that is unknown. */
   unleasedMs: number | undefined;
-  /**
-   * For how many ms no entry of the lane may be sent, because of an earlier `quietMs`; 0 if there is nothing to wait
-   * for.
-   */
+  /** How much is left of the quiet time of the lane, see {@link EntryChange}, in ms; 0 if it is over. */
   quietMs: number;
+  /** The entry whose quiet time it is, which need not wait; `undefined` if it is that of several, or of none. */
+  quietKey: string | undefined;
 }
 
 /** The condition that an entry must meet for a change to apply. */
@@ -134,8 +132,8 @@ export interface EntryCondition {
 /** The changes of an entry. Fields that are left out or `undefined` keep their values. */
 export interface EntryChange extends Partial<EntryProgress> {
   /**
-   * Later entries of the lane must not be sent for this many ms, since a late attempt of this entry could undo them. If
-   * an earlier period ends later, it stays.
+   * The quiet time of the entry: an attempt of it may take effect for this many ms from now on. Until then no other entry
+   * of the lane may be sent, since the one could undo the other. An earlier quiet time that ends later stays.
    */
   quietMs?: number | undefined;
 }
@@ -214,7 +212,10 @@ export interface OutboxStore {
   renew(lease: { owner: string; leaseMs: number; lanes: readonly string[] }): Promise<string[]>;
   /** Ends the lease now. */
   release(lease: { owner: string; lane: string }): Promise<void>;
-  /** The first entry of the lane that is `pending` or `sending`, unless an `unknown` one comes before it. */
+  /**
+   * The next entry of the lane: the one that is `sending`, since nothing is sent before its outcome is known, otherwise
+   * the first one that is `pending`. `undefined` if there is none, or if its first unsettled entry is `unknown`.
+   */
   next(lane: string): Promise<StoredEntry | undefined>;
 
   /**

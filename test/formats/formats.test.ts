@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { openCopy } from "stocklot/mirror";
 import { planCount, readPlan } from "stocklot/plan";
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { PostgresOutboxStore } from "../../src/outbox/stores/postgres-store.js";
+import { SqliteOutboxStore } from "../../src/outbox/stores/sqlite-store.js";
 import { findPostgres } from "../support/postgres-server.js";
 import {
   createWorld,
@@ -13,6 +15,7 @@ import {
   REASON_CODES,
   restorePostgres,
   restoreSqlite,
+  SCHEMA,
   sqlitePlace,
 } from "./world.js";
 
@@ -53,6 +56,7 @@ describe.each(versions.map(({ name }) => name))("what version %s has stored", (v
       return postgresPlace(url);
     }
     const path = join(folder, `${version}-${name}.db`);
+    rmSync(path, { force: true });
     await restoreSqlite(path, read(`${name}.sql`));
     return sqlitePlace(path);
   }
@@ -77,6 +81,28 @@ describe.each(versions.map(({ name }) => name))("what version %s has stored", (v
     ]);
     await outbox.resolve("unknown", "applied");
     await outbox.close();
+  });
+
+  it.each(
+    databases,
+  )("in an outbox is read without changing it, and changed, as by the command: %s", async (database) => {
+    await restore(database, "outbox");
+    const path = join(folder, `${version}-outbox.db`);
+    const connectionString = postgres?.url ?? "";
+    for (const existing of ["read", "change"] as const) {
+      const store =
+        database === "SQLite"
+          ? new SqliteOutboxStore({ path }, { existing })
+          : new PostgresOutboxStore({ connectionString, schema: SCHEMA }, { existing: true });
+      await store.open();
+      expect(await store.get("unknown")).toMatchObject({ state: "unknown" });
+      expect(await store.list({ after: 0, limit: 100 })).toHaveLength(ENTRIES.length);
+      expect(await store.count([])).toMatchObject({ unknown: 1, canceled: 1, pending: 1 });
+      expect(await store.deliveries()).toEqual([]);
+      if (existing === "change")
+        expect(await store.update("pending", { state: "pending", attempts: 0 }, {})).toMatchObject({ changed: true });
+      await store.close();
+    }
   });
 
   it.each(databases)("in the copy of a mirror is read and updated, and its history continues: %s", async (database) => {

@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { ApiError, ServerError } from "../../src/index.js";
-import type { NewOutboxEntry } from "../../src/outbox/index.js";
-import { inVirtualTime, useVirtualTime } from "./support/virtual-time.js";
+import type { NewOutboxEntry, OutboxStore } from "../../src/outbox/index.js";
+import { memoryStore } from "../../src/outbox/stores/memory-store.js";
+import { inVirtualTime, useVirtualTime, wait } from "./support/virtual-time.js";
 import { createWorld, isWrite, receipt } from "./support/world.js";
 
 beforeEach(() => useVirtualTime());
@@ -93,7 +94,10 @@ describe("one bad entry", () => {
 
   it("a look-up after a refusal that fails counts, too", async () => {
     const world = createWorld({ sandbox: { items } });
-    const outbox = world.createOutbox();
+    const memory = memoryStore(world.data);
+    // It takes longer than a look-up, during which the next item may be claimed.
+    const claim: OutboxStore["claim"] = (options) => wait(5).then(() => memory.claim(options));
+    const outbox = world.createOutbox({ store: { ...memory, claim } });
     await outbox.addMany(
       SKUS.map((shortID) => ({ key: shortID, operation: "update", input: { shortID, description: "x" } })),
     );

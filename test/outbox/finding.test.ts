@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { NewOutboxEntry } from "../../src/outbox/index.js";
 import { memoryStore } from "../../src/outbox/stores/memory-store.js";
 import { inVirtualTime, useVirtualTime, wait } from "./support/virtual-time.js";
-import { connectionReset, createWorld, type Intercept, isWrite, receipt } from "./support/world.js";
+import { connectionReset, createWorld, type Intercept, isList, isWrite, receipt } from "./support/world.js";
 
 const SETTLE_MS = 60_000;
 const LEASE_MS = 30_000;
@@ -357,6 +357,64 @@ describe("an update", () => {
     expect(await world.createClient().items.get("BOLT")).toMatchObject({ description: "second" });
   });
 
+  /** The service refuses the first entry, so that a person may decide that it is sent after all. */
+  const refuseFirst = (): Intercept => {
+    let writes = 0;
+    return async (request, send) => {
+      if (!isWrite(request) || writes++ > 0) return send();
+      return Response.json({ statusCode: 400, error: "bad_request", message: "No." }, { status: 400 });
+    };
+  };
+
+  it("that is sent in spite of a later one, and applied late, does not overwrite that", async () => {
+    const world = createWorld();
+    const outbox = world.createOutbox(DEFAULTS);
+    await outbox.addMany([update("a", "first"), update("b", "second")]);
+    const refuse = refuseFirst();
+    world.intercept = async (request, send) => {
+      const response = await refuse(request, send);
+      if (isWrite(request) && response.ok) throw connectionReset();
+      return response;
+    };
+    expect(await inVirtualTime(outbox.run())).toMatchObject({ rejected: 1, pending: 1 });
+    await outbox.resolve("a", "not-applied");
+    // Now both have an attempt that may be applied late; that of the first one is.
+    world.intercept = loseFirst(50_000);
+    expect(await inVirtualTime(outbox.run())).toMatchObject({ applied: 2 });
+    await inVirtualTime(wait(SETTLE_MS));
+    expect(await world.createClient().items.get("BOLT")).toMatchObject({ description: "second" });
+  });
+
+  it("that is withdrawn, and applied late, overwrites no other one", async () => {
+    const world = createWorld();
+    const outbox = world.createOutbox(DEFAULTS, { retry: { maxRetries: 0 } });
+    await outbox.add(update("a", "first"));
+    world.intercept = loseFirst(50_000);
+    expect(await inVirtualTime(outbox.run())).toMatchObject({ pending: 1 });
+    await outbox.withdraw("a");
+    await outbox.add(update("b", "second"));
+    expect(await inVirtualTime(outbox.run())).toMatchObject({ applied: 1 });
+    await inVirtualTime(wait(SETTLE_MS));
+    expect(await world.createClient().items.get("BOLT")).toMatchObject({ description: "second" });
+  });
+
+  it("waits for a later one whose attempt a killed process began", async () => {
+    const world = createWorld();
+    const outbox = world.createOutbox(DEFAULTS);
+    await outbox.add(update("a", "first"));
+    world.intercept = refuseFirst();
+    expect(await inVirtualTime(outbox.run())).toMatchObject({ rejected: 1 });
+    await inVirtualTime(killDuringWrite(world, update("b", "second"), {}, 80_000));
+    await outbox.resolve("a", "not-applied");
+    const startedAt = performance.now();
+    const results: [string, number][] = [];
+    const onResult = ({ key }: { key: string }) => results.push([key, performance.now() - startedAt]);
+    await inVirtualTime(outbox.run({ onResult }));
+    expect(results.map(([key]) => key)).toEqual(["a", "b"]);
+    expect(results[0]?.[1]).toBeGreaterThanOrEqual(LEASE_MS + SETTLE_MS - 1_500);
+    expect(await world.createClient().items.get("BOLT")).toMatchObject({ description: "second" });
+  });
+
   it("that fails stays pending with its error, others go on, and the next run applies it", async () => {
     const world = createWorld();
     const outbox = world.createOutbox(DEFAULTS);
@@ -429,6 +487,40 @@ it("an unknown entry says why: the process ended, or how the attempt failed", as
   };
   expect(await reasonIn(killed)).toMatch(/\(the process ended before the response\)\. Check whether/);
   expect(await reasonIn(failed)).toMatch(/\(POST \S+: the connection broke, .*ECONNRESET\)\)\. Check whether/);
+});
+
+it("an unknown entry says how its attempt failed, also if only a later run can look it up", async () => {
+  const world = createWorld();
+  const outbox = world.createOutbox(DEFAULTS);
+  await outbox.add(receipt("a"));
+  const lose = loseFirst(0);
+  world.intercept = async (request, send) =>
+    isWrite(request) ? lose(request, send) : isList(request) ? new Response("busy", { status: 503 }) : send();
+  expect(await inVirtualTime(outbox.run())).toMatchObject({ pending: 1 });
+  expect(await outbox.get("a")).toMatchObject({ state: "sending", error: { name: "OutcomeUnknownError" } });
+  world.intercept = (_, send) => send();
+  expect(await inVirtualTime(outbox.run())).toMatchObject({ unknown: 1 });
+  const { message } = Object((await outbox.get("a"))?.error);
+  expect(message).toMatch(/\(POST \S+: the connection broke, .*ECONNRESET\)\)\. Check whether/);
+});
+
+it("an unknown entry says how its attempt was refused, also if only a later run can look it up", async () => {
+  const world = createWorld();
+  const outbox = world.createOutbox(DEFAULTS);
+  await outbox.add({ key: "a", operation: "create", input: { shortID: "NEW" } });
+  const refusal = (statusCode: number, message: string) =>
+    Response.json({ statusCode, error: "refused", message }, { status: statusCode });
+  let writes = 0;
+  world.intercept = async (request, send) => {
+    if (isWrite(request) && ++writes === 1) throw connectionReset();
+    if (isWrite(request)) return refusal(409, "It exists.");
+    return writes > 1 && isList(request) ? new Response("busy", { status: 503 }) : send();
+  };
+  expect(await inVirtualTime(outbox.run())).toMatchObject({ pending: 1 });
+  expect(await outbox.get("a")).toMatchObject({ state: "sending", error: { name: "ConflictError" } });
+  world.intercept = async (request, send) => (isList(request) ? refusal(403, "Insufficient permissions.") : send());
+  expect(await inVirtualTime(outbox.run())).toMatchObject({ unknown: 1 });
+  expect(Object((await outbox.get("a"))?.error).message).toMatch(/\(POST \S+: 409 It exists.*\)\. Check whether/);
 });
 
 it("a call that was killed while it was queued stays pending", async () => {

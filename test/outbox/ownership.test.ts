@@ -74,7 +74,7 @@ describe("a process that no longer leases a lane", () => {
 
 describe("a lease", () => {
   const extended = (startedAt: number, startedAtEpoch: number) => {
-    const lease = new Lease("a");
+    const lease = new Lease("a", new AbortController().signal);
     lease.extend({ startedAt, startedAtEpoch }, MINUTE_MS);
     return lease;
   };
@@ -82,10 +82,10 @@ describe("a lease", () => {
 
   it("is held until it is ended, however much time is left", () => {
     const lease = extended(...now());
-    expect(lease.isHeld).toBe(true);
+    expect(lease.mayBegin).toBe(true);
     lease.end();
-    expect(lease.isHeld).toBe(false);
-    expect(() => lease.assertHeld()).toThrow(new Interrupted("the lease of a has ended"));
+    expect(lease.mayBegin).toBe(false);
+    expect(() => lease.assertMayBegin()).toThrow(new Interrupted("the lease of a has ended"));
   });
 
   it.each([
@@ -95,7 +95,7 @@ describe("a lease", () => {
     const [atMonotonic, atWall] = now();
     const lease = extended(atMonotonic + monotonic, atWall + wall);
     expect(lease.ended.aborted).toBe(false);
-    expect(lease.isHeld).toBe(false);
+    expect(lease.mayBegin).toBe(false);
     lease.dispose();
   });
 });
@@ -106,7 +106,7 @@ it("a lease that is released while it is renewed leaves no timer, which would ke
   await store.add([receipt("k")]);
   let renewed = () => {};
   const renew = vi.fn(() => new Promise<string[]>((resolve) => (renewed = () => resolve([]))));
-  const leases = new Leases({ ...store, renew }, "me", MINUTE_MS);
+  const leases = new Leases({ ...store, renew }, "me", MINUTE_MS, new AbortController().signal);
   const [claimed] = await leases.claim(1, []);
   if (!claimed) throw new Error("nothing was claimed");
   await vi.advanceTimersByTimeAsync(MINUTE_MS / 2);
@@ -126,7 +126,7 @@ describe("the leases of a run", () => {
     const lanes = keys.map((key) => ({ ...receipt(key), lane: key }));
     await store.add(lanes);
     const renew = vi.fn(store.renew);
-    return { store, renew, leases: new Leases({ ...store, renew }, "me", MINUTE_MS) };
+    return { store, renew, leases: new Leases({ ...store, renew }, "me", MINUTE_MS, new AbortController().signal) };
   }
 
   it("are renewed in time, however often further lanes are claimed", async () => {
@@ -136,7 +136,7 @@ describe("the leases of a run", () => {
       await vi.advanceTimersByTimeAsync(MINUTE_MS / 6);
       await leases.claim(1, []);
     }
-    expect(first?.lease.isHeld).toBe(true);
+    expect(first?.lease.mayBegin).toBe(true);
   });
 
   it("end as soon as the store reports that they are lost", async () => {
@@ -145,7 +145,7 @@ describe("the leases of a run", () => {
     await store.release({ owner: "me", lane: "a" });
     await vi.advanceTimersByTimeAsync(MINUTE_MS / 3);
     expect(renew).toHaveBeenCalledOnce();
-    expect([lost?.isHeld, held?.isHeld]).toEqual([false, true]);
+    expect([lost?.mayBegin, held?.mayBegin]).toEqual([false, true]);
   });
 });
 

@@ -36,7 +36,7 @@ export class EntryCommits {
   /** Stores that an attempt is about to be sent. It may only be sent if this resolves. */
   async beginAttempt(
     entry: StoredEntry,
-    start: Pick<EntryChange, "body" | "sentAt" | "clockAheadMs">,
+    start: Pick<EntryChange, "body" | "sentAt" | "clockAheadMs" | "error">,
   ): Promise<StoredEntry> {
     const begun = { ...entry, state: "sending", attempts: entry.attempts + 1 } as const;
     let result: UpdateResult | undefined;

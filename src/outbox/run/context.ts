@@ -25,8 +25,6 @@ export interface RunContext {
   readonly commits: EntryCommits;
   readonly capacity: Capacity;
   readonly failures: FailuresInARow;
-  /** Aborted when nothing more is to be sent. */
-  readonly stopped: AbortSignal;
   /** Counts requests for the report. */
   addRequests(count: number): void;
   /** Leaves a lane alone for the rest of the run. */
@@ -91,9 +89,8 @@ export class FailuresInARow {
   readonly #fail: (error: unknown) => void;
   readonly #lanes = new Set<string>();
   #status: number | undefined;
-  #hasFailed = false;
 
-  /** @param fail ends the run */
+  /** @param fail ends the run with the error; a second call changes nothing */
   constructor(fail: (error: unknown) => void) {
     this.#fail = fail;
   }
@@ -105,8 +102,7 @@ export class FailuresInARow {
     this.#status = status;
     if (!(error instanceof ApiError)) return;
     this.#lanes.add(lane);
-    if (this.#lanes.size !== MAX_FAILED_ITEMS || this.#hasFailed) return;
-    this.#hasFailed = true;
+    if (this.#lanes.size !== MAX_FAILED_ITEMS) return;
     error.message = `${error.message.replace(/\.?$/, ".")} It failed for ${MAX_FAILED_ITEMS} items in a row, last for the entry "${key}".`;
     this.#fail(error);
   }

@@ -9,7 +9,7 @@ import { hasMark, markOf, withMark } from "../marks.js";
 import { hadUncertainAttempt, type OutboxOperation, type StoredEntry, withoutAttempt } from "../store.js";
 import { BACKGROUND, type RunContext } from "./context.js";
 import type { Lease } from "./lease.js";
-import { type CallEnd, Interrupted } from "./outcome.js";
+import type { CallEnd } from "./outcome.js";
 
 /** How a call for an entry ended. */
 export interface EntryCallEnd extends CallEnd {
@@ -58,14 +58,13 @@ class EntryCall implements AttemptJournal {
   }
 
   async send(): Promise<unknown> {
-    const { settings, stopped } = this.#run;
-    const { ended } = this.#lease;
-    const abort = () => this.#abort.abort(ended.aborted ? ended.reason : runStopped());
+    const { ended, stopped } = this.#lease;
+    const abort = () => this.#abort.abort(stopped.reason);
     const stops = [onAbort(ended, abort), onAbort(stopped, () => !this.#isInFlight && abort())];
-    if (ended.aborted || stopped.aborted) abort();
+    if (stopped.aborted) abort();
     const options = { ...BACKGROUND, signal: this.#abort.signal, [attemptJournalSymbol]: this };
     try {
-      return await callMethod(settings.client, this.#entry.operation, this.#body, options);
+      return await callMethod(this.#run.settings.client, this.#entry.operation, this.#body, options);
     } finally {
       for (const stop of stops) stop();
     }
@@ -78,14 +77,15 @@ class EntryCall implements AttemptJournal {
 
   async beforeSend(clockAheadMs: number | undefined): Promise<void> {
     this.#response = undefined;
-    this.#lease.assertHeld();
-    const sent = hadUncertainAttempt(this.#entry) ? {} : { sentAt: Date.now(), clockAheadMs: clockAheadMs ?? null };
-    const start = { body: JSON.stringify(this.#body), ...sent };
+    this.#lease.assertMayBegin();
+    const isFirst = !hadUncertainAttempt(this.#entry);
+    const sent = isFirst ? { sentAt: Date.now(), clockAheadMs: clockAheadMs ?? null } : {};
+    const start = { body: JSON.stringify(this.#body), error: null, ...sent };
     await this.#adopt(this.#run.commits.beginAttempt(this.#entry, start));
   }
 
   assertMaySend(): void {
-    this.#lease.assertHeld();
+    this.#lease.assertMayBegin();
     this.#run.addRequests(1);
     this.#isInFlight = true;
   }
@@ -101,7 +101,7 @@ class EntryCall implements AttemptJournal {
       const change = { state: "pending", ...withoutAttempt(this.#before) } as const;
       await this.#adopt(this.#run.commits.storeAttemptOutcome(this.#entry, change));
     }
-    if (this.#run.stopped.aborted) throw runStopped();
+    this.#lease.stopped.throwIfAborted();
   }
 
   /** From now on, the entry is what was stored. */
@@ -125,9 +125,6 @@ class EntryCall implements AttemptJournal {
     return mark && lacksMark ? withMark(stored, mark, own) : stored;
   }
 }
-
-/** The reason why the run was stopped may be an error of any class: the run alone keeps it. */
-const runStopped = () => new Interrupted("the run of the outbox was stopped");
 
 /** The method checks its arguments, so what was stored is checked again. */
 function callMethod(

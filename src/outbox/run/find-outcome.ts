@@ -1,13 +1,7 @@
 import type { RequestOptions, ResponseInfo } from "../../core/request/options.js";
 import { uncheckedAs } from "../../core/response/decode.js";
-import {
-  ConflictError,
-  NotImplementedError,
-  OutcomeUnknownError,
-  PermissionError,
-  ResponseValidationError,
-} from "../../errors/index.js";
-import { fieldOf, messageOf } from "../../errors/unknown-value.js";
+import { NotImplementedError, PermissionError, ResponseValidationError } from "../../errors/index.js";
+import { fieldOf } from "../../errors/unknown-value.js";
 import { wording } from "../../errors/wording.js";
 import type { OtherReceipts, ReceiptSearchResult } from "../../resources/find/find-receipt.js";
 import type { SentCreation, SentReceipt } from "../../resources/find/sent-request.js";
@@ -22,11 +16,10 @@ const BETWEEN_LOOKS_MS = 1_000;
 
 /** What is known about an attempt that may have been applied. */
 export interface UncertainAttempt {
+  /** The entry. Its error is why the outcome is not known; `null` if the process ended. */
   entry: StoredEntry;
   /** How long its request may still be in progress. */
   inProgressMs: number;
-  /** Why its outcome is not known. */
-  cause: unknown;
   signal: AbortSignal;
 }
 
@@ -44,11 +37,7 @@ export function findOutcome(run: RunContext, attempt: UncertainAttempt): Promise
     case "discontinue":
       // Nothing has to be found: a second one changes nothing. But a late attempt must not undo what later entries
       // change.
-      return {
-        state: "pending",
-        quietMs: attempt.inProgressMs,
-        ...(attempt.cause ? { error: errorJson(attempt.cause) } : {}),
-      };
+      return { state: "pending", quietMs: attempt.inProgressMs };
   }
 }
 
@@ -64,7 +53,7 @@ async function findReceiptOutcome(run: RunContext, attempt: UncertainAttempt): P
       mark: hasMark(body, mark) ? mark : undefined,
       others,
       accepts: "identity",
-      inProgressMs: withSecondLook(run, attempt),
+      inProgressMs: untilSecondLookMs(run, attempt),
       options: findOptions(run, attempt),
     });
     return afterReceiptSearch(found, attempt);
@@ -76,7 +65,7 @@ async function findReceiptOutcome(run: RunContext, attempt: UncertainAttempt): P
  * are required even if the request ended long ago, since one list may lack a record for a moment, and a wrong "not
  * applied" would be applied twice.
  */
-const withSecondLook = ({ settings }: RunContext, { inProgressMs }: UncertainAttempt) =>
+const untilSecondLookMs = ({ settings }: RunContext, { inProgressMs }: UncertainAttempt) =>
   Math.max(inProgressMs, Math.min(BETWEEN_LOOKS_MS, settings.settleMs));
 
 const sentOf = <Body>(entry: StoredEntry, body: Body) => ({
@@ -91,7 +80,7 @@ function afterReceiptSearch({ outcome, lots }: ReceiptSearchResult, attempt: Unc
     case "applied":
       return applied({ recNo: recNos[0] });
     case "not-applied":
-      return { state: "pending" };
+      return NOT_APPLIED;
     case "duplicate":
       return unknownOutcome(`a duplicate: lots ${recNos.join(", ")} have the mark of this receipt`, attempt, recNos);
     case "ambiguous": {
@@ -106,9 +95,9 @@ function afterReceiptSearch({ outcome, lots }: ReceiptSearchResult, attempt: Unc
 
 async function findCreationOutcome(run: RunContext, attempt: UncertainAttempt): Promise<StateChange> {
   return unknownIfUnreadable(attempt, async () => {
-    const { outcome, item } = await searchItem(run, attempt, "create", withSecondLook(run, attempt));
+    const { outcome, item } = await searchItem(run, attempt, "create", untilSecondLookMs(run, attempt));
     if (outcome === "applied") return applied({ shortID: item?.shortID, status: STATUS.create, item });
-    if (outcome === "not-applied") return { state: "pending" };
+    if (outcome === "not-applied") return NOT_APPLIED;
     return unknownOutcome(AMBIGUOUS_ITEM, attempt);
   });
 }
@@ -120,7 +109,7 @@ async function findCreationOutcome(run: RunContext, attempt: UncertainAttempt): 
 export async function findReasonOfRefusal(run: RunContext, attempt: UncertainAttempt): Promise<StateChange> {
   const { operation } = attempt.entry;
   if (operation !== "create" && operation !== "update" && operation !== "discontinue")
-    throw new TypeError(`${operation}: a refusal is final`);
+    throw new TypeError(`${operation}: an attempt that was applied is no reason to refuse a second one`);
   // A SKU that exists cannot be created any more. The earlier attempt of another write may still be in progress.
   const inProgressMs = operation === "create" ? 0 : attempt.inProgressMs;
   const endsAtMs = monotonicNowMs() + attempt.inProgressMs;
@@ -128,9 +117,9 @@ export async function findReasonOfRefusal(run: RunContext, attempt: UncertainAtt
     const { outcome, item } = await searchItem(run, attempt, operation, inProgressMs);
     if (outcome === "applied") return applied({ shortID: item?.shortID, status: STATUS[operation], item });
     // A duplicate of an item that does not exist is a contradiction.
-    const isContradiction = operation === "create" && item === undefined && attempt.cause instanceof ConflictError;
-    if (outcome === "not-applied" && !isContradiction)
-      return { state: "rejected", settledAt: Date.now(), error: errorJson(attempt.cause) };
+    const isContradiction =
+      operation === "create" && item === undefined && isNamed(errorOf(attempt.entry), "ConflictError");
+    if (outcome === "not-applied" && !isContradiction) return { state: "rejected", settledAt: Date.now() };
     return unknownOutcome(AMBIGUOUS_ITEM, attempt);
   });
   run.failures.record(attempt.entry, undefined);
@@ -181,6 +170,8 @@ const findOptions = (run: RunContext, { signal }: UncertainAttempt): RequestOpti
   onResponse: ({ attempts }: ResponseInfo) => run.addRequests(attempts),
 });
 
+const NOT_APPLIED = { state: "pending", error: null } as const;
+
 const applied = (result: object): StateChange => ({
   state: "applied",
   settledAt: Date.now(),
@@ -188,10 +179,16 @@ const applied = (result: object): StateChange => ({
   error: null,
 });
 
-function unknownOutcome(reason: string, { entry, cause }: UncertainAttempt, lots: number[] = []): StateChange {
+const errorOf = ({ error }: StoredEntry): unknown => JSON.parse(error ?? "null");
+
+const isNamed = (error: unknown, name: string) => fieldOf(error, "name") === name;
+
+function unknownOutcome(reason: string, { entry }: UncertainAttempt, lots: number[] = []): StateChange {
+  const error = errorOf(entry);
   // The advice of an OutcomeUnknownError was followed already.
-  const failure = cause instanceof OutcomeUnknownError ? cause.cause : cause;
-  const why = failure === undefined ? "the process ended before the response" : messageOf(failure).replace(/\.$/, "");
+  const failure = isNamed(error, "OutcomeUnknownError") ? fieldOf(error, "cause") : error;
+  const failed = String(fieldOf(failure, "message") ?? failure).replace(/\.$/, "");
+  const why = error === null ? "the process ended before the response" : failed;
   const what = `The outcome is unknown: ${reason} (${why}).`;
   const message = `${what} Check whether it was applied, then ${wording().decideOutcome(entry.key)}.`;
   return {

@@ -1,12 +1,10 @@
 import { PermissionError, TimeoutError } from "../../errors/index.js";
-import { onAbort } from "../../time/abort.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import { sleep } from "../../time/wait.js";
 import { errorJson, resultJson } from "../entry.js";
 import {
   type ClaimedLane,
   type EntryChange,
-  hadUncertainAttempt,
   isIdempotent,
   type StateChange,
   type StoredEntry,
@@ -24,34 +22,36 @@ import { AttemptOutdated, concernsAllWrites, type Outcome, outcomeOf } from "./o
  *
  *   state of the entry        step                      then
  *   pending                   send it                   the outcome of the call decides
- *   sending                   find its outcome          applied, unknown, or pending: it is resent. If that must wait
- *                                                       (quietMs), the work ends. If it cannot be found now, the entry
- *                                                       stays `sending`, and the lane is set aside
+ *   sending                   find its outcome          the next entry: this one if it is pending again. If that must
+ *                                                       wait (quietMs), the work ends. If it cannot be found now, the
+ *                                                       entry stays `sending`, and the lane is set aside, as it is
+ *                                                       after an update or discontinue that this run has sent
  *   applied, rejected, …      take the next entry       pending or sending; none: the work ends
  *
  *   outcome of a call         what is stored            then
  *   applied, rejected         that state                the next entry
- *   refused-perhaps-applied   what is found             the next entry
- *   uncertain                 nothing, it is `sending`  find its outcome; update, discontinue: wait for the next run
+ *   uncertain                 sending, with the error   find its outcome
+ *   refused-perhaps-applied   sending, with the error   find the reason: applied, rejected or unknown; the next entry
  *   failed                    pending, with the error   the lane is set aside for the rest of the run
  *   interrupted               pending, unless changed   the work ends; the next entry if this one was settled
  *   fails-for-all             pending, with the error   the run ends
  *
  * A request takes effect within `settleMs` of the moment at which it was sent, or never. These times follow from that:
  *
- *   unleasedMs     how long before this lease no process had one: nothing was sent in that time
- *   inProgressMs   how long the last attempt may still take effect: `settleMs` less `unleasedMs`
- *   quietMs        how long nothing may be sent for the lane, since a late attempt could undo it. Only the store counts
- *                  it: a change that stores one ends the work, and the next claim of the lane returns what is left
+ *   inProgressMs   how long the last attempt may still take effect: `settleMs` once a call has ended; after a crash less,
+ *                  by the time in which no process had a lease, so that nothing was sent
+ *   quietMs        how long no other entry may be sent, since an attempt of this one may still take effect. Only the
+ *                  store counts it: a change that stores one ends the work, and the next claim returns what is left
+ *
+ * After a kill the entry in progress is `sending`, without an error. When the lease of the lane has ended, another run
+ * claims it, and begins here with that entry.
  */
 interface Work {
   entry: StoredEntry;
-  /** Why the outcome of its last attempt is not known. */
-  cause: unknown;
   /** How often the entry was sent in this run. */
   sends: number;
-  /** For how long no process can have sent anything for the lane. */
-  unleasedMs: number;
+  /** How long the last attempt for the lane may still take effect. */
+  inProgressMs: number;
 }
 
 /** How often an entry is resent in one run, if its outcome is unknown each time. */
@@ -62,10 +62,8 @@ export class LaneWorker {
   readonly #run: RunContext;
   readonly #lease: Lease;
   readonly #claimed: ClaimedLane;
-  /** No entry is sent before this time, by the monotonic clock: a late attempt of an earlier one could undo it. */
+  /** When the quiet time of the lane ends, by the monotonic clock. */
   readonly #quietEndsAtMs: number;
-  /** Aborted when the lease ends or the run stops. */
-  readonly #interruption = new AbortController();
 
   constructor(run: RunContext, lease: Lease, claimed: ClaimedLane) {
     this.#run = run;
@@ -76,55 +74,46 @@ export class LaneWorker {
 
   async work(): Promise<void> {
     const { entry, unleasedMs = 0 } = this.#claimed;
-    // A run has many lanes: of `AbortSignal.any`, its signal would keep something of each.
-    const stops = [this.#lease.ended, this.#run.stopped].map((signal) =>
-      onAbort(signal, () => this.#interruption.abort(signal.reason)),
-    );
-    try {
-      await this.#workFrom({ entry, cause: undefined, sends: 0, unleasedMs });
-    } finally {
-      for (const stop of stops) stop();
-    }
-  }
-
-  async #workFrom(begun: Work): Promise<void> {
-    let work: Work | undefined = begun;
-    while (work && this.#mayGoOn) work = await this.#advance(work);
-  }
-
-  get #interrupted(): AbortSignal {
-    return this.#interruption.signal;
-  }
-
-  get #mayGoOn(): boolean {
-    return this.#lease.isHeld && !this.#run.stopped.aborted;
+    const inProgressMs = Math.max(0, this.#run.settings.settleMs - unleasedMs);
+    let work: Work | undefined = { entry, sends: 0, inProgressMs };
+    while (work && this.#lease.mayBegin) work = await this.#advance(work);
   }
 
   async #advance(work: Work): Promise<Work | undefined> {
     switch (work.entry.state) {
       case "pending":
         return this.#send(work);
-      case "sending":
-        return this.#run.capacity.whileWaiting(() => this.#find(findOutcome, work));
-      default: {
-        const entry = await this.#run.settings.store.next(work.entry.lane);
-        return entry && { ...work, entry, cause: undefined, sends: 0 };
+      case "sending": {
+        const found = await this.#find(findOutcome, work);
+        // The call has retried it already, so the service is failing: the next run resends it. After a crash nothing
+        // shows that, and it is resent in the same run.
+        if (isIdempotent(work.entry.operation) && work.sends > 0) return this.#setAside(work);
+        return found && this.#next(found);
       }
+      default:
+        return this.#next(work);
     }
+  }
+
+  /** Takes the next entry of the lane. It is the same one if that is pending again, unless one before it is, too. */
+  async #next(work: Work): Promise<Work | undefined> {
+    const entry = await this.#run.settings.store.next(work.entry.lane);
+    if (entry?.key === work.entry.key) return { ...work, entry };
+    return entry && { ...work, entry, sends: 0 };
   }
 
   async #send(work: Work): Promise<Work | undefined> {
     const { entry, sends } = work;
     if (sends > MAX_RESENDS) return this.#setAside(work);
     // An attempt of its own is no reason to wait: it has the same effect.
-    const quietMs = hadUncertainAttempt(entry) ? 0 : this.#quietEndsAtMs - monotonicNowMs();
+    const quietMs = entry.key === this.#claimed.quietKey ? 0 : this.#quietEndsAtMs - monotonicNowMs();
     if (quietMs > 0) {
-      await this.#run.capacity.whileWaiting(() => sleep(quietMs, this.#interrupted));
+      await this.#run.capacity.whileWaiting(() => sleep(quietMs, this.#lease.stopped));
       return work;
     }
     const end = await callForEntry(this.#run, entry, this.#lease);
     const outcome = outcomeOf(end);
-    const sent = { ...work, entry: end.entry, cause: end.error, sends: sends + 1, unleasedMs: 0 };
+    const sent = { ...work, entry: end.entry, sends: sends + 1, inProgressMs: this.#run.settings.settleMs };
     const next = await this.#afterCall(sent, end, outcome);
     const isFailure = outcome === "failed" || (outcome === "rejected" && end.error instanceof PermissionError);
     // The look-up after a refusal has recorded how it ended.
@@ -144,14 +133,12 @@ export class LaneWorker {
       }
       case "rejected":
         return this.#storeOutcome(work, { state: "rejected", error: errorJson(error), ...settled });
-      case "refused-perhaps-applied":
-        return this.#run.capacity.whileWaiting(() => this.#find(findReasonOfRefusal, work));
       case "uncertain":
-        if (!isIdempotent(entry.operation) || !this.#mayGoOn) return work;
-        // It is pending then. The call has retried it already, so the service is failing: the next run resends it.
-        // After a crash nothing shows that, and it is resent in the same run.
-        await this.#find(findOutcome, work);
-        return this.#setAside(work);
+      case "refused-perhaps-applied": {
+        const stored = await this.#storeOutcome(work, { state: "sending", error: errorJson(error) });
+        if (outcome === "uncertain" || stored?.entry.state !== "sending") return stored;
+        return this.#find(findReasonOfRefusal, stored);
+      }
       case "interrupted":
         return this.#afterInterruption(work, end);
       case "failed":
@@ -160,7 +147,7 @@ export class LaneWorker {
       case "fails-for-all":
         await this.#storeFailure(work, end);
         // Otherwise the run ends for another reason, or another process works on the lane.
-        if (this.#mayGoOn) this.#run.fail(error);
+        if (this.#lease.mayBegin) this.#run.fail(error);
         return undefined;
     }
   }
@@ -192,13 +179,15 @@ export class LaneWorker {
     find: (run: RunContext, attempt: UncertainAttempt) => Promise<StateChange> | StateChange,
     work: Work,
   ): Promise<Work | undefined> {
-    const { entry, cause } = work;
-    const inProgressMs = Math.max(0, this.#run.settings.settleMs - work.unleasedMs);
+    const { entry, inProgressMs } = work;
+    const attempt = { entry, inProgressMs, signal: this.#lease.stopped };
     try {
-      const change = await find(this.#run, { entry, inProgressMs, cause, signal: this.#interrupted });
-      return afterChange(work, await this.#run.commits.storeFoundOutcome(entry, change), change);
+      return await this.#run.capacity.whileWaiting(async () => {
+        const change = await find(this.#run, attempt);
+        return afterChange(work, await this.#run.commits.storeFoundOutcome(entry, change), change);
+      });
     } catch (error) {
-      if (this.#interrupted.aborted) return undefined;
+      if (this.#lease.stopped.aborted) return undefined;
       // The service does not respond as it should at the moment. Other lanes may continue.
       if (error instanceof TimeoutError) return this.#setAside(work);
       if (concernsAllWrites(error)) throw error;

@@ -1,3 +1,4 @@
+import { onAbort } from "../../time/abort.js";
 import { monotonicNowMs, startTimer } from "../../time/clock.js";
 import type { ClaimedLane, OutboxStore } from "../store.js";
 import { Interrupted } from "./outcome.js";
@@ -5,32 +6,49 @@ import { Interrupted } from "./outcome.js";
 /** A share of the lease in which nothing is sent any more, so that a request has left this process before the lease ends. */
 const SAFETY_MARGIN = 0.1;
 
-/** The right to work on a lane, for a limited time. */
+/** The right to work on a lane, for a limited time. Both signals have an {@link Interrupted} as their reason. */
 export class Lease {
-  readonly #controller = new AbortController();
+  readonly #stop = new AbortController();
+  readonly #end = new AbortController();
+  readonly #stopListening: () => void;
   #stopTimer = () => {};
   #endsAt = 0;
   #endsAtEpoch = 0;
 
-  constructor(readonly lane: string) {}
+  /** @param runStopped aborted when the run that has the lease is to send nothing more */
+  constructor(
+    readonly lane: string,
+    runStopped: AbortSignal,
+  ) {
+    // The reason why the run was stopped may be an error of any class: the run alone keeps it.
+    const stop = () => this.#stop.abort(new Interrupted("the run of the outbox was stopped"));
+    // A run has many leases: of `AbortSignal.any`, its signal would keep something of each.
+    this.#stopListening = onAbort(runStopped, stop);
+    if (runStopped.aborted) stop();
+  }
 
-  /** Aborted when the lease has ended. */
+  /** Aborted when nothing more may begin: the run was stopped, or the lease has ended. */
+  get stopped(): AbortSignal {
+    return this.#stop.signal;
+  }
+
+  /** Aborted when the lease has ended: then a request in flight must end, too. */
   get ended(): AbortSignal {
-    return this.#controller.signal;
+    return this.#end.signal;
   }
 
-  /**
-   * Whether it has not ended. The wall clock is checked too: the monotonic clock stands still while the machine is suspended,
-   * and timers are late.
-   */
-  get isHeld(): boolean {
-    return !this.ended.aborted && monotonicNowMs() < this.#endsAt && Date.now() < this.#endsAtEpoch;
+  get mayBegin(): boolean {
+    return !this.stopped.aborted && !this.#isOver;
   }
 
-  assertHeld(): void {
-    if (this.isHeld) return;
-    this.end();
-    throw this.ended.reason;
+  assertMayBegin(): void {
+    if (this.#isOver) this.end();
+    this.stopped.throwIfAborted();
+  }
+
+  /** The wall clock is checked too: the monotonic clock stands still while the machine is suspended, and timers are late. */
+  get #isOver(): boolean {
+    return monotonicNowMs() >= this.#endsAt || Date.now() >= this.#endsAtEpoch;
   }
 
   /** It lasts this long, counted from a time before the store was called. */
@@ -42,14 +60,16 @@ export class Lease {
     this.#stopTimer = startTimer(this.#endsAt - monotonicNowMs(), () => this.end());
   }
 
-  /** Ends it early; what is in flight is aborted. */
+  /** Ends it early. */
   end(): void {
     this.#stopTimer();
-    this.#controller.abort(new Interrupted(`the lease of ${this.lane} has ended`));
+    for (const controller of [this.#stop, this.#end])
+      controller.abort(new Interrupted(`the lease of ${this.lane} has ended`));
   }
 
   dispose(): void {
     this.#stopTimer();
+    this.#stopListening();
   }
 }
 
@@ -68,13 +88,15 @@ export class Leases {
   readonly #store: OutboxStore;
   readonly #owner: string;
   readonly #leaseMs: number;
+  readonly #runStopped: AbortSignal;
   readonly #held = new Map<string, Lease>();
   #stopTimer = () => {};
 
-  constructor(store: OutboxStore, owner: string, leaseMs: number) {
+  constructor(store: OutboxStore, owner: string, leaseMs: number, runStopped: AbortSignal) {
     this.#store = store;
     this.#owner = owner;
     this.#leaseMs = leaseMs;
+    this.#runStopped = runStopped;
   }
 
   /** Leases up to `limit` further lanes, except some. */
@@ -89,7 +111,7 @@ export class Leases {
     });
     if (this.#held.size === 0 && lanes.length > 0) this.#renewLater();
     return lanes.map((claimed) => {
-      const lease = new Lease(claimed.lane);
+      const lease = new Lease(claimed.lane, this.#runStopped);
       lease.extend(time, this.#leaseMs);
       this.#held.set(claimed.lane, lease);
       return { claimed, lease };

@@ -59,7 +59,7 @@ export class OutboxRun implements RunContext {
     this.#signals = signal ? [signal, closed] : [closed];
     this.#end = end;
     const owner = randomUUID();
-    this.#leases = new Leases(store, owner, leaseMs);
+    this.#leases = new Leases(store, owner, leaseMs, this.#stopped);
     this.#progress = new RunProgress(callbacks, (entries, paceMs) =>
       forecastDurationMs(entries, paceMs, client.bulkAllowance),
     );
@@ -72,7 +72,8 @@ export class OutboxRun implements RunContext {
     this.#pollMs = Math.min(MAX_POLL_MS, Math.max(MIN_POLL_MS, leaseMs / 20));
   }
 
-  get stopped(): AbortSignal {
+  /** Aborted when nothing more is to be sent. */
+  get #stopped(): AbortSignal {
     return this.#stop.signal;
   }
 
@@ -121,7 +122,7 @@ export class OutboxRun implements RunContext {
 
   async #workUntilDone(): Promise<void> {
     this.#progress.counted(await this.settings.store.count([]));
-    while (!this.stopped.aborted) {
+    while (!this.#stopped.aborted) {
       const begun = await this.#beginLanes();
       if (begun === 0 && this.#workers.size === 0 && (await this.#isDone())) return;
       await this.#waitForWork();
@@ -168,7 +169,7 @@ export class OutboxRun implements RunContext {
 
   /** Waits until a place is free, or for a while: entries may be added, and leases of other processes may end. */
   async #waitForWork(): Promise<void> {
-    await sleep(this.#pollMs, this.#placeFree.signal, this.stopped);
+    await sleep(this.#pollMs, this.#placeFree.signal, this.#stopped);
     this.#placeFree = new AbortController();
   }
 }

@@ -35,6 +35,14 @@ const QUIET_SQL = `max(0, min(quiet_until - ${NOW}, quiet_ms))`;
 
 export function storeCommands({ store, entries, lanes, deliveries }: TableNames) {
   const selectSql = `SELECT ${SELECTED_COLUMNS_SQL} FROM ${entries} AS entry`;
+  const nextEntriesSql = (wanted: string) => `
+    ${selectSql} WHERE sequence IN (
+      SELECT coalesce((SELECT sequence FROM ${entries} WHERE lane = first.lane AND state = 'sending'), first.sequence)
+      FROM ${wanted} JOIN ${entries} AS first ON first.sequence = (
+        SELECT sequence FROM ${entries}
+        WHERE lane = wanted.lane AND state IN ${UNSETTLED_STATES_SQL} ORDER BY sequence LIMIT 1)
+      WHERE first.state <> 'unknown')
+    ORDER BY sequence`;
   const listSql = `${selectSql} WHERE sequence > $1 AND ($2::text IS NULL OR state = $2)`;
   return {
     store: `SELECT id, version, service FROM ${store}`,
@@ -136,23 +144,17 @@ export function storeCommands({ store, entries, lanes, deliveries }: TableNames)
       postgres: `
         SELECT lane,
           extract(epoch FROM clock_timestamp() - leased_until) * 1000 AS unleased,
-          extract(epoch FROM quiet_until - clock_timestamp()) * 1000 AS quiet
+          extract(epoch FROM quiet_until - clock_timestamp()) * 1000 AS quiet, quiet_key AS "quietKey"
         FROM ${lanes} WHERE lane = ANY ($1) AND (${IS_LEASED.postgres}) IS NOT TRUE FOR UPDATE SKIP LOCKED`,
       sqlite: `
-        SELECT lane, CASE WHEN leased_until <= ${NOW} THEN ${NOW} - leased_until END AS unleased, ${QUIET_SQL} AS quiet
+        SELECT lane, CASE WHEN leased_until <= ${NOW} THEN ${NOW} - leased_until END AS unleased, ${QUIET_SQL} AS quiet,
+          quiet_key AS "quietKey"
         FROM ${lanes} WHERE lane = ANY ($1) AND ${IS_LEASED.sqlite} IS NOT TRUE`,
     },
-    // Lanes. The first unsettled entry of each, in the order added.
-    firstEntries: {
-      postgres: `
-        SELECT ${SELECTED_COLUMNS_SQL} FROM unnest($1::text[]) AS wanted CROSS JOIN LATERAL (
-          SELECT * FROM ${entries} WHERE lane = wanted AND state IN ${UNSETTLED_STATES_SQL} ORDER BY sequence LIMIT 1
-        ) AS entry ORDER BY sequence`,
-      sqlite: `
-        ${selectSql} WHERE sequence IN (
-          SELECT (SELECT sequence FROM ${entries}
-            WHERE lane = wanted.value AND state IN ${UNSETTLED_STATES_SQL} ORDER BY sequence LIMIT 1)
-          FROM json_each($1) AS wanted) ORDER BY sequence`,
+    // Lanes. The next entry of each, see `OutboxStore.next`.
+    nextEntries: {
+      postgres: nextEntriesSql("unnest($1::text[]) AS wanted (lane)"),
+      sqlite: nextEntriesSql("(SELECT value AS lane FROM json_each($1)) AS wanted"),
     },
     // lanes, owner, leaseMs
     lease: {
@@ -194,16 +196,19 @@ export function storeCommands({ store, entries, lanes, deliveries }: TableNames)
     lockEntries: `${selectSql} WHERE key = ANY ($1) ORDER BY sequence FOR UPDATE`,
     // key, then the values of `progressValues`
     change: `UPDATE ${entries} AS entry SET ${SET_PROGRESS_SQL} WHERE key = $1 RETURNING ${SELECTED_COLUMNS_SQL}`,
-    // Lane, quietMs. An earlier wish that lasts longer takes precedence.
+    // Lane, quietMs, key. A time that ends later stays. While that of another entry lasts, it is the time of no single one.
     keepQuiet: {
       postgres: `
-        INSERT INTO ${lanes} AS lane (lane, quiet_until)
-        VALUES ($1, clock_timestamp() + $2::double precision * interval '1 millisecond')
-        ON CONFLICT (lane) DO UPDATE SET quiet_until = greatest(lane.quiet_until, excluded.quiet_until)`,
-      sqlite: `
-        INSERT INTO ${lanes} (lane, quiet_until, quiet_ms) VALUES ($1, ${NOW} + $2, $2)
+        INSERT INTO ${lanes} AS lane (lane, quiet_until, quiet_key)
+        VALUES ($1, clock_timestamp() + $2::double precision * interval '1 millisecond', $3)
         ON CONFLICT (lane) DO UPDATE SET
-          quiet_until = ${NOW} + max($2, coalesce(${QUIET_SQL}, 0)), quiet_ms = max($2, coalesce(${QUIET_SQL}, 0))`,
+          quiet_until = greatest(lane.quiet_until, excluded.quiet_until),
+          quiet_key = CASE WHEN lane.quiet_key = $3 OR (lane.quiet_until > clock_timestamp()) IS NOT TRUE THEN $3 END`,
+      sqlite: `
+        INSERT INTO ${lanes} (lane, quiet_until, quiet_ms, quiet_key) VALUES ($1, ${NOW} + $2, $2, $3)
+        ON CONFLICT (lane) DO UPDATE SET
+          quiet_until = ${NOW} + max($2, coalesce(${QUIET_SQL}, 0)), quiet_ms = max($2, coalesce(${QUIET_SQL}, 0)),
+          quiet_key = CASE WHEN quiet_key = $3 OR (${QUIET_SQL} > 0) IS NOT TRUE THEN $3 END`,
     },
     // keys, settledAt, error (null: as it is)
     cancel: `

@@ -107,10 +107,11 @@ const laneRowSchema = /* @__PURE__ */ lazy(() =>
     lane: z.string(),
     unleased: numericSchema().nullish(),
     quiet: numericSchema().nullish(),
+    quietKey: z.string().nullish(),
   }),
 );
 
-/** The lane of a row, as the column stores it; how long ago its lease ended, and how long nothing may be sent, in ms. */
+/** The lane of a row, as the column stores it; how long ago its lease ended, and how much quiet time is left, in ms. */
 export const laneOfRow = (row: unknown) => laneRowSchema().parse(row);
 
 const deliveryRowSchema = /* @__PURE__ */ lazy(() =>

@@ -8,6 +8,7 @@ interface Lane {
   /** When its lease ends or has ended, by the monotonic clock. */
   leasedUntil?: number;
   quietUntil?: number;
+  quietKey?: string | undefined;
 }
 
 /** What a store keeps: it survives the process that used it. */
@@ -47,9 +48,11 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
   const isLeased = (lane: string) => (data.lanes.get(lane)?.leasedUntil ?? -Infinity) > now();
   const holds = (lane: string, owner: string) => isLeased(lane) && data.lanes.get(lane)?.owner === owner;
   const changeLane = (lane: string, change: Lane) => data.lanes.set(lane, { ...data.lanes.get(lane), ...change });
+  const firstOf = (lane: string) => data.entriesByLane.get(lane)?.find(({ state }) => !isSettled(state));
   const nextOf = (lane: string) => {
-    const unsettled = data.entriesByLane.get(lane)?.find(({ state }) => !isSettled(state));
-    return unsettled?.state === "unknown" ? undefined : unsettled;
+    const first = firstOf(lane);
+    if (first?.state === "unknown") return undefined;
+    return data.entriesByLane.get(lane)?.find(({ state }) => state === "sending") ?? first;
   };
 
   const add = (added: readonly NewEntry[]): StoredEntry[] => {
@@ -105,14 +108,16 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
 
     async claim({ owner, leaseMs, limit, except }) {
       const claimed = [];
-      for (const entry of entries()) {
-        const { lane } = entry;
+      for (const first of entries()) {
+        const { lane } = first;
         if (claimed.length >= limit) break;
-        if (entry !== nextOf(lane) || isLeased(lane) || except.includes(lane)) continue;
-        const { leasedUntil, quietUntil = -Infinity } = data.lanes.get(lane) ?? {};
+        if (first !== firstOf(lane) || isLeased(lane) || except.includes(lane)) continue;
+        const entry = nextOf(lane);
+        if (!entry) continue;
+        const { leasedUntil, quietUntil = -Infinity, quietKey } = data.lanes.get(lane) ?? {};
         const unleasedMs = leasedUntil === undefined ? undefined : now() - leasedUntil;
         changeLane(lane, { owner, leasedUntil: now() + leaseMs });
-        claimed.push({ lane, entry: copy(entry), unleasedMs, quietMs: Math.max(0, quietUntil - now()) });
+        claimed.push({ lane, entry: copy(entry), unleasedMs, quietMs: Math.max(0, quietUntil - now()), quietKey });
       }
       return claimed;
     },
@@ -139,8 +144,12 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
       if (!isMet || (owner !== undefined && !holds(entry.lane, owner))) return { changed: false, entry: copy(entry) };
       Object.assign(entry, Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined)));
       if (quietMs !== undefined) {
-        const { quietUntil = -Infinity } = data.lanes.get(entry.lane) ?? {};
-        changeLane(entry.lane, { quietUntil: Math.max(quietUntil, now() + quietMs) });
+        const { quietUntil = -Infinity, quietKey } = data.lanes.get(entry.lane) ?? {};
+        const isOnly = quietKey === key || quietUntil <= now();
+        changeLane(entry.lane, {
+          quietUntil: Math.max(quietUntil, now() + quietMs),
+          quietKey: isOnly ? key : undefined,
+        });
       }
       return { changed: true, entry: copy(entry) };
     },

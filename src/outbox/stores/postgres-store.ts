@@ -104,9 +104,9 @@ export class PostgresOutboxStore extends SqlOutboxStore<OpenPostgresStore> {
     const schema = await usableSchema(this.#connection, this.#givenSchema);
     const names = tableNames(schema);
     const commands = storeCommands(names);
-    const id = await idOfCurrentTables(this.#connection, names, commands, schema);
-    if (id !== undefined) return { id, commands };
-    if (this.#mustExist)
+    const found = await findStore(this.#connection, names, commands, schema);
+    if (found?.isCurrent) return { id: found.id, commands };
+    if (!found && this.#mustExist)
       throw new ConfigurationError(
         `PostgreSQL: there is no outbox in the schema "${schema}". Check the address, or the search_path of the user.`,
       );
@@ -149,17 +149,18 @@ async function runOperation<T>(session: PostgresQueryable, commands: Commands, o
   return step.value;
 }
 
-/** The id of a store whose tables are up to date. Then no right to create tables is needed. */
-async function idOfCurrentTables(
+/** The store in these tables, if they exist. If they are current, no right to create or change any is needed. */
+async function findStore(
   queryable: PostgresQueryable,
   names: TableNames,
   commands: Commands,
   schema: string,
-): Promise<string | undefined> {
+): Promise<{ id: string; isCurrent: boolean } | undefined> {
   const [found] = await queryRows(queryable, "SELECT to_regclass($1) AS name", [names.store]);
   if (typeof found?.name !== "string") return undefined;
   const [row] = await queryRows(queryable, commands.store);
-  return row && missingSteps(SCHEMA_STEPS, Number(row.version), schema).length === 0 ? String(row.id) : undefined;
+  if (!row) return undefined;
+  return { id: String(row.id), isCurrent: missingSteps(SCHEMA_STEPS, Number(row.version), schema).length === 0 };
 }
 
 async function upgradeTables(
@@ -240,4 +241,5 @@ CREATE TABLE ${lanes} (
   leased_until timestamptz,
   quiet_until timestamptz
 ) WITH (fillfactor = 50)`,
+  ({ lanes }) => `ALTER TABLE ${lanes} ADD COLUMN quiet_key text COLLATE "C"`,
 ];

@@ -158,8 +158,7 @@ export abstract class SqlOutboxStore<Opened extends { id: string }> implements D
   }
 
   async next(lane: string): Promise<StoredEntry | undefined> {
-    const [entry] = (await this.read(() => execute("firstEntries", [[laneToColumn(lane)]]))).map(entryOfRow);
-    return entry?.state === "unknown" ? undefined : entry;
+    return (await this.read(() => execute("nextEntries", [[laneToColumn(lane)]]))).map(entryOfRow)[0];
   }
 
   update(
@@ -175,7 +174,7 @@ export abstract class SqlOutboxStore<Opened extends { id: string }> implements D
       if (!isAllowed || entry.state !== state || entry.attempts !== attempts) return { changed: false, entry };
       const [row] = yield* execute("change", [key, ...progressValues(entry, change)]);
       if (change.quietMs !== undefined)
-        yield* execute("keepQuiet", [laneToColumn(entry.lane), Math.min(change.quietMs, MAX_QUIET_MS)]);
+        yield* execute("keepQuiet", [laneToColumn(entry.lane), Math.min(change.quietMs, MAX_QUIET_MS), key]);
       return { changed: true, entry: entryOfRow(row) };
     });
   }
@@ -192,13 +191,11 @@ function* leaseFreeLanes(candidates: readonly string[], owner: string, leaseMs: 
     (yield* execute("lockFreeLanes", [candidates])).map(laneOfRow).map((free) => [free.lane, free]),
   );
   // Read again: these entries may have changed before their lanes were locked.
-  const first = (yield* execute("firstEntries", [[...times.keys()]])).map(entryOfRow);
-  const claimed = first
-    .filter(({ state }) => state !== "unknown")
-    .map((entry): ClaimedLane => {
-      const { unleased = null, quiet = null } = times.get(laneToColumn(entry.lane)) ?? {};
-      return { lane: entry.lane, entry, unleasedMs: unleased ?? undefined, quietMs: Math.max(0, quiet ?? 0) };
-    });
+  const claimed = (yield* execute("nextEntries", [[...times.keys()]])).map(entryOfRow).map((entry): ClaimedLane => {
+    const { unleased, quiet, quietKey } = times.get(laneToColumn(entry.lane)) ?? {};
+    const left = { unleasedMs: unleased ?? undefined, quietMs: Math.max(0, quiet ?? 0) };
+    return { lane: entry.lane, entry, ...left, quietKey: quietKey ?? undefined };
+  });
   yield* execute("lease", [claimed.map(({ lane }) => laneToColumn(lane)), owner, leaseMs]);
   return claimed;
 }

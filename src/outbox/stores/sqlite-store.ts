@@ -54,7 +54,7 @@ const NS_PER_MS = 1_000_000n;
 /** Time since the machine was started, in ms. */
 const monotonicUptimeMs = () => Number(process.hrtime.bigint() / NS_PER_MS);
 
-type Statements = Readonly<Record<StoreCommand, SqliteStatement>>;
+type Statements = (command: StoreCommand) => SqliteStatement;
 
 interface OpenSqliteStore {
   readonly id: string;
@@ -134,7 +134,7 @@ function runOperation<T>(statements: Statements, operation: Operation<T>): T {
   while (!step.done) {
     const { command, values } = step.value;
     const bound = values.map((value) => (typeof value === "object" && value ? JSON.stringify(value) : value));
-    step = operation.next(statements[command].all(...bound));
+    step = operation.next(statements(command).all(...bound));
   }
   return step.value;
 }
@@ -145,9 +145,9 @@ function prepare(database: SqliteDatabase, path: string, clock: () => number): {
   database.exec(CREATE_STORE_TABLE_SQL);
   const [store] = database.prepare(COMMANDS.store).all();
   for (const step of missingSteps(SCHEMA_STEPS, Number(store?.version ?? 0), path)) database.exec(step);
-  const statements = prepareStatements(database);
+  const statements = statementsOf(database);
   const id = String(store?.id ?? randomBytes(16).toString("hex"));
-  statements.createStore.run(id, SCHEMA_STEPS.length);
+  statements("createStore").run(id, SCHEMA_STEPS.length);
   return { id, statements };
 }
 
@@ -162,12 +162,17 @@ function prepareExisting(
   database.function(CLOCK_FUNCTION, clock);
   const [store] = database.prepare(COMMANDS.store).all();
   missingSteps(SCHEMA_STEPS, Number(store?.version), path);
-  return { id: String(store?.id), statements: prepareStatements(database) };
+  return { id: String(store?.id), statements: statementsOf(database) };
 }
 
-function prepareStatements(database: SqliteDatabase): Statements {
-  const prepared = Object.entries(COMMANDS).map(([name, sql]) => [name, database.prepare(sqliteTextOf(sql))]);
-  return Object.fromEntries(prepared) as Statements;
+/** Prepared when it is first used: tables of an earlier version that are only read lack columns that others need. */
+function statementsOf(database: SqliteDatabase): Statements {
+  const prepared = new Map<StoreCommand, SqliteStatement>();
+  return (command) => {
+    const statement = prepared.get(command) ?? database.prepare(sqliteTextOf(COMMANDS[command]));
+    prepared.set(command, statement);
+    return statement;
+  };
 }
 
 const COMMANDS = storeCommands({
@@ -229,4 +234,5 @@ CREATE TABLE stocklot_outbox_lanes (
   quiet_until INTEGER,
   quiet_ms INTEGER
 ) WITHOUT ROWID`,
+  "ALTER TABLE stocklot_outbox_lanes ADD COLUMN quiet_key TEXT",
 ];

@@ -356,6 +356,17 @@ export function describeStore(name: string, newPlace: () => OpenPlace | Promise<
       expect(await store.next("bolt-m8")).toBeUndefined();
     });
 
+    it("returns the entry whose attempt has begun before those that are pending, wherever it is", async () => {
+      await store.add([newEntry("a"), newEntry("b"), newEntry("c"), newEntry("d")]);
+      await change("c", { state: "sending", attempts: 1 });
+      expect((await store.next("bolt-m8"))?.key).toBe("c");
+      expect((await claim(store, "one")).map(({ entry }) => entry.key)).toEqual(["c"]);
+      await change("b", { state: "unknown" });
+      expect((await store.next("bolt-m8"))?.key).toBe("c");
+      await change("a", { state: "canceled", settledAt: 1 });
+      expect(await store.next("bolt-m8")).toBeUndefined();
+    });
+
     it("changes an entry only if it is as expected", async () => {
       await store.add([newEntry("a"), newEntry("b", "nut")]);
       const entry = asAdded(newEntry("a"));
@@ -406,6 +417,28 @@ export function describeStore(name: string, newPlace: () => OpenPlace | Promise<
       expect(bolt?.quietMs).toBeGreaterThan(20_000);
       expect(bolt?.quietMs).toBeLessThanOrEqual(50_000);
       expect(nut).toMatchObject({ lane: "nut", quietMs: 0 });
+    });
+
+    it("remembers whose the quiet time is, unless it is that of several entries", async () => {
+      await store.add([newEntry("a"), newEntry("b"), newEntry("other", "nut")]);
+      const claimAgain = async () => {
+        const [bolt] = await claim(store, "one", { limit: 1 });
+        await store.release({ owner: "one", lane: "bolt-m8" });
+        return bolt;
+      };
+      expect((await claimAgain())?.quietKey).toBeUndefined();
+      await change("b", { quietMs: 1 });
+      await sleep(20);
+      await change("a", { quietMs: LONG_MS });
+      expect(await claimAgain()).toMatchObject({ entry: { key: "a" }, quietKey: "a" });
+      await change("a", { quietMs: 2 * LONG_MS });
+      expect((await claimAgain())?.quietKey).toBe("a");
+      await change("b", { quietMs: 1 });
+      expect((await claimAgain())?.quietKey).toBeUndefined();
+      await change("a", { quietMs: LONG_MS });
+      const both = await claimAgain();
+      expect(both?.quietKey).toBeUndefined();
+      expect(both?.quietMs).toBeGreaterThan(LONG_MS);
     });
 
     it("removes the contents of settled entries, but keeps their keys and hashes", async () => {
