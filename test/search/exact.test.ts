@@ -64,6 +64,20 @@ describe("A search for one item", () => {
     }
   });
 
+  it("proves the order before it reads a run of which it knows only the middle", async () => {
+    const rising = (count: number, first: number) => Array.from({ length: count }, (_, index) => first + index);
+    const same = (count: number) => Array<number>(count).fill(5_000);
+    // Ascending only around the second import of the item. The first page shows one item, which proves nothing.
+    for (const seed of [1, 2, 3, 4, 5]) {
+      const random = createRandom(seed);
+      const others = rising(3_000, 100).sort(() => random() - 0.5);
+      const imports = [...same(300), ...others, ...rising(600, 4_000), ...same(600)];
+      const service = new SearchedService(imports, { sorting: "ignored" });
+      const lots = await service.client().inventory.getLots("SKU-5000");
+      expect(recNosOf(lots), `seed ${seed}`).toEqual(numbersOf(service.records, 5_000));
+    }
+  });
+
   it("begins again if a mass import shows pages that contradict each other, and does not read the whole list", async () => {
     for (const [partNo, pagesBefore] of [40_000, 70_000, 100_001].flatMap((one) => [1, 2, 3, 4].map((n) => [one, n]))) {
       let pages = 0;

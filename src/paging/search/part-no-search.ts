@@ -1,13 +1,13 @@
 import { PaginationError } from "../../errors/index.js";
 import { LongRun } from "./long-run.js";
-import { UnsearchableListError } from "./order-proof.js";
-import { PlaceSearch, type Run } from "./place-search.js";
+import { type Positions, UnsearchableListError } from "./order-proof.js";
+import { PlaceSearch, type VisibleRun } from "./place-search.js";
 import { readProbe, type SearchedList } from "./searched-list.js";
 import { numericOrder, type Probe, type SortedPage, textOrder } from "./sorted-page.js";
 
 /** Twice as many as a calm list of a million records needs. */
 const MAX_PAGES = 40;
-/** Pages that one search reads for a proof: the first half in parts of the list that have shown none. */
+/** Pages that one search reads for a proof: after half of them, parts that have shown the other direction count, too. */
 const MAX_PROOF_PAGES = 4;
 /** How often reading a run of several pages may begin. */
 const MAX_LONG_RUN_READS = 4;
@@ -37,26 +37,26 @@ export async function findByPartNo<T>(list: SearchedList<T>, partNo: number): Pr
  * - *Doubting absence* (`#isSearchedAsText`): the service may sort part numbers as strings, and the pages that were read look
  *   numeric by chance. Until a page has shown numeric order, one is absent only if its place among strings is empty, too. That
  *   is searched in the same way, until it is found, or a page refutes the order or shows that it is numeric.
- * - *Probing*: the page does not contain the beginning of the place (a {@link Run}), so `PlaceSearch` chooses the next one. If
- *   it knows only the middle of a run of several pages, that is read as a long one.
- * - *Proving the order*, once per list ({@link OrderProof}): a page in the direction that is not proved, around the run or
- *   elsewhere. A complete run is kept meanwhile.
- * - *Complete run*: the page contains the place with both neighbours.
- * - *Long run*: the records do not fit on one page ({@link LongRun}).
+ * - *Probing*: neither this page nor those before it show where the run begins, so `PlaceSearch` chooses the next one.
+ * - *Proving the order*, once per list ({@link OrderProof}): a page in the direction that is not proved, around the beginning of
+ *   the run or elsewhere.
+ * - *Complete run*: one page contains it with both neighbours ({@link VisibleRun}).
+ * - *Long run*: it does not fit on one page ({@link LongRun}).
  *
  * Until descending order is proved, the first page is that of the highest part numbers: it shows the total, and often the whole
  * list.
  *
- * A page that is not in the order asked for, or two pages that are not, end the search with an {@link UnsearchableListError}. After
- * the latter a second search shows whether the list has only changed as a whole ({@link findByPartNo}).
+ * A page that is not in the order asked for ends the search with an {@link UnsearchableListError}; so do two pages of these steps
+ * that contradict each other, but then a second search shows whether the list has only changed as a whole
+ * ({@link findByPartNo}). docs/decisions/019-one-item-in-a-few-requests.md has the reasons and measurements.
  */
 class PartNoSearch<T> {
   readonly #list: SearchedList<T>;
   readonly #partNo: number;
   readonly #longRun: LongRun<T>;
   #search: PlaceSearch;
-  /** A complete run, kept until the order is proved. A page that is read for that may show it anew. */
-  #completeRun: Run<T> | undefined;
+  /** Kept until the order is proved. A page that is read for that may show it anew. */
+  #foundRun: VisibleRun<T> | undefined;
   #isSearchedAsText = false;
   /** How many pages were read to prove the order. */
   #proofPages = 0;
@@ -79,7 +79,7 @@ class PartNoSearch<T> {
       if (Array.isArray(step)) return step;
       probe = step;
     }
-    // Sorted by a column whose values differ, the whole list does not depend on that order.
+    // The whole list is read by recNo instead, of which no two are equal.
     if (this.#longRunReads > 0)
       throw new UnsearchableListError(`${label}: records with the same partNo change too often, or change their order`);
     throw new PaginationError(
@@ -90,22 +90,15 @@ class PartNoSearch<T> {
   /** The records, or the page to read next. */
   async #step(page: SortedPage<T>): Promise<T[] | Probe> {
     if (page.isFirst && page.isLast) return this.#recordsOf(page.records);
-    const run = this.#search.learn(page) ?? this.#completeRun;
+    const run = this.#search.learn(page) ?? this.#foundRun;
     // Absent among numbers, and this page has shown that the list is sorted by number.
     if (this.#isSearchedAsText && this.#list.known.order.isNumeric) return [];
-    if (!run) {
-      const { longRunStart } = this.#search;
-      const records = longRunStart === undefined ? undefined : await this.#readLongRun(longRunStart);
-      return records ?? this.#nextProbe();
-    }
-    const proof = this.#nextProof(run);
-    if (proof) {
-      // An incomplete run is only the beginning of a long one. It is found anew once the order is proved.
-      this.#completeRun = run.isComplete ? run : undefined;
-      return proof;
-    }
-    this.#completeRun = undefined;
-    const records = run.isComplete ? this.#conclude(run) : await this.#readLongRun(run.page.start + run.from);
+    const start = run ? run.page.start + run.from : this.#search.longRunStart;
+    if (start === undefined) return this.#nextProbe();
+    const proof = this.#nextProof({ from: start - 1, to: (run ? run.page.start + run.to : start) + 1 }, page.total);
+    this.#foundRun = proof && run;
+    if (proof) return proof;
+    const records = run?.isComplete ? this.#conclude(run) : await this.#readLongRun(start);
     return records ?? this.#nextProbe();
   }
 
@@ -117,12 +110,11 @@ class PartNoSearch<T> {
     return { request: this.#search.next(), direction: "ASC" };
   }
 
-  /** The page to read in order to prove the order of the list, around this run or elsewhere; `undefined` once it is proved. */
-  #nextProof({ page: { start, total }, from, to }: Run<T>): Probe | undefined {
+  /** The page to read in order to prove the order of the list, around this place or elsewhere; `undefined` once it is proved. */
+  #nextProof(place: Positions, total: number): Probe | undefined {
     const { label, known } = this.#list;
     if (this.#proofPages >= MAX_PROOF_PAGES / 2) known.order.countDiscounted();
-    const withNeighbours = { from: start + from - 1, to: start + to + 1 };
-    const proof = known.order.nextProbe(withNeighbours, total);
+    const proof = known.order.nextProbe(place, total);
     if (!proof) return undefined;
     if (this.#proofPages === MAX_PROOF_PAGES) {
       known.order.undo();
@@ -144,7 +136,7 @@ class PartNoSearch<T> {
   }
 
   /** The records of a complete run; `undefined` if there are none, and they may stand elsewhere among strings. */
-  #conclude(run: Run<T>): T[] | undefined {
+  #conclude(run: VisibleRun<T>): T[] | undefined {
     const { page, from, to } = run;
     const records = page.records.slice(from, to);
     const length = Math.max(1, records.length);
@@ -156,7 +148,7 @@ class PartNoSearch<T> {
   }
 
   /** Whether a part number without a record is absent in any order that the service may use. */
-  #isAbsent({ page: { partNos }, from, to }: Run<T>): boolean {
+  #isAbsent({ page: { partNos }, from, to }: VisibleRun<T>): boolean {
     const [before, after] = [partNos[from - 1], partNos[to]];
     const isAbsentAsText =
       (before === undefined || textOrder.isBefore(before, this.#partNo)) &&

@@ -12,8 +12,8 @@ interface Bound {
   partNo: number;
 }
 
-/** The records of the part number that is searched, as one page shows them: from the index `from` up to, not including, `to`. */
-export interface Run<T> {
+/** What one page shows of the run that is searched: the records from the index `from` up to, not including, `to`. */
+export interface VisibleRun<T> {
   page: SortedPage<T>;
   from: number;
   to: number;
@@ -48,7 +48,7 @@ export class PlaceSearch {
   }
 
   /** The run that the page contains, if it contains its beginning. */
-  learn<T>(page: SortedPage<T>): Run<T> | undefined {
+  learn<T>(page: SortedPage<T>): VisibleRun<T> | undefined {
     const { partNos, start, isFirst, isLast } = page;
     const [first, last] = [partNos[0], partNos.at(-1)];
     if (first === undefined || last === undefined) {
@@ -67,7 +67,7 @@ export class PlaceSearch {
     return undefined;
   }
 
-  /** Where reading a run may begin of which only the middle is known: shortly before its beginning, or there. */
+  /** If pages have shown only the middle of the run: a position at which it begins, or shortly before. */
   get longRunStart(): number | undefined {
     const [low, high] = [this.#low, this.#high];
     if (!low || high?.partNo !== this.#partNo) return undefined;
@@ -96,14 +96,15 @@ export class PlaceSearch {
     return pageAround(from - 1, from + (length <= maxPageSize - 2 ? length : 1), maxPageSize);
   }
 
+  /** A page elsewhere, which was read to prove the order, may show a bound that is known better. */
   #raiseLow(bound: Bound): void {
-    this.#low = bound;
+    if (!this.#low || this.#low.position < bound.position) this.#low = bound;
     this.#stepsBack = 0;
     if (this.#high && this.#high.position <= bound.position) this.#high = this.#probesLeft = undefined;
   }
 
   #lowerHigh(bound: Bound): void {
-    this.#high = bound;
+    if (!this.#high || this.#high.position > bound.position) this.#high = bound;
     this.#stepsBack = bound.partNo === this.#partNo ? this.#stepsBack + 1 : 0;
     if (this.#low && this.#low.position >= bound.position) this.#low = this.#probesLeft = undefined;
   }
