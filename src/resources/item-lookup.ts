@@ -31,7 +31,7 @@ export interface ItemScope {
 /** Options of `getStockLevel` and `getLots`. They apply to the whole call, which sends several requests. */
 export interface ItemSearchOptions extends RequestOptions {
   /**
-   * What happens if the service does not sort the list by `partNo`. `"read"`: the whole list is read, and a warning is
+   * What happens if the service does not sort the list by `partNo`, or the lots of the item change too often. `"read"`: the whole list is read, and a warning is
    * logged once. `"error"`: the call rejects with a `PaginationError`.
    * @default "read"
    */

@@ -17,7 +17,10 @@ interface OrderedPart extends Positions {
   direction: Direction;
   /** The logarithm of how improbable that is by chance. */
   evidence: number;
-  /** Counts for nothing yet: the other direction was shown here, and another part of the list could show this one. */
+  /**
+   * Counts for nothing yet: this part has shown the other direction before, and there are parts that have shown none. An
+   * example: an import in the order of part numbers looks ascending in an ascending page, and descending in a descending one.
+   */
   isDiscounted: boolean;
 }
 
@@ -92,7 +95,7 @@ export class OrderProof {
 
   /**
    * The page that shows the next direction to prove: around a place, which this often completes, or elsewhere if that part
-   * of the list has shown the other direction. `undefined` if both are proved. `total`: by which the place was found.
+   * of the list has shown the other direction. `undefined` if both are proved. `total`: of the page that showed the place.
    */
   nextProbe(place: Positions, total: number): Probe | undefined {
     const direction = DIRECTIONS.find((one) => !this.isProven(one));
