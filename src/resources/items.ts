@@ -51,7 +51,7 @@ const itemPageReader = /* @__PURE__ */ createPageReader(itemSchema);
  *   `ServerError` (5xx), or another `ApiError`
  * - `TimeoutError`, `ClientClosedError`, or another `ConnectionError`: there is no usable response
  * - `ResponseValidationError`: the response is not what the service documents
- * - `PaginationError` (iterations only): the service reports more pages forever, or the list changes too fast
+ * - `PaginationError` (iterations): the service reports more pages forever, or the list changes too fast
  * - `OutcomeUnknownError` (writes only): the write was sent and may or may not have been applied
  * - the reason of the `signal`, if it aborts before a write was sent, or during a read
  *

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { inspect, promisify } from "node:util";
 import { Redis } from "ioredis";
-import { ConnectionError } from "stocklot";
+import { ConnectionError, InventoryClient } from "stocklot";
 import { createRedisRateLimiter, createRedisTokenStore } from "stocklot/redis";
 import { afterAll, describe, expect, test } from "vitest";
 import type { SlotKind } from "../../src/limiter/slot-source.js";
@@ -463,6 +463,27 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
       await expect(ask(limiter)).rejects.toThrow(/the reply of Redis is not one of the rate limiter's script/);
       (await ask(createRedisRateLimiter(options))).endSent();
     }
+  });
+
+  test("each call has an error of its own, with its request and the caller's line", async () => {
+    const fail = async () => {
+      throw new Error("Connection is closed.");
+    };
+    const redis = { eval: fail, evalsha: fail };
+    const rateLimiter = createRedisRateLimiter({ redis, onStoreError: "fail", onWarning: () => {} });
+    const fetch = async () => Response.json({ access_token: "token", token_type: "bearer", expires_in: 3_600 });
+    const options = { baseUrl: "https://service.test/api/v1", clientId: "id", clientSecret: "secret", fetch };
+    const { items } = new InventoryClient({ ...options, rateLimiter });
+    const firstCaller = async () => await items.get("A");
+    const secondCaller = async () => await items.get("B");
+    const [first, second] = await Promise.all(
+      [firstCaller(), secondCaller()].map((call) => call.catch((error: unknown) => error)),
+    );
+    if (!ConnectionError.is(first) || !ConnectionError.is(second)) throw new Error("both must be connection errors");
+    expect(first).not.toBe(second);
+    expect(first.message).toMatch(/^\w+ \/\w+: the shared rate limiter cannot reach Redis, nothing was sent: /);
+    expect(first.stack).toContain("firstCaller");
+    expect(second.stack).toContain("secondCaller");
   });
 
   test("a client that its owner has closed is an error and no hang", async () => {

@@ -52,6 +52,9 @@ export function errorOfFailedAttempt(sending: Sending, failure: unknown): unknow
   if (failure instanceof CanceledError) return canceledError(sending, failure.reason);
   if (failure instanceof SlotExpired)
     return new ConnectionError(`${sending.label}: ${failure.message}. Nothing was sent.`);
+  // The limiter has one error for all calls that wait for a slot.
+  if (failure instanceof ConnectionError)
+    return new ConnectionError(`${sending.label}: ${failure.message}`, { cause: failure.cause });
   if (failure instanceof ClientSecretFailure) return clientSecretTimeoutOrConfigurationError(sending, failure);
   return failure instanceof TransportFailure ? transportError(sending, failure) : failure;
 }
