@@ -64,8 +64,8 @@ export function createTokenManager({ store, account, request, errorOf, warn }: T
   /** The token that the service refused last; a store that could not delete it may still return it. */
   let refusedToken: string | undefined;
   /**
-   * The promise that the new token is saved. Until then the store is not used for anything else, or it could keep the
-   * old token.
+   * Resolves when the last attempt to save a token has ended. Until then the store is not used for anything else, or it could
+   * keep the old token.
    */
   let pendingSave: Promise<unknown> = Promise.resolve();
 
@@ -96,7 +96,7 @@ export function createTokenManager({ store, account, request, errorOf, warn }: T
     });
     const result = fetchToken(cancellation).then(
       (newToken) => {
-        // Of a canceled one; there may be a later one.
+        // The result of a canceled refresh is dropped: a later one may be in progress.
         if (isCurrent()) useToken(newToken);
       },
       (failure) => {
@@ -125,7 +125,7 @@ export function createTokenManager({ store, account, request, errorOf, warn }: T
   async function fetchToken(cancellation: Cancellation): Promise<StoredToken> {
     await cancellation.race(pendingSave);
     const refused = refusedToken;
-    // The token that is about to expire may still be in the store. Only a present one can be refused meanwhile.
+    // The store may still return them: the one that was refused, and the present one, which is about to expire.
     const excluded = [refused, token?.accessToken];
     if (refused !== undefined)
       await useStore("delete", () => inTime(store.delete(refused), cancellation), cancellation);

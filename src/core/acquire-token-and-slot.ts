@@ -3,7 +3,7 @@ import { monotonicNowMs } from "../time/clock.js";
 import type { Sending } from "./call.js";
 import type { ClientParts } from "./client-parts.js";
 
-/** From this round on, an expired token is used, too: each one expires in the queue. One that was refused is not. */
+/** From this round on, an expired token is used, too: two have expired while the call was in the queue. One that was refused is not. */
 const ANY_TOKEN_FROM_ROUND = 3;
 
 export interface TokenAndSlot {

@@ -16,7 +16,7 @@ export interface ResponseInfo {
   method: string;
   /** Relative to `baseUrl`, encoded, without the query. */
   path: string;
-  /** How often the request was sent. */
+  /** Attempts, also those that failed before anything was sent; of all requests, if the call sends several. */
   attempts: number;
   /** The whole call, in ms: waiting, attempts and back-offs. */
   durationMs: number;

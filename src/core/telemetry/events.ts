@@ -105,7 +105,7 @@ export interface EndEvent extends CallIdentity {
   startedAt: number;
   /** The whole call, in ms: waiting, attempts and back-offs. */
   durationMs: number;
-  /** How often it was sent. */
+  /** Attempts of its requests, also those that failed before anything was sent. */
   attempts: number;
   /** The status of the response to the last attempt; `undefined` if there was none. */
   status: number | undefined;

@@ -2,7 +2,7 @@ import { PaginationError } from "../../errors/index.js";
 import type { Checkpoint } from "../checkpoint.js";
 import { endOfPage, type Page, type ReceivedPage, startOfPage } from "../page.js";
 
-/** Consecutive pages at position 0 that may contain no record seen before. */
+/** This many consecutive pages at position 0 are accepted that contain no record seen before. */
 const MAX_UNKNOWN_STARTS = 3;
 
 /** How far a list has been read without a gap. */
@@ -47,9 +47,9 @@ export class GaplessFrontier {
   }
 
   /**
-   * Index of the first record of a page that may be emitted. Records seen before are left out anyway. Of two pages that were
-   * requested at the same time, the order of their responses does not show which one the service has read first. Either order
-   * is right: it decides only about unseen records between seen ones, and these have not existed the whole time.
+   * The index from which on the unseen records of a page may be emitted. Of two pages that were requested at the same time, the
+   * order of their responses does not show which one the service has read first. Either order is right: it decides only about
+   * unseen records between seen ones, and these have not existed the whole time.
    */
   firstToEmit({ page, receivedAt }: ReceivedPage<unknown>, { first, last }: PageOverlap): number {
     // On a page older than the last one read, unseen records between seen ones have been removed since.

@@ -47,6 +47,7 @@ export class GaplessProgress<T> {
 
   /** Advances the frontier past a page that is not disjoint, or the first one. From now on its records count as seen, except those that may not be emitted. */
   advancePast(received: ReceivedPage<T>, overlap: PageOverlap): AdvancedPage<T> {
+    // All of these compare the page with the frontier before it.
     const shift = this.frontier.shiftShownBy(received, overlap);
     if (shift !== undefined) this.#plan.noteShift(shift);
     const newRecords = this.#emitter.takeUnseen(received.page.value, this.frontier.firstToEmit(received, overlap));
@@ -84,7 +85,7 @@ class GaplessStalls {
     return this.#last === undefined;
   }
 
-  /** Whether it is no reason to stop that a page contains nothing new, after another such page. */
+  /** Whether a page without new records is harmless, after another such page. */
   isExplained(received: ReceivedPage<unknown>): boolean {
     return this.#wasRequestedBefore(received) || this.#growthExplains(received);
   }

@@ -10,7 +10,7 @@ import { GaplessPlan } from "./plan.js";
 import { GaplessProgress } from "./progress.js";
 import { ResumeSearch } from "./resume-search.js";
 
-/** Consecutive pages of a gap that may not show where what was read ends. Enough to go back through a list of any length. */
+/** This many consecutive pages of a gap are read that do not show where what was read ends. Enough for a list of any length. */
 const MAX_GAP_SEARCHES = 24;
 
 /** How a gap ends. */
@@ -21,8 +21,8 @@ type GapEnd = "closed" | "target-obsolete" | "list-ended";
  *
  * **Why nothing is missed.** Pages are cut by position, and positions move. Sort values prove nothing, since the service
  * ignores an unknown sort column. Records seen before do: a page is one contiguous run of the list at one moment, and records
- * keep their order. If a page contains a record that was seen, no record behind the records read so far stands before the
- * page, so it can be emitted, whenever it was read. Nothing precedes position 0, so a page that begins there needs no proof.
+ * keep their order. If a page contains a record that was seen, it begins at or before the end of what was read: no unread record
+ * precedes it, so it can be emitted, whenever it was read. Nothing precedes position 0, so a page that begins there needs no proof.
  *
  * **States of an iteration.**
  * - *Beginning*: the first page needs no proof. After a checkpoint, a page is searched that contains one of the records
@@ -33,8 +33,8 @@ type GapEnd = "closed" | "target-obsolete" | "list-ended";
  *   until the state is Overlapping again: the target overlaps (`closed`), or is of no more use (`target-obsolete`).
  * - *Ended*: a page has no `hasMore`, or the list is empty.
  *
- * **What ends an iteration without progress.** Each row has its own count, of consecutive pages. Beyond its limit (in the
- * second row: at it), the iteration rejects with a `PaginationError`. The third row only counts pages out of the second, and
+ * **What ends an iteration without progress.** Each row has its own count, of consecutive pages. At its limit (in the
+ * fifth row: beyond it), the iteration rejects with a `PaginationError`. The third row only counts pages out of the second, and
  * beyond its limit they count there. In the last row, the list is read from its start instead.
  *
  * | pages | limit | counted in |
@@ -149,6 +149,7 @@ export class GaplessReader<T> {
     const { probableEnd, provenEnd, totalCount } = progress.frontier;
     const search = new GapSearch(
       {
+        // A lower bound only after a contained page: then the list has grown before it. Otherwise the end has moved left.
         low: provenEnd < probableEnd ? provenEnd : undefined,
         high: Math.min(startOfPage(target), target.totalCount),
         expected: probableEnd - Math.max(0, totalCount - target.totalCount),
@@ -203,7 +204,7 @@ export class GaplessReader<T> {
     );
   }
 
-  /** The request to continue with if the planned pages contain nothing new, or leave a gap even if nothing changes. */
+  /** The request to continue with if no page is planned, or if the planned ones contain nothing new, or leave a gap. */
   #nextRequestOverride(): PageRequest | undefined {
     const end = this.#progress.frontier.probableEnd;
     const planned = this.#stream.following;

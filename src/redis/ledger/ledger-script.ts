@@ -1,7 +1,8 @@
 import { createRedisScript } from "../script.js";
 
 /**
- * One exchange of a process with the ledger, in one step and by Redis' clock alone.
+ * One exchange of a process with the ledger, in one step and by Redis' clock alone. The reasons for its rules are in
+ * docs/decisions/007-a-ledger-in-redis.md.
  *
  * `KEYS[1]` is a hash. Its field `ledger` contains what all processes share:
  * - `epoch`: the name of this ledger; a new one begins with a new name
@@ -14,7 +15,7 @@ import { createRedisScript } from "../script.js";
  * - `wanted`: how many more slots it needs
  * - `single`, `bulk`: when each slot that it holds is free again
  * - `regrantable`: how many it held when it first reported in a recovery
- * - `share`: how many it may use before its next report, if it used slots without the ledger: as many as it held
+ * - `mayUse`: how many it may use before its next report, if it used slots without the ledger: as many as it held
  */
 export const runLedgerScript = createRedisScript(`
 local request = cjson.decode(ARGV[1])
@@ -45,7 +46,7 @@ local isPaused = ledger.pausedUntil > now
 -- one, and not long ago, the others have had that time: a process whose replies are always late does not stop them.
 local before = processes[this] or {}
 local isDetached = request.knownEpoch and request.knownEpoch ~= ledger.epoch
-if isDetached and not (before.share and now - before.seen < limit.graceMs) then
+if isDetached and not (before.mayUse and now - before.seen < limit.graceMs) then
   if ledger.recoveringUntil <= now then ledger.recoveringSince = now end
   ledger.recoveringUntil = now + limit.graceMs
 end
@@ -57,7 +58,7 @@ processes[this] = own
 for kind, delays in pairs(request.heldForMs) do
   for i, delay in ipairs(delays) do own[kind][i] = now + delay end
 end
-if isDetached then own.share = math.max(1, #own.single + #own.bulk) end
+if isDetached then own.mayUse = math.max(1, #own.single + #own.bulk) end
 
 local nextAt = isRecovering and ledger.recoveringUntil or now + limit.returnMs
 local function countHeld(times)
@@ -82,7 +83,7 @@ for name, process in pairs(processes) do
     redis.call('HDEL', KEYS[1], name)
   else
     local bulk = countHeld(process.bulk)
-    heldBy[name] = math.max(countHeld(process.single) + bulk, process.share or 0)
+    heldBy[name] = math.max(countHeld(process.single) + bulk, process.mayUse or 0)
     processCount, held, heldBulk = processCount + 1, held + heldBy[name], heldBulk + bulk
     if process.wanted > 0 and silentMs <= limit.graceMs then
       table.insert(waiting, name)

@@ -80,8 +80,9 @@ export interface OutageOptions {
 
 /**
  * - `reachable`: calls use what is granted. Exchanges report the epoch of the last reply.
- * - `unreachable`: calls use a share of the limit (`OutageShare`), or fail (`"fail"`). Exchanges are repeated after half a
- *   second at the latest. With a share, they ask for nothing and report `NO_LEDGER_EPOCH`.
+ * - `unreachable`: calls use a share of the limit (`OutageShare`), or fail (`"fail"`). Another exchange begins half a second
+ *   after the last one has failed, at the latest; none while one is overdue. With a share, they ask for nothing and report
+ *   `NO_LEDGER_EPOCH`.
  * - `returned`: reachable again, but slots of the share were used that no exchange has reported. Calls use what is granted.
  *   Exchanges report `NO_LEDGER_EPOCH`, so that the ledger recovers.
  */
@@ -97,7 +98,7 @@ type ReachabilityState =
  * | from | event | to |
  * |---|---|---|
  * | any state | an exchange fails, or is overdue (`failed`) | `unreachable`, since the first of these |
- * | `unreachable`, `returned` | a reply in time, whose exchange has reported `NO_LEDGER_EPOCH` | `reachable` |
+ * | `unreachable`, `returned` | a reply in time, whose exchange has reported `NO_LEDGER_EPOCH`: the ledger recovers until the next report, which has what was used meanwhile | `reachable` |
  * | `unreachable` | any other reply: slots of the share may have been used after the exchange began | `returned`; `reachable` with `"fail"`, which has no share |
  * | any state | nothing is in use or wanted any more (`forget`) | `reachable`: the next call asks the ledger again |
  */

@@ -20,7 +20,7 @@ import {
 const ZERO_SLOT_COUNTS: SlotCounts = { single: 0, bulk: 0 };
 /** A change waits this long for a call that asks for a slot: both share an exchange, and half of all exchanges are saved. */
 const EXCHANGE_BATCH_MS = 5;
-/** Time until the next attempt to reach Redis again, unless a call or the end of a request causes one before. */
+/** Time from a failed attempt to reach Redis to the next one, unless a call or the end of a request causes one before. */
 const RECONNECT_INTERVAL_MS = 500;
 /** How often waiting calls look for a free slot while there is no Redis. */
 const OUTAGE_POLL_INTERVAL_MS = 25;
@@ -70,7 +70,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
   let last: LastExchange | undefined;
   /** What the reply that is being applied grants. The limiter takes it while it is notified (`slotsChanged`). */
   let granted: SlotCounts = ZERO_SLOT_COUNTS;
-  /** The state has changed since the last message to the ledger. */
+  /** The state has changed since the last message to the ledger. If that fails, the next one reports it anyway. */
   let hasChanged = false;
   /** The end of a pause that the ledger does not know yet. */
   let pauseUntil: number | undefined;
