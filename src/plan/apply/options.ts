@@ -70,7 +70,7 @@ const OUTBOX_METHODS = [
   "entries",
   "cancel",
   "withdraw",
-  "runUntil",
+  "runWithin",
 ] as const satisfies readonly (keyof Outbox)[];
 
 export const applyOptionsSchema = /* @__PURE__ */ lazy(() =>

@@ -274,7 +274,7 @@ export class PlanApplication<Change, Named, Stored> {
     const stopTimer = startTimer(MAX_DATA_AGE_MS - (monotonicNowMs() - readAt), () => outOfDate.abort());
     try {
       const options = { signal: this.#signal ?? undefined, onResult };
-      const { requests } = await this.#outbox.runUntil(outOfDate.signal, options);
+      const { requests } = await this.#outbox.runWithin({ end: outOfDate.signal }, options);
       this.#requests += requests;
       return outOfDate.signal.aborted;
     } finally {
