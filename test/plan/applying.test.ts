@@ -471,6 +471,32 @@ describe("plan.apply with an outbox", () => {
     }
   });
 
+  it("reports a write as rejected that another process has sent before it could be canceled", async () => {
+    const one = world(CATALOG);
+    const plan = await planOf(one, [item("A", { description: "another A" })]);
+    const shared = memoryStore();
+    const other = createOutbox({ client: one.client, store: shared, settleMs: 0 });
+    const key = `plan-items/${plan.id}/A`;
+    await other.add({ key, operation: "update", input: { shortID: "A", description: "another A" } });
+    await one.client.items.update("A", { description: "by hand" });
+    one.sandbox.addFault({ method: "PUT", path: "/Item", fault: 400 });
+    let reads = 0;
+    const store: typeof shared = {
+      ...shared,
+      async get(name) {
+        reads += 1;
+        // The first two read how far the change is, the third one begins to cancel.
+        if (reads === 3) await other.run();
+        return shared.get(name);
+      },
+    };
+    const report = await plan.apply({ client: one.client, outbox: createOutbox({ client: one.client, store }) });
+    expect(reported(report)).toEqual({
+      ...NOTHING,
+      rejected: [{ shortID: "A", reason: expect.stringContaining("400") }],
+    });
+  });
+
   it("counts an item that is as desired as applied, also if its entry was canceled", async () => {
     const one = world(CATALOG);
     const plan = await planOf(one, [item("A", { description: "another A" })]);

@@ -68,7 +68,6 @@ const OUTBOX_METHODS = [
   "addMarked",
   "get",
   "entries",
-  "cancel",
   "withdraw",
   "runWithin",
 ] as const satisfies readonly (keyof Outbox)[];

@@ -6,15 +6,7 @@ import { callSafely } from "../../time/callback.js";
 import { monotonicNowMs, startTimer } from "../../time/clock.js";
 import type { PlanReader } from "../plan-reader.js";
 import type { PlanApplyOptions, PlanReport } from "./options.js";
-import {
-  describeProgress,
-  isKnownUnapplied,
-  type Progress,
-  progressOf,
-  READ_KINDS,
-  reasonOf,
-  UNSENT_KINDS,
-} from "./progress.js";
+import { describeProgress, type Progress, progressOf, READ_KINDS, reasonOf, UNSENT_KINDS } from "./progress.js";
 
 /** No write is based on older data. */
 const MAX_DATA_AGE_MS = 600_000;
@@ -107,7 +99,7 @@ class Observation<Change> {
  *
  *   kind       read                                collect
  *   to-add     due, as desired or stale            stays open
- *   to-send    the same. Its entry is canceled     rejected; unknown behind an unknown entry * **
+ *   to-send    the same. Its entry is withdrawn    rejected; unknown behind an unknown entry * **
  *              if it ends
  *   uncertain  due, or stale. It is due as         as desired, or unknown * **
  *              desired, too: to resend it
@@ -208,7 +200,7 @@ export class PlanApplication<Change, Named, Stored> {
   /** Drops a pending entry. Returns false if another process has changed it meanwhile: it may have been sent. */
   async #drop(entry: OutboxEntry): Promise<boolean> {
     try {
-      await (isKnownUnapplied(entry) ? this.#outbox.cancel(entry.key) : this.#outbox.withdraw(entry.key));
+      await this.#outbox.withdraw(entry.key);
       return true;
     } catch (error) {
       if (error instanceof InputValidationError) return false;
