@@ -318,7 +318,7 @@ export class PlanApplication<Change, Named, Stored> {
       return ["unknown", `not sent: it waits for the entry "${key}", whose outcome is unknown. Resolve that first`];
     }
     const reason = reasonOf(progress);
-    const happened = progress.entries.at(-1)?.sentAt === undefined ? "not sent" : "not applied";
+    const happened = progress.entries.at(-1)?.attempts === 0 ? "not sent" : "not applied";
     return ["rejected", `${happened}${reason === "" ? "" : ` (${reason})`}. Apply the plan again`];
   }
 
