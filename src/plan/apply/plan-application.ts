@@ -6,7 +6,7 @@ import { callSafely } from "../../time/callback.js";
 import { monotonicNowMs, startTimer } from "../../time/clock.js";
 import type { PlanReader } from "../plan-reader.js";
 import type { PlanApplyOptions, PlanReport } from "./options.js";
-import { describeProgress, type Progress, progressOf, READ_KINDS, reasonOf, UNSENT_KINDS } from "./progress.js";
+import { describeProgress, type Progress, progressOf, READ_KINDS, reasonOf, UNFINISHED_KINDS } from "./progress.js";
 
 /** No write is based on older data. */
 const MAX_DATA_AGE_MS = 600_000;
@@ -228,7 +228,7 @@ export class PlanApplication<Change, Named, Stored> {
       if (state.kind === "due") due.set(progress.change, state.check);
       // It is resent, since it may still be in progress. That changes nothing.
       else if (progress.kind === "uncertain" && state.kind === "as-desired") due.set(progress.change, undefined);
-      else if (await this.#endUnsent(progress, state)) ended.add(progress.change);
+      else if (await this.#endBeforeRun(progress, state)) ended.add(progress.change);
     }
     return open.filter(({ change }) => !ended.has(change));
   }
@@ -245,13 +245,13 @@ export class PlanApplication<Change, Named, Stored> {
       const reason = await check?.();
       if (reason === undefined) continue;
       due.delete(change);
-      if (await this.#endUnsent(await this.#progressOf(change), { kind: "stale", reason })) ended.add(change);
+      if (await this.#endBeforeRun(await this.#progressOf(change), { kind: "stale", reason })) ended.add(change);
     }
     return open.filter(({ change }) => !ended.has(change));
   }
 
   /** Ends a change, and drops its pending entry. Returns false if it stays open: somebody sends its write. */
-  async #endUnsent(read: Progress<Change>, state: Exclude<ChangeState, { kind: "due" }>): Promise<boolean> {
+  async #endBeforeRun(read: Progress<Change>, state: Exclude<ChangeState, { kind: "due" }>): Promise<boolean> {
     const { change, kind } = read;
     const present = await this.#progressOf(change);
     if (present.kind !== kind || present.entries.length !== read.entries.length) return false;
@@ -298,7 +298,7 @@ export class PlanApplication<Change, Named, Stored> {
       const report = (as: "stale" | "rejected" | "unknown", why: string) =>
         this.#reportAs(as, change, describeProgress(progress, why));
       const isUnread = READ_KINDS.has(kind) && !due.has(change);
-      if (kind === "to-add" || isUnread || (isInterrupted && UNSENT_KINDS.has(kind))) stillOpen.push(progress);
+      if (kind === "to-add" || isUnread || (isInterrupted && UNFINISHED_KINDS.has(kind))) stillOpen.push(progress);
       else if (kind === "applied") {
         this.#applied.set(change, Math.max(...entries.map(({ settledAt }) => settledAt ?? Date.now())));
         this.#markDone(change);

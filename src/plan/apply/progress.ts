@@ -31,7 +31,7 @@ export interface Progress<Change> {
 export const READ_KINDS: ReadonlySet<Progress<unknown>["kind"]> = new Set(["to-add", "to-send", "uncertain"]);
 
 /** Their last entry is to be sent, or is being sent. */
-export const UNSENT_KINDS: ReadonlySet<Progress<unknown>["kind"]> = new Set(["to-send", "uncertain", "under-way"]);
+export const UNFINISHED_KINDS: ReadonlySet<Progress<unknown>["kind"]> = new Set(["to-send", "uncertain", "under-way"]);
 
 export const progressOf = <Change>(
   change: Change,
