@@ -51,8 +51,9 @@ interface PresentLots {
 }
 
 /**
- * A group is written only if its lots are those of the plan, except for what its own entries have applied, and if the outbox
- * has no other transaction of its item in this warehouse: that would move the stock after it was read.
+ * A group becomes due only if its lots are those of the plan, except for what its own entries have applied, and if the outbox
+ * has no other transaction of its item in this warehouse: that would move the stock after it was read. While it is due,
+ * its further writes are sent without reading the lots again.
  */
 class PlannedGroups implements PlannedChanges<CountChange, CountGroup, StoredQuantity> {
   readonly reader: PlanReader;
