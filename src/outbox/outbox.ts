@@ -33,7 +33,7 @@ import {
   watchOptionsSchema,
 } from "./options.js";
 import type { OutboxEstimate, OutboxReport, OutboxSummary } from "./report.js";
-import { OutboxRun } from "./run/run.js";
+import { OutboxRun, type RunLimits } from "./run/run.js";
 import {
   type EntryChange,
   entriesToSend,
@@ -158,21 +158,21 @@ export class Outbox {
    */
   async run(options: OutboxRunOptions = {}): Promise<OutboxReport> {
     checkMethodOptions("outbox.run", runOptionsSchema, options);
-    return this.runUntil(undefined, copyPlainData(options));
+    return this.runWithin({}, copyPlainData(options));
   }
 
   /**
-   * As {@link run}, for plans: if `end` aborts, the run ends early, and returns its report.
+   * As {@link run}, for plans: within limits.
    * @internal
    */
-  async runUntil(end: AbortSignal | undefined, options: OutboxRunOptions): Promise<OutboxReport> {
+  async runWithin(limits: RunLimits, options: OutboxRunOptions): Promise<OutboxReport> {
     const client = this.requireClient("outbox.run");
     const { mark, settleMs = DEFAULT_SETTLE_MS, leaseMs = DEFAULT_LEASE_MS } = this.#options;
     options.signal?.throwIfAborted();
     // Now, since it may be closed while the store is being opened.
     const { closed } = this;
     return this.access.recheckAndChange("outbox.run", ({ store, id: storeId }) =>
-      new OutboxRun({ client, store, storeId, closed, mark, settleMs, leaseMs }, { ...options, end }).run(),
+      new OutboxRun({ client, store, storeId, closed, mark, settleMs, leaseMs }, options, limits).run(),
     );
   }
 

@@ -134,8 +134,8 @@ export class Plan<Kind extends PlanKind = PlanKind> {
   }
 
   /**
-   * What will be written. Of items: creates and updates in the order of the source, then what is discontinued. Of a stock
-   * count: the groups in the order of the rows.
+   * What will be written. Of items: updates in the order of the catalog, creates in that of the source, then what is
+   * discontinued. Of a stock count: the groups in the order of the rows.
    */
   get changes(): readonly PlanParts[Kind]["change"][] {
     return this.#content.changes;
@@ -175,9 +175,12 @@ export class Plan<Kind extends PlanKind = PlanKind> {
    * Sends the writes. What a write concerns is read again before: an item that already is as desired counts as applied,
    * no matter who wrote it; what is no longer as it was at the time of the plan is `stale` and is not written.
    *
-   * With an outbox, the writes survive crashes: apply the same plan again with the same outbox to continue. Other pending
-   * entries of the outbox are sent along. Unsent entries of other plans are canceled first, if they are for the same items,
-   * or older than ten minutes. Without an outbox, which a stock count requires, apply the plan again, or make a new one.
+   * With an outbox, the writes survive crashes: apply the same plan again with the same outbox to continue. Other entries
+   * of the outbox are sent along. Unsent entries of other plans are canceled first, if they are for the same items, or older
+   * than ten minutes; a write of theirs that was under way when a process died may be resent unread.
+   *
+   * Without an outbox, which a stock count requires, apply the plan again after a failure: what was written counts as
+   * applied. If the service keeps it in another form, it is `stale`: make a new plan.
    *
    * @throws ConfigurationError if the plan belongs to another service, or if the outbox has no client.
    * @throws InputValidationError if an option is wrong or missing.

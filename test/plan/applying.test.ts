@@ -265,6 +265,33 @@ describe("plan.apply within a limit", () => {
     expect(sent).toEqual(["GET", "PUT", "GET", "PUT", "GET"]);
   });
 
+  it("does not send what it has reported as rejected with the next chunk", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance", "Date"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const one = world([item("A"), item("B"), item("C")]);
+    const plan = await planOf(
+      one,
+      ["A", "B", "C"].map((sku) => item(sku, { category: 5 })),
+    );
+    one.sandbox.addFault({ method: "PUT", path: "/Item", fault: 413, times: 1 });
+    const client = new InventoryClient({
+      baseUrl: one.sandbox.baseUrl,
+      ...one.sandbox.credentials,
+      fetch: one.sandbox.fetch,
+      // A chunk has one change.
+      rateLimit: { requests: 1, intervalMs: 300_000, reserved: 0 },
+    });
+    const applied = plan.apply({ client });
+    await vi.advanceTimersByTimeAsync(10 * 60 * 60_000);
+    expect(reported(await applied)).toEqual({
+      ...NOTHING,
+      rejected: [{ shortID: "A", reason: expect.stringMatching(/^not applied \(.*413/) }],
+    });
+    vi.useRealTimers();
+    const items = bySku(await one.items());
+    expect(["A", "B", "C"].map((sku) => items.get(sku)?.category)).toEqual([1, 5, 5]);
+  });
+
   it("bases no write on data that are older than ten minutes", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance", "Date"] });
     const names = Array.from({ length: 30 }, (_, index) => `N${String(index).padStart(2, "0")}`);
@@ -425,6 +452,49 @@ describe("plan.apply with an outbox", () => {
     const report = await plan.apply({ client: one.client, outbox });
     expect(report.stale).toEqual([{ shortID: "A", reason: "changed meanwhile: description" }]);
     expect(bySku(await one.items()).get("A")?.description).toBe("by hand");
+  });
+
+  it("reads an item before it resends an update that was under way when an earlier process died", async () => {
+    for (const isChanged of [false, true]) {
+      const one = world(CATALOG);
+      const plan = await planOf(one, [item("A", { description: "another A" })]);
+      const data = emptyData();
+      const outbox = () => createOutbox({ client: one.client, store: memoryStore(data), settleMs: 0 });
+      one.sandbox.addFault({ method: "PUT", path: "/Item", fault: "drop" });
+      await plan.apply({ client: one.client, outbox: outbox() });
+      one.sandbox.clearFaults();
+      for (const entry of data.entries.values()) entry.state = "sending";
+      if (isChanged) await one.client.items.update("A", { description: "by hand" });
+      const report = await plan.apply({ client: one.client, outbox: outbox() });
+      expect(report).toMatchObject(isChanged ? { applied: 0, stale: [{ shortID: "A" }] } : { applied: 1, ...NOTHING });
+      expect(bySku(await one.items()).get("A")?.description).toBe(isChanged ? "by hand" : "another A");
+    }
+  });
+
+  it("reports a write as rejected that another process has sent before it could be canceled", async () => {
+    const one = world(CATALOG);
+    const plan = await planOf(one, [item("A", { description: "another A" })]);
+    const shared = memoryStore();
+    const other = createOutbox({ client: one.client, store: shared, settleMs: 0 });
+    const key = `plan-items/${plan.id}/A`;
+    await other.add({ key, operation: "update", input: { shortID: "A", description: "another A" } });
+    await one.client.items.update("A", { description: "by hand" });
+    one.sandbox.addFault({ method: "PUT", path: "/Item", fault: 400 });
+    let reads = 0;
+    const store: typeof shared = {
+      ...shared,
+      async get(name) {
+        reads += 1;
+        // The first two read how far the change is, the third one begins to cancel.
+        if (reads === 3) await other.run();
+        return shared.get(name);
+      },
+    };
+    const report = await plan.apply({ client: one.client, outbox: createOutbox({ client: one.client, store }) });
+    expect(reported(report)).toEqual({
+      ...NOTHING,
+      rejected: [{ shortID: "A", reason: expect.stringContaining("400") }],
+    });
   });
 
   it("counts an item that is as desired as applied, also if its entry was canceled", async () => {

@@ -748,6 +748,45 @@ describe("applying a count", () => {
     expect([await unitsOf(one, "A"), await unitsOf(one, "B")]).toEqual([11, 8]);
   });
 
+  it("after a crash, sends an entry of a later chunk only after its lots were read again", async () => {
+    const skus = Array.from({ length: 11 }, (_, index) => `S${index}`);
+    const one = world(
+      skus.map((sku) => item(sku)),
+      { warehouses: WAREHOUSES, lots: skus.map((sku) => lot(sku, 10)) },
+    );
+    const plan = await planOf(
+      one,
+      skus.map((itemID) => ({ itemID, spot: "A-01", counted: 12 })),
+    );
+    const outbox = one.outbox();
+    const [input] = plan.changes.at(-1)?.writes ?? [];
+    if (!input || "recno" in input) throw new Error("a surplus is received");
+    await outbox.addMarked([{ key: `plan-count/${plan.id}/11`, operation: "receive", input }]);
+    await one.client.inventory.receive({ itemID: "S10", units: 2, wid: WID, reasonCode: 1, spot: "A-01" });
+    const report = await plan.apply({ client: one.client, outbox });
+    expect(report).toMatchObject({ applied: 10, stale: [{ itemID: "S10" }], rejected: [], unknown: [] });
+    expect(await unitsOf(one, "S10")).toBe(12);
+  });
+
+  it.each([
+    false,
+    true,
+  ])("after a crash, reads the lots before it resends a lost receive (moved: %s)", async (isMoved) => {
+    const one = countWorld([lot("A", 10)]);
+    const plan = await planOf(one, [{ itemID: "A", spot: "A-01", counted: 12 }]);
+    const data = emptyData();
+    const outbox = () => createOutbox({ client: one.client, store: memoryStore(data), settleMs: 0 });
+    one.sandbox.addFault({ path: "/Inventory/Receive", fault: "drop" });
+    await plan.apply({ client: one.client, outbox: outbox() });
+    one.sandbox.clearFaults();
+    // The process died before it found out that the receive was not applied.
+    for (const entry of data.entries.values()) entry.state = "sending";
+    if (isMoved) await one.client.inventory.issue({ itemID: "A", units: 1, wid: WID, reasonCode: 1 });
+    const report = await plan.apply({ client: one.client, outbox: outbox() });
+    expect(report).toMatchObject(isMoved ? { applied: 0, stale: [{ itemID: "A" }] } : { applied: 1, stale: [] });
+    expect(await unitsOf(one, "A")).toBe(isMoved ? 9 : 12);
+  });
+
   it.each([
     [
       "was refused",

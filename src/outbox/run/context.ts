@@ -29,6 +29,8 @@ export interface RunContext {
   addRequests(count: number): void;
   /** Leaves a lane alone for the rest of the run. */
   setAside(lane: string): void;
+  /** Whether this run may send the entry. Otherwise its lane is set aside. */
+  maySend(key: string): boolean;
   /** Ends the run with an error, once the requests in flight have ended. */
   fail(error: unknown): void;
 }

@@ -21,7 +21,8 @@ import { AttemptOutdated, concernsAllWrites, type Outcome, outcomeOf } from "./o
  * it stands then; `undefined` ends the work on the lane in this run.
  *
  *   state of the entry        step                      then
- *   pending                   send it                   the outcome of the call decides
+ *   pending                   send it, if the run may   the outcome of the call decides. If the run may not, the lane is
+ *                                                       set aside
  *   sending                   find its outcome          the next entry: this one if it is pending again. If that must
  *                                                       wait (quietMs), the work ends. If it cannot be found now, the
  *                                                       entry stays `sending`, and the lane is set aside, as it is
@@ -82,7 +83,7 @@ export class LaneWorker {
   async #advance(work: Work): Promise<Work | undefined> {
     switch (work.entry.state) {
       case "pending":
-        return this.#send(work);
+        return this.#run.maySend(work.entry.key) ? this.#send(work) : this.#setAside(work);
       case "sending": {
         const found = await this.#find(findOutcome, work);
         // The call has retried it already, so the service is failing: the next run resends it. After a crash nothing

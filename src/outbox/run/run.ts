@@ -26,6 +26,14 @@ const MAX_WAITING = 100;
 const MIN_POLL_MS = 20;
 const MAX_POLL_MS = 1_000;
 
+/** How a plan limits a run. */
+export interface RunLimits {
+  /** Ends the run early, without an error. */
+  end?: AbortSignal | undefined;
+  /** Whether the run may send this entry, and what is behind it. */
+  maySend?: ((key: string) => boolean) | undefined;
+}
+
 /** Sends the entries of an outbox until no work is left. */
 export class OutboxRun implements RunContext {
   readonly settings: RunSettings;
@@ -35,8 +43,8 @@ export class OutboxRun implements RunContext {
   readonly #leases: Leases;
   readonly #progress: RunProgress;
   readonly #signals: readonly AbortSignal[];
-  /** Ends the run early, without an error. */
   readonly #end: AbortSignal | undefined;
+  readonly maySend: (key: string) => boolean;
   readonly #stop = new AbortController();
   readonly #setAside = new Set<string>();
   readonly #workers = new Set<Promise<void>>();
@@ -47,17 +55,14 @@ export class OutboxRun implements RunContext {
 
   constructor(
     settings: RunSettings,
-    {
-      concurrency = DEFAULT_CONCURRENCY,
-      signal,
-      end,
-      ...callbacks
-    }: OutboxRunOptions & { end: AbortSignal | undefined },
+    { concurrency = DEFAULT_CONCURRENCY, signal, ...callbacks }: OutboxRunOptions,
+    { end, maySend = () => true }: RunLimits,
   ) {
     const { client, store, leaseMs, closed } = settings;
     this.settings = settings;
     this.#signals = signal ? [signal, closed] : [closed];
     this.#end = end;
+    this.maySend = maySend;
     const owner = randomUUID();
     this.#leases = new Leases(store, owner, leaseMs, this.#stopped);
     this.#progress = new RunProgress(callbacks, (entries, paceMs) =>

@@ -68,9 +68,8 @@ const OUTBOX_METHODS = [
   "addMarked",
   "get",
   "entries",
-  "cancel",
   "withdraw",
-  "runUntil",
+  "runWithin",
 ] as const satisfies readonly (keyof Outbox)[];
 
 export const applyOptionsSchema = /* @__PURE__ */ lazy(() =>

@@ -6,15 +6,7 @@ import { callSafely } from "../../time/callback.js";
 import { monotonicNowMs, startTimer } from "../../time/clock.js";
 import type { PlanReader } from "../plan-reader.js";
 import type { PlanApplyOptions, PlanReport } from "./options.js";
-import {
-  describeProgress,
-  isKnownUnapplied,
-  type Progress,
-  progressOf,
-  READ_KINDS,
-  reasonOf,
-  UNSENT_KINDS,
-} from "./progress.js";
+import { describeProgress, type Progress, progressOf, READ_KINDS, reasonOf, UNFINISHED_KINDS } from "./progress.js";
 
 /** No write is based on older data. */
 const MAX_DATA_AGE_MS = 600_000;
@@ -101,23 +93,29 @@ class Observation<Change> {
  *   read      of those that are not due, the present state is read. They are due then, or end
  *   add       the next write of each due change enters the outbox
  *   confirm   those that have become due in this round pass their check, or end as stale
- *   run       the outbox sends what it can. The run is interrupted when the observation is out of date
+ *   run       the outbox sends what it can: of this plan, only the writes of due changes. The run is interrupted when the
+ *             observation is out of date
  *   collect   the others end, unless a write is left
  *
  *   kind       read                                collect
  *   to-add     due, as desired or stale            stays open
- *   to-send    the same. Its entry is canceled     rejected; unknown behind an unknown entry *
+ *   to-send    the same. Its entry is withdrawn    rejected; unknown behind an unknown entry * **
  *              if it ends
- *   uncertain  the same. Its entry is withdrawn    as desired, or unknown *
- *              if it is stale; as desired, it is
- *              resent, which changes nothing
+ *   uncertain  due, or stale. It is due as         as desired, or unknown * **
+ *              desired, too: to resend it
+ *              changes nothing
  *   under-way  not read                            as desired, or unknown *
  *   rejected   not read                            as desired, or rejected
  *   canceled   not read                            as desired, or stale
  *   applied    not read                            applied
  *   unknown    not read                            unknown
  *
- *   * after an interrupted run: stays open
+ *   *  after an interrupted run: stays open
+ *   ** not due: stays open
+ *
+ * So a run sends three kinds of entries: those of due changes, those of other plans that `#cancelOtherPlans` has left, and
+ * those of no plan. What this plan has left behind, in another chunk, too, or has reported, stays pending until it is
+ * read. The outbox decides about an entry that was under way; if that was not applied, it is pending and not due.
  *
  * Another process may apply the same plan, or run the outbox. So a change only ends before the run if nobody has added or
  * sent a write of it since its progress was read. Otherwise it stays open, and is not due.
@@ -202,7 +200,7 @@ export class PlanApplication<Change, Named, Stored> {
   /** Drops a pending entry. Returns false if another process has changed it meanwhile: it may have been sent. */
   async #drop(entry: OutboxEntry): Promise<boolean> {
     try {
-      await (isKnownUnapplied(entry) ? this.#outbox.cancel(entry.key) : this.#outbox.withdraw(entry.key));
+      await this.#outbox.withdraw(entry.key);
       return true;
     } catch (error) {
       if (error instanceof InputValidationError) return false;
@@ -218,7 +216,7 @@ export class PlanApplication<Change, Named, Stored> {
       await this.#add(open, observation);
       open = await this.#confirm(open, observation);
       const isInterrupted = await this.#run(open, observation);
-      open = await this.#collect(open, isInterrupted);
+      open = await this.#collect(open, observation, isInterrupted);
       if (isInterrupted) observation = new Observation();
     } while (open.length > 0);
   }
@@ -228,7 +226,9 @@ export class PlanApplication<Change, Named, Stored> {
     const toRead = open.filter(({ change, kind }) => !due.has(change) && READ_KINDS.has(kind));
     for (const { progress, state } of await this.#planned.readStates(toRead)) {
       if (state.kind === "due") due.set(progress.change, state.check);
-      else if (await this.#endUnsent(progress, state)) ended.add(progress.change);
+      // It is resent, since it may still be in progress. That changes nothing.
+      else if (progress.kind === "uncertain" && state.kind === "as-desired") due.set(progress.change, undefined);
+      else if (await this.#endBeforeRun(progress, state)) ended.add(progress.change);
     }
     return open.filter(({ change }) => !ended.has(change));
   }
@@ -245,15 +245,14 @@ export class PlanApplication<Change, Named, Stored> {
       const reason = await check?.();
       if (reason === undefined) continue;
       due.delete(change);
-      if (await this.#endUnsent(await this.#progressOf(change), { kind: "stale", reason })) ended.add(change);
+      if (await this.#endBeforeRun(await this.#progressOf(change), { kind: "stale", reason })) ended.add(change);
     }
     return open.filter(({ change }) => !ended.has(change));
   }
 
   /** Ends a change, and drops its pending entry. Returns false if it stays open: somebody sends its write. */
-  async #endUnsent(read: Progress<Change>, state: Exclude<ChangeState, { kind: "due" }>): Promise<boolean> {
+  async #endBeforeRun(read: Progress<Change>, state: Exclude<ChangeState, { kind: "due" }>): Promise<boolean> {
     const { change, kind } = read;
-    if (kind === "uncertain" && state.kind === "as-desired") return false;
     const present = await this.#progressOf(change);
     if (present.kind !== kind || present.entries.length !== read.entries.length) return false;
     const last = present.entries.at(-1);
@@ -264,7 +263,11 @@ export class PlanApplication<Change, Named, Stored> {
   }
 
   /** Returns whether the run was interrupted, because the observation is out of date. */
-  async #run(open: readonly Progress<Change>[], { readAt }: Observation<Change>): Promise<boolean> {
+  async #run(open: readonly Progress<Change>[], { readAt, due }: Observation<Change>): Promise<boolean> {
+    const dueKeys = new Set(
+      open.flatMap(({ change, writes }) => (due.has(change) ? writes.map(({ key }) => key) : [])),
+    );
+    const maySend = (key: string) => dueKeys.has(key) || !key.startsWith(this.#planned.keyPrefix);
     const byLastKey = new Map(open.map(({ change, writes }) => [writes.at(-1)?.key, change]));
     const onResult = ({ key }: OutboxEntry) => {
       const change = byLastKey.get(key);
@@ -274,7 +277,7 @@ export class PlanApplication<Change, Named, Stored> {
     const stopTimer = startTimer(MAX_DATA_AGE_MS - (monotonicNowMs() - readAt), () => outOfDate.abort());
     try {
       const options = { signal: this.#signal ?? undefined, onResult };
-      const { requests } = await this.#outbox.runUntil(outOfDate.signal, options);
+      const { requests } = await this.#outbox.runWithin({ end: outOfDate.signal, maySend }, options);
       this.#requests += requests;
       return outOfDate.signal.aborted;
     } finally {
@@ -283,14 +286,19 @@ export class PlanApplication<Change, Named, Stored> {
   }
 
   /** Returns the changes that stay open. */
-  async #collect(open: readonly Progress<Change>[], isInterrupted: boolean): Promise<Progress<Change>[]> {
+  async #collect(
+    open: readonly Progress<Change>[],
+    { due }: Observation<Change>,
+    isInterrupted: boolean,
+  ): Promise<Progress<Change>[]> {
     const stillOpen: Progress<Change>[] = [];
     for (const progress of await this.#readProgress(open.map(({ change }) => change))) {
       const { kind, change, entries } = progress;
       const reason = reasonOf(progress);
       const report = (as: "stale" | "rejected" | "unknown", why: string) =>
         this.#reportAs(as, change, describeProgress(progress, why));
-      if (kind === "to-add" || (isInterrupted && UNSENT_KINDS.has(kind))) stillOpen.push(progress);
+      const isUnread = READ_KINDS.has(kind) && !due.has(change);
+      if (kind === "to-add" || isUnread || (isInterrupted && UNFINISHED_KINDS.has(kind))) stillOpen.push(progress);
       else if (kind === "applied") {
         this.#applied.set(change, Math.max(...entries.map(({ settledAt }) => settledAt ?? Date.now())));
         this.#markDone(change);
@@ -310,7 +318,7 @@ export class PlanApplication<Change, Named, Stored> {
       return ["unknown", `not sent: it waits for the entry "${key}", whose outcome is unknown. Resolve that first`];
     }
     const reason = reasonOf(progress);
-    const happened = progress.entries.at(-1)?.sentAt === undefined ? "not sent" : "not applied";
+    const happened = progress.entries.at(-1)?.attempts === 0 ? "not sent" : "not applied";
     return ["rejected", `${happened}${reason === "" ? "" : ` (${reason})`}. Apply the plan again`];
   }
 

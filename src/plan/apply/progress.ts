@@ -10,7 +10,8 @@ import { whyNotCanceled } from "../../outbox/store.js";
  *
  *   kind                         last entry
  *   to-add                       none, or applied; writes are left
- *   to-send                      pending, known not to have been applied
+ *   to-send                      pending, known not to have been applied: it was never sent, or a look-up has not found
+ *                                what it creates
  *   uncertain                    pending, may have been applied. Only of an item: a look-up or a person decides about a
  *                                receive or an issue
  *   under-way                    being sent, or was at a crash
@@ -30,7 +31,7 @@ export interface Progress<Change> {
 export const READ_KINDS: ReadonlySet<Progress<unknown>["kind"]> = new Set(["to-add", "to-send", "uncertain"]);
 
 /** Their last entry is to be sent, or is being sent. */
-export const UNSENT_KINDS: ReadonlySet<Progress<unknown>["kind"]> = new Set(["to-send", "uncertain", "under-way"]);
+export const UNFINISHED_KINDS: ReadonlySet<Progress<unknown>["kind"]> = new Set(["to-send", "uncertain", "under-way"]);
 
 export const progressOf = <Change>(
   change: Change,
@@ -41,16 +42,9 @@ export const progressOf = <Change>(
 function kindOf(entries: readonly OutboxEntry[], writeCount: number): Progress<unknown>["kind"] {
   const last = entries.at(-1);
   if (last === undefined || last.state === "applied") return entries.length < writeCount ? "to-add" : "applied";
-  if (last.state === "pending") return isKnownUnapplied(last) ? "to-send" : "uncertain";
+  if (last.state === "pending") return whyNotCanceled(last) === undefined ? "to-send" : "uncertain";
   return last.state === "sending" ? "under-way" : last.state;
 }
-
-/**
- * Whether an entry is pending, and known not to have been applied, so that it can be canceled: it was never sent, or a
- * look-up has not found what it creates.
- */
-export const isKnownUnapplied = (entry: OutboxEntry): boolean =>
-  entry.state === "pending" && whyNotCanceled(entry) === undefined;
 
 /** The error of the last entry; an empty string if there is none. */
 export const reasonOf = ({ entries }: Progress<unknown>): string =>

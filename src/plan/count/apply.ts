@@ -47,12 +47,13 @@ export async function applyCountPlan(
 interface PresentLots {
   lots: BookLot[];
   /** Why others are about to change them, or have changed them meanwhile, by the outbox; `undefined` if they have not. */
-  describeOthers(): Promise<string | undefined>;
+  rereadOthers(): Promise<string | undefined>;
 }
 
 /**
- * A group is written only if its lots are those of the plan, except for what its own entries have applied, and if the outbox
- * has no other transaction of its item in this warehouse: that would move the stock after it was read.
+ * A group becomes due only if its lots are those of the plan, except for what its own entries have applied, and if the outbox
+ * has no other transaction of its item in this warehouse: that would move the stock after it was read. While it is due,
+ * its further writes are sent without reading the lots again.
  */
 class PlannedGroups implements PlannedChanges<CountChange, CountGroup, StoredQuantity> {
   readonly reader: PlanReader;
@@ -110,18 +111,18 @@ class PlannedGroups implements PlannedChanges<CountChange, CountGroup, StoredQua
    * write of an item enters the outbox later finds the other's in its check, so that its own can be canceled, unless it
    * was sent already.
    */
-  async #stateOf(group: Progress<CountChange>, { lots, describeOthers }: PresentLots): Promise<ChangeState> {
+  async #stateOf(group: Progress<CountChange>, { lots, rereadOthers }: PresentLots): Promise<ChangeState> {
     const present = lotsOfGroup(group.change, lots);
-    const reason = movedReason((await describeOthers()) ?? describeMovement(remainingLots(group), present));
+    const reason = movedReason((await rereadOthers()) ?? describeMovement(remainingLots(group), present));
     if (reason !== undefined) return { kind: "stale", reason };
-    return { kind: "due", check: async () => movedReason(await describeOthers()) };
+    return { kind: "due", check: async () => movedReason(await rereadOthers()) };
   }
 
   async #readPresent(itemID: string): Promise<PresentLots> {
     const before = await this.#otherEntries(itemID);
     return {
       lots: await this.#readLots(itemID),
-      describeOthers: async () => describeOther(await this.#otherEntries(itemID), before),
+      rereadOthers: async () => describeOther(await this.#otherEntries(itemID), before),
     };
   }
 

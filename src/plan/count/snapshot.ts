@@ -58,8 +58,8 @@ export interface CountSnapshot {
   /** The items of the lots. */
   items: readonly BookItem[];
   /**
-   * How lots that are modified later are found; null if the service does not honour `modifiedSince`: then a lot that was
-   * moved away and back cannot be noticed.
+   * How lots that are modified later are found; null if the snapshot does not show that the service honours
+   * `modifiedSince`, such as that of a warehouse without lots: then a lot that was moved away and back cannot be noticed.
    */
   modified: {
     /** Some time before the end of the snapshot: the dates of records may be behind. */
@@ -182,7 +182,8 @@ async function readBookItems(reader: PlanReader, skus: ReadonlySet<string>): Pro
  *
  *   since               15 minutes before the snapshot ends. However far dates are behind, a later modification has a
  *                       later date.
- *   snapshot            the lots modified since `since` are listed: `recent`. The snapshot has these modifications.
+ *   snapshot            the lots modified since `since` are listed: `recent`. The snapshot has these modifications, or
+ *                       the comparison of lots shows them.
  *   end                 the next full second by the `Date` header, which has no smaller unit. The snapshot waits for a
  *                       second, so that whatever is modified after it is modified after `end`.
  *   snapshot            the lots modified since `end` are listed: `ahead`. Their dates are ahead, so their being listed

@@ -25,7 +25,7 @@ export function countPlanText(content: CountPlanContent, limit: number): string 
 }
 
 const NO_RETURNS =
-  "The service does not honour modifiedSince for lots: what was moved away and back while people counted was not noticed.";
+  "The service does not honour modifiedSince for lots, or the snapshot could not show that it does: what was moved away and back while people counted was not noticed.";
 
 export const describeGroup = ({ itemID, spot, serial }: CountGroup): string => {
   const bin = spot === undefined ? "all bins" : spot === "" ? "bin without a name" : `bin ${spot}`;

@@ -30,12 +30,12 @@ const MIN_FOR_LIST = 3;
 /** Applies a plan of items: through the outbox, or directly, with an outbox in memory. */
 export async function applyItemPlan(content: ItemPlanContent, options: PlanApplyOptions): Promise<PlanReport> {
   const { client, outbox, signal } = options;
-  const direct = outbox ?? createOutbox({ client, store: memoryStore() });
+  const used = outbox ?? createOutbox({ client, store: memoryStore() });
   try {
     const planned = new PlannedItems(content, new PlanReader(client, signal));
-    return await new PlanApplication(planned, direct, options).apply();
+    return await new PlanApplication(planned, used, options).apply();
   } finally {
-    if (!outbox) await direct.close();
+    if (!outbox) await used.close();
   }
 }
 
