@@ -253,6 +253,10 @@ describe("stocklot import", () => {
     const move = ({ file, outbox }: typeof first) => ["import", file, "--operation", "move", "--outbox", outbox];
     const unknown = await run(move(first), env);
     expect(unknown).toMatchObject({ code: 1, out: expect.stringMatching(/:2 +unknown +/) });
+    // It is counted once, though this run has not sent it.
+    expect((await run(move(first), env)).out).toMatch(
+      /^ +applied +rejected +in outbox: unknown +pending +held back\nthis run +0 +0 +1 +0 +0\n\nkey /,
+    );
     const second = { ...csvFile(lines.replace("X", "Y")), outbox: first.outbox };
     expect(await run(move(second), env)).toMatchObject({
       code: 1,

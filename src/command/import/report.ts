@@ -82,10 +82,10 @@ export async function report(
   }
   await print(
     table(
-      ["", "applied", "rejected", "unknown", "pending", "held back"],
+      ["", "applied", "rejected", "in outbox: unknown", "pending", "held back"],
       [
         ["this run", applied, rejected, unknown, pending, heldBack],
-        ...(endedCount(earlier) > 0 ? [["earlier", before.applied, before.rejected, before.unknown, 0, 0]] : []),
+        ...(before.applied + before.rejected > 0 ? [["earlier", before.applied, before.rejected, "", "", ""]] : []),
       ],
     ),
   );
