@@ -1,5 +1,6 @@
 import type { UnexpectedRemovalsError } from "../../errors/index.js";
 import { awaitsFullPass, type ListState, surplusOf } from "../copy/state.js";
+import type { MirrorReadMode } from "../report.js";
 import { type FullPassEnd, makeFullPass } from "./full-pass.js";
 import {
   hasIncrements,
@@ -27,7 +28,7 @@ import { refusalOf, sizesWith } from "./removals.js";
  * than the service lists (`surplusOf`). Only a full pass corrects that. The status shows it as `awaitsFullPass`, as it does
  * an interrupted pass and refused removals.
  *
- * One run takes two steps. All lists take the first before any takes the second, so that an interrupted run has all changes.
+ * One run takes two steps. `readsOf` decides what they read, as far as that does not depend on counts. All lists take the first before any takes the second, so that an interrupted run has all changes.
  *
  *   1. `fillOrReadChanges`
  *      new, filling: a full pass, resumed if possible. The list is complete then.
@@ -68,6 +69,22 @@ export const isFullPassDue = (
 ): boolean =>
   full || state.pass !== undefined || !hasIncrements(state) || sinceLastPassMs(state, now) >= fullPassEveryMs;
 
+/** What a run reads of a list, in order, whatever the counts show. */
+export function readsOf(state: ListState, settings: SyncSettings, now: number): MirrorReadMode[] {
+  if (!state.lastPass) return ["first"];
+  // An increment would add nothing to a pass that reads everything.
+  const isReadFromStart = settings.full && state.pass === undefined;
+  const isFull = isFullPassDue(state, settings, now) || mustRemove(state, settings);
+  return [
+    ...(hasIncrements(state) && !isReadFromStart ? ["increment" as const] : []),
+    ...(isFull ? ["full" as const] : []),
+  ];
+}
+
+/** True if removals are allowed that an earlier run has refused, or may have left. */
+const mustRemove = (state: ListState, { allowRemovals }: SyncSettings): boolean =>
+  allowRemovals && awaitsFullPass(state);
+
 /** True if an additional full pass may run now. A long one does not run again and again for a few records. */
 export const mayRepairByFullPass = ({ lastPass }: Pick<ListState, "lastPass">, now: number): boolean =>
   lastPass === undefined ||
@@ -84,12 +101,11 @@ export interface Begun {
 /** Step 1: fills a new copy, or reads the records that were modified since the last run. */
 export const fillOrReadChanges = (update: ListUpdate): Promise<Begun> =>
   update.measure(async () => {
-    const firstPass = update.state.lastPass ? undefined : await makeVerifiedFullPass(update);
+    const reads = readsOf(update.state, update.settings, Date.now());
+    const firstPass = reads.includes("first") ? await makeVerifiedFullPass(update) : undefined;
     const since = sinceOf(update.state);
-    // An increment would add nothing to a pass that reads everything: this one, or that of step 2.
-    const wasReadHere = firstPass?.readFromStart === true;
-    const isReadNext = !firstPass && update.settings.full && update.state.pass === undefined;
-    if (since !== undefined && !wasReadHere && !isReadNext) await readIncrement(update, since);
+    const isIncrement = firstPass ? !firstPass.readFromStart : reads.includes("increment");
+    if (isIncrement && since !== undefined) await readIncrement(update, since);
     return { update, firstPass };
   });
 
@@ -117,7 +133,7 @@ async function removeOrRepair(begun: Begun): Promise<UnexpectedRemovalsError | u
 
 /** True if a full pass is needed whatever the counts show. */
 const mustMakeFullPass = ({ update: { state, settings }, firstPass }: Begun): boolean =>
-  (!firstPass && isFullPassDue(state, settings, Date.now())) || (settings.allowRemovals && awaitsFullPass(state));
+  firstPass ? mustRemove(state, settings) : readsOf(state, settings, Date.now()).includes("full");
 
 /** A second increment, if the copy lacks records that the service lists. */
 async function readLackingRecords(update: ListUpdate): Promise<void> {
