@@ -8,7 +8,7 @@ export const OUTBOX_OPERATIONS = ["receive", "move", "issue", "create", "update"
 
 const IDEMPOTENT: ReadonlySet<OutboxOperation> = new Set(["update", "discontinue"]);
 
-/** Whether a second, identical write changes nothing. */
+/** Whether a second, identical write changes nothing, unless somebody else has written in between. */
 export const isIdempotent = (operation: OutboxOperation) => IDEMPOTENT.has(operation);
 
 /**

@@ -38,7 +38,7 @@ import { refusalOf, sizesWith } from "./removals.js";
  *      Step 1 has read everything:          nothing more.
  *      Step 1 has made no full pass, and one is due, because it is time, one was interrupted, or there are no increments:
  *      a full pass.
- *      Removals are allowed (`allowRemovals`), and the copy differs:          a full pass.
+ *      Removals are allowed (`allowRemovals`), and the status shows `awaitsFullPass`:          a full pass.
  *      Otherwise the copy is compared with the service's count.
  *      Removals were refused, and by the count as many records are still gone:          refused again.
  *      If records are newly lacking, a second increment reads them: they may have been added since the first one, or before
@@ -150,7 +150,8 @@ function mayRepair({ state }: ListUpdate): boolean {
 
 /** A full pass, after which increments are checked against it. */
 async function makeVerifiedFullPass(update: ListUpdate): Promise<FullPassEnd> {
-  // From before the pass: an increment since then must list what the pass finds changed.
+  // From before the pass: an increment since then must list what the pass finds changed. Not `sinceOf`: increments that
+  // are doubted or were abandoned are checked, too.
   const { since } = update.state.increments;
   const pass = await makeFullPass(update);
   const { support } = update.state.increments;

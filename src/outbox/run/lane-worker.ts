@@ -88,8 +88,8 @@ export class LaneWorker {
         return this.#send(work);
       case "sending": {
         const found = await this.#find(findOutcome, work);
-        // The call has retried it already, so the service is failing: the next run resends it. After a crash nothing
-        // shows that, and it is resent in the same run.
+        // The call has retried it already, so the service is failing: the next run resends it, whatever was found and
+        // stored. After a crash nothing shows that, and it is resent in the same run.
         if (isIdempotent(work.entry.operation) && work.sends > 0) return this.#setAside(work);
         return found && this.#next(found);
       }
