@@ -86,7 +86,7 @@ const mustRemove = (state: ListState, { allowRemovals }: SyncSettings): boolean 
   allowRemovals && awaitsFullPass(state);
 
 /** True if an additional full pass may run now. A long one does not run again and again for a few records. */
-export const mayRepairByFullPass = ({ lastPass }: Pick<ListState, "lastPass">, now: number): boolean =>
+export const wasLastPassShortOrLongAgo = ({ lastPass }: Pick<ListState, "lastPass">, now: number): boolean =>
   lastPass === undefined ||
   lastPass.durationMs < MAX_SHORT_FULL_PASS_MS ||
   sinceLastPassMs({ lastPass }, now) >= lastPass.durationMs / MAX_REPAIR_TIME_SHARE;
@@ -145,7 +145,7 @@ async function readLackingRecords(update: ListUpdate): Promise<void> {
 function mayRepair({ state }: ListUpdate): boolean {
   // Without increments, the next run makes a full pass anyway.
   const isStale = state.staleUntil !== undefined && hasIncrements(state);
-  return (surplusOf(state) !== 0 || isStale) && mayRepairByFullPass(state, Date.now());
+  return (surplusOf(state) !== 0 || isStale) && wasLastPassShortOrLongAgo(state, Date.now());
 }
 
 /** A full pass, after which increments are checked against it. */
