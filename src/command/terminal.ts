@@ -37,7 +37,9 @@ const GAP = "  ";
 export function table(header: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
   const cells = [header, ...rows.map((row) => row.map(String))];
   const widths = header.map((_, column) => cells.reduce((width, row) => Math.max(width, row[column]?.length ?? 0), 0));
-  const isNumeric = header.map((_, column) => rows.every((row) => typeof row[column] === "number"));
+  const isNumeric = header.map((_, column) =>
+    rows.every((row) => row[column] === "" || typeof row[column] === "number"),
+  );
   const line = (row: readonly string[]) =>
     row
       .map((cell, column) => {

@@ -39,7 +39,7 @@ export interface MirrorCounts {
 export interface MirrorResourceReport extends MirrorCounts {
   /** `full` if the list was read completely, the first time included. */
   kind: MirrorRunKind;
-  /** How the list was read, in order. An increment that shows that records were removed is followed by a full pass. */
+  /** How the list was read, in order. A full pass follows an increment if the counts show removals. */
   modes: MirrorReadMode[];
   /** Records in the copy after the run. */
   inCopy: number;

@@ -35,7 +35,7 @@ export interface StoredDelivery extends NewDelivery {
 /** Whether every line of a delivery is settled. Its lines are stored together with it. */
 export const isComplete = ({ entries }: StoredDelivery): boolean => unsettledOf(entries) === 0;
 
-/** Whether a delivery must be finished before another one begins that has the same file name or the same writes. */
+/** Whether `other`, which has the file name or the writes of a delivery, must be finished before that begins. */
 export const isInTheWay = (other: StoredDelivery, { name }: NewDelivery): boolean =>
   other.name !== name && !isComplete(other);
 
@@ -65,7 +65,7 @@ interface EntryToCancel extends Pick<StoredEntry, "key" | "state" | "attempts"> 
 
 /** What became of an {@link OutboxBatch}. It was stored if nothing prevents it; any of these three things can. */
 export interface BatchResult {
-  /** Deliveries that prevent it: of the same name and not corrected, or of the same file or digest and incomplete. */
+  /** Deliveries that prevent it: one of its name that it does not correct, or incomplete ones of its file or digest. */
   deliveries: StoredDelivery[];
   /** Entries to cancel that have changed since: they prevent it. */
   changed: StoredEntry[];

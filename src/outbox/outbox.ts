@@ -153,7 +153,8 @@ export class Outbox {
    * @throws the reason of the `signal`; a `DOMException` named `AbortError` if the outbox is closed.
    * @throws what the client throws if a write fails for a reason that concerns all writes, such as an
    * `AuthenticationError`, or if the entries of five items in a row fail with the same status. The writes stay
-   * `pending`; those that were refused with a 403 of the service's own are `rejected`.
+   * `pending`; those that were refused with a 403 of the service's own are `rejected`, and those whose look-up failed
+   * stay `sending`.
    * @throws ConfigurationError if the store belongs to another service, or if there is no client.
    */
   async run(options: OutboxRunOptions = {}): Promise<OutboxReport> {

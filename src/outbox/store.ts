@@ -8,7 +8,7 @@ export const OUTBOX_OPERATIONS = ["receive", "move", "issue", "create", "update"
 
 const IDEMPOTENT: ReadonlySet<OutboxOperation> = new Set(["update", "discontinue"]);
 
-/** Whether a second, identical write changes nothing. */
+/** Whether a second, identical write changes nothing, unless somebody else has written in between. */
 export const isIdempotent = (operation: OutboxOperation) => IDEMPOTENT.has(operation);
 
 /**
@@ -115,7 +115,7 @@ export interface ClaimedLane {
   unleasedMs: number | undefined;
   /** How much is left of the quiet time of the lane, see {@link EntryChange}, in ms; 0 if it is over. */
   quietMs: number;
-  /** The entry whose quiet time it is, which need not wait; `undefined` if it is that of several, or of none. */
+  /** The entry whose quiet time it is; `undefined` if it is that of several, or of none. */
   quietKey: string | undefined;
 }
 
@@ -133,7 +133,8 @@ export interface EntryCondition {
 export interface EntryChange extends Partial<EntryProgress> {
   /**
    * The quiet time of the entry: an attempt of it may take effect for this many ms from now on. Until then no other entry
-   * of the lane may be sent, since the one could undo the other. An earlier quiet time that ends later stays.
+   * of the lane may be sent, since the one could undo the other, nor this one, unless it is an update or discontinuation.
+   * An earlier quiet time that ends later stays.
    */
   quietMs?: number | undefined;
 }

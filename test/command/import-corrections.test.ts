@@ -89,6 +89,19 @@ describe("import --corrects", () => {
     expect(unitsOf(day.sandbox)).toEqual([1, 1]);
   });
 
+  it("says what becomes of a missing line whose outcome is not known after a kill", async () => {
+    const day = await delivery({ faults: [{ path: "/Inventory/Receive", times: 1, fault: "hang" }] });
+    day.write("BOLT-M8,1,1,1");
+    const { child, ended } = day.start();
+    await waitUntil(() => receiptsOf(day.sandbox).length === 1);
+    child.kill("SIGKILL");
+    await ended;
+    day.write("BOLT-M8,2,1,1");
+    const { code, err } = await day.import("--corrects");
+    expect({ code, err }).toEqual({ code: 2, err: expect.stringMatching(/^ {2}day\.csv:2 sending: receive /m) });
+    expect(err).toContain("A line that is sending may not have been applied: the import then finds that out");
+  });
+
   it.each([
     [["--delivery", "dya"], 'there is no delivery "dya"'],
     [["--key", "itemID"], "--corrects needs a delivery"],

@@ -209,6 +209,17 @@ describe("stocklot import", () => {
     });
   });
 
+  it("counts the entries of other files although its own were pruned", async () => {
+    const { env } = await serve();
+    const first = csvFile(`${HEADER}\nNO-SUCH,5,1,1,x\nNO-SUCH,6,1,1,x\n`);
+    expect((await run(receive(first), env)).code).toBe(1);
+    expect((await run(["outbox", first.outbox, "prune", "--older-than", "1ms"], env)).code).toBe(0);
+    const second = { ...csvFile(`${HEADER}\nNO-SUCH,7,1,1,x\n`), outbox: first.outbox };
+    expect((await run(receive(second), env)).code).toBe(1);
+    const { err } = await run(receive(first), env);
+    expect(err).toContain("\n1 entry of earlier imports needs your attention, too.\n");
+  });
+
   it("refuses a changed line with a known key, and sends nothing", async () => {
     const { sandbox, env } = await serve();
     const text = "id,itemID,units,wid,reasonCode\n1,BOLT-M8,5,1,1\n";
@@ -242,6 +253,10 @@ describe("stocklot import", () => {
     const move = ({ file, outbox }: typeof first) => ["import", file, "--operation", "move", "--outbox", outbox];
     const unknown = await run(move(first), env);
     expect(unknown).toMatchObject({ code: 1, out: expect.stringMatching(/:2 +unknown +/) });
+    // It is counted once, though this run has not sent it.
+    expect((await run(move(first), env)).out).toMatch(
+      /^ +applied +rejected +in outbox: unknown +pending +held back\nthis run +0 +0 +1 +0 +0\n\nkey /,
+    );
     const second = { ...csvFile(lines.replace("X", "Y")), outbox: first.outbox };
     expect(await run(move(second), env)).toMatchObject({
       code: 1,

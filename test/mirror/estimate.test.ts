@@ -35,6 +35,17 @@ describe("the estimate of a run", () => {
     }
   });
 
+  it("counts the increment that a run makes before a full pass", async () => {
+    const { mirror } = setUp(false, { resources: ["items"], fullPassEveryMs: 1 });
+    await mirror.run();
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    const { resources } = await mirror.estimate();
+    const report = await mirror.run();
+    expect(report.resources.items?.modes).toEqual(["increment", "full"]);
+    expect(resources.items).toMatchObject({ mode: "full", requests: report.resources.items?.requests });
+    expect((await mirror.estimate({ full: true })).requests).toBe((await mirror.run({ full: true })).requests);
+  });
+
   it("counts a pause once, and the slots that are free once, however many resources there are", () => {
     const forecast = { records: 5, pages: 1, requests: 1, paceMs: 100, mode: "full" } as const;
     const limited = { available: 10, share: 90, intervalMs: MINUTE_MS };

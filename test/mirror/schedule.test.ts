@@ -8,7 +8,7 @@ import {
   shouldVerifyModifiedSince,
   sinceOf,
 } from "../../src/mirror/sync/increment.js";
-import { isFullPassDue, mayRepairByFullPass } from "../../src/mirror/sync/list-sync.js";
+import { isFullPassDue, wasLastPassShortOrLongAgo } from "../../src/mirror/sync/list-sync.js";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -56,7 +56,7 @@ describe("the schedule of a resource", () => {
     // The clock was set back.
     expect(isFullPassDue(complete, options, 900)).toBe(true);
     expect(isFullPassDue(complete, { ...options, fullPassEveryMs: Infinity }, 900)).toBe(false);
-    expect(mayRepairByFullPass({ lastPass: { ...lastPass, durationMs: 3_600_000 } }, 900)).toBe(true);
+    expect(wasLastPassShortOrLongAgo({ lastPass: { ...lastPass, durationMs: 3_600_000 } }, 900)).toBe(true);
     expect(incrementStart(5_000, increments, { overlapMs: 400, modifiedLagMs: 0 })).toEqual(new Date(4_600));
   });
 
@@ -75,7 +75,7 @@ describe("the schedule of a resource", () => {
     [MINUTE_MS, 10 * MINUTE_MS, true],
     [0, 0, true],
   ])("allows a full pass out of turn after one of %s ms that ended %d ms ago: %s", (durationMs, ago, allowed) => {
-    expect(mayRepairByFullPass({ lastPass: { ...lastPass, durationMs } }, lastPass.endedAt + ago)).toBe(allowed);
+    expect(wasLastPassShortOrLongAgo({ lastPass: { ...lastPass, durationMs } }, lastPass.endedAt + ago)).toBe(allowed);
   });
 
   it.each([

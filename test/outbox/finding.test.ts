@@ -160,6 +160,32 @@ describe.each([
   });
 
   it.each([
+    ["an issue", { operation: "issue", input: { itemID: "NUT", units: 1, wid: 3, reasonCode: 1 } }],
+    ["a receipt that the client may not look up", receipt("a", { itemID: "NUT" })],
+  ] as const)("%s, unknown, is not resent while it may be applied", async (_, entry) => {
+    const forbidden = { statusCode: 403, error: "Forbidden", message: "Insufficient permissions." };
+    const world = createWorld();
+    const outbox = await inVirtualTime(lose(world, { ...entry, key: "a" }, {}, Infinity));
+    const usual = world.intercept;
+    world.intercept = async (request, send) =>
+      isList(request) ? Response.json(forbidden, { status: 403 }) : usual(request, send);
+    expect(await inVirtualTime(outbox.run())).toMatchObject({ unknown: 1 });
+    const endsAt = Date.now() + SETTLE_MS;
+    const { message } = Object((await outbox.get("a"))?.error);
+    const [, until = ""] = /it may take effect until (.* UTC), so look after that/.exec(message) ?? [];
+    expect(Math.abs(Date.parse(until) - endsAt)).toBeLessThanOrEqual(1_000);
+    const sentAt: number[] = [];
+    world.intercept = (request, send) => {
+      if (isWrite(request)) sentAt.push(Date.now());
+      return send();
+    };
+    await outbox.resolve("a", "not-applied");
+    expect(await inVirtualTime(outbox.run())).toMatchObject({ applied: 1 });
+    expect(sentAt).toEqual([expect.any(Number)]);
+    expect(sentAt[0]).toBeGreaterThanOrEqual(endsAt - 1_000);
+  });
+
+  it.each([
     ["that was applied", 0],
     ["that is applied late", 50_000],
     ["that is lost", Infinity],

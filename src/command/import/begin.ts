@@ -131,9 +131,14 @@ function missingLines(name: string, missing: readonly StoredEntry[]): CommandErr
   const lines = missing.map(({ key, state, operation, input }) =>
     printable(`  ${key} ${state}: ${operation} ${input ?? ""}`),
   );
+  // `outbox run` would find that out, too, but also send the lines that the correction cancels.
+  const sending = missing.some(({ state }) => state === "sending")
+    ? " A line that is sending may not have been applied: the import then finds that out, and resends it if it was not. " +
+      "If it becomes unknown, decide about it, then correct the file again."
+    : "";
   return new CommandError(
     `--corrects: the file lacks ${plural(missing.length, "line")} of "${name}" that were sent. Nothing was stored or sent. ` +
-      `Add what is missing; what was applied can only be reversed by another write.\n${lines.join("\n")}`,
+      `Add what is missing; what was applied can only be reversed by another write.${sending}\n${lines.join("\n")}`,
   );
 }
 

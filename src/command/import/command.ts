@@ -87,8 +87,8 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
   try {
     const copy = await copyOf(path, folder, signal);
     const file = { path: isStandardInput ? "standard input" : path, copy, format, isStandardInput };
-    const delivery = { deliveryName, keyColumn, mark, corrects, outboxFile };
-    await importCopy({ ...file, ...rowSettings(flags), operation, ...delivery }, flags, signal);
+    const destination = { deliveryName, keyColumn, mark, corrects, outboxFile };
+    await importCopy({ ...file, ...rowSettings(flags), operation, ...destination }, flags, signal);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

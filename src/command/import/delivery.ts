@@ -115,7 +115,10 @@ interface Correction {
   added: NewLine[];
 }
 
-/** Which of several equal lines the file contains, if it contains fewer: rather those that cannot be canceled. */
+/**
+ * Which of several equal lines the file contains, if it contains fewer: first those that cannot be canceled, then pending
+ * ones, since these are still sent. A rejected one that is kept stays rejected.
+ */
 const rankOf = (entry: StoredEntry) => {
   if (whyNotCanceled(entry) !== undefined) return 0;
   return entry.state === "pending" ? 1 : 2;

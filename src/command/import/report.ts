@@ -39,6 +39,7 @@ const STATES_FOR_A_PERSON: readonly OutboxState[] = ["rejected", "unknown"];
 export async function openEntries(outbox: DeliveryOutbox, settings: ImportSettings): Promise<OpenEntries> {
   const { deliveryName: delivery } = settings;
   let all = 0;
+  // Without the pruned ones: those are done with.
   for (const state of STATES_FOR_A_PERSON) for await (const _ of outbox.storedEntries({ state })) all += 1;
   const entries: StoredEntry[] = [];
   for (const state of [...STATES_FOR_A_PERSON, "pending", "sending"] as const) {
@@ -58,7 +59,8 @@ export async function openEntries(outbox: DeliveryOutbox, settings: ImportSettin
       if (entry) found.push({ row, entry: entryOf(entry) });
     }
   const lines = found.filter(({ entry }) => STATES_FOR_A_PERSON.includes(entry.state));
-  return { lines, isWaiting: found.length > lines.length, others: all - lines.length };
+  const own = lines.filter(({ entry }) => entry.input !== undefined);
+  return { lines, isWaiting: found.length > lines.length, others: all - own.length };
 }
 
 /** What was done, then each line that a person has to look at. */
@@ -80,10 +82,10 @@ export async function report(
   }
   await print(
     table(
-      ["", "applied", "rejected", "unknown", "pending", "held back"],
+      ["", "applied", "rejected", "in outbox: unknown", "pending", "held back"],
       [
         ["this run", applied, rejected, unknown, pending, heldBack],
-        ...(endedCount(earlier) > 0 ? [["earlier", before.applied, before.rejected, before.unknown, 0, 0]] : []),
+        ...(before.applied + before.rejected > 0 ? [["earlier", before.applied, before.rejected, "", "", ""]] : []),
       ],
     ),
   );

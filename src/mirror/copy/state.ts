@@ -22,7 +22,8 @@ const listStateSchema = () =>
     lacking: z.number().optional(),
     /**
      * The copy has all records that were added or changed until then, by this machine's clock, in ms. Removals until then
-     * may be unknown if `awaitsFullPass`, or if as many records were added while the counts were compared.
+     * may be unknown if `awaitsFullPass`, or if as many records were added while the counts were compared. It stays while
+     * removals are refused: the copy knowingly has removed records, so it shows no later moment.
      */
     asOf: z.number().optional(),
     /** The full pass that ended last. Missing until the first one has ended. */

@@ -2,13 +2,16 @@ import { estimateFromForecast, type ListForecast } from "../../paging/estimate.j
 import type { Estimate } from "../../paging/page.js";
 import type { MirrorReadMode } from "../report.js";
 import { modifiedSinceFor, sinceOf } from "../sync/increment.js";
-import { isFullPassDue } from "../sync/list-sync.js";
+import { readsOf } from "../sync/list-sync.js";
 import type { ListUpdate } from "../sync/list-update.js";
 import type { MirrorResource } from "../tables.js";
 
 /** Estimated cost of the next run for one resource. */
 export interface MirrorResourceEstimate extends Estimate {
-  /** How the resource will be read; if it consists of several lists, how the first one will be. */
+  /**
+   * How the resource will be read; if it consists of several lists, how the first one will be. A full pass may follow an
+   * increment, which is counted, too.
+   */
   mode: MirrorReadMode;
 }
 
@@ -23,19 +26,25 @@ interface MirrorListForecast extends ListForecast {
   mode: MirrorReadMode;
 }
 
-/** Requests of a run that read no page: how many records there are, and whether `modifiedSince` is honoured. */
+/** Requests of a run that read no page, by how it reads the list last: how many records there are, and whether `modifiedSince` is honoured. */
 const EXTRA_REQUESTS_BY_MODE = { first: 3, full: 1, increment: 1 } as const satisfies Record<MirrorReadMode, number>;
 
 /** Estimated cost of updating a list. */
 export async function forecastOf(update: ListUpdate): Promise<MirrorListForecast> {
   const { state, settings, reader, list } = update;
-  const since = isFullPassDue(state, settings, Date.now()) ? undefined : sinceOf(state);
-  const mode = !state.lastPass ? "first" : since === undefined ? "full" : "increment";
-  const forecast = await reader.forecast(
-    since === undefined ? { from: state.pass?.checkpoint } : { modifiedSince: modifiedSinceFor(update, since) },
-  );
-  const requests = forecast.requests + EXTRA_REQUESTS_BY_MODE[mode];
-  return { ...forecast, requests, mode, resource: list.resource };
+  const since = sinceOf(state);
+  const forecasts: ListForecast[] = [];
+  let mode: MirrorReadMode = "increment";
+  for (mode of readsOf(state, settings, Date.now())) {
+    const isIncrement = mode === "increment" && since !== undefined;
+    forecasts.push(
+      await reader.forecast(
+        isIncrement ? { modifiedSince: modifiedSinceFor(update, since) } : { from: state.pass?.checkpoint },
+      ),
+    );
+  }
+  const sum = sumOfForecasts(forecasts);
+  return { ...sum, requests: sum.requests + EXTRA_REQUESTS_BY_MODE[mode], mode, resource: list.resource };
 }
 
 /** The estimate of a run. Its lists are read one after the other, and share one limit. */

@@ -24,7 +24,8 @@ export async function readIncrement(update: ListUpdate, since: number): Promise<
   const showsNewer = newest !== undefined && knownNewest !== undefined && newest > knownNewest;
   update.changesReadUntil = beganAt;
   await update.save({
-    // Records may be removed that the copy has: it has all until then only if the status shows that, or after the counts.
+    // While `awaitsFullPass` warns readers of removed records, it moves now; otherwise in `compareCounts`, which would
+    // notice removals.
     asOf: awaitsFullPass(update.state) && !hasRefused ? beganAt : asOf,
     increments: {
       ...increments,

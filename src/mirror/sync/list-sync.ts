@@ -1,5 +1,6 @@
 import type { UnexpectedRemovalsError } from "../../errors/index.js";
 import { awaitsFullPass, type ListState, surplusOf } from "../copy/state.js";
+import type { MirrorReadMode } from "../report.js";
 import { type FullPassEnd, makeFullPass } from "./full-pass.js";
 import {
   hasIncrements,
@@ -27,7 +28,7 @@ import { refusalOf, sizesWith } from "./removals.js";
  * than the service lists (`surplusOf`). Only a full pass corrects that. The status shows it as `awaitsFullPass`, as it does
  * an interrupted pass and refused removals.
  *
- * One run takes two steps. All lists take the first before any takes the second, so that an interrupted run has all changes.
+ * One run takes two steps. `readsOf` decides what they read, as far as that does not depend on counts. All lists take the first before any takes the second, so that an interrupted run has all changes.
  *
  *   1. `fillOrReadChanges`
  *      new, filling: a full pass, resumed if possible. The list is complete then.
@@ -37,7 +38,7 @@ import { refusalOf, sizesWith } from "./removals.js";
  *      Step 1 has read everything:          nothing more.
  *      Step 1 has made no full pass, and one is due, because it is time, one was interrupted, or there are no increments:
  *      a full pass.
- *      Removals are allowed (`allowRemovals`), and the copy differs:          a full pass.
+ *      Removals are allowed (`allowRemovals`), and the status shows `awaitsFullPass`:          a full pass.
  *      Otherwise the copy is compared with the service's count.
  *      Removals were refused, and by the count as many records are still gone:          refused again.
  *      If records are newly lacking, a second increment reads them: they may have been added since the first one, or before
@@ -68,8 +69,24 @@ export const isFullPassDue = (
 ): boolean =>
   full || state.pass !== undefined || !hasIncrements(state) || sinceLastPassMs(state, now) >= fullPassEveryMs;
 
+/** What a run reads of a list, in order, whatever the counts show. */
+export function readsOf(state: ListState, settings: SyncSettings, now: number): MirrorReadMode[] {
+  if (!state.lastPass) return ["first"];
+  // An increment would add nothing to a pass that reads everything.
+  const isReadFromStart = settings.full && state.pass === undefined;
+  const isFull = isFullPassDue(state, settings, now) || mustRemove(state, settings);
+  return [
+    ...(hasIncrements(state) && !isReadFromStart ? ["increment" as const] : []),
+    ...(isFull ? ["full" as const] : []),
+  ];
+}
+
+/** True if removals are allowed that an earlier run has refused, or may have left. */
+const mustRemove = (state: ListState, { allowRemovals }: SyncSettings): boolean =>
+  allowRemovals && awaitsFullPass(state);
+
 /** True if an additional full pass may run now. A long one does not run again and again for a few records. */
-export const mayRepairByFullPass = ({ lastPass }: Pick<ListState, "lastPass">, now: number): boolean =>
+export const wasLastPassShortOrLongAgo = ({ lastPass }: Pick<ListState, "lastPass">, now: number): boolean =>
   lastPass === undefined ||
   lastPass.durationMs < MAX_SHORT_FULL_PASS_MS ||
   sinceLastPassMs({ lastPass }, now) >= lastPass.durationMs / MAX_REPAIR_TIME_SHARE;
@@ -84,12 +101,11 @@ export interface Begun {
 /** Step 1: fills a new copy, or reads the records that were modified since the last run. */
 export const fillOrReadChanges = (update: ListUpdate): Promise<Begun> =>
   update.measure(async () => {
-    const firstPass = update.state.lastPass ? undefined : await makeVerifiedFullPass(update);
+    const reads = readsOf(update.state, update.settings, Date.now());
+    const firstPass = reads.includes("first") ? await makeVerifiedFullPass(update) : undefined;
     const since = sinceOf(update.state);
-    // An increment would add nothing to a pass that reads everything: this one, or that of step 2.
-    const wasReadHere = firstPass?.readFromStart === true;
-    const isReadNext = !firstPass && update.settings.full && update.state.pass === undefined;
-    if (since !== undefined && !wasReadHere && !isReadNext) await readIncrement(update, since);
+    const isIncrement = firstPass ? !firstPass.readFromStart : reads.includes("increment");
+    if (isIncrement && since !== undefined) await readIncrement(update, since);
     return { update, firstPass };
   });
 
@@ -117,7 +133,7 @@ async function removeOrRepair(begun: Begun): Promise<UnexpectedRemovalsError | u
 
 /** True if a full pass is needed whatever the counts show. */
 const mustMakeFullPass = ({ update: { state, settings }, firstPass }: Begun): boolean =>
-  (!firstPass && isFullPassDue(state, settings, Date.now())) || (settings.allowRemovals && awaitsFullPass(state));
+  firstPass ? mustRemove(state, settings) : readsOf(state, settings, Date.now()).includes("full");
 
 /** A second increment, if the copy lacks records that the service lists. */
 async function readLackingRecords(update: ListUpdate): Promise<void> {
@@ -129,12 +145,13 @@ async function readLackingRecords(update: ListUpdate): Promise<void> {
 function mayRepair({ state }: ListUpdate): boolean {
   // Without increments, the next run makes a full pass anyway.
   const isStale = state.staleUntil !== undefined && hasIncrements(state);
-  return (surplusOf(state) !== 0 || isStale) && mayRepairByFullPass(state, Date.now());
+  return (surplusOf(state) !== 0 || isStale) && wasLastPassShortOrLongAgo(state, Date.now());
 }
 
 /** A full pass, after which increments are checked against it. */
 async function makeVerifiedFullPass(update: ListUpdate): Promise<FullPassEnd> {
-  // From before the pass: an increment since then must list what the pass finds changed.
+  // From before the pass: an increment since then must list what the pass finds changed. Not `sinceOf`: increments that
+  // are doubted or were abandoned are checked, too.
   const { since } = update.state.increments;
   const pass = await makeFullPass(update);
   const { support } = update.state.increments;

@@ -67,7 +67,8 @@ export class EntryCommits {
 
   /**
    * Stores the outcome that was found for an entry while its lane is leased. Returns the entry as it is then, also if
-   * another process has found an outcome; `undefined` if it has not ended: the lease has, or another process resends it.
+   * another process has found an outcome; `undefined` if this run must stop working on the lane: its lease has ended, or
+   * another process resends the entry.
    */
   async storeFoundOutcome(entry: StoredEntry, change: StateChange): Promise<StoredEntry | undefined> {
     const result = await this.#persistently(() => this.#changeLeased(entry, change));

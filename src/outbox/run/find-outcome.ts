@@ -18,10 +18,13 @@ const BETWEEN_LOOKS_MS = 1_000;
 export interface UncertainAttempt {
   /** The entry. Its error is why the outcome is not known; `null` if the process ended. */
   entry: StoredEntry;
-  /** How long its request may still be in progress. */
-  inProgressMs: number;
+  /** When its request can no longer take effect, by the monotonic clock. */
+  outdatedAtMs: number;
   signal: AbortSignal;
 }
+
+/** How long the request of an attempt may still be in progress. */
+const inProgressMsOf = ({ outdatedAtMs }: UncertainAttempt) => Math.max(0, outdatedAtMs - monotonicNowMs());
 
 /** Finds the outcome of an attempt that may have been applied, and returns the change of its entry. */
 export function findOutcome(run: RunContext, attempt: UncertainAttempt): Promise<StateChange> | StateChange {
@@ -37,7 +40,7 @@ export function findOutcome(run: RunContext, attempt: UncertainAttempt): Promise
     case "discontinue":
       // Nothing has to be found: a second one changes nothing. But a late attempt must not undo what later entries
       // change.
-      return { state: "pending", quietMs: attempt.inProgressMs };
+      return { state: "pending", quietMs: inProgressMsOf(attempt) };
   }
 }
 
@@ -65,8 +68,8 @@ async function findReceiptOutcome(run: RunContext, attempt: UncertainAttempt): P
  * are required even if the request ended long ago, since one list may lack a record for a moment, and a wrong "not
  * applied" would be applied twice.
  */
-const untilSecondLookMs = ({ settings }: RunContext, { inProgressMs }: UncertainAttempt) =>
-  Math.max(inProgressMs, Math.min(BETWEEN_LOOKS_MS, settings.settleMs));
+const untilSecondLookMs = ({ settings }: RunContext, attempt: UncertainAttempt) =>
+  Math.max(inProgressMsOf(attempt), Math.min(BETWEEN_LOOKS_MS, settings.settleMs));
 
 const sentOf = <Body>(entry: StoredEntry, body: Body) => ({
   body,
@@ -111,8 +114,7 @@ export async function findReasonOfRefusal(run: RunContext, attempt: UncertainAtt
   if (operation !== "create" && operation !== "update" && operation !== "discontinue")
     throw new TypeError(`${operation}: an attempt that was applied is no reason to refuse a second one`);
   // A SKU that exists cannot be created any more. The earlier attempt of another write may still be in progress.
-  const inProgressMs = operation === "create" ? 0 : attempt.inProgressMs;
-  const endsAtMs = monotonicNowMs() + attempt.inProgressMs;
+  const inProgressMs = operation === "create" ? 0 : inProgressMsOf(attempt);
   const change = await unknownIfUnreadable(attempt, async () => {
     const { outcome, item } = await searchItem(run, attempt, operation, inProgressMs);
     if (outcome === "applied") return applied({ shortID: item?.shortID, status: STATUS[operation], item });
@@ -123,10 +125,9 @@ export async function findReasonOfRefusal(run: RunContext, attempt: UncertainAtt
     return unknownOutcome(AMBIGUOUS_ITEM, attempt);
   });
   run.failures.record(attempt.entry, undefined);
-  if (!isIdempotent(operation)) return change;
   // Whatever was found: a search may end while the earlier attempt can still take effect, and later entries must wait
-  // for that. A person may decide about an unknown one before.
-  return { ...change, quietMs: Math.max(0, endsAtMs - monotonicNowMs()) };
+  // for that.
+  return isIdempotent(operation) ? { ...change, quietMs: inProgressMsOf(attempt) } : change;
 }
 
 const STATUS = { create: "created", update: "updated", discontinue: "discontinued" } as const;
@@ -183,20 +184,29 @@ const errorOf = ({ error }: StoredEntry): unknown => JSON.parse(error ?? "null")
 
 const isNamed = (error: unknown, name: string) => fieldOf(error, "name") === name;
 
-function unknownOutcome(reason: string, { entry }: UncertainAttempt, lots: number[] = []): StateChange {
-  const error = errorOf(entry);
+/** A person may decide before the attempt can no longer take effect: nothing is sent until then, the entry included. */
+function unknownOutcome(reason: string, attempt: UncertainAttempt, lots: number[] = []): StateChange {
+  const { key } = attempt.entry;
+  const error = errorOf(attempt.entry);
   // The advice of an OutcomeUnknownError was followed already.
   const failure = isNamed(error, "OutcomeUnknownError") ? fieldOf(error, "cause") : error;
   const failed = String(fieldOf(failure, "message") ?? failure).replace(/\.$/, "");
   const why = error === null ? "the process ended before the response" : failed;
-  const what = `The outcome is unknown: ${reason} (${why}).`;
-  const message = `${what} Check whether it was applied, then ${wording().decideOutcome(entry.key)}.`;
+  const quietMs = inProgressMsOf(attempt);
+  const wait = quietMs > 0 ? `; it may take effect until ${secondAfter(Date.now() + quietMs)}, so look after that` : "";
+  const what = `The outcome is unknown: ${reason}${wait} (${why}).`;
+  const message = `${what} Check whether it was applied, then ${wording().decideOutcome(key)}.`;
   return {
     state: "unknown",
+    quietMs,
     // Who reads the entry later may decide in another way: the reason is without the advice.
     error: errorJson({ name: "OutcomeUnknownError", message, reason: what, ...(lots.length > 0 && { lots }) }),
   };
 }
+
+/** Such as "2026-11-26 18:31:05 UTC". */
+const secondAfter = (ms: number) =>
+  `${new Date(ms + 999).toISOString().slice(0, "yyyy-mm-ddThh:mm:ss".length).replace("T", " ")} UTC`;
 
 /** Entries before and after this one by which the dates of lots are compared with the times of requests. */
 const NEIGHBOURS = 500;

@@ -23,10 +23,12 @@ import { AttemptOutdated, concernsAllWrites, type Outcome, outcomeOf } from "./o
  *   state of the entry        step                      then
  *   pending                   send it, if the run may   the outcome of the call decides. If the run may not, the lane is
  *                                                       set aside
- *   sending                   find its outcome          the next entry: this one if it is pending again. If that must
- *                                                       wait (quietMs), the work ends. If it cannot be found now, the
- *                                                       entry stays `sending`, and the lane is set aside, as it is
- *                                                       after an update or discontinue that this run has sent
+ *   sending                   find its outcome          the next entry: this one if it is pending again. If others must
+ *                                                       wait (quietMs), the work ends: the next claim sends an update
+ *                                                       or discontinue at once, others after the quiet time. If it
+ *                                                       cannot be found now, the entry stays `sending`, and the lane is
+ *                                                       set aside, as it is after an update or discontinue that this
+ *                                                       run has sent
  *   applied, rejected, …      take the next entry       pending or sending; none: the work ends
  *
  *   outcome of a call         what is stored            then
@@ -39,10 +41,11 @@ import { AttemptOutdated, concernsAllWrites, type Outcome, outcomeOf } from "./o
  *
  * A request takes effect within `settleMs` of the moment at which it was sent, or never. These times follow from that:
  *
- *   inProgressMs   how long the last attempt may still take effect: `settleMs` once a call has ended; after a crash less,
- *                  by the time in which no process had a lease, so that nothing was sent
- *   quietMs        how long no other entry may be sent, since an attempt of this one may still take effect. Only the
- *                  store counts it: a change that stores one ends the work, and the next claim returns what is left
+ *   outdatedAtMs   when the last attempt can no longer take effect, by the monotonic clock: `settleMs` after a call has
+ *                  ended; after a crash earlier, by the time in which no process had a lease, so that nothing was sent
+ *   quietMs        how long no other entry may be sent, since an attempt of this one may still take effect. The entry
+ *                  itself need not wait if it is an update or discontinue. Only the store counts it: a change that
+ *                  stores one ends the work, and the next claim returns what is left
  *
  * After a kill the entry in progress is `sending`, without an error. When the lease of the lane has ended, another run
  * claims it, and begins here with that entry.
@@ -51,8 +54,8 @@ interface Work {
   entry: StoredEntry;
   /** How often the entry was sent in this run. */
   sends: number;
-  /** How long the last attempt for the lane may still take effect. */
-  inProgressMs: number;
+  /** When the last attempt for the lane can no longer take effect. */
+  outdatedAtMs: number;
 }
 
 /** How often an entry is resent in one run, if its outcome is unknown each time. */
@@ -75,8 +78,8 @@ export class LaneWorker {
 
   async work(): Promise<void> {
     const { entry, unleasedMs = 0 } = this.#claimed;
-    const inProgressMs = Math.max(0, this.#run.settings.settleMs - unleasedMs);
-    let work: Work | undefined = { entry, sends: 0, inProgressMs };
+    const outdatedAtMs = monotonicNowMs() + this.#run.settings.settleMs - unleasedMs;
+    let work: Work | undefined = { entry, sends: 0, outdatedAtMs };
     while (work && this.#lease.mayBegin) work = await this.#advance(work);
   }
 
@@ -86,8 +89,8 @@ export class LaneWorker {
         return this.#run.maySend(work.entry.key) ? this.#send(work) : this.#setAside(work);
       case "sending": {
         const found = await this.#find(findOutcome, work);
-        // The call has retried it already, so the service is failing: the next run resends it. After a crash nothing
-        // shows that, and it is resent in the same run.
+        // The call has retried it already, so the service is failing: the next run resends it, whatever was found and
+        // stored. After a crash nothing shows that, and it is resent in the same run.
         if (isIdempotent(work.entry.operation) && work.sends > 0) return this.#setAside(work);
         return found && this.#next(found);
       }
@@ -106,15 +109,17 @@ export class LaneWorker {
   async #send(work: Work): Promise<Work | undefined> {
     const { entry, sends } = work;
     if (sends > MAX_RESENDS) return this.#setAside(work);
-    // An attempt of its own is no reason to wait: it has the same effect.
-    const quietMs = entry.key === this.#claimed.quietKey ? 0 : this.#quietEndsAtMs - monotonicNowMs();
-    if (quietMs > 0) {
+    // An attempt of its own is no reason to wait if it has the same effect.
+    const isOwn = entry.key === this.#claimed.quietKey && isIdempotent(entry.operation);
+    const quietMs = this.#quietEndsAtMs - monotonicNowMs();
+    if (quietMs > 0 && !isOwn) {
       await this.#run.capacity.whileWaiting(() => sleep(quietMs, this.#lease.stopped));
       return work;
     }
     const end = await callForEntry(this.#run, entry, this.#lease);
     const outcome = outcomeOf(end);
-    const sent = { ...work, entry: end.entry, sends: sends + 1, inProgressMs: this.#run.settings.settleMs };
+    const outdatedAtMs = monotonicNowMs() + this.#run.settings.settleMs;
+    const sent = { entry: end.entry, sends: sends + 1, outdatedAtMs };
     const next = await this.#afterCall(sent, end, outcome);
     const isFailure = outcome === "failed" || (outcome === "rejected" && end.error instanceof PermissionError);
     // The look-up after a refusal has recorded how it ended.
@@ -180,8 +185,8 @@ export class LaneWorker {
     find: (run: RunContext, attempt: UncertainAttempt) => Promise<StateChange> | StateChange,
     work: Work,
   ): Promise<Work | undefined> {
-    const { entry, inProgressMs } = work;
-    const attempt = { entry, inProgressMs, signal: this.#lease.stopped };
+    const { entry, outdatedAtMs } = work;
+    const attempt = { entry, outdatedAtMs, signal: this.#lease.stopped };
     try {
       return await this.#run.capacity.whileWaiting(async () => {
         const change = await find(this.#run, attempt);

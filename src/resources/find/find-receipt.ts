@@ -5,9 +5,6 @@ import { type OutcomeSearch, type SearchStep, searchUntilCertain } from "./searc
 import { SendingTime } from "./sending-time.js";
 import type { SentReceipt } from "./sent-request.js";
 
-/** A mark of an outbox, as part of a remark or a serial. */
-export const RECEIPT_MARK = /\[sl:[A-Z2-7]{16}\]/i;
-
 /** The outcome of a `receive` whose response was lost. */
 export interface FoundReceipt {
   /**
