@@ -22,8 +22,7 @@ export interface OverlappingPageInput {
  * furthest right: on a calm list it needs the fewest requests.
  */
 export function bestOverlappingPage({ end, maxPageSize, shifts }: OverlappingPageInput): PageRequest {
-  // If no page can overlap, the next page follows without overlap. Of gapless reading, a gap search joins it once the list
-  // has moved.
+  // If no page can overlap, the next page follows without overlap. Once the list has moved, a gap search joins the two.
   let best = { page: Math.floor(end / maxPageSize) + 1, pageSize: maxPageSize };
   let bestValue = -Infinity;
   for (let pageSize = 1; pageSize <= maxPageSize; pageSize += 1) {

@@ -787,6 +787,27 @@ describe("applying a count", () => {
     expect(await unitsOf(one, "A")).toBe(isMoved ? 9 : 12);
   });
 
+  it("after a crash, sends the entry of a group behind a receive of the same item that was under way", async () => {
+    const one = countWorld([lot("A", 10, { spot: "A-01" }), lot("A", 10, { spot: "B-01" })]);
+    const plan = await planOf(one, [
+      { itemID: "A", spot: "A-01", counted: 12 },
+      { itemID: "A", spot: "B-01", counted: 13 },
+    ]);
+    const data = emptyData();
+    const outbox = () => createOutbox({ client: one.client, store: memoryStore(data), settleMs: 0 });
+    one.sandbox.addFault({ path: "/Inventory/Receive", fault: "drop" });
+    await plan.apply({ client: one.client, outbox: outbox() });
+    one.sandbox.clearFaults();
+    const [first, second] = [...data.entries.values()];
+    if (!first || !second) throw new Error("both groups have an entry");
+    // The process died while it sent the first receive, before it reached the service.
+    first.state = "sending";
+    second.state = "pending";
+    const report = await plan.apply({ client: one.client, outbox: outbox() });
+    expect(report).toMatchObject({ applied: 2, stale: [], rejected: [], unknown: [] });
+    expect(await unitsOf(one, "A")).toBe(25);
+  });
+
   it.each([
     [
       "was refused",

@@ -28,6 +28,13 @@ describe.skipIf(!server).concurrent("the ledger, while it recovers", () => {
     expect((await busy(report(15, 10))).granted.single).toBe(5);
   });
 
+  test("grants nothing to a process that held nothing, also when it asks again", async () => {
+    const exchange = processAt(newKey());
+    for (const knownEpoch of ["one that is lost", undefined, undefined]) {
+      expect((await exchange(report(0, 1, knownEpoch))).granted.single).toBe(0);
+    }
+  });
+
   test("a second time, grants a process no more than it holds then, whatever it held the first time", async () => {
     const exchange = processAt(newKey());
     await exchange(report(30, 0, NO_LEDGER_EPOCH));

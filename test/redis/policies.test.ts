@@ -1,7 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createHoldTimings } from "../../src/redis/ledger/ledger.js";
-import { computeOutageShare, type LastKnownState, lastKnownStateOf } from "../../src/redis/ledger/outage.js";
+import {
+  computeOutageShare,
+  createReachability,
+  type LastKnownState,
+  lastKnownStateOf,
+} from "../../src/redis/ledger/outage.js";
 import { redisKeyName } from "../../src/redis/redis-client.js";
 import { errorWithoutArguments } from "../../src/redis/script.js";
 
@@ -55,6 +60,23 @@ describe("the part of the limit that a process uses while it is cut off from Red
         expect(inUse.reduce((sum, slots) => sum + slots, 0)).toBeLessThanOrEqual(requests + held.length);
       }),
     );
+  });
+
+  test("is announced once, however often a reply is late", () => {
+    const limits = { ...settings, intervalMs: 60_000, maxConcurrent: 16 };
+    const reachability = createReachability({ settings: limits, timings, onStoreError: "local" });
+    const isAnnounced = () => {
+      reachability.failed(0, unknown);
+      return reachability.takeWarning(new Error("no reply")) !== undefined;
+    };
+    const reply = (isLate: boolean) => reachability.replied({ isLate, hasReportedShare: false });
+    expect([isAnnounced(), reply(true), isAnnounced(), reply(false), isAnnounced()]).toEqual([
+      true,
+      undefined,
+      false,
+      undefined,
+      true,
+    ]);
   });
 
   test("keeps within the limit on average if there are more processes than slots", () => {

@@ -26,7 +26,10 @@ interface MirrorListForecast extends ListForecast {
   mode: MirrorReadMode;
 }
 
-/** Requests of a run that read no page, by how it reads the list last: how many records there are, and whether `modifiedSince` is honoured. */
+/**
+ * Requests of a run that read no page, by how it reads the list last: how many records there are, and whether `modifiedSince`
+ * is honoured.
+ */
 const EXTRA_REQUESTS_BY_MODE = { first: 3, full: 1, increment: 1 } as const satisfies Record<MirrorReadMode, number>;
 
 /** Estimated cost of updating a list. */

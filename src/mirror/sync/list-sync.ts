@@ -28,7 +28,8 @@ import { refusalOf, sizesWith } from "./removals.js";
  * than the service lists (`surplusOf`). Only a full pass corrects that. The status shows it as `awaitsFullPass`, as it does
  * an interrupted pass and refused removals.
  *
- * One run takes two steps. `readsOf` decides what they read, as far as that does not depend on counts. All lists take the first before any takes the second, so that an interrupted run has all changes.
+ * One run takes two steps. `readsOf` decides what they read, as far as that does not depend on counts. All lists take the first
+ * before any takes the second, so that an interrupted run has all changes.
  *
  *   1. `fillOrReadChanges`
  *      new, filling: a full pass, resumed if possible. The list is complete then.

@@ -103,7 +103,7 @@ export function lateOutcome(
   const isSameAttempt = outcome.attempts === current.attempts;
   if (current.state === "sending" && isSameAttempt) return "store";
   if (!outcome.isApplied) return "ignore";
-  // Nothing was sent since.
+  // Nothing that may have been applied was sent since.
   if (current.state === "pending" || current.state === "canceled") return "store";
   if (isSameAttempt) return current.state === "unknown" ? "store" : "ignore";
   return isIdempotent(current.operation) || current.state === "unknown" ? "ignore" : "conflict";

@@ -1,7 +1,7 @@
 import { endOfPage, type Page, startOfPage } from "../page.js";
 import type { RecordKey } from "../seen-keys.js";
 
-/** This many halvings find a page of 250 records among 16 million. */
+/** One guess and this many halvings less one find a page of 250 records among 8 million. */
 const MAX_RESUME_SEARCHES = 16;
 
 /**

@@ -51,6 +51,7 @@ export class LongRun<T> {
       const page = await readProbe(this.#list, { request, direction: "ASC", slotKind });
       pass.add(page);
       if (pass.isLost || pass.pages > MAX_EXTRA_PASS_PAGES + (3 * page.total) / known.maxPageSize) return false;
+      // One page shows all at one moment: what earlier passes have found may be gone.
       if (pass.isOnOnePage) this.#found.clear();
       this.#keep(page);
     }

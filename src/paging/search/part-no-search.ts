@@ -30,7 +30,7 @@ export async function findByPartNo<T>(list: SearchedList<T>, partNo: number): Pr
  *
  * **Why the result is exact.** A page is one contiguous run of the list at one moment. If it contains what precedes and what
  * follows the records of the part number (a record of another one, or the start or end of the list), then these are all of
- * them, and if there are none, the part number is not listed. No result depends on a position, or on two pages at once.
+ * them, and if there are none, the part number is not listed. No result of one page depends on a position, or on another page.
  *
  * **Steps of a search.** `find` reads a page and lets `#step` decide, in this order:
  * - *One page*: it contains the whole list, so it contains all records.
@@ -91,7 +91,7 @@ class PartNoSearch<T> {
   async #step(page: SortedPage<T>): Promise<T[] | Probe> {
     if (page.isFirst && page.isLast) return this.#recordsOf(page.records);
     const run = this.#search.learn(page) ?? this.#foundRun;
-    // Absent among numbers, and this page has shown that the list is sorted by number.
+    // It was absent among numbers (`#conclude`), and this page has shown that the list is sorted by number.
     if (this.#isSearchedAsText && this.#list.known.order.isNumeric) return [];
     const start = run ? run.page.start + run.from : this.#search.longRunStart;
     if (start === undefined) return this.#nextProbe();

@@ -8,7 +8,7 @@ import type { PlanReader } from "../plan-reader.js";
 import type { PlanApplyOptions, PlanReport } from "./options.js";
 import { describeProgress, type Progress, progressOf, READ_KINDS, reasonOf, UNFINISHED_KINDS } from "./progress.js";
 
-/** No write is based on older data. */
+/** No write that `apply` sends is based on older data. */
 const MAX_DATA_AGE_MS = 600_000;
 /** The part of that age that a chunk may take by the rate limit: failures and pauses take the rest. */
 const CHUNK_SHARE = 0.6;
@@ -111,7 +111,7 @@ class Observation<Change> {
  *   unknown    not read                            unknown
  *
  *   *  after an interrupted run: stays open
- *   ** not due: stays open
+ *   ** not due, or `to-send` behind one that is not: stays open
  *
  * So a run sends three kinds of entries: those of due changes, those of other plans that `#cancelOtherPlans` has left, and
  * those of no plan. What this plan has left behind, in another chunk, too, or has reported, stays pending until it is
@@ -292,13 +292,18 @@ export class PlanApplication<Change, Named, Stored> {
     isInterrupted: boolean,
   ): Promise<Progress<Change>[]> {
     const stillOpen: Progress<Change>[] = [];
-    for (const progress of await this.#readProgress(open.map(({ change }) => change))) {
-      const { kind, change, entries } = progress;
+    const all = await this.#readProgress(open.map(({ change }) => change));
+    const isUnread = ({ kind, change }: Progress<Change>) => READ_KINDS.has(kind) && !due.has(change);
+    // The run has set aside their lanes, and with these the entries behind.
+    const heldUpLanes = new Set(all.filter(isUnread).map(({ writes }) => laneOf(writes)));
+    for (const progress of all) {
+      const { kind, change, entries, writes } = progress;
       const reason = reasonOf(progress);
       const report = (as: "stale" | "rejected" | "unknown", why: string) =>
         this.#reportAs(as, change, describeProgress(progress, why));
-      const isUnread = READ_KINDS.has(kind) && !due.has(change);
-      if (kind === "to-add" || isUnread || (isInterrupted && UNFINISHED_KINDS.has(kind))) stillOpen.push(progress);
+      const isHeldUp = kind === "to-send" && heldUpLanes.has(laneOf(writes));
+      const isUnfinished = isInterrupted && UNFINISHED_KINDS.has(kind);
+      if (kind === "to-add" || isUnread(progress) || isHeldUp || isUnfinished) stillOpen.push(progress);
       else if (kind === "applied") {
         this.#applied.set(change, Math.max(...entries.map(({ settledAt }) => settledAt ?? Date.now())));
         this.#markDone(change);

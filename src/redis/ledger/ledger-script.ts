@@ -97,7 +97,7 @@ local grantable = 0
 if isRecovering then
   -- Each slot that it held may be granted to it again, so a busy process goes on.
   local hasReported = before.regrantable and before.seen >= ledger.recoveringSince
-  own.regrantable = hasReported and before.regrantable or heldBy[this]
+  own.regrantable = hasReported and before.regrantable or #own.single + #own.bulk
   grantable = own.regrantable - heldBy[this]
 elseif own.wanted > 0 then
   -- Processes that wait get the same number, as far as they want it; what they do not want is for the others.

@@ -84,7 +84,8 @@ export interface OutageOptions {
  *   after the last one has failed, at the latest; none while one is overdue. With a share, they ask for nothing and report
  *   `NO_LEDGER_EPOCH`.
  * - `returned`: reachable again, but slots of the share were used that no exchange has reported. Calls use what is granted.
- *   Exchanges report `NO_LEDGER_EPOCH`, so that the ledger recovers.
+ *   Exchanges report `NO_LEDGER_EPOCH`, so that the ledger recovers. If the next exchange is overdue, too, the first interval
+ *   of the share begins anew: a process whose replies are always late uses no more than it held.
  */
 type ReachabilityState =
   | { readonly name: "reachable" }
@@ -111,7 +112,7 @@ export interface Reachability {
   failed(now: number, lastKnown: LastKnownState): void;
   /** What this process does without Redis, and why: once for each outage, then `undefined`. */
   takeWarning(error: unknown): string | undefined;
-  replied(isShareReported: boolean): void;
+  replied(reply: { isLate: boolean; hasReportedShare: boolean }): void;
   forget(): void;
 }
 
@@ -134,9 +135,11 @@ export function createReachability({ settings, timings, onStoreError }: OutageOp
     failed(now, lastKnown) {
       if (state.name !== "unreachable") state = { name: "unreachable", since: now, lastKnown };
     },
-    replied(isShareReported) {
-      hasWarned = false;
-      if (state.name !== "reachable") state = { name: isShareReported || !hasShare ? "reachable" : "returned" };
+    replied({ isLate, hasReportedShare }) {
+      // If replies are always late, that is one outage.
+      if (!isLate) hasWarned = false;
+      const isComplete = !hasShare || (hasReportedShare && !isLate);
+      if (state.name !== "reachable") state = { name: isComplete ? "reachable" : "returned" };
     },
     forget() {
       state = { name: "reachable" };

@@ -227,7 +227,7 @@ export function createRedisSlots(options: RedisSlotsOptions): SlotSource {
     const heldCount = countHeldSlots(request) + single + bulk;
     last = { connectedAt: last?.connectedAt ?? sentAt, sentAt, heldCount, reply };
     // While an exchange is overdue, slots of the share are used that it has not reported.
-    reachability.replied(request.knownEpoch === NO_LEDGER_EPOCH && !isOverdue);
+    reachability.replied({ isLate: isOverdue, hasReportedShare: request.knownEpoch === NO_LEDGER_EPOCH });
     exchangeBy(sentAt + timings.heartbeatMs);
     // Less was granted than wanted: the next exchange takes place when the next slot can be free. From the reply on, which
     // came later than the ledger's count began: then it certainly is, while `nextFreeAt` is the earliest time.
