@@ -64,7 +64,7 @@ export default defineConfig(({ dts }) => [
   ...(dts === false ? [] : [types]),
   {
     ...shared,
-    entry: { ...entry, "no-undici": "src/core/transport/no-undici.ts" },
+    entry: { ...entry, "no-undici": "src/client/transport/no-undici.ts" },
     format: "esm",
     noExternal: bundled,
   },

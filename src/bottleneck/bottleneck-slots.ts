@@ -1,15 +1,15 @@
 import type Bottleneck from "bottleneck";
-import { ConnectionError } from "../errors/index.js";
-import { messageOf } from "../errors/unknown-value.js";
-import { safetyMarginMs } from "../limiter/quota.js";
 import {
   type SlotCounts,
   type SlotKind,
   type SlotListener,
   type SlotSource,
+  safetyMarginMs,
   totalCountOf,
-} from "../limiter/slot-source.js";
-import type { MonotonicClock } from "../time/clock.js";
+} from "../client/for-add-ons.js";
+import { ConnectionError } from "../shared/errors/index.js";
+import type { MonotonicClock } from "../shared/time/clock.js";
+import { messageOf } from "../shared/unknown.js";
 
 /**
  * Bottleneck's priorities range from 0 to 9. Bulk calls have the least urgent one, so that jobs of other code take

@@ -5,21 +5,19 @@
  */
 
 import Bottleneck from "bottleneck";
-import { ConfigurationError } from "../errors/index.js";
-import { createQueueingLimiter } from "../limiter/queueing-limiter.js";
 import {
+  createQueueingLimiter,
   finiteRateLimitOptionsSchema,
-  type RateLimitOptions,
   rateLimitSettings,
   UNLIMITED_SETTINGS,
-} from "../limiter/rate-limit-options.js";
-import type { RateLimiter } from "../limiter/rate-limiter.js";
-import { checkConfiguration } from "../schemas/check.js";
-import { MonotonicClock } from "../time/clock.js";
+} from "../client/for-add-ons.js";
+import type { RateLimiter, RateLimitOptions } from "../client/index.js";
+import { checkConfiguration } from "../shared/check.js";
+import { ConfigurationError } from "../shared/errors/index.js";
+import { MonotonicClock } from "../shared/time/clock.js";
 import { createBottleneckSlots } from "./bottleneck-slots.js";
 
-export type { RateLimitOptions } from "../limiter/rate-limit-options.js";
-export type { RateLimiter, RateLimitSnapshot } from "../limiter/rate-limiter.js";
+export type { RateLimiter, RateLimitOptions, RateLimitSnapshot } from "../client/index.js";
 
 /** The limit of a Bottleneck that the limiter creates for itself. */
 export interface BottleneckRateLimiterOptions extends RateLimitOptions {

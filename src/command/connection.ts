@@ -2,9 +2,8 @@ import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
 import { type Command, Option } from "commander";
-import { InventoryClient } from "../client.js";
-import type { Logger } from "../core/telemetry/events.js";
-import { type ClientOptions, readServiceConnection, type ServiceConnection } from "../options.js";
+import { readServiceConnection, type ServiceConnection } from "../client/for-add-ons.js";
+import { type ClientOptions, InventoryClient, type Logger } from "../client/index.js";
 import {
   CommandError,
   durationOption,

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from "commander";
-import { isStocklotError } from "../errors/any-error.js";
-import { ConfigurationError, InputValidationError } from "../errors/index.js";
+import { isStocklotError } from "../shared/errors/any-error.js";
+import { ConfigurationError, InputValidationError } from "../shared/errors/index.js";
 
 /** Exit codes, as shells expect them. */
 export const EXIT = {

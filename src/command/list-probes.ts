@@ -1,11 +1,9 @@
 /** The lists of a service, and probes of them, one page each. The doctor, `export` and the conformance suite use them. */
 
-import type { InventoryClient } from "../client.js";
-import { fieldOf } from "../errors/unknown-value.js";
-import type { ListOptions } from "../paging/list.js";
-import { afterEveryChange } from "../paging/modified-since.js";
-import type { Paginator } from "../paging/paginator.js";
+import { afterEveryChange } from "../client/for-add-ons.js";
+import type { InventoryClient, ListOptions, Paginator } from "../client/index.js";
 import { type DocumentedList, MAX_PAGE_SIZE } from "../service/lists.js";
+import { fieldOf } from "../shared/unknown.js";
 
 /** Parameters of every list, except `wid`, which items do not have. */
 export interface ListParams {

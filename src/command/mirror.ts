@@ -1,6 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { Command, Option } from "commander";
-import type { InventoryClient } from "../client.js";
+import type { InventoryClient } from "../client/index.js";
 import { MAX_HISTORY_DAYS } from "../mirror/copy/history.js";
 import { parseMirrorState } from "../mirror/copy/state.js";
 import { mirrorStatusOf } from "../mirror/copy/status.js";

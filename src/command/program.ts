@@ -1,7 +1,7 @@
 import { type Argument, Command, CommanderError } from "commander";
-import { nearestName } from "../errors/unknown-name.js";
-import { setWording } from "../errors/wording.js";
-import { VERSION } from "../version.js";
+import { setWording } from "../shared/errors/wording.js";
+import { nearestName } from "../shared/unknown-name.js";
+import { VERSION } from "../shared/version.js";
 import { doctorCommand } from "./doctor/command.js";
 import { EXIT, exitCodeOf, failureMessage } from "./exit.js";
 import { exportCommand } from "./export/command.js";

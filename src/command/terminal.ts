@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
-import { withoutControlCharacters } from "../errors/unknown-value.js";
-import { monotonicNowMs } from "../time/clock.js";
+import { monotonicNowMs } from "../shared/time/clock.js";
+import { withoutControlCharacters } from "../shared/unknown.js";
 
 const STYLES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, magenta: 35 };
 export type Style = keyof typeof STYLES;

@@ -1,7 +1,7 @@
-import { ConfigurationError } from "../errors/index.js";
-import { checkConfiguration } from "../schemas/check.js";
-import { monotonicNowMs } from "../time/clock.js";
-import { repeat } from "../time/repeat.js";
+import { checkConfiguration } from "../shared/check.js";
+import { ConfigurationError } from "../shared/errors/index.js";
+import { monotonicNowMs } from "../shared/time/clock.js";
+import { repeat } from "../shared/time/repeat.js";
 import { AbortableSink } from "./copy/abortable-sink.js";
 import { LocalCopy } from "./copy/local-copy.js";
 import { parseMirrorState } from "./copy/state.js";

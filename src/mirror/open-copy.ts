@@ -1,12 +1,12 @@
 import * as z from "zod";
-import { ConfigurationError } from "../errors/index.js";
-import { wording } from "../errors/wording.js";
-import { checkConfiguration, checkInput } from "../schemas/check.js";
-import { integer, type LazySchema, lazy, optionalFields } from "../schemas/field.js";
-import { objectWithMethodsSchema, valueThat } from "../schemas/option.js";
 import type { Item } from "../service/item.js";
 import type { Lot } from "../service/lot.js";
 import type { StockLevel } from "../service/stock-level.js";
+import { checkConfiguration, checkInput } from "../shared/check.js";
+import { ConfigurationError } from "../shared/errors/index.js";
+import { wording } from "../shared/errors/wording.js";
+import { integer, type LazySchema, lazy, optionalFields } from "../shared/field.js";
+import { objectWithMethodsSchema, valueThat } from "../shared/option.js";
 import { assertNotExpired, type MirrorChange } from "./copy/history.js";
 import { type MirrorState, parseMirrorState } from "./copy/state.js";
 import { type MirrorStatus, mirrorStatusOf } from "./copy/status.js";

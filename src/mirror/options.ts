@@ -1,9 +1,8 @@
 import * as z from "zod";
-import type { InventoryClient } from "../client.js";
-import { InputValidationError } from "../errors/index.js";
-import { isObject } from "../errors/unknown-value.js";
-import { checkMethodOptions } from "../schemas/check.js";
-import { integer, lazy } from "../schemas/field.js";
+import type { InventoryClient } from "../client/index.js";
+import { checkMethodOptions } from "../shared/check.js";
+import { InputValidationError } from "../shared/errors/index.js";
+import { integer, lazy } from "../shared/field.js";
 import {
   abortSignalSchema,
   durationMsSchema,
@@ -11,7 +10,8 @@ import {
   inventoryClientSchema,
   objectWithMethodsSchema,
   requiredOption,
-} from "../schemas/option.js";
+} from "../shared/option.js";
+import { isObject } from "../shared/unknown.js";
 import type { MirrorEvent } from "./copy/events.js";
 import { historyOptionSchema, type MirrorHistoryOptions } from "./copy/history.js";
 import type { MirrorProgress, MirrorReport } from "./report.js";

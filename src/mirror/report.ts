@@ -1,4 +1,4 @@
-import type { PagingProgress } from "../paging/page.js";
+import type { PagingProgress } from "../client/index.js";
 import type { MirrorList } from "./tables.js";
 import { type MirrorResource, RESOURCES } from "./tables.js";
 

@@ -1,10 +1,10 @@
 import * as z from "zod";
-import { ResponseValidationError } from "../errors/index.js";
-import { integer, type LazySchema, lazy } from "../schemas/field.js";
 import type { Item } from "../service/item.js";
 import { LISTS } from "../service/lists.js";
 import type { Lot } from "../service/lot.js";
 import type { StockLevel } from "../service/stock-level.js";
+import { ResponseValidationError } from "../shared/errors/index.js";
+import { integer, type LazySchema, lazy } from "../shared/field.js";
 
 /** The stock level of one item in one warehouse. */
 export interface WarehouseStockLevel extends StockLevel {

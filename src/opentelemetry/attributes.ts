@@ -1,5 +1,5 @@
 import type { Attributes } from "@opentelemetry/api";
-import type { StartEvent } from "../core/telemetry/events.js";
+import type { StartEvent } from "../client/index.js";
 import { documentedPaths } from "../service/operations.js";
 
 // Copied from the semantic conventions, so that their package need not be installed. `url.template` is in development.

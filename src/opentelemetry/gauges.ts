@@ -1,5 +1,5 @@
 import type { Attributes, BatchObservableCallback, Gauge, Histogram, Meter } from "@opentelemetry/api";
-import type { ClientState, MirrorRunEvent, OutboxProgressEvent } from "../core/telemetry/events.js";
+import type { ClientState, MirrorRunEvent, OutboxProgressEvent } from "../client/index.js";
 import { errorAttributes, serverAttributes } from "./attributes.js";
 
 /** Queue and slots of all clients that have requested a slot, by server. They are read when metrics are collected. */

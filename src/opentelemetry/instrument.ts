@@ -1,7 +1,7 @@
 import { createNoopMeter, diag, type MeterProvider, metrics, type TracerProvider, trace } from "@opentelemetry/api";
-import { type ChannelName, hasDiagnosticsChannels, subscribeToChannel } from "../core/telemetry/channels.js";
-import type { DiagnosticsMessages } from "../core/telemetry/events.js";
-import { VERSION } from "../version.js";
+import { type ChannelName, hasDiagnosticsChannels, subscribeToChannel } from "../client/for-add-ons.js";
+import type { DiagnosticsMessages } from "../client/index.js";
+import { VERSION } from "../shared/version.js";
 import { ProgressGauges, RateLimitGauges } from "./gauges.js";
 import { createCallInstruments } from "./instruments.js";
 import { ObservedCalls } from "./observed-calls.js";

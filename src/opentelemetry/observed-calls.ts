@@ -10,7 +10,7 @@ import {
   type Tracer,
   trace,
 } from "@opentelemetry/api";
-import { openChannel } from "../core/telemetry/channels.js";
+import { openChannel } from "../client/for-add-ons.js";
 import type {
   DiagnosticsMessages,
   EndEvent,
@@ -21,7 +21,7 @@ import type {
   SendingEvent,
   SlotEvent,
   StartEvent,
-} from "../core/telemetry/events.js";
+} from "../client/index.js";
 import {
   callAttributes,
   ERROR_TYPE_ATTRIBUTE,

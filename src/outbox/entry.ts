@@ -1,7 +1,7 @@
-import { StocklotError } from "../errors/index.js";
-import { fieldOf, messageOf } from "../errors/unknown-value.js";
 import type { CreateItemInput, ItemChanges } from "../service/item-input.js";
 import type { IssueInput, MoveInput, ReceiveInput } from "../service/transaction.js";
+import { StocklotError } from "../shared/errors/index.js";
+import { fieldOf, messageOf } from "../shared/unknown.js";
 import type { OutboxOperation, OutboxState, StoredEntry, StoredJson } from "./store.js";
 
 /** The item to discontinue or to update. */

@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
-import { encodeJson } from "../core/request/payload.js";
-import { InputValidationError, type Issue } from "../errors/index.js";
-import { fieldOf } from "../errors/unknown-value.js";
-import { canonicalJson } from "../schemas/canonical-json.js";
-import { checkInput } from "../schemas/check.js";
-import { lazy, string, withCheck } from "../schemas/field.js";
+import { encodeJson } from "../client/for-add-ons.js";
 import { comparableSku } from "../service/key.js";
 import { WRITES } from "../service/operations.js";
+import { canonicalJson } from "../shared/canonical-json.js";
+import { checkInput } from "../shared/check.js";
+import { InputValidationError, type Issue } from "../shared/errors/index.js";
+import { lazy, string, withCheck } from "../shared/field.js";
+import { fieldOf } from "../shared/unknown.js";
 import type { MarkField } from "./marks.js";
 import { type NewEntry, OUTBOX_OPERATIONS, type StoredEntry } from "./store.js";
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import type { InventoryClient } from "../client.js";
-import { integer, lazy } from "../schemas/field.js";
+import type { InventoryClient } from "../client/index.js";
+import { integer, lazy } from "../shared/field.js";
 import {
   abortSignalSchema,
   durationMsSchema,
@@ -9,7 +9,7 @@ import {
   nonNegativeMsSchema,
   objectWithMethodsSchema,
   requiredOption,
-} from "../schemas/option.js";
+} from "../shared/option.js";
 import type { OutboxEntry } from "./entry.js";
 import type { MarkField } from "./marks.js";
 import type { OutboxProgress, OutboxReport } from "./report.js";

@@ -1,11 +1,11 @@
-import type { InventoryClient } from "../client.js";
-import { ConfigurationError, InputValidationError } from "../errors/index.js";
-import { forecastDurationMs } from "../paging/estimate.js";
-import { checkConfiguration, checkInput, checkMethodOptions } from "../schemas/check.js";
-import { copyPlainData } from "../schemas/copy-of.js";
+import { forecastDurationMs } from "../client/for-add-ons.js";
+import type { InventoryClient } from "../client/index.js";
+import { checkConfiguration, checkInput, checkMethodOptions } from "../shared/check.js";
+import { copyPlainData } from "../shared/copy-of.js";
+import { ConfigurationError, InputValidationError } from "../shared/errors/index.js";
+import { monotonicNowMs } from "../shared/time/clock.js";
+import { repeat } from "../shared/time/repeat.js";
 import type { ServiceIdentity } from "../storage/service.js";
-import { monotonicNowMs } from "../time/clock.js";
-import { repeat } from "../time/repeat.js";
 import { entryOf, type NewOutboxEntry, type OutboxEntry } from "./entry.js";
 import { type MarkField, markOf, withMark } from "./marks.js";
 import {

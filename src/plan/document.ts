@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from "node:crypto";
 import * as z from "zod";
-import { ConfigurationError } from "../errors/index.js";
-import { messageOf } from "../errors/unknown-value.js";
-import { canonicalJson } from "../schemas/canonical-json.js";
-import { type LazySchema, string } from "../schemas/field.js";
+import { canonicalJson } from "../shared/canonical-json.js";
+import { ConfigurationError } from "../shared/errors/index.js";
+import { type LazySchema, string } from "../shared/field.js";
+import { messageOf } from "../shared/unknown.js";
 import { mayTakeOver, type ServiceIdentity } from "../storage/service.js";
 
 /** What the documents of all plans begin with. */

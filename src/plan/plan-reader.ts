@@ -1,10 +1,8 @@
-import type { InventoryClient } from "../client.js";
-import type { RequestOptions, ResponseInfo } from "../core/request/options.js";
-import { dateHeaderMs } from "../core/service-clock.js";
-import { isStocklotError } from "../errors/any-error.js";
-import type { StocklotError } from "../errors/index.js";
-import type { PagingProgress } from "../paging/page.js";
-import { abortSignalSchema, functionSchemaOf, inventoryClientSchema, requiredOption } from "../schemas/option.js";
+import { dateHeaderMs } from "../client/for-add-ons.js";
+import type { InventoryClient, PagingProgress, RequestOptions, ResponseInfo } from "../client/index.js";
+import { isStocklotError } from "../shared/errors/any-error.js";
+import type { StocklotError } from "../shared/errors/index.js";
+import { abortSignalSchema, functionSchemaOf, inventoryClientSchema, requiredOption } from "../shared/option.js";
 
 /** Reads what a plan concerns as it is now. Requests are counted, and the service's clock is observed. */
 export class PlanReader {

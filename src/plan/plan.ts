@@ -1,8 +1,8 @@
 import * as z from "zod";
-import type { InventoryClient } from "../client.js";
-import { forecastDurationMs } from "../paging/estimate.js";
-import { checkInput, checkMethodOptions } from "../schemas/check.js";
-import { integer, lazy } from "../schemas/field.js";
+import { forecastDurationMs } from "../client/for-add-ons.js";
+import type { InventoryClient } from "../client/index.js";
+import { checkInput, checkMethodOptions } from "../shared/check.js";
+import { integer, lazy } from "../shared/field.js";
 import { applyOptionsSchema, type PlanApplyOptions, type PlanReport } from "./apply/options.js";
 import { applyCountPlan } from "./count/apply.js";
 import {

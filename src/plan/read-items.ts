@@ -1,8 +1,8 @@
-import { NotFoundError } from "../errors/index.js";
-import { countPagesAndRequests } from "../paging/estimate.js";
+import { countPagesAndRequests } from "../client/for-add-ons.js";
 import type { Item } from "../service/item.js";
 import type { ItemListParams } from "../service/list-params.js";
 import { MAX_PAGE_SIZE } from "../service/lists.js";
+import { NotFoundError } from "../shared/errors/index.js";
 import type { PlanReader } from "./plan-reader.js";
 
 /** How many requests it takes to read a list with `gapless`. */

@@ -1,7 +1,7 @@
-import { InputValidationError, type Issue } from "../errors/index.js";
-import { isObject } from "../errors/unknown-value.js";
-import { copyPlainData } from "../schemas/copy-of.js";
-import { race, whenAborted } from "../time/wait.js";
+import { copyPlainData } from "../shared/copy-of.js";
+import { InputValidationError, type Issue } from "../shared/errors/index.js";
+import { race, whenAborted } from "../shared/time/wait.js";
+import { isObject } from "../shared/unknown.js";
 
 const isIterable = (value: unknown) => isObject(value) && (Symbol.iterator in value || Symbol.asyncIterator in value);
 

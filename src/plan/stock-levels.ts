@@ -1,4 +1,4 @@
-import type { ItemScope } from "../resources/item-lookup.js";
+import type { ItemScope } from "../client/index.js";
 import type { Item } from "../service/item.js";
 import type { StockLevel } from "../service/stock-level.js";
 import type { PlanReader } from "./plan-reader.js";

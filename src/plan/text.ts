@@ -1,4 +1,4 @@
-import { withoutControlCharacters } from "../errors/unknown-value.js";
+import { withoutControlCharacters } from "../shared/unknown.js";
 
 /** Numbers in groups of three, from 10 000 on. */
 const grouped = (count: number) => (count < 10_000 ? String(count) : String(count).replace(/\B(?=(\d{3})+$)/g, " "));

@@ -4,9 +4,7 @@
  * @module stocklot/redis
  */
 // Everything else is private: the ledger, its script, the outage, the lock and the cipher.
-export type { StoredToken, TokenStore } from "../auth/token-store.js";
-export type { RateLimitOptions } from "../limiter/rate-limit-options.js";
-export type { RateLimiter, RateLimitSnapshot } from "../limiter/rate-limiter.js";
+export type { RateLimiter, RateLimitOptions, RateLimitSnapshot, StoredToken, TokenStore } from "../client/index.js";
 export type { RedisClient } from "./redis-client.js";
 export { createRedisRateLimiter, type RedisRateLimiterOptions } from "./redis-rate-limiter.js";
 export { createRedisTokenStore, type RedisTokenStoreOptions } from "./redis-token-store.js";

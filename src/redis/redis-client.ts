@@ -1,5 +1,5 @@
-import { string } from "../schemas/field.js";
-import { objectWithMethodsSchema, requiredOption } from "../schemas/option.js";
+import { string } from "../shared/field.js";
+import { objectWithMethodsSchema, requiredOption } from "../shared/option.js";
 
 /**
  * What is used of the caller's ioredis client, a `Redis` or a `Cluster`. It stays the caller's: it is never closed,

@@ -1,11 +1,10 @@
 import * as z from "zod";
-import { createQueueingLimiter } from "../limiter/queueing-limiter.js";
-import { type RateLimitOptions, rateLimitSchema, rateLimitSettings } from "../limiter/rate-limit-options.js";
-import type { RateLimiter } from "../limiter/rate-limiter.js";
-import { checkConfiguration } from "../schemas/check.js";
-import { lazy, optionalFields } from "../schemas/field.js";
-import { functionSchema } from "../schemas/option.js";
-import { MonotonicClock } from "../time/clock.js";
+import { createQueueingLimiter, rateLimitSchema, rateLimitSettings } from "../client/for-add-ons.js";
+import type { RateLimiter, RateLimitOptions } from "../client/index.js";
+import { checkConfiguration } from "../shared/check.js";
+import { lazy, optionalFields } from "../shared/field.js";
+import { functionSchema } from "../shared/option.js";
+import { MonotonicClock } from "../shared/time/clock.js";
 import { createHoldTimings, createLedgerExchange } from "./ledger/ledger.js";
 import { createRedisSlots } from "./ledger/redis-slots.js";
 import { type RedisClient, redisOptionsShape } from "./redis-client.js";

@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import * as z from "zod";
-import type { TokenStore } from "../auth/token-store.js";
-import { checkConfiguration } from "../schemas/check.js";
-import { lazy, string } from "../schemas/field.js";
-import { monotonicNowMs } from "../time/clock.js";
-import { sleep } from "../time/wait.js";
+import type { TokenStore } from "../client/index.js";
+import { checkConfiguration } from "../shared/check.js";
+import { lazy, string } from "../shared/field.js";
+import { monotonicNowMs } from "../shared/time/clock.js";
+import { sleep } from "../shared/time/wait.js";
 import { type RedisClient, redisKeyName, redisOptionsShape } from "./redis-client.js";
 import { createRedisScript, withReplyTimeout } from "./script.js";
 import { createTokenCipher } from "./token-cipher.js";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { messageOf } from "../errors/unknown-value.js";
-import { afterMs, race } from "../time/wait.js";
+import { afterMs, race } from "../shared/time/wait.js";
+import { messageOf } from "../shared/unknown.js";
 import type { RedisClient } from "./redis-client.js";
 
 /** Clients whose server, proxy or user has no EVALSHA. */

@@ -1,5 +1,5 @@
-import { messageOf } from "../errors/unknown-value.js";
-import { callSafely } from "../time/callback.js";
+import { callSafely } from "../shared/time/callback.js";
+import { messageOf } from "../shared/unknown.js";
 
 /** One request to the sandbox. */
 export interface LoggedRequest {

@@ -1,5 +1,5 @@
 import { TrieRouter } from "hono/router/trie-router";
-import { messageOf } from "../errors/unknown-value.js";
+import { messageOf } from "../shared/unknown.js";
 import type { Endpoint, ServiceContext } from "./endpoints/endpoint.js";
 import {
   handleCreateItem,

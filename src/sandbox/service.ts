@@ -1,7 +1,7 @@
 import type { MessagePort } from "node:worker_threads";
-import { workerThreads } from "../runtime/node-modules.js";
-import { onAbort } from "../time/abort.js";
-import { sleep } from "../time/wait.js";
+import { workerThreads } from "../shared/node-modules.js";
+import { onAbort } from "../shared/time/abort.js";
+import { sleep } from "../shared/time/wait.js";
 import { AccessControl } from "./access.js";
 import { addToLog, type LoggedRequest, redactBody, redactQuery, SandboxListeners } from "./activity.js";
 import { createRandomGenerator } from "./data/random.js";

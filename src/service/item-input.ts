@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { boolean, decimal, integer, lazy, optionalFields, type SameShape, string } from "../schemas/field.js";
+import { boolean, decimal, integer, lazy, optionalFields, type SameShape, string } from "../shared/field.js";
 import { skuInputSchema } from "./key.js";
 
 /** The fields of an item that can be changed. */

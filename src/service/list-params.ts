@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { dateInputSchema } from "../schemas/date.js";
-import { boolean, integer, lazy, type SameShape, string } from "../schemas/field.js";
+import { boolean, integer, lazy, type SameShape, string } from "../shared/field.js";
+import { dateInputSchema } from "./date.js";
 
 /** Which records of a list, and in which order. Source: service interface, "Common paging parameters". */
 export interface ListParams {

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { lazy, string } from "../schemas/field.js";
+import { lazy, string } from "../shared/field.js";
 
 const ACCESS_TOKEN_PATTERN = /^[\x21-\x7e]+$/;
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { dateFilterSchema, dateInputSchema } from "../schemas/date.js";
-import { decimal, integer, lazy, optionalFields, type SameShape, string } from "../schemas/field.js";
+import { decimal, integer, lazy, optionalFields, type SameShape, string } from "../shared/field.js";
+import { dateFilterSchema, dateInputSchema } from "./date.js";
 
 /**
  * Stock to book in (a positive adjustment). Source: service interface, "POST /Inventory/Receive".

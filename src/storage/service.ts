@@ -1,5 +1,5 @@
-import { ConfigurationError } from "../errors/index.js";
-import { wording } from "../errors/wording.js";
+import { ConfigurationError } from "../shared/errors/index.js";
+import { wording } from "../shared/errors/wording.js";
 
 /** The service of a client, as stores record it. */
 export interface ServiceIdentity {

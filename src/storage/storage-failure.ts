@@ -1,5 +1,5 @@
-import { StorageError, type StorageErrorInit, type StorageProblem } from "../errors/index.js";
-import { fieldOf, messageOf } from "../errors/unknown-value.js";
+import { StorageError, type StorageErrorInit, type StorageProblem } from "../shared/errors/index.js";
+import { fieldOf, messageOf } from "../shared/unknown.js";
 
 /** What happened, and what to do, for the message. */
 const PROBLEM_TEXTS: Readonly<Record<StorageProblem, readonly [happened: string, todo: string]>> = {

@@ -1,4 +1,4 @@
-import { ConfigurationError } from "../errors/index.js";
+import { ConfigurationError } from "../shared/errors/index.js";
 
 /**
  * The steps that tables still need. Step 1 leads from nothing to version 1, and so on; the version is stored with the tables.

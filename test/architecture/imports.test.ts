@@ -20,17 +20,27 @@ const imports: ReadonlyMap<string, readonly string[]> = new Map(
     }),
 );
 
-/** The box of a file in the diagram: its folder, or its own name. */
-const boxOfFile = (file: string) => file.split("/")[0]?.replace(/\.ts$/, "") ?? file;
+/** The folders of `src`: what each may import besides `shared` and `service`. */
+const ROOMS: Readonly<Record<string, readonly string[]>> = {
+  shared: [],
+  service: [],
+  client: [],
+  redis: ["client"],
+  bottleneck: ["client"],
+  opentelemetry: ["client"],
+  storage: ["client"],
+  outbox: ["client", "storage"],
+  plan: ["client", "storage", "outbox"],
+  mirror: ["client", "storage"],
+  sandbox: [],
+  msw: ["sandbox"],
+  command: ["client", "storage", "outbox", "plan", "mirror", "sandbox"],
+};
 
-const contributing = readFileSync(join(root, "CONTRIBUTING.md"), "utf8");
+/** What is built on the client enters it here. */
+const DOOR = ["client/index.ts", "client/for-add-ons.ts"];
 
-/** The arrows of the diagram in CONTRIBUTING.md: what each box may import. */
-const diagram: ReadonlyMap<string, readonly string[]> = new Map(
-  [...(/```mermaid\n([\s\S]*?)```/.exec(contributing)?.[1] ?? "").matchAll(/^ *(\w+) --> (.+)$/gm)].map(
-    ([, from = "", to = ""]) => [from, to.split(" & ")],
-  ),
-);
+const roomOf = (file: string) => file.split("/")[0] ?? file;
 
 /** Everything that is reachable from there. */
 function below(start: string, graph: ReadonlyMap<string, readonly string[]>): Set<string> {
@@ -44,32 +54,41 @@ function below(start: string, graph: ReadonlyMap<string, readonly string[]>): Se
   return reached;
 }
 
-it("imports follow the arrows of the diagram in CONTRIBUTING.md", () => {
-  const against = [...imports].flatMap(([file, targets]) => {
-    const allowed = below(boxOfFile(file), diagram).add(boxOfFile(file));
-    return targets.filter((target) => !allowed.has(boxOfFile(target))).map((target) => `${file} → ${target}`);
+const inRooms = [...imports].filter(([file]) => file !== "index.ts");
+
+it("each folder is a room, and each room a folder", () => {
+  expect([...new Set(inRooms.map(([file]) => roomOf(file)))].sort()).toEqual(Object.keys(ROOMS).sort());
+});
+
+it("a room imports only what it may", () => {
+  const below: Readonly<Record<string, readonly string[]>> = { shared: [], service: ["shared"] };
+  const against = inRooms.flatMap(([file, targets]) => {
+    const room = roomOf(file);
+    const allowed = [room, ...(below[room] ?? ["shared", "service"]), ...(ROOMS[room] ?? [])];
+    return targets.filter((target) => !allowed.includes(roomOf(target))).map((target) => `${file} → ${target}`);
   });
   expect(against).toEqual([]);
 });
 
-it("the arrows form no cycle", () => {
-  expect(diagram.size).toBeGreaterThan(5);
-  expect([...diagram.keys()].filter((box) => below(box, diagram).has(box))).toEqual([]);
-});
-
-it("each arrow is an import, and each folder is in the diagram", () => {
-  const arrows = [...diagram].flatMap(([from, targets]) => targets.map((to) => `${from} → ${to}`));
-  const real = new Set(
-    [...imports].flatMap(([file, targets]) => targets.map((to) => `${boxOfFile(file)} → ${boxOfFile(to)}`)),
+it("what is built on the client enters it through its door", () => {
+  const past = inRooms.flatMap(([file, targets]) =>
+    roomOf(file) === "client"
+      ? []
+      : targets
+          .filter((target) => roomOf(target) === "client" && !DOOR.includes(target))
+          .map((to) => `${file} → ${to}`),
   );
-  expect(arrows.filter((arrow) => !real.has(arrow))).toEqual([]);
-  const boxes = new Set([...diagram].flat(2));
-  expect([...imports.keys()].map(boxOfFile).filter((box) => !boxes.has(box))).toEqual([]);
+  expect(past).toEqual([]);
 });
 
-it("each folder is in the table of CONTRIBUTING.md", () => {
-  const folders = new Set([...imports.keys()].filter((file) => file.includes("/")).map(boxOfFile));
-  expect([...folders].filter((folder) => !contributing.includes(`\`src/${folder}\``))).toEqual([]);
+it("the client does not use its own door", () => {
+  const own = inRooms.filter(([file, targets]) => roomOf(file) === "client" && targets.some((to) => DOOR.includes(to)));
+  expect(own.map(([file]) => file)).toEqual([]);
+});
+
+it("each room is in the table of CONTRIBUTING.md", () => {
+  const contributing = readFileSync(join(root, "CONTRIBUTING.md"), "utf8");
+  expect(Object.keys(ROOMS).filter((room) => !contributing.includes(`\`src/${room}\``))).toEqual([]);
 });
 
 it("no file imports itself through others", () => {

@@ -8,7 +8,7 @@ import { promisify, stripVTControlCharacters } from "node:util";
 import { InventoryClient, type Lot } from "stocklot";
 import { createSandbox, type Sandbox, type SandboxOptions } from "stocklot/sandbox";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import * as errors from "../../src/errors/index.js";
+import * as errors from "../../src/shared/errors/index.js";
 import { buildPrograms } from "../support/built-program.js";
 import { findPostgres } from "../support/postgres-server.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";

@@ -4,7 +4,7 @@ import { instrumentStocklot } from "stocklot/opentelemetry";
 import { createOutbox } from "stocklot/outbox";
 import type { SandboxOptions } from "stocklot/sandbox";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { publishMessage } from "../../src/core/telemetry/channels.js";
+import { publishMessage } from "../../src/client/observe/channels.js";
 import type { ClientOptions } from "../../src/index.js";
 import { emptyData, memoryStore } from "../../src/outbox/stores/memory-store.js";
 import { collectGarbage } from "../support/garbage.js";

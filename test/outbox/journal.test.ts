@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import { type AttemptEnd, type AttemptJournal, attemptJournalSymbol } from "../../src/core/request/attempt-journal.js";
+import { type AttemptEnd, type AttemptJournal, attemptJournalSymbol } from "../../src/client/send/attempt-journal.js";
 import {
   type ClientOptions,
   InventoryClient,

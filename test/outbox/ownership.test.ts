@@ -4,7 +4,7 @@ import { EntryCommits } from "../../src/outbox/run/commits.js";
 import { Lease, Leases } from "../../src/outbox/run/lease.js";
 import { AttemptOutdated, Interrupted } from "../../src/outbox/run/outcome.js";
 import { emptyData, memoryStore } from "../../src/outbox/stores/memory-store.js";
-import { monotonicNowMs } from "../../src/time/clock.js";
+import { monotonicNowMs } from "../../src/shared/time/clock.js";
 import { world } from "../plan/support.js";
 import { useCountedTimers } from "../support/own-timers.js";
 

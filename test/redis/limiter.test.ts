@@ -1,8 +1,8 @@
 import { type ClientOptions, ConfigurationError, type RateLimiter } from "stocklot";
 import { createRedisRateLimiter } from "stocklot/redis";
 import { afterAll, describe, expect, test } from "vitest";
-import type { SlotKind } from "../../src/limiter/slot-source.js";
-import { CallCancellation, CanceledError } from "../../src/time/cancellation.js";
+import type { SlotKind } from "../../src/client/limiter/slot-source.js";
+import { CallCancellation, CanceledError } from "../../src/shared/time/cancellation.js";
 import { createFreshRandom } from "../support/fresh-random.js";
 import { turnsOf } from "../support/loop-time.js";
 import { mostInAnyWindow } from "../unit/limiter/service-windows.js";

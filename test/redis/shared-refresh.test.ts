@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { createTokenManager } from "../../src/auth/token-manager.js";
-import type { StoredToken, TokenStore } from "../../src/auth/token-store.js";
-import { CallCancellation } from "../../src/time/cancellation.js";
+import { createTokenManager } from "../../src/client/auth/token-manager.js";
+import type { StoredToken, TokenStore } from "../../src/client/auth/token-store.js";
+import { CallCancellation } from "../../src/shared/time/cancellation.js";
 import { waitUntil } from "../support/with-server.js";
 
 const token = (accessToken: string): StoredToken => ({ accessToken, expiresAt: Date.now() + 3_600_000 });

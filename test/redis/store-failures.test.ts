@@ -4,8 +4,8 @@ import { Redis } from "ioredis";
 import { ConnectionError, InventoryClient } from "stocklot";
 import { createRedisRateLimiter, createRedisTokenStore } from "stocklot/redis";
 import { afterAll, describe, expect, test } from "vitest";
-import type { SlotKind } from "../../src/limiter/slot-source.js";
-import { CallCancellation } from "../../src/time/cancellation.js";
+import type { SlotKind } from "../../src/client/limiter/slot-source.js";
+import { CallCancellation } from "../../src/shared/time/cancellation.js";
 import { createFreshRandom } from "../support/fresh-random.js";
 import { turnsOf } from "../support/loop-time.js";
 import { mostInAnyWindow } from "../unit/limiter/service-windows.js";
@@ -322,7 +322,7 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
     const program = `
       import { Redis } from "ioredis";
       import { createRedisRateLimiter } from "stocklot/redis";
-      import { CallCancellation } from "./src/time/cancellation.ts";
+      import { CallCancellation } from "./src/shared/time/cancellation.ts";
       const redis = new Redis(${JSON.stringify(lasting?.url)});
       const limiter = createRedisRateLimiter({ redis, key: "${newKey()}" });
       const slot = await limiter.acquire({ priority: "normal", slotKind: "single", cancellation: new CallCancellation() });

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
 import packageLock from "../../package-lock.json" with { type: "json" };
-import { VERSION } from "../../src/version.js";
+import { VERSION } from "../../src/shared/version.js";
 import { released } from "../../tools/release/changelog.js";
 import { withAbsoluteLinks } from "../../tools/release/readme-links.js";
 import { versionFile } from "../../tools/release/version-file.js";
@@ -24,7 +24,7 @@ describe("the version", () => {
 
 describe("npm version", () => {
   it("writes the version file in its current form", () => {
-    expect(versionFile(packageJson.version)).toBe(read("src/version.ts"));
+    expect(versionFile(packageJson.version)).toBe(read("src/shared/version.ts"));
     expect(packageJson.scripts.version).toBe("tsx tools/release/on-version.ts");
   });
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { ListKnowledge } from "../../src/paging/search/list-knowledge.js";
-import { toSortedPage } from "../../src/paging/search/sorted-page.js";
+import { ListKnowledge } from "../../src/client/search/list-knowledge.js";
+import { toSortedPage } from "../../src/client/search/sorted-page.js";
 
 it("a page of another search that ends within the records of an item does not make their place shorter", () => {
   const known = new ListKnowledge(250);

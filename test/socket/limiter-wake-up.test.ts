@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createRateLimiter } from "../../src/index.js";
-import { CallCancellation } from "../../src/time/cancellation.js";
+import { CallCancellation } from "../../src/shared/time/cancellation.js";
 import { sleep } from "../support/with-server.js";
 
 /** Keeps the process busy, so that no timer fires when it is due. */

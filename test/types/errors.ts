@@ -1,6 +1,6 @@
 /** Compiled, never run: a `switch` over the names of the errors is exhaustive, and narrows. */
 import { type AnyStocklotError, isStocklotError, type StocklotErrorName } from "stocklot";
-import type * as errors from "../../src/errors/index.js";
+import type * as errors from "../../src/shared/errors/index.js";
 
 /** The union contains the names of all exported classes but the root, and no other names. */
 type Exported = Exclude<keyof typeof errors, "StocklotError">;

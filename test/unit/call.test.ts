@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { Call, Sending } from "../../src/core/call.js";
-import { encodeRequest } from "../../src/core/request/payload.js";
-import { DEFAULT_RETRY_SETTINGS } from "../../src/core/retry-policy.js";
-import { CallCancellation } from "../../src/time/cancellation.js";
+import { Call, Sending } from "../../src/client/send/call.js";
+import { encodeRequest } from "../../src/client/send/payload.js";
+import { DEFAULT_RETRY_SETTINGS } from "../../src/client/send/retry-policy.js";
+import { CallCancellation } from "../../src/shared/time/cancellation.js";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
 afterEach(() => void vi.useRealTimers());

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { encodeJson } from "../../src/core/request/payload.js";
+import { encodeJson } from "../../src/client/send/payload.js";
 
 describe("what is no JSON data", () => {
   it.each([

@@ -1,5 +1,5 @@
 import { describe, expect, expectTypeOf, it } from "vitest";
-import * as errors from "../../src/errors/index.js";
+import * as errors from "../../src/shared/errors/index.js";
 
 const init = {
   status: 400,

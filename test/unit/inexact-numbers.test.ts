@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { findInexactNumbers, isExactlyRepresentable } from "../../src/core/response/inexact-numbers.js";
+import { findInexactNumbers, isExactlyRepresentable } from "../../src/client/send/inexact-numbers.js";
 import { growthOf } from "../support/loop-time.js";
 import { runs } from "../support/runs.js";
 

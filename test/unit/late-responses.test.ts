@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { createMemoryTokenStore } from "../../src/auth/token-store.js";
+import { createMemoryTokenStore } from "../../src/client/auth/token-store.js";
 import { InventoryClient } from "../../src/index.js";
 import { newItem } from "../support/records.js";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { describePathProblem, pathOf } from "../../src/core/request/path.js";
+import { describePathProblem, pathOf } from "../../src/client/send/path.js";
 import { InputValidationError } from "../../src/index.js";
 import { READS } from "../../src/service/operations.js";
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { parseTokenLifetimeMs, tokenRefreshTime } from "../../src/auth/token-manager.js";
-import { encodeQueryString, stringifyQueryParameters } from "../../src/core/request/payload.js";
-import { readErrorBody } from "../../src/core/response/error-response.js";
-import { parseRetryAfterMs } from "../../src/core/retry-policy.js";
+import { parseTokenLifetimeMs, tokenRefreshTime } from "../../src/client/auth/token-manager.js";
+import { findRecordNumber } from "../../src/client/resources/record-number.js";
+import { readErrorBody } from "../../src/client/send/error-response.js";
+import { encodeQueryString, stringifyQueryParameters } from "../../src/client/send/payload.js";
+import { parseRetryAfterMs } from "../../src/client/send/retry-policy.js";
 import { InputValidationError, parseServiceDate } from "../../src/index.js";
-import { findRecordNumber } from "../../src/resources/record-number.js";
 
 const DAY_MS = 86_400_000;
 

@@ -1,10 +1,10 @@
 import { inspect, types } from "node:util";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { encodeJson } from "../../src/core/request/payload.js";
-import { ApiError, ConnectionError, OutcomeUnknownError } from "../../src/errors/index.js";
-import { redact, redactData, redactStart } from "../../src/errors/redaction/redact.js";
-import { redactCause } from "../../src/errors/redaction/redact-cause.js";
-import { rememberCredentials, rememberHeaders, rememberSecret } from "../../src/errors/redaction/secrets.js";
+import { encodeJson } from "../../src/client/send/payload.js";
+import { ApiError, ConnectionError, OutcomeUnknownError } from "../../src/shared/errors/index.js";
+import { redact, redactData, redactStart } from "../../src/shared/errors/redaction/redact.js";
+import { redactCause } from "../../src/shared/errors/redaction/redact-cause.js";
+import { rememberCredentials, rememberHeaders, rememberSecret } from "../../src/shared/errors/redaction/secrets.js";
 import { cpuMsOf } from "../support/loop-time.js";
 import { RUN_ALL } from "../support/runs.js";
 
@@ -410,8 +410,8 @@ describe.each([
       vi.unstubAllGlobals();
       vi.resetModules();
     });
-    const { redactCause: redactCauseThere } = await import("../../src/errors/redaction/redact-cause.js");
-    const { rememberSecret: rememberSecretThere } = await import("../../src/errors/redaction/secrets.js");
+    const { redactCause: redactCauseThere } = await import("../../src/shared/errors/redaction/redact-cause.js");
+    const { rememberSecret: rememberSecretThere } = await import("../../src/shared/errors/redaction/secrets.js");
     for (const secret of [SECRET, "canary-0123456789"]) rememberSecretThere(secret);
     return redactCauseThere;
   }

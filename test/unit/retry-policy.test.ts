@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { ErrorResponse, mayHaveBeenApplied } from "../../src/core/failure.js";
+import { ErrorResponse, mayHaveBeenApplied } from "../../src/client/send/failure.js";
 import {
   type AttemptOutcome,
   choosePause,
   DEFAULT_RETRY_SETTINGS,
   decideRetry,
   type RetryState,
-} from "../../src/core/retry-policy.js";
-import { TransportFailure } from "../../src/core/transport/transport.js";
+} from "../../src/client/send/retry-policy.js";
+import { TransportFailure } from "../../src/client/transport/transport.js";
 
 const first: RetryState = { isIdempotent: true, retries: 0, rateLimitRetries: 0, authRetries: 0 };
 const status = (code: number, retryAfterMs?: number): AttemptOutcome => ({ sent: true, status: code, retryAfterMs });

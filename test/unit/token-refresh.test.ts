@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { createTokenManager } from "../../src/auth/token-manager.js";
-import { createMemoryTokenStore, type TokenStore } from "../../src/auth/token-store.js";
-import { CallCancellation } from "../../src/time/cancellation.js";
+import { createTokenManager } from "../../src/client/auth/token-manager.js";
+import { createMemoryTokenStore, type TokenStore } from "../../src/client/auth/token-store.js";
+import { CallCancellation } from "../../src/shared/time/cancellation.js";
 
 const token = (accessToken: string) => ({ accessToken, expiresAt: Date.now() + 3_600_000 });
 

@@ -1,8 +1,8 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, it, vi } from "vitest";
-import { callSafely } from "../../src/time/callback.js";
-import { CallCancellation, SharedCancellation } from "../../src/time/cancellation.js";
-import { afterMs, race, whenAborted } from "../../src/time/wait.js";
+import { callSafely } from "../../src/shared/time/callback.js";
+import { CallCancellation, SharedCancellation } from "../../src/shared/time/cancellation.js";
+import { afterMs, race, whenAborted } from "../../src/shared/time/wait.js";
 import { useCountedTimers } from "../support/own-timers.js";
 
 const never = () => new Promise<never>(() => {});

@@ -16,11 +16,11 @@ export interface Reach {
 
 /** The tests that are the likeliest to notice a mutant of a folder, besides those in the folder of the same name. */
 const NEAR_TESTS: Readonly<Record<string, readonly string[]>> = {
-  "src/auth": ["test/unit", "test/http", "test/socket/token"],
-  "src/core": ["test/unit", "test/http", "test/wire", "test/socket"],
-  "src/errors": ["test/unit"],
-  "src/limiter": ["test/unit/limiter", "test/unit", "test/http"],
-  "src/paging": ["test/unit/paging", "test/search"],
+  "src/client/auth": ["test/unit", "test/http", "test/socket/token"],
+  "src/client/send": ["test/unit", "test/http", "test/wire", "test/socket"],
+  "src/shared/errors": ["test/unit"],
+  "src/client/limiter": ["test/unit/limiter", "test/unit", "test/http"],
+  "src/client/lists": ["test/unit/paging", "test/search"],
   "src/storage": ["test/storage", "test/outbox/stores", "test/mirror/sinks"],
 };
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { pageEnvelopeSchema } from "../../src/paging/decode-page.js";
+import { pageEnvelopeSchema } from "../../src/client/lists/decode-page.js";
 import { itemSchema } from "../../src/service/item.js";
 import { createItemInputSchema, itemChangesSchema } from "../../src/service/item-input.js";
 import { lotSchema } from "../../src/service/lot.js";

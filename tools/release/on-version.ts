@@ -9,5 +9,5 @@ const { version } = packageJson;
 const today = new Date().toISOString().slice(0, 10);
 
 writeFileSync("CHANGELOG.md", released(readFileSync("CHANGELOG.md", "utf8"), version, today));
-writeFileSync("src/version.ts", versionFile(version));
-execFileSync("git", ["add", "CHANGELOG.md", "src/version.ts"]);
+writeFileSync("src/shared/version.ts", versionFile(version));
+execFileSync("git", ["add", "CHANGELOG.md", "src/shared/version.ts"]);

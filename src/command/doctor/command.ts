@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import type { ClientOptions } from "../../options.js";
+import type { ClientOptions } from "../../client/index.js";
 import { type ConnectionFlags, connectionOptions, withConnection } from "../connection.js";
 import { EXIT, interruptSignal } from "../exit.js";
 import { painter, plural, print, type Style, tell, withProgress } from "../terminal.js";

@@ -1,10 +1,9 @@
 import { isIP } from "node:net";
 import { connect } from "node:tls";
-import { InventoryClient } from "../../client.js";
-import { describeProxy, findEnvironmentProxy, isLoopbackHost } from "../../core/transport/proxy.js";
-import { isStocklotError } from "../../errors/any-error.js";
-import { AuthenticationError } from "../../errors/index.js";
-import type { ClientOptions } from "../../options.js";
+import { describeProxy, findEnvironmentProxy, isLoopbackHost } from "../../client/for-add-ons.js";
+import { type ClientOptions, InventoryClient } from "../../client/index.js";
+import { isStocklotError } from "../../shared/errors/any-error.js";
+import { AuthenticationError } from "../../shared/errors/index.js";
 import { type Finding, note, ok, problem } from "./finding.js";
 
 const SOON_MS = 14 * 24 * 3_600_000;

@@ -1,4 +1,8 @@
-import { isStocklotError } from "../../errors/any-error.js";
+import { type ClientOptions, createRateLimiter } from "../../client/index.js";
+import type { SandboxOptions } from "../../sandbox/options/options.js";
+import { LISTS } from "../../service/lists.js";
+import { READS } from "../../service/operations.js";
+import { isStocklotError } from "../../shared/errors/any-error.js";
 import {
   AuthenticationError,
   ConfigurationError,
@@ -6,12 +10,7 @@ import {
   RateLimitError,
   type StocklotError,
   TimeoutError,
-} from "../../errors/index.js";
-import { createRateLimiter } from "../../limiter/create-rate-limiter.js";
-import type { ClientOptions } from "../../options.js";
-import type { SandboxOptions } from "../../sandbox/options/options.js";
-import { LISTS } from "../../service/lists.js";
-import { READS } from "../../service/operations.js";
+} from "../../shared/errors/index.js";
 import { describeAddress, hasNoExpiry, tlsFindings, tokenFailure, tokenFinding } from "./connection.js";
 import { type Finding, ok, problem } from "./finding.js";
 import { itemSearchFindings, seenWarehouses, warehouseFindings } from "./list-parts.js";

@@ -1,10 +1,10 @@
 /** Whether parts of lists can be read: those of one warehouse, and those of one item. */
 
-import type { ResponseInfo } from "../../core/request/options.js";
-import { PaginationError } from "../../errors/index.js";
-import { fieldOf } from "../../errors/unknown-value.js";
+import type { ResponseInfo } from "../../client/index.js";
 import type { SandboxWarehouse } from "../../sandbox/options/options.js";
 import { LISTS } from "../../service/lists.js";
+import { PaginationError } from "../../shared/errors/index.js";
+import { fieldOf } from "../../shared/unknown.js";
 import { plural } from "../terminal.js";
 import { type Finding, note, ok, problem } from "./finding.js";
 import type { ListFacts } from "./lists.js";

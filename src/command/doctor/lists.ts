@@ -1,6 +1,6 @@
-import { fieldOf } from "../../errors/unknown-value.js";
-import type { Page } from "../../paging/page.js";
+import type { Page } from "../../client/index.js";
 import { type DocumentedList, MAX_PAGE_SIZE } from "../../service/lists.js";
+import { fieldOf } from "../../shared/unknown.js";
 import { type ListParams, modifiedSinceProbe, openList, sortProbe, undocumentedPageCap } from "../list-probes.js";
 import { plural } from "../terminal.js";
 import { type Finding, note, ok, problem } from "./finding.js";

@@ -1,7 +1,7 @@
-import { dateHeaderMs } from "../../core/service-clock.js";
-import { fieldOf } from "../../errors/unknown-value.js";
-import { dateInputSchema } from "../../schemas/date.js";
+import { dateHeaderMs } from "../../client/for-add-ons.js";
+import { dateInputSchema } from "../../service/date.js";
 import { type DocumentedList, PAGE_HEADERS } from "../../service/lists.js";
+import { fieldOf } from "../../shared/unknown.js";
 import { plural } from "../terminal.js";
 import { type Finding, note, ok, problem } from "./finding.js";
 import type { ProbedPage, ServiceProbe } from "./service-probe.js";

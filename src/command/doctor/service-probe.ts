@@ -1,10 +1,13 @@
-import { InventoryClient } from "../../client.js";
-import type { RequestOptions, ResponseInfo } from "../../core/request/options.js";
-import { isStocklotError } from "../../errors/any-error.js";
-import { ApiError, ConnectionError, type StocklotError } from "../../errors/index.js";
-import type { ClientOptions } from "../../options.js";
-import type { Page } from "../../paging/page.js";
+import {
+  type ClientOptions,
+  InventoryClient,
+  type Page,
+  type RequestOptions,
+  type ResponseInfo,
+} from "../../client/index.js";
 import { TOKEN_REQUEST } from "../../service/operations.js";
+import { isStocklotError } from "../../shared/errors/any-error.js";
+import { ApiError, ConnectionError, type StocklotError } from "../../shared/errors/index.js";
 import type { RecordList } from "../list-probes.js";
 
 /** One page that was requested, or why there is none. */

@@ -1,7 +1,7 @@
-import { GZIP_PROBLEM } from "../../core/response/decode.js";
-import { ApiError, ResponseValidationError, type StocklotError, TimeoutError } from "../../errors/index.js";
-import { redact } from "../../errors/redaction/redact.js";
+import { GZIP_PROBLEM } from "../../client/for-add-ons.js";
 import { groupBy } from "../../plan/group-by.js";
+import { ApiError, ResponseValidationError, type StocklotError, TimeoutError } from "../../shared/errors/index.js";
+import { redact } from "../../shared/errors/redaction/redact.js";
 import { type Finding, problem } from "./finding.js";
 import type { ServiceProbe } from "./service-probe.js";
 

@@ -1,14 +1,12 @@
 import { extname } from "node:path";
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
-import type { InventoryClient } from "../../client.js";
-import { uncheckedAs } from "../../core/response/decode.js";
-import { BadRequestError } from "../../errors/index.js";
-import { fieldOf } from "../../errors/unknown-value.js";
-import type { Checkpoint } from "../../paging/checkpoint.js";
-import type { ListOptions } from "../../paging/list.js";
-import { dateInputSchema } from "../../schemas/date.js";
+import { uncheckedAs } from "../../client/for-add-ons.js";
+import type { Checkpoint, InventoryClient, ListOptions } from "../../client/index.js";
+import { dateInputSchema } from "../../service/date.js";
 import { LISTS } from "../../service/lists.js";
-import { monotonicNowMs } from "../../time/clock.js";
+import { BadRequestError } from "../../shared/errors/index.js";
+import { monotonicNowMs } from "../../shared/time/clock.js";
+import { fieldOf } from "../../shared/unknown.js";
 import {
   type ConnectionFlags,
   type ConnectionOptions,

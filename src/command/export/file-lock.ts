@@ -1,6 +1,6 @@
 import { constants, copyFileSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
-import { fieldOf } from "../../errors/unknown-value.js";
+import { fieldOf } from "../../shared/unknown.js";
 import { isFileMissingError } from "../../storage/storage-failure.js";
 import { CommandError, EXIT } from "../exit.js";
 

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Stats } from "node:fs";
 import { type FileHandle, open, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import * as z from "zod";
-import { parseJsonOrUndefined } from "../../core/response/body.js";
+import { parseJsonOrUndefined } from "../../client/for-add-ons.js";
 import { CommandError, EXIT, failureMessage } from "../exit.js";
 import { assertFolderExists } from "../files.js";
 import { acquireLock } from "./file-lock.js";

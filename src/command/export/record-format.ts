@@ -1,5 +1,5 @@
 import { stringify } from "csv-stringify/sync";
-import { fieldOf } from "../../errors/unknown-value.js";
+import { fieldOf } from "../../shared/unknown.js";
 
 export const FORMATS = ["csv", "ndjson", "json"] as const;
 export type Format = (typeof FORMATS)[number];

@@ -1,7 +1,7 @@
-import { InputValidationError } from "../../errors/index.js";
 import type { DeliveryOutbox } from "../../outbox/delivery-outbox.js";
 import type { NewDelivery, StoredDelivery } from "../../outbox/delivery-store.js";
 import type { StoredEntry } from "../../outbox/index.js";
+import { InputValidationError } from "../../shared/errors/index.js";
 import { CommandError } from "../exit.js";
 import { dateTime, plural, printable, tell } from "../terminal.js";
 import { correctionOf, decide, REPLACED, whyRefused } from "./delivery.js";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
-import type { InventoryClient } from "../../client.js";
+import type { InventoryClient } from "../../client/index.js";
 import type { DeliveryOutbox } from "../../outbox/delivery-outbox.js";
 import type { Outbox, OutboxReport } from "../../outbox/index.js";
 import { isFileMissingError } from "../../storage/storage-failure.js";

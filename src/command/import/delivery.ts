@@ -1,5 +1,4 @@
 import { basename } from "node:path";
-import { fieldOf } from "../../errors/unknown-value.js";
 import {
   isComplete,
   isInTheWay,
@@ -10,6 +9,7 @@ import {
 import type { StoredEntry } from "../../outbox/index.js";
 import { unsettledOf, whyNotCanceled } from "../../outbox/store.js";
 import { groupBy } from "../../plan/group-by.js";
+import { fieldOf } from "../../shared/unknown.js";
 import { outboxCommandLine, shellWord } from "../shell.js";
 import { dateTime } from "../terminal.js";
 import type { ImportSettings } from "./lines.js";

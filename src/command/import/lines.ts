@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
-import { InputValidationError } from "../../errors/index.js";
-import { nearestName, nearestNameHint } from "../../errors/unknown-name.js";
-import { fieldOf } from "../../errors/unknown-value.js";
 import type { NewLine } from "../../outbox/delivery-store.js";
 import type { MarkField } from "../../outbox/index.js";
 import { newEntry } from "../../outbox/new-entries.js";
 import { WRITES } from "../../service/operations.js";
+import { InputValidationError } from "../../shared/errors/index.js";
+import { fieldOf } from "../../shared/unknown.js";
+import { nearestName, nearestNameHint } from "../../shared/unknown-name.js";
 import { CommandError, failureOrInterruption } from "../exit.js";
 import { type ColumnSettings, fieldsOfRow, NUMBER_PATTERN, withoutOptional } from "../rows/columns.js";
 import { fileRows, type Row, type RowFile } from "../rows/file-rows.js";

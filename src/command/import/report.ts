@@ -1,12 +1,12 @@
 import { access, constants, open, readFile, realpath, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { stringify } from "csv-stringify/sync";
-import { wording } from "../../errors/wording.js";
 import type { DeliveryOutbox } from "../../outbox/delivery-outbox.js";
 import type { StoredDelivery } from "../../outbox/delivery-store.js";
 import { entryOf } from "../../outbox/entry.js";
 import type { OutboxEntry, OutboxReport, OutboxState, StoredEntry } from "../../outbox/index.js";
 import { groupBy } from "../../plan/group-by.js";
+import { wording } from "../../shared/errors/wording.js";
 import { isFileMissingError } from "../../storage/storage-failure.js";
 import { CommandError, EXIT } from "../exit.js";
 import { QUOTED_CELLS } from "../export/record-format.js";

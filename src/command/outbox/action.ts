@@ -1,6 +1,6 @@
-import { fieldOf } from "../../errors/unknown-value.js";
 import { DeliveryOutbox } from "../../outbox/delivery-outbox.js";
 import type { MarkField, OutboxState } from "../../outbox/index.js";
+import { fieldOf } from "../../shared/unknown.js";
 import type { ConnectionFlags } from "../connection.js";
 import { printable } from "../terminal.js";
 

@@ -1,8 +1,8 @@
-import { nearestNameHint } from "../../errors/unknown-name.js";
 import type { DeliveryOutbox } from "../../outbox/delivery-outbox.js";
 import type { StoredDelivery } from "../../outbox/delivery-store.js";
 import type { Outbox, OutboxReport, StoredEntry } from "../../outbox/index.js";
 import { whyNotCanceled } from "../../outbox/store.js";
+import { nearestNameHint } from "../../shared/unknown-name.js";
 import { CommandError, EXIT } from "../exit.js";
 import { outboxCommandLine } from "../shell.js";
 import { plural, print, printable, seconds, table, tell, withProgress } from "../terminal.js";

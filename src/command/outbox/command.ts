@@ -1,7 +1,7 @@
 import { Argument, Command, Option } from "commander";
-import type { InventoryClient } from "../../client.js";
-import { InputValidationError } from "../../errors/index.js";
+import type { InventoryClient } from "../../client/index.js";
 import { OUTBOX_STATES } from "../../outbox/store.js";
+import { InputValidationError } from "../../shared/errors/index.js";
 import { withClient, withConnection } from "../connection.js";
 import { type OutboxUse, outboxStoreOf } from "../database.js";
 import { CommandError, durationOption, failureOrInterruption, integerOption, interruptSignal } from "../exit.js";

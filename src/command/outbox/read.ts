@@ -1,10 +1,10 @@
-import { fieldOf, isObject } from "../../errors/unknown-value.js";
 import { isComplete } from "../../outbox/delivery-store.js";
 import { entryOf, type OutboxEntry } from "../../outbox/entry.js";
 import type { StoredEntry } from "../../outbox/index.js";
 import { markTokenIn } from "../../outbox/marks.js";
 import { laneOf } from "../../outbox/new-entries.js";
 import { unsettledOf } from "../../outbox/store.js";
+import { fieldOf, isObject } from "../../shared/unknown.js";
 import { EXIT } from "../exit.js";
 import { outboxCommandLine, shellWord } from "../shell.js";
 import { dateTime, fittedTable, plural, print, printable, seconds, table, tell, wrapped } from "../terminal.js";

@@ -1,8 +1,8 @@
 import { Command } from "commander";
-import type { InventoryClient } from "../../client.js";
-import { messageOf } from "../../errors/unknown-value.js";
+import type { InventoryClient } from "../../client/index.js";
 import { describeGroup } from "../../plan/count/text.js";
 import { type PlanReport, type ReportedGroup, type ReportedItem, readPlan } from "../../plan/index.js";
+import { messageOf } from "../../shared/unknown.js";
 import { type ConnectionFlags, withClient, withConnection } from "../connection.js";
 import { outboxStoreOf } from "../database.js";
 import { CommandError, EXIT } from "../exit.js";

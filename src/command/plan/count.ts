@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import * as z from "zod";
-import { uncheckedAs } from "../../core/response/decode.js";
+import { uncheckedAs } from "../../client/for-add-ons.js";
 import { sumOf } from "../../plan/count/group.js";
 import { groupBy } from "../../plan/group-by.js";
 import { type BookLot, type CountSnapshot, type PlanCountOptions, planCount, takeSnapshot } from "../../plan/index.js";

@@ -1,9 +1,9 @@
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
-import { uncheckedAs } from "../../core/response/decode.js";
-import { fieldOf } from "../../errors/unknown-value.js";
+import { uncheckedAs } from "../../client/for-add-ons.js";
 import { type PlanItemsOptions, planItems } from "../../plan/index.js";
 import type { Item } from "../../service/item.js";
 import { WRITES } from "../../service/operations.js";
+import { fieldOf } from "../../shared/unknown.js";
 import { type ConnectionFlags, withConnection, withResponseValidation } from "../connection.js";
 import { CommandError, namesOption } from "../exit.js";
 import { type RowFlags, rowSettings, setOption, withColumns } from "../rows/columns.js";

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
-import type { InventoryClient } from "../../client.js";
-import { InputValidationError } from "../../errors/index.js";
-import { setWording } from "../../errors/wording.js";
+import type { InventoryClient } from "../../client/index.js";
 import type { Plan } from "../../plan/index.js";
+import { InputValidationError } from "../../shared/errors/index.js";
+import { setWording } from "../../shared/errors/wording.js";
 import { isFileMissingError } from "../../storage/storage-failure.js";
 import { type ConnectionFlags, withClient } from "../connection.js";
 import { CommandError, EXIT, failureMessage } from "../exit.js";

@@ -2,8 +2,8 @@ import { createReadStream } from "node:fs";
 import { open } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { CsvError, parse } from "csv-parse";
-import { findInexactNumbers } from "../../core/response/inexact-numbers.js";
-import { isObject, messageOf } from "../../errors/unknown-value.js";
+import { findInexactNumbers } from "../../client/for-add-ons.js";
+import { isObject, messageOf } from "../../shared/unknown.js";
 import { CommandError } from "../exit.js";
 
 export const ROW_FORMATS = ["csv", "ndjson"] as const;

@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { nearestName } from "../../errors/unknown-name.js";
+import { nearestName } from "../../shared/unknown-name.js";
 import { CommandError } from "../exit.js";
 import { type ColumnSettings, fieldsOfRow } from "./columns.js";
 import { fileRows, type Row, type RowFormat, rowFormatOf } from "./file-rows.js";

@@ -1,5 +1,5 @@
-import { onAbort } from "../../time/abort.js";
-import { afterMs, race, whenAborted } from "../../time/wait.js";
+import { onAbort } from "../../shared/time/abort.js";
+import { afterMs, race, whenAborted } from "../../shared/time/wait.js";
 import type { MirrorBatch, MirrorSink } from "../sink.js";
 import type { MirrorKey, MirrorRecord, MirrorResource } from "../tables.js";
 import type { ChangesQuery, MirrorChange } from "./history.js";

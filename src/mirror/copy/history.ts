@@ -1,6 +1,6 @@
-import { InputValidationError } from "../../errors/index.js";
-import { fieldOf, isObject } from "../../errors/unknown-value.js";
-import { valueThat } from "../../schemas/option.js";
+import { InputValidationError } from "../../shared/errors/index.js";
+import { valueThat } from "../../shared/option.js";
+import { fieldOf, isObject } from "../../shared/unknown.js";
 import type { MirrorKey, MirrorList, MirrorResource } from "../tables.js";
 import type { ListState, MirrorState } from "./state.js";
 

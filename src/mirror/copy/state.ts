@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { ConfigurationError } from "../../errors/index.js";
-import { wording } from "../../errors/wording.js";
-import type { Checkpoint } from "../../paging/checkpoint.js";
-import { lazy } from "../../schemas/field.js";
+import type { Checkpoint } from "../../client/index.js";
+import { ConfigurationError } from "../../shared/errors/index.js";
+import { wording } from "../../shared/errors/wording.js";
+import { lazy } from "../../shared/field.js";
 import { assertSameService, mayTakeOver, type ServiceIdentity } from "../../storage/service.js";
 import { RESOURCES } from "../tables.js";
 

@@ -1,5 +1,5 @@
-import { estimateFromForecast, type ListForecast } from "../../paging/estimate.js";
-import type { Estimate } from "../../paging/page.js";
+import { estimateFromForecast, type ListForecast } from "../../client/for-add-ons.js";
+import type { Estimate } from "../../client/index.js";
 import type { MirrorReadMode } from "../report.js";
 import { modifiedSinceFor, sinceOf } from "../sync/increment.js";
 import { readsOf } from "../sync/list-sync.js";

@@ -1,9 +1,8 @@
-import { publishMessage } from "../../core/telemetry/channels.js";
-import type { MirrorRunEvent } from "../../core/telemetry/events.js";
-import type { UnexpectedRemovalsError } from "../../errors/index.js";
-import { messageOf } from "../../errors/unknown-value.js";
-import type { RateLimitSnapshot } from "../../limiter/rate-limiter.js";
-import { monotonicNowMs } from "../../time/clock.js";
+import { publishMessage } from "../../client/for-add-ons.js";
+import type { MirrorRunEvent, RateLimitSnapshot } from "../../client/index.js";
+import type { UnexpectedRemovalsError } from "../../shared/errors/index.js";
+import { monotonicNowMs } from "../../shared/time/clock.js";
+import { messageOf } from "../../shared/unknown.js";
 import type { HistoryOption } from "../copy/history.js";
 import type { LocalCopy } from "../copy/local-copy.js";
 import { mirrorStatusOf } from "../copy/status.js";

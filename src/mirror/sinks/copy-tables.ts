@@ -1,4 +1,4 @@
-import { ConfigurationError } from "../../errors/index.js";
+import { ConfigurationError } from "../../shared/errors/index.js";
 import { quoteName } from "../../storage/tables.js";
 import type { ChangesQuery, MirrorChange } from "../copy/history.js";
 import { type ColumnType, keyOf, type MirrorKey, type MirrorResource, type Table, tableOf } from "../tables.js";

@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { checkConfiguration } from "../../schemas/check.js";
-import { lazy } from "../../schemas/field.js";
-import { valueThat } from "../../schemas/option.js";
+import { checkConfiguration } from "../../shared/check.js";
+import { lazy } from "../../shared/field.js";
+import { valueThat } from "../../shared/option.js";
 import { PostgresConnection } from "../../storage/postgres/connection.js";
 import { isQueryable, type PostgresQueryable, queryRows, usableSchema } from "../../storage/postgres/driver.js";
 import type { ChangesQuery, MirrorChange } from "../copy/history.js";

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import * as z from "zod";
-import { checkConfiguration } from "../../schemas/check.js";
+import { checkConfiguration } from "../../shared/check.js";
 import { SqliteConnection } from "../../storage/sqlite/connection.js";
 import { findSqliteDriver, type SqliteDatabase, type SqliteDriver } from "../../storage/sqlite/driver.js";
 import { quoteName } from "../../storage/tables.js";

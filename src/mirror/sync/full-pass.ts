@@ -1,6 +1,6 @@
-import type { UnexpectedRemovalsError } from "../../errors/index.js";
-import { probeModifiedSince } from "../../paging/modified-since.js";
-import { monotonicNowMs } from "../../time/clock.js";
+import { probeModifiedSince } from "../../client/for-add-ons.js";
+import type { UnexpectedRemovalsError } from "../../shared/errors/index.js";
+import { monotonicNowMs } from "../../shared/time/clock.js";
 import { type ListState, unlistedAfter } from "../copy/state.js";
 import { hasIncrements } from "./increment.js";
 import { NotResumableError } from "./list-reader.js";

@@ -1,4 +1,4 @@
-import { SeenKeys } from "../../paging/seen-keys.js";
+import { SeenKeys } from "../../client/for-add-ons.js";
 import { awaitsFullPass, type ListState } from "../copy/state.js";
 import { mirrorListOf } from "../tables.js";
 import { type ListUpdate, laterTimeOf } from "./list-update.js";

@@ -1,15 +1,17 @@
-import type { InventoryClient } from "../../client.js";
-import type { RequestOptions, ResponseInfo } from "../../core/request/options.js";
-import { dateHeaderMs, serviceTimeBefore } from "../../core/service-clock.js";
-import { InputValidationError, PaginationError } from "../../errors/index.js";
-import type { Checkpoint } from "../../paging/checkpoint.js";
-import type { ListForecast } from "../../paging/estimate.js";
-import type { ListOptions } from "../../paging/list.js";
-import type { PagingProgress } from "../../paging/page.js";
-import type { Paginator } from "../../paging/paginator.js";
+import { dateHeaderMs, type ListForecast, serviceTimeBefore } from "../../client/for-add-ons.js";
+import type {
+  Checkpoint,
+  InventoryClient,
+  ListOptions,
+  Paginator,
+  PagingProgress,
+  RequestOptions,
+  ResponseInfo,
+} from "../../client/index.js";
 import type { Item } from "../../service/item.js";
 import type { Lot } from "../../service/lot.js";
 import type { StockLevel } from "../../service/stock-level.js";
+import { InputValidationError, PaginationError } from "../../shared/errors/index.js";
 import { type MirrorList, type NumberedRecord, numberedRecord } from "../tables.js";
 
 /** The part of a list that is read; all of it by default. */

@@ -1,4 +1,4 @@
-import type { UnexpectedRemovalsError } from "../../errors/index.js";
+import type { UnexpectedRemovalsError } from "../../shared/errors/index.js";
 import { awaitsFullPass, type ListState, surplusOf } from "../copy/state.js";
 import type { MirrorReadMode } from "../report.js";
 import { type FullPassEnd, makeFullPass } from "./full-pass.js";

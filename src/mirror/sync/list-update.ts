@@ -1,7 +1,7 @@
-import type { InventoryClient } from "../../client.js";
-import { fieldOf } from "../../errors/unknown-value.js";
-import { serviceTimeMs } from "../../schemas/date.js";
-import { monotonicNowMs } from "../../time/clock.js";
+import type { InventoryClient } from "../../client/index.js";
+import { serviceTimeMs } from "../../service/date.js";
+import { monotonicNowMs } from "../../shared/time/clock.js";
+import { fieldOf } from "../../shared/unknown.js";
 import type { LocalCopy } from "../copy/local-copy.js";
 import { awaitsFullPass, type ListState, reportedDifference } from "../copy/state.js";
 import type { ListReport, MirrorProgress, MirrorReadMode } from "../report.js";

@@ -1,6 +1,6 @@
-import { UnexpectedRemovalsError } from "../../errors/index.js";
-import { SeenKeys } from "../../paging/seen-keys.js";
-import { sleep } from "../../time/wait.js";
+import { SeenKeys } from "../../client/for-add-ons.js";
+import { UnexpectedRemovalsError } from "../../shared/errors/index.js";
+import { sleep } from "../../shared/time/wait.js";
 import type { ListState } from "../copy/state.js";
 import type { ListUpdate, SyncSettings } from "./list-update.js";
 

@@ -1,5 +1,5 @@
-import type { InventoryClient } from "../../client.js";
-import { ApiError } from "../../errors/index.js";
+import type { InventoryClient } from "../../client/index.js";
+import { ApiError } from "../../shared/errors/index.js";
 import type { MarkField } from "../marks.js";
 import type { OutboxStore, StoredEntry } from "../store.js";
 import type { EntryCommits } from "./commits.js";

@@ -1,9 +1,7 @@
-import type { InventoryClient } from "../../client.js";
-import { type AttemptEnd, type AttemptJournal, attemptJournalSymbol } from "../../core/request/attempt-journal.js";
-import type { RequestOptions } from "../../core/request/options.js";
-import { uncheckedAs } from "../../core/response/decode.js";
-import { isObject } from "../../errors/unknown-value.js";
-import { onAbort } from "../../time/abort.js";
+import { type AttemptEnd, type AttemptJournal, attemptJournalSymbol, uncheckedAs } from "../../client/for-add-ons.js";
+import type { InventoryClient, RequestOptions } from "../../client/index.js";
+import { onAbort } from "../../shared/time/abort.js";
+import { isObject } from "../../shared/unknown.js";
 import type { OutboxInputs } from "../entry.js";
 import { hasMark, markOf, withMark } from "../marks.js";
 import { hadUncertainAttempt, type OutboxOperation, type StoredEntry, withoutAttempt } from "../store.js";

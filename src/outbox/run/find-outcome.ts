@@ -1,11 +1,15 @@
-import type { RequestOptions, ResponseInfo } from "../../core/request/options.js";
-import { uncheckedAs } from "../../core/response/decode.js";
-import { NotImplementedError, PermissionError, ResponseValidationError } from "../../errors/index.js";
-import { fieldOf } from "../../errors/unknown-value.js";
-import { wording } from "../../errors/wording.js";
-import type { OtherReceipts, ReceiptSearchResult } from "../../resources/find/find-receipt.js";
-import type { SentCreation, SentReceipt } from "../../resources/find/sent-request.js";
-import { monotonicNowMs } from "../../time/clock.js";
+import {
+  type OtherReceipts,
+  type ReceiptSearchResult,
+  type SentCreation,
+  type SentReceipt,
+  uncheckedAs,
+} from "../../client/for-add-ons.js";
+import type { RequestOptions, ResponseInfo } from "../../client/index.js";
+import { NotImplementedError, PermissionError, ResponseValidationError } from "../../shared/errors/index.js";
+import { wording } from "../../shared/errors/wording.js";
+import { monotonicNowMs } from "../../shared/time/clock.js";
+import { fieldOf } from "../../shared/unknown.js";
 import { errorJson, resultJson } from "../entry.js";
 import { hasMark, markOf } from "../marks.js";
 import { inBatches, isIdempotent, type OutboxStore, type StateChange, type StoredEntry } from "../store.js";

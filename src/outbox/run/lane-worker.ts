@@ -1,6 +1,6 @@
-import { PermissionError, TimeoutError } from "../../errors/index.js";
-import { monotonicNowMs } from "../../time/clock.js";
-import { sleep } from "../../time/wait.js";
+import { PermissionError, TimeoutError } from "../../shared/errors/index.js";
+import { monotonicNowMs } from "../../shared/time/clock.js";
+import { sleep } from "../../shared/time/wait.js";
 import { errorJson, resultJson } from "../entry.js";
 import {
   type ClaimedLane,

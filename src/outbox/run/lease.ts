@@ -1,5 +1,5 @@
-import { onAbort } from "../../time/abort.js";
-import { monotonicNowMs, startTimer } from "../../time/clock.js";
+import { onAbort } from "../../shared/time/abort.js";
+import { monotonicNowMs, startTimer } from "../../shared/time/clock.js";
 import type { ClaimedLane, OutboxStore } from "../store.js";
 import { Interrupted } from "./outcome.js";
 

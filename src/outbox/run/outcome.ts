@@ -1,13 +1,12 @@
-import { parseJsonOrUndefined, readText } from "../../core/response/body.js";
-import { isSuccessStatus } from "../../core/transport/transport.js";
+import { isSuccessStatus, parseJsonOrUndefined, readText } from "../../client/for-add-ons.js";
 import {
   ApiError,
   AuthenticationError,
   InputValidationError,
   PermissionError,
   RateLimitError,
-} from "../../errors/index.js";
-import { fieldOf } from "../../errors/unknown-value.js";
+} from "../../shared/errors/index.js";
+import { fieldOf } from "../../shared/unknown.js";
 import { isIdempotent, type OutboxOperation, type StoredEntry } from "../store.js";
 
 /**

@@ -1,10 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { publishMessage } from "../../core/telemetry/channels.js";
-import { forecastDurationMs } from "../../paging/estimate.js";
-import { onAbort } from "../../time/abort.js";
-import { callSafely } from "../../time/callback.js";
-import { monotonicNowMs } from "../../time/clock.js";
-import { sleep } from "../../time/wait.js";
+import { forecastDurationMs, publishMessage } from "../../client/for-add-ons.js";
+import { onAbort } from "../../shared/time/abort.js";
+import { callSafely } from "../../shared/time/callback.js";
+import { monotonicNowMs } from "../../shared/time/clock.js";
+import { sleep } from "../../shared/time/wait.js";
 import { entryOf, type OutboxEntry } from "../entry.js";
 import type { OutboxRunOptions } from "../options.js";
 import type { OutboxProgress, OutboxReport } from "../report.js";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { lazy } from "../../schemas/field.js";
+import { lazy } from "../../shared/field.js";
 import type { NewLine, StoredDelivery } from "../delivery-store.js";
 import {
   type EntryChange,

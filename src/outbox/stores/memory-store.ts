@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { monotonicNowMs } from "../../time/clock.js";
+import { monotonicNowMs } from "../../shared/time/clock.js";
 import { isSettled, type NewEntry, NO_UNCERTAIN_ATTEMPT, type OutboxStore, type StoredEntry } from "../store.js";
 import { isOtherInput } from "./entry-row.js";
 

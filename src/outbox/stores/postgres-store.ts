@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import * as z from "zod";
-import { ConfigurationError } from "../../errors/index.js";
-import { checkConfiguration } from "../../schemas/check.js";
-import { lazy } from "../../schemas/field.js";
-import { valueThat } from "../../schemas/option.js";
+import { checkConfiguration } from "../../shared/check.js";
+import { ConfigurationError } from "../../shared/errors/index.js";
+import { lazy } from "../../shared/field.js";
+import { valueThat } from "../../shared/option.js";
 import { PostgresConnection } from "../../storage/postgres/connection.js";
 import {
   isPostgresPool,

@@ -1,5 +1,5 @@
-import { ConfigurationError } from "../../errors/index.js";
-import { fieldOf } from "../../errors/unknown-value.js";
+import { ConfigurationError } from "../../shared/errors/index.js";
+import { fieldOf } from "../../shared/unknown.js";
 import type { ServiceIdentity } from "../../storage/service.js";
 import {
   type BatchResult,

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import * as z from "zod";
-import { ConfigurationError } from "../../errors/index.js";
-import { checkConfiguration } from "../../schemas/check.js";
-import { lazy } from "../../schemas/field.js";
+import { checkConfiguration } from "../../shared/check.js";
+import { ConfigurationError } from "../../shared/errors/index.js";
+import { lazy } from "../../shared/field.js";
 import { SqliteConnection } from "../../storage/sqlite/connection.js";
 import {
   findSqliteDriver,

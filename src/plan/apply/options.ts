@@ -1,14 +1,14 @@
 import * as z from "zod";
-import type { InventoryClient } from "../../client.js";
+import type { InventoryClient } from "../../client/index.js";
 import type { Outbox } from "../../outbox/outbox.js";
-import { lazy } from "../../schemas/field.js";
+import { lazy } from "../../shared/field.js";
 import {
   abortSignalSchema,
   functionSchemaOf,
   inventoryClientSchema,
   objectWithMethodsSchema,
   requiredOption,
-} from "../../schemas/option.js";
+} from "../../shared/option.js";
 import type { StoredForm } from "../items/compare.js";
 import type { ReportedItem } from "../items/document.js";
 

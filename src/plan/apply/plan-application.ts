@@ -1,9 +1,9 @@
-import { InputValidationError } from "../../errors/index.js";
 import type { NewOutboxEntry, OutboxEntry } from "../../outbox/entry.js";
 import { laneOfInput } from "../../outbox/new-entries.js";
 import type { Outbox } from "../../outbox/outbox.js";
-import { callSafely } from "../../time/callback.js";
-import { monotonicNowMs, startTimer } from "../../time/clock.js";
+import { InputValidationError } from "../../shared/errors/index.js";
+import { callSafely } from "../../shared/time/callback.js";
+import { monotonicNowMs, startTimer } from "../../shared/time/clock.js";
 import type { PlanReader } from "../plan-reader.js";
 import type { PlanApplyOptions, PlanReport } from "./options.js";
 import { describeProgress, type Progress, progressOf, READ_KINDS, reasonOf, UNFINISHED_KINDS } from "./progress.js";

@@ -1,6 +1,6 @@
-import { fieldOf } from "../../errors/unknown-value.js";
 import type { NewOutboxEntry, OutboxEntry } from "../../outbox/entry.js";
 import { whyNotCanceled } from "../../outbox/store.js";
+import { fieldOf } from "../../shared/unknown.js";
 
 /**
  * How far a change of a plan is. Its entries show that, after a crash too: another process may have sent them.

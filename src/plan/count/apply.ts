@@ -1,10 +1,10 @@
 import { Big } from "big.js";
-import { InputValidationError, NotFoundError } from "../../errors/index.js";
-import { fieldOf } from "../../errors/unknown-value.js";
 import type { NewOutboxEntry, OutboxEntry } from "../../outbox/entry.js";
 import type { Outbox } from "../../outbox/outbox.js";
 import { isSettled, type OutboxState } from "../../outbox/store.js";
 import { comparableSku } from "../../service/key.js";
+import { InputValidationError, NotFoundError } from "../../shared/errors/index.js";
+import { fieldOf } from "../../shared/unknown.js";
 import type { PlanApplyOptions, PlanReport } from "../apply/options.js";
 import {
   type ChangeAsRead,

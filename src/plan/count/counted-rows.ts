@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { wording } from "../../errors/wording.js";
-import { checkInput } from "../../schemas/check.js";
-import { lazy, string, withCheck } from "../../schemas/field.js";
 import { comparableSku, skuSchema } from "../../service/key.js";
+import { checkInput } from "../../shared/check.js";
+import { wording } from "../../shared/errors/wording.js";
+import { lazy, string, withCheck } from "../../shared/field.js";
 import { readRows } from "../rows.js";
 import type { CountGroup } from "./group.js";
 

@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { integer, lazy, string } from "../../schemas/field.js";
 import { WRITES } from "../../service/operations.js";
 import type { IssueInput, ReceiveInput } from "../../service/transaction.js";
+import { integer, lazy, string } from "../../shared/field.js";
 import { type PlanHead, planHeadShape } from "../document.js";
 import { type BookLot, bookLotSchema, type CountGroup } from "./group.js";
 

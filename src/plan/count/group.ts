@@ -1,8 +1,8 @@
 import { Big } from "big.js";
-import { serviceTimeMs } from "../../schemas/date.js";
-import { lazy } from "../../schemas/field.js";
+import { serviceTimeMs } from "../../service/date.js";
 import { comparableSku } from "../../service/key.js";
 import { type Lot, lotSchema } from "../../service/lot.js";
+import { lazy } from "../../shared/field.js";
 import { groupBy } from "../group-by.js";
 
 /** What is counted together: the stock of an item in one bin, or in all bins of the warehouse. */

@@ -1,13 +1,12 @@
 import * as z from "zod";
-import type { InventoryClient } from "../../client.js";
-import type { PagingProgress } from "../../paging/page.js";
-import { checkMethodOptions } from "../../schemas/check.js";
-import { integer, lazy } from "../../schemas/field.js";
-import { requiredOption } from "../../schemas/option.js";
+import type { InventoryClient, PagingProgress } from "../../client/index.js";
 import type { Item } from "../../service/item.js";
 import { comparableSku } from "../../service/key.js";
 import type { Lot } from "../../service/lot.js";
 import type { StockLevel } from "../../service/stock-level.js";
+import { checkMethodOptions } from "../../shared/check.js";
+import { integer, lazy } from "../../shared/field.js";
+import { requiredOption } from "../../shared/option.js";
 import { assertDocumentOf, newPlanHead } from "../document.js";
 import { countPlan, type Plan } from "../plan.js";
 import { PlanReader, readingOptions } from "../plan-reader.js";

@@ -3,7 +3,7 @@ import type { NewOutboxEntry, OutboxEntry } from "../../outbox/entry.js";
 import { MAX_KEY_LENGTH } from "../../outbox/new-entries.js";
 import { createOutbox } from "../../outbox/outbox.js";
 import { memoryStore } from "../../outbox/stores/memory-store.js";
-import { serviceTimeMs } from "../../schemas/date.js";
+import { serviceTimeMs } from "../../service/date.js";
 import type { Item } from "../../service/item.js";
 import type { PlanApplyOptions, PlanReport } from "../apply/options.js";
 import {

@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { isObject } from "../../errors/unknown-value.js";
-import { canonicalJson } from "../../schemas/canonical-json.js";
-import { string } from "../../schemas/field.js";
+import { canonicalJson } from "../../shared/canonical-json.js";
+import { string } from "../../shared/field.js";
+import { isObject } from "../../shared/unknown.js";
 import { groupBy } from "../group-by.js";
 
 /** A value that the service keeps in another form than it was sent, such as in upper case. */

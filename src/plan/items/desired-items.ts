@@ -1,11 +1,11 @@
-import { encodeJson } from "../../core/request/payload.js";
-import { InputValidationError } from "../../errors/index.js";
-import { fieldOf, isObject } from "../../errors/unknown-value.js";
-import { wording } from "../../errors/wording.js";
-import { checkInput } from "../../schemas/check.js";
+import { encodeJson } from "../../client/for-add-ons.js";
 import type { ItemChanges } from "../../service/item-input.js";
 import { comparableSku } from "../../service/key.js";
 import { WRITES } from "../../service/operations.js";
+import { checkInput } from "../../shared/check.js";
+import { InputValidationError } from "../../shared/errors/index.js";
+import { wording } from "../../shared/errors/wording.js";
+import { fieldOf, isObject } from "../../shared/unknown.js";
 import { readRows } from "../rows.js";
 
 type WithNull<Fields> = { [Name in keyof Fields]: Fields[Name] | null };

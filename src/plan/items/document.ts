@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { integer, lazy, string } from "../../schemas/field.js";
+import { integer, lazy, string } from "../../shared/field.js";
 import { type PlanHead, planHeadShape } from "../document.js";
 import { type StoredForm, storedFormSchema } from "./compare.js";
 

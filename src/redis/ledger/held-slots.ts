@@ -1,4 +1,4 @@
-import type { SlotKind } from "../../limiter/slot-source.js";
+import type { SlotKind } from "../../client/for-add-ons.js";
 import type { LedgerRequest } from "./ledger.js";
 import type { OutageShare } from "./outage.js";
 

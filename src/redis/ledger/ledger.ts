@@ -1,9 +1,7 @@
 import { randomBytes } from "node:crypto";
 import * as z from "zod";
-import { safetyMarginMs } from "../../limiter/quota.js";
-import type { RateLimitSettings } from "../../limiter/rate-limit-options.js";
-import type { SlotCounts } from "../../limiter/slot-source.js";
-import { lazy } from "../../schemas/field.js";
+import { type RateLimitSettings, type SlotCounts, safetyMarginMs } from "../../client/for-add-ons.js";
+import { lazy } from "../../shared/field.js";
 import { type RedisClient, redisKeyName } from "../redis-client.js";
 import { runLedgerScript } from "./ledger-script.js";
 

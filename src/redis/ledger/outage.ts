@@ -1,6 +1,6 @@
-import { ConnectionError } from "../../errors/index.js";
-import { messageOf } from "../../errors/unknown-value.js";
-import type { RateLimitSettings } from "../../limiter/rate-limit-options.js";
+import type { RateLimitSettings } from "../../client/for-add-ons.js";
+import { ConnectionError } from "../../shared/errors/index.js";
+import { messageOf } from "../../shared/unknown.js";
 import type { HoldTimings, LedgerReply } from "./ledger.js";
 
 /** A process that has never reached Redis assumes that this many share the limit. */

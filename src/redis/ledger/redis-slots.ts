@@ -4,8 +4,8 @@ import {
   type SlotListener,
   type SlotSource,
   totalCountOf,
-} from "../../limiter/slot-source.js";
-import type { MonotonicClock } from "../../time/clock.js";
+} from "../../client/for-add-ons.js";
+import type { MonotonicClock } from "../../shared/time/clock.js";
 import { afterReplyTimeout } from "../script.js";
 import { countHeldSlots, createHeldSlots } from "./held-slots.js";
 import { type ExchangeWithLedger, type LedgerReply, type LedgerRequest, NO_LEDGER_EPOCH } from "./ledger.js";

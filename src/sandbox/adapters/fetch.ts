@@ -1,4 +1,4 @@
-import { race, whenAborted } from "../../time/wait.js";
+import { race, whenAborted } from "../../shared/time/wait.js";
 import { bodyPieces, bodyToBytes, type SandboxRequest, type SandboxResponse } from "../http/messages.js";
 import type { SandboxService } from "../service.js";
 

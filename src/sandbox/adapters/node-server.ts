@@ -1,5 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import { nodeHttp, nodeUtil, nodeZlib } from "../../runtime/node-modules.js";
+import { nodeHttp, nodeUtil, nodeZlib } from "../../shared/node-modules.js";
 import {
   bodyPieces,
   bodyToBytes,

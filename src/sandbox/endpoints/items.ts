@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { integer } from "../../schemas/field.js";
 import type { Item } from "../../service/item.js";
+import { integer } from "../../shared/field.js";
 import { parseBodyFields, requiredString } from "../http/body.js";
 import { badRequestError, conflictError, jsonResponse, notFoundError, type SandboxResponse } from "../http/messages.js";
 import { type SandboxSettings, withoutUndefined } from "../options/settings.js";

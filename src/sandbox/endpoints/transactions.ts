@@ -1,8 +1,8 @@
 import { Big } from "big.js";
 import * as z from "zod";
-import { integer } from "../../schemas/field.js";
 import type { Item } from "../../service/item.js";
 import type { Lot } from "../../service/lot.js";
+import { integer } from "../../shared/field.js";
 import type { StockTransaction } from "../activity.js";
 import { SAMPLE_JOBS, SAMPLE_OWNERS } from "../data/generated-items.js";
 import { optionalDateFilter, optionalFilter, parseBodyFields, positiveNumber, requiredString } from "../http/body.js";

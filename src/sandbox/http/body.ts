@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { isObject } from "../../errors/unknown-value.js";
-import { describeProblem } from "../../schemas/input-issues.js";
+import { describeProblem } from "../../shared/input-issues.js";
+import { isObject } from "../../shared/unknown.js";
 import { dateStringMatching, isDateFilter } from "../values.js";
 import { badRequestError, type FieldErrors, validationError } from "./messages.js";
 

@@ -1,4 +1,4 @@
-import { sleep } from "../../time/wait.js";
+import { sleep } from "../../shared/time/wait.js";
 
 /** A request, whichever adapter received it. */
 export interface SandboxRequest {

@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { checkConfiguration } from "../../schemas/check.js";
-import { lazy } from "../../schemas/field.js";
-import { countOrInfinitySchema, valueThat } from "../../schemas/option.js";
+import { checkConfiguration } from "../../shared/check.js";
+import { lazy } from "../../shared/field.js";
+import { countOrInfinitySchema, valueThat } from "../../shared/option.js";
 import { delayMilliseconds, integerAtLeast, nonBlankString } from "../values.js";
 
 /**

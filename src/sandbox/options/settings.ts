@@ -1,9 +1,9 @@
 import * as z from "zod";
-import { checkConfiguration, configurationError } from "../../schemas/check.js";
-import { integer, lazy } from "../../schemas/field.js";
-import { countOrInfinitySchema, functionSchemaOf } from "../../schemas/option.js";
 import { itemSchema } from "../../service/item.js";
 import { lotSchema } from "../../service/lot.js";
+import { checkConfiguration, configurationError } from "../../shared/check.js";
+import { integer, lazy } from "../../shared/field.js";
+import { countOrInfinitySchema, functionSchemaOf } from "../../shared/option.js";
 import { datetimeString, delayMilliseconds, integerAtLeast, nonBlankString, nonNegativeQuantity } from "../values.js";
 import { faultRuleSchema } from "./fault-rule.js";
 import type { SandboxClient, SandboxItem, SandboxLot, SandboxOptions, SandboxWarehouse } from "./options.js";

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import document from "../../../openapi.json" with { type: "json" };
-import { messageOf } from "../../errors/unknown-value.js";
-import { nodeNet } from "../../runtime/node-modules.js";
+import { nodeNet } from "../../shared/node-modules.js";
+import { messageOf } from "../../shared/unknown.js";
 import type { LoggedRequest, StockTransaction } from "../activity.js";
 import { SERVICE_BASE_PATH } from "../http/messages.js";
 import { completeFaultRule } from "../options/fault-rule.js";

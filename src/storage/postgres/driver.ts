@@ -1,6 +1,6 @@
-import { ConfigurationError } from "../../errors/index.js";
-import { fieldOf, isObject } from "../../errors/unknown-value.js";
-import { wording } from "../../errors/wording.js";
+import { ConfigurationError } from "../../shared/errors/index.js";
+import { wording } from "../../shared/errors/wording.js";
+import { fieldOf, isObject } from "../../shared/unknown.js";
 import { quoteName } from "../tables.js";
 
 /** A query as `pg` takes it. */

@@ -1,8 +1,8 @@
-import { ConfigurationError, StorageError, type StorageProblem } from "../../errors/index.js";
-import { fieldOf } from "../../errors/unknown-value.js";
-import { wording } from "../../errors/wording.js";
-import { startTimer } from "../../time/clock.js";
-import { afterMs, race, type WaitEnd, whenAborted } from "../../time/wait.js";
+import { ConfigurationError, StorageError, type StorageProblem } from "../../shared/errors/index.js";
+import { wording } from "../../shared/errors/wording.js";
+import { startTimer } from "../../shared/time/clock.js";
+import { afterMs, race, type WaitEnd, whenAborted } from "../../shared/time/wait.js";
+import { fieldOf } from "../../shared/unknown.js";
 import { createStorageError } from "../storage-failure.js";
 import type { PostgresQuery, PostgresQueryable } from "./driver.js";
 

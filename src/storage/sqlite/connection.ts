@@ -1,5 +1,5 @@
-import { monotonicNowMs } from "../../time/clock.js";
-import { sleep } from "../../time/wait.js";
+import { monotonicNowMs } from "../../shared/time/clock.js";
+import { sleep } from "../../shared/time/wait.js";
 import { findSqliteDriver, type SqliteDatabase, type SqliteDriver } from "./driver.js";
 import { isBusyError, sqliteStorageError } from "./failure.js";
 

@@ -1,5 +1,5 @@
-import { ConfigurationError } from "../../errors/index.js";
-import { fieldOf } from "../../errors/unknown-value.js";
+import { ConfigurationError } from "../../shared/errors/index.js";
+import { fieldOf } from "../../shared/unknown.js";
 
 /** A value that can be bound to a statement. */
 type SqliteValue = string | number | null;

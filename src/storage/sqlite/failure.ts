@@ -1,7 +1,7 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { dirname } from "node:path";
-import type { StorageProblem } from "../../errors/index.js";
-import { fieldOf } from "../../errors/unknown-value.js";
+import type { StorageProblem } from "../../shared/errors/index.js";
+import { fieldOf } from "../../shared/unknown.js";
 import { createStorageError } from "../storage-failure.js";
 
 /** Primary result codes, https://www.sqlite.org/rescode.html. Extended codes have them in their lowest byte. */

@@ -3,9 +3,9 @@ import { Redis, type RedisOptions } from "ioredis";
 import type { RateLimiter } from "stocklot";
 import { createRedisRateLimiter, type RedisRateLimiterOptions } from "stocklot/redis";
 import { afterAll } from "vitest";
-import type { SlotRequest } from "../../../src/limiter/rate-limiter.js";
-import type { Slot } from "../../../src/limiter/slot-source.js";
-import { CallCancellation } from "../../../src/time/cancellation.js";
+import type { SlotRequest } from "../../../src/client/limiter/rate-limiter.js";
+import type { Slot } from "../../../src/client/limiter/slot-source.js";
+import { CallCancellation } from "../../../src/shared/time/cancellation.js";
 
 const clients: Redis[] = [];
 

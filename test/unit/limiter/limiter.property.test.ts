@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { createRateLimiter } from "../../../src/limiter/create-rate-limiter.js";
-import { safetyMarginMs } from "../../../src/limiter/quota.js";
+import { createRateLimiter } from "../../../src/client/limiter/create-rate-limiter.js";
+import { safetyMarginMs } from "../../../src/client/limiter/quota.js";
 import { runs } from "../../support/runs.js";
 import { fixedWindow, mostInAnyWindow, type ServiceWindow, slidingWindow, tokenBucket } from "./service-windows.js";
 import { anyCalls, anyLimits, type SimulatedCall, Simulation } from "./simulation.js";

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { ConfigurationError } from "../../../src/errors/index.js";
-import { createRateLimiter, createUnlimitedRateLimiter } from "../../../src/limiter/create-rate-limiter.js";
-import type { RateLimitOptions } from "../../../src/limiter/rate-limit-options.js";
-import type { RateLimiter, SlotRequest } from "../../../src/limiter/rate-limiter.js";
-import type { Slot } from "../../../src/limiter/slot-source.js";
-import { CallCancellation, CanceledError } from "../../../src/time/cancellation.js";
+import { createRateLimiter, createUnlimitedRateLimiter } from "../../../src/client/limiter/create-rate-limiter.js";
+import type { RateLimitOptions } from "../../../src/client/limiter/rate-limit-options.js";
+import type { RateLimiter, SlotRequest } from "../../../src/client/limiter/rate-limiter.js";
+import type { Slot } from "../../../src/client/limiter/slot-source.js";
+import { ConfigurationError } from "../../../src/shared/errors/index.js";
+import { CallCancellation, CanceledError } from "../../../src/shared/time/cancellation.js";
 import { useCountedTimers } from "../../support/own-timers.js";
 import { VirtualTime } from "./virtual-time.js";
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { MonotonicClock } from "../../../src/time/clock.js";
+import { MonotonicClock } from "../../../src/shared/time/clock.js";
 import { VirtualTime } from "./virtual-time.js";
 
 afterEach(() => {

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createLinkedQueue, createPriorityQueue, type QueueLink } from "../../../src/limiter/priority-queue.js";
-import type { SlotRequest } from "../../../src/limiter/rate-limiter.js";
-import { CallCancellation } from "../../../src/time/cancellation.js";
+import { createLinkedQueue, createPriorityQueue, type QueueLink } from "../../../src/client/limiter/priority-queue.js";
+import type { SlotRequest } from "../../../src/client/limiter/rate-limiter.js";
+import { CallCancellation } from "../../../src/shared/time/cancellation.js";
 
 const cancellation = new CallCancellation();
 const asks = (

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createSlotQuota } from "../../../src/limiter/quota.js";
+import { createSlotQuota } from "../../../src/client/limiter/quota.js";
 
 const INTERVAL_MS = 1_000;
 

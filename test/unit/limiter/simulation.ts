@@ -1,8 +1,8 @@
 import fc from "fast-check";
-import { type RateLimitOptions, rateLimitSettings } from "../../../src/limiter/rate-limit-options.js";
-import type { RateLimiter, SlotRequest } from "../../../src/limiter/rate-limiter.js";
-import type { SlotKind } from "../../../src/limiter/slot-source.js";
-import { CallCancellation, CanceledError } from "../../../src/time/cancellation.js";
+import { type RateLimitOptions, rateLimitSettings } from "../../../src/client/limiter/rate-limit-options.js";
+import type { RateLimiter, SlotRequest } from "../../../src/client/limiter/rate-limiter.js";
+import type { SlotKind } from "../../../src/client/limiter/slot-source.js";
+import { CallCancellation, CanceledError } from "../../../src/shared/time/cancellation.js";
 import type { VirtualTime } from "./virtual-time.js";
 
 /** One call as it comes, and what becomes of its request. */

@@ -1,5 +1,5 @@
-import type { Page, PageRequest, PageSession } from "../../../src/paging/page.js";
-import { Paginator } from "../../../src/paging/paginator.js";
+import type { Page, PageRequest, PageSession } from "../../../src/client/lists/page.js";
+import { Paginator } from "../../../src/client/lists/paginator.js";
 import { createRandom } from "../../support/random.js";
 
 export interface Lot {

@@ -5,7 +5,7 @@ import {
   estimateFromForecast,
   forecastDurationMs,
   pageAllowanceOf,
-} from "../../../src/paging/estimate.js";
+} from "../../../src/client/lists/estimate.js";
 import { NO_LIMIT } from "./changing-list.js";
 
 const FREE = { available: 90, share: 90, intervalMs: 60_000, pausedMs: 0 };

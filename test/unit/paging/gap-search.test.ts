@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type GapBounds, GapSearch } from "../../../src/paging/gapless/gap-search.js";
-import type { PageRequest } from "../../../src/paging/page.js";
+import { type GapBounds, GapSearch } from "../../../src/client/lists/gapless/gap-search.js";
+import type { PageRequest } from "../../../src/client/lists/page.js";
 
 const CAP = 250;
 const gap = (known: Partial<GapBounds> = {}) =>

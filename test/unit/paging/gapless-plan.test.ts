@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { bestOverlappingPage, leftmostPageReaching } from "../../../src/paging/choose-page.js";
-import { GaplessFrontier } from "../../../src/paging/gapless/frontier.js";
-import type { PageRequest } from "../../../src/paging/page.js";
+import { bestOverlappingPage, leftmostPageReaching } from "../../../src/client/lists/choose-page.js";
+import { GaplessFrontier } from "../../../src/client/lists/gapless/frontier.js";
+import type { PageRequest } from "../../../src/client/lists/page.js";
 
 const offset = ({ page, pageSize }: PageRequest) => (page - 1) * pageSize;
 const reach = ({ page, pageSize }: PageRequest) => page * pageSize;

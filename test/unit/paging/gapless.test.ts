@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { PaginationError } from "../../../src/errors/index.js";
-import type { Page, PageSession } from "../../../src/paging/page.js";
+import type { Page, PageSession } from "../../../src/client/lists/page.js";
+import { PaginationError } from "../../../src/shared/errors/index.js";
 import { runs } from "../../support/runs.js";
 import { ChangingList, changeBy, type Lot, paginatorOf, seededRandom } from "./changing-list.js";
 import { ManualSource, settle } from "./manual-source.js";

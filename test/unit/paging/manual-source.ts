@@ -1,5 +1,5 @@
-import type { SlotKind } from "../../../src/limiter/slot-source.js";
-import type { Page, PageRequest, PageSession } from "../../../src/paging/page.js";
+import type { SlotKind } from "../../../src/client/limiter/slot-source.js";
+import type { Page, PageRequest, PageSession } from "../../../src/client/lists/page.js";
 import { type Lot, NO_LIMIT } from "./changing-list.js";
 
 /** A request that waits until the test responds to it. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { possiblyMissedRange } from "../../../src/paging/sequential.js";
+import { possiblyMissedRange } from "../../../src/client/lists/sequential.js";
 
 /** The page of 100 that begins at `start`, requested after this many responses. */
 const read = (start: number, totalCount: number, requestedAt = 5) => ({

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { InputValidationError } from "../../../src/errors/index.js";
-import type { Page, PagingProgress } from "../../../src/paging/page.js";
+import type { Page, PagingProgress } from "../../../src/client/lists/page.js";
+import { InputValidationError } from "../../../src/shared/errors/index.js";
 import { ChangingList, type Lot, paginatorOf } from "./changing-list.js";
 import { ManualSource, settle } from "./manual-source.js";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { appendCheckpointKeys } from "../../../src/paging/checkpoint.js";
-import { guessSideOf, ResumeSearch } from "../../../src/paging/gapless/resume-search.js";
+import { appendCheckpointKeys } from "../../../src/client/lists/checkpoint.js";
+import { guessSideOf, ResumeSearch } from "../../../src/client/lists/gapless/resume-search.js";
 import { ChangingList, type Lot, paginatorOf } from "./changing-list.js";
 
 describe("the side on which a record probably stands", () => {

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { PaginationError } from "../../../src/errors/index.js";
-import type { Checkpoint } from "../../../src/paging/checkpoint.js";
-import type { PageSession } from "../../../src/paging/page.js";
+import type { Checkpoint } from "../../../src/client/lists/checkpoint.js";
+import type { PageSession } from "../../../src/client/lists/page.js";
+import { PaginationError } from "../../../src/shared/errors/index.js";
 import { runs } from "../../support/runs.js";
 import { ChangingList, changeBy, type Lot, paginatorOf, type Random, seededRandom } from "./changing-list.js";
 

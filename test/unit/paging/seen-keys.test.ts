@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { SeenKeys } from "../../../src/paging/seen-keys.js";
+import { SeenKeys } from "../../../src/client/lists/seen-keys.js";
 import { runs } from "../../support/runs.js";
 
 describe("the keys seen so far", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Page, PageSession } from "../../../src/paging/page.js";
+import type { Page, PageSession } from "../../../src/client/lists/page.js";
 import { ChangingList, type ListBehaviour, type Lot, paginatorOf, seededRandom } from "./changing-list.js";
 
 const AHEAD = [

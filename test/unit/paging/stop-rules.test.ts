@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { PaginationError } from "../../../src/errors/index.js";
+import { PaginationError } from "../../../src/shared/errors/index.js";
 import { ChangingList, paginatorOf } from "./changing-list.js";
 
 const MODES = [

@@ -1,0 +1,276 @@
+import type { Dispatcher } from "undici";
+import * as z from "zod";
+import { checkConfiguration } from "../shared/check.js";
+import { environmentVariable, mayReadEnvironment } from "../shared/environment.js";
+import { ConfigurationError } from "../shared/errors/index.js";
+import { wording } from "../shared/errors/wording.js";
+import { boolean, lazy, string, withCheck } from "../shared/field.js";
+import { durationMsSchema, functionSchema, objectWithMethodsSchema, valueThat } from "../shared/option.js";
+import { isDeno, runtimeName } from "../shared/runtime-name.js";
+import type { ClientSecret } from "./auth/client-secret.js";
+import type { TokenStore } from "./auth/token-store.js";
+import { type RateLimitOptions, rateLimitOptionsSchema } from "./limiter/rate-limit-options.js";
+import type { RateLimiter } from "./limiter/rate-limiter.js";
+import type { Hooks, Logger } from "./observe/events.js";
+import { headersSchema, retryOptionsSchema } from "./send/request-options.js";
+import type { RetryOptions } from "./send/retry-policy.js";
+import type { FetchLike } from "./transport/fetch.js";
+import { isLoopbackHost } from "./transport/proxy.js";
+
+/** The options of an {@link InventoryClient}. */
+export interface ClientOptions {
+  /**
+   * URL of the service, with the version segment: `https://host/api/v1`. A trailing slash is allowed. Plain `http:` is
+   * rejected unless the host is loopback or `allowInsecureHttp` is set.
+   * @default process.env.STOCKLOT_BASE_URL
+   */
+  baseUrl?: string | undefined;
+  /**
+   * A name for the service. Outbox stores and mirror copies belong to one service: if its address may change, give it a
+   * name, so that they are recognised at the next one.
+   * @default baseUrl
+   */
+  serviceId?: string | undefined;
+  /**
+   * Client ID of the integration user.
+   * @default process.env.STOCKLOT_CLIENT_ID
+   */
+  clientId?: string | undefined;
+  /**
+   * Client secret of the integration user. For secrets that are rotated: a function, sync or async, that returns the
+   * secret. The function is called for each token request. If it throws or returns no string, calls that need a token
+   * reject with a `ConfigurationError`; if it takes longer than `timeoutMs`, with a `TimeoutError`. Secrets are never
+   * shown in errors, logs or hooks.
+   * @default process.env.STOCKLOT_CLIENT_SECRET
+   */
+  clientSecret?: string | (() => string | Promise<string>) | undefined;
+  /**
+   * Allows plain `http:` to any host. The secret and the token are then sent unencrypted.
+   * @default false
+   */
+  allowInsecureHttp?: boolean | undefined;
+  /**
+   * Headers of every request, token requests included, for example the key of an API gateway. `headers` of a call take
+   * precedence. `authorization`, `host` and framing headers such as `content-length` cannot be set. The object is read
+   * once, when the client is created. The values are treated as secrets: errors, logs and hooks do not show them,
+   * unless they are shorter than 4 characters, or part of the data of a write in `OutcomeUnknownError.request`.
+   * @default none
+   */
+  headers?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Time limit of one attempt in ms, from sending to the last byte of the body. `Infinity` for no limit.
+   * @default 30_000
+   */
+  timeoutMs?: number | undefined;
+  /**
+   * Time limit of the whole call in ms: waiting for a slot, attempts, back-offs. `Infinity` for no limit.
+   * @default Infinity
+   */
+  totalTimeoutMs?: number | undefined;
+  /**
+   * The rate limit; `false` for no limit (a 429 still pauses the client).
+   * @default { requests: 100, intervalMs: 60_000, reserved: 10, maxConcurrent: 16 }
+   */
+  rateLimit?: RateLimitOptions | false | undefined;
+  /**
+   * A limiter that several clients share, created by `createRateLimiter`, `createRedisRateLimiter` or
+   * `createBottleneckRateLimiter`. Cannot be combined with `rateLimit`.
+   * @default the client's own
+   */
+  rateLimiter?: RateLimiter | undefined;
+  /**
+   * When calls are retried; `false` for never, not even after a 429 (the single retry after a 401 remains).
+   * @default { maxRetries: 3, minDelayMs: 500, maxDelayMs: 8_000, maxRateLimitRetries: 5, rateLimitDelayMs: [30_000, 60_000] }
+   */
+  retry?: RetryOptions | false | undefined;
+  /**
+   * What happens if a response does not match the service's document. `"error"`: the call rejects with a
+   * `ResponseValidationError`. `"warn"`: the problem is logged, and the data are returned as received. `"off"`:
+   * responses are not checked.
+   * @default "error"
+   */
+  responseValidation?: "error" | "warn" | "off" | undefined;
+  /**
+   * Where the access token is stored.
+   * @default in memory
+   */
+  tokenStore?: TokenStore | undefined;
+  /**
+   * A `Dispatcher` of undici 7 or 8 that sends the requests, such as an `Agent` or `ProxyAgent`. It stays open when the client
+   * closes. Cannot be combined with `fetch`.
+   * @default an own agent, where undici works (Node.js, Deno); the proxy that the environment names (`HTTP_PROXY`,
+   * `HTTPS_PROXY`, `NO_PROXY`) is used, except for plain `http:` to this machine
+   */
+  dispatcher?: Dispatcher | undefined;
+  /**
+   * A fetch function that sends the requests instead of undici. `globalThis.fetch` is looked up at each call, so that
+   * tests can replace it. A network error that it throws becomes a `ConnectionError`; any other exception is rethrown
+   * unchanged, and the call is not retried.
+   * @default none; the global `fetch` on runtimes where undici does not work (Bun, Workers, Deno without `--allow-env`)
+   */
+  fetch?: FetchLike | undefined;
+  /**
+   * Size limit of a response in bytes, after decompression. `Infinity` for no limit.
+   * @default 16_777_216
+   */
+  maxResponseBytes?: number | undefined;
+  /**
+   * Receives log lines: `console`, a pino logger, or a similar object. Each method is called with one string.
+   * @default none
+   */
+  logger?: Logger | undefined;
+  /**
+   * Callbacks that observe the client, each called with one plain object. If a callback throws or its promise rejects,
+   * the error is logged and has no other effect.
+   * @default none
+   */
+  hooks?: Hooks | undefined;
+}
+
+const clientOptionsSchema = /* @__PURE__ */ lazy(() =>
+  z
+    .strictObject({
+      baseUrl: string(),
+      serviceId: string().min(1),
+      clientId: string(),
+      clientSecret: z.union([string(), functionSchema()], { error: "must be a string or a function" }),
+      allowInsecureHttp: boolean(),
+      headers: headersSchema(),
+      timeoutMs: durationMsSchema(),
+      totalTimeoutMs: durationMsSchema(),
+      rateLimit: z.union([z.literal(false), rateLimitOptionsSchema()], { error: "must be an object or false" }),
+      rateLimiter: objectWithMethodsSchema(["acquire", "pause", "snapshot"], "must be created by createRateLimiter"),
+      retry: retryOptionsSchema(),
+      responseValidation: z.enum(["error", "warn", "off"]),
+      tokenStore: objectWithMethodsSchema(["get", "set", "delete"], "must have the methods get, set and delete"),
+      dispatcher: withCheck(
+        objectWithMethodsSchema(["dispatch"], "must be an undici Dispatcher"),
+        describeOldDispatcher,
+      ),
+      fetch: functionSchema(),
+      maxResponseBytes: valueThat((bytes) => typeof bytes === "number" && bytes > 0, "must be a number greater than 0"),
+      logger: objectWithMethodsSchema(
+        ["debug", "info", "warn", "error"],
+        "must have the methods debug, info, warn and error",
+      ),
+      hooks: z
+        .strictObject({
+          request: functionSchema(),
+          response: functionSchema(),
+          retry: functionSchema(),
+          rateLimited: functionSchema(),
+          token: functionSchema(),
+          waiting: functionSchema(),
+        })
+        .partial(),
+    })
+    .partial()
+    .superRefine((options, { addIssue }) => {
+      for (const names of MUTUALLY_EXCLUSIVE_OPTIONS) {
+        if (names.every((name) => options[name] !== undefined)) addIssue(`${names.join(" and ")} cannot be combined`);
+      }
+    }),
+);
+
+/** Dispatchers of undici 5 and 6 have this property, and expect another kind of handler. */
+const describeOldDispatcher = (dispatcher: unknown) =>
+  "interceptors" in Object(dispatcher) ? "is of undici 6 or earlier. Use one of undici 7 or 8" : undefined;
+
+const MUTUALLY_EXCLUSIVE_OPTIONS = [
+  ["fetch", "dispatcher"],
+  ["rateLimit", "rateLimiter"],
+] as const;
+
+/** Throws a `ConfigurationError` that names each option that is wrong. */
+export function checkClientOptions(options: ClientOptions): void {
+  checkConfiguration(OPTIONS_NAME, clientOptionsSchema(), options);
+}
+
+const OPTIONS_NAME = "client options";
+
+const MIN_NODE_VERSION = [20, 19] as const;
+
+/**
+ * Throws a `ConfigurationError` if the version of Node.js is too old. The version that other runtimes report is only
+ * one that they imitate.
+ */
+export function checkRuntime(): void {
+  const name = runtimeName();
+  const [, node] = /^Node\.js v(.+)/.exec(name) ?? [];
+  if (node === undefined) return;
+  const [major = 0, minor = 0] = node.split(".").map(Number);
+  const [oldestMajor, oldestMinor] = MIN_NODE_VERSION;
+  if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return;
+  throw new ConfigurationError(
+    `stocklot requires Node.js ${MIN_NODE_VERSION.join(".")} or later, but this is ${node}. Update Node.js.`,
+  );
+}
+
+export interface ServiceConnection {
+  baseUrl: URL;
+  clientId: string;
+  clientSecret: ClientSecret;
+}
+
+const ENVIRONMENT_VARIABLES = {
+  baseUrl: "STOCKLOT_BASE_URL",
+  clientId: "STOCKLOT_CLIENT_ID",
+  clientSecret: "STOCKLOT_CLIENT_SECRET",
+};
+
+/** What is missing or wrong, and the variables that would set what is missing. */
+export interface ConnectionProblem {
+  problem: string;
+  missingVariables: readonly string[];
+}
+
+/** Reads address and credentials from the options or the environment. */
+export function readServiceConnection(options: ClientOptions): ServiceConnection | ConnectionProblem {
+  const missing: { problem: string; variable: string }[] = [];
+  const readSetting = <Value>(name: keyof typeof ENVIRONMENT_VARIABLES, given: Value | undefined) => {
+    const variable = ENVIRONMENT_VARIABLES[name];
+    const value = given ?? environmentVariable(variable);
+    const problem = `${wording()[name]} is required (or the environment variable ${variable}${readProblem(variable)})`;
+    if (!value) missing.push({ problem, variable });
+    return value ?? "";
+  };
+  const [address, clientId, clientSecret] = [
+    readSetting("baseUrl", options.baseUrl),
+    readSetting("clientId", options.clientId),
+    readSetting("clientSecret", options.clientSecret),
+  ] as const;
+  if (missing.length > 0) {
+    const missingVariables = missing.map(({ variable }) => variable);
+    return { problem: missing.map(({ problem }) => problem).join("; "), missingVariables };
+  }
+  const problem = describeBaseUrlProblem(address, options.allowInsecureHttp === true);
+  return problem === undefined
+    ? { baseUrl: new URL(address), clientId, clientSecret }
+    : { problem: `${wording().baseUrl} ${problem}`, missingVariables: [] };
+}
+
+/** The same; throws a `ConfigurationError` for what is missing or wrong. */
+export function resolveServiceConnection(options: ClientOptions): ServiceConnection {
+  const connection = readServiceConnection(options);
+  if ("problem" in connection) throw new ConfigurationError(`${OPTIONS_NAME}: ${connection.problem}`);
+  return connection;
+}
+
+/** Why a variable of the environment cannot be read here, if it cannot. */
+function readProblem(variable: string): string {
+  if (mayReadEnvironment(variable)) return "";
+  return isDeno()
+    ? `, which this program may not read: run it with --allow-env=${variable}`
+    : ", but this runtime has no environment variables";
+}
+
+function describeBaseUrlProblem(address: string, allowInsecureHttp: boolean): string | undefined {
+  if (!URL.canParse(address)) return "must be a URL, such as https://host/api/v1";
+  const { protocol, username, password, search, hash, hostname } = new URL(address);
+  if (protocol !== "https:" && protocol !== "http:") return `must begin with http: or https:, not ${protocol}`;
+  if (username || password) return "must not contain credentials";
+  if (search || hash) return "must not have a query or a fragment";
+  return protocol === "http:" && !allowInsecureHttp && !isLoopbackHost(hostname)
+    ? `must begin with https:, since http: sends the secret unencrypted. To allow http:, set ${wording().allowInsecureHttp}`
+    : undefined;
+}

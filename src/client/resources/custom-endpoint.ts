@@ -1,0 +1,151 @@
+import * as z from "zod";
+import { MAX_PAGE_SIZE } from "../../service/lists.js";
+import { checkInput } from "../../shared/check.js";
+import { InputValidationError } from "../../shared/errors/index.js";
+import { boolean, integer, lazy, optionalFields, string, withCheck } from "../../shared/field.js";
+import { valueThat } from "../../shared/option.js";
+import { isStandardSchema, type StandardSchema } from "../../shared/standard-schema.js";
+import { createStandardPageReader } from "../lists/decode-page.js";
+import { createFieldKeyReader, createPaginator, type ListOptions } from "../lists/list.js";
+import type { Paginator } from "../lists/paginator.js";
+import type { ResponseReader } from "../send/call.js";
+import { createStandardJsonReader, readJsonBody, uncheckedAs } from "../send/decode.js";
+import { describePathProblem } from "../send/path.js";
+import type { Query } from "../send/payload.js";
+import type { Sender } from "../send/pipeline.js";
+import type { RequestOptions } from "../send/request-options.js";
+
+/** A request to an endpoint that has no method of its own. */
+export interface CustomRequest<T = unknown> {
+  /** HTTP method. A `POST` or `PATCH` that may have been applied is not retried. */
+  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** Relative to `baseUrl`: starts with `/`, is already encoded, and has no query, fragment or dot segment. */
+  path: string;
+  /** Query parameters; those that are `undefined` are left out. */
+  query?: Query | undefined;
+  /** Sent as JSON; `URLSearchParams` as a form. */
+  body?: unknown;
+  /**
+   * Any Standard Schema (zod, valibot, arktype) for the body of the response. The call returns the schema's output.
+   * @default none: the parsed body is returned unchecked
+   */
+  schema?: StandardSchema<T> | undefined;
+}
+
+/** A list that has no method of its own. */
+export interface CustomList<T = unknown> {
+  /** As in {@link CustomRequest}. */
+  path: string;
+  /** Query parameters. `page` is the first page to read, from 1; `pageSize` is in records. */
+  query?: Query | undefined;
+  /**
+   * Any Standard Schema for one record.
+   * @default none: records are returned unchecked
+   */
+  schema?: StandardSchema<T> | undefined;
+  /**
+   * The largest page size of the service, in records, which is also the default page size: 50 for order resources, 1000
+   * for reports.
+   * @default 250
+   */
+  maxPageSize?: number | undefined;
+  /**
+   * Identifies a record: a field name, or a function that returns a string or a number. Required for `gapless`. Without
+   * it, records are not de-duplicated.
+   * @default none
+   */
+  key?: (keyof T & string) | ((record: T) => string | number) | undefined;
+}
+
+/** The fields that requests and lists share. */
+const customEndpointShape = () => ({
+  path: withCheck(z.unknown(), describePathProblem),
+  ...optionalFields({
+    query: z.record(
+      string(),
+      z.union([string(), z.number(), boolean(), z.date(), z.undefined()], {
+        error: "must be a string, number, boolean or Date",
+      }),
+    ),
+    schema: valueThat(isStandardSchema, "must be a Standard Schema"),
+  }),
+});
+
+const customRequestSchema = /* @__PURE__ */ lazy(() =>
+  z.strictObject({
+    method: z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"]),
+    ...customEndpointShape(),
+    body: z.unknown().optional(),
+  }),
+);
+
+const isValidKeyOption = (key: unknown) => typeof key === "function" || (typeof key === "string" && key !== "");
+
+const customListSchema = /* @__PURE__ */ lazy(() =>
+  z.strictObject({
+    ...customEndpointShape(),
+    ...optionalFields({
+      maxPageSize: integer().min(1),
+      key: valueThat(isValidKeyOption, "must be a field name or a function"),
+    }),
+  }),
+);
+
+const pageQuerySchema = /* @__PURE__ */ lazy(() =>
+  z.object({ page: integer().min(1), pageSize: integer().min(1), sort: string() }).partial(),
+);
+
+/** Reads unchecked JSON; the response to a DELETE or a PUT may also have no body. */
+function createUncheckedJsonReader<T>(): ResponseReader<T> {
+  return (context) => uncheckedAs(context.response.body.length === 0 ? undefined : readJsonBody(context));
+}
+
+/** `client.request`. */
+export function sendCustomRequest<T>(sender: Sender, request: CustomRequest<T>, options?: RequestOptions): Promise<T> {
+  return sender.send(() => {
+    const { method, path, query, body, schema } = checkInput("request", customRequestSchema, request);
+    return {
+      method,
+      path,
+      query,
+      body,
+      read: schema ? createStandardJsonReader(schema) : createUncheckedJsonReader<T>(),
+    };
+  }, options);
+}
+
+/** `client.paginate`. */
+export function paginateCustomList<T>(sender: Sender, list: CustomList<T>, options: ListOptions = {}): Paginator<T> {
+  return createPaginator<T, CustomList<T>>(sender, {
+    name: "paginate",
+    params: list,
+    schema: customListSchema,
+    request: ({ path, query = {}, key, maxPageSize }, { gapless }) => {
+      checkInput("paginate", pageQuerySchema, query, ["query"]);
+      if (gapless && key === undefined) {
+        throw new InputValidationError("paginate", [{ path: ["key"], message: "is required for gapless" }]);
+      }
+      const paging = pageQuerySchema().parse(query);
+      return { path, query: { ...query, ...paging, pageSize: paging.pageSize ?? maxPageSize } };
+    },
+    options,
+    pageReader: createStandardPageReader<T>(list?.schema),
+    maxPageSize: list?.maxPageSize ?? MAX_PAGE_SIZE,
+    keyOf:
+      typeof list?.key === "function"
+        ? createCheckedKeyFunction(list.key)
+        : list?.key && createFieldKeyReader(list.key),
+  });
+}
+
+/** The caller's function; what it returns must be usable as a key. */
+function createCheckedKeyFunction<T>(keyOf: (record: T) => unknown): (record: T) => string | number | undefined {
+  return (record) => {
+    const key = keyOf(record);
+    if (typeof key === "string" || typeof key === "number") return key;
+    if (key === undefined || key === null) return undefined;
+    // An async function may also reject.
+    Promise.resolve(key).catch(() => {});
+    throw new InputValidationError("paginate", [{ path: ["key"], message: "must return a string or a number" }]);
+  };
+}

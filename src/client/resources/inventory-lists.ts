@@ -1,0 +1,63 @@
+import * as z from "zod";
+import { type InventoryListParams, inventoryListParamsSchema } from "../../service/list-params.js";
+import { LISTS } from "../../service/lists.js";
+import { type Lot, lotSchema } from "../../service/lot.js";
+import { READS } from "../../service/operations.js";
+import { type StockLevel, stockLevelSchema } from "../../service/stock-level.js";
+import { type LazySchema, lazy } from "../../shared/field.js";
+import { fieldOf } from "../../shared/unknown.js";
+import { createPageReader } from "../lists/decode-page.js";
+import { type ListDefinition, type ListOptions, pagingOf } from "../lists/list.js";
+import type { RecordKey } from "../lists/seen-keys.js";
+import { pathOf } from "../send/path.js";
+
+/** Creates the definition of a list of the inventory with these parameters. */
+export type InventoryList<T> = (params: InventoryListParams, options: ListOptions) => InventoryListDefinition<T>;
+
+export interface InventoryListDefinition<T> extends ListDefinition<T, InventoryListParams> {
+  keyOf: (record: T) => RecordKey | undefined;
+}
+
+/** The methods of each list. `find` finds the records of one item. */
+const METHODS = {
+  lots: { list: "listLots", find: "getLots" },
+  stockLevels: { list: "listStockLevels", find: "getStockLevel" },
+} as const;
+
+/** A list of all warehouses, or of one. */
+/* @__NO_SIDE_EFFECTS__ */
+function inventoryList<T>(list: keyof typeof METHODS, record: LazySchema<z.ZodType<T>>): InventoryList<T> {
+  const method = METHODS[list];
+  const pageReader = createPageReader(record);
+  return (params, options) => ({
+    name: `inventory.${method.list}`,
+    params,
+    schema: inventoryListParamsSchema,
+    explainParameter: (parameter) =>
+      ITEM_NAMES.includes(parameter)
+        ? `the service cannot filter this list by item. Use client.inventory.${method.find}(shortID), which finds one item in a few requests`
+        : undefined,
+    request: ({ wid, ...query }) => ({
+      path: wid === undefined ? READS[method.list].path : pathOf(READS[`${method.list}OfWarehouse`], wid),
+      query,
+    }),
+    options,
+    pageReader,
+    ...pagingOf(LISTS[list]),
+  });
+}
+
+/** What a caller may filter by who looks for one item. */
+const ITEM_NAMES = ["shortID", "itemID", "partNo"];
+
+export const lotList = /* @__PURE__ */ inventoryList<Lot>("lots", lotSchema);
+
+/** Of lots that are only searched through, the other fields need not be valid. */
+export const recNoOnlyLotList = /* @__PURE__ */ inventoryList<Lot>(
+  "lots",
+  /* @__PURE__ */ lazy(() =>
+    z.custom<Lot>((lot) => Number.isSafeInteger(fieldOf(lot, "recNo")), "expected an integer recNo"),
+  ),
+);
+
+export const stockLevelList = /* @__PURE__ */ inventoryList<StockLevel>("stockLevels", stockLevelSchema);

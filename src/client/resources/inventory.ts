@@ -1,0 +1,294 @@
+import type { InventoryListParams } from "../../service/list-params.js";
+import type { Lot } from "../../service/lot.js";
+import { WRITES } from "../../service/operations.js";
+import type { StockLevel } from "../../service/stock-level.js";
+import type { IssueInput, MoveInput, ReceiveInput } from "../../service/transaction.js";
+import { checkInput } from "../../shared/check.js";
+import { copyPlainData } from "../../shared/copy-of.js";
+import { type OutcomeUnknownError, ResponseValidationError, type SentRequest } from "../../shared/errors/index.js";
+import { type FoundReceipt, findReceipt, type ReceiptSearch, type ReceiptSearchResult } from "../find/find-receipt.js";
+import { type FindOptions, inProgressMsOf, readFindOptions } from "../find/search-until-certain.js";
+import { readSentReceipt } from "../find/sent-request.js";
+import { createPaginator, type ListOptions } from "../lists/list.js";
+import type { Paginator } from "../lists/paginator.js";
+import { parseJsonOrUndefined, readText } from "../send/body.js";
+import { setNewest } from "../send/bounded-map.js";
+import type { ResponseReader } from "../send/call.js";
+import { throwOrLogIssues } from "../send/decode.js";
+import { describeFalseSuccess } from "../send/error-response.js";
+import { findInexactNumbers } from "../send/inexact-numbers.js";
+import { requestOf } from "../send/path.js";
+import type { Sender } from "../send/pipeline.js";
+import type { RequestOptions, ResponseInfo } from "../send/request-options.js";
+import { serviceTimeBefore } from "../send/service-clock.js";
+import { bindMethods } from "./bind-methods.js";
+import { lotList, recNoOnlyLotList, stockLevelList } from "./inventory-lists.js";
+import { ItemLookup, type ItemScope, type ItemSearchOptions } from "./item-lookup.js";
+import { findRecordNumber } from "./record-number.js";
+
+/** The result of `receive`, `move` and `issue`. */
+export interface TransactionResult {
+  /** The lot record number, if the response contains it. */
+  recNo?: number;
+  /** The body of the response: parsed JSON, otherwise a string; `undefined` if it was empty. Its form is not documented. */
+  body: unknown;
+}
+
+const MAX_KNOWN_RECEIPTS = 1_000;
+
+const COMPARE_LOTS_HINT =
+  "It may still be in progress: before you resend it, wait one minute and compare the lots of the item with their earlier state.";
+/** What to do after an unknown outcome. */
+const RECOVERY_HINTS = {
+  receive: 'Resend it only if client.inventory.findReceipt(error) reports "not-applied", which takes up to a minute.',
+  move: COMPARE_LOTS_HINT,
+  issue: COMPARE_LOTS_HINT,
+};
+
+/**
+ * Lots, stock levels, and the three stock transactions.
+ *
+ * Every method can reject with:
+ * - `InputValidationError`: an argument is wrong; nothing was sent
+ * - `AuthenticationError` (401 or refused credentials), `PermissionError` (403), `RateLimitError` (429, after the retries),
+ *   `ServerError` (5xx), or another `ApiError`
+ * - `TimeoutError`, `ClientClosedError`, or another `ConnectionError`: there is no usable response
+ * - `ResponseValidationError`: the response is not what the service documents
+ * - `PaginationError` (iterations, and searches for one item): the service reports more pages forever, or the list changes too fast
+ * - `OutcomeUnknownError` (writes only): the write was sent and may or may not have been applied
+ * - the reason of the `signal`, if it aborts before a write was sent, or during a read
+ *
+ * Source: service interface, "GET /Inventory" and following.
+ */
+export class Inventory {
+  readonly #sender: Sender;
+  readonly #itemLookup: ItemLookup;
+  /**
+   * The lots of receipts that this client has sent: they cannot belong to another receipt. The value is the time of the
+   * service at which the call began, if it is known.
+   */
+  readonly #sentReceipts = new Map<number, number | undefined>();
+
+  /** @internal */
+  constructor(sender: Sender) {
+    this.#sender = sender;
+    this.#itemLookup = new ItemLookup(sender);
+    bindMethods(this, Inventory);
+  }
+
+  /**
+   * The lots, most recent first unless `sort` names a column.
+   *
+   * Source: `GET /Inventory`, `GET /Inventory/{wid}`.
+   *
+   * @example
+   * for await (const lot of client.inventory.listLots({ wid: 3 })) console.log(lot.recNo, lot.units);
+   * @throws PermissionError if the warehouse is out of the client's scope.
+   */
+  listLots(params: InventoryListParams = {}, options: ListOptions = {}): Paginator<Lot> {
+    return createPaginator(this.#sender, lotList(params, options));
+  }
+
+  /**
+   * The stock of each item, in all warehouses or in one.
+   *
+   * Source: `GET /Inventory/StockLevels`, `GET /Inventory/StockLevels/{wid}`.
+   *
+   * @example
+   * const levels = await client.inventory.listStockLevels({ wid: 3 }).toArray();
+   * const soldOut = levels.filter(({ available }) => available <= 0);
+   * @throws PermissionError if the warehouse is out of the client's scope.
+   */
+  listStockLevels(params: InventoryListParams = {}, options: ListOptions = {}): Paginator<StockLevel> {
+    return createPaginator(this.#sender, stockLevelList(params, options));
+  }
+
+  /**
+   * The stock of one item, in all warehouses or in one; `null` if the service does not list it. An item that is listed with
+   * zeros is returned.
+   *
+   * The service cannot filter stock levels by item. The client searches a few pages sorted by `partNo` instead of reading the
+   * list: usually 3 or 4 requests for 20 000 items, one for an item that it has searched before. The result is exact, whatever
+   * changes meanwhile: it is read from one page, which also contains the neighbours of the item. If the service does not
+   * sort this list, the whole list is read, unless `ifUnsorted` is `"error"`.
+   *
+   * `options` apply to the whole call; `onResponse` receives the last response.
+   *
+   * Source: `GET /Inventory/StockLevels`, `GET /Inventory/StockLevels/{wid}`, `GET /Item?key=…&type=id`.
+   *
+   * @example
+   * const level = await client.inventory.getStockLevel("BOLT-M8", { wid: 3 });
+   * console.log(level?.available ?? 0);
+   * @throws NotFoundError if there is no such item.
+   * @throws PermissionError if the warehouse is out of the client's scope.
+   * @throws PaginationError if the list changes faster than it can be searched, or with `ifUnsorted: "error"`.
+   */
+  async getStockLevel(
+    shortID: string,
+    scope: ItemScope = {},
+    options: ItemSearchOptions = {},
+  ): Promise<StockLevel | null> {
+    const list = { name: "inventory.getStockLevel", define: stockLevelList };
+    const { partNo, path, records } = await this.#itemLookup.find(list, { shortID, scope, options });
+    const [level = null, second] = records;
+    if (!second) return level;
+    const message = `partNo ${partNo} is listed twice`;
+    throw new ResponseValidationError(`GET ${path}: ${message}. Report it to the provider of the service.`, {
+      status: 200,
+      issues: [{ path: ["value"], message }],
+    });
+  }
+
+  /**
+   * The lots of one item, in all warehouses or in one, by ascending `recNo`: the oldest record first.
+   *
+   * The service cannot filter lots by item. The client searches a few pages sorted by `partNo` instead of reading the list:
+   * usually 4 to 6 requests for 100 000 lots, one for an item that it has searched before, one more for each 200 lots of the
+   * item, and two more if its lots do not fit on one page. Up to about 200 lots are read from one page, so the result is what
+   * the service showed at one moment; of more lots, every one that existed during the whole search is returned once. If the
+   * service does not sort this list, the whole list is read, unless `ifUnsorted` is `"error"`.
+   *
+   * `options` apply to the whole call; `onResponse` receives the last response.
+   *
+   * Source: `GET /Inventory`, `GET /Inventory/{wid}`, `GET /Item?key=…&type=id`.
+   *
+   * @example
+   * const lots = await client.inventory.getLots("BOLT-M8", { wid: 3 });
+   * for (const { spot, units } of lots) console.log(spot, units);
+   * @throws NotFoundError if there is no such item.
+   * @throws PermissionError if the warehouse is out of the client's scope.
+   * @throws PaginationError if the list changes faster than it can be searched, or with `ifUnsorted: "error"`.
+   */
+  async getLots(shortID: string, scope: ItemScope = {}, options: ItemSearchOptions = {}): Promise<Lot[]> {
+    const list = { name: "inventory.getLots", define: lotList };
+    const { records } = await this.#itemLookup.find(list, { shortID, scope, options });
+    return records.sort((one, next) => one.recNo - next.recNo);
+  }
+
+  /**
+   * Books stock in. Not retried if it may have been applied.
+   *
+   * Source: `POST /Inventory/Receive`.
+   *
+   * @example
+   * const { recNo } = await client.inventory.receive({ itemID: "BOLT-M8", units: 50, wid: 3, reasonCode: 1, spot: "A-01" });
+   * @throws OutcomeUnknownError if it was sent and no usable response arrived: resend it only if {@link findReceipt}
+   * reports "not-applied".
+   */
+  async receive(input: ReceiveInput, options?: RequestOptions): Promise<TransactionResult> {
+    let begunAt: number | undefined;
+    const onResponse = (response: ResponseInfo) => {
+      begunAt = serviceTimeBefore(response);
+      return options?.onResponse?.(response);
+    };
+    const result = await this.#transact("receive", input, { ...options, onResponse });
+    if (result.recNo !== undefined) setNewest(this.#sentReceipts, result.recNo, begunAt, MAX_KNOWN_RECEIPTS);
+    return result;
+  }
+
+  /**
+   * Searches for the lot of a `receive` with unknown outcome. The lot must equal the receipt in all fields that both
+   * have, and must have been received after the request was sent. The dates of lots may be a minute behind the `Date`
+   * header: any lot of the item since then makes the outcome "ambiguous".
+   *
+   * The service may still be working on a request that timed out. "not-applied" is therefore reported only after `settleMs`
+   * has passed since the request was sent; until then the newest lots are read again after 1, 2, 4, 8 … s. Each step costs
+   * one request per 250 lots received since. `options` apply to each request, except `settleMs` and `totalTimeoutMs`.
+   *
+   * Other receipts of the same item make the outcome "ambiguous" unless this client sent them. An identical receipt that
+   * another client sent at the same time can be mistaken for this one; a unique `serial` or `remark` for each receipt
+   * prevents that.
+   *
+   * @example
+   * import { OutcomeUnknownError } from "stocklot";
+   *
+   * const input = { itemID: "BOLT-M8", units: 50, wid: 3, reasonCode: 1, remark: "delivery 4711" };
+   * try {
+   *   await client.inventory.receive(input);
+   * } catch (error) {
+   *   if (!(error instanceof OutcomeUnknownError)) throw error;
+   *   const { outcome } = await client.inventory.findReceipt(error);
+   *   if (outcome === "not-applied") await client.inventory.receive(input);
+   * }
+   * @param sent the `OutcomeUnknownError`, or its `request` as restored from JSON
+   * @throws InputValidationError if `sent` is neither the `OutcomeUnknownError` of a `receive` nor its request.
+   * @throws TimeoutError if the outcome is not certain within `options.totalTimeoutMs`.
+   */
+  async findReceipt(sent: OutcomeUnknownError | SentRequest, options: FindOptions = {}): Promise<FoundReceipt> {
+    const receipt = readSentReceipt(copyPlainData(sent));
+    const settings = readFindOptions("inventory.findReceipt", options);
+    const { outcome, lots } = await this.findStoredReceipt({
+      method: "inventory.findReceipt",
+      sent: receipt,
+      mark: undefined,
+      others: { recNos: this.#sentReceipts, marks: [], withSameSerial: false },
+      accepts: "equality",
+      inProgressMs: inProgressMsOf(receipt.sentAt, settings),
+      options: settings,
+    });
+    return { outcome: outcome === "duplicate" ? "ambiguous" : outcome, lots };
+  }
+
+  /** Searches for the lot of a `receive` that an outbox has stored. @internal */
+  findStoredReceipt(search: Omit<ReceiptSearch, "closed" | "listLots">): Promise<ReceiptSearchResult> {
+    const listLots: ReceiptSearch["listLots"] = (params, options) =>
+      createPaginator(this.#sender, recNoOnlyLotList(params, options));
+    return findReceipt({ ...search, closed: this.#sender.closed, listLots });
+  }
+
+  /**
+   * Moves stock, within a warehouse or to another. Not retried if it may have been applied.
+   *
+   * Source: `POST /Inventory/Move`.
+   *
+   * @example
+   * await client.inventory.move({ itemID: "BOLT-M8", units: 5, wid: 3, fromSpot: "A-01", toSpot: "B-07" });
+   * @throws OutcomeUnknownError if it was sent and no usable response arrived.
+   */
+  move(input: MoveInput, options?: RequestOptions): Promise<TransactionResult> {
+    return this.#transact("move", input, options);
+  }
+
+  /**
+   * Books stock out. Not retried if it may have been applied.
+   *
+   * Source: `POST /Inventory/Issue`.
+   *
+   * @example
+   * await client.inventory.issue({ itemID: "BOLT-M8", units: 5, wid: 3, reasonCode: 2, reference: "order 4711" });
+   * @throws OutcomeUnknownError if it was sent and no usable response arrived.
+   */
+  issue(input: IssueInput, options?: RequestOptions): Promise<TransactionResult> {
+    return this.#transact("issue", input, options);
+  }
+
+  #transact(
+    transaction: keyof typeof RECOVERY_HINTS,
+    input: ReceiveInput | MoveInput | IssueInput,
+    options: RequestOptions | undefined,
+  ): Promise<TransactionResult> {
+    return this.#sender.send(() => {
+      const operation = WRITES[transaction];
+      const body = checkInput(`inventory.${transaction}`, operation.input, input);
+      return {
+        ...requestOf(operation),
+        body,
+        read: readTransactionResult,
+        describeFalseSuccess,
+        recoveryHint: RECOVERY_HINTS[transaction],
+      };
+    }, options);
+  }
+}
+
+/** Any body that is not a false success counts as a success, so problems of the body are only logged. */
+const readTransactionResult: ResponseReader<TransactionResult> = (context) => {
+  const { response, validation } = context;
+  const text = readText(response);
+  const parsed = parseJsonOrUndefined(text);
+  const body = parsed === undefined ? text || undefined : parsed;
+  const inexact = validation.mode === "off" || typeof body === "string" ? [] : findInexactNumbers(text);
+  if (inexact.length > 0) throwOrLogIssues(inexact, { ...context, validation: { ...validation, mode: "warn" } });
+  const recNo = findRecordNumber(body);
+  return { ...(recNo === undefined ? {} : { recNo }), body };
+};

@@ -1,0 +1,265 @@
+import * as z from "zod";
+import { type Item, itemSchema } from "../../service/item.js";
+import {
+  type CreateItemInput,
+  createItemInputSchema,
+  type ItemChanges,
+  itemChangesSchema,
+} from "../../service/item-input.js";
+import { lazyIntegerSchema, skuSchema } from "../../service/key.js";
+import { type ItemListParams, itemListParamsSchema } from "../../service/list-params.js";
+import { LISTS } from "../../service/lists.js";
+import { READS, WRITES } from "../../service/operations.js";
+import { checkInput } from "../../shared/check.js";
+import { copyPlainData } from "../../shared/copy-of.js";
+import type { OutcomeUnknownError, SentRequest } from "../../shared/errors/index.js";
+import { lazy } from "../../shared/field.js";
+import { type FoundItem, findItemWrite, type ItemWriteSearch } from "../find/find-item.js";
+import { type FindOptions, inProgressMsOf, readFindOptions } from "../find/search-until-certain.js";
+import { readSentCreation } from "../find/sent-request.js";
+import { createPageReader } from "../lists/decode-page.js";
+import { createPaginator, type ListDefinition, type ListOptions, pagingOf } from "../lists/list.js";
+import type { Paginator } from "../lists/paginator.js";
+import type { CallRequest } from "../send/call.js";
+import { createJsonReader } from "../send/decode.js";
+import { describeFalseSuccess } from "../send/error-response.js";
+import { requestOf } from "../send/path.js";
+import type { Sender } from "../send/pipeline.js";
+import type { RequestOptions } from "../send/request-options.js";
+import { bindMethods } from "./bind-methods.js";
+import {
+  type CreatedItem,
+  createCreatedItemReader,
+  createItemStatusReader,
+  type DiscontinuedItem,
+  type UpdatedItem,
+} from "./item-status.js";
+
+const RESEND_HINT = "Resending it has the same result.";
+
+const itemArraySchema = /* @__PURE__ */ lazy(() => z.array(itemSchema()));
+const itemReader = /* @__PURE__ */ createJsonReader(itemSchema);
+const itemArrayReader = /* @__PURE__ */ createJsonReader(itemArraySchema);
+const itemPageReader = /* @__PURE__ */ createPageReader(itemSchema);
+
+/**
+ * The item catalog.
+ *
+ * Every method can reject with:
+ * - `InputValidationError`: an argument is wrong; nothing was sent
+ * - `AuthenticationError` (401 or refused credentials), `PermissionError` (403), `RateLimitError` (429, after the retries),
+ *   `ServerError` (5xx), or another `ApiError`
+ * - `TimeoutError`, `ClientClosedError`, or another `ConnectionError`: there is no usable response
+ * - `ResponseValidationError`: the response is not what the service documents
+ * - `PaginationError` (iterations): the service reports more pages forever, or the list changes too fast
+ * - `OutcomeUnknownError` (writes only): the write was sent and may or may not have been applied
+ * - the reason of the `signal`, if it aborts before a write was sent, or during a read
+ *
+ * Source: service interface, "GET /Item" to "DELETE /Item/{shortID}".
+ */
+export class Items {
+  readonly #sender: Sender;
+
+  /** @internal */
+  constructor(sender: Sender) {
+    this.#sender = sender;
+    bindMethods(this, Items);
+  }
+
+  /**
+   * The active items, or all items with `includeDiscontinued`. Sorted by SKU unless `sort` names another column.
+   *
+   * Source: `GET /Item`, `GET /Item/All`.
+   *
+   * @example
+   * for await (const item of client.items.list({ includeDiscontinued: true })) console.log(item.shortID);
+   */
+  list(params: ItemListParams = {}, options: ListOptions = {}): Paginator<Item> {
+    return createPaginator(this.#sender, {
+      name: "items.list",
+      params,
+      schema: itemListParamsSchema,
+      request: ({ includeDiscontinued, ...query }) => ({
+        path: (includeDiscontinued ? READS.listAllItems : READS.readItems).path,
+        query,
+      }),
+      options,
+      pageReader: itemPageReader,
+      ...pagingOf(LISTS.items),
+    } satisfies ListDefinition<Item, ItemListParams>);
+  }
+
+  /**
+   * All items of a category, in one response without paging.
+   *
+   * Source: `GET /Item?Category=`.
+   */
+  listByCategory(categoryID: number, options?: RequestOptions): Promise<Item[]> {
+    return this.#sender.send(() => {
+      checkInput("items.listByCategory", lazyIntegerSchema, categoryID, ["categoryID"]);
+      return { method: "GET", path: READS.readItems.path, query: { Category: categoryID }, read: itemArrayReader };
+    }, options);
+  }
+
+  /**
+   * One item by its SKU.
+   *
+   * Source: `GET /Item?key=…&type=id`.
+   *
+   * @example
+   * const { description, uOM } = await client.items.get("BOLT-M8");
+   * @throws NotFoundError if there is no such item.
+   */
+  get(shortID: string, options?: RequestOptions): Promise<Item> {
+    return this.#sender.send(() => {
+      checkInput("items.get", skuSchema, shortID, ["shortID"]);
+      return itemRequest(shortID, "id");
+    }, options);
+  }
+
+  /**
+   * The item that an alias (alternate part number) points to.
+   *
+   * Source: `GET /Item?key=…&type=alias`.
+   * @throws NotFoundError if there is no such alias.
+   */
+  getByAlias(alias: string, options?: RequestOptions): Promise<Item> {
+    return this.#sender.send(() => {
+      checkInput("items.getByAlias", skuSchema, alias, ["alias"]);
+      return itemRequest(alias, "alias");
+    }, options);
+  }
+
+  /**
+   * One item by the part number that the service assigned to it.
+   *
+   * Source: `GET /Item/{partNo}`.
+   * @throws NotFoundError if there is no such item.
+   */
+  getByPartNo(partNo: number, options?: RequestOptions): Promise<Item> {
+    return this.#sender.send(() => {
+      checkInput("items.getByPartNo", lazyIntegerSchema, partNo, ["partNo"]);
+      return { ...requestOf(READS.getItemByPartNo, partNo), read: itemReader };
+    }, options);
+  }
+
+  /**
+   * Adds an item. Not retried if it may have been applied.
+   *
+   * Source: `POST /Item`. The service responds with a reference or with the whole item; `item` is set in the second case.
+   *
+   * @example
+   * await client.items.create({ shortID: "BOLT-M10", description: "Bolt M10 x 40", uOM: "EA" });
+   * @throws BadRequestError or ConflictError if the SKU exists already: the document lists both 400 and 409.
+   * @throws OutcomeUnknownError if it was sent and no usable response arrived: resend it only if {@link findCreated}
+   * reports "not-applied".
+   */
+  create(input: CreateItemInput, options?: RequestOptions): Promise<CreatedItem> {
+    return this.#sender.send(() => {
+      const body = checkInput("items.create", createItemInputSchema, input);
+      return {
+        ...requestOf(WRITES.create),
+        body,
+        read: createCreatedItemReader(body.shortID),
+        recoveryHint:
+          'Resend it only if client.items.findCreated(error) reports "not-applied", which takes up to a minute.',
+        appliedByStatus: true,
+        describeFalseSuccess: (response) => describeFalseSuccess(response, "created"),
+      };
+    }, options);
+  }
+
+  /**
+   * Searches for the item of a `create` with unknown outcome. The item must exist as it was sent, and must have been
+   * created after the request was sent.
+   *
+   * The service may still be working on a request that timed out. A missing item is therefore reported as "not-applied" only
+   * after `settleMs` has passed since the request was sent; until then it is requested again after 1, 2, 4, 8 … s. `options`
+   * apply to each request, except `settleMs` and `totalTimeoutMs`.
+   *
+   * @example
+   * import { OutcomeUnknownError } from "stocklot";
+   *
+   * const input = { shortID: "BOLT-M10", uOM: "EA" };
+   * try {
+   *   await client.items.create(input);
+   * } catch (error) {
+   *   if (!(error instanceof OutcomeUnknownError)) throw error;
+   *   const { outcome } = await client.items.findCreated(error);
+   *   if (outcome === "not-applied") await client.items.create(input);
+   * }
+   * @param sent the `OutcomeUnknownError`, or its `request` as restored from JSON
+   * @throws InputValidationError if `sent` is neither the `OutcomeUnknownError` of a `create` nor its request.
+   * @throws TimeoutError if the outcome is not certain within `options.totalTimeoutMs`.
+   */
+  async findCreated(sent: OutcomeUnknownError | SentRequest, options: FindOptions = {}): Promise<FoundItem> {
+    const creation = readSentCreation(copyPlainData(sent));
+    const settings = readFindOptions("items.findCreated", options);
+    const inProgressMs = inProgressMsOf(creation.sentAt, settings);
+    return this.findStoredWrite({
+      method: "items.findCreated",
+      operation: "create",
+      sent: creation,
+      inProgressMs,
+      options: settings,
+    });
+  }
+
+  /**
+   * Searches for the effect of a write whose response was lost, for an outbox.
+   *
+   * @internal
+   */
+  findStoredWrite(search: Omit<ItemWriteSearch, "closed" | "get">): Promise<FoundItem> {
+    return findItemWrite({ ...search, closed: this.#sender.closed, get: (...item) => this.get(...item) });
+  }
+
+  /**
+   * Changes an item. Fields that are left out keep their values. Retried after failures, since a second identical
+   * update has no further effect.
+   *
+   * Source: `PUT /Item`.
+   *
+   * @example
+   * await client.items.update("BOLT-M8", { description: "Bolt M8 x 40, zinc plated" });
+   * @throws NotFoundError if there is no such item.
+   */
+  update(shortID: string, changes: ItemChanges, options?: RequestOptions): Promise<UpdatedItem> {
+    return this.#sender.send(() => {
+      checkInput("items.update", skuSchema, shortID, ["shortID"]);
+      const checked = checkInput("items.update", itemChangesSchema, changes, ["changes"]);
+      return {
+        ...requestOf(WRITES.update),
+        body: { ...checked, shortID },
+        read: createItemStatusReader("updated"),
+        describeFalseSuccess: (response) => describeFalseSuccess(response, "updated"),
+        recoveryHint: RESEND_HINT,
+      };
+    }, options);
+  }
+
+  /**
+   * Discontinues an item: it keeps its stock, but is listed only with `includeDiscontinued`. Retried after failures.
+   *
+   * Source: `DELETE /Item/{shortID}`.
+   * @throws NotFoundError if there is no such item.
+   */
+  discontinue(shortID: string, options?: RequestOptions): Promise<DiscontinuedItem> {
+    return this.#sender.send(() => {
+      checkInput("items.discontinue", skuSchema, shortID, ["shortID"]);
+      return {
+        ...requestOf(WRITES.discontinue, shortID),
+        read: createItemStatusReader("discontinued"),
+        describeFalseSuccess: (response) => describeFalseSuccess(response, "discontinued"),
+        recoveryHint: RESEND_HINT,
+      };
+    }, options);
+  }
+}
+
+export const itemRequest = (key: string, type: "id" | "alias"): CallRequest<Item> => ({
+  method: "GET",
+  path: READS.readItems.path,
+  query: { key, type },
+  read: itemReader,
+});

@@ -1,0 +1,134 @@
+import * as z from "zod";
+import type { Issue } from "../../shared/errors/index.js";
+import { redactStart } from "../../shared/errors/redaction/redact.js";
+import { wording } from "../../shared/errors/wording.js";
+import { type LazySchema, lazy } from "../../shared/field.js";
+import { boundedIssues } from "../../shared/input-issues.js";
+import type { StandardSchema } from "../../shared/standard-schema.js";
+import { fieldOf } from "../../shared/unknown.js";
+import { isTextNestedTooDeeply, MAX_JSON_NESTING, parseJsonOrUndefined, readValidText } from "./body.js";
+import type { ResponseContext, ResponseReader, Sending } from "./call.js";
+import { invalidResponseError, unreadableResponseError } from "./caller-error.js";
+import { findInexactNumbers } from "./inexact-numbers.js";
+
+/** Reads a JSON body and validates it. Returns it as received, with the fields that the schema does not know. */
+/* @__NO_SIDE_EFFECTS__ */
+export function createJsonReader<T>(schema: LazySchema<z.ZodType<T>>): ResponseReader<T> {
+  const compiled = compileLazily(schema);
+  return (context) => {
+    const data = readJsonBody(context);
+    assertMatchesSchema(compiled, data, context);
+    return data;
+  };
+}
+
+/**
+ * A schema that zod compiles at its first use, which takes less time than one check of a page without it. Later checks of a
+ * page take 2 µs instead of 45 µs, and allocate nothing (bench: page). Where code generation is forbidden, zod checks as
+ * usual.
+ */
+/* @__NO_SIDE_EFFECTS__ */
+export const compileLazily = <S extends z.ZodType>(schema: LazySchema<S>): LazySchema<S> =>
+  lazy(() => z.compile(schema()));
+
+/** Validates data by a schema, as strictly as the client is configured. Afterwards, the data counts as validated. */
+export function assertMatchesSchema<T>(
+  schema: LazySchema<z.ZodType<T>>,
+  data: unknown,
+  context: ResponseContext,
+): asserts data is T {
+  if (context.validation.mode === "off" || z.validate(schema(), data)) return;
+  const issues = findValidationIssues(schema(), data);
+  if (issues.length > 0) throwOrLogIssues(issues, context);
+}
+
+/** Number of records that are validated together. No page of the service has more. */
+const MAX_VALIDATED_RECORDS = 1_000;
+
+/** The issues of data, all that zod finds; of a long list, those of the first batch of records that has any. */
+function findValidationIssues(schema: z.ZodType, data: unknown): Issue[] {
+  const records = Array.isArray(data) ? data : fieldOf(data, "value");
+  if (!Array.isArray(records) || records.length <= MAX_VALIDATED_RECORDS) return validateBatch(schema, data);
+  for (let start = 0; start < records.length; start += MAX_VALIDATED_RECORDS) {
+    const batch = records.slice(start, start + MAX_VALIDATED_RECORDS);
+    const issues = validateBatch(schema, Array.isArray(data) ? batch : { ...Object(data), value: batch });
+    const depth = Array.isArray(data) ? 0 : 1;
+    if (issues.length > 0) return issues.map((issue) => ({ ...issue, path: shiftIndex(start, issue.path, depth) }));
+  }
+  return [];
+}
+
+const validateBatch = (schema: z.ZodType, data: unknown) => boundedIssues(schema.safeParse(data).error?.issues ?? []);
+
+/** A path with the index at `depth` moved from the batch to the whole list. */
+const shiftIndex = (start: number, path: Issue["path"], depth: number): Issue["path"] =>
+  path.map((step, index) => (index === depth && typeof step === "number" ? step + start : step));
+
+/** Reads a JSON body and returns the output of a schema of the caller. */
+export function createStandardJsonReader<T>(schema: StandardSchema<T>): ResponseReader<T> {
+  return async (context) => validateWithStandardSchema(schema, readJsonBody(context), [], context);
+}
+
+/** Returns the output of a schema of the caller for data. */
+export async function validateWithStandardSchema<T>(
+  schema: StandardSchema<T>,
+  data: unknown,
+  at: Issue["path"],
+  context: ResponseContext,
+): Promise<T> {
+  if (context.validation.mode === "off") return uncheckedAs(data);
+  const validation = schema["~standard"].validate(data);
+  const result = "then" in validation ? await context.sending.awaitValidation(validation) : validation;
+  if (!result.issues) return result.value;
+  throwOrLogIssues(boundedIssues(result.issues, at), context);
+  return uncheckedAs(data);
+}
+
+/** The caller has requested data that is not validated. */
+export const uncheckedAs = <T>(data: unknown) => data as T;
+
+const MAX_BODY_EXCERPT_LENGTH = 120;
+
+/**
+ * The body as JSON; a `ResponseValidationError` if it is not JSON, is not UTF-8, or is nested too deeply. A number that a
+ * double cannot represent is an issue like any other.
+ */
+export function readJsonBody(context: ResponseContext): unknown {
+  const { response, sending, validation } = context;
+  const text = readValidText(response);
+  // A replacement character in a SKU would pass every schema.
+  if (text === undefined)
+    throw unreadableResponseError(sending, isGzip(response.body) ? GZIP_PROBLEM : "the response is not valid UTF-8");
+  const data = parseJsonOrUndefined(text);
+  // The parser's error is not shown: it quotes the body, and may cut a secret so that redaction cannot recognise it.
+  if (data === undefined)
+    throw unreadableResponseError(sending, `the response is ${describeUnreadableBody(text, sending)}`);
+  const inexact = validation.mode === "off" ? [] : findInexactNumbers(text);
+  if (inexact.length > 0) throwOrLogIssues(inexact, context);
+  return data;
+}
+
+/** The problem of a body that a proxy compressed, or passed on, without saying so. */
+export const GZIP_PROBLEM = "the response is compressed with gzip, but has no header content-encoding";
+
+/** The magic number of gzip, which is not valid UTF-8. */
+const isGzip = ([first, second]: Uint8Array) => first === 0x1f && second === 0x8b;
+
+function describeUnreadableBody(text: string, sending: Sending): string {
+  if (text === "") return "empty, not JSON";
+  if (/^\s*[[{]/.test(text) && isTextNestedTooDeeply(text)) return `nested deeper than ${MAX_JSON_NESTING} levels`;
+  // Nothing is shown, since redaction could not recognise a part of a token.
+  if (sending.request.isTokenRequest) return "not JSON";
+  return `not JSON but ${JSON.stringify(redactStart(text, MAX_BODY_EXCERPT_LENGTH).replace(/\s+/g, " "))}`;
+}
+
+/** Throws or logs the issues of a response, as the client is configured. */
+export function throwOrLogIssues(issues: Issue[], context: ResponseContext): void {
+  const { sending, validation } = context;
+  const isError = validation.mode === "error";
+  // The response to a token request is validated whatever the setting is.
+  const advice = isError && !sending.request.isTokenRequest ? wording().acceptResponses : "";
+  const error = invalidResponseError(context, issues, advice);
+  if (isError) throw error;
+  validation.warn(error.message);
+}

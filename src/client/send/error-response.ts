@@ -1,0 +1,139 @@
+import {
+  ApiError,
+  type ApiErrorInit,
+  AuthenticationError,
+  BadRequestError,
+  ConflictError,
+  NotFoundError,
+  NotImplementedError,
+  PermissionError,
+  RateLimitError,
+  ServerError,
+  ValidationError,
+} from "../../shared/errors/index.js";
+import { redactStart } from "../../shared/errors/redaction/redact.js";
+import { wording } from "../../shared/errors/wording.js";
+import { fieldOf, isObject } from "../../shared/unknown.js";
+import type { WireResponse } from "../transport/transport.js";
+import { parseJsonOrUndefined, readText } from "./body.js";
+import type { Sending } from "./call.js";
+import type { ErrorResponse } from "./failure.js";
+
+const API_ERROR_CLASS_BY_STATUS: Record<number, new (init: ApiErrorInit) => ApiError> = {
+  400: BadRequestError,
+  401: AuthenticationError,
+  403: PermissionError,
+  404: NotFoundError,
+  409: ConflictError,
+  501: NotImplementedError,
+};
+
+const baseUrlHint = () => `Check ${wording().baseUrl}: it must end with the version segment, for example "/api/v1".`;
+
+/** The error for a response with an error status. */
+export function createApiError(
+  { request, attempts }: Pick<Sending, "request" | "attempts">,
+  { response, pauseMs }: ErrorResponse,
+): ApiError {
+  const { status, headers } = response;
+  const { method, path, isTokenRequest } = request;
+  const init: ApiErrorInit = { status, headers, ...readErrorBody(response), method, path, attempts };
+  // A 404 of the token endpoint must not look like a missing item.
+  if (isTokenRequest && status >= 400 && status < 500 && status !== 429) {
+    const hint = status === 404 || status === 405 ? baseUrlHint() : undefined;
+    return new AuthenticationError({ ...init, hint });
+  }
+  if (status === 400 && init.code === "validation_error") return new ValidationError(init);
+  if (status === 429) return new RateLimitError({ ...init, retryAfterMs: pauseMs });
+  const ErrorClass = API_ERROR_CLASS_BY_STATUS[status] ?? (status >= 500 && status < 600 ? ServerError : ApiError);
+  // Details belong to validation errors alone.
+  return new ErrorClass({ ...init, details: undefined });
+}
+
+/** A longer text of the service is cut off. */
+const MAX_SERVICE_TEXT_LENGTH = 1_000;
+const MAX_ERROR_EXCERPT_LENGTH = 200;
+/** How much of a body is searched for an excerpt: HTML begins with tags. */
+const MAX_SEARCHED_LENGTH = 20 * MAX_ERROR_EXCERPT_LENGTH;
+
+/** The documented codes of the statuses, for responses that have none. */
+const ERROR_CODE_BY_STATUS: Record<number, string> = {
+  400: "bad_request",
+  401: "unauthorized",
+  403: "forbidden",
+  404: "not_found",
+  409: "conflict",
+  429: "rate_limited",
+  500: "internal_error",
+  501: "not_implemented",
+};
+
+interface ErrorBody {
+  code: string;
+  /** Empty if the body has none. */
+  message: string;
+  details: Record<string, string[]> | undefined;
+}
+
+/**
+ * Reads an error body of any form: the documented object, one with only a message, HTML, or nothing. A proxy may have written
+ * it, so each field is used only if it has the documented type.
+ */
+export function readErrorBody(response: WireResponse): ErrorBody {
+  const text = readText(response);
+  const given = parseJsonOrUndefined(text);
+  const firstString = (...names: string[]) => {
+    const texts = names.map((name) => fieldOf(given, name)).filter((value) => typeof value === "string");
+    const text = texts.find((value) => value !== "");
+    return text && redactServiceText(text);
+  };
+  return {
+    code: firstString("error") ?? ERROR_CODE_BY_STATUS[response.status] ?? "unknown",
+    message: firstString("message", "error_description", "title", "error") ?? createErrorExcerpt(text),
+    details: readDetails(fieldOf(given, "details")),
+  };
+}
+
+const redactServiceText = (text: string) => redactStart(text, MAX_SERVICE_TEXT_LENGTH);
+
+/** The messages by field; anything but a string is ignored. */
+function readDetails(details: unknown): ErrorBody["details"] {
+  if (!isObject(details) || Array.isArray(details)) return undefined;
+  const messages = Object.entries(details).map(([field, given]): [string, string[]] => [
+    field,
+    [given]
+      .flat()
+      .filter((message) => typeof message === "string")
+      .map(redactServiceText),
+  ]);
+  return Object.fromEntries(messages.filter(([, found]) => found.length > 0));
+}
+
+function createErrorExcerpt(text: string): string {
+  return redactStart(text, MAX_SEARCHED_LENGTH)
+    .replace(/<(script|style)[\s\S]*?<\/\1>|<[^>]*>/gi, " ")
+    .replace(/\s+/g, " ")
+    .trim()
+    .slice(0, MAX_ERROR_EXCERPT_LENGTH);
+}
+
+const HTML_TYPE_PATTERN = /^(text|application)\/(x?html|xhtml\+xml)/i;
+
+/**
+ * Why the response to a write is no success although its status is one; `undefined` if it is one. `documented` is the status
+ * text of the operation, if the document shows one. JSON is never HTML, whatever its content type.
+ */
+export function describeFalseSuccess(response: WireResponse, documented?: string): string | undefined {
+  const text = readText(response);
+  const body = parseJsonOrUndefined(text);
+  const isHtmlType = HTML_TYPE_PATTERN.test(response.headers["content-type"] ?? "") && text.trim() !== "";
+  if (/^\s*</.test(text) || (isHtmlType && body === undefined))
+    return `the body is HTML, perhaps of a login page or a proxy (${readErrorBody(response).message})`;
+  if (Number(fieldOf(body, "statusCode")) >= 400)
+    return `the body is an error of the service (${readErrorBody(response).message})`;
+  const status = fieldOf(body, "status") ?? documented;
+  const isDocumented = typeof status === "string" && status.toLowerCase() === documented;
+  return documented === undefined || isDocumented
+    ? undefined
+    : `its status is ${JSON.stringify(status)} instead of "${documented}"`;
+}

@@ -1,0 +1,125 @@
+import * as z from "zod";
+import { checkInput } from "../../shared/check.js";
+import { lazy, optionalFields, string } from "../../shared/field.js";
+import { abortSignalSchema, countOrInfinitySchema, durationMsSchema, functionSchema } from "../../shared/option.js";
+import type { Priority } from "../limiter/rate-limiter.js";
+import { type AttemptJournal, attemptJournalSymbol } from "./attempt-journal.js";
+import type { RetryOptions } from "./retry-policy.js";
+
+/** The raw data of a final response. */
+export interface ResponseInfo {
+  /** HTTP status. */
+  status: number;
+  /** Names in lower case; several values of one name are joined by a comma. */
+  headers: Record<string, string>;
+  /** HTTP method. */
+  method: string;
+  /** Relative to `baseUrl`, encoded, without the query. */
+  path: string;
+  /** Attempts, also those that failed before anything was sent; of all requests, if the call sends several. */
+  attempts: number;
+  /** The whole call, in ms: waiting, attempts and back-offs. */
+  durationMs: number;
+}
+
+/** Settings of one call; the last argument of every method. */
+export interface RequestOptions {
+  /**
+   * Aborts the call. It rejects with the signal's reason; if a write was already sent, with an `OutcomeUnknownError`
+   * whose `cause` is that reason. `null` is no signal, as in fetch.
+   * @default none
+   */
+  signal?: AbortSignal | null | undefined;
+  /**
+   * Time limit of one attempt in ms, from sending to the last byte of the body. `Infinity` for no limit.
+   * @default the client's, 30_000
+   */
+  timeoutMs?: number | undefined;
+  /**
+   * Time limit of the whole call in ms: waiting for a slot, attempts, back-offs. In an iteration it applies to each
+   * page. `Infinity` for no limit.
+   * @default the client's, none
+   */
+  totalTimeoutMs?: number | undefined;
+  /**
+   * When the call is retried. Options that are left out have the client's values. `false` for never.
+   * @default the client's
+   */
+  retry?: RetryOptions | false | undefined;
+  /**
+   * How urgent the call is among those that wait for a slot.
+   * @default "high" for writes, "normal" for reads, "low" for further pages of an iteration
+   */
+  priority?: Priority | undefined;
+  /**
+   * Additional headers. `authorization`, `host` and framing headers such as `content-length` cannot be set.
+   * @default none
+   */
+  headers?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Called with the raw data of the final response, whether it is a success or an error. Not called if there was no
+   * response.
+   * @default none
+   */
+  onResponse?: ((response: ResponseInfo) => void) | undefined;
+  /** Records the attempts of the call. @internal */
+  [attemptJournalSymbol]?: AttemptJournal | undefined;
+}
+
+const RESERVED_HEADER_PATTERN =
+  /^(authorization|connection|content-length|expect|host|keep-alive|proxy-(authorization|connection)|te|trailer|transfer-encoding|upgrade)$/i;
+
+export const retryOptionsSchema = /* @__PURE__ */ lazy(() => {
+  const options = {
+    maxRetries: countOrInfinitySchema(),
+    minDelayMs: durationMsSchema(),
+    maxDelayMs: durationMsSchema(),
+    maxRateLimitRetries: countOrInfinitySchema(),
+    rateLimitDelayMs: z
+      .tuple([durationMsSchema(), durationMsSchema()])
+      .refine(([shortest, longest]) => shortest <= longest, "must be [shortest, longest]"),
+  };
+  return z.union([z.literal(false), z.strictObject(options).partial()], {
+    error: `must be false or an object of ${Object.keys(options).join(", ")}`,
+  });
+});
+
+/** Header fields that a caller may set, by name. */
+export const headersSchema = () =>
+  z.record(string(), string()).superRefine((values, { addIssue }) => {
+    for (const [name, value] of Object.entries(values)) {
+      const message = describeHeaderProblem(name, value);
+      if (message) addIssue({ code: "custom", path: [name], message });
+    }
+  });
+
+export const requestOptionsShape = () =>
+  optionalFields({
+    signal: abortSignalSchema(),
+    timeoutMs: durationMsSchema(),
+    totalTimeoutMs: durationMsSchema(),
+    retry: retryOptionsSchema(),
+    priority: z.enum(["high", "normal", "low"]),
+    headers: headersSchema(),
+    onResponse: functionSchema(),
+  });
+
+const requestOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject(requestOptionsShape()));
+
+/** Returns a copy of the options, or rejects options that are wrong, with an `InputValidationError`. */
+export function checkRequestOptions(label: string, options: RequestOptions): RequestOptions {
+  return checkInput(label, requestOptionsSchema, options, [], { noun: "option" });
+}
+
+/** What is wrong with a header, or `undefined`. */
+export function describeHeaderProblem(name: string, value: string): string | undefined {
+  if (RESERVED_HEADER_PATTERN.test(name)) return "cannot be set, since the client sets it";
+  if (!/^[!#$%&'*+\-.^_`|~\w]+$/.test(name)) return "is not a valid header name";
+  if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
+    return "must not contain line breaks, control characters, or characters outside Latin-1";
+  return undefined;
+}
+
+/** The same headers; a later one replaces an earlier one of the same name. */
+export const lowerCaseHeaderNames = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));

@@ -1,0 +1,38 @@
+import { monotonicNowMs } from "../../shared/time/clock.js";
+import type { AttemptTrace } from "../transport/transport.js";
+
+/** The `Date` header of a response, in ms since the epoch; `undefined` if it has none. */
+export function dateHeaderMs({ date = "" }: Readonly<Record<string, string>>): number | undefined {
+  const time = Date.parse(date);
+  return Number.isNaN(time) ? undefined : time;
+}
+
+/** The service's time when a call began, or earlier: the `Date` header is set when the response begins, at the earliest. */
+export function serviceTimeBefore({
+  headers,
+  durationMs,
+}: {
+  headers: Readonly<Record<string, string>>;
+  durationMs: number;
+}): number | undefined {
+  const served = dateHeaderMs(headers);
+  return served === undefined ? undefined : Math.floor(served - durationMs);
+}
+
+/** The clock of the service, as the `Date` header of the last response shows it. */
+export class ServiceClock {
+  #trace: AttemptTrace | undefined;
+
+  observe(trace: AttemptTrace): void {
+    if (trace.head?.headers.date !== undefined) this.#trace = trace;
+  }
+
+  /** How far it is ahead of the clock of this machine at least, in ms; `undefined` if no response had a readable `Date` header. */
+  get aheadMs(): number | undefined {
+    const { head, headAt = 0 } = this.#trace ?? {};
+    const served = dateHeaderMs(head?.headers ?? {});
+    if (served === undefined) return undefined;
+    // The time since then is measured by the monotonic clock: the local clock may have been set meanwhile.
+    return Math.floor(served + (monotonicNowMs() - headAt) - Date.now());
+  }
+}

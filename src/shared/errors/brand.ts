@@ -1,0 +1,19 @@
+import { fieldOf } from "../unknown.js";
+
+/** The symbol of a class. It is set on the prototype, so that a user's own subclass has none of its own. */
+export function errorClassSymbol(name: string): symbol {
+  return Symbol.for(`stocklot.${name}`);
+}
+
+/** Sets the name of a class, whatever a bundler calls it, and its symbol, by which the other copy of the package knows it. */
+export function brandErrorClass(errorClass: { readonly prototype: object }, name: string): void {
+  Object.defineProperty(errorClass, "name", { value: name, configurable: true });
+  Object.defineProperties(errorClass.prototype, {
+    name: { value: name, configurable: true, writable: true },
+    [errorClassSymbol(name)]: { value: name },
+  });
+}
+
+/** Whether a prototype is that of a class of this package. */
+export const isBrandedPrototype = (prototype: object) =>
+  Object.hasOwn(prototype, errorClassSymbol(String(fieldOf(prototype, "name"))));

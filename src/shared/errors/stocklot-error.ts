@@ -1,0 +1,53 @@
+import { fieldOf, messageOf } from "../unknown.js";
+import { brandErrorClass, errorClassSymbol } from "./brand.js";
+import { redact } from "./redaction/redact.js";
+import { redactCause } from "./redaction/redact-cause.js";
+
+/** One problem of a value: where it is, and what is wrong. */
+export interface Issue {
+  /** The path to the field; empty for the value as a whole. */
+  path: (string | number)[];
+  /** What is wrong there, in English. */
+  message: string;
+}
+
+/**
+ * The root of all errors that this package throws. Its subclasses are recognised by `instanceof` also when the ES module
+ * and the CommonJS copy of the package are loaded in one process. No message, field or cause shows a secret.
+ */
+export abstract class StocklotError extends Error {
+  static {
+    brandErrorClass(StocklotError, "StocklotError");
+  }
+
+  constructor(message: string, { cause }: { cause?: unknown } = {}) {
+    super(redact(message), cause === undefined ? {} : { cause: redactCause(cause) });
+  }
+
+  /** Lets `instanceof` recognise the errors of the other copy of the package by their symbol. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    // `this` is the class on the right of instanceof, not the root of the tree.
+    const symbol = errorClassSymbol(this.prototype.name);
+    return Object.hasOwn(this.prototype, symbol)
+      ? symbol in Object(value)
+      : Function.prototype[Symbol.hasInstance].call(this, value);
+  }
+
+  /** The same as `error instanceof` this class: `TimeoutError.is(error)`. */
+  static is<C extends abstract new (...args: never) => unknown>(this: C, error: unknown): error is InstanceType<C> {
+    return error instanceof this;
+  }
+
+  /** The error as data for a log: name, message, the fields of the class, and a short form of the cause. */
+  toJSON(): Record<string, unknown> {
+    const { name, message, cause } = this;
+    const fields = Object.fromEntries(Object.entries(this));
+    return { name, message, ...fields, ...(cause === undefined ? {} : { cause: causeToJSON(cause) }) };
+  }
+}
+
+function causeToJSON(cause: unknown): unknown {
+  if (cause instanceof StocklotError) return cause.toJSON();
+  if (!(cause instanceof Error)) return messageOf(cause);
+  return { name: cause.name, message: cause.message, code: fieldOf(cause, "code") };
+}

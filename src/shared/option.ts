@@ -1,0 +1,44 @@
+import * as z from "zod";
+import { fieldOf, isObject } from "./unknown.js";
+
+/** A value that fulfils a condition. The message states what it must be, and the wrong value is added. */
+export const valueThat = <T>(condition: (value: unknown) => boolean, message: string) =>
+  z.custom<T>(condition, { error: message, params: { isExpectation: true } });
+
+/** An option that cannot be left out. */
+export const requiredOption = <S extends z.ZodType>(schema: S) =>
+  z
+    .unknown()
+    .refine((value): boolean => value !== undefined, "is required")
+    .pipe(schema);
+
+export const durationMsSchema = () =>
+  valueThat<number>((value) => typeof value === "number" && value > 0, "must be a number of ms greater than 0");
+
+/** A time in ms, or none. */
+export const nonNegativeMsSchema = () =>
+  valueThat<number>((value) => typeof value === "number" && value >= 0, "must be a number of ms, at least 0");
+
+export const countOrInfinitySchema = () =>
+  valueThat<number>(
+    (value) => (Number.isSafeInteger(value) && Number(value) >= 0) || value === Infinity,
+    "must be an integer of at least 0, or Infinity",
+  );
+
+export const functionSchemaOf = <F>() => valueThat<F>((value) => typeof value === "function", "must be a function");
+
+export const functionSchema = () => functionSchemaOf<() => void>();
+
+export const objectWithMethodsSchema = <T>(methods: readonly string[], message: string) =>
+  valueThat<T>((value) => methods.every((name) => typeof fieldOf(value, name) === "function"), message);
+
+/** An `InventoryClient` of this copy of the package or of another one. */
+export const inventoryClientSchema = <T>() =>
+  objectWithMethodsSchema<T>(["request", "paginate"], "must be an InventoryClient");
+
+/** Any `AbortSignal`, whichever realm or polyfill it is from; null is none. */
+export const abortSignalSchema = () =>
+  valueThat<AbortSignal | null>(
+    (value) => value === null || (isObject(value) && "aborted" in value && "addEventListener" in value),
+    "must be an AbortSignal",
+  );

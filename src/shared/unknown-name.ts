@@ -1,0 +1,52 @@
+import { redactStart } from "./errors/redaction/redact.js";
+
+/** Longer names are not compared. */
+const MAX_COMPARED_NAME_LENGTH = 50;
+
+/** What a secret does not look like. */
+const PLAIN_NAME_PATTERN = /^[a-z]{1,24}$/i;
+
+/**
+ * The message for an unknown name, with the nearest known name if there is one. An option's name may be a secret that no
+ * client has registered yet, if name and value were confused.
+ */
+export function unknownNameMessage(noun: string, name: string, known: readonly string[]): string {
+  const hint = nearestNameHint(name, known);
+  return noun === "option" && hint === "" && !PLAIN_NAME_PATTERN.test(name)
+    ? "unknown option. Its name is not shown, since it may be a secret"
+    : `unknown ${noun} ${JSON.stringify(redactStart(name, MAX_COMPARED_NAME_LENGTH))}${hint}`;
+}
+
+/** The end of that message; empty if no known name is near. */
+export function nearestNameHint(name: string, known: readonly string[]): string {
+  const nearest = nearestName(name, known);
+  return nearest === undefined ? "" : `, did you mean "${nearest}"?`;
+}
+
+/** The known name that differs least, if it is near: a third of its letters at most, or one name is part of the other. */
+export function nearestName(name: string, known: readonly string[]): string | undefined {
+  if (name.length > MAX_COMPARED_NAME_LENGTH) return undefined;
+  const wanted = name.toLowerCase();
+  const candidates = known.map((candidate) => {
+    const lower = candidate.toLowerCase();
+    const distance = editDistance(wanted, lower);
+    const isPart = Math.min(wanted.length, lower.length) > 2 && (lower.includes(wanted) || wanted.includes(lower));
+    return { candidate, distance, isNear: isPart || distance <= lower.length / 3 };
+  });
+  const [nearest] = candidates.filter(({ isNear }) => isNear).sort((a, b) => a.distance - b.distance);
+  return nearest?.candidate;
+}
+
+/** How many letters have to be added, removed or replaced (Levenshtein). */
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (const [index, letter] of [...from].entries()) {
+    const next = [index + 1];
+    for (let column = 1; column <= to.length; column += 1) {
+      const replaced = (row[column - 1] ?? 0) + (letter === to[column - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[column] ?? 0) + 1, (next[column - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[to.length] ?? 0;
+}
