@@ -2,6 +2,8 @@
  * The one door for what is built on the client: `redis`, `bottleneck`, `opentelemetry`, `outbox`, `plan`, `mirror` and
  * `command` import this and `client/index`, and nothing else of the client.
  */
+
+export { isServiceError } from "../shared/errors/service-error.js";
 export type { OtherReceipts, ReceiptSearchResult } from "./find/find-receipt.js";
 export type { SentCreation, SentReceipt } from "./find/sent-request.js";
 export { createQueueingLimiter } from "./limiter/queueing-limiter.js";

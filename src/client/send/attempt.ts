@@ -16,12 +16,14 @@ export async function sendAttempt(
   sending: Sending,
   { slot, token }: TokenAndSlot,
 ): Promise<WireResponse> {
-  const { journal } = sending.call.settings;
+  const { journal, beforeSend } = sending.call.settings;
   let trace: AttemptTrace | undefined;
   try {
     if (journal) await sending.cancellation.race(journal.beforeSend(parts.serviceClock.aheadMs));
+    const event = { attempt: sending.attempts + 1, clockAheadMs: parts.serviceClock.aheadMs };
+    const beforeFirstByte = beforeSend && (await sending.cancellation.race(Promise.resolve(beforeSend(event))));
     trace = sending.beginAttempt(parts.serviceClock.aheadMs);
-    const response = await receiveResponse(parts, sending, { slot, token }, trace);
+    const response = await receiveResponse(parts, sending, { slot, token }, trace, beforeFirstByte || undefined);
     reactToStatus(parts, sending, response, token);
     journal?.attemptEnded({ response, mayHaveBeenApplied: false });
     return response;
@@ -42,6 +44,7 @@ async function receiveResponse(
   sending: Sending,
   { slot, token }: TokenAndSlot,
   trace: AttemptTrace,
+  beforeFirstByte: (() => void) | undefined,
 ): Promise<WireResponse> {
   const event = () => ({ ...sending.identity, attempt: sending.attempts });
   const durationMs = () => monotonicNowMs() - trace.startedAt;
@@ -58,6 +61,7 @@ async function receiveResponse(
     if (slot.hasExpired?.()) slotExpired = new SlotExpired();
     if (slotExpired) throw slotExpired;
     journal?.assertMaySend();
+    beforeFirstByte?.();
   };
   const wire = { method, target, headers, body, timeoutMs, maxResponseBytes, cancellation, trace, assertMaySend };
   telemetry.emit("request", event);

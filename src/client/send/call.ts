@@ -55,6 +55,7 @@ export interface CallSettings {
   priority?: RequestOptions["priority"];
   /** Called with the final response. */
   onResponse?: RequestOptions["onResponse"];
+  beforeSend?: RequestOptions["beforeSend"];
   /** Records the attempts. */
   journal?: AttemptJournal | undefined;
 }
@@ -144,7 +145,9 @@ export class Sending implements RetryState, SlotRequest {
   }
 
   get slotKind(): SlotRequest["slotKind"] {
-    return this.call.settings.journal ? "bulk" : (this.request.slotKind ?? "single");
+    return this.call.settings.journal || this.call.settings.priority === "low"
+      ? "bulk"
+      : (this.request.slotKind ?? "single");
   }
 
   /** Whether the request changes something. */

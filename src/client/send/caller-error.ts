@@ -41,8 +41,17 @@ export function createCallerError(failure: unknown): unknown {
   const cause = errorOfFailedAttempt(sending, thrown);
   const error = isWriteOutcomeUnknown(sending, thrown) ? outcomeUnknownError(sending, cause) : cause;
   // V8 keeps ten frames: without those of this package's own functions, the caller's line is among them.
-  if (error instanceof StocklotError) Error.captureStackTrace?.(error, createCallerError);
+  if (error instanceof StocklotError) {
+    Error.captureStackTrace?.(error, createCallerError);
+    if (error !== failure.thrown) Object.assign(error, { applied: appliedOf(sending, thrown, error) });
+  }
   return error;
+}
+
+function appliedOf(sending: Sending, thrown: unknown, error: StocklotError): StocklotError["applied"] {
+  if (!sending.isWrite) return "no";
+  if (mayHaveBeenApplied(sending, thrown) || sending.hasUnresolvedAttempt) return "unknown";
+  return error instanceof ResponseValidationError ? "yes" : error.applied;
 }
 
 export function errorOfFailedAttempt(sending: Sending, failure: unknown): unknown {
@@ -152,13 +161,14 @@ const DEFAULT_RECOVERY_HINT = "Check whether it was applied before you resend it
 
 function outcomeUnknownError(sending: Sending, cause: unknown): OutcomeUnknownError {
   const { label, sentAt } = sending;
+  const clockAheadMs = sending.attemptTrace?.clockAheadMs;
   const { method, path, recoveryHint = DEFAULT_RECOVERY_HINT } = sending.request;
   const { query, contentType, body } = sending.payload;
   // The message of an ApiError begins with method and path, too.
   const reason = describeCauseInOneLine(cause).replace(`${label}: `, "").replace(/\.$/, "");
   return new OutcomeUnknownError(`${label}: sent, but the outcome is unknown (${reason}). ${recoveryHint}`, {
     cause,
-    clockAheadMs: sending.attemptTrace?.clockAheadMs,
+    status: sending.attemptTrace?.head?.status,
     request: {
       method,
       path,
@@ -166,6 +176,7 @@ function outcomeUnknownError(sending: Sending, cause: unknown): OutcomeUnknownEr
       // As it was sent: the caller may have changed its own object since.
       ...(body !== undefined && { body: contentType === JSON_CONTENT_TYPE ? JSON.parse(body) : body }),
       sentAt,
+      ...(clockAheadMs !== undefined && { clockAheadMs }),
     },
   });
 }

@@ -12,6 +12,7 @@ import {
   ValidationError,
 } from "../../shared/errors/index.js";
 import { redactStart } from "../../shared/errors/redaction/redact.js";
+import { markAsServiceError } from "../../shared/errors/service-error.js";
 import { wording } from "../../shared/errors/wording.js";
 import { fieldOf, isObject } from "../../shared/unknown.js";
 import type { WireResponse } from "../transport/transport.js";
@@ -31,7 +32,20 @@ const API_ERROR_CLASS_BY_STATUS: Record<number, new (init: ApiErrorInit) => ApiE
 const baseUrlHint = () => `Check ${wording().baseUrl}: it must end with the version segment, for example "/api/v1".`;
 
 /** The error for a response with an error status. */
-export function createApiError(
+export function createApiError(sending: Pick<Sending, "request" | "attempts">, failure: ErrorResponse): ApiError {
+  const error = apiErrorOf(sending, failure);
+  if (isServiceErrorBody(failure.response)) markAsServiceError(error);
+  return error;
+}
+
+/** Whether a body is the error object that the service documents, not a proxy's page. */
+function isServiceErrorBody(response: WireResponse): boolean {
+  const body = parseJsonOrUndefined(readText(response));
+  const hasTexts = ["error", "message"].every((name) => typeof fieldOf(body, name) === "string");
+  return hasTexts && (fieldOf(body, "statusCode") ?? response.status) === response.status;
+}
+
+function apiErrorOf(
   { request, attempts }: Pick<Sending, "request" | "attempts">,
   { response, pauseMs }: ErrorResponse,
 ): ApiError {

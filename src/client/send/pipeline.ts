@@ -169,6 +169,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
       headers: headers ? { ...settings.headers, ...lowerCaseHeaderNames(headers) } : settings.headers,
       priority,
       onResponse,
+      beforeSend: options.beforeSend,
       journal: options[attemptJournalSymbol],
     };
   }

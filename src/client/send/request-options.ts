@@ -22,6 +22,15 @@ export interface ResponseInfo {
   durationMs: number;
 }
 
+/** See {@link RequestOptions.beforeSend}. */
+export type BeforeSend = (attempt: {
+  /** Number of the attempt, from 1. */
+  attempt: number;
+  /** How far the service's clock is ahead of this machine's, at least, in ms; `undefined` if that is not known. */
+  clockAheadMs: number | undefined;
+  // biome-ignore lint/suspicious/noConfusingVoidType: a callback that returns nothing is the usual case
+}) => void | (() => void) | Promise<void | (() => void)>;
+
 /** Settings of one call; the last argument of every method. */
 export interface RequestOptions {
   /**
@@ -62,6 +71,13 @@ export interface RequestOptions {
    * @default none
    */
   onResponse?: ((response: ResponseInfo) => void) | undefined;
+  /**
+   * Awaited before each attempt, when its token and slot are there. It may return a function, which is called synchronously
+   * before the first byte is sent (with `fetch`: before it is called). If either throws, nothing is sent, and the call rejects
+   * with what was thrown.
+   * @default none
+   */
+  beforeSend?: BeforeSend | undefined;
   /** Records the attempts of the call. @internal */
   [attemptJournalSymbol]?: AttemptJournal | undefined;
 }
@@ -102,6 +118,7 @@ export const requestOptionsShape = () =>
     priority: z.enum(["high", "normal", "low"]),
     headers: headersSchema(),
     onResponse: functionSchema(),
+    beforeSend: functionSchema(),
   });
 
 const requestOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject(requestOptionsShape()));

@@ -14,6 +14,8 @@ export interface SentRequest {
   body?: unknown;
   /** When it was sent, in ms since the epoch. */
   sentAt: number;
+  /** How far the service's clock was ahead of this machine's then, at least, in ms; left out if that was not known. */
+  clockAheadMs?: number;
 }
 
 /**
@@ -29,15 +31,16 @@ export class OutcomeUnknownError extends StocklotError {
   /** What was sent, and when. */
   readonly request: SentRequest;
 
-  /** @param init.clockAheadMs how far the service's clock was ahead when it was sent, in ms, for a search */
-  constructor(message: string, init: { request: SentRequest; cause: unknown; clockAheadMs?: number | undefined }) {
-    super(message, init);
+  /** The status of the response that proves nothing; left out if there was none. */
+  readonly status?: number;
+
+  constructor(message: string, init: { request: SentRequest; cause: unknown; status?: number | undefined }) {
+    super(message, { ...init, applied: "unknown" });
     // `cause` always exists, even if a signal was aborted without a reason.
     this.cause ??= undefined;
     // Not by the values of client headers: an ordinary word among them would change the data to look for.
     const { path } = init.request;
     this.request = { ...redactData(init.request, redactCredentials), path: redactPath(path, redactCredentials) };
-    // Not shown: what it means depends on how the clock of this machine is set at that time.
-    Object.defineProperty(this.request, "clockAheadMs", { value: init.clockAheadMs });
+    if (init.status !== undefined) this.status = init.status;
   }
 }

@@ -20,8 +20,18 @@ export abstract class StocklotError extends Error {
     brandErrorClass(StocklotError, "StocklotError");
   }
 
-  constructor(message: string, { cause }: { cause?: unknown } = {}) {
+  /**
+   * Whether the service has applied the write of the call: `no` also for a call that is no write. `unknown` if it was sent, and
+   * no response proves what became of it.
+   */
+  readonly applied: "no" | "unknown" | "yes";
+
+  constructor(
+    message: string,
+    { cause, applied = "no" }: { cause?: unknown; applied?: StocklotError["applied"] } = {},
+  ) {
     super(redact(message), cause === undefined ? {} : { cause: redactCause(cause) });
+    this.applied = applied;
   }
 
   /** Lets `instanceof` recognise the errors of the other copy of the package by their symbol. */
