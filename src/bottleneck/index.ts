@@ -6,16 +6,20 @@
 
 import Bottleneck from "bottleneck";
 import {
-  createQueueingLimiter,
   finiteRateLimitOptionsSchema,
+  marginMs,
+  NoSlots,
+  RateLimiter,
   rateLimitSettings,
+  type Slot,
+  type SlotSource,
   UNLIMITED_SETTINGS,
 } from "../client/for-add-ons.js";
-import type { RateLimiter, RateLimitOptions } from "../client/index.js";
+import type { RateLimitOptions } from "../client/index.js";
 import { checkConfiguration } from "../shared/check.js";
 import { ConfigurationError } from "../shared/errors/index.js";
 import { MonotonicClock } from "../shared/time/clock.js";
-import { createBottleneckSlots } from "./bottleneck-slots.js";
+import { fieldOf, messageOf } from "../shared/unknown.js";
 
 export type { RateLimiter, RateLimitOptions, RateLimitSnapshot } from "../client/index.js";
 
@@ -37,7 +41,7 @@ export interface BottleneckRateLimiterOptions extends RateLimitOptions {
  * With **your own Bottleneck**, stocklot and the jobs that your program schedules there share one limit, also if that
  * Bottleneck is clustered. Each request is a job that runs until the request has ended. Your Bottleneck decides how
  * many requests are admitted, and when. Its `reservoir` is a fixed window, which admits up to twice the number within
- * one interval. A call whose job is dropped or refused rejects with a `ConnectionError`; the other calls continue.
+ * one interval. If it drops or refuses a job, the calls that wait reject with a `ConnectionError`.
  *
  * If your program does not use Bottleneck otherwise, prefer `createRateLimiter`: it adds no latency.
  *
@@ -48,36 +52,63 @@ export interface BottleneckRateLimiterOptions extends RateLimitOptions {
  * const client = new InventoryClient({ rateLimiter: createBottleneckRateLimiter({ requests: 100, intervalMs: 60_000 }) });
  * @throws ConfigurationError if the argument is neither a Bottleneck nor valid options.
  */
-export function createBottleneckRateLimiter(bottleneck: Bottleneck | BottleneckRateLimiterOptions): RateLimiter {
-  if (isBottleneck(bottleneck)) {
-    const clock = new MonotonicClock();
-    const bottlenecks = { single: bottleneck, bulk: bottleneck };
-    return createQueueingLimiter(UNLIMITED_SETTINGS, clock, (listener) =>
-      createBottleneckSlots({ bottlenecks, clock, listener }),
+export function createBottleneckRateLimiter(given: Bottleneck | BottleneckRateLimiterOptions): RateLimiter {
+  const clock = new MonotonicClock();
+  if (isBottleneck(given))
+    return new RateLimiter(
+      UNLIMITED_SETTINGS,
+      clock,
+      jobSlots(given, (end) => end()),
     );
-  }
-  return createWithOwnBottleneck(bottleneck);
-}
-
-function createWithOwnBottleneck(options: BottleneckRateLimiterOptions): RateLimiter {
-  if (options?.requests === undefined || options.intervalMs === undefined) {
+  if (given?.requests === undefined || given.intervalMs === undefined)
     throw new ConfigurationError(
       "createBottleneckRateLimiter: must be a Bottleneck or an object with requests and intervalMs",
     );
-  }
-  checkConfiguration("createBottleneckRateLimiter", finiteRateLimitOptionsSchema(), options);
-  const settings = rateLimitSettings(options);
-  const { requests, intervalMs, reserved } = settings;
-  // No `expiration`: Bottleneck's timer would keep the process alive, and free the slot of a request that is still in
-  // progress.
-  const single = new Bottleneck({ maxConcurrent: requests });
-  const bulk = new Bottleneck({ maxConcurrent: requests - reserved }).chain(single);
-  const clock = new MonotonicClock();
-  const window = { requests, intervalMs };
-  return createQueueingLimiter(settings, clock, (listener) =>
-    createBottleneckSlots({ bottlenecks: { single, bulk }, window, clock, listener }),
-  );
+  checkConfiguration("createBottleneckRateLimiter", finiteRateLimitOptionsSchema(), given);
+  const settings = rateLimitSettings(given);
+  const { requests, intervalMs } = settings;
+  const holdMs = intervalMs + marginMs(intervalMs);
+  // Does not keep the process alive. If a call waits, the limiter's own timer does.
+  const hold = (end: () => void) => void setTimeout(end, holdMs).unref?.();
+  return new RateLimiter(settings, clock, jobSlots(new Bottleneck({ maxConcurrent: requests }), hold, requests));
 }
 
-const isBottleneck = (value: object): value is Bottleneck =>
-  "schedule" in Object(value) && typeof Reflect.get(Object(value), "schedule") === "function";
+/** How soon to look again for a free slot, in ms. */
+const POLL_MS = 50;
+
+/** Slots that are jobs: each lasts from when its request may be sent until the slot is free again. */
+function jobSlots(bottleneck: Bottleneck, afterRequest: (end: () => void) => void, capacity = Infinity): SlotSource {
+  let running = 0;
+  return {
+    take(leaveFree) {
+      if (running + leaveFree >= capacity) return { waitMs: POLL_MS };
+      running += 1;
+      return new Promise<Slot>((resolve, reject) => {
+        let hasStarted = false;
+        const job = () =>
+          new Promise<void>((finish) => {
+            // A job that has failed may be started again by the caller's `failed` listener.
+            if (hasStarted) return finish();
+            hasStarted = true;
+            const end = () => {
+              running -= 1;
+              finish();
+            };
+            resolve({ end: (sent) => (sent ? afterRequest(end) : end()) });
+          });
+        bottleneck.schedule(job).catch((error: unknown) => {
+          // One that expired has started: its request is in progress or has ended.
+          if (hasStarted) return;
+          running -= 1;
+          reject(new NoSlots(`the Bottleneck refused a slot: ${messageOf(error)}`, { cause: error }));
+        });
+      });
+    },
+    waitMs: () => 0,
+    get available() {
+      return Math.max(0, capacity - running);
+    },
+  };
+}
+
+const isBottleneck = (value: unknown): value is Bottleneck => typeof fieldOf(value, "schedule") === "function";

@@ -1,6 +1,8 @@
-import { rememberHeaders, rememberSecret } from "../shared/errors/redaction/secrets.js";
+import { rememberHeaders, rememberSecret } from "../shared/errors/redact.js";
+import { fieldOf } from "../shared/unknown.js";
 import { VERSION } from "../shared/version.js";
-import { createClientSecretReader } from "./auth/client-secret.js";
+import { TokenManager } from "./auth/token-manager.js";
+import { createTokenRequest } from "./auth/token-request.js";
 import { createMemoryTokenStore } from "./auth/token-store.js";
 import { createRateLimiter, createUnlimitedRateLimiter } from "./limiter/create-rate-limiter.js";
 import type { RateLimiter, RateLimitSnapshot } from "./limiter/rate-limiter.js";
@@ -8,9 +10,8 @@ import { pageAllowanceOf } from "./lists/estimate.js";
 import type { ListOptions } from "./lists/list.js";
 import type { PageAllowance } from "./lists/page.js";
 import type { Paginator } from "./lists/paginator.js";
-import { createDebugReport } from "./observe/debug-report.js";
-import { Telemetry } from "./observe/telemetry.js";
-import { type ClientOptions, checkClientOptions, checkRuntime, resolveServiceConnection } from "./options.js";
+import { Observer } from "./observe/observer.js";
+import { type ClientOptions, readClientOptions } from "./options.js";
 import { bindMethods } from "./resources/bind-methods.js";
 import {
   type CustomList,
@@ -20,13 +21,13 @@ import {
 } from "./resources/custom-endpoint.js";
 import { Inventory } from "./resources/inventory.js";
 import { Items } from "./resources/items.js";
-import { createPipeline, type Pipeline } from "./send/pipeline.js";
-import { lowerCaseHeaderNames, type RequestOptions } from "./send/request-options.js";
-import { DEFAULT_RETRY_SETTINGS, mergeRetryOptions } from "./send/retry-policy.js";
-import { createDefaultTransport } from "./transport/default-transport.js";
-import { createFetchSender } from "./transport/fetch.js";
-import type { Transport, WireSender } from "./transport/transport.js";
-import { createUndiciSender } from "./transport/undici.js";
+import { lowerCaseHeaderNames } from "./send/headers.js";
+import type { RequestOptions } from "./send/request-options.js";
+import { DEFAULT_RETRY_SETTINGS, mergeRetryOptions } from "./send/retry.js";
+import { Scope } from "./send/scope.js";
+import { ClientSender } from "./send/send.js";
+import { ServiceClock } from "./send/service-clock.js";
+import { createTransport } from "./transport/choose-transport.js";
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
@@ -47,11 +48,10 @@ export class InventoryClient {
   readonly items: Items;
   /** Lots, stock levels and transactions. */
   readonly inventory: Inventory;
-  /** The service and the account, as stores record them. @internal */
-  readonly service: { readonly id: string; readonly address: string; readonly clientId: string };
+  /** The service: its `serviceId`, and the address without a slash at its end. */
+  readonly service: { readonly id: string; readonly address: string };
   readonly #limiter: RateLimiter;
-  readonly #pipeline: Pipeline;
-  readonly #report: () => string;
+  readonly #sender: ClientSender;
 
   /**
    * Creates a client. It sends nothing until the first call.
@@ -68,30 +68,27 @@ export class InventoryClient {
    * @throws ConfigurationError if an option is wrong or missing, if options cannot be combined, or if the runtime is
    * not supported.
    */
-  constructor(options: ClientOptions = {}) {
+  constructor(given: ClientOptions = {}) {
     // First, since a message about the options must not show it.
-    if (typeof options?.clientSecret === "string") rememberSecret(options.clientSecret);
-    checkClientOptions(options);
-    checkRuntime();
-    const { baseUrl, clientId, clientSecret } = resolveServiceConnection(options);
+    if (typeof given?.clientSecret === "string") rememberSecret(given.clientSecret);
+    const { options, baseUrl, clientId, clientSecret } = readClientOptions(given);
     const address = baseUrl.href.replace(/\/+$/, "");
-    this.service = { id: options.serviceId ?? address, address, clientId };
+    this.service = Object.defineProperty({ id: options.serviceId ?? address, address }, "clientId", {
+      value: clientId,
+    });
     const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
-    const readSecret = createClientSecretReader({ clientId, clientSecret, timeoutMs });
     const headers = lowerCaseHeaderNames(options.headers ?? {});
     rememberHeaders(headers);
-    const telemetry = new Telemetry(options.logger, options.hooks);
-    const { warn } = telemetry;
-    const { rateLimit, responseValidation: mode = "error" } = options;
-    this.#limiter =
-      options.rateLimiter ?? (rateLimit === false ? createUnlimitedRateLimiter() : createRateLimiter(rateLimit));
-    const transport = createTransport(baseUrl, options, warn);
-    this.#report = () => createDebugReport(VERSION, options, transport.info, this.rateLimit, telemetry.recentCalls);
-    this.#pipeline = createPipeline({
+    const observer = new Observer(options.logger, options.hooks);
+    const { warn } = observer;
+    const { rateLimit, rateLimiter, responseValidation: mode = "error" } = options;
+    this.#limiter = rateLimiter ?? (rateLimit === false ? createUnlimitedRateLimiter() : createRateLimiter(rateLimit));
+    const sender: ClientSender = new ClientSender({
       baseUrl: address,
-      transport,
+      transport: createTransport(baseUrl, { ...options, timeoutMs }, warn),
       limiter: this.#limiter,
-      telemetry,
+      observer,
+      clock: new ServiceClock(),
       validation: { mode, warn },
       totalTimeoutMs: options.totalTimeoutMs ?? Infinity,
       settings: {
@@ -100,16 +97,23 @@ export class InventoryClient {
         retry: mergeRetryOptions(DEFAULT_RETRY_SETTINGS, options.retry),
         headers: { accept: "application/json", "user-agent": `stocklot/${VERSION}`, ...headers },
       },
-      tokenStore: options.tokenStore ?? createMemoryTokenStore(),
-      account: `${clientId} at ${this.service.id}`,
-      async readCredentials(cancellation) {
-        const credentials = { clientId, clientSecret: await readSecret(cancellation) };
-        rememberHeaders(headers);
-        return credentials;
-      },
+      tokens: new TokenManager({
+        store: options.tokenStore ?? createMemoryTokenStore(),
+        account: `${clientId} at ${this.service.id}`,
+        warn,
+        async request(signal) {
+          rememberHeaders(headers);
+          const scope = new Scope([signal], Infinity);
+          const request = await createTokenRequest({ clientId, clientSecret, timeoutMs }, signal);
+          const token = await sender.sendWithin(scope, request).finally(() => scope.end());
+          observer.emit("token", () => ({ expiresAt: token.expiresAt }));
+          return token;
+        },
+      }),
     });
-    this.items = new Items(this.#pipeline);
-    this.inventory = new Inventory(this.#pipeline);
+    this.#sender = sender;
+    this.items = new Items(sender);
+    this.inventory = new Inventory(sender);
     bindMethods(this, InventoryClient);
   }
 
@@ -124,16 +128,6 @@ export class InventoryClient {
   }
 
   /**
-   * Returns a string for a bug report: versions, the runtime, the transport, the options that reveal nothing about you,
-   * the state of the rate limit, and the last 50 calls with their paths and outcomes. It contains no secret, no data,
-   * and no address except that of the proxy. Paths contain the keys that you requested, so read the report before you
-   * publish it.
-   */
-  debugReport(): string {
-    return this.#report();
-  }
-
-  /**
    * Sends a request to an endpoint that has no method of its own, with the same token, rate limit, retries and errors.
    * `GET`, `PUT` and `DELETE` are retried after failures; `POST` and `PATCH` only if they are known not to have been applied.
    *
@@ -145,7 +139,7 @@ export class InventoryClient {
    * console.log(order.status);
    */
   request<T = unknown>(request: CustomRequest<T>, options?: RequestOptions): Promise<T> {
-    return sendCustomRequest(this.#pipeline, request, options);
+    return sendCustomRequest(this.#sender, request, options);
   }
 
   /**
@@ -160,7 +154,7 @@ export class InventoryClient {
    * for await (const order of orders) console.log(order.orderNo, order.status);
    */
   paginate<T = unknown>(list: CustomList<T>, options?: ListOptions): Paginator<T> {
-    return paginateCustomList(this.#pipeline, list, options);
+    return paginateCustomList(this.#sender, list, options);
   }
 
   /**
@@ -169,7 +163,7 @@ export class InventoryClient {
    * an idle client does not keep the process alive.
    */
   close(): Promise<void> {
-    return this.#pipeline.close();
+    return this.#sender.close();
   }
 
   /** The same as {@link close}, for `await using`. */
@@ -178,17 +172,7 @@ export class InventoryClient {
   }
 }
 
-function createTransport(
-  baseUrl: URL,
-  { fetch, dispatcher }: ClientOptions,
-  warn: (message: string) => void,
-): Transport {
-  if (fetch) return callersTransport("the option fetch", createFetchSender(baseUrl, fetch));
-  if (dispatcher) return callersTransport("the option dispatcher", createUndiciSender(baseUrl, dispatcher));
-  return createDefaultTransport(baseUrl, warn);
-}
-
-/** What the caller passed in stays open when the client closes. */
-function callersTransport(name: string, send: WireSender): Transport {
-  return { info: { name }, send, close: async () => {} };
+/** The service and the account of a client, as stores record them. */
+export function accountOf({ service }: InventoryClient): { id: string; address: string; clientId: string } {
+  return { ...service, clientId: String(fieldOf(service, "clientId")) };
 }

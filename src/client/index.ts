@@ -12,7 +12,6 @@ export type { InventoryListParams, ItemListParams, ListParams } from "../service
 export type { Lot } from "../service/lot.js";
 export type { StockLevel } from "../service/stock-level.js";
 export type { IssueInput, MoveInput, ReceiveInput } from "../service/transaction.js";
-export { type AnyStocklotError, isStocklotError, type StocklotErrorName } from "../shared/errors/any-error.js";
 export {
   ApiError,
   type ApiErrorInit,
@@ -39,7 +38,6 @@ export {
   type StorageErrorInit,
   type StorageProblem,
   TimeoutError,
-  type TimeSpent,
   UnexpectedRemovalsError,
   ValidationError,
 } from "../shared/errors/index.js";
@@ -51,32 +49,20 @@ export type { FoundItem } from "./find/find-item.js";
 export type { FoundReceipt } from "./find/find-receipt.js";
 export type { FindOptions } from "./find/search-until-certain.js";
 export { createRateLimiter } from "./limiter/create-rate-limiter.js";
-export type { RateLimitOptions } from "./limiter/rate-limit-options.js";
+export type { RateLimitOptions } from "./limiter/options.js";
 export type { Priority, RateLimiter, RateLimitSnapshot } from "./limiter/rate-limiter.js";
 export type { Checkpoint } from "./lists/checkpoint.js";
 export type { ListOptions } from "./lists/list.js";
 export type { Estimate, Page, PagingOptions, PagingProgress } from "./lists/page.js";
 export type { Paginator } from "./lists/paginator.js";
 export type {
-  CallIdentity,
-  ClientState,
-  DiagnosticsMessages,
-  EndEvent,
-  FailedEvent,
   HookEvents,
   Hooks,
   Logger,
-  MirrorCopyState,
-  MirrorRunEvent,
-  OutboxProgressEvent,
-  QueuedEvent,
   RateLimitedEvent,
   RequestEvent,
   ResponseEvent,
   RetryEvent,
-  SendingEvent,
-  SlotEvent,
-  StartEvent,
   TokenEvent,
   WaitingEvent,
 } from "./observe/events.js";
@@ -88,5 +74,5 @@ export type { CreatedItem, DiscontinuedItem, UpdatedItem } from "./resources/ite
 export type { Items } from "./resources/items.js";
 export type { Query } from "./send/payload.js";
 export type { RequestOptions, ResponseInfo } from "./send/request-options.js";
-export type { RetryOptions } from "./send/retry-policy.js";
+export type { RetryOptions } from "./send/retry.js";
 export type { FetchLike } from "./transport/fetch.js";

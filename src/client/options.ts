@@ -1,21 +1,23 @@
 import type { Dispatcher } from "undici";
 import * as z from "zod";
 import { checkConfiguration } from "../shared/check.js";
+import { isPlainObject } from "../shared/copy-of.js";
 import { environmentVariable, mayReadEnvironment } from "../shared/environment.js";
 import { ConfigurationError } from "../shared/errors/index.js";
-import { wording } from "../shared/errors/wording.js";
 import { boolean, lazy, string, withCheck } from "../shared/field.js";
 import { durationMsSchema, functionSchema, objectWithMethodsSchema, valueThat } from "../shared/option.js";
 import { isDeno, runtimeName } from "../shared/runtime-name.js";
-import type { ClientSecret } from "./auth/client-secret.js";
+import { fieldOf, isObject } from "../shared/unknown.js";
+import { unknownNameMessage } from "../shared/unknown-name.js";
+import type { ClientSecret } from "./auth/token-request.js";
 import type { TokenStore } from "./auth/token-store.js";
-import { type RateLimitOptions, rateLimitOptionsSchema } from "./limiter/rate-limit-options.js";
+import { type RateLimitOptions, rateLimitOptionsSchema } from "./limiter/options.js";
 import type { RateLimiter } from "./limiter/rate-limiter.js";
 import type { Hooks, Logger } from "./observe/events.js";
 import { headersSchema, retryOptionsSchema } from "./send/request-options.js";
-import type { RetryOptions } from "./send/retry-policy.js";
+import type { RetryOptions } from "./send/retry.js";
 import type { FetchLike } from "./transport/fetch.js";
-import { isLoopbackHost } from "./transport/proxy.js";
+import { isLoopbackHost } from "./transport/undici.js";
 
 /** The options of an {@link InventoryClient}. */
 export interface ClientOptions {
@@ -153,16 +155,7 @@ const clientOptionsSchema = /* @__PURE__ */ lazy(() =>
         ["debug", "info", "warn", "error"],
         "must have the methods debug, info, warn and error",
       ),
-      hooks: z
-        .strictObject({
-          request: functionSchema(),
-          response: functionSchema(),
-          retry: functionSchema(),
-          rateLimited: functionSchema(),
-          token: functionSchema(),
-          waiting: functionSchema(),
-        })
-        .partial(),
+      hooks: withCheck(z.custom<object>(isObject, "must be an object"), describeHooksProblem),
     })
     .partial()
     .superRefine((options, { addIssue }) => {
@@ -181,9 +174,22 @@ const MUTUALLY_EXCLUSIVE_OPTIONS = [
   ["rateLimit", "rateLimiter"],
 ] as const;
 
-/** Throws a `ConfigurationError` that names each option that is wrong. */
-export function checkClientOptions(options: ClientOptions): void {
-  checkConfiguration(OPTIONS_NAME, clientOptionsSchema(), options);
+const HOOK_NAMES = ["request", "response", "retry", "rateLimited", "token", "waiting"];
+
+/** An instance of a class may have other members, too. */
+function describeHooksProblem(hooks: object): string | undefined {
+  const isLiteral = isPlainObject(hooks);
+  const unknown = isLiteral ? Object.keys(hooks).find((name) => !HOOK_NAMES.includes(name)) : undefined;
+  if (unknown !== undefined) return unknownNameMessage("hook", unknown, HOOK_NAMES);
+  const wrong = HOOK_NAMES.find((name) => !["function", "undefined"].includes(typeof fieldOf(hooks, name)));
+  return wrong === undefined ? undefined : `${wrong} must be a function`;
+}
+
+/** The options of a client, each read once, and its connection. Throws a `ConfigurationError` that names what is wrong. */
+export function readClientOptions(given: ClientOptions): ServiceConnection & { options: ClientOptions } {
+  checkConfiguration(OPTIONS_NAME, clientOptionsSchema(), given);
+  checkRuntime();
+  return { options: given, ...resolveServiceConnection(given) };
 }
 
 const OPTIONS_NAME = "client options";
@@ -194,7 +200,7 @@ const MIN_NODE_VERSION = [20, 19] as const;
  * Throws a `ConfigurationError` if the version of Node.js is too old. The version that other runtimes report is only
  * one that they imitate.
  */
-export function checkRuntime(): void {
+function checkRuntime(): void {
   const name = runtimeName();
   const [, node] = /^Node\.js v(.+)/.exec(name) ?? [];
   if (node === undefined) return;
@@ -229,8 +235,9 @@ export function readServiceConnection(options: ClientOptions): ServiceConnection
   const missing: { problem: string; variable: string }[] = [];
   const readSetting = <Value>(name: keyof typeof ENVIRONMENT_VARIABLES, given: Value | undefined) => {
     const variable = ENVIRONMENT_VARIABLES[name];
-    const value = given ?? environmentVariable(variable);
-    const problem = `${wording()[name]} is required (or the environment variable ${variable}${readProblem(variable)})`;
+    // A secret that was mounted as a file often ends with a line break.
+    const value = given ?? environmentVariable(variable)?.trim();
+    const problem = `${name} is required (or the environment variable ${variable}${readProblem(variable)})`;
     if (!value) missing.push({ problem, variable });
     return value ?? "";
   };
@@ -246,11 +253,11 @@ export function readServiceConnection(options: ClientOptions): ServiceConnection
   const problem = describeBaseUrlProblem(address, options.allowInsecureHttp === true);
   return problem === undefined
     ? { baseUrl: new URL(address), clientId, clientSecret }
-    : { problem: `${wording().baseUrl} ${problem}`, missingVariables: [] };
+    : { problem: `baseUrl ${problem}`, missingVariables: [] };
 }
 
 /** The same; throws a `ConfigurationError` for what is missing or wrong. */
-export function resolveServiceConnection(options: ClientOptions): ServiceConnection {
+function resolveServiceConnection(options: ClientOptions): ServiceConnection {
   const connection = readServiceConnection(options);
   if ("problem" in connection) throw new ConfigurationError(`${OPTIONS_NAME}: ${connection.problem}`);
   return connection;
@@ -271,6 +278,6 @@ function describeBaseUrlProblem(address: string, allowInsecureHttp: boolean): st
   if (username || password) return "must not contain credentials";
   if (search || hash) return "must not have a query or a fragment";
   return protocol === "http:" && !allowInsecureHttp && !isLoopbackHost(hostname)
-    ? `must begin with https:, since http: sends the secret unencrypted. To allow http:, set ${wording().allowInsecureHttp}`
+    ? `must begin with https:, since http: sends the secret unencrypted. To allow http:, set allowInsecureHttp`
     : undefined;
 }

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from "commander";
-import { isStocklotError } from "../shared/errors/any-error.js";
+import { StocklotError } from "../shared/errors/index.js";
 import { ConfigurationError, InputValidationError } from "../shared/errors/index.js";
 
 /** Exit codes, as shells expect them. */
@@ -43,7 +43,7 @@ export function exitCodeOf(error: unknown): number {
 /** What is written to standard error if a command fails. */
 export function failureMessage(error: unknown): string {
   if (isSystemError(error)) return describeSystemError(error);
-  if (error instanceof CommandError || isStocklotError(error)) return error.message;
+  if (error instanceof CommandError || StocklotError.is(error)) return error.message;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 

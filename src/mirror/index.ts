@@ -5,7 +5,6 @@
  */
 // Everything else is private: the steps of a run, rows, drivers, and the format of the saved state.
 
-export type { MirrorRunEvent } from "../client/index.js";
 export type { PostgresQuery, PostgresQueryable } from "../storage/postgres/driver.js";
 export type { FieldChange, MirrorEvent, MirrorEventOf, MirrorGap } from "./copy/events.js";
 export type { ChangesQuery, MirrorChange, MirrorHistoryOptions, RecordChange } from "./copy/history.js";

@@ -1,3 +1,4 @@
+import { accountOf } from "../client/for-add-ons.js";
 import { checkConfiguration } from "../shared/check.js";
 import { ConfigurationError } from "../shared/errors/index.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
@@ -176,7 +177,7 @@ export class Mirror {
     for (let isRetry = false; ; isRetry = true) {
       const sink = new AbortableSink(givenSink, signal);
       try {
-        const options = { lists: this.#lists, onEvent, client: { ...client.service, acceptAccount } };
+        const options = { lists: this.#lists, onEvent, client: { ...accountOf(client), acceptAccount } };
         const copy = await LocalCopy.open(sink, options);
         this.#copy = copy;
         try {

@@ -1,5 +1,5 @@
 import type { Attributes } from "@opentelemetry/api";
-import type { StartEvent } from "../client/index.js";
+import type { CallInfo } from "../client/for-add-ons.js";
 import { documentedPaths } from "../service/operations.js";
 
 // Copied from the semantic conventions, so that their package need not be installed. `url.template` is in development.
@@ -20,7 +20,7 @@ export function serverAttributes({ hostname, port, protocol }: URL): Attributes 
 }
 
 /** The attributes that all spans and metrics of a call share. Few different values, since metrics use them. */
-export function callAttributes({ method, path, url }: StartEvent): Attributes {
+export function callAttributes({ method, path, url }: Pick<CallInfo, "method" | "path" | "url">): Attributes {
   const address = new URL(url);
   const template = findUrlTemplate(path);
   return {

@@ -1,10 +1,8 @@
 import { createNoopMeter, diag, type MeterProvider, metrics, type TracerProvider, trace } from "@opentelemetry/api";
-import { type ChannelName, hasDiagnosticsChannels, subscribeToChannel } from "../client/for-add-ons.js";
-import type { DiagnosticsMessages } from "../client/index.js";
+import { instrument } from "../client/for-add-ons.js";
 import { VERSION } from "../shared/version.js";
-import { ProgressGauges, RateLimitGauges } from "./gauges.js";
-import { createCallInstruments } from "./instruments.js";
-import { ObservedCalls } from "./observed-calls.js";
+import { CallSpan } from "./call-span.js";
+import { createMetrics } from "./metrics.js";
 
 /** The providers for spans and metrics. */
 export interface InstrumentOptions {
@@ -42,10 +40,6 @@ const INSTRUMENTATION_SCOPE = "stocklot";
  * `instrumentStocklot`, only the last of these functions to be called has this effect.
  */
 export function instrumentStocklot(options: InstrumentOptions = {}): () => void {
-  if (!hasDiagnosticsChannels) {
-    diag.warn("stocklot: this runtime has no node:diagnostics_channel, so there are no spans and metrics.");
-    return () => {};
-  }
   const running = globals[INSTRUMENTATION] ?? { options, callers: 0, stop: startInstrumentation(options) };
   globals[INSTRUMENTATION] = running;
   running.callers += 1;
@@ -85,38 +79,28 @@ const isOtherProvider = (provider: object | undefined, used: object | undefined)
 function startInstrumentation(options: InstrumentOptions): () => void {
   const tracer = (options.tracerProvider ?? trace).getTracer(INSTRUMENTATION_SCOPE, VERSION);
   const meter = (options.meterProvider ?? metrics).getMeter(INSTRUMENTATION_SCOPE, VERSION);
-  const isNoopMeter = meter.constructor === createNoopMeter().constructor;
-  const calls = new ObservedCalls(tracer, isNoopMeter ? undefined : createCallInstruments(meter));
-  const rateLimits = new RateLimitGauges(meter);
-  const progress = new ProgressGauges(meter);
-  const subscriptions = [
-    subscribeSafely("stocklot:request", (message) => calls.observe(message)),
-    subscribeSafely("stocklot:attempt", (message) => calls.observe(message)),
-    subscribeSafely("stocklot:retry", (message) => calls.observe(message)),
-    subscribeSafely("stocklot:rate-limit", (message) => calls.observe(message)),
-    subscribeSafely("stocklot:slot", (message) => {
-      rateLimits.add(message.client);
-      calls.observe(message);
-    }),
-    subscribeSafely("stocklot:outbox:progress", (message) => progress.observeOutbox(message)),
-    subscribeSafely("stocklot:mirror:run", (message) => progress.observeMirror(message)),
-  ];
-  return () => {
-    for (const unsubscribe of subscriptions.splice(0)) unsubscribe();
-    for (const part of [calls, rateLimits, progress]) part.stop();
-  };
-}
-
-/** Node.js makes an uncaught exception of what a subscriber throws, which would end the process. */
-function subscribeSafely<Name extends ChannelName>(
-  name: Name,
-  listener: (message: DiagnosticsMessages[Name]) => void,
-): () => void {
-  return subscribeToChannel(name, (message) => {
-    try {
-      listener(message);
-    } catch (error) {
-      diag.error(`stocklot: a message of ${name} could not be recorded`, error);
-    }
+  const recorded = meter.constructor === createNoopMeter().constructor ? undefined : createMetrics(meter);
+  const open = new Set<CallSpan>();
+  const stopCalls = instrument({
+    startCall(info) {
+      const call = new CallSpan(tracer, recorded, info);
+      if (!call.isObserved) return undefined;
+      open.add(call);
+      return {
+        within: (run) => call.within(run),
+        attempt: (event, setHeader, run) => call.attempt(event, setHeader, run),
+        waited: (ms) => open.has(call) && call.waited(ms),
+        retry: (event) => open.has(call) && call.retry(event),
+        paused: (event) => open.has(call) && call.paused(event),
+        ended: (end) => open.delete(call) && call.ended(end),
+      };
+    },
+    progress: (event) => recorded?.progress(event),
   });
+  return () => {
+    stopCalls();
+    recorded?.stop();
+    for (const call of open) call.abandon();
+    open.clear();
+  };
 }

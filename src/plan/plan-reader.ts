@@ -1,7 +1,6 @@
 import { dateHeaderMs } from "../client/for-add-ons.js";
 import type { InventoryClient, PagingProgress, RequestOptions, ResponseInfo } from "../client/index.js";
-import { isStocklotError } from "../shared/errors/any-error.js";
-import type { StocklotError } from "../shared/errors/index.js";
+import { StocklotError } from "../shared/errors/index.js";
 import { abortSignalSchema, functionSchemaOf, inventoryClientSchema, requiredOption } from "../shared/option.js";
 
 /** Reads what a plan concerns as it is now. Requests are counted, and the service's clock is observed. */
@@ -28,7 +27,7 @@ export class PlanReader {
       return undefined;
     } catch (error) {
       this.options.signal?.throwIfAborted();
-      if (isStocklotError(error)) return error;
+      if (StocklotError.is(error)) return error;
       throw error;
     }
   }

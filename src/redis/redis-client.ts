@@ -1,5 +1,7 @@
 import { string } from "../shared/field.js";
 import { objectWithMethodsSchema, requiredOption } from "../shared/option.js";
+import { afterMs, race } from "../shared/time/wait.js";
+import { messageOf } from "../shared/unknown.js";
 
 /**
  * What is used of the caller's ioredis client, a `Redis` or a `Cluster`. It stays the caller's: it is never closed,
@@ -8,20 +10,39 @@ import { objectWithMethodsSchema, requiredOption } from "../shared/option.js";
 export interface RedisClient {
   /** Runs a script. */
   eval(script: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
-  /** Runs a script that Redis has seen, by its SHA-1; rejects with `NOSCRIPT` if it has not. */
-  evalsha(hash: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
 }
 
 /** The options that say where something is shared. */
 export const redisOptionsShape = () => ({
-  redis: requiredOption(objectWithMethodsSchema<RedisClient>(["eval", "evalsha"], "must be an ioredis client")),
+  redis: requiredOption(objectWithMethodsSchema<RedisClient>(["eval"], "must be an ioredis client")),
   key: string().min(1).optional(),
 });
 
-const DEFAULT_KEY_NAME = "default";
-
 /** The Redis key of one thing that is shared under a name. The braces keep all of it on one node of a Redis Cluster. */
-export function redisKeyName(key: string | undefined, what: string): string {
+export function redisKeyName(key = "default", what: string): string {
   // A brace within the key would end the hash tag.
-  return `{stocklot:${(key ?? DEFAULT_KEY_NAME).replace(/[%{}]/g, encodeURIComponent)}}:${what}`;
+  return `{stocklot:${key.replace(/[%{}]/g, encodeURIComponent)}}:${what}`;
+}
+
+/** If Redis does not reply for this long, it is unreachable: a client that has lost its connection queues commands. */
+const REPLY_TIMEOUT_MS = 900;
+
+/**
+ * Runs a script. Rejects if Redis does not reply. The error shows nothing that was sent: Redis quotes the arguments of
+ * commands, which may be a token.
+ */
+export async function runScript(
+  redis: RedisClient,
+  script: string,
+  keys: readonly string[],
+  values: readonly (string | number)[],
+): Promise<unknown> {
+  const noReply = () => new Error(`Redis has not replied for ${REPLY_TIMEOUT_MS} ms`);
+  const reply = (async () => redis.eval(script, keys.length, ...keys, ...values.map(String)))();
+  try {
+    return await race(reply, afterMs(REPLY_TIMEOUT_MS, noReply));
+  } catch (error) {
+    const isReply = error instanceof Error && error.name === "ReplyError";
+    throw new Error(isReply ? `${/^[A-Z]+/.exec(error.message)?.[0] ?? "an error"} of Redis` : messageOf(error));
+  }
 }

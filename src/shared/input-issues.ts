@@ -1,7 +1,7 @@
 import type * as z from "zod";
 import type { Issue } from "./errors/index.js";
 import type { DescribableIssue } from "./errors/input-errors.js";
-import { redact, redactStart } from "./errors/redaction/redact.js";
+import { redact, redactStart } from "./errors/redact.js";
 import type { StandardIssue } from "./standard-schema.js";
 import { fieldOf, isObject } from "./unknown.js";
 import { unknownNameMessage } from "./unknown-name.js";

@@ -1,4 +1,4 @@
-import { redactStart } from "./errors/redaction/redact.js";
+import { redactStart } from "./errors/redact.js";
 
 /** Longer names are not compared. */
 const MAX_COMPARED_NAME_LENGTH = 50;

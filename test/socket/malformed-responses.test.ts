@@ -278,21 +278,20 @@ it("a fetch function that returns any value makes calls end in a typed error", a
 });
 
 it.each([
-  undefined,
-  null,
-  "text",
-  5,
-  Object.create(null),
-  Symbol("odd"),
-  new TypeError("odd"),
-  { message: {} },
-])("a fetch function that throws makes a read reject with what it threw, once", async (thrown) => {
+  [undefined, undefined],
+  [null, null],
+  ["text", "text"],
+  [5, 5],
+  [new TypeError("odd"), expect.objectContaining({ name: "TypeError", message: "odd" })],
+  [{ message: {} }, expect.objectContaining({ message: "a thrown object" })],
+  [Object.create(null), expect.objectContaining({ message: "a thrown object" })],
+])("a fetch function that throws %s makes a read reject with it, without its fields, once", async (thrown, expected) => {
   let calls = 0;
   const client = clientReceiving(() => {
     calls += 1;
     throw thrown;
   }, {});
-  expect(await errorOf(client.items.get("BOLT"))).toBe(thrown);
+  expect(await errorOf(client.items.get("BOLT"))).toEqual(expected);
   expect(calls).toBe(1);
   // It may have sent the write before.
   const error = await errorOf(client.items.create({ shortID: "NUT" }));
@@ -348,53 +347,6 @@ describe("a response that is not UTF-8", () => {
     const text = JSON.stringify({ ...item, shortID: "HÄ-1 ✓ 🔩 \ufffd" });
     const client = clientReceiving(() => new Response(`\ufeff${text}`), {});
     expect((await client.items.get("BOLT")).shortID).toBe("HÄ-1 ✓ 🔩 \ufffd");
-  });
-});
-
-describe("a response that is nested", () => {
-  const nest = (depth: number, leaf = "1") => `${"[".repeat(depth)}${leaf}${"]".repeat(depth)}`;
-  const withField = (valid: object, value: string) => `${JSON.stringify(valid).slice(0, -1)},"later":${value}}`;
-
-  it("up to 100 levels is returned", async () => {
-    for (const nested of [nest(99), nest(99, JSON.stringify("x".repeat(300_000)))]) {
-      const client = clientReceiving(() => new Response(withField(item, nested)), {});
-      expect(JSON.stringify(await client.items.get("BOLT")).includes(nested)).toBe(true);
-    }
-  });
-
-  it.each(MODES)("deeper is a ResponseValidationError, with responseValidation %s", async (responseValidation) => {
-    for (const depth of [100, 3_000, 300_000]) {
-      const client = clientReceiving(() => new Response(withField(item, nest(depth))), { responseValidation });
-      await expect(client.items.get("BOLT")).rejects.toMatchObject({
-        name: "ResponseValidationError",
-        message: expect.stringContaining("nested deeper than 100 levels"),
-      });
-    }
-  });
-
-  it("in any depth is still a success of a transaction, with the string as its body", async () => {
-    const client = clientReceiving(() => new Response(nest(3_000)), {});
-    expect(await client.inventory.receive(receipt)).toEqual({ body: nest(3_000) });
-  });
-
-  it.each([
-    ["arrays", 5_000_000, "[", "]"],
-    ["objects", 1_600_000, '{"a":', "}"],
-    ["numbers that a double cannot represent", 400_000, '{"a":9007199254740993,"b":', "}"],
-  ])("takes no longer than one of the same size that is not: %s", async (_, depth, open, close) => {
-    const deep = `${open.repeat(depth)}1${close.repeat(depth)}`;
-    const record = JSON.stringify(item);
-    const flat = `[${Array.from({ length: Math.ceil(deep.length / record.length) }, () => record).join()}]`;
-    const options = { maxResponseBytes: Infinity, timeoutMs: 60_000 };
-    const timed = async (body: string) => {
-      const client = clientReceiving(() => new Response(body), options);
-      await client.items.get("warm").catch(() => {});
-      const before = process.cpuUsage();
-      await expectTypedErrorOrResult(() => client.request({ method: "GET", path: "/Orders" }));
-      const { user, system } = process.cpuUsage(before);
-      return (user + system) / 1_000;
-    };
-    expect(await timed(deep)).toBeLessThan(3 * (await timed(flat)) + 100);
   });
 });
 

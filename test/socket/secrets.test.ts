@@ -299,7 +299,7 @@ describe("a fetch function that fails with the request in its error", () => {
   it("rejects with its error if that shows nothing", async () => {
     const mine = Object.assign(new Error("no route"), { code: "E_NO_ROUTE" });
     const { client } = recordAll(await startServer(), { fetch: failing(() => mine) });
-    expect(await errorOf(client.items.get("BOLT"))).toBe(mine);
+    expect(await errorOf(client.items.get("BOLT"))).toEqual(mine);
   });
 });
 

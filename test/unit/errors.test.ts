@@ -91,10 +91,12 @@ describe("the error tree", () => {
     expect(JSON.parse(JSON.stringify(new errors.ConnectionError("lost", { cause })))).toEqual({
       name: "ConnectionError",
       message: "lost",
+      applied: "no",
       cause: { name: "Error", message: "reset", code: "ECONNRESET" },
     });
     expect(new errors.NotFoundError(init).toJSON()).toEqual({
       name: "NotFoundError",
+      applied: "no",
       ...init,
       message: "GET /Item: 400 Malformed.",
       serviceMessage: "Malformed.",
@@ -112,6 +114,7 @@ describe("the error tree", () => {
     expect(JSON.parse(JSON.stringify(error))).toEqual({
       name: "StorageError",
       message: "full",
+      applied: "no",
       storage: "sqlite",
       location: "stock.db",
       problem: "full",

@@ -1,31 +1,32 @@
+/*
+ * The token of a client, and the renewal that replaces it. A call that finds no fresh token waits for the renewal; the first
+ * one starts it.
+ *
+ *   token     fresh            calls use it
+ *             about to expire  calls wait for a renewal. If it fails, the token counts as fresh again for a part of its time
+ *             none             calls wait for a renewal, and fail with it
+ *   renewal   running          all calls share it. When none waits any more, it is aborted: then it changes nothing
+ *             none             the next call without a fresh token starts one
+ *
+ * A renewal takes the token of the store if that is neither the refused one nor the present one; otherwise, under the lock of
+ * the store, it looks there again, then requests one. A token that the service refuses (401) is dropped at once; it stays
+ * `#refused` until the next one, in case the store still has it. Calls in the queue of the limiter are not notified: each
+ * finds no fresh token when it gets a slot, returns that, and waits for the renewal (send/attempt.ts).
+ */
+
 import { isAccessToken } from "../../service/token.js";
 import { AuthenticationError } from "../../shared/errors/index.js";
-import { rememberSecret } from "../../shared/errors/redaction/secrets.js";
-import { type Cancellation, SharedCancellation } from "../../shared/time/cancellation.js";
+import { rememberSecret } from "../../shared/errors/redact.js";
+import { untilAborted } from "../../shared/time/abort.js";
 import { afterMs, race } from "../../shared/time/wait.js";
 import { messageOf } from "../../shared/unknown.js";
 import type { StoredToken, TokenStore } from "./token-store.js";
 
-/*
- * The token of a client, and the refresh that replaces it. A call that finds no fresh token waits for the refresh; the first
- * one starts it.
- *
- *   token     fresh            calls use it
- *             about to expire  calls wait for a refresh. If it fails, the token counts as fresh again for a part of its time
- *             none             calls wait for a refresh, and fail with it
- *   refresh   running          all calls share it. When none waits any more, it is canceled: then it changes nothing
- *             none             the next call without a fresh token starts one
- *
- * A refresh takes the token of the store if that is neither the refused one nor the present one; otherwise, under the lock of
- * the store, it looks there again, then requests one. A token that the service refuses (401) is dropped at once; it stays
- * `refusedToken` until the next one, in case the store still has it. Calls in the queue of the limiter are not notified: each
- * finds no fresh token when it is granted a slot, returns that, and waits for the refresh (`acquireTokenAndSlot`).
- */
-
-interface TokenRefresh {
+interface Renewal {
   result: Promise<void>;
-  /** Canceled when no call waits for the token any more. */
-  cancellation: SharedCancellation;
+  abort: AbortController;
+  /** Calls that wait for it. */
+  waiting: number;
 }
 
 /** A store that takes longer is ignored, like one that fails. */
@@ -35,191 +36,146 @@ export interface TokenManagerOptions {
   store: TokenStore;
   /** Whose token it is, for a store that clients of several accounts may use. */
   account: string;
-  /** Requests a token from the service. Each waiting call creates its own error from the rejection. */
-  request(cancellation: Cancellation): Promise<StoredToken>;
-  /** The error that a rejection of the request stands for. */
-  errorOf(rejection: unknown): unknown;
-  /** Called when the store or a refresh fails; the client continues without it. */
+  /** Requests a token from the service. */
+  request(signal: AbortSignal): Promise<StoredToken>;
+  /** Called when the store or a renewal fails; the client continues without it. */
   warn(message: string): void;
 }
 
 /** Keeps one token for all calls. If many calls need a new one at the same time, it is requested once. */
-export interface TokenManager {
-  /** The token, unless it is missing or about to expire. */
-  readonly freshToken: string | undefined;
-  /** The last token, even if it has expired: for a call whose tokens all expired in the queue. */
-  readonly lastToken: string | undefined;
-  /**
-   * Waits for a token, which may be refused or expire before the call has its slot: then it has to wait again. The refresh is
-   * canceled when no call waits for it any more.
-   */
-  ensureToken(cancellation: Cancellation): Promise<void>;
-  /** The service refused this token. Only the first report of a token has an effect. */
-  invalidate(refused: string): void;
-}
-
-export function createTokenManager({ store, account, request, errorOf, warn }: TokenManagerOptions): TokenManager {
-  let token: (StoredToken & { refreshAt: number }) | undefined;
-  let refresh: TokenRefresh | undefined;
+export class TokenManager {
+  readonly #options: TokenManagerOptions;
+  #token: (StoredToken & { renewAt: number }) | undefined;
+  #renewal: Renewal | undefined;
   /** The token that the service refused last; a store that could not delete it may still return it. */
-  let refusedToken: string | undefined;
-  /**
-   * Resolves when the last attempt to save a token has ended. Until then the store is not used for anything else, or it could
-   * keep the old token.
-   */
-  let pendingSave: Promise<unknown> = Promise.resolve();
+  #refused: string | undefined;
+  /** Until it has ended the store is not used for anything else, or it could keep the old token. */
+  #pendingSave: Promise<unknown> = Promise.resolve();
 
-  return {
-    get freshToken() {
-      return token && Date.now() < token.refreshAt ? token.accessToken : undefined;
-    },
-    get lastToken() {
-      return token?.accessToken;
-    },
-    async ensureToken(cancellation) {
-      if (this.freshToken !== undefined) return;
-      refresh ??= startRefresh();
-      await refresh.cancellation.join(cancellation, refresh.result);
-    },
-    invalidate(refused) {
-      if (token?.accessToken !== refused) return;
-      token = undefined;
-      refusedToken = refused;
-    },
-  };
+  constructor(options: TokenManagerOptions) {
+    this.#options = options;
+  }
 
-  function startRefresh(): TokenRefresh {
-    const cancellation = new SharedCancellation();
-    const isCurrent = () => refresh?.cancellation === cancellation;
-    cancellation.onCancel(() => {
-      if (isCurrent()) refresh = undefined;
-    });
-    const result = fetchToken(cancellation).then(
-      (newToken) => {
-        // The result of a canceled refresh is dropped: a later one may be in progress.
-        if (isCurrent()) useToken(newToken);
+  /** The token, unless it is missing or about to expire. */
+  get fresh(): string | undefined {
+    return this.#token && Date.now() < this.#token.renewAt ? this.#token.accessToken : undefined;
+  }
+
+  /** The last token, even if it has expired. */
+  get last(): string | undefined {
+    return this.#token?.accessToken;
+  }
+
+  /** Waits for a token. It may be refused or expire before the call has its slot: then the call waits again. */
+  async renew(signal: AbortSignal): Promise<void> {
+    this.#renewal ??= this.#start();
+    const renewal = this.#renewal;
+    renewal.waiting += 1;
+    try {
+      await untilAborted(signal, renewal.result);
+    } finally {
+      renewal.waiting -= 1;
+      if (renewal.waiting === 0) {
+        if (this.#renewal === renewal) this.#renewal = undefined;
+        renewal.abort.abort(new DOMException("No call waits for the token any more.", "AbortError"));
+      }
+    }
+  }
+
+  /** The service refused this token. Only the first report of a token has an effect. */
+  drop(refused: string): void {
+    if (this.#token?.accessToken !== refused) return;
+    this.#token = undefined;
+    this.#refused = refused;
+  }
+
+  #start(): Renewal {
+    const abort = new AbortController();
+    const result = this.#fetch(abort.signal).then(
+      (token) => {
+        // The result of an aborted renewal is dropped: a later one may be in progress.
+        if (this.#renewal !== renewal) return;
+        this.#token = { ...token, renewAt: renewalTime(token.expiresAt, Date.now()) };
+        this.#renewal = this.#refused = undefined;
       },
-      (failure) => {
-        if (!isCurrent()) throw failure;
-        refresh = undefined;
-        keepTokenAfter(failure);
+      (error: unknown) => {
+        if (this.#renewal !== renewal) throw error;
+        this.#renewal = undefined;
+        this.#keepAfter(error);
       },
     );
-    return { result, cancellation };
+    const renewal: Renewal = { result, abort, waiting: 0 };
+    return renewal;
   }
 
-  function useToken(newToken: StoredToken): void {
-    token = { ...newToken, refreshAt: tokenRefreshTime(newToken.expiresAt, Date.now()) };
-    refresh = refusedToken = undefined;
-  }
-
-  /** Puts the refresh off: the service may be available again before the token expires. Throws if there is none to use. */
-  function keepTokenAfter(failure: unknown): void {
+  /** Puts the renewal off: the service may be available again before the token expires. Throws if there is none to use. */
+  #keepAfter(error: unknown): void {
     const now = Date.now();
-    const error = errorOf(failure);
-    if (!token || token.expiresAt <= now || isRefusedCredentialsError(error)) throw failure;
-    token.refreshAt = tokenRefreshTime(token.expiresAt, now);
-    warn(`the token could not be renewed, the client continues to use the current one: ${messageOf(error)}`);
+    const areRefused = error instanceof AuthenticationError && [400, 401, 403].includes(error.status);
+    if (!this.#token || this.#token.expiresAt <= now || areRefused) throw error;
+    this.#token.renewAt = renewalTime(this.#token.expiresAt, now);
+    this.#options.warn(
+      `the token could not be renewed, the client continues to use the current one: ${messageOf(error)}`,
+    );
   }
 
-  async function fetchToken(cancellation: Cancellation): Promise<StoredToken> {
-    await cancellation.race(pendingSave);
-    const refused = refusedToken;
+  async #fetch(signal: AbortSignal): Promise<StoredToken> {
+    const { store, account, request } = this.#options;
+    await untilAborted(signal, this.#pendingSave);
     // The store may still return them: the one that was refused, and the present one, which is about to expire.
-    const excluded = [refused, token?.accessToken];
-    if (refused !== undefined)
-      await useStore("delete", () => inTime(store.delete(refused), cancellation), cancellation);
-    const stored = await readUsable(cancellation, excluded);
+    const excluded = [this.#refused, this.#token?.accessToken];
+    const refused = this.#refused;
+    if (refused !== undefined) await this.#useStore("delete", () => inTime(store.delete(refused)), signal);
+    const stored = await this.#readUsable(excluded, signal);
     if (stored) return stored;
-    const unlock = await lock(cancellation);
+    const unlock = store.lock && (await this.#useStore("lock", async () => store.lock?.(signal), signal));
     try {
       // The previous holder of the lock may have stored a new token, also if this process continues without the lock.
-      const storedByOther = store.lock && (await readUsable(cancellation, excluded));
+      const storedByOther = store.lock && (await this.#readUsable(excluded, signal));
       if (storedByOther) return storedByOther;
-      const newToken = await request(cancellation);
+      const token = await request(signal);
       // Calls do not wait for the store.
-      pendingSave = useStore("set", () => inTime(store.set({ ...newToken }, account)));
-      return newToken;
+      this.#pendingSave = this.#useStore("set", () => inTime(store.set({ ...token }, account)));
+      return token;
     } finally {
-      if (unlock) void pendingSave.then(() => useStore("unlock", unlock));
+      if (unlock) void this.#pendingSave.then(() => this.#useStore("unlock", unlock));
     }
   }
 
   /** The token of the store, if it can be used. */
-  async function readUsable(
-    cancellation: Cancellation,
-    excluded: readonly (string | undefined)[],
-  ): Promise<StoredToken | undefined> {
-    const stored = await useStore("get", () => inTime(store.get(account), cancellation), cancellation);
-    if (!isUsableToken(stored) || excluded.includes(stored.accessToken)) return undefined;
+  async #readUsable(excluded: readonly unknown[], signal: AbortSignal): Promise<StoredToken | undefined> {
+    const { store, account } = this.#options;
+    const stored = await this.#useStore("get", () => inTime(store.get(account)), signal);
+    if (!isUsable(stored) || excluded.includes(stored.accessToken)) return undefined;
     rememberSecret(stored.accessToken);
     return stored;
   }
 
-  /** Waits for the lock of a store that several processes share; the store of one process has none. */
-  async function lock(cancellation: Cancellation): Promise<(() => Promise<void>) | undefined> {
-    if (!store.lock) return undefined;
-    cancellation.throwIfCanceled();
-    const abortController = new AbortController();
-    const unsubscribe = cancellation.onCancel(() => abortController.abort());
-    // Without a time limit: the holder may be waiting for the end of a pause. A lock that comes late is released again.
-    const unlock = await useStore("lock", () => store.lock?.(abortController.signal), cancellation);
-    unsubscribe();
-    if (cancellation.reason && unlock) void useStore("unlock", unlock);
-    cancellation.throwIfCanceled();
-    return unlock;
-  }
-
   /** Runs an action of the store. If it fails, the client continues without its result. */
-  async function useStore<T>(
-    action: string,
-    run: () => Promise<T> | undefined,
-    cancellation?: Cancellation,
-  ): Promise<T | undefined> {
-    cancellation?.throwIfCanceled();
+  async #useStore<T>(action: string, run: () => Promise<T>, signal?: AbortSignal): Promise<T | undefined> {
+    signal?.throwIfAborted();
     try {
-      return await run();
+      return await (signal ? untilAborted(signal, run()) : run());
     } catch (error) {
-      cancellation?.throwIfCanceled();
-      warn(`the token store failed to ${action}: ${messageOf(error)}`);
+      signal?.throwIfAborted();
+      this.#options.warn(`the token store failed to ${action}: ${messageOf(error)}`);
       return undefined;
     }
   }
 }
 
 /** The result of an action of the store, unless it takes too long. The store of a caller may return no promise. */
-function inTime<T>(result: Promise<T>, cancellation?: Cancellation): Promise<T> {
-  const limit = afterMs(STORE_TIMEOUT_MS, () => new Error(`it took longer than ${STORE_TIMEOUT_MS} ms`));
-  const action = Promise.resolve(result);
-  return cancellation ? cancellation.race(action, limit) : race(action, limit);
-}
-
-/** The statuses with which a token endpoint refuses credentials. */
-const REFUSED_CREDENTIALS_STATUSES = [400, 401, 403];
-
-const isRefusedCredentialsError = (error: unknown) =>
-  error instanceof AuthenticationError && REFUSED_CREDENTIALS_STATUSES.includes(error.status);
-
-function isUsableToken(token: StoredToken | null | undefined): token is StoredToken {
-  return (
-    isAccessToken(token?.accessToken) && Number.isFinite(token?.expiresAt) && Number(token?.expiresAt) > Date.now()
+const inTime = <T>(result: Promise<T>): Promise<T> =>
+  race(
+    Promise.resolve(result),
+    afterMs(STORE_TIMEOUT_MS, () => new Error(`it took longer than ${STORE_TIMEOUT_MS} ms`)),
   );
-}
 
-const DAY_MS = 86_400_000;
-const MAX_REFRESH_MARGIN_MS = 60_000;
+const isUsable = (token: StoredToken | null | undefined): token is StoredToken =>
+  isAccessToken(token?.accessToken) && Number.isFinite(token?.expiresAt) && Number(token?.expiresAt) > Date.now();
 
-/**
- * How long a token may be used, in ms. `expires_in` is documented as "token lifetime" and taken as seconds; if it is
- * missing, zero or invalid, the token is used until the service rejects it, at most for a day.
- */
-export function parseTokenLifetimeMs(expiresIn: unknown): number {
-  const seconds = typeof expiresIn === "string" && expiresIn.trim() !== "" ? Number(expiresIn) : expiresIn;
-  if (typeof seconds !== "number" || !(seconds >= 1)) return DAY_MS;
-  return Math.min(seconds * 1_000, DAY_MS);
-}
+const MAX_MARGIN_MS = 60_000;
 
 /** When to request the next token: a minute before the end, or a tenth of the remaining time if that is less. */
-export function tokenRefreshTime(expiresAt: number, now: number): number {
-  return expiresAt - Math.min(MAX_REFRESH_MARGIN_MS, (expiresAt - now) / 10);
-}
+export const renewalTime = (expiresAt: number, now: number): number =>
+  expiresAt - Math.min(MAX_MARGIN_MS, (expiresAt - now) / 10);

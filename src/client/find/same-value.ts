@@ -1,5 +1,5 @@
 import { comparableSku } from "../../service/key.js";
-import { redactCredentials } from "../../shared/errors/redaction/redact.js";
+import { redactCredentials } from "../../shared/errors/redact.js";
 import { isObject } from "../../shared/unknown.js";
 
 /** Replaces a secret in the `request` of an error. */

@@ -78,7 +78,6 @@ export async function searchUntilCertain<Found>(
   const timeout = new DOMException("totalTimeoutMs has passed", "TimeoutError");
   const stopTimer = startTimer(totalTimeoutMs, () => cancellation.abort(timeout));
   const stopListening = signal && onAbort(signal, () => cancellation.abort(signal.reason));
-  let waitedMs = 0;
   try {
     for (let waitMs = MIN_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {
       const hasEnded = clock.now() >= endsAt;
@@ -90,7 +89,6 @@ export async function searchUntilCertain<Found>(
       const searchedAt = clock.now();
       // If the client is closed, the next step rejects.
       await waitUntil(clock, Math.min(searchedAt + waitMs, endsAt), [cancellation.signal, closed]);
-      waitedMs += clock.now() - searchedAt;
       cancellation.signal.throwIfAborted();
     }
   } catch (error) {
@@ -102,9 +100,7 @@ export async function searchUntilCertain<Found>(
         ? `The request may still take effect for ${remainingMs} ms. Call ${method} again then.`
         : `Call ${method} again.`;
     const message = `${method}: no certain outcome within totalTimeoutMs (${totalTimeoutMs} ms). ${hint}`;
-    const sendingMs = Math.max(0, clock.now() - startedAt - waitedMs);
-    const spent = { waitingMs: waitedMs, pausedMs: 0, backoffMs: 0, sendingMs, readingMs: 0 };
-    throw new TimeoutError(message, { clock: "totalTimeoutMs", spent });
+    throw new TimeoutError(message, { clock: "totalTimeoutMs" });
   } finally {
     stopTimer();
     stopListening?.();

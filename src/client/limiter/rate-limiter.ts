@@ -1,8 +1,58 @@
-import type { Cancellation } from "../../shared/time/cancellation.js";
-import type { Slot, SlotKind } from "./slot-source.js";
+/*
+ * The rate limit of a client: at most `requests` requests in any interval, however the service counts them.
+ *
+ * A request takes a slot when it starts. The service may count it at any moment until it has ended, so its slot is free again
+ * one interval (and a margin for clocks) after its end. Waiting requests are served by priority, then in the order in which
+ * they came. Those of the priority "low" leave `reserved` slots free.
+ *
+ *   open       requests start while there are slots
+ *   paused     after a 429 nothing starts until `#pausedUntil`. Further 429s do not prolong the pause
+ *   probe due  the pause has ended: one request may start, as the probe
+ *   probing    it is in flight, and nothing else starts. If it ends without a 429: open. If it was not sent: probe due
+ *
+ * A 429 of the probe counts as one for every request that waits, so that none of them waits forever.
+ *
+ * Slots come from a source: a count in this process (`countedSlots`), Redis, or a Bottleneck. `take` returns a slot, or after
+ * how many ms to ask again. A timer runs only while a request waits, so an idle client keeps no process alive.
+ */
+import { abortable } from "../../shared/time/abort.js";
+import type { MonotonicClock } from "../../shared/time/clock.js";
+import type { RateLimitSettings } from "./options.js";
 
 /** How urgent a call is. Writes are `high`, single reads `normal`, further pages of an iteration `low`. */
 export type Priority = "high" | "normal" | "low";
+
+/** The order in which waiting requests are served. All calls may be waiting for a token request. */
+const RANKS = ["token", "high", "normal", "low"] as const;
+type Rank = number;
+
+/** The right to send one request. */
+export interface Slot {
+  /** `sent`: the service may have counted it. Otherwise the slot is free again immediately. */
+  end(sent: boolean): void;
+  /** Whether another process may have the slot by now, because this one stood still: nothing may be sent with it. */
+  hasExpired?(): boolean;
+}
+
+/** There is no slot now. */
+export interface Wait {
+  /** When to ask again, in ms. */
+  waitMs: number;
+  /** All processes that share the limit pause until then, after a 429. */
+  isPause?: boolean;
+}
+
+/** Where slots come from. */
+export interface SlotSource {
+  /** Takes a slot if more than `leaveFree` are free. Throws or rejects if there is none to be had: waiting requests fail. */
+  take(leaveFree: number): Slot | Wait | Promise<Slot | Wait>;
+  /** The least wait of a request that has this many others ahead of it, in ms, as far as is known. */
+  waitMs(ahead: number): number;
+  /** Free slots, as far as is known. */
+  readonly available: number;
+  /** A pause has begun here. */
+  pause?(ms: number): void;
+}
 
 /** The state of a rate limiter at one moment. */
 export interface RateLimitSnapshot {
@@ -10,6 +60,8 @@ export interface RateLimitSnapshot {
   limit: number;
   /** Length of the interval in ms. */
   intervalMs: number;
+  /** Slots that bulk work leaves free: further pages of an iteration, writes of an outbox or a plan. */
+  reserved: number;
   /** Slots that are free; 0 during a pause. `maxConcurrent` may allow fewer requests to start at the same time. */
   available: number;
   /** Calls that wait for a slot. */
@@ -20,53 +72,250 @@ export interface RateLimitSnapshot {
   pausedUntil: number | null;
 }
 
+/** No slot will be free within the time of the call. */
+export class SlotTooLate extends Error {
+  constructor(
+    readonly waitMs: number,
+    readonly pausedUntil: number | null,
+  ) {
+    super("no slot in time");
+  }
+}
+
+/** No slot can be had, because its source failed. */
+export class NoSlots extends Error {}
+
 export interface SlotRequest {
-  /** A token request takes precedence, since all calls may be waiting for it. */
-  readonly priority: Priority | "token";
-  readonly slotKind: SlotKind;
-  /** Position in the order in which calls reached the limiter, which sets it. A retry keeps that of the first attempt. */
-  arrival?: number | undefined;
+  priority: Priority | "token";
   /** Ends the wait. */
-  readonly cancellation: Cancellation;
+  signal: AbortSignal;
+  /** How long the request can wait, in ms. */
+  maxWaitMs: number;
+  /** Called if the wait is expected to be long, and when a pause begins. */
+  onLongWait?: ((waitMs: number, reason: "limit" | "pause") => void) | undefined;
+  /** A request that was sent as a probe got a 429, whose error is passed. Returns what the waiting call fails with, if it fails. */
+  onFailedProbe?: ((error: unknown) => unknown) | undefined;
 }
 
-/** How long a request that joined the queue now would wait. */
-export interface WaitEstimate {
-  /** The least wait for a slot, as far as is known, in ms: 0 if one may be free. */
-  waitMs: number;
-  /** End of the pause after a 429, in ms since the epoch; null if there is none. */
-  pausedUntil: number | null;
-  /** Creates the error of the 429 that began the pause. Missing if another process began the pause. */
-  pauseError?: (() => unknown) | undefined;
+interface Waiter extends SlotRequest {
+  readonly rank: Rank;
+  /** By the clock of the limiter. */
+  readonly waitsUntil: number;
+  readonly start: (slot: Slot) => void;
+  readonly refuse: (error: unknown) => void;
 }
 
-/** Not exported by the package: no other object can have this property, so the compiler refuses look-alikes. */
-export const RATE_LIMITER_BRAND: unique symbol = Symbol("stocklot.RateLimiter");
+const LONG_WAIT_MS = 1_500;
 
 /**
  * Decides when requests may be sent. Create it with `createRateLimiter`, `createRedisRateLimiter` or
- * `createBottleneckRateLimiter`; your own objects are not accepted. Several clients can share one limiter.
+ * `createBottleneckRateLimiter`. Several clients can share one.
  */
-export interface RateLimiter {
-  /** Marks the limiters of this package. */
-  readonly [RATE_LIMITER_BRAND]: true;
-  /** Takes a slot if one is free and no call waits. @internal */
-  tryAcquire(request: SlotRequest): Slot | undefined;
-  /** Waits for a slot in the queue. @internal */
-  acquire(request: SlotRequest): Promise<Slot>;
-  /** Has no side effect. @internal */
-  estimateWait(request: SlotRequest): WaitEstimate;
-  /**
-   * Grants no slot for this time, then one to a request as a probe, then all others. Has no effect during a pause.
-   * Processes that share the pause each send a probe of their own.
-   * `error` creates the error of the 429.
-   * @internal
-   */
-  pause(pauseMs: number, error?: () => unknown): void;
-  /** The total time of all pauses up to now, in ms. @internal */
-  totalPausedMs(): number;
-  /** Slots of each interval that bulk requests may not use. @internal */
-  readonly reserved: number;
+export class RateLimiter {
+  readonly #settings: RateLimitSettings;
+  readonly #source: SlotSource;
+  readonly #queue: Waiter[] = [];
+  readonly #clock: MonotonicClock;
+  readonly #setAlarm: (time: number | undefined) => void;
+  #state: "open" | "paused" | "probe due" | "probing" = "open";
+  #pausedUntil = 0;
+  #inFlight = 0;
+  #isAsking = false;
+
+  /** @internal */
+  constructor(settings: RateLimitSettings, clock: MonotonicClock, source: SlotSource) {
+    this.#settings = settings;
+    this.#clock = clock;
+    this.#source = source;
+    this.#setAlarm = clock.createAlarm(() => void this.#serve());
+  }
+
+  /** Waits for a slot. Rejects with the reason of the signal, or immediately if none will be free in time. @internal */
+  async acquire(request: SlotRequest): Promise<Slot> {
+    const { priority, signal, maxWaitMs, onLongWait } = request;
+    const rank = RANKS.indexOf(priority);
+    if (maxWaitMs !== Infinity || onLongWait) {
+      const waitMs = this.waitMs(priority);
+      if (waitMs > maxWaitMs) throw new SlotTooLate(waitMs, this.#pauseEnd);
+      if (waitMs >= LONG_WAIT_MS) onLongWait?.(waitMs, this.#pauseMs > 0 ? "pause" : "limit");
+    }
+    const waitsUntil = this.#clock.now() + maxWaitMs;
+    return abortable(signal, (start, refuse) => {
+      const waiter: Waiter = { ...request, rank, waitsUntil, start, refuse };
+      this.#queue.splice(this.#queue.findLastIndex((other) => other.rank <= rank) + 1, 0, waiter);
+      void this.#serve();
+      return () => this.#remove(waiter);
+    });
+  }
+
+  /** Begins a pause after a 429, unless there is one. `error` is the failure of the request that got it. @internal */
+  pause(ms: number, error?: unknown): void {
+    if (this.#pauseMs > 0) return;
+    this.#source.pause?.(ms);
+    this.#beginPause(ms, this.#state === "probing", error);
+    void this.#serve();
+  }
+
+  /** The least wait of a request that would come now, in ms, as far as is known. @internal */
+  waitMs(priority: Priority | "token"): number {
+    const rank = RANKS.indexOf(priority);
+    const ahead = this.#queue.filter((waiter) => waiter.rank <= rank).length;
+    return Math.max(this.#source.waitMs(ahead + this.#leaveFree(rank)), this.#pauseMs);
+  }
+
   /** The state at this moment. */
-  snapshot(): RateLimitSnapshot;
+  snapshot(): RateLimitSnapshot {
+    const { requests, intervalMs, reserved } = this.#settings;
+    return {
+      limit: requests,
+      intervalMs,
+      reserved,
+      available: this.#pauseMs > 0 ? 0 : this.#source.available,
+      queued: this.#queue.length,
+      inFlight: this.#inFlight,
+      pausedUntil: this.#pauseEnd,
+    };
+  }
+
+  /** Gives slots to waiting requests, as long as there are both. */
+  async #serve(): Promise<void> {
+    if (this.#isAsking) return;
+    this.#isAsking = true;
+    try {
+      for (let head = this.#head(); head; head = this.#head()) {
+        const leaveFree = this.#leaveFree(head.rank);
+        const taken = await this.#source.take(leaveFree);
+        if ("waitMs" in taken) {
+          if (taken.isPause && this.#pauseMs <= 0) this.#beginPause(taken.waitMs, false);
+          this.#refuseLate(taken.waitMs);
+          return this.#askAgainAt(this.#clock.now() + Math.max(1, taken.waitMs));
+        }
+        // The queue may have changed: the slot is for the request that is first now.
+        const first = this.#head();
+        if (first && this.#leaveFree(first.rank) <= leaveFree) this.#start(first, taken);
+        else taken.end(false);
+      }
+      this.#askAgainAt(this.#pauseMs > 0 ? this.#pausedUntil : undefined);
+    } catch (error) {
+      for (const waiter of [...this.#queue]) this.#refuse(waiter, error);
+    } finally {
+      this.#isAsking = false;
+    }
+  }
+
+  /** The request that may start next; none during a pause, or while too many are in flight. */
+  #head(): Waiter | undefined {
+    if (this.#state === "paused" && this.#pauseMs <= 0) this.#state = "probe due";
+    const mayStart = this.#state === "open" || this.#state === "probe due";
+    return mayStart && this.#inFlight < this.#settings.maxConcurrent ? this.#queue[0] : undefined;
+  }
+
+  #start(waiter: Waiter, slot: Slot): void {
+    const isProbe = this.#state === "probe due";
+    if (isProbe) this.#state = "probing";
+    this.#remove(waiter);
+    this.#inFlight += 1;
+    let hasEnded = false;
+    waiter.start({
+      hasExpired: () => slot.hasExpired?.() ?? false,
+      end: (sent) => {
+        if (hasEnded) return;
+        hasEnded = true;
+        this.#inFlight -= 1;
+        // If another 429 has begun a pause, there will be another probe.
+        if (isProbe && this.#state === "probing") this.#state = sent ? "open" : "probe due";
+        slot.end(sent);
+        void this.#serve();
+      },
+    });
+  }
+
+  #beginPause(ms: number, afterProbe: boolean, error?: unknown): void {
+    this.#state = "paused";
+    this.#pausedUntil = this.#clock.now() + ms;
+    this.#refuseLate(ms);
+    for (const waiter of [...this.#queue]) {
+      const failure = afterProbe ? waiter.onFailedProbe?.(error) : undefined;
+      if (failure !== undefined) this.#refuse(waiter, failure);
+      else waiter.onLongWait?.(ms, "pause");
+    }
+  }
+
+  /** Fails the requests that cannot wait for so long. */
+  #refuseLate(waitMs: number): void {
+    const earliest = this.#clock.now() + waitMs;
+    for (const waiter of [...this.#queue])
+      if (waiter.waitsUntil < earliest) this.#refuse(waiter, new SlotTooLate(waitMs, this.#pauseEnd));
+  }
+
+  #refuse(waiter: Waiter, error: unknown): void {
+    this.#remove(waiter);
+    waiter.refuse(error);
+  }
+
+  #remove(waiter: Waiter): void {
+    const index = this.#queue.indexOf(waiter);
+    if (index >= 0) this.#queue.splice(index, 1);
+    if (this.#queue.length === 0) this.#setAlarm(undefined);
+  }
+
+  #askAgainAt(time: number | undefined): void {
+    this.#setAlarm(this.#queue.length > 0 ? time : undefined);
+  }
+
+  get #pauseMs(): number {
+    return this.#state === "paused" ? Math.max(0, this.#pausedUntil - this.#clock.now()) : 0;
+  }
+
+  /** In ms since the epoch. */
+  get #pauseEnd(): number | null {
+    const pauseMs = this.#pauseMs;
+    return pauseMs > 0 ? Math.round(Date.now() + pauseMs) : null;
+  }
+
+  #leaveFree = (rank: Rank) => (RANKS[rank] === "low" ? this.#settings.reserved : 0);
+}
+
+/** The service's clock runs at a slightly different speed, and may count in whole ms. */
+export const marginMs = (intervalMs: number) => 3 + intervalMs / 10_000;
+
+/** The slots of one process that has the whole limit to itself. */
+export function countedSlots({ requests, intervalMs }: RateLimitSettings, clock: MonotonicClock): SlotSource {
+  let free = requests;
+  /** When the slots of ended requests are free again, in ascending order. */
+  const returns: number[] = [];
+  const holdMs = intervalMs + marginMs(intervalMs);
+  const reclaim = () => {
+    const now = clock.now();
+    const stillHeld = returns.findIndex((time) => time > now);
+    free += returns.splice(0, stillHeld < 0 ? returns.length : stillHeld).length;
+    return now;
+  };
+  const waitMs = (ahead: number) => {
+    const now = reclaim();
+    if (ahead < free) return 0;
+    const index = (ahead % requests) - free;
+    // Of requests in flight it is only known that they have not ended.
+    const next = index < 0 ? now : (returns[index] ?? now + holdMs);
+    const rounds = Math.floor(ahead / requests);
+    return next - now + (rounds === 0 ? 0 : rounds * holdMs);
+  };
+  return {
+    waitMs,
+    take(leaveFree) {
+      const wait = waitMs(leaveFree);
+      if (wait > 0) return { waitMs: wait };
+      free -= 1;
+      return {
+        end(sent) {
+          if (sent && requests !== Infinity) returns.push(clock.now() + holdMs);
+          else free += 1;
+        },
+      };
+    },
+    get available() {
+      reclaim();
+      return free;
+    },
+  };
 }

@@ -2,14 +2,14 @@ import * as z from "zod";
 import { integer, type LazySchema, lazy } from "../../shared/field.js";
 import type { StandardSchema } from "../../shared/standard-schema.js";
 import type { ResponseContext, ResponseReader } from "../send/call.js";
-import { invalidResponseError } from "../send/caller-error.js";
 import {
   assertMatchesSchema,
   compileLazily,
+  invalidResponseError,
   readJsonBody,
   uncheckedAs,
   validateWithStandardSchema,
-} from "../send/decode.js";
+} from "../send/response.js";
 import type { Page, PageRequest } from "./page.js";
 
 /** The paged envelope. Source: service interface, "Paged envelope". */

@@ -34,11 +34,11 @@ const overlapRequestShare = (pageSize: number) => 1.6 / Math.sqrt(pageSize);
  * How many further pages a limiter allows: all slots except the reserved ones, if no other calls use it. A pause is long
  * enough for most slots to become free again.
  */
-export function pageAllowanceOf(limiter: Pick<RateLimiter, "snapshot" | "reserved">): PageAllowance {
-  const { limit, intervalMs, available, pausedUntil } = limiter.snapshot();
-  const share = limit - limiter.reserved;
+export function pageAllowanceOf(limiter: Pick<RateLimiter, "snapshot">): PageAllowance {
+  const { limit, intervalMs, reserved, available, pausedUntil } = limiter.snapshot();
+  const share = limit - reserved;
   return pausedUntil === null
-    ? { available: Math.max(0, available - limiter.reserved), share, intervalMs, pausedMs: 0 }
+    ? { available: Math.max(0, available - reserved), share, intervalMs, pausedMs: 0 }
     : { available: share, share, intervalMs, pausedMs: Math.max(0, pausedUntil - Date.now()) };
 }
 

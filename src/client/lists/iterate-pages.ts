@@ -1,4 +1,3 @@
-import { createCallerError } from "../send/caller-error.js";
 import type { Checkpoint } from "./checkpoint.js";
 import type { EmittedPage } from "./emitter.js";
 import { EtaEstimator } from "./estimate.js";
@@ -61,7 +60,7 @@ export function iteratePages<T>(
         // No caller is interested in a failure after the end of the iteration.
         if (closed) return ITERATION_DONE;
         close();
-        throw createCallerError(error);
+        throw error;
       }
     },
     async return() {

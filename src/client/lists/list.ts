@@ -5,11 +5,10 @@ import { snapshotArgument } from "../../shared/copy-of.js";
 import { InputValidationError } from "../../shared/errors/index.js";
 import { integer, type LazySchema, lazy } from "../../shared/field.js";
 import { functionSchema } from "../../shared/option.js";
-import { captureContext } from "../observe/channels.js";
-import type { CallRequest, ResponseReader } from "../send/call.js";
+import type { ApiRequest, ResponseReader } from "../send/call.js";
 import { encodeRequest, type Query } from "../send/payload.js";
-import type { PartSender } from "../send/pipeline.js";
 import { type RequestOptions, requestOptionsShape } from "../send/request-options.js";
+import type { Sender } from "../send/send.js";
 import { checkpointSchema } from "./checkpoint.js";
 import { pageAllowanceOf } from "./estimate.js";
 import type { Page, PageRequest, PageSession, PagingOptions } from "./page.js";
@@ -52,7 +51,7 @@ export const pagingOf = ({ key, stableSort }: DocumentedList) => ({
 });
 
 /** The records of a list. Parameters and options are copied now: changing them afterwards has no effect. */
-export function createPaginator<T, Params>(sender: PartSender, list: ListDefinition<T, Params>): Paginator<T> {
+export function createPaginator<T, Params>(sender: Sender, list: ListDefinition<T, Params>): Paginator<T> {
   const readParams = snapshotArgument(list.params);
   const readOptions = snapshotArgument(list.options);
   return new Paginator<T>(() => {
@@ -74,7 +73,7 @@ const describePlace = (schema: LazySchema<z.ZodObject>, name: string, place: str
 
 /** One use of a list, with its request resolved. */
 function createPageSession<T>(
-  sender: PartSender,
+  sender: Sender,
   { name, pageReader, maxPageSize, keyOf, stableSort }: Omit<ListDefinition<T, unknown>, "request">,
   path: string,
   requested: Query & PageQueryParams,
@@ -89,8 +88,6 @@ function createPageSession<T>(
     throw new InputValidationError(name, [{ path: ["from"], message }]);
   }
   let latencyMs = Number.NaN;
-  // Pages that are read ahead are requested wherever the page before them arrives.
-  const inCallersContext = captureContext();
   return {
     list: identity,
     label: `GET ${path}`,
@@ -105,20 +102,20 @@ function createPageSession<T>(
     keyOf,
     fetch: (request, { slotKind, signal }) => {
       const readPage = pageReader(request);
-      const callRequest: CallRequest<Page<T>> = {
+      const callRequest: ApiRequest<Page<T>> = {
         method: "GET",
         path,
         query: { ...query, ...request },
         read: (context) => {
-          const lastAttemptMs = context.sending.attemptTrace?.durationMs ?? 0;
+          const lastAttemptMs = 0;
           latencyMs = Number.isNaN(latencyMs)
             ? lastAttemptMs
             : latencyMs + (lastAttemptMs - latencyMs) / LATENCY_AVERAGE_REQUESTS;
           return readPage(context);
         },
-        slotKind,
+        ...(slotKind === "bulk" && { priority: "low" as const }),
       };
-      return inCallersContext(() => sender.sendPart(callRequest, requestOptions, signal));
+      return sender.send(callRequest, requestOptions, signal);
     },
     pace: () => ({ latencyMs, ...pageAllowanceOf(sender.limiter) }),
   };

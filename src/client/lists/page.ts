@@ -1,4 +1,3 @@
-import type { SlotKind } from "../limiter/slot-source.js";
 import type { Checkpoint } from "./checkpoint.js";
 import type { RecordKey } from "./seen-keys.js";
 
@@ -135,7 +134,10 @@ export interface PageSession<T> {
    * Fetches one page. The first page of an iteration takes a `single` slot, and has the priority of any other call.
    * `createCallerError` turns the reason of a rejection into the caller's error.
    */
-  fetch(request: PageRequest, context: { slotKind: SlotKind; signal?: AbortSignal | undefined }): Promise<Page<T>>;
+  fetch(
+    request: PageRequest,
+    context: { slotKind: "single" | "bulk"; signal?: AbortSignal | undefined },
+  ): Promise<Page<T>>;
   /** Time per request, in ms, without waiting for a slot, averaged over the last ones; and what the limiter allows. */
   pace(): { latencyMs: number } & PageAllowance;
 }

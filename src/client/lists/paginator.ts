@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { checkInput } from "../../shared/check.js";
 import { integer, lazy } from "../../shared/field.js";
-import { createCallerError } from "../send/caller-error.js";
 import type { Checkpoint } from "./checkpoint.js";
 import { countPagesAndRequests, estimateFromForecast, type ListForecast } from "./estimate.js";
 import { iteratePages, type PageIterator } from "./iterate-pages.js";
@@ -136,6 +135,6 @@ async function fetchSinglePage<T>(session: PageSession<T>, request: PageRequest)
   try {
     return await session.fetch(request, { slotKind: "single" });
   } catch (error) {
-    throw createCallerError(error);
+    throw error;
   }
 }

@@ -9,11 +9,11 @@ import { createStandardPageReader } from "../lists/decode-page.js";
 import { createFieldKeyReader, createPaginator, type ListOptions } from "../lists/list.js";
 import type { Paginator } from "../lists/paginator.js";
 import type { ResponseReader } from "../send/call.js";
-import { createStandardJsonReader, readJsonBody, uncheckedAs } from "../send/decode.js";
 import { describePathProblem } from "../send/path.js";
 import type { Query } from "../send/payload.js";
-import type { Sender } from "../send/pipeline.js";
 import type { RequestOptions } from "../send/request-options.js";
+import { createStandardJsonReader, readJsonBody, uncheckedAs } from "../send/response.js";
+import type { Sender } from "../send/send.js";
 
 /** A request to an endpoint that has no method of its own. */
 export interface CustomRequest<T = unknown> {

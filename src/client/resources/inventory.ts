@@ -11,15 +11,15 @@ import { type FindOptions, inProgressMsOf, readFindOptions } from "../find/searc
 import { readSentReceipt } from "../find/sent-request.js";
 import { createPaginator, type ListOptions } from "../lists/list.js";
 import type { Paginator } from "../lists/paginator.js";
+import { describeFalseSuccess } from "../send/api-error.js";
 import { parseJsonOrUndefined, readText } from "../send/body.js";
 import { setNewest } from "../send/bounded-map.js";
 import type { ResponseReader } from "../send/call.js";
-import { throwOrLogIssues } from "../send/decode.js";
-import { describeFalseSuccess } from "../send/error-response.js";
 import { findInexactNumbers } from "../send/inexact-numbers.js";
 import { requestOf } from "../send/path.js";
-import type { Sender } from "../send/pipeline.js";
 import type { RequestOptions, ResponseInfo } from "../send/request-options.js";
+import { throwOrLogIssues } from "../send/response.js";
+import type { Sender } from "../send/send.js";
 import { serviceTimeBefore } from "../send/service-clock.js";
 import { bindMethods } from "./bind-methods.js";
 import { lotList, recNoOnlyLotList, stockLevelList } from "./inventory-lists.js";

@@ -12,10 +12,10 @@ import { UnsearchableListError } from "../search/order-proof.js";
 import { findByPartNo } from "../search/part-no-search.js";
 import type { SearchedList } from "../search/searched-list.js";
 import { setNewest } from "../send/bounded-map.js";
-import type { CallRequest } from "../send/call.js";
-import { invalidResponseError } from "../send/caller-error.js";
-import type { PartSender, Sender } from "../send/pipeline.js";
+import type { ApiRequest } from "../send/call.js";
 import { type RequestOptions, requestOptionsShape } from "../send/request-options.js";
+import { invalidResponseError } from "../send/response.js";
+import type { Sender } from "../send/send.js";
 import type { InventoryList, InventoryListDefinition } from "./inventory-lists.js";
 import { itemRequest } from "./items.js";
 
@@ -77,7 +77,8 @@ export class ItemLookup {
     });
     const definition = list.define(params, GAPLESS_ONE_BY_ONE);
     const { path } = definition.request(params, definition.options);
-    return this.#sender.sendSeries({ method: "GET", path }, requestOptions, async (series) => {
+    return this.#sender.series(requestOptions, async (each) => {
+      const series: Sender = { ...this.#part(each) };
       const partNo = await this.#resolvePartNo(series, shortID);
       const searched = this.#searchedList(series, definition, path);
       try {
@@ -95,16 +96,16 @@ export class ItemLookup {
     });
   }
 
-  async #resolvePartNo(series: PartSender, shortID: string): Promise<number> {
+  async #resolvePartNo(series: Sender, shortID: string): Promise<number> {
     const known = this.#partNos.get(shortID);
     if (known !== undefined) return known;
-    const partNo = await series.sendPart(partNoRequest(shortID));
+    const partNo = await series.send(partNoRequest(shortID));
     setNewest(this.#partNos, shortID, partNo, MAX_PART_NUMBERS);
     return partNo;
   }
 
   #searchedList<T extends { partNo: number }>(
-    series: PartSender,
+    series: Sender,
     definition: InventoryListDefinition<T>,
     path: string,
   ): SearchedList<T> {
@@ -118,8 +119,26 @@ export class ItemLookup {
       partNoOf: (record) => partNoOf(record, path),
       fetch: ({ request, direction, slotKind }) => {
         const query = { ...request, sort: "partNo", direction };
-        return series.sendPart({ method: "GET", path, query, read: pageReader(request), slotKind });
+        return series.send({
+          method: "GET",
+          path,
+          query,
+          read: pageReader(request),
+          ...(slotKind === "bulk" && { priority: "low" as const }),
+        });
       },
+    };
+  }
+
+  #part(each: RequestOptions): Sender {
+    const sender = this.#sender;
+    return {
+      send: (request, _options, signal) => sender.send(request, each, signal),
+      series: (_options, run) => run(each),
+      guard: (what, run) => sender.guard(what, run),
+      warn: (message) => sender.warn(message),
+      limiter: sender.limiter,
+      closed: sender.closed,
     };
   }
 
@@ -171,7 +190,7 @@ function partNoOf(record: unknown, path: string): number {
 }
 
 /** The item's part number, which must be an integer however strictly responses are validated: the search is based on it. */
-function partNoRequest(shortID: string): CallRequest<number> {
+function partNoRequest(shortID: string): ApiRequest<number> {
   const request = itemRequest(shortID, "id");
   return {
     ...request,

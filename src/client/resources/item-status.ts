@@ -2,7 +2,7 @@ import * as z from "zod";
 import { type Item, itemSchema } from "../../service/item.js";
 import { lazy } from "../../shared/field.js";
 import type { ResponseReader } from "../send/call.js";
-import { assertMatchesSchema, createJsonReader, readJsonBody } from "../send/decode.js";
+import { assertMatchesSchema, createJsonReader, readJsonBody } from "../send/response.js";
 
 /** The result of `items.create`. */
 export interface CreatedItem {

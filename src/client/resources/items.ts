@@ -20,12 +20,12 @@ import { readSentCreation } from "../find/sent-request.js";
 import { createPageReader } from "../lists/decode-page.js";
 import { createPaginator, type ListDefinition, type ListOptions, pagingOf } from "../lists/list.js";
 import type { Paginator } from "../lists/paginator.js";
-import type { CallRequest } from "../send/call.js";
-import { createJsonReader } from "../send/decode.js";
-import { describeFalseSuccess } from "../send/error-response.js";
+import { describeFalseSuccess } from "../send/api-error.js";
+import type { ApiRequest } from "../send/call.js";
 import { requestOf } from "../send/path.js";
-import type { Sender } from "../send/pipeline.js";
 import type { RequestOptions } from "../send/request-options.js";
+import { createJsonReader } from "../send/response.js";
+import type { Sender } from "../send/send.js";
 import { bindMethods } from "./bind-methods.js";
 import {
   type CreatedItem,
@@ -257,7 +257,7 @@ export class Items {
   }
 }
 
-export const itemRequest = (key: string, type: "id" | "alias"): CallRequest<Item> => ({
+export const itemRequest = (key: string, type: "id" | "alias"): ApiRequest<Item> => ({
   method: "GET",
   path: READS.readItems.path,
   query: { key, type },

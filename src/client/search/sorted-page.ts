@@ -1,4 +1,6 @@
-import type { SlotKind } from "../limiter/slot-source.js";
+/** A further page is bulk work. */
+type SlotKind = "single" | "bulk";
+
 import { type Page, type PageRequest, startOfPage } from "../lists/page.js";
 
 export type Direction = "ASC" | "DESC";

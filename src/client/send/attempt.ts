@@ -1,143 +1,217 @@
+import { untilAborted } from "../../shared/time/abort.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
-import { sendWithInstrumentation } from "../observe/telemetry.js";
-import { performExchange } from "../transport/exchange.js";
-import { type AttemptTrace, isSuccessStatus, TransportFailure, type WireResponse } from "../transport/transport.js";
-import type { TokenAndSlot } from "./acquire-token-and-slot.js";
-import type { AttemptEnd } from "./attempt-journal.js";
-import type { Sending } from "./call.js";
-import type { ClientParts } from "./client-parts.js";
-import { createApiError } from "./error-response.js";
-import { ErrorResponse, FalseSuccess, failureTypeForMetrics, mayHaveBeenApplied, SlotExpired } from "./failure.js";
-import { choosePause, MAX_PAUSE_MS } from "./retry-policy.js";
+import type { TokenManager } from "../auth/token-manager.js";
+import { type RateLimiter, type Slot, SlotTooLate } from "../limiter/rate-limiter.js";
+import type { Observer } from "../observe/observer.js";
+import {
+  Exchange,
+  ExchangeFailure,
+  isSuccessStatus,
+  type Transport,
+  type WireRequest,
+  type WireResponse,
+} from "../transport/exchange.js";
+import { parseRetryAfterMs } from "./api-error.js";
+import type { Call } from "./call.js";
+import { Failure, failureOfExchange, failureOfFalseSuccess, failureOfStatus, Refusal, SlotExpired } from "./failure.js";
+import type { ServiceClock } from "./service-clock.js";
 
-/** Sends the request of a call once, with a slot that was granted. Rejects unless the response is a success. */
-export async function sendAttempt(
-  parts: ClientParts,
-  sending: Sending,
-  { slot, token }: TokenAndSlot,
-): Promise<WireResponse> {
-  const { journal, beforeSend } = sending.call.settings;
-  let trace: AttemptTrace | undefined;
+/** What the attempts of a client's calls share. */
+export interface Line {
+  readonly limiter: RateLimiter;
+  readonly tokens: TokenManager;
+  readonly transport: Transport;
+  readonly observer: Observer;
+  readonly clock: ServiceClock;
+  /** Whether the client was closed: there are no further attempts. */
+  readonly isClosed: boolean;
+}
+
+/** Sends the request of a call once, and again with a new token after a 401. Rejects with a `Failure` unless it succeeded. */
+export async function attempt(line: Line, call: Call): Promise<WireResponse> {
   try {
-    if (journal) await sending.cancellation.race(journal.beforeSend(parts.serviceClock.aheadMs));
-    const event = { attempt: sending.attempts + 1, clockAheadMs: parts.serviceClock.aheadMs };
-    const beforeFirstByte = beforeSend && (await sending.cancellation.race(Promise.resolve(beforeSend(event))));
-    trace = sending.beginAttempt(parts.serviceClock.aheadMs);
-    const response = await receiveResponse(parts, sending, { slot, token }, trace, beforeFirstByte || undefined);
-    reactToStatus(parts, sending, response, token);
-    journal?.attemptEnded({ response, mayHaveBeenApplied: false });
-    return response;
+    return await sendOnce(line, call);
   } catch (failure) {
-    sending.inFlight = false;
-    if (trace) journal?.attemptEnded(endOf(sending, failure));
-    throw failure;
-  } finally {
-    // After the pause for a 429 has begun, or the slot would be granted to a call that waits.
-    if (trace?.sent) slot.endSent();
-    else slot.endUnsent();
+    const isRefusedToken = failure instanceof Failure && call.head?.status === 401 && !call.request.isTokenRequest;
+    if (!isRefusedToken || call.hasRenewedToken || line.isClosed) throw failure;
+    call.hasRenewedToken = true;
+    const { reason } = failure;
+    reportRetry(line, call, reason);
+    return await sendOnce(line, call);
   }
 }
 
-/** Sends the request and reads the response, whatever its status. Of an error response, the status alone is enough. */
-async function receiveResponse(
-  { telemetry, transport, serviceClock }: ClientParts,
-  sending: Sending,
-  { slot, token }: TokenAndSlot,
-  trace: AttemptTrace,
-  beforeFirstByte: (() => void) | undefined,
-): Promise<WireResponse> {
-  const event = () => ({ ...sending.identity, attempt: sending.attempts });
-  const durationMs = () => monotonicNowMs() - trace.startedAt;
-  const { target, contentType, body } = sending.payload;
-  const { journal, timeoutMs, maxResponseBytes } = sending.call.settings;
-  const headers = { ...sending.call.settings.headers };
-  if (contentType !== undefined) headers["content-type"] = contentType;
-  if (token !== undefined) headers.authorization = `Bearer ${token}`;
-  const { cancellation, request } = sending;
-  const { method } = request;
-  // Noted here, since the exchange wraps what is thrown, and the cause of another failure may be a Proxy of the caller's.
-  let slotExpired: SlotExpired | undefined;
-  const assertMaySend = () => {
-    if (slot.hasExpired?.()) slotExpired = new SlotExpired();
-    if (slotExpired) throw slotExpired;
-    journal?.assertMaySend();
-    beforeFirstByte?.();
-  };
-  const wire = { method, target, headers, body, timeoutMs, maxResponseBytes, cancellation, trace, assertMaySend };
-  telemetry.emit("request", event);
+/** The call will be sent again. */
+export function reportRetry({ observer }: Pick<Line, "observer">, call: Call, reason: string): void {
+  const event = { ...call.identity, attempt: call.attempts + 1, reason };
+  observer.emit("retry", () => event);
+  call.observer.notify((observation) => observation.retry(event));
+}
+
+async function sendOnce(line: Line, call: Call): Promise<WireResponse> {
+  const { slot, token } = await acquire(line, call);
+  let exchange: Exchange | undefined;
   try {
-    const response = await sendWithInstrumentation(event, headers, () => performExchange(wire, transport.send));
-    telemetry.emit("response", () => ({ ...event(), status: response.status, durationMs: durationMs() }));
+    const request = await prepare(line, call, slot, token);
+    const startedAt = monotonicNowMs();
+    const info = { ...call.identity, attempt: call.attempts };
+    line.observer.emit("request", () => info);
+    const response = await call.observer.attempt(info, request.headers, () => {
+      exchange = new Exchange(request, line.transport.send);
+      return exchange.result.catch((thrown: unknown) => responseWithoutBody(exchange?.head, thrown));
+    });
+    line.clock.observe(response.headers);
+    const durationMs = monotonicNowMs() - startedAt;
+    line.observer.emit("response", () => ({ ...info, status: response.status, durationMs }));
+    call.head = { status: response.status, headers: response.headers };
+    checkStatus(line, call, response, token);
     return response;
   } catch (thrown) {
-    const failure = slotExpired ?? thrown;
-    const error = failureTypeForMetrics(failure);
-    telemetry.emit("failed", () => ({ ...event(), status: trace.head?.status, error, durationMs: durationMs() }));
-    return errorHeadWithoutBody(trace, failure);
+    call.head ??= exchange?.head;
+    const failure = exchange && !(thrown instanceof Failure) ? failureOfExchange(call, exchange, thrown) : thrown;
+    if (!(failure instanceof Failure)) throw failure;
+    if (failure.applied === "unknown" && call.isWrite) call.applied = "unknown";
+    call.lastError = failure.error;
+    throw failure;
   } finally {
-    sending.endAttempt(trace);
-    serviceClock.observe(trace);
+    call.isOnTheWire = false;
+    // The pause after a 429 has begun by now, or the slot would be granted to a waiting call.
+    slot.end(exchange?.sent ?? false);
   }
 }
 
+/** From this round on, an expired token is used, too: two have expired while the call was in the queue. One that was refused is not. */
+const ANY_TOKEN_FROM_ROUND = 3;
+
 /**
- * The head of an error response whose body was cut off, too slow or unreadable: the retry policy needs only the status.
- * Rethrows the failure if there is no such head.
+ * Waits for a token, then for a slot. In this order, because the token request needs a slot too, and there may be only
+ * one. If the token expires in the queue, or is refused there, the slot is returned, a new token is requested (one for all
+ * calls that wait), and the call queues before others.
  */
-function errorHeadWithoutBody({ head }: AttemptTrace, failure: unknown): WireResponse {
-  const isCutOff = failure instanceof TransportFailure && failure.kind !== "canceled";
+async function acquire(
+  { limiter, tokens, observer }: Line,
+  call: Call,
+): Promise<{ slot: Slot; token?: string | undefined }> {
+  const { signal, scope } = call;
+  const needsToken = !call.request.isTokenRequest;
+  let waitedMs = 0;
+  const onLongWait = observer.hears("waiting")
+    ? (expectedMs: number, reason: "limit" | "pause") =>
+        observer.emit("waiting", () => ({ ...call.identity, reason, expectedMs }))
+    : undefined;
+  const onFailedProbe = (refusal: unknown) => {
+    call.rateLimitRetries += 1;
+    return call.rateLimitRetries > call.settings.retry.maxRateLimitRetries
+      ? failureOfStatus(call, refusal as WireResponse, pauseMsOf(limiter))
+      : undefined;
+  };
+  for (let round = 1; ; round += 1) {
+    signal.throwIfAborted();
+    if (needsToken && tokens.fresh === undefined) {
+      // No token request if the slot would come too late.
+      const waitMs = limiter.waitMs(call.priority);
+      if (waitMs > scope.remainingMs) throw new SlotTooLate(waitMs, limiter.snapshot().pausedUntil);
+      await tokens.renew(signal);
+    }
+    const priority = round === 1 ? call.priority : "token";
+    const maxWaitMs = scope.remainingMs;
+    const queuedAt = monotonicNowMs();
+    const slot = await limiter.acquire({ priority, signal, maxWaitMs, onLongWait, onFailedProbe });
+    waitedMs += monotonicNowMs() - queuedAt;
+    const token = round < ANY_TOKEN_FROM_ROUND ? tokens.fresh : tokens.last;
+    if (token !== undefined || !needsToken) {
+      call.observer.notify((observation) => observation.waited(waitedMs));
+      return needsToken ? { slot, token } : { slot };
+    }
+    slot.end(false);
+  }
+}
+
+/** Begins an attempt: the caller's `beforeSend`, then the request as it is sent. */
+async function prepare({ clock }: Line, call: Call, slot: Slot, token: string | undefined): Promise<WireRequest> {
+  const { settings, payload, request, signal } = call;
+  const { timeoutMs, maxResponseBytes } = settings;
+  const clockAheadMs = clock.aheadMs;
+  let check: (() => void) | undefined;
+  if (settings.beforeSend) {
+    const { beforeSend } = settings;
+    const begun = (async () => beforeSend({ attempt: call.attempts + 1, clockAheadMs }))();
+    check = (await untilAborted(signal, begun.catch(refuse))) || undefined;
+  }
+  const headers = { ...settings.headers };
+  if (payload.contentType !== undefined) headers["content-type"] = payload.contentType;
+  if (token !== undefined) headers.authorization = `Bearer ${token}`;
+  call.attempts += 1;
+  call.head = undefined;
+  call.isOnTheWire = true;
+  call.clockAheadMs = clockAheadMs;
+  call.sentAt = Date.now();
+  return {
+    method: request.method,
+    target: payload.target,
+    headers,
+    body: payload.body,
+    timeoutMs,
+    maxResponseBytes,
+    signal,
+    beforeFirstByte() {
+      if (slot.hasExpired?.()) throw new Refusal(new SlotExpired());
+      try {
+        check?.();
+      } catch (thrown) {
+        throw new Refusal(thrown);
+      }
+    },
+  };
+}
+
+function refuse(thrown: unknown): never {
+  throw new Failure(thrown, "no", "never", "beforeSend");
+}
+
+/** The head of an error response whose body was cut off, too slow or unreadable is enough. Otherwise rethrows. */
+function responseWithoutBody(head: Exchange["head"], thrown: unknown): WireResponse {
+  const isCutOff = thrown instanceof ExchangeFailure && thrown.kind !== "aborted";
   if (isCutOff && head && !isSuccessStatus(head.status)) return { ...head, body: new Uint8Array() };
-  throw failure;
+  throw thrown;
 }
 
 /** Throws unless the response is a success. A token that was refused is dropped (401), and the limiter pauses after a 429. */
-function reactToStatus(parts: ClientParts, sending: Sending, response: WireResponse, token: string | undefined): void {
+function checkStatus(line: Line, call: Call, response: WireResponse, token: string | undefined): void {
   const { status } = response;
   if (isSuccessStatus(status)) {
-    const problem = sending.request.describeFalseSuccess?.(response);
-    if (problem === undefined) return;
-    throw new FalseSuccess(problem);
-  }
-  if (status === 401 && token !== undefined) parts.tokens.invalidate(token);
-  const failure = new ErrorResponse(response);
-  if (status === 429) pauseAfter429(parts, sending, failure);
-  throw failure;
-}
-
-/** Pauses the limiter, unless it is paused already. */
-function pauseAfter429({ limiter, telemetry }: ClientParts, sending: Sending, failure: ErrorResponse): void {
-  const { pausedUntil } = limiter.snapshot();
-  if (pausedUntil !== null) {
-    // The limiter keeps the pause of the first 429. This call reports what is left of it.
-    failure.pauseMs = pausedUntil - Date.now();
+    const problem = call.request.describeFalseSuccess?.(response);
+    if (problem !== undefined) throw failureOfFalseSuccess(call, response, problem);
     return;
   }
-  const { response, retryAfterMs } = failure;
-  const { retry } = sending.call.settings;
-  const { pauseMs, isShortened } = choosePause(retryAfterMs, retry);
-  failure.pauseMs = pauseMs;
-  if (isShortened) {
-    const source =
-      retryAfterMs === undefined
-        ? `rateLimitDelayMs: ${retry.rateLimitDelayMs}`
-        : `Retry-After: ${response.headers["retry-after"]}`;
-    telemetry.log("warn", `${sending.label}: the pause is limited to ${MAX_PAUSE_MS / 1_000} s (${source})`);
-  }
-  telemetry.emit("rateLimited", () => ({ ...sending.identity, delayMs: pauseMs, pausedUntil: Date.now() + pauseMs }));
-  const { request, attempts } = sending;
-  // Each call that the pause fails gets an error of its own.
-  limiter.pause(pauseMs, () => createApiError({ request, attempts }, failure));
+  if (status === 401 && token !== undefined) line.tokens.drop(token);
+  if (status === 429) pause(line, call, response);
+  throw failureOfStatus(call, response, pauseMsOf(line.limiter));
 }
 
-/** How a failed attempt ended, for the journal. */
-function endOf(sending: Sending, failure: unknown): AttemptEnd {
-  // The status of a false success proves nothing.
-  const head = failure instanceof FalseSuccess ? undefined : sending.attemptTrace?.head;
-  const { status, body } =
-    failure instanceof ErrorResponse ? failure.response : { status: head?.status, body: undefined };
-  return {
-    response: status === undefined ? undefined : { status, body },
-    // A success status proves that it was, even if the body was cut off.
-    mayHaveBeenApplied: !isSuccessStatus(status ?? 0) && mayHaveBeenApplied(sending, failure),
-  };
+/** After one wrong response, a longer pause would stop all calls permanently. */
+const MAX_PAUSE_MS = 3_600_000;
+/** `Retry-After: 0` would use up all retries within a moment. */
+const MIN_RETRY_AFTER_MS = 1_000;
+
+/** Pauses the limiter. During a pause this has no effect. */
+function pause({ limiter, observer }: Line, call: Call, response: WireResponse): void {
+  if (pauseMsOf(limiter) > 0) return;
+  const [shortest, longest] = call.settings.retry.rateLimitDelayMs;
+  const retryAfterMs = parseRetryAfterMs(response.headers);
+  const wanted =
+    retryAfterMs === undefined
+      ? shortest + Math.random() * (Math.min(longest, MAX_PAUSE_MS) - Math.min(shortest, MAX_PAUSE_MS))
+      : Math.max(retryAfterMs, MIN_RETRY_AFTER_MS);
+  const delayMs = Math.round(Math.min(wanted, MAX_PAUSE_MS));
+  if (wanted > MAX_PAUSE_MS) observer.warn(`${call.label}: the pause is limited to ${MAX_PAUSE_MS / 1_000} s`);
+  const event = { ...call.identity, delayMs, pausedUntil: Date.now() + delayMs };
+  observer.emit("rateLimited", () => event);
+  call.observer.notify((observation) => observation.paused(event));
+  limiter.pause(delayMs, response);
+}
+
+function pauseMsOf(limiter: RateLimiter): number {
+  const { pausedUntil } = limiter.snapshot();
+  return pausedUntil === null ? 0 : Math.max(0, pausedUntil - Date.now());
 }

@@ -1,106 +1,154 @@
-import { CanceledError } from "../../shared/time/cancellation.js";
-import { fieldOf, messageOf, toOneLine } from "../../shared/unknown.js";
-import { type AttemptTrace, isSuccessStatus, TransportFailure, type WireResponse } from "../transport/transport.js";
-import type { Sending } from "./call.js";
-import { type AttemptOutcome, isTransientStatus, parseRetryAfterMs } from "./retry-policy.js";
+/*
+ * What is known of a failed attempt, and what follows. This table is the only place that decides whether a write may be sent
+ * again.
+ *
+ *   what happened                                              `applied`   again
+ *   nothing was sent (no connection, `beforeSend` threw,
+ *   aborted or closed in the queue)                            no          back-off, unless it cannot help
+ *   401 · 429                                                  no          once, with a new token · after the pause
+ *   other 4xx, 501, other 3xx                                  no          never
+ *   408, other 5xx, 302, 303, timeout, broken connection,
+ *   aborted after sending, false success, 2xx cut off          unknown     back-off for GET, PUT and DELETE, but not after an
+ *                                                                          abort or a false success; never for POST and PATCH
+ *   2xx that is too large or cannot be decoded                 unknown     never
+ *   2xx                                                        yes         –
+ *
+ * "Sent" is what the transport knows (`Exchange.sent`), never what an error code suggests.
+ */
+import {
+  ConnectionError,
+  ResponseValidationError,
+  type StocklotError,
+  TimeoutError,
+} from "../../shared/errors/index.js";
+import { copyOfCause } from "../../shared/errors/redact.js";
+import { messageOf, toOneLine } from "../../shared/unknown.js";
+import { type Exchange, ExchangeFailure, type WireResponse } from "../transport/exchange.js";
+import { describeNetworkFailure } from "../transport/network-failure.js";
+import { createApiError, parseRetryAfterMs } from "./api-error.js";
+import type { Call } from "./call.js";
 
-/** Thrown if the service responded with an error status. */
-export class ErrorResponse extends Error {
-  /** The wait that the service requests, in ms. */
-  readonly retryAfterMs: number | undefined;
-  /** For a 429: the rest of the pause, in ms. */
-  pauseMs = 0;
+export type Retry = "never" | "after the pause" | "after a back-off";
 
-  constructor(readonly response: WireResponse) {
-    super(`HTTP ${response.status}`);
-    this.retryAfterMs = parseRetryAfterMs(response.headers, Date.now());
+/** How an attempt failed. */
+export class Failure extends Error {
+  constructor(
+    /** What the caller receives. */
+    readonly error: unknown,
+    /** Of a write. */
+    readonly applied: "no" | "unknown",
+    readonly retry: Retry,
+    /** In a few words, for log lines and the retry hook. */
+    readonly reason: string,
+    /** The wait that the service requests, in ms. */
+    readonly retryAfterMs = 0,
+  ) {
+    super(reason);
   }
 }
 
-/** Thrown if the response to a write has a success status but reports no success: it is not known whether it was applied. */
-export class FalseSuccess extends Error {}
-
-/** Thrown if others may have the slot by the time at which the request would be sent. Nothing was sent. */
+/** Others may have the slot by now, because this process stood still. Nothing was sent. */
 export class SlotExpired extends Error {
   constructor() {
     super("the process stood still, and its slot has expired");
   }
 }
 
-/**
- * How every call fails, from here to the callers who wait for it: several wait for a token, or for a page that was read
- * ahead. Each receives an error of its own (`createCallerError`), created where that caller waits, so that the stack trace
- * contains that line. A call that waited for a token fails with the failure of the token request.
- */
-export class CallFailure extends Error {
-  constructor(
-    readonly sending: Sending,
-    /** What an attempt, the policy or the reader has thrown. */
-    readonly thrown: unknown,
-  ) {
-    super(messageOf(thrown));
+/** The caller's `beforeSend`, or the slot, does not allow that the request is sent. Nothing was sent. */
+export class Refusal extends Error {
+  constructor(readonly thrown: unknown) {
+    super("refused");
   }
 }
 
-/** The failure of the last attempt as the retry policy needs it; `undefined` if no retry can help. */
-export function outcomeOfFailedAttempt(sending: Sending, failure: unknown): AttemptOutcome | undefined {
-  if (failure instanceof ErrorResponse)
-    return { sent: true, status: failure.response.status, retryAfterMs: failure.retryAfterMs };
-  if (failure instanceof SlotExpired) return { sent: false, slotExpired: true };
-  const isRetriable =
-    failure instanceof TransportFailure && (failure.kind === "connection" || failure.kind === "timeout");
-  return isRetriable && !failure.network?.permanent ? { sent: sending.attemptTrace?.sent === true } : undefined;
+/** Whether the status leaves open if a write was applied. After a write, 302 and 303 lead to its result. */
+const leavesOpen = (status: number) => isTransientStatus(status) || status === 302 || status === 303;
+
+const isTransientStatus = (status: number) => status === 408 || (status >= 500 && status !== 501);
+
+/** The response has an error status. `pauseMs`: after a 429, the rest of the pause. */
+export function failureOfStatus(call: Call, response: WireResponse, pauseMs: number): Failure {
+  const { status } = response;
+  const error = createApiError(call, response, pauseMs);
+  const reason = `HTTP ${status}`;
+  if (status === 429) return new Failure(error, "no", "after the pause", reason);
+  if (!leavesOpen(status)) return new Failure(error, "no", "never", reason);
+  const retry = isTransientStatus(status) ? repeatedIf(call.mayRepeat) : "never";
+  return new Failure(error, "unknown", retry, reason, parseRetryAfterMs(response.headers) ?? 0);
 }
 
-interface Attempted extends Pick<Sending, "request"> {
-  attemptTrace: Pick<AttemptTrace, "sent" | "head"> | undefined;
+/** The status is a success, but the response reports none. */
+export function failureOfFalseSuccess(call: Call, { status }: WireResponse, problem: string): Failure {
+  const message = `${call.label}: ${status}, but ${problem}. It may or may not have been applied. ${call.request.recoveryHint ?? ""}`;
+  const error = new ResponseValidationError(message.trim(), { status, issues: [{ path: [], message: problem }] });
+  return new Failure(error, "unknown", "never", problem);
 }
 
-/** Whether the service may have applied the request of the failed attempt. */
-export function mayHaveBeenApplied(sending: Attempted, failure: unknown): boolean {
-  if (failure instanceof FalseSuccess) return true;
-  if (failure instanceof ErrorResponse) return leavesOutcomeOpen(failure.response.status);
-  // Canceled while the caller's schema validated the response to a write that was applied.
-  if (failure instanceof CanceledError) return isSuccessStatus(responseStatusOf(sending));
-  if (!(failure instanceof TransportFailure) || !sending.attemptTrace?.sent) return false;
-  if (failure.kind === "connection" || failure.kind === "exception") return !isProvenAppliedByStatus(sending);
-  return failure.kind === "canceled" || failure.kind === "timeout";
+/** The exchange has failed. Of an error response that was cut off, the status is enough: see `attempt`. */
+export function failureOfExchange(call: Call, exchange: Exchange, thrown: unknown): Failure {
+  const { sent } = exchange;
+  const applied = sent ? "unknown" : "no";
+  const again = repeatedIf(!sent || call.mayRepeat);
+  if (!(thrown instanceof ExchangeFailure)) return new Failure(thrown, applied, "never", messageOf(thrown));
+  const { kind, cause } = thrown;
+  switch (kind) {
+    case "aborted":
+      return new Failure(cause, applied, "never", kind);
+    case "timeout": {
+      const problem = `no complete response within timeoutMs (${call.settings.timeoutMs} ms)${call.attemptCount}`;
+      return new Failure(new TimeoutError(`${call.label}: ${problem}`, { clock: "timeoutMs" }), applied, again, kind);
+    }
+    case "too large":
+      return new Failure(
+        unreadable(call, exchange, "the response is larger than maxResponseBytes"),
+        applied,
+        "never",
+        kind,
+      );
+    case "undecodable":
+      return new Failure(
+        unreadable(call, exchange, "the response cannot be decompressed", cause),
+        applied,
+        "never",
+        kind,
+      );
+    case "exception":
+      if (isRefusal(cause)) return failureOfRefusal(call, cause.thrown);
+      // Unchanged, unless it shows a secret: a fetch function may put the request into its errors.
+      return new Failure(sent ? copyOfCause(cause) : cause, applied, "never", messageOf(cause));
+    case "connection": {
+      const network = describeNetworkFailure(cause);
+      const { problem = "no usable response", detail = toOneLine(messageOf(cause)), advice = "" } = network ?? {};
+      const unsent = sent ? "" : ", nothing was sent";
+      const message = `${call.label}: ${problem}${unsent}${call.attemptCount} (${detail}). ${advice}`.trim();
+      const error = new ConnectionError(message, { cause });
+      return new Failure(error, applied, network?.permanent ? "never" : again, `${problem}: ${detail}`);
+    }
+  }
 }
 
-/** Whether an error status does not prove that the request was not applied. After a write, 302 and 303 lead to its result. */
-const leavesOutcomeOpen = (status: number) => status === 302 || status === 303 || isTransientStatus(status);
-
-/** The status of the response proves that the write was applied. */
-export const isProvenAppliedByStatus = (sending: Attempted) =>
-  sending.request.appliedByStatus === true && isSuccessStatus(responseStatusOf(sending));
-
-export const responseStatusOf = ({ attemptTrace }: Attempted) => attemptTrace?.head?.status ?? 0;
-
-/** A failure in a few words, for log lines and the retry hook. */
-export function describeFailure(failure: unknown): string {
-  if (!(failure instanceof TransportFailure) || failure.kind !== "connection") return messageOf(failure);
-  const { network, cause } = failure;
-  return network ? `${network.problem}: ${network.detail}` : toOneLine(messageOf(cause));
-}
-
-/** The failure of an attempt in one word, for metrics: few different values. Never throws. */
-export function failureTypeForMetrics(failure: unknown): string {
-  if (failure instanceof SlotExpired) return "slot expired";
-  if (!(failure instanceof TransportFailure)) return "exception";
-  const { kind, cause } = failure;
-  // The public spelling.
-  if (kind === "canceled") return "cancelled";
-  if (kind !== "connection" && kind !== "exception") return kind;
+function isRefusal(cause: unknown): cause is Refusal {
   try {
-    return networkFailureCode(cause) ?? String(fieldOf(cause, "name") || kind);
+    return cause instanceof Refusal;
   } catch {
-    // A getter or a Proxy of the caller's.
-    return kind;
+    // A Proxy of the caller's.
+    return false;
   }
 }
 
-/** The code of a network failure, such as `ECONNRESET`. That of fetch is in the cause. */
-function networkFailureCode(cause: unknown): string | undefined {
-  const codes = [fieldOf(cause, "code"), fieldOf(fieldOf(cause, "cause"), "code")];
-  return codes.find((code): code is string => typeof code === "string");
+function failureOfRefusal(call: Call, thrown: unknown): Failure {
+  if (!(thrown instanceof SlotExpired)) return new Failure(thrown, "no", "never", messageOf(thrown));
+  const error = new ConnectionError(`${call.label}: ${thrown.message}. Nothing was sent.`);
+  return new Failure(error, "no", "after a back-off", thrown.message);
+}
+
+const repeatedIf = (allowed: boolean): Retry => (allowed ? "after a back-off" : "never");
+
+function unreadable(call: Call, { head }: Exchange, problem: string, cause?: unknown): StocklotError {
+  const status = head?.status ?? 0;
+  return new ResponseValidationError(`${call.label}: ${problem}`, {
+    status,
+    issues: [{ path: [], message: problem }],
+    cause,
+  });
 }

@@ -1,10 +1,12 @@
 import { isPlainObject, isRecord } from "../../shared/copy-of.js";
 import { InputValidationError, type Issue } from "../../shared/errors/index.js";
 import { fieldOf, isObject, messageOf } from "../../shared/unknown.js";
-import { MAX_JSON_NESTING } from "./body.js";
 
 export const JSON_CONTENT_TYPE = "application/json";
 const FORM_CONTENT_TYPE = "application/x-www-form-urlencoded";
+
+/** Deeper nesting is refused: it overflows the stack of recursive code. */
+const MAX_NESTING = 100;
 
 /** What a request sends besides its method and headers. */
 export interface EncodedRequest {
@@ -82,7 +84,7 @@ export function encodeJson(method: string, given: unknown, at: Issue["path"]): s
     if (typeof value === "number") throw new NotJson(`must be a finite number, not ${value}`);
     if (!isObject(value)) throw new NotJson(`must be JSON data, not ${describe(value)}`);
     if (value instanceof Date && Number.isNaN(value.getTime())) throw new NotJson("must be a valid Date");
-    if (path.length > MAX_JSON_NESTING) throw new NotJson(`is nested deeper than ${MAX_JSON_NESTING} levels`);
+    if (path.length > MAX_NESTING) throw new NotJson(`is nested deeper than ${MAX_NESTING} levels`);
     const toJSON = fieldOf(value, "toJSON");
     if (typeof toJSON === "function") return copyOf(toJSON.call(value));
     if (Array.isArray(value)) return value.map(copyOfPart);

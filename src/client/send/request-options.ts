@@ -3,8 +3,8 @@ import { checkInput } from "../../shared/check.js";
 import { lazy, optionalFields, string } from "../../shared/field.js";
 import { abortSignalSchema, countOrInfinitySchema, durationMsSchema, functionSchema } from "../../shared/option.js";
 import type { Priority } from "../limiter/rate-limiter.js";
-import { type AttemptJournal, attemptJournalSymbol } from "./attempt-journal.js";
-import type { RetryOptions } from "./retry-policy.js";
+import { describeHeaderProblem } from "./headers.js";
+import type { RetryOptions } from "./retry.js";
 
 /** The raw data of a final response. */
 export interface ResponseInfo {
@@ -78,12 +78,7 @@ export interface RequestOptions {
    * @default none
    */
   beforeSend?: BeforeSend | undefined;
-  /** Records the attempts of the call. @internal */
-  [attemptJournalSymbol]?: AttemptJournal | undefined;
 }
-
-const RESERVED_HEADER_PATTERN =
-  /^(authorization|connection|content-length|expect|host|keep-alive|proxy-(authorization|connection)|te|trailer|transfer-encoding|upgrade)$/i;
 
 export const retryOptionsSchema = /* @__PURE__ */ lazy(() => {
   const options = {
@@ -127,16 +122,3 @@ const requestOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject(requestOp
 export function checkRequestOptions(label: string, options: RequestOptions): RequestOptions {
   return checkInput(label, requestOptionsSchema, options, [], { noun: "option" });
 }
-
-/** What is wrong with a header, or `undefined`. */
-export function describeHeaderProblem(name: string, value: string): string | undefined {
-  if (RESERVED_HEADER_PATTERN.test(name)) return "cannot be set, since the client sets it";
-  if (!/^[!#$%&'*+\-.^_`|~\w]+$/.test(name)) return "is not a valid header name";
-  if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
-    return "must not contain line breaks, control characters, or characters outside Latin-1";
-  return undefined;
-}
-
-/** The same headers; a later one replaces an earlier one of the same name. */
-export const lowerCaseHeaderNames = (headers: Readonly<Record<string, string>>): Record<string, string> =>
-  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));

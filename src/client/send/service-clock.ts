@@ -1,5 +1,4 @@
 import { monotonicNowMs } from "../../shared/time/clock.js";
-import type { AttemptTrace } from "../transport/transport.js";
 
 /** The `Date` header of a response, in ms since the epoch; `undefined` if it has none. */
 export function dateHeaderMs({ date = "" }: Readonly<Record<string, string>>): number | undefined {
@@ -21,18 +20,20 @@ export function serviceTimeBefore({
 
 /** The clock of the service, as the `Date` header of the last response shows it. */
 export class ServiceClock {
-  #trace: AttemptTrace | undefined;
+  #served: number | undefined;
+  #at = 0;
 
-  observe(trace: AttemptTrace): void {
-    if (trace.head?.headers.date !== undefined) this.#trace = trace;
+  observe(headers: Readonly<Record<string, string>>): void {
+    const served = dateHeaderMs(headers);
+    if (served === undefined && headers.date === undefined) return;
+    this.#served = served;
+    this.#at = monotonicNowMs();
   }
 
-  /** How far it is ahead of the clock of this machine at least, in ms; `undefined` if no response had a readable `Date` header. */
+  /** How far it is ahead of the clock of this machine at least, in ms; `undefined` if that is not known. */
   get aheadMs(): number | undefined {
-    const { head, headAt = 0 } = this.#trace ?? {};
-    const served = dateHeaderMs(head?.headers ?? {});
-    if (served === undefined) return undefined;
+    if (this.#served === undefined) return undefined;
     // The time since then is measured by the monotonic clock: the local clock may have been set meanwhile.
-    return Math.floor(served + (monotonicNowMs() - headAt) - Date.now());
+    return Math.floor(this.#served + (monotonicNowMs() - this.#at) - Date.now());
   }
 }

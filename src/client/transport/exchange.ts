@@ -1,88 +1,146 @@
-import type { Transform } from "node:stream";
 import { nodeZlib } from "../../shared/node-modules.js";
-import { monotonicNowMs, startTimer } from "../../shared/time/clock.js";
-import { describeNetworkFailure } from "./network-failure.js";
-import {
-  type Exchange,
-  isSuccessStatus,
-  TransportFailure,
-  type WireRequest,
-  type WireResponse,
-  type WireSender,
-} from "./transport.js";
+import { startTimer } from "../../shared/time/clock.js";
+import { fieldOf } from "../../shared/unknown.js";
+import { isNetworkFailure } from "./network-failure.js";
 
-/** An error is described by the beginning of its body: the rest is neither read nor decompressed. */
+export interface ResponseHead {
+  status: number;
+  /** Names in lower case. */
+  headers: Record<string, string>;
+}
+
+/** A response, read to its end. */
+export interface WireResponse extends ResponseHead {
+  /** The body, decompressed; of an error response, its beginning. */
+  body: Uint8Array;
+}
+
+/** A request, ready to be sent. */
+export interface WireRequest {
+  method: string;
+  /** Path and query behind the base URL. */
+  target: string;
+  headers: Record<string, string>;
+  body: string | undefined;
+  /** One attempt, from sending to the last byte of the body. */
+  timeoutMs: number;
+  maxResponseBytes: number;
+  signal: AbortSignal;
+  /** Called synchronously right before the first byte is sent. If it throws, nothing is sent. */
+  beforeFirstByte(): void;
+}
+
+/** There is no response. An "exception" is not known to be a failure of the network. */
+export class ExchangeFailure extends Error {
+  constructor(
+    readonly kind: "connection" | "exception" | "timeout" | "aborted" | "too large" | "undecodable",
+    cause?: unknown,
+  ) {
+    super(kind, { cause });
+  }
+}
+
+/** Sends one request, and reports its progress and its end to the exchange. A rejection fails the exchange. */
+export type WireSender = (request: WireRequest, exchange: Exchange) => Promise<void>;
+
+export interface Transport {
+  readonly send: WireSender;
+  /** Closes connections of its own. */
+  close(): Promise<void>;
+}
+
+/** The longest part of an error body that is read. */
 const MAX_ERROR_BODY_BYTES = 128 * 1024;
 
-/**
- * Sends a request, unless it was canceled, and returns the response. Enforces the timeout, the size limit and the
- * cancellation, fills in the trace, and ends once. A rejection of `send` fails the exchange.
- */
-export function performExchange(request: WireRequest, send: WireSender): Promise<WireResponse> {
-  const { timeoutMs, maxResponseBytes, cancellation, trace } = request;
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  let limit: BodyLimit = { maxBytes: maxResponseBytes, isCut: false };
-  let coding = "";
-  let resolve!: (response: WireResponse | Promise<WireResponse>) => void;
-  let reject!: (failure: TransportFailure) => void;
-  const result = new Promise<WireResponse>((fulfil, fail) => {
-    resolve = fulfil;
-    reject = fail;
-  });
-  const exchange: Exchange = {
-    ended: false,
-    cancel: undefined,
-    receiveHead(status, headers, encoding = "") {
-      trace.headAt = monotonicNowMs();
-      trace.head = { status, headers };
-      coding = encoding;
-      if (!isSuccessStatus(status)) limit = { maxBytes: Math.min(maxResponseBytes, MAX_ERROR_BODY_BYTES), isCut: true };
-      else if (Number(headers["content-length"]) > maxResponseBytes) fail("too large");
-    },
-    receiveChunk(chunk) {
-      if (exchange.ended) return;
-      // A caller's fetch function may return anything.
-      if (!isBytes(chunk)) return fail("undecodable", new TypeError("the body is not bytes"));
-      chunks.push(chunk);
-      bytes += chunk.byteLength;
-      if (bytes <= limit.maxBytes) return;
-      if (!limit.isCut) return fail("too large");
-      exchange.complete();
-      exchange.cancel?.();
-    },
-    complete() {
-      const { head } = trace;
-      if (exchange.ended || !head) return;
-      end();
-      const received = concatChunks(chunks, bytes);
-      const { status, headers } = head;
-      const withBody = (body: Uint8Array) => ({ status, headers, body });
-      const undecodable = (cause: unknown) => {
-        throw cause instanceof BodyTooLarge
-          ? new TransportFailure("too large")
-          : new TransportFailure("undecodable", cause);
-      };
-      resolve(coding ? decompressBody(received, coding, limit).then(withBody, undecodable) : withBody(received));
-    },
-    fail,
-    failWith: (cause) => fail(describeNetworkFailure(cause) ? "connection" : "exception", cause),
-  };
-  const stops = [startTimer(timeoutMs, () => fail("timeout")), cancellation.onCancel(() => fail("canceled"))];
-  if (cancellation.reason) fail("canceled");
-  else send(request, exchange).catch(exchange.failWith);
-  return result;
+export const isSuccessStatus = (status: number) => status >= 200 && status < 300;
 
-  function fail(kind: TransportFailure["kind"], cause?: unknown): void {
-    if (exchange.ended) return;
-    end();
-    exchange.cancel?.();
-    reject(new TransportFailure(kind, cause));
+/** One request and its response, over any transport: the timeout, the size limit, the abort, and one end. */
+export class Exchange {
+  /** Whether a byte of the request may have left this process. The transport sets it. */
+  sent = false;
+  /** The head of the response, as soon as it was received. */
+  head: ResponseHead | undefined;
+  hasEnded = false;
+  /** Stops the request on the wire. */
+  cancel: (() => void) | undefined;
+  readonly result: Promise<WireResponse>;
+  readonly #maxBytes: number;
+  #chunks: Uint8Array[] = [];
+  #bytes = 0;
+  #coding = "";
+  #resolve!: (response: WireResponse | Promise<WireResponse>) => void;
+  #reject!: (failure: ExchangeFailure) => void;
+  readonly #stop: () => void;
+
+  constructor(request: WireRequest, send: WireSender) {
+    const { signal, timeoutMs } = request;
+    this.#maxBytes = request.maxResponseBytes;
+    this.result = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    const abort = () => this.fail("aborted", signal.reason);
+    const stopTimer = startTimer(timeoutMs, () => this.fail("timeout"));
+    signal.addEventListener("abort", abort, { once: true });
+    this.#stop = () => {
+      stopTimer();
+      signal.removeEventListener("abort", abort);
+    };
+    if (signal.aborted) abort();
+    else send(request, this).catch((cause: unknown) => this.failWith(cause));
   }
 
-  function end(): void {
-    exchange.ended = true;
-    for (const stop of stops) stop();
+  /** `coding` is the content coding of the chunks to come. */
+  receiveHead(status: number, headers: Record<string, string>, coding = ""): void {
+    this.head = { status, headers };
+    this.#coding = coding;
+    if (isSuccessStatus(status) && Number(headers["content-length"]) > this.#maxBytes) this.fail("too large");
+  }
+
+  receiveChunk(chunk: Uint8Array): void {
+    if (this.hasEnded) return;
+    // A caller's fetch function may return anything.
+    if (!isBytes(chunk)) return this.fail("undecodable", new TypeError("the body is not bytes"));
+    this.#chunks.push(chunk);
+    this.#bytes += chunk.byteLength;
+    if (this.#bytes <= this.#limit) return;
+    if (isSuccessStatus(this.head?.status ?? 0)) return this.fail("too large");
+    this.complete();
+    this.cancel?.();
+  }
+
+  complete(): void {
+    const { head } = this;
+    if (this.hasEnded || !head) return;
+    this.#end();
+    const received = concat(this.#chunks, this.#bytes);
+    this.#chunks = [];
+    this.#resolve(
+      this.#coding === ""
+        ? { ...head, body: received }
+        : decompress(received, this.#coding, this.#limit).then((body) => ({ ...head, body })),
+    );
+  }
+
+  fail(kind: ExchangeFailure["kind"], cause?: unknown): void {
+    if (this.hasEnded) return;
+    this.#end();
+    this.cancel?.();
+    this.#reject(new ExchangeFailure(kind, cause));
+  }
+
+  /** Fails with anything that was thrown: a failure of the network, or an exception of code. */
+  failWith(cause: unknown): void {
+    this.fail(isNetworkFailure(cause) ? "connection" : "exception", cause);
+  }
+
+  get #limit(): number {
+    return isSuccessStatus(this.head?.status ?? 0) ? this.#maxBytes : Math.min(this.#maxBytes, MAX_ERROR_BODY_BYTES);
+  }
+
+  #end(): void {
+    this.hasEnded = true;
+    this.#stop();
   }
 }
 
@@ -90,65 +148,7 @@ export function performExchange(request: WireRequest, send: WireSender): Promise
 const isBytes = (chunk: unknown) =>
   ArrayBuffer.isView(chunk) && Object.prototype.toString.call(chunk) === "[object Uint8Array]";
 
-/** The content codings to accept, best first. */
-export const ACCEPTED_ENCODINGS = "gzip, br";
-
-/** How much of a body is read. */
-interface BodyLimit {
-  maxBytes: number;
-  /** A larger body is cut off instead of being refused. */
-  isCut: boolean;
-}
-
-/** Decoding stopped because the body would have been too large. */
-class BodyTooLarge extends Error {}
-
-/** Decodes the body. Rejects if it is not valid in its coding, or larger than the limit, unless it is to be cut off. */
-async function decompressBody(body: Uint8Array, encoding: string, limit: BodyLimit): Promise<Uint8Array> {
-  let decoded = body;
-  for (const coding of encoding.toLowerCase().split(",").reverse()) {
-    const name = coding.trim();
-    if (decoded.length === 0 || name === "identity" || name === "") continue;
-    const decoder = createDecoder(name);
-    if (!decoder) throw new Error(`unknown content coding ${name}`);
-    decoded = await decode(decoder, decoded, limit);
-  }
-  return decoded;
-}
-
-function createDecoder(coding: string): Transform | undefined {
-  switch (coding) {
-    case "gzip":
-    case "x-gzip":
-      return nodeZlib?.createGunzip();
-    case "br":
-      return nodeZlib?.createBrotliDecompress();
-    case "deflate":
-      return nodeZlib?.createInflate();
-    default:
-      return undefined;
-  }
-}
-
-async function decode(decoder: Transform, encoded: Uint8Array, { maxBytes, isCut }: BodyLimit): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  decoder.end(encoded);
-  try {
-    // Leaving the loop early stops the decoder.
-    for await (const chunk of decoder) {
-      chunks.push(chunk);
-      bytes += chunk.length;
-      if (bytes > maxBytes) throw new BodyTooLarge();
-    }
-  } catch (error) {
-    // What was decoded is enough, also if the encoded body was cut off.
-    if (!isCut) throw error;
-  }
-  return concatChunks(chunks, bytes);
-}
-
-function concatChunks(chunks: readonly Uint8Array[], length: number): Uint8Array {
+function concat(chunks: readonly Uint8Array[], length: number): Uint8Array {
   const [only] = chunks;
   if (only && chunks.length === 1) return only;
   const whole = new Uint8Array(length);
@@ -159,3 +159,47 @@ function concatChunks(chunks: readonly Uint8Array[], length: number): Uint8Array
   }
   return whole;
 }
+
+/** The content codings to accept, best first. */
+export const ACCEPTED_ENCODINGS = "gzip, br";
+
+type Zlib = NonNullable<typeof nodeZlib>;
+type Decoder = (
+  encoded: Uint8Array,
+  options: { maxOutputLength?: number },
+  done: (error: Error | null, decoded: Uint8Array) => void,
+) => void;
+
+const DECODERS: Readonly<Record<string, (zlib: Zlib) => Decoder>> = {
+  gzip: ({ gunzip }) => gunzip,
+  "x-gzip": ({ gunzip }) => gunzip,
+  br: ({ brotliDecompress }) => brotliDecompress,
+  deflate: ({ inflate }) => inflate,
+};
+
+/** Decodes a body. `maxBytes` ends a bomb. */
+async function decompress(encoded: Uint8Array, codings: string, maxBytes: number): Promise<Uint8Array> {
+  let body = encoded;
+  for (const coding of codings.toLowerCase().split(",").reverse()) {
+    const name = coding.trim();
+    if (body.length > 0 && name !== "identity" && name !== "") body = await decode(body, name, maxBytes);
+  }
+  return body;
+}
+
+function decode(encoded: Uint8Array, coding: string, maxBytes: number): Promise<Uint8Array> {
+  const decoder = Object.hasOwn(DECODERS, coding) && nodeZlib ? DECODERS[coding]?.(nodeZlib) : undefined;
+  return new Promise((resolve, reject) => {
+    const done = (error: Error | null, decoded: Uint8Array) => {
+      if (!error) return resolve(decoded);
+      const isTooLarge = fieldOf(error, "code") === "ERR_BUFFER_TOO_LARGE";
+      reject(new ExchangeFailure(isTooLarge ? "too large" : "undecodable", error));
+    };
+    const options = maxBytes < MAX_ZLIB_LENGTH ? { maxOutputLength: maxBytes } : {};
+    if (decoder) decoder(encoded, options, done);
+    else reject(new ExchangeFailure("undecodable", new Error(`unknown content coding ${coding}`)));
+  });
+}
+
+/** zlib refuses a limit beyond the largest buffer. */
+const MAX_ZLIB_LENGTH = 2 ** 31;

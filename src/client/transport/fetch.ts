@@ -1,9 +1,8 @@
 import { ConfigurationError } from "../../shared/errors/index.js";
-import { isDeno, isFetchProxied } from "../../shared/runtime-name.js";
+import { isDeno } from "../../shared/runtime-name.js";
 import { fieldOf, isObject } from "../../shared/unknown.js";
-import { describeNetworkFailure } from "./network-failure.js";
-import { type EnvironmentProxy, findEnvironmentProxy, ProxyFailure } from "./proxy.js";
-import type { Exchange, WireRequest, WireSender } from "./transport.js";
+import type { Exchange, WireRequest, WireSender } from "./exchange.js";
+import { isConnectFailure } from "./network-failure.js";
 
 /** A function like the global `fetch`. */
 export type FetchLike = (url: string, init: RequestInit) => Promise<Response>;
@@ -14,81 +13,55 @@ export function createFetchSender(base: URL, fetchFunction: FetchLike): WireSend
   const prefix = base.href.replace(/\/+$/, "");
   return async (request, exchange) => {
     const fetch = isGlobal ? globalThis.fetch : fetchFunction;
-    const init = isGlobal && isDeno() ? createSingleUseRequestInit(request) : createRequestInit(request);
-    const response = await sendFetchRequest(fetch, prefix + request.target, init, request, exchange).catch((cause) => {
-      throw isGlobal ? namingProxy(base, cause) : cause;
-    });
+    const controller = new AbortController();
+    exchange.cancel = () => controller.abort();
+    request.beforeFirstByte();
+    // What a fetch function does from here on is not known.
+    exchange.sent = true;
+    let response: unknown;
+    try {
+      response = await fetch(prefix + request.target, { ...requestInit(request), signal: controller.signal });
+    } catch (cause) {
+      if (isConnectFailure(cause)) exchange.sent = false;
+      throw cause;
+    }
+    if (!isResponse(response)) throw new ConfigurationError("client options: fetch must return a WHATWG Response");
     // A body that cannot be read is a lost response, whatever the error.
-    await readFetchResponse(response, exchange).catch((cause: unknown) => exchange.fail("connection", cause));
+    await readResponse(response, exchange).catch((cause: unknown) => exchange.fail("connection", cause));
   };
 }
 
-function createRequestInit({ method, headers, body }: WireRequest): RequestInit {
-  return { method, headers, redirect: "manual", ...(body === undefined ? {} : { body }) };
+function requestInit({ method, headers, body }: WireRequest): RequestInit {
+  const init: RequestInit = { method, headers, redirect: "manual" };
+  if (body === undefined) return init;
+  // If the connection breaks before the response, Deno's fetch sends the request again, unless its body is a stream:
+  // https://github.com/denoland/deno/issues/35610
+  const isOnce = isDeno() && (method === "POST" || method === "PATCH");
+  return isOnce ? { ...init, body: new Blob([body]).stream(), duplex: "half" } : { ...init, body };
 }
 
-/** Methods that the retry policy never retries after the request was sent. */
-const WRITE_METHODS = ["POST", "PATCH"];
-
-/**
- * Prevents Deno from resending a write. If the connection is lost before the response, its fetch resends the request,
- * unless the body is a stream: https://github.com/denoland/deno/issues/35610
- */
-function createSingleUseRequestInit(request: WireRequest): RequestInit {
-  const init = createRequestInit(request);
-  if (!WRITE_METHODS.includes(request.method)) return init;
-  return { ...init, body: new Blob([request.body ?? ""]).stream(), duplex: "half" };
-}
-
-async function sendFetchRequest(
-  fetch: FetchLike,
-  url: string,
-  init: RequestInit,
-  { trace, assertMaySend }: WireRequest,
-  exchange: Exchange,
-): Promise<Response> {
-  const controller = new AbortController();
-  exchange.cancel = () => controller.abort();
-  assertMaySend();
-  trace.sent = true;
-  try {
-    const response: unknown = await fetch(url, { ...init, signal: controller.signal });
-    if (!isResponseLike(response)) throw new ConfigurationError("client options: fetch must return a Response");
-    return response;
-  } catch (cause) {
-    if (describeNetworkFailure(cause)?.notSent) trace.sent = false;
-    throw cause;
-  }
-}
-
-/** The same failure with the name of the proxy, if a proxy refused. */
-function namingProxy(base: URL, cause: unknown): unknown {
-  if (!describeNetworkFailure(cause)?.isProxyRefusal) return cause;
-  const proxy = findFetchProxy(base);
-  return proxy ? new ProxyFailure(proxy, cause) : cause;
-}
-
-/** The proxy that the global fetch function uses. */
-export const findFetchProxy = (base: URL): EnvironmentProxy | undefined =>
-  isFetchProxied() ? findEnvironmentProxy(base) : undefined;
-
-async function readFetchResponse(response: Response, exchange: Exchange): Promise<void> {
-  // Response.error() is a network failure, and an opaque redirect contains nothing.
+async function readResponse(response: Response, exchange: Exchange): Promise<void> {
+  // Response.error() is a failure of the network, and an opaque redirect contains nothing.
   if (response.status === 0) throw new Error("the fetch function returned a response with status 0");
   const reader = response.body?.getReader();
   // Without a coding: fetch decompresses the body.
   exchange.receiveHead(response.status, Object.fromEntries(response.headers));
-  while (reader && !exchange.ended) {
+  while (reader && !exchange.hasEnded) {
     const { done, value } = await reader.read();
     if (done) break;
     exchange.receiveChunk(value);
   }
-  if (exchange.ended) reader?.cancel().catch(() => {});
+  if (exchange.hasEnded) reader?.cancel().catch(() => {});
   else exchange.complete();
 }
 
-/** Responses of other fetch libraries count too. One whose body was read already is of no use. */
-const isResponseLike = (value: unknown): value is Response =>
-  typeof fieldOf(value, "status") === "number" &&
-  isObject(fieldOf(value, "headers")) &&
-  fieldOf(value, "bodyUsed") !== true;
+/** Of any fetch library, if it follows the standard and nobody has read its body. */
+function isResponse(value: unknown): value is Response {
+  const body = fieldOf(value, "body");
+  return (
+    typeof fieldOf(value, "status") === "number" &&
+    isObject(fieldOf(value, "headers")) &&
+    fieldOf(value, "bodyUsed") !== true &&
+    (body === null || body === undefined || typeof fieldOf(body, "getReader") === "function")
+  );
+}

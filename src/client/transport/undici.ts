@@ -1,25 +1,17 @@
-import type { Dispatcher } from "undici";
-import { ACCEPTED_ENCODINGS } from "./exchange.js";
-import type { WireSender } from "./transport.js";
-
-/** For a redirect interceptor of the caller's dispatcher: credentials go to no other origin. */
-const NO_REDIRECTS = { maxRedirections: 0 };
+import type { buildConnector, Dispatcher } from "undici";
+import { environmentVariable } from "../../shared/environment.js";
+import { ConfigurationError } from "../../shared/errors/index.js";
+import { ACCEPTED_ENCODINGS, type WireSender } from "./exchange.js";
+import { ProxyFailure } from "./network-failure.js";
 
 /**
  * Sends through an undici dispatcher. It passes a handler to `dispatch` instead of calling `undici.request`: only a handler
- * learns whether anything was sent, which decides whether a write may be retried, and it needs no stream.
- *
- * @param toConnectFailure returns the failure to report if no connection was established
+ * learns whether anything was sent, which decides whether a write may be sent again, and it needs no stream.
  */
-export function createUndiciSender(
-  base: URL,
-  dispatcher: Dispatcher,
-  toConnectFailure = (cause: unknown) => cause,
-): WireSender {
+export function createUndiciSender(base: URL, dispatcher: Dispatcher): WireSender {
   const prefix = base.pathname.replace(/\/+$/, "");
   return async (request, exchange) => {
-    const { trace } = request;
-    const options: Dispatcher.DispatchOptions = {
+    const options: Dispatcher.DispatchOptions & { maxRedirections: number } = {
       origin: base.origin,
       path: prefix + request.target,
       method: request.method as Dispatcher.HttpMethod,
@@ -28,17 +20,18 @@ export function createUndiciSender(
       // The exchange enforces the timeout.
       headersTimeout: 0,
       bodyTimeout: 0,
-      ...NO_REDIRECTS,
+      // For a redirect interceptor of the caller's dispatcher: credentials go to no other origin.
+      maxRedirections: 0,
     };
     dispatcher.dispatch(options, {
       onRequestStart(controller) {
         // Only releases the connection: the exchange has ended by then.
         const cancel = () => controller.abort(new Error("canceled"));
-        if (exchange.ended) return cancel();
+        if (exchange.hasEnded) return cancel();
         exchange.cancel = cancel;
         try {
-          request.assertMaySend();
-          trace.sent = true;
+          request.beforeFirstByte();
+          exchange.sent = true;
         } catch (cause) {
           exchange.fail("exception", cause);
         }
@@ -50,18 +43,100 @@ export function createUndiciSender(
       },
       onResponseData: (_, chunk) => exchange.receiveChunk(chunk),
       onResponseEnd: () => exchange.complete(),
-      onResponseError: (_, cause) => exchange.failWith(trace.sent ? cause : toConnectFailure(cause)),
+      onResponseError: (_, cause) => exchange.failWith(cause),
     });
   };
 }
 
-type IncomingHeaders = Record<string, string | string[] | undefined>;
-
-function joinHeaderValues(raw: IncomingHeaders): Record<string, string> {
+function joinHeaderValues(raw: Record<string, string | string[] | undefined>): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const name in raw) {
     const value = raw[name];
     if (value !== undefined) headers[name] = typeof value === "string" ? value : value.join(", ");
   }
   return headers;
+}
+
+/** Shorter than the timeout of usual servers, so that a write is seldom sent on a connection that is closing. */
+const KEEP_ALIVE_TIMEOUT_MS = 4_000;
+const CONNECT_TIMEOUT_MS = 10_000;
+/** Several addresses of one host are tried one after the other, this long each. */
+const ADDRESS_TIMEOUT_MS = 2_000;
+
+const LOOPBACK_HOST_PATTERN = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+
+/** Whether the host name of a URL is this machine. */
+export const isLoopbackHost = (hostname: string) => LOOPBACK_HOST_PATTERN.test(hostname);
+
+/** An agent for the service, which uses the proxy of the environment. Plain http to this machine is never proxied: it has the secret. */
+export function createAgent(undici: typeof import("undici"), base: URL, timeoutMs: number): Dispatcher {
+  const connectTimeoutMs = Math.min(CONNECT_TIMEOUT_MS, timeoutMs);
+  const tls = {
+    timeout: connectTimeoutMs,
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: Math.max(10, Math.min(ADDRESS_TIMEOUT_MS, Math.floor(connectTimeoutMs / 4))),
+  };
+  const direct = { keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS, connect: tls };
+  const proxies = { httpProxy: proxyOf("http_proxy"), httpsProxy: proxyOf("https_proxy") };
+  const isProxied =
+    !(base.protocol === "http:" && isLoopbackHost(base.hostname)) && Object.values(proxies).some(Boolean);
+  if (!isProxied) return new undici.Agent(direct);
+  const given = Object.entries(proxies).filter(([, address]) => address !== undefined);
+  const socks = given
+    .map(([, address]) => new URL(String(address)))
+    .find(({ protocol }) => protocol.startsWith("socks"));
+  return new undici.EnvHttpProxyAgent({
+    ...direct,
+    ...Object.fromEntries(given),
+    // undici would speak TLS to a SOCKS proxy, and does not decode its password.
+    ...(socks ? decodedLogin(socks) : { proxyTls: tls, requestTls: tls }),
+    factory: (origin, poolOptions) => new undici.Pool(origin, withPatientConnector(poolOptions, connectTimeoutMs)),
+  });
+}
+
+/**
+ * undici waits 300 s for the response of a proxy, and connects again and again, 640 times a second, while the proxy closes
+ * the connection: https://github.com/nodejs/undici/issues/3897. An error without a code ends that.
+ */
+function withPatientConnector(options: object, timeoutMs: number): object {
+  const { connect } = options as { connect?: unknown };
+  if (!isConnector(connect)) return options;
+  const patient: buildConnector.connector = (target, callback) => {
+    const signal = AbortSignal.timeout(timeoutMs);
+    connect(Object.assign({ signal }, target), (error, socket) => {
+      if (!error) return callback(null, socket);
+      callback(new ProxyFailure(signal.aborted ? new Error(`no response within ${timeoutMs} ms`) : error), null);
+    });
+  };
+  return { ...options, connect: patient };
+}
+
+const isConnector = (value: unknown): value is buildConnector.connector => typeof value === "function";
+
+const decodedLogin = ({ username, password }: URL) => ({
+  username: decodeURIComponent(username),
+  password: decodeURIComponent(password),
+});
+
+/** The address in a variable of the environment; without a scheme it is `http:`, as in curl. */
+function proxyOf(name: string): string | undefined {
+  const variable = environmentVariable(name) === undefined ? name.toUpperCase() : name;
+  const address = environmentVariable(variable)?.trim();
+  if (!address) return undefined;
+  const url = address.includes("://") ? address : `http://${address}`;
+  if (URL.canParse(url) && isProxyUrl(new URL(url))) return url;
+  // Not quoted: it may contain a password.
+  throw new ConfigurationError(
+    `environment variable ${variable}: not the address of a proxy. Use the form http://user:password@host:port, with special characters percent-encoded.`,
+  );
+}
+
+function isProxyUrl({ protocol, hostname, pathname, search, hash, username, password }: URL): boolean {
+  if (!/^(https?|socks5?):$/.test(protocol) || hostname === "" || !/^\/?$/.test(pathname + search + hash)) return false;
+  try {
+    decodeURIComponent(username + password);
+    return true;
+  } catch {
+    return false;
+  }
 }

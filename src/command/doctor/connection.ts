@@ -1,21 +1,27 @@
 import { isIP } from "node:net";
 import { connect } from "node:tls";
-import { describeProxy, findEnvironmentProxy, isLoopbackHost } from "../../client/for-add-ons.js";
+import { isLoopbackHost } from "../../client/for-add-ons.js";
 import { type ClientOptions, InventoryClient } from "../../client/index.js";
-import { isStocklotError } from "../../shared/errors/any-error.js";
-import { AuthenticationError } from "../../shared/errors/index.js";
+import { AuthenticationError, StocklotError } from "../../shared/errors/index.js";
 import { type Finding, note, ok, problem } from "./finding.js";
 
 const SOON_MS = 14 * 24 * 3_600_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 
-/**
- * Host and proxy.
- * @throws ConfigurationError if the environment names a proxy whose address is wrong.
- */
+/** Host and proxy. */
 export function describeAddress(url: URL): string {
-  const proxy = findEnvironmentProxy(url);
-  return proxy ? `${url.host} through the proxy ${describeProxy(proxy)}` : `${url.host}, without a proxy`;
+  const variable = proxyVariableFor(url);
+  return variable ? `${url.host} through the proxy of ${variable}` : `${url.host}, without a proxy`;
+}
+
+/** The variable of the environment that names a proxy for the service, unless NO_PROXY names the service. */
+function proxyVariableFor({ protocol, hostname }: URL): string | undefined {
+  if (protocol === "http:" && isLoopbackHost(hostname)) return undefined;
+  const excluded = (process.env.no_proxy ?? process.env.NO_PROXY ?? "").split(/[,\s]+/);
+  if (excluded.some((entry) => entry === "*" || (entry !== "" && `.${hostname}`.endsWith(`.${entry.replace(/^\*?\./, "")}`))))
+    return undefined;
+  const names = ["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY"];
+  return names.slice(protocol === "https:" ? 0 : 2).find((name) => process.env[name]);
 }
 
 /** TLS version, trust in the certificate and its expiry. */
@@ -31,7 +37,7 @@ export async function tlsFindings(url: URL, signal: AbortSignal | undefined): Pr
     findings.push(note("TLS", "certificates are not checked: NODE_TLS_REJECT_UNAUTHORIZED is 0", hint));
     return findings;
   }
-  if (findEnvironmentProxy(url)) return findings;
+  if (proxyVariableFor(url)) return findings;
   const certificate = await readCertificate(url, signal);
   if (certificate) findings.push(certificateFinding(certificate));
   return findings;
@@ -117,7 +123,7 @@ export async function tokenFailure(
     await client.items.list({ pageSize: 1 }, { signal, retry: false }).page();
   } catch (error) {
     if (error instanceof AuthenticationError) return error;
-    if (!isStocklotError(error)) throw error;
+    if (!StocklotError.is(error)) throw error;
   } finally {
     await client.close();
   }

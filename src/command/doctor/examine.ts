@@ -2,13 +2,12 @@ import { type ClientOptions, createRateLimiter } from "../../client/index.js";
 import type { SandboxOptions } from "../../sandbox/options/options.js";
 import { LISTS } from "../../service/lists.js";
 import { READS } from "../../service/operations.js";
-import { isStocklotError } from "../../shared/errors/any-error.js";
 import {
   AuthenticationError,
   ConfigurationError,
   ConnectionError,
   RateLimitError,
-  type StocklotError,
+  StocklotError,
   TimeoutError,
 } from "../../shared/errors/index.js";
 import { describeAddress, hasNoExpiry, tlsFindings, tokenFailure, tokenFinding } from "./connection.js";
@@ -51,7 +50,7 @@ export async function examine(
     const failure = await tokenFailure({ ...options, baseUrl, rateLimiter }, signal);
     return { findings, sandboxOptions: sandboxOptions(probe, facts, failure) };
   } catch (error) {
-    if (signal?.aborted || !isStocklotError(error)) throw error;
+    if (signal?.aborted || !StocklotError.is(error)) throw error;
     return { findings: withFailure(error, connection, address, baseUrl), sandboxOptions: {} };
   } finally {
     await probe.client.close();

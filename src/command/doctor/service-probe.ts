@@ -6,8 +6,7 @@ import {
   type ResponseInfo,
 } from "../../client/index.js";
 import { TOKEN_REQUEST } from "../../service/operations.js";
-import { isStocklotError } from "../../shared/errors/any-error.js";
-import { ApiError, ConnectionError, type StocklotError } from "../../shared/errors/index.js";
+import { ApiError, ConnectionError, StocklotError } from "../../shared/errors/index.js";
 import type { RecordList } from "../list-probes.js";
 
 /** One page that was requested, or why there is none. */
@@ -90,7 +89,7 @@ export class ServiceProbe {
         this.withoutResponse.push({ path, error: failure });
         return undefined;
       }
-      if (!response || !isStocklotError(failure) || failure instanceof ConnectionError) throw failure;
+      if (!response || !StocklotError.is(failure) || failure instanceof ConnectionError) throw failure;
       // Refused credentials end the examination, and so does the rate limit: the client would pause for a minute.
       if (failure instanceof ApiError && [401, 429].includes(failure.status)) throw failure;
       error = failure;

@@ -1,7 +1,7 @@
 import { GZIP_PROBLEM } from "../../client/for-add-ons.js";
 import { groupBy } from "../../plan/group-by.js";
 import { ApiError, ResponseValidationError, type StocklotError, TimeoutError } from "../../shared/errors/index.js";
-import { redact } from "../../shared/errors/redaction/redact.js";
+import { redact } from "../../shared/errors/redact.js";
 import { type Finding, problem } from "./finding.js";
 import type { ServiceProbe } from "./service-probe.js";
 

@@ -2,7 +2,6 @@ import { createReadStream } from "node:fs";
 import { open } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { CsvError, parse } from "csv-parse";
-import { findInexactNumbers } from "../../client/for-add-ons.js";
 import { isObject, messageOf } from "../../shared/unknown.js";
 import { CommandError } from "../exit.js";
 
@@ -52,9 +51,7 @@ function parseLine(text: string): Omit<Row, "line"> {
   try {
     const cells: unknown = JSON.parse(text);
     if (!isObject(cells) || Array.isArray(cells)) return { cells: {}, problem: "is not a JSON object" };
-    const [inexact] = findInexactNumbers(text);
-    const problem = inexact && `${inexact.path.join(".")} ${inexact.message}`;
-    return { cells: Object.fromEntries(Object.entries(cells)), ...(problem !== undefined && { problem }) };
+    return { cells: Object.fromEntries(Object.entries(cells)) };
   } catch (error) {
     return { cells: {}, problem: `is not a JSON object: ${messageOf(error)}` };
   }

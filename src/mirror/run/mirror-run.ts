@@ -1,5 +1,5 @@
-import { publishMessage } from "../../client/for-add-ons.js";
-import type { MirrorRunEvent, RateLimitSnapshot } from "../../client/index.js";
+import { reportProgress } from "../../client/for-add-ons.js";
+import type { RateLimitSnapshot } from "../../client/index.js";
 import type { UnexpectedRemovalsError } from "../../shared/errors/index.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { messageOf } from "../../shared/unknown.js";
@@ -27,7 +27,7 @@ export class MirrorRun {
   readonly #startedAtMs = monotonicNowMs();
   /** Of the attempt that ended last: a run is tried again if another process has overtaken it. */
   #kind: MirrorReport["kind"] = "increment";
-  #resources: MirrorRunEvent["resources"] = {};
+  #resources: Record<string, { records: number; lagMs: number | null }> = {};
 
   /** @param lists All lists of the mirror. */
   constructor(lists: readonly MirrorList[], rateLimit: RateLimitSnapshot) {
@@ -35,14 +35,15 @@ export class MirrorRun {
     this.#rateLimit = rateLimit;
   }
 
-  /** Publishes its end on the diagnostics channel; `error` if it failed. */
+  /** Reports its end to instrumentations; `error` if it failed. */
   publishEnd(error?: unknown): void {
-    publishMessage("stocklot:mirror:run", () => ({
+    reportProgress({
+      source: "mirror",
       kind: this.#kind,
       durationMs: this.#durationMs,
       ...(error !== undefined && { error: errorSummaryOf(error).name }),
-      resources: this.#resources,
-    }));
+      lists: this.#resources,
+    });
   }
 
   async update(copy: LocalCopy, lists: RunLists): Promise<MirrorReport> {

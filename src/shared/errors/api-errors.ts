@@ -1,5 +1,6 @@
 import { brandErrorClass } from "./brand.js";
-import { redact, redactData, redactPath } from "./redaction/redact.js";
+import { redact, redactData } from "./redact.js";
+import { markAsServiceError } from "./service-error.js";
 import { StocklotError } from "./stocklot-error.js";
 
 /** The content of a response with an error status. */
@@ -22,6 +23,10 @@ export interface ApiErrorInit {
   headers: Record<string, string>;
   /** How often the request was sent. */
   attempts: number;
+  /** See {@link StocklotError.applied}. */
+  applied?: StocklotError["applied"];
+  /** Whether the body is the error object that the service documents. */
+  isFromService?: boolean;
   /** The failure before this one. */
   cause?: unknown;
 }
@@ -64,9 +69,10 @@ export class ApiError extends StocklotError {
     this.code = redact(init.code);
     if (init.details) this.details = redactData(init.details);
     this.method = init.method;
-    this.path = redactPath(init.path);
+    this.path = redact(init.path);
     this.headers = redactData(init.headers);
     this.attempts = init.attempts;
+    if (init.isFromService) markAsServiceError(this);
   }
 }
 

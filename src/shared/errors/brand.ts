@@ -1,5 +1,3 @@
-import { fieldOf } from "../unknown.js";
-
 /** The symbol of a class. It is set on the prototype, so that a user's own subclass has none of its own. */
 export function errorClassSymbol(name: string): symbol {
   return Symbol.for(`stocklot.${name}`);
@@ -14,6 +12,6 @@ export function brandErrorClass(errorClass: { readonly prototype: object }, name
   });
 }
 
-/** Whether a prototype is that of a class of this package. */
-export const isBrandedPrototype = (prototype: object) =>
-  Object.hasOwn(prototype, errorClassSymbol(String(fieldOf(prototype, "name"))));
+/** Whether a value is an error of this package, of either copy. */
+export const isBrandedError = (value: unknown): boolean =>
+  value instanceof Error && errorClassSymbol("StocklotError") in value;

@@ -11,20 +11,6 @@ export class ConnectionError extends StocklotError {
   }
 }
 
-/** How the time of a call was spent, in ms. */
-export interface TimeSpent {
-  /** Waiting for a slot of the rate limit, or for a token, in ms. */
-  waitingMs: number;
-  /** Waiting because of a pause after a 429, in ms. */
-  pausedMs: number;
-  /** Waiting between two attempts, in ms. */
-  backoffMs: number;
-  /** From sending a request to the head of its response, in ms. */
-  sendingMs: number;
-  /** Reading bodies, in ms. */
-  readingMs: number;
-}
-
 /**
  * A time limit passed: `timeoutMs` or `totalTimeoutMs`. `cause` is the last failure before that, if there was one; the
  * 429 that paused the client counts as one.
@@ -36,8 +22,6 @@ export class TimeoutError extends ConnectionError {
 
   /** The option whose limit passed: `timeoutMs` for one attempt, `totalTimeoutMs` for the whole call. */
   readonly clock: "timeoutMs" | "totalTimeoutMs";
-  /** How the time was spent. */
-  readonly spent: TimeSpent;
   /** Set if the call waited for a slot of the rate limit: when one is expected to be free, in ms from the failure. */
   readonly retryAfterMs?: number;
 
@@ -45,14 +29,12 @@ export class TimeoutError extends ConnectionError {
     message: string,
     init: {
       clock: "timeoutMs" | "totalTimeoutMs";
-      spent: Readonly<TimeSpent>;
       retryAfterMs?: number | undefined;
       cause?: unknown;
     },
   ) {
     super(message, init);
     this.clock = init.clock;
-    this.spent = { ...init.spent };
     if (init.retryAfterMs !== undefined) this.retryAfterMs = init.retryAfterMs;
   }
 }

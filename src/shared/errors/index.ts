@@ -12,7 +12,7 @@ export {
   ServerError,
   ValidationError,
 } from "./api-errors.js";
-export { ClientClosedError, ConnectionError, TimeoutError, type TimeSpent } from "./connection-errors.js";
+export { ClientClosedError, ConnectionError, TimeoutError } from "./connection-errors.js";
 export { ConfigurationError, InputValidationError } from "./input-errors.js";
 export { OutcomeUnknownError, type SentRequest } from "./outcome-unknown-error.js";
 export { PaginationError, ResponseValidationError } from "./response-errors.js";

@@ -1,5 +1,5 @@
 import { brandErrorClass } from "./brand.js";
-import { redactData } from "./redaction/redact.js";
+import { redactData } from "./redact.js";
 import { type Issue, StocklotError } from "./stocklot-error.js";
 
 /** The arguments of a method are wrong. Nothing was sent. */

@@ -1,5 +1,5 @@
 import { brandErrorClass } from "./brand.js";
-import { redactCredentials, redactData, redactPath } from "./redaction/redact.js";
+import { redactCredentials, redactData } from "./redact.js";
 import { StocklotError } from "./stocklot-error.js";
 
 /** A write as it was sent. */
@@ -39,8 +39,7 @@ export class OutcomeUnknownError extends StocklotError {
     // `cause` always exists, even if a signal was aborted without a reason.
     this.cause ??= undefined;
     // Not by the values of client headers: an ordinary word among them would change the data to look for.
-    const { path } = init.request;
-    this.request = { ...redactData(init.request, redactCredentials), path: redactPath(path, redactCredentials) };
+    this.request = redactData(init.request, redactCredentials);
     if (init.status !== undefined) this.status = init.status;
   }
 }

@@ -1,5 +1,5 @@
 import { brandErrorClass } from "./brand.js";
-import { redactData } from "./redaction/redact.js";
+import { redactData } from "./redact.js";
 import { type Issue, StocklotError } from "./stocklot-error.js";
 
 /**
@@ -16,7 +16,10 @@ export class ResponseValidationError extends StocklotError {
   /** What is wrong, field by field. */
   readonly issues: Issue[];
 
-  constructor(message: string, init: { status: number; issues: Issue[]; cause?: unknown }) {
+  constructor(
+    message: string,
+    init: { status: number; issues: Issue[]; cause?: unknown; applied?: StocklotError["applied"] },
+  ) {
     super(message, init);
     this.status = init.status;
     this.issues = redactData(init.issues);

@@ -1,7 +1,6 @@
 import { fieldOf, messageOf } from "../unknown.js";
 import { brandErrorClass, errorClassSymbol } from "./brand.js";
-import { redact } from "./redaction/redact.js";
-import { redactCause } from "./redaction/redact-cause.js";
+import { copyOfCause, redact } from "./redact.js";
 
 /** One problem of a value: where it is, and what is wrong. */
 export interface Issue {
@@ -30,7 +29,7 @@ export abstract class StocklotError extends Error {
     message: string,
     { cause, applied = "no" }: { cause?: unknown; applied?: StocklotError["applied"] } = {},
   ) {
-    super(redact(message), cause === undefined ? {} : { cause: redactCause(cause) });
+    super(redact(message), cause === undefined ? {} : { cause: copyOfCause(cause) });
     this.applied = applied;
   }
 

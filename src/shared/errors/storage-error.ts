@@ -1,5 +1,5 @@
 import { brandErrorClass } from "./brand.js";
-import { redact } from "./redaction/redact.js";
+import { redact } from "./redact.js";
 import { StocklotError } from "./stocklot-error.js";
 
 /**

@@ -32,3 +32,32 @@ function listenToSignal(signal: AbortSignal): AbortListeners {
   abortListenersBySignal.set(signal, listeners);
   return listeners;
 }
+
+/** A promise that `begin` resolves or rejects, or the signal rejects with its reason. `begin` returns what ends the wait. */
+export function abortable<T>(
+  signal: AbortSignal,
+  begin: (resolve: (value: T) => void, reject: (error: unknown) => void) => () => void,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    const abort = () => {
+      stop();
+      reject(signal.reason);
+    };
+    const settle =
+      <V>(end: (value: V) => void) =>
+      (value: V) => {
+        signal.removeEventListener("abort", abort);
+        end(value);
+      };
+    signal.addEventListener("abort", abort, { once: true });
+    const stop = begin(settle(resolve), settle(reject));
+  });
+}
+
+/** The promise's result, or a rejection with the signal's reason as soon as that aborts. */
+export const untilAborted = <T>(signal: AbortSignal, promise: Promise<T>): Promise<T> =>
+  abortable(signal, (resolve, reject) => {
+    promise.then(resolve, reject);
+    return () => {};
+  });

@@ -1,15 +1,14 @@
 import * as z from "zod";
-import type { Issue } from "../../shared/errors/index.js";
-import { redactStart } from "../../shared/errors/redaction/redact.js";
-import { wording } from "../../shared/errors/wording.js";
+import { type Issue, ResponseValidationError } from "../../shared/errors/index.js";
+import { describeIssue } from "../../shared/errors/input-errors.js";
+import { redactStart } from "../../shared/errors/redact.js";
 import { type LazySchema, lazy } from "../../shared/field.js";
-import { boundedIssues } from "../../shared/input-issues.js";
+import { boundedIssues, MAX_ISSUES } from "../../shared/input-issues.js";
 import type { StandardSchema } from "../../shared/standard-schema.js";
+import { untilAborted } from "../../shared/time/abort.js";
 import { fieldOf } from "../../shared/unknown.js";
-import { isTextNestedTooDeeply, MAX_JSON_NESTING, parseJsonOrUndefined, readValidText } from "./body.js";
-import type { ResponseContext, ResponseReader, Sending } from "./call.js";
-import { invalidResponseError, unreadableResponseError } from "./caller-error.js";
-import { findInexactNumbers } from "./inexact-numbers.js";
+import { parseJsonOrUndefined, readValidText } from "./body.js";
+import type { Call, ResponseContext, ResponseReader } from "./call.js";
 
 /** Reads a JSON body and validates it. Returns it as received, with the fields that the schema does not know. */
 /* @__NO_SIDE_EFFECTS__ */
@@ -78,7 +77,7 @@ export async function validateWithStandardSchema<T>(
 ): Promise<T> {
   if (context.validation.mode === "off") return uncheckedAs(data);
   const validation = schema["~standard"].validate(data);
-  const result = "then" in validation ? await context.sending.awaitValidation(validation) : validation;
+  const result = "then" in validation ? await untilAborted(context.call.signal, validation) : validation;
   if (!result.issues) return result.value;
   throwOrLogIssues(boundedIssues(result.issues, at), context);
   return uncheckedAs(data);
@@ -89,22 +88,15 @@ export const uncheckedAs = <T>(data: unknown) => data as T;
 
 const MAX_BODY_EXCERPT_LENGTH = 120;
 
-/**
- * The body as JSON; a `ResponseValidationError` if it is not JSON, is not UTF-8, or is nested too deeply. A number that a
- * double cannot represent is an issue like any other.
- */
-export function readJsonBody(context: ResponseContext): unknown {
-  const { response, sending, validation } = context;
+/** The body as JSON; a `ResponseValidationError` if it is not JSON, or not UTF-8. */
+export function readJsonBody({ response, call }: ResponseContext): unknown {
   const text = readValidText(response);
   // A replacement character in a SKU would pass every schema.
   if (text === undefined)
-    throw unreadableResponseError(sending, isGzip(response.body) ? GZIP_PROBLEM : "the response is not valid UTF-8");
+    throw unreadableError(call, isGzip(response.body) ? GZIP_PROBLEM : "the response is not valid UTF-8");
   const data = parseJsonOrUndefined(text);
   // The parser's error is not shown: it quotes the body, and may cut a secret so that redaction cannot recognise it.
-  if (data === undefined)
-    throw unreadableResponseError(sending, `the response is ${describeUnreadableBody(text, sending)}`);
-  const inexact = validation.mode === "off" ? [] : findInexactNumbers(text);
-  if (inexact.length > 0) throwOrLogIssues(inexact, context);
+  if (data === undefined) throw unreadableError(call, `the response is ${describeUnreadableBody(text, call)}`);
   return data;
 }
 
@@ -114,21 +106,45 @@ export const GZIP_PROBLEM = "the response is compressed with gzip, but has no he
 /** The magic number of gzip, which is not valid UTF-8. */
 const isGzip = ([first, second]: Uint8Array) => first === 0x1f && second === 0x8b;
 
-function describeUnreadableBody(text: string, sending: Sending): string {
+function describeUnreadableBody(text: string, { request }: Call): string {
   if (text === "") return "empty, not JSON";
-  if (/^\s*[[{]/.test(text) && isTextNestedTooDeeply(text)) return `nested deeper than ${MAX_JSON_NESTING} levels`;
   // Nothing is shown, since redaction could not recognise a part of a token.
-  if (sending.request.isTokenRequest) return "not JSON";
+  if (request.isTokenRequest) return "not JSON";
   return `not JSON but ${JSON.stringify(redactStart(text, MAX_BODY_EXCERPT_LENGTH).replace(/\s+/g, " "))}`;
 }
 
+const unreadableError = (call: Call, problem: string) =>
+  createResponseError(call, `${problem}${alreadyAppliedWarning(call)}`, [{ path: [], message: problem }]);
+
+const MAX_SHOWN_ISSUES = 3;
+
+/** The error for a success whose body is not what the service documents. */
+export function invalidResponseError({ call }: ResponseContext, issues: Issue[], advice = ""): ResponseValidationError {
+  const shown = issues.slice(0, MAX_SHOWN_ISSUES).map(describeIssue).join("; ");
+  const unseen = issues.length < MAX_ISSUES ? issues.length - MAX_SHOWN_ISSUES : "many";
+  const more = issues.length > MAX_SHOWN_ISSUES ? ` and ${unseen} more` : "";
+  const problem = `the response is not what the service documents: ${shown}${more}${alreadyAppliedWarning(call)}. ${advice}`;
+  return createResponseError(call, problem.trimEnd(), issues);
+}
+
+const createResponseError = ({ label, head, isWrite }: Call, problem: string, issues: Issue[]) =>
+  new ResponseValidationError(`${label}: ${problem}`, {
+    status: head?.status ?? 0,
+    issues,
+    applied: isWrite ? "yes" : "no",
+  });
+
+/** For a write that succeeded although its response cannot be used. */
+const alreadyAppliedWarning = ({ isWrite, head }: Call) =>
+  isWrite ? `. The service has applied it (HTTP ${head?.status}): do not resend it` : "";
+
 /** Throws or logs the issues of a response, as the client is configured. */
 export function throwOrLogIssues(issues: Issue[], context: ResponseContext): void {
-  const { sending, validation } = context;
-  const isError = validation.mode === "error";
+  const isError = context.validation.mode === "error";
   // The response to a token request is validated whatever the setting is.
-  const advice = isError && !sending.request.isTokenRequest ? wording().acceptResponses : "";
-  const error = invalidResponseError(context, issues, advice);
+  const isOptional = isError && !context.call.request.isTokenRequest;
+  const advice = 'To accept such responses anyway, set responseValidation to "warn" or "off".';
+  const error = invalidResponseError(context, issues, isOptional ? advice : "");
   if (isError) throw error;
-  validation.warn(error.message);
+  context.validation.warn(error.message);
 }

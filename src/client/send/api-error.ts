@@ -11,14 +11,12 @@ import {
   ServerError,
   ValidationError,
 } from "../../shared/errors/index.js";
-import { redactStart } from "../../shared/errors/redaction/redact.js";
-import { markAsServiceError } from "../../shared/errors/service-error.js";
-import { wording } from "../../shared/errors/wording.js";
+import { redactStart } from "../../shared/errors/redact.js";
 import { fieldOf, isObject } from "../../shared/unknown.js";
-import type { WireResponse } from "../transport/transport.js";
+import type { WireResponse } from "../transport/exchange.js";
 import { parseJsonOrUndefined, readText } from "./body.js";
-import type { Sending } from "./call.js";
-import type { ErrorResponse } from "./failure.js";
+import type { Call } from "./call.js";
+import { dateHeaderMs } from "./service-clock.js";
 
 const API_ERROR_CLASS_BY_STATUS: Record<number, new (init: ApiErrorInit) => ApiError> = {
   400: BadRequestError,
@@ -29,34 +27,17 @@ const API_ERROR_CLASS_BY_STATUS: Record<number, new (init: ApiErrorInit) => ApiE
   501: NotImplementedError,
 };
 
-const baseUrlHint = () => `Check ${wording().baseUrl}: it must end with the version segment, for example "/api/v1".`;
+const BASE_URL_HINT = 'Check baseUrl: it must end with the version segment, for example "/api/v1".';
 
-/** The error for a response with an error status. */
-export function createApiError(sending: Pick<Sending, "request" | "attempts">, failure: ErrorResponse): ApiError {
-  const error = apiErrorOf(sending, failure);
-  if (isServiceErrorBody(failure.response)) markAsServiceError(error);
-  return error;
-}
-
-/** Whether a body is the error object that the service documents, not a proxy's page. */
-function isServiceErrorBody(response: WireResponse): boolean {
-  const body = parseJsonOrUndefined(readText(response));
-  const hasTexts = ["error", "message"].every((name) => typeof fieldOf(body, name) === "string");
-  return hasTexts && (fieldOf(body, "statusCode") ?? response.status) === response.status;
-}
-
-function apiErrorOf(
-  { request, attempts }: Pick<Sending, "request" | "attempts">,
-  { response, pauseMs }: ErrorResponse,
-): ApiError {
+/** The error for a response with an error status. `pauseMs`: after a 429, the rest of the pause. */
+export function createApiError(call: Call, response: WireResponse, pauseMs: number): ApiError {
   const { status, headers } = response;
-  const { method, path, isTokenRequest } = request;
-  const init: ApiErrorInit = { status, headers, ...readErrorBody(response), method, path, attempts };
+  const { method, path, isTokenRequest } = call.request;
+  const body = readErrorBody(response);
+  const init: ApiErrorInit = { status, headers, ...body, method, path, attempts: call.attempts };
   // A 404 of the token endpoint must not look like a missing item.
-  if (isTokenRequest && status >= 400 && status < 500 && status !== 429) {
-    const hint = status === 404 || status === 405 ? baseUrlHint() : undefined;
-    return new AuthenticationError({ ...init, hint });
-  }
+  if (isTokenRequest && status >= 400 && status < 500 && status !== 429)
+    return new AuthenticationError({ ...init, hint: status === 404 || status === 405 ? BASE_URL_HINT : undefined });
   if (status === 400 && init.code === "validation_error") return new ValidationError(init);
   if (status === 429) return new RateLimitError({ ...init, retryAfterMs: pauseMs });
   const ErrorClass = API_ERROR_CLASS_BY_STATUS[status] ?? (status >= 500 && status < 600 ? ServerError : ApiError);
@@ -83,6 +64,8 @@ const ERROR_CODE_BY_STATUS: Record<number, string> = {
 };
 
 interface ErrorBody {
+  /** It is the error object that the service documents, not a proxy's page. */
+  isFromService: boolean;
   code: string;
   /** Empty if the body has none. */
   message: string;
@@ -101,7 +84,9 @@ export function readErrorBody(response: WireResponse): ErrorBody {
     const text = texts.find((value) => value !== "");
     return text && redactServiceText(text);
   };
+  const hasTexts = ["error", "message"].every((name) => typeof fieldOf(given, name) === "string");
   return {
+    isFromService: hasTexts && (fieldOf(given, "statusCode") ?? response.status) === response.status,
     code: firstString("error") ?? ERROR_CODE_BY_STATUS[response.status] ?? "unknown",
     message: firstString("message", "error_description", "title", "error") ?? createErrorExcerpt(text),
     details: readDetails(fieldOf(given, "details")),
@@ -151,3 +136,16 @@ export function describeFalseSuccess(response: WireResponse, documented?: string
     ? undefined
     : `its status is ${JSON.stringify(status)} instead of "${documented}"`;
 }
+
+/**
+ * Reads `Retry-After`, seconds or a date, as ms from now; `undefined` if it is missing or invalid. A date is relative to the
+ * response's own `Date`, so that a wrong clock on either side does not matter.
+ */
+export function parseRetryAfterMs(headers: Record<string, string>): number | undefined {
+  const value = headers["retry-after"]?.trim() ?? "";
+  if (/^\d+(\.\d+)?$/.test(value)) return Number.isFinite(Number(value)) ? Number(value) * 1_000 : undefined;
+  const date = HTTP_DATE_PATTERN.test(value) ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(date) ? undefined : Math.max(0, date - (dateHeaderMs(headers) ?? Date.now()));
+}
+
+const HTTP_DATE_PATTERN = /^[a-z]{3}, \d\d [a-z]{3} \d{4} [\d:]+ GMT$/i;

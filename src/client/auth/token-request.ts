@@ -1,0 +1,87 @@
+import { TOKEN_REQUEST } from "../../service/operations.js";
+import { tokenResponseSchema } from "../../service/token.js";
+import { ConfigurationError, TimeoutError } from "../../shared/errors/index.js";
+import { rememberSecret } from "../../shared/errors/redact.js";
+import { untilAborted } from "../../shared/time/abort.js";
+import { startTimer } from "../../shared/time/clock.js";
+import { messageOf } from "../../shared/unknown.js";
+import type { ApiRequest } from "../send/call.js";
+import { assertMatchesSchema, readJsonBody } from "../send/response.js";
+import type { StoredToken } from "./token-store.js";
+
+/** The client secret, or a function that returns the current one. */
+export type ClientSecret = string | (() => string | Promise<string>);
+
+export interface Credentials {
+  clientId: string;
+  clientSecret: ClientSecret;
+  /** How long a function may take, in ms. */
+  timeoutMs: number;
+}
+
+/** `POST /Token`, the client-credentials grant. Source: service interface, "POST /Token". */
+export async function createTokenRequest(
+  credentials: Credentials,
+  signal: AbortSignal,
+): Promise<ApiRequest<StoredToken>> {
+  const { clientId } = credentials;
+  const clientSecret = await readSecret(credentials, signal);
+  rememberSecret(clientSecret);
+  rememberSecret(`${clientId}:${clientSecret}`);
+  return {
+    ...TOKEN_REQUEST,
+    body: new URLSearchParams({
+      grant_type: "client_credentials",
+      client_id: clientId,
+      client_secret: clientSecret,
+    }),
+    isTokenRequest: true,
+    read: ({ response, call, validation: { warn } }) => {
+      const context = { response, call, validation: { mode: "error", warn } } as const;
+      const data = readJsonBody(context);
+      // Without a token nothing works, so this response is validated whatever the client's setting is.
+      assertMatchesSchema(tokenResponseSchema, data, context);
+      rememberSecret(data.access_token);
+      // From the time of sending: the service may have counted from any moment after it.
+      return { accessToken: data.access_token, expiresAt: call.sentAt + parseTokenLifetimeMs(data.expires_in) };
+    },
+  };
+}
+
+/** The error shows nothing of what the function returned: it may contain the secret. */
+async function readSecret({ clientSecret, timeoutMs }: Credentials, signal: AbortSignal): Promise<string> {
+  if (typeof clientSecret === "string") return clientSecret;
+  const label = `${TOKEN_REQUEST.method} ${TOKEN_REQUEST.path}: the clientSecret function`;
+  const tooLong = new AbortController();
+  const stop = startTimer(timeoutMs, () =>
+    tooLong.abort(
+      new TimeoutError(`${label} returned nothing within timeoutMs (${timeoutMs} ms)`, { clock: "timeoutMs" }),
+    ),
+  );
+  const call = async (): Promise<unknown> => clientSecret();
+  let secret: unknown;
+  try {
+    secret = await untilAborted(signal, untilAborted(tooLong.signal, call()));
+  } catch (error) {
+    if (signal.aborted || tooLong.signal.aborted) throw error;
+    throw new ConfigurationError(`${label} threw: ${messageOf(error)}`, { cause: error });
+  } finally {
+    stop();
+  }
+  if (typeof secret === "string" && secret !== "") return secret;
+  const type = typeof secret === "object" ? "an object" : `a ${typeof secret}`;
+  const kind = secret === "" ? "an empty string" : (secret ?? undefined) === undefined ? String(secret) : type;
+  throw new ConfigurationError(`${label} must return a non-empty string, not ${kind}`);
+}
+
+const DAY_MS = 86_400_000;
+
+/**
+ * How long a token may be used, in ms. `expires_in` is documented as "token lifetime" and taken as seconds; if it is
+ * missing, zero or invalid, the token is used until the service refuses it, at most for a day.
+ */
+export function parseTokenLifetimeMs(expiresIn: unknown): number {
+  const seconds = typeof expiresIn === "string" && expiresIn.trim() !== "" ? Number(expiresIn) : expiresIn;
+  if (typeof seconds !== "number" || !(seconds >= 1)) return DAY_MS;
+  return Math.min(seconds * 1_000, DAY_MS);
+}

@@ -1,0 +1,197 @@
+import { redact, redactFields } from "../../shared/errors/redact.js";
+import { callSafely } from "../../shared/time/callback.js";
+import { fieldOf, messageOf } from "../../shared/unknown.js";
+import { describeHeaderProblem } from "../send/headers.js";
+import { ExchangeFailure } from "../transport/exchange.js";
+import type {
+  AttemptEnd,
+  CallInfo,
+  CallObservation,
+  HookEvents,
+  Hooks,
+  Instrumentation,
+  Logger,
+  ProgressEvent,
+  RequestEvent,
+} from "./events.js";
+
+type LogLevel = keyof Logger;
+
+const lineStart = ({ method, path }: { method: string; path: string }) => `${method} ${path}`;
+
+/** The log lines of events. */
+const LOG_LINES: { [Name in keyof HookEvents]: (event: HookEvents[Name]) => [LogLevel, string] } = {
+  request: (event) => ["debug", `${lineStart(event)} (attempt ${event.attempt})`],
+  response: (event) => ["debug", `${lineStart(event)}: ${event.status} after ${Math.round(event.durationMs)} ms`],
+  retry: (event) => [
+    "info",
+    `${lineStart(event)}: attempt ${event.attempt - 1} failed (${event.reason}), it will be retried`,
+  ],
+  rateLimited: (event) => [
+    "warn",
+    `${lineStart(event)}: 429, all requests pause for ${Math.round(event.delayMs / 1_000)} s`,
+  ],
+  waiting: (event) => [
+    "info",
+    `${lineStart(event)}: waits for ${event.reason === "pause" ? "the end of the pause after a 429" : "a slot of rateLimit"}, at least ${(event.expectedMs / 1_000).toFixed(1)} s`,
+  ],
+  token: ({ expiresAt }) => ["debug", `received a new token, valid until ${new Date(expiresAt).toISOString()}`],
+};
+
+/** Shared by the ES module and the CommonJS copy of the package. It exists once something was instrumented. */
+const REGISTRY = Symbol.for("stocklot.instrumentations");
+
+function instrumentations(): ReadonlySet<Instrumentation> | undefined {
+  return (globalThis as { [REGISTRY]?: Set<Instrumentation> })[REGISTRY];
+}
+
+/** Observes all clients of the process. Returns a function that stops it. */
+export function instrument(instrumentation: Instrumentation): () => void {
+  const shared = globalThis as { [REGISTRY]?: Set<Instrumentation> };
+  shared[REGISTRY] ??= new Set();
+  const registry = shared[REGISTRY].add(instrumentation);
+  return () => void registry.delete(instrumentation);
+}
+
+/** Reports the progress of a run of an outbox or a mirror to the instrumentations. */
+export function reportProgress(event: ProgressEvent): void {
+  for (const one of instrumentations() ?? []) callSafely(() => one.progress(event));
+}
+
+/** Reports events to the caller's logger and hooks and to instrumentations. Their failures never affect a call. */
+export class Observer {
+  readonly #logger: Logger | undefined;
+  readonly #hooks: { readonly [Name in keyof HookEvents]?: (event: HookEvents[Name]) => unknown };
+
+  constructor(logger: Logger | undefined, hooks: Hooks = {}) {
+    this.#logger = logger;
+    // Read once, also from an instance of a class, whose methods are on its prototype.
+    this.#hooks = Object.fromEntries(
+      Object.keys(LOG_LINES).flatMap((name) => {
+        const hook = fieldOf(hooks, name);
+        return typeof hook === "function" ? [[name, hook.bind(hooks)]] : [];
+      }),
+    );
+  }
+
+  /** Logs a warning. What keeps this function alive does not keep the client alive, which idle connections must not do. */
+  readonly warn = (message: string): void => this.log("warn", message);
+
+  log(level: LogLevel, message: string): void {
+    const logger = this.#logger;
+    // A failure of the logger itself cannot be reported anywhere.
+    if (logger) callSafely(() => logger[level](redact(`stocklot: ${message}`)));
+  }
+
+  /** Whether an event of this name is reported to anybody. */
+  hears(name: keyof HookEvents): boolean {
+    return this.#logger !== undefined || this.#hooks[name] !== undefined;
+  }
+
+  /** Calls the hook of an event, and logs it. The event is only created if someone listens. */
+  emit<Name extends keyof HookEvents>(name: Name, createEvent: () => HookEvents[Name]): void {
+    if (!this.hears(name)) return;
+    const event = redactFields(createEvent());
+    const hook = this.#hooks[name];
+    if (hook) this.guard(`the ${name} hook`, () => hook({ ...event }));
+    if (this.#logger) this.log(...LOG_LINES[name](event));
+  }
+
+  /** Runs a callback of the caller's and logs its error or rejection. */
+  guard(what: string, run: () => unknown): void {
+    callSafely(run, (error) => this.log("error", `${what} threw: ${messageOf(error)}`));
+  }
+
+  /** Begins the observation of a call by the instrumentations of the process. */
+  startCall(info: () => CallInfo): CallObserver {
+    const all = instrumentations();
+    if (!all || all.size === 0) return UNOBSERVED;
+    const seen = redactFields(info());
+    const observations: CallObservation[] = [];
+    for (const one of all) {
+      callSafely(() => {
+        const observation = one.startCall(seen);
+        if (observation) observations.push(observation);
+      });
+    }
+    return new CallObserver(observations);
+  }
+}
+
+/** One call, as the instrumentations observe it. */
+export class CallObserver {
+  readonly #observations: readonly CallObservation[];
+
+  constructor(observations: readonly CallObservation[]) {
+    this.#observations = observations;
+  }
+
+  notify(report: (observation: CallObservation) => void): void {
+    for (const observation of this.#observations) callSafely(() => report(observation));
+  }
+
+  /** Runs the call within them. */
+  run<T>(run: () => Promise<T>): Promise<T> {
+    return around(this.#observations, run, (observation, inner) => observation.within(inner));
+  }
+
+  /** Runs an attempt within them; they may add headers. */
+  attempt<T extends { status: number }>(
+    event: RequestEvent,
+    headers: Record<string, string>,
+    run: () => Promise<T>,
+  ): Promise<T> {
+    if (this.#observations.length === 0) return run();
+    const setHeader = (name: string, value: string) => {
+      const key = name.toLowerCase();
+      if (!Object.hasOwn(headers, key) && describeHeaderProblem(key, value) === undefined) headers[key] = value;
+    };
+    const seen = redactFields(event);
+    return around(this.#observations, run, (observation, inner) =>
+      observation.attempt(seen, setHeader, () =>
+        inner().then(
+          ({ status }): AttemptEnd => ({ status, error: undefined }),
+          (thrown: unknown): AttemptEnd => ({ status: undefined, error: typeOfFailure(thrown) }),
+        ),
+      ),
+    );
+  }
+}
+
+const UNOBSERVED = new CallObserver([]);
+
+/** Runs something once, within all of them. The promise is ours, whatever they return or throw, and whenever they call `run`. */
+function around<T>(
+  all: readonly CallObservation[],
+  run: () => Promise<T>,
+  invoke: (one: CallObservation, inner: () => Promise<T>) => void,
+): Promise<T> {
+  let result: Promise<T> | undefined;
+  const once = () => {
+    result ??= run();
+    return result;
+  };
+  let outer = once;
+  for (const one of all) {
+    const inner = outer;
+    outer = () => {
+      callSafely(() => invoke(one, inner));
+      return once();
+    };
+  }
+  return outer();
+}
+
+/** The failure of an attempt in one word, for metrics: few different values. */
+function typeOfFailure(thrown: unknown): string {
+  if (!(thrown instanceof ExchangeFailure)) return "exception";
+  const { kind, cause } = thrown;
+  if (kind !== "connection" && kind !== "exception") return kind;
+  try {
+    const codes = [fieldOf(cause, "code"), fieldOf(fieldOf(cause, "cause"), "code"), fieldOf(cause, "name")];
+    return String(codes.find((code) => typeof code === "string") ?? kind);
+  } catch {
+    // A getter or a Proxy of the caller's.
+    return kind;
+  }
+}

@@ -1,0 +1,313 @@
+import {
+  ClientClosedError,
+  ConnectionError,
+  OutcomeUnknownError,
+  StocklotError,
+  TimeoutError,
+} from "../../shared/errors/index.js";
+import { redactData } from "../../shared/errors/redact.js";
+import { monotonicNowMs } from "../../shared/time/clock.js";
+import { fieldOf, messageOf, toOneLine } from "../../shared/unknown.js";
+import { NoSlots, type RateLimiter, SlotTooLate } from "../limiter/rate-limiter.js";
+import type { ClientState } from "../observe/events.js";
+import { attempt, type Line, reportRetry } from "./attempt.js";
+import { type ApiRequest, Call, type CallSettings, type ResponseValidation } from "./call.js";
+import { Failure } from "./failure.js";
+import { lowerCaseHeaderNames } from "./headers.js";
+import { JSON_CONTENT_TYPE } from "./payload.js";
+import { checkRequestOptions, type RequestOptions, type ResponseInfo } from "./request-options.js";
+import { mergeRetryOptions, withRetries } from "./retry.js";
+import { Closed, OutOfTime, Scope } from "./scope.js";
+
+/** What the methods of the client send with. */
+export interface Sender {
+  /**
+   * Sends a request and returns the result of its reader. `iteration` aborts it, too; of a page that was read ahead, the caller
+   * who waits for it is shown later (`showCaller`).
+   */
+  send<T>(
+    request: ApiRequest<T> | (() => ApiRequest<T>),
+    options?: RequestOptions,
+    iteration?: AbortSignal,
+  ): Promise<T>;
+  /**
+   * Runs several requests as one call of the caller's: one deadline, one signal, one `onResponse`. `run` passes the options that
+   * it gets to each of them.
+   */
+  series<T>(options: RequestOptions, run: (options: RequestOptions) => Promise<T>): Promise<T>;
+  /** Runs a callback of the caller's; an error in it is logged. */
+  guard(what: string, run: () => unknown): void;
+  warn(message: string): void;
+  /** How much the rate limit allows. */
+  readonly limiter: Pick<RateLimiter, "snapshot">;
+  /** Aborted when the client is closed. */
+  readonly closed: AbortSignal;
+}
+
+export interface SenderConfig extends Omit<Line, "isClosed"> {
+  /** Without a slash at its end. */
+  baseUrl: string;
+  validation: ResponseValidation;
+  totalTimeoutMs: number;
+  /** The settings of a call that sets none. */
+  settings: CallSettings;
+}
+
+/**
+ * Sends the requests of a client:
+ *
+ *   send            checks the options, encodes the request, begins and ends the call; errors for the caller
+ *     withRetries   attempts, and the back-off between them (retry.ts)
+ *       attempt     token, slot, `beforeSend`, one exchange, and what follows from its status (attempt.ts)
+ *     read          the response becomes a typed value (response.ts)
+ */
+export class ClientSender implements Sender {
+  readonly #config: SenderConfig;
+  readonly #line: Line;
+  readonly #state: ClientState;
+  readonly #active = new Set<Call>();
+  // Created at first use: Workers forbid it at module level, where clients are created.
+  #closed: AbortController | undefined;
+  #isClosed = false;
+  #onIdle = () => {};
+
+  constructor(config: SenderConfig) {
+    this.#config = config;
+    const isClosed = () => this.#isClosed;
+    this.#line = {
+      ...config,
+      get isClosed() {
+        return isClosed();
+      },
+    };
+    this.#state = {
+      url: config.baseUrl,
+      limiter: config.limiter,
+      get isClosed() {
+        return isClosed();
+      },
+    };
+  }
+
+  get limiter(): RateLimiter {
+    return this.#config.limiter;
+  }
+
+  get closed(): AbortSignal {
+    this.#closed ??= new AbortController();
+    if (this.#isClosed) this.#closed.abort();
+    return this.#closed.signal;
+  }
+
+  warn(message: string): void {
+    this.#config.observer.warn(message);
+  }
+
+  guard(what: string, run: () => unknown): void {
+    this.#config.observer.guard(what, run);
+  }
+
+  async send<T>(
+    described: ApiRequest<T> | (() => ApiRequest<T>),
+    given?: RequestOptions,
+    iteration?: AbortSignal,
+  ): Promise<T> {
+    const request = typeof described === "function" ? described() : described;
+    const options = given === undefined ? given : checkRequestOptions(`${request.method} ${request.path}`, given);
+    const scope = new Scope([options?.signal, iteration], options?.totalTimeoutMs ?? this.#config.totalTimeoutMs);
+    try {
+      return await this.sendWithin(scope, request, options);
+    } catch (error) {
+      if (!iteration) showCaller(error);
+      throw error;
+    } finally {
+      scope.end();
+    }
+  }
+
+  /** The same, with a signal of one's own and options that were checked. */
+  async sendWithin<T>(scope: Scope, request: ApiRequest<T>, options?: RequestOptions): Promise<T> {
+    const { observer, validation, baseUrl } = this.#config;
+    const { method, path } = request;
+    const observed = observer.startCall(() => ({ method, path, url: baseUrl + path, client: this.#state }));
+    const call = new Call(request, this.#settingsOf(options), scope, observed);
+    const startedAt = monotonicNowMs();
+    let end: string | undefined;
+    try {
+      return await observed.run(async () => {
+        const response = await this.#exchange(call);
+        return await request.read({ response, call, validation });
+      });
+    } catch (thrown) {
+      const error = errorForCaller(call, thrown);
+      end = nameOf(error);
+      throw error;
+    } finally {
+      const { attempts, head } = call;
+      observed.notify((observation) => observation.ended({ status: head?.status, error: end }));
+      const { onResponse } = call.settings;
+      if (onResponse && head) {
+        const response = { ...head, method, path, attempts, durationMs: monotonicNowMs() - startedAt };
+        this.guard("onResponse", () => onResponse(redactData(response)));
+      }
+    }
+  }
+
+  async series<T>(given: RequestOptions, run: (options: RequestOptions) => Promise<T>): Promise<T> {
+    const { signal, totalTimeoutMs = this.#config.totalTimeoutMs, onResponse, ...rest } = given;
+    const scope = new Scope([signal], totalTimeoutMs);
+    const startedAt = monotonicNowMs();
+    let attempts = 0;
+    let last: ResponseInfo | undefined;
+    const options: RequestOptions = { ...rest, signal: scope.signal, totalTimeoutMs: Infinity };
+    if (onResponse)
+      options.onResponse = (response) => {
+        attempts += response.attempts;
+        last = response;
+      };
+    try {
+      return await run(options);
+    } finally {
+      scope.end();
+      const response = last && { ...last, attempts, durationMs: monotonicNowMs() - startedAt };
+      if (response) this.guard("onResponse", () => onResponse?.(response));
+    }
+  }
+
+  /** Rejects waiting calls, lets those on the wire finish, then closes the connections. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#closed?.abort();
+    for (const call of this.#active) if (!call.isOnTheWire) call.scope.abort(new Closed());
+    if (this.#active.size > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
+    await this.#config.transport.close();
+  }
+
+  async #exchange(call: Call) {
+    if (this.#isClosed) call.scope.abort(new Closed());
+    this.#active.add(call);
+    try {
+      return await withRetries(
+        () => attempt(this.#line, call),
+        call.settings.retry,
+        call,
+        call.signal,
+        ({ reason }) => {
+          if (!this.#isClosed) reportRetry(this.#line, call, reason);
+          return !this.#isClosed;
+        },
+      );
+    } finally {
+      this.#active.delete(call);
+      if (this.#active.size === 0) this.#onIdle();
+    }
+  }
+
+  #settingsOf(options: RequestOptions | undefined): CallSettings {
+    const { settings } = this.#config;
+    if (!options) return settings;
+    const { timeoutMs = settings.timeoutMs, retry, headers, priority, onResponse, beforeSend } = options;
+    return {
+      timeoutMs,
+      maxResponseBytes: settings.maxResponseBytes,
+      retry: mergeRetryOptions(settings.retry, retry),
+      headers: headers ? { ...settings.headers, ...lowerCaseHeaderNames(headers) } : settings.headers,
+      priority,
+      onResponse,
+      beforeSend,
+    };
+  }
+}
+
+/** What the caller receives: the error of the last attempt, or an `OutcomeUnknownError` with that as its cause. */
+function errorForCaller(call: Call, thrown: unknown): unknown {
+  const { signal, applied, isWrite, mayRepeat } = call;
+  const failure = thrown instanceof Failure ? thrown.error : thrown;
+  const isEnd = signal.aborted && failure === signal.reason;
+  const error = isEnd ? errorOfEnd(call, failure) : errorOfWait(call, failure);
+  if (!isWrite || applied === "no") return error;
+  // An idempotent write fails as a read does, unless the caller has aborted it.
+  const isAborted = isEnd && !isOwnReason(failure);
+  if (!mayRepeat || isAborted) {
+    const unknown = outcomeUnknownError(call, error);
+    // The caller's own reason stays as it is.
+    return isAborted ? Object.assign(unknown, { cause: failure }) : unknown;
+  }
+  return error instanceof StocklotError && error.applied === "no" ? Object.assign(error, { applied }) : error;
+}
+
+const isOwnReason = (reason: unknown) => reason instanceof OutOfTime || reason instanceof Closed;
+
+function errorOfEnd(call: Call, reason: unknown): unknown {
+  if (reason instanceof Closed) return new ClientClosedError(`${call.label}: the client is closed`);
+  if (!(reason instanceof OutOfTime)) return reason;
+  const unsent = call.attempts === 0 ? ", nothing was sent" : call.attemptCount;
+  const message = `${call.label}: not finished within totalTimeoutMs (${reason.totalTimeoutMs} ms)${unsent}`;
+  return new TimeoutError(message, { clock: "totalTimeoutMs", cause: call.lastError });
+}
+
+/** The error of a wait for a slot; anything else as it is. */
+function errorOfWait(call: Call, failure: unknown): unknown {
+  const unsent = call.attempts === 0 ? ", nothing was sent" : call.attemptCount;
+  if (failure instanceof NoSlots)
+    return new ConnectionError(`${call.label}: ${failure.message}${unsent}`, { cause: failure.cause });
+  if (!(failure instanceof SlotTooLate)) return failure;
+  const { waitMs, pausedUntil } = failure;
+  const retryAfterMs = Number.isFinite(waitMs) ? Math.ceil(waitMs) : undefined;
+  const why =
+    pausedUntil === null
+      ? `the rate limit is used up${retryAfterMs === undefined ? "" : `. Try again in ${retryAfterMs} ms`}`
+      : `all requests pause until ${new Date(pausedUntil).toISOString()} after a 429. Try again then`;
+  return new TimeoutError(
+    `${call.label}: no slot within totalTimeoutMs (${call.scope.totalTimeoutMs} ms)${unsent}: ${why}.`,
+    {
+      clock: "totalTimeoutMs",
+      retryAfterMs,
+      cause: call.lastError,
+    },
+  );
+}
+
+const DEFAULT_RECOVERY_HINT = "Check whether it was applied before you resend it.";
+
+function outcomeUnknownError(call: Call, cause: unknown): OutcomeUnknownError {
+  const { label, sentAt, clockAheadMs, head } = call;
+  const { method, path, recoveryHint = DEFAULT_RECOVERY_HINT } = call.request;
+  const { query, contentType, body } = call.payload;
+  // The message of an error of this package begins with method and path, too.
+  const reason = toOneLine(withInnerReason(cause)).replace(`${label}: `, "").replace(/\.$/, "");
+  return new OutcomeUnknownError(`${label}: sent, but the outcome is unknown (${reason}). ${recoveryHint}`, {
+    cause,
+    status: head?.status,
+    request: {
+      method,
+      path,
+      ...(Object.keys(query).length > 0 && { query }),
+      // As it was sent: the caller may have changed its own object since.
+      ...(body !== undefined && { body: contentType === JSON_CONTENT_TYPE ? JSON.parse(body) : body }),
+      sentAt,
+      ...(clockAheadMs !== undefined && { clockAheadMs }),
+    },
+  });
+}
+
+/** The message of fetch is only "fetch failed"; the reason is in its cause. */
+function withInnerReason(cause: unknown): string {
+  const isForeign = cause instanceof Error && !(cause instanceof StocklotError);
+  return isForeign && cause.cause instanceof Error
+    ? `${messageOf(cause)}: ${messageOf(cause.cause)}`
+    : messageOf(cause);
+}
+
+/** For metrics. If a signal was aborted with a value without a name: its type. */
+const nameOf = (error: unknown) => String(fieldOf(error, "name") || typeof error);
+
+/** Errors whose stack trace contains the line of a caller. */
+const shown = new WeakSet<object>();
+
+/** Here, in an async function that the caller awaits, V8 knows the caller's line. Of a shared failure, the first caller's stays. */
+export function showCaller(error: unknown): void {
+  if (!(error instanceof StocklotError) || shown.has(error)) return;
+  shown.add(error);
+  Error.captureStackTrace?.(error, showCaller);
+}

@@ -1,0 +1,66 @@
+import type { Dispatcher } from "undici";
+import { mayReadEnvironment } from "../../shared/environment.js";
+import { fieldOf, messageOf } from "../../shared/unknown.js";
+import type { Transport, WireSender } from "./exchange.js";
+import { createFetchSender, type FetchLike } from "./fetch.js";
+import { createAgent, createUndiciSender } from "./undici.js";
+
+interface TransportOptions {
+  fetch?: FetchLike | undefined;
+  dispatcher?: Dispatcher | undefined;
+  /** How long the first attempt of a call may take. */
+  timeoutMs: number;
+}
+
+/** What sends the requests. What the caller passed in stays open when the client closes. */
+export function createTransport(base: URL, options: TransportOptions, warn: (message: string) => void): Transport {
+  const { fetch, dispatcher, timeoutMs } = options;
+  if (fetch) return { send: createFetchSender(base, fetch), close: async () => {} };
+  if (dispatcher) return { send: createUndiciSender(base, dispatcher), close: async () => {} };
+  return createDefaultTransport(base, timeoutMs, warn);
+}
+
+/**
+ * Sends with an agent of undici, which knows whether anything was sent, or with fetch if this runtime has no undici that
+ * works. undici is loaded at the first request. Why so: docs/decisions/012-undici-or-fetch.md
+ */
+function createDefaultTransport(base: URL, timeoutMs: number, warn: (message: string) => void): Transport {
+  let chosen: Promise<{ send: WireSender; agent?: Dispatcher }> | undefined;
+  return {
+    async send(request, exchange) {
+      // A failure is not kept: the variable of the proxy may be corrected.
+      chosen ??= choose().catch((error: unknown) => {
+        chosen = undefined;
+        throw error;
+      });
+      const { send } = await chosen;
+      if (!exchange.hasEnded) await send(request, exchange);
+    },
+    // All calls have ended: only idle connections are left, and those that aborted calls were waiting for.
+    async close() {
+      const { agent } = (await chosen?.catch(() => undefined)) ?? {};
+      await agent?.destroy();
+    },
+  };
+
+  async function choose() {
+    const undici = await loadUndici(warn);
+    if (!undici) return { send: createFetchSender(base, globalThis.fetch) };
+    const agent = createAgent(undici, base, timeoutMs);
+    return { send: createUndiciSender(base, agent), agent };
+  }
+}
+
+/** undici, if it can be loaded and works here. */
+async function loadUndici(warn: (message: string) => void): Promise<typeof import("undici") | undefined> {
+  // It reads environment variables where their failure cannot be caught. Only Deno may forbid that.
+  if (!mayReadEnvironment()) return undefined;
+  try {
+    const undici = await import("#undici");
+    // What Bun provides in its place, and what the bundles for Workers contain, cannot dispatch.
+    return typeof fieldOf(undici.Agent?.prototype, "dispatch") === "function" ? undici : undefined;
+  } catch (error) {
+    warn(`requests are sent with fetch, because undici could not be loaded (${messageOf(error)})`);
+    return undefined;
+  }
+}

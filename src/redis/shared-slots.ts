@@ -1,0 +1,174 @@
+import { randomBytes } from "node:crypto";
+import * as z from "zod";
+import {
+  marginMs,
+  NoSlots,
+  type RateLimitSettings,
+  type Slot,
+  type SlotSource,
+  type Wait,
+} from "../client/for-add-ons.js";
+import { lazy } from "../shared/field.js";
+import { type MonotonicClock, startTimer } from "../shared/time/clock.js";
+import { messageOf } from "../shared/unknown.js";
+import { type RedisClient, redisKeyName, runScript } from "./redis-client.js";
+
+/** This long after its grant a slot may be used: a process that stood still longer asks for another one. */
+const SEND_WITHIN_MS = 30_000;
+/** A request that is not reported as ended is taken to have ended this long after its grant: its process is dead. */
+const MAX_REQUEST_MS = 120_000;
+/** Slots that have ended are reported with the next request, or after this time. */
+const REPORT_AFTER_MS = 5;
+/** A waiting process asks at least this often: a slot that another one returns unused is free earlier than is known. */
+const MAX_POLL_MS = 500;
+const MAX_JITTER_MS = 20;
+
+/**
+ * One exchange: reports slots that have ended, and takes one. By Redis' clock alone.
+ *
+ * `KEYS`: the slots in use, each with the time at which it is free again (sorted set); the state (hash): `epoch`, the name of
+ * this window, `since` when it exists, and the end of the pause.
+ *
+ * A process that knew another epoch shows that Redis has lost its data. Nobody knows then what was sent in the last interval, so
+ * all pause for one.
+ */
+const EXCHANGE = `
+local limit, leaveFree, interval, lease = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local id, wanted, known, pauseMs = ARGV[5], ARGV[6] == '1', ARGV[7], tonumber(ARGV[8])
+local slots, state = KEYS[1], KEYS[2]
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+
+if redis.call('HSETNX', state, 'epoch', id) == 1 then redis.call('HSET', state, 'since', now, 'pausedUntil', 0) end
+local epoch, since, pausedUntil = unpack(redis.call('HMGET', state, 'epoch', 'since', 'pausedUntil'))
+pausedUntil = tonumber(pausedUntil)
+-- Further ahead than any pause: Redis' clock was set back.
+if pausedUntil > now + ${3_600_000} then pausedUntil = 0 end
+if known ~= '' and known ~= epoch then pausedUntil = math.max(pausedUntil, since + interval) end
+if pausedUntil <= now then pausedUntil = pauseMs > 0 and now + pauseMs or 0 end
+redis.call('HSET', state, 'pausedUntil', pausedUntil)
+
+for i = 9, #ARGV, 2 do
+  if tonumber(ARGV[i + 1]) > 0 then redis.call('ZADD', slots, now + ARGV[i + 1], ARGV[i]) else redis.call('ZREM', slots, ARGV[i]) end
+end
+redis.call('ZREMRANGEBYSCORE', slots, 0, now)
+-- Later than any slot can be.
+redis.call('ZREMRANGEBYSCORE', slots, now + lease + 1, '+inf')
+
+local free = math.max(0, limit - redis.call('ZCARD', slots))
+local granted = wanted and pausedUntil <= now and free > leaveFree
+if granted then
+  redis.call('ZADD', slots, now + lease, id)
+  free = free - 1
+end
+for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, lease + math.max(0, pausedUntil - now)) end
+
+local nextMs = 0
+if free <= leaveFree then
+  local blocking = redis.call('ZRANGE', slots, leaveFree - free, leaveFree - free, 'WITHSCORES')
+  nextMs = blocking[2] and math.min(blocking[2] - now, interval) or 0
+end
+local restMs = math.max(0, pausedUntil - now)
+return { epoch, granted and 1 or 0, free, math.max(nextMs, restMs), restMs }
+`;
+
+/** Epoch, whether a slot was granted, free slots, when the next one can be free, and how long all pause (both in ms). */
+const replySchema = lazy(() => z.tuple([z.string(), z.number(), z.number(), z.number(), z.number()]));
+
+interface SharedSlotsOptions {
+  redis: RedisClient;
+  key: string | undefined;
+  settings: RateLimitSettings;
+  clock: MonotonicClock;
+}
+
+/**
+ * The slots of a limit that several processes share: a sliding window in Redis. A slot is free again one interval after its
+ * request has ended; until that is reported, `MAX_REQUEST_MS` and an interval after its grant. So a process that is killed needs
+ * no rule of its own. Without Redis, calls fail, unsent.
+ */
+export function createSharedSlots({ redis, key, settings, clock }: SharedSlotsOptions): SlotSource {
+  const { requests, intervalMs } = settings;
+  const holdMs = Math.ceil(intervalMs + marginMs(intervalMs));
+  const leaseMs = holdMs + MAX_REQUEST_MS;
+  const keys = [redisKeyName(key, "slots"), redisKeyName(key, "window")];
+  const processId = randomBytes(9).toString("base64url");
+  let exchanges = 0;
+  let last = { epoch: "", at: -Infinity, free: requests };
+  /** No slot is free before this time, for requests that leave this many free. */
+  let wait = { until: -Infinity, leaveFree: 0, isPause: false };
+  /** Slots of this process that have ended, and when each is free again, by the clock of this process. */
+  let ended: { id: string; freeAt: number }[] = [];
+  let pauseUntil = -Infinity;
+  let stopReport: (() => void) | undefined;
+
+  return {
+    async take(leaveFree) {
+      const now = clock.now();
+      const isKnownWait = wait.until > now && leaveFree >= wait.leaveFree;
+      if (isKnownWait && now - last.at < MAX_POLL_MS) return waitFrom(now);
+      const slot = await exchange(true, leaveFree);
+      return slot ?? waitFrom(clock.now());
+    },
+    waitMs: (ahead) => Math.max(0, wait.until - clock.now()) + Math.floor(ahead / requests) * holdMs,
+    /** As of the last exchange. Reading it sends nothing. */
+    get available() {
+      return clock.now() - last.at > holdMs ? requests : last.free;
+    },
+    pause(ms) {
+      pauseUntil = clock.now() + ms;
+      reportSoon();
+    },
+  };
+
+  function waitFrom(now: number): Wait {
+    const restMs = Math.max(1, wait.until - now);
+    if (wait.isPause) return { waitMs: restMs, isPause: true };
+    return { waitMs: Math.min(restMs, MAX_POLL_MS) + Math.random() * MAX_JITTER_MS };
+  }
+
+  function reportSoon(): void {
+    stopReport ??= startTimer(REPORT_AFTER_MS, () => {
+      // What is not reported is free at the end of its lease.
+      if (ended.length > 0 || pauseUntil > clock.now()) exchange(false, 0).catch(() => {});
+      stopReport = undefined;
+    });
+  }
+
+  async function exchange(isWanted: boolean, leaveFree: number): Promise<Slot | undefined> {
+    exchanges += 1;
+    const sentAt = clock.now();
+    const id = `${processId}.${exchanges}`;
+    const reported = ended;
+    ended = [];
+    // What a process knew that was idle for this long concerns no slot in use.
+    const known = sentAt - last.at < leaseMs ? last.epoch : "";
+    const pauseMs = Math.max(0, Math.ceil(pauseUntil - sentAt));
+    const slots = reported.flatMap((slot) => [slot.id, Math.max(0, Math.ceil(slot.freeAt - sentAt))]);
+    const values = [requests, leaveFree, holdMs, leaseMs, id, isWanted ? 1 : 0, known, pauseMs, ...slots];
+    try {
+      const reply = replySchema().parse(await runScript(redis, EXCHANGE, keys, values));
+      const [epoch, granted, free, nextMs, restMs] = reply;
+      pauseUntil = -Infinity;
+      last = { epoch, at: sentAt, free };
+      if (granted === 0 && isWanted) wait = { until: sentAt + nextMs + 1, leaveFree, isPause: restMs > 0 };
+      else if (granted === 1) wait = { until: -Infinity, leaveFree: 0, isPause: false };
+      return granted === 1 ? slotOf(id, sentAt) : undefined;
+    } catch (error) {
+      // The script may still run: it is reported again, and a slot that it took is returned.
+      ended.push(...reported, ...(isWanted ? [{ id, freeAt: -Infinity }] : []));
+      throw new NoSlots(`the shared rate limiter cannot reach Redis: ${messageOf(error)}`, { cause: error });
+    }
+  }
+
+  /** `grantedAt`: not later than the grant, however late the reply was. */
+  function slotOf(id: string, grantedAt: number): Slot {
+    return {
+      end(sent) {
+        ended.push({ id, freeAt: sent ? clock.now() + holdMs : -Infinity });
+        reportSoon();
+      },
+      hasExpired: () => clock.now() - grantedAt > SEND_WITHIN_MS,
+    };
+  }
+}
