@@ -54,12 +54,7 @@ export interface BottleneckRateLimiterOptions extends RateLimitOptions {
  */
 export function createBottleneckRateLimiter(given: Bottleneck | BottleneckRateLimiterOptions): RateLimiter {
   const clock = new MonotonicClock();
-  if (isBottleneck(given))
-    return new RateLimiter(
-      UNLIMITED_SETTINGS,
-      clock,
-      jobSlots(given, (end) => end()),
-    );
+  if (isBottleneck(given)) return new RateLimiter(UNLIMITED_SETTINGS, clock, jobSlots(given, clock, Infinity, 0));
   if (given?.requests === undefined || given.intervalMs === undefined)
     throw new ConfigurationError(
       "createBottleneckRateLimiter: must be a Bottleneck or an object with requests and intervalMs",
@@ -67,21 +62,34 @@ export function createBottleneckRateLimiter(given: Bottleneck | BottleneckRateLi
   checkConfiguration("createBottleneckRateLimiter", finiteRateLimitOptionsSchema(), given);
   const settings = rateLimitSettings(given);
   const { requests, intervalMs } = settings;
-  const holdMs = intervalMs + marginMs(intervalMs);
-  // Does not keep the process alive. If a call waits, the limiter's own timer does.
-  const hold = (end: () => void) => void setTimeout(end, holdMs).unref?.();
-  return new RateLimiter(settings, clock, jobSlots(new Bottleneck({ maxConcurrent: requests }), hold, requests));
+  const bottleneck = new Bottleneck({ maxConcurrent: requests });
+  return new RateLimiter(settings, clock, jobSlots(bottleneck, clock, requests, intervalMs + marginMs(intervalMs)));
 }
 
-/** How soon to look again for a free slot, in ms. */
-const POLL_MS = 50;
-
-/** Slots that are jobs: each lasts from when its request may be sent until the slot is free again. */
-function jobSlots(bottleneck: Bottleneck, afterRequest: (end: () => void) => void, capacity = Infinity): SlotSource {
+/** Slots that are jobs: each lasts until `holdMs` after its request has ended. */
+function jobSlots(bottleneck: Bottleneck, clock: MonotonicClock, capacity: number, holdMs: number): SlotSource {
   let running = 0;
+  /** When the jobs of ended requests end, in ascending order. */
+  const ends: number[] = [];
+  const waitMs = (ahead: number) => {
+    const index = running + ahead - capacity;
+    // Of requests in flight it is only known that they have not ended.
+    return index < 0 ? 0 : Math.max(1, (ends[index] ?? clock.now() + holdMs) - clock.now());
+  };
+  const hold = (end: () => void) => {
+    if (holdMs === 0) return end();
+    ends.push(clock.now() + holdMs);
+    // Does not keep the process alive. If a call waits, the limiter's own timer does.
+    setTimeout(() => {
+      ends.shift();
+      end();
+    }, holdMs).unref?.();
+  };
   return {
+    waitMs,
     take(leaveFree) {
-      if (running + leaveFree >= capacity) return { waitMs: POLL_MS };
+      const wait = waitMs(leaveFree);
+      if (wait > 0) return { waitMs: wait };
       running += 1;
       return new Promise<Slot>((resolve, reject) => {
         let hasStarted = false;
@@ -94,9 +102,9 @@ function jobSlots(bottleneck: Bottleneck, afterRequest: (end: () => void) => voi
               running -= 1;
               finish();
             };
-            resolve({ end: (sent) => (sent ? afterRequest(end) : end()) });
+            resolve({ end: (sent) => (sent ? hold(end) : end()) });
           });
-        bottleneck.schedule(job).catch((error: unknown) => {
+        bottleneck.schedule({}, job).catch((error: unknown) => {
           // One that expired has started: its request is in progress or has ended.
           if (hasStarted) return;
           running -= 1;
@@ -104,7 +112,6 @@ function jobSlots(bottleneck: Bottleneck, afterRequest: (end: () => void) => voi
         });
       });
     },
-    waitMs: () => 0,
     get available() {
       return Math.max(0, capacity - running);
     },

@@ -26,8 +26,8 @@ import type { Metrics } from "./metrics.js";
 
 /** Set by any instrumentation of undici, which then propagates the context itself. */
 const isUndiciInstrumented = () =>
-  globalThis.process?.getBuiltinModule?.("node:diagnostics_channel")?.channel("undici:request:create").hasSubscribers ===
-  true;
+  globalThis.process?.getBuiltinModule?.("node:diagnostics_channel")?.channel("undici:request:create")
+    .hasSubscribers === true;
 
 /** The span and the metrics of one call, with a child span for each attempt. */
 export class CallSpan implements CallObservation {

@@ -17,10 +17,26 @@ export function createMetrics(meter: Meter) {
     meter.createHistogram(name, { description, unit: "s", advice: { explicitBucketBoundaries } });
   const counter = (name: string, description: string, unit: string) => meter.createCounter(name, { description, unit });
   const calls = {
-    callDuration: duration("stocklot.call.duration", "Duration of calls, with their waits, attempts and back-offs.", WAIT_BOUNDARIES_S),
-    attemptDuration: duration("http.client.request.duration", "Duration of HTTP client requests.", REQUEST_BOUNDARIES_S),
-    slotWait: duration("stocklot.rate_limit.wait.duration", "Time that attempts waited for a slot of the rate limit.", WAIT_BOUNDARIES_S),
-    pauseDuration: duration("stocklot.rate_limit.pause.duration", "Length of the pauses after a 429.", WAIT_BOUNDARIES_S),
+    callDuration: duration(
+      "stocklot.call.duration",
+      "Duration of calls, with their waits, attempts and back-offs.",
+      WAIT_BOUNDARIES_S,
+    ),
+    attemptDuration: duration(
+      "http.client.request.duration",
+      "Duration of HTTP client requests.",
+      REQUEST_BOUNDARIES_S,
+    ),
+    slotWait: duration(
+      "stocklot.rate_limit.wait.duration",
+      "Time that attempts waited for a slot of the rate limit.",
+      WAIT_BOUNDARIES_S,
+    ),
+    pauseDuration: duration(
+      "stocklot.rate_limit.pause.duration",
+      "Length of the pauses after a 429.",
+      WAIT_BOUNDARIES_S,
+    ),
     retries: counter("stocklot.call.retries", "Retries.", "{retry}"),
     rejections: counter("stocklot.rate_limit.rejections", "Responses with status 429.", "{response}"),
     tokenRequests: counter("stocklot.token.requests", "Calls that requested an access token.", "{call}"),
@@ -100,7 +116,10 @@ function observeProgress(meter: Meter) {
     unit: "s",
     advice: { explicitBucketBoundaries: RUN_BOUNDARIES_S },
   });
-  const records = meter.createGauge("stocklot.mirror.records", { description: "Records in the copy.", unit: "{record}" });
+  const records = meter.createGauge("stocklot.mirror.records", {
+    description: "Records in the copy.",
+    unit: "{record}",
+  });
   const lag = meter.createObservableGauge("stocklot.mirror.lag", {
     description: "Age of the copy. It grows until the next run.",
     unit: "s",

@@ -84,40 +84,6 @@ describe("a limiter on a Bottleneck", () => {
     await failed;
   });
 
-  it("fails one call for each job that the Bottleneck drops, and no other", async () => {
-    const bottleneck = bottleneckOf({ maxConcurrent: 1, highWater: 3, strategy: Bottleneck.strategy.OVERFLOW });
-    const { client } = await respondingService(bottleneck, 5);
-    await client.items.get("X");
-    const results = await Promise.allSettled(Array.from({ length: 10 }, () => client.items.get("X")));
-    const failed = results.flatMap((result) => (result.status === "rejected" ? [result.reason] : []));
-    expect(results.length - failed.length).toBeGreaterThanOrEqual(3);
-    expect(failed.length).toBeGreaterThanOrEqual(1);
-    for (const error of failed) {
-      expect(error).toBeInstanceOf(ConnectionError);
-      expect(error.message).toMatch(/nothing was sent: This job has been dropped by Bottleneck/);
-    }
-    expect(client.rateLimit).toMatchObject({ queued: 0, inFlight: 0 });
-    expect(await client.items.get("X")).toEqual(ITEM);
-  });
-
-  it("fails no call when the Bottleneck drops a job that no call needs any more", async () => {
-    const bottleneck = bottleneckOf({ maxConcurrent: 1, highWater: 2, strategy: Bottleneck.strategy.LEAK });
-    const { client } = await respondingService(bottleneck, 5);
-    await client.items.get("X");
-    let unblock = () => {};
-    void bottleneck.schedule(() => new Promise<void>((resolve) => (unblock = resolve)));
-    const leave = new AbortController();
-    const aborted = client.items.get("X", { signal: leave.signal });
-    const waiting = client.items.get("X");
-    await expect.poll(() => bottleneck.counts().QUEUED).toBe(2);
-    leave.abort(new Error("enough"));
-    await expect(aborted).rejects.toThrow("enough");
-    const urgent = bottleneck.schedule({ priority: 0 }, async () => "done");
-    await expect.poll(() => bottleneck.counts().QUEUED).toBe(2);
-    unblock();
-    expect(await Promise.all([urgent, waiting])).toEqual(["done", ITEM]);
-  });
-
   it("sends on what has started when its job expires, and fails nobody else", async () => {
     const bottleneck = bottleneckOf({ maxConcurrent: 1 });
     const expiring = bottleneckOf({ maxConcurrent: 1 });

@@ -44,7 +44,6 @@ const INVENTORY = {
 const CLIENT = {
   request: [{ method: "GET", path: "/Item" }],
   paginate: [{ path: "/Item" }],
-  debugReport: [],
   close: [],
 };
 

@@ -121,32 +121,6 @@ it("a second call with other providers warns, and those of the first stay in use
   expect((await other.collect()).has("stocklot.call.duration")).toBe(false);
 });
 
-it("on a runtime without node:diagnostics_channel, it loads, says so and does nothing", async () => {
-  const { diag, DiagLogLevel } = await import("@opentelemetry/api");
-  const warn = vi.fn();
-  diag.setLogger({ error: warn, warn, info: warn, debug: warn, verbose: warn }, DiagLogLevel.WARN);
-  const { getBuiltinModule } = process;
-  onTestFinished(() => {
-    process.getBuiltinModule = getBuiltinModule;
-    diag.disable();
-    vi.resetModules();
-  });
-  Reflect.set(process, "getBuiltinModule", undefined);
-  vi.resetModules();
-  const { InventoryClient } = await import("stocklot");
-  const { instrumentStocklot } = await import("stocklot/opentelemetry");
-  process.getBuiltinModule = getBuiltinModule;
-  const { settings } = await connect();
-  resetSpans();
-  const stop = instrumentStocklot();
-  expect(warn.mock.calls.flat().join()).toContain("no node:diagnostics_channel");
-  const client = new InventoryClient(settings);
-  await client.items.list().page();
-  await client.close();
-  stop();
-  expect(calls()).toEqual([]);
-});
-
 it("a tracer that throws changes no call", async () => {
   const { client } = await connect();
   const broken = {

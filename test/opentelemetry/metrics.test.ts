@@ -1,12 +1,11 @@
 import { createRateLimiter, InventoryClient } from "stocklot";
 import { createMirror } from "stocklot/mirror";
 import { instrumentStocklot } from "stocklot/opentelemetry";
-import { createOutbox } from "stocklot/outbox";
+import { createOutbox, sqliteOutboxStore } from "stocklot/outbox";
 import type { SandboxOptions } from "stocklot/sandbox";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { publishMessage } from "../../src/client/observe/channels.js";
+import { reportProgress } from "../../src/client/for-add-ons.js";
 import type { ClientOptions } from "../../src/index.js";
-import { emptyData, memoryStore } from "../../src/outbox/stores/memory-store.js";
 import { collectGarbage } from "../support/garbage.js";
 import { MemorySink } from "../support/memory-sink.js";
 import { connect, type Point, SECRET, startMetrics } from "./support.js";
@@ -166,8 +165,8 @@ describe("the gauges of the rate limit", () => {
 describe("the metrics of outbox and mirror", () => {
   it("show the entries of an outbox by state", async () => {
     const { collect } = await measured();
-    publishMessage("stocklot:outbox:progress", () => ({ applied: 0, rejected: 0, unknown: 0, pending: 9 }));
-    publishMessage("stocklot:outbox:progress", () => ({ applied: 5, rejected: 2, unknown: 1, pending: 1 }));
+    reportProgress({ source: "outbox", applied: 0, rejected: 0, unknown: 0, pending: 9 });
+    reportProgress({ source: "outbox", applied: 5, rejected: 2, unknown: 1, pending: 1 });
     expect((await collect()).get("stocklot.outbox.entries")?.points).toEqual([
       { attributes: { "stocklot.outbox.state": "applied" }, value: 5 },
       { attributes: { "stocklot.outbox.state": "rejected" }, value: 2 },
@@ -181,17 +180,19 @@ describe("the metrics of outbox and mirror", () => {
     onTestFinished(() => void vi.useRealTimers());
     const { collect } = await measured();
     const items = { records: 120, lagMs: 2_000 };
-    publishMessage("stocklot:mirror:run", () => ({
+    reportProgress({
+      source: "mirror",
       kind: "full",
       durationMs: 1_500,
-      resources: { items, lots: { records: 0, lagMs: null } },
-    }));
-    publishMessage("stocklot:mirror:run", () => ({
+      lists: { items, lots: { records: 0, lagMs: null } },
+    });
+    reportProgress({
+      source: "mirror",
       kind: "changes",
       durationMs: 500,
       error: "TimeoutError",
-      resources: { items },
-    }));
+      lists: { items },
+    });
     vi.setSystemTime(Date.now() + 30_000);
     const metrics = await collect();
     expect(metrics.get("stocklot.mirror.run.duration")?.points).toMatchObject([
@@ -212,7 +213,7 @@ describe("the metrics of outbox and mirror", () => {
 
   it("show what a real outbox and a real mirror publish", async () => {
     const { collect, client } = await measured();
-    const outbox = createOutbox({ client, store: memoryStore(emptyData()) });
+    const outbox = createOutbox({ client, store: sqliteOutboxStore({ path: ":memory:" }) });
     await outbox.add({ key: "1", operation: "receive", input: { itemID: "BOLT-M8", units: 1, wid: 1, reasonCode: 1 } });
     await outbox.run();
     await createMirror({ client, sink: new MemorySink() }).run();

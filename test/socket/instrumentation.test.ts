@@ -1,185 +1,189 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { beforeEach, describe, expect, it } from "vitest";
-import { type ClientOptions, type DiagnosticsMessages, type FetchLike, OutcomeUnknownError } from "../../src/index.js";
-import { subscribeInTest } from "../support/channels.js";
-import { isNotToken } from "../support/fault-server.js";
+import { describe, expect, it, onTestFinished } from "vitest";
+import type { CallObservation, Instrumentation } from "../../src/client/for-add-ons.js";
+import { instrument } from "../../src/client/for-add-ons.js";
+import { type ClientOptions, InventoryClient } from "../../src/index.js";
+import { isToken } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
-import { useLoopTime } from "../support/loop-time.js";
-import { connect, errorOf, SECRET, startServer, waitUntil } from "../support/with-server.js";
+import { connect, errorOf, sleep, startServer } from "../support/with-server.js";
 
-beforeEach(useLoopTime);
+const receipt = { itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 };
+const quick: ClientOptions = { retry: { minDelayMs: 1, maxDelayMs: 2, rateLimitDelayMs: [5, 6] } };
 
-const quick = { minDelayMs: 1, maxDelayMs: 2, rateLimitDelayMs: [5, 6] } as const;
+/** An observation that does nothing but what a test adds. */
+const observation = (given: Partial<CallObservation>): CallObservation => ({
+  within: (run) => run(),
+  attempt: (_event, _setHeader, run) => void run(),
+  waited() {},
+  retry() {},
+  paused() {},
+  ended() {},
+  ...given,
+});
 
-type Message<Name extends "stocklot:attempt" | "stocklot:slot"> = DiagnosticsMessages[Name];
-type Sending = Extract<Message<"stocklot:attempt">, { type: "sending" }>;
-
-const onSending = (listener: (message: Sending) => void) =>
-  subscribeInTest("stocklot:attempt", (message) => {
-    const attempt = message as Message<"stocklot:attempt">;
-    if (attempt.type === "sending") listener(attempt);
-  });
-
-/** Every message of a channel until the test ends. */
-function record<Name extends "stocklot:attempt" | "stocklot:slot">(name: Name): Message<Name>[] {
-  const messages: Message<Name>[] = [];
-  subscribeInTest(name, (message) => void messages.push(message as Message<Name>));
-  return messages;
+function install(given: Partial<CallObservation>, startCall?: Instrumentation["startCall"]) {
+  onTestFinished(instrument({ startCall: startCall ?? (() => observation(given)), progress() {} }));
 }
 
 describe.each<[string, ClientOptions]>([
   ["undici", {}],
   ["fetch", { fetch: globalThis.fetch }],
 ])("an instrumentation over %s", (_, transport) => {
-  it("adds headers to each attempt, but replaces none and sets none of the client's", async () => {
+  it.each<[string, Partial<CallObservation>]>([
+    ["never runs a call", { within() {} }],
+    ["never runs an attempt", { attempt() {} }],
+    [
+      "runs an attempt late",
+      {
+        attempt(_event, _setHeader, run) {
+          setTimeout(run, 20);
+        },
+      },
+    ],
+    [
+      "runs an attempt often, also later",
+      {
+        attempt(_event, _setHeader, run) {
+          for (let count = 0; count < 3; count += 1) void run();
+          setTimeout(run, 20);
+          void run().then(() => run());
+        },
+      },
+    ],
+    [
+      "runs a call often, also after its end",
+      {
+        within(run) {
+          run();
+          run();
+          setTimeout(run, 50);
+        },
+      },
+    ],
+    [
+      "throws everywhere",
+      Object.fromEntries(
+        ["within", "attempt", "waited", "retry", "paused", "ended"].map((name) => [
+          name,
+          () => {
+            throw new Error(`wrong ${name}`);
+          },
+        ]),
+      ),
+    ],
+    [
+      "rejects",
+      {
+        async attempt() {
+          throw new Error("wrong");
+        },
+      },
+    ],
+  ])("that %s sends a receipt once, and changes no result", async (_name, given) => {
     const server = await startServer();
-    const client = connect(server, { ...transport, headers: { baggage: "of-the-client" }, retry: quick });
-    onSending(({ attempt, setHeader }) => {
-      for (const name of ["Traceparent", "Baggage", "Authorization", "Host"]) setHeader(name, `attempt-${attempt}`);
-      setHeader("x-broken", "a\r\nb: c");
-    });
-    server.plan(faults.status(503));
-    await client.items.get("BOLT", { headers: { "X-Mine": "1" } });
-    const sent = server.requests.filter(isNotToken).map(({ headers }) => headers);
-    expect(sent.map(({ traceparent, baggage }) => [traceparent, baggage])).toEqual([
-      ["attempt-1", "of-the-client"],
-      ["attempt-2", "of-the-client"],
-    ]);
-    for (const headers of sent) {
-      expect(headers.authorization).toMatch(/^Bearer /);
-      expect(headers.host).toMatch(/^127\.0\.0\.1/);
-      expect(headers).not.toHaveProperty("x-broken");
-    }
+    install(given);
+    const client = connect(server, { ...transport, ...quick });
+    expect(await client.inventory.receive(receipt)).toMatchObject({ recNo: expect.any(Number) });
+    await sleep(80);
+    expect(server.effects("receive")).toBe(1);
+    server.plan(faults.droppedAfterEffect());
+    expect(await errorOf(client.inventory.receive(receipt))).toMatchObject({ name: "OutcomeUnknownError" });
+    await sleep(80);
+    expect(server.effects("receive")).toBe(2);
   });
 
-  it.each<[string, (send: () => void) => void]>([
-    [
-      "throws before it sends",
-      () => {
-        throw new Error("a wrong instrumentation");
-      },
-    ],
-    [
-      "throws after it has sent",
-      (send) => {
-        send();
-        throw new Error("a wrong instrumentation");
-      },
-    ],
-    ["does not send", () => {}],
-    [
-      "sends twice",
-      (send) => {
-        send();
-        send();
-      },
-    ],
-  ])("that %s changes nothing", async (_what, run) => {
+  it("adds headers to each attempt, but replaces none and sets none of the client's", async () => {
     const server = await startServer();
-    onSending(({ sendWithin }) => sendWithin(run));
-    const client = connect(server, transport);
-    await client.inventory.receive({ itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 });
-    expect(server.requests).toHaveLength(2);
-    expect(server.effects("receive")).toBe(1);
+    install({
+      attempt({ attempt }, setHeader, run) {
+        setHeader("X-Trace", `attempt-${attempt}`);
+        setHeader("x-mine", "of-the-instrumentation");
+        setHeader("authorization", "Bearer other");
+        setHeader("x-broken", "a\r\nb: c");
+        void run();
+      },
+    });
+    const client = connect(server, { ...transport, ...quick, headers: { "X-Mine": "of-the-client" } });
+    server.plan(faults.status(503));
+    await client.items.get("BOLT");
+    const sent = server.requests.filter((request) => !isToken(request));
+    expect(sent.map(({ headers }) => [headers["x-trace"], headers["x-mine"], headers["x-broken"]])).toEqual([
+      ["attempt-1", "of-the-client", undefined],
+      ["attempt-2", "of-the-client", undefined],
+    ]);
+    for (const { headers } of sent) expect(headers.authorization).toMatch(/^Bearer (?!other)/);
   });
+});
+
+it("hooks and callbacks that throw, reject or call again cause no second request, and no unhandled rejection", async () => {
+  const server = await startServer();
+  const wrong = () => {
+    throw new Error("wrong");
+  };
+  const rejecting = async () => wrong();
+  const logger = { debug: wrong, info: wrong, warn: rejecting as () => void, error: wrong };
+  const hooks = { request: wrong, response: rejecting as () => void, token: wrong, retry: wrong };
+  const client = connect(server, { ...quick, logger, hooks });
+  await client.inventory.receive(receipt, { onResponse: rejecting as () => void });
+  await client.inventory.receive(receipt, { onResponse: wrong });
+  await sleep(20);
+  expect(server.effects("receive")).toBe(2);
+});
+
+it("hooks of an instance of a class are called with it", async () => {
+  const server = await startServer();
+  class Counter {
+    responses = 0;
+    response() {
+      this.responses += 1;
+    }
+  }
+  const hooks = new Counter();
+  await connect(server, { hooks }).items.get("BOLT");
+  expect(hooks.responses).toBe(2);
 });
 
 it("several instrumentations nest their contexts, which end with the sending", async () => {
   const server = await startServer();
-  const [outer, inner] = [new AsyncLocalStorage<number>(), new AsyncLocalStorage<number>()];
-  onSending(({ attempt, sendWithin }) => sendWithin((send) => inner.run(attempt, send)));
-  onSending(({ attempt, sendWithin }) => sendWithin((send) => outer.run(attempt, send)));
-  const seen: unknown[] = [];
-  const fetch: FetchLike = (url, init) => {
-    if (!url.endsWith("/Token")) seen.push([outer.getStore(), inner.getStore()]);
-    return globalThis.fetch(url, init);
-  };
-  const client = connect(server, { fetch, retry: quick });
-  server.plan(faults.status(503));
-  await client.items.get("BOLT");
-  expect(seen).toEqual([
-    [1, 1],
-    [2, 2],
-  ]);
-  expect([outer.getStore(), inner.getStore()]).toEqual([undefined, undefined]);
-});
-
-it("each failed attempt is reported with its type", async () => {
-  const server = await startServer();
-  const messages = record("stocklot:attempt");
-  const client = connect(server, { retry: { ...quick, maxRetries: 1 }, timeoutMs: 300 });
-  await client.items.get("BOLT");
-  server.plan(faults.dropped()).plan(faults.hang({ applies: false }));
-  await errorOf(client.items.get("BOLT"));
-  const controller = new AbortController();
-  server.plan(faults.hang({ applies: false }));
-  const hung = server.requests.length + 1;
-  const canceled = errorOf(client.items.get("BOLT", { signal: controller.signal }));
-  await waitUntil(() => server.requests.length === hung);
-  controller.abort();
-  await canceled;
-  await server.refuseConnections();
-  await errorOf(client.items.get("BOLT", { retry: false }));
-  const failures = messages.flatMap((message) => (message.type === "failed" ? [[message.attempt, message.error]] : []));
-  expect(failures).toEqual([
-    [1, expect.stringMatching(/^(UND_ERR_SOCKET|ECONNRESET)$/)],
-    [2, "timeout"],
-    [1, "cancelled"],
-    [1, "ECONNREFUSED"],
-  ]);
-  expect(JSON.stringify(messages)).not.toContain(SECRET);
-});
-
-it.each<[string, unknown, string]>([
-  ["a cause whose code throws", hostile("code"), "exception"],
-  [
-    "a Proxy",
-    new Proxy(new Error("mine"), {
-      get: () => {
-        throw new Error("hostile");
-      },
-    }),
-    "exception",
-  ],
-  ["a string", "mine", "exception"],
-  ["an error with a name", new RangeError("mine"), "RangeError"],
-])("a fetch function that throws %s is reported, and the call fails as without an instrumentation", async (_, thrown, type) => {
-  const messages = record("stocklot:attempt");
-  const fetch: FetchLike = (url, init) =>
-    url.endsWith("/Token") ? globalThis.fetch(url, init) : Promise.reject(thrown);
-  const client = connect(await startServer(), { fetch });
-  const error = await errorOf(client.inventory.receive({ itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 }));
-  expect(error).toBeInstanceOf(OutcomeUnknownError);
-  expect(messages).toContainEqual(expect.objectContaining({ type: "failed", error: type }));
-});
-
-function hostile(name: string): Error {
-  return Object.defineProperty(new Error("mine"), name, {
-    get() {
-      throw new Error("hostile");
+  const seen: (string | undefined)[] = [];
+  const stores = [new AsyncLocalStorage<string>(), new AsyncLocalStorage<string>()];
+  for (const [index, store] of stores.entries())
+    install({ attempt: (_event, _setHeader, run) => store.run(`context ${index}`, () => void run()) });
+  const client = new InventoryClient({
+    baseUrl: server.baseUrl,
+    clientId: "scanner",
+    clientSecret: "secret-of-the-scanner",
+    fetch: (url, init) => {
+      if (!url.endsWith("/Token")) seen.push(...stores.map((store) => store.getStore()));
+      return globalThis.fetch(url, init);
     },
   });
-}
+  await client.items.get("BOLT");
+  expect(seen).toEqual(["context 0", "context 1"]);
+  expect(stores.map((store) => store.getStore())).toEqual([undefined, undefined]);
+});
 
-it("waits for a slot are reported with the client, whose state can be read at any time", async () => {
+it("each attempt and each call is reported with its end", async () => {
   const server = await startServer();
-  const messages = record("stocklot:slot");
-  const client = connect(server, { rateLimit: { requests: 2, reserved: 0, intervalMs: 1_500 } });
-  const calls = Promise.all([client.items.get("BOLT"), client.items.get("BOLT"), client.items.get("BOLT")]);
-  await waitUntil(() => messages.some(({ type }) => type === "queued"));
-  const state = messages[0]?.client;
-  expect(state).toMatchObject({ baseUrl: server.baseUrl, closed: false });
-  await waitUntil(() => state?.rateLimit.queued === 2);
-  await calls;
-  const waits = messages.flatMap((message) =>
-    message.type === "slot" ? [[message.path, message.waitedMs > 100]] : [],
+  const ends: unknown[] = [];
+  install({}, ({ method, path }) =>
+    observation({
+      attempt: (_event, _setHeader, run) => void run().then((end) => ends.push(["attempt", path, end])),
+      retry: ({ reason }) => void ends.push(["retry", path, reason]),
+      ended: (end) => void ends.push(["call", method, end]),
+    }),
   );
-  expect(waits).toEqual([
-    ["/Token", false],
-    ["/Item", false],
-    ["/Item", true],
-    ["/Item", true],
+  const client = connect(server, { retry: { ...quick.retry, maxRetries: 1 } });
+  server.plan(faults.droppedBeforeEffect?.() ?? faults.droppedAfterEffect());
+  await client.items.get("BOLT");
+  await errorOf(client.items.get("BOLT", { signal: AbortSignal.abort() }));
+  expect(ends).toEqual([
+    ["attempt", "/Token", { status: 200, error: undefined }],
+    ["call", "POST", { status: 200, error: undefined }],
+    ["attempt", "/Item", { status: undefined, error: expect.stringMatching(/UND_ERR_SOCKET|ECONNRESET/) }],
+    ["retry", "/Item", expect.stringContaining("the connection broke")],
+    ["attempt", "/Item", { status: 200, error: undefined }],
+    ["call", "GET", { status: 200, error: undefined }],
+    ["call", "GET", { status: undefined, error: "AbortError" }],
   ]);
-  await client.close();
-  expect(state?.closed).toBe(true);
 });

@@ -103,19 +103,9 @@ describe("after a 429", () => {
   });
 
   it.each<[string, ClientOptions["retry"], string | undefined, RegExp | undefined]>([
-    [
-      "Retry-After of a day",
-      {},
-      "86400",
-      /^stocklot: GET \/Item: the pause is limited to 3600 s/,
-    ],
+    ["Retry-After of a day", {}, "86400", /^stocklot: GET \/Item: the pause is limited to 3600 s/],
     ["Retry-After of an hour", {}, "3600", undefined],
-    [
-      "rateLimitDelayMs without an end",
-      { rateLimitDelayMs: [Infinity, Infinity] },
-      undefined,
-      /limited to 3600 s/,
-    ],
+    ["rateLimitDelayMs without an end", { rateLimitDelayMs: [Infinity, Infinity] }, undefined, /limited to 3600 s/],
   ])("the pause lasts an hour at most, and a %s is logged as a warning", async (_, retry, retryAfter, warning) => {
     const server = await startServer();
     const warnings: string[] = [];
@@ -179,7 +169,9 @@ describe("after a 429", () => {
     }
     expect(String(first)).toContain(", 1 attempt: all requests pause until");
     for (const error of others) expect(String(error)).toContain(", nothing was sent: all requests pause until");
-    expect(first).toMatchObject({ cause: { name: "RateLimitError", status: 429, attempts: 1, path: "/Inventory/Receive" } });
+    expect(first).toMatchObject({
+      cause: { name: "RateLimitError", status: 429, attempts: 1, path: "/Inventory/Receive" },
+    });
     expect(seen).toBe(3);
   });
 

@@ -79,7 +79,7 @@ describe("the message about a wrong option", () => {
     [{ clientID: "id" }, 'unknown option "clientID", did you mean "clientId"?'],
     [{ secret: "canary" }, 'unknown option "secret", did you mean "clientSecret"?'],
     [{ pool: 5 }, 'unknown option "pool"'],
-    [{ hooks: { onRequest: () => {} } }, 'hooks: unknown option "onRequest", did you mean "request"?'],
+    [{ hooks: { onRequest: () => {} } }, 'hooks: unknown hook "onRequest", did you mean "request"?'],
     [{ retry: { retries: 5 } }, 'retry: unknown option "retries", did you mean "maxRetries"?'],
     [{ timeoutMs: 0 }, "timeoutMs: must be a number of ms greater than 0, not 0"],
     [{ timeoutMs: "canary-secret" }, "timeoutMs: must be a number of ms greater than 0, not a string"],
@@ -143,6 +143,7 @@ it("the snapshot shows the limit that was asked for", () => {
   expect(new InventoryClient(given).rateLimit).toEqual({
     limit: 100,
     intervalMs: 60_000,
+    reserved: 10,
     available: 100,
     queued: 0,
     inFlight: 0,

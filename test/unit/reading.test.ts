@@ -1,36 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { parseTokenLifetimeMs, tokenRefreshTime } from "../../src/client/auth/token-manager.js";
+import { renewalTime } from "../../src/client/auth/token-manager.js";
+import { parseTokenLifetimeMs } from "../../src/client/auth/token-request.js";
 import { findRecordNumber } from "../../src/client/resources/record-number.js";
-import { readErrorBody } from "../../src/client/send/error-response.js";
+import { readErrorBody } from "../../src/client/send/api-error.js";
 import { encodeQueryString, stringifyQueryParameters } from "../../src/client/send/payload.js";
-import { parseRetryAfterMs } from "../../src/client/send/retry-policy.js";
 import { InputValidationError, parseServiceDate } from "../../src/index.js";
 
 const DAY_MS = 86_400_000;
-
-describe("Retry-After", () => {
-  const now = Date.parse("2026-01-01T00:00:00Z");
-  it.each<[string, Record<string, string>, number | undefined]>([
-    ["is read as seconds", { "retry-after": "45" }, 45_000],
-    ["may be 0", { "retry-after": "0" }, 0],
-    ["is read as a date by our clock", { "retry-after": "Thu, 01 Jan 2026 00:00:30 GMT" }, 30_000],
-    [
-      "is read as a date by the service's clock if it is known",
-      { "retry-after": "Thu, 01 Jan 2026 01:00:30 GMT", date: "Thu, 01 Jan 2026 01:00:00 GMT" },
-      30_000,
-    ],
-    ["is nothing to wait for when the date has passed", { "retry-after": "Wed, 31 Dec 2025 23:00:00 GMT" }, 0],
-    ["is passed over when it makes no sense", { "retry-after": "soon" }, undefined],
-    ["is passed over when it is too long for a number", { "retry-after": "9".repeat(400) }, undefined],
-    ["may be long: the pause is capped, not the header", { "retry-after": "86400" }, 86_400_000],
-    ["may be very long", { "retry-after": "31536000" }, 31_536_000_000],
-    ["is passed over when it is negative", { "retry-after": "-5" }, undefined],
-    ["is passed over when it is empty", { "retry-after": "" }, undefined],
-    ["may be missing", {}, undefined],
-  ])("%s", (_, headers, expected) => {
-    expect(parseRetryAfterMs(headers, now)).toBe(expected);
-  });
-});
 
 describe("the life of a token", () => {
   it.each<[unknown, number]>([
@@ -52,8 +28,8 @@ describe("the life of a token", () => {
   });
 
   it("ends a minute early, or a tenth of it", () => {
-    expect(tokenRefreshTime(3_600_000, 0)).toBe(3_540_000);
-    expect(tokenRefreshTime(10_000, 0)).toBe(9_000);
+    expect(renewalTime(3_600_000, 0)).toBe(3_540_000);
+    expect(renewalTime(10_000, 0)).toBe(9_000);
   });
 });
 

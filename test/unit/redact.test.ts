@@ -49,14 +49,7 @@ describe("redaction", () => {
     for (const secret of [SECRET, "token-0123456789", "s3cret"]) expect(shown).not.toContain(secret);
   });
 
-  const SECRETS = [
-    SECRET,
-    "it's <b>&amp;\n",
-    "a+b/c=d e%2Bf",
-    "pässwörd 😀 !",
-    "tail\ud83d",
-    "12345678",
-  ];
+  const SECRETS = [SECRET, "it's <b>&amp;\n", "a+b/c=d e%2Bf", "pässwörd 😀 !", "tail\ud83d", "12345678"];
   const SPELLINGS: [name: string, spell: (secret: string) => string][] = [
     ["as it is", (secret) => secret],
     ["form-encoded", formEncoded],

@@ -135,7 +135,9 @@ describe.each(overBoth())("over %s,", (transport, options) => {
     const https = connect(`${origin.replace("http:", "https:")}/api/v1`, options());
     const error = await failureBeforeSending(transport, https);
     expect(error).toBeInstanceOf(ConnectionError);
-    expect(messageOf(error)).toMatch(/^\w+ \S+: the server does not speak https on this port.*, 1 attempt .*baseUrl\.$/);
+    expect(messageOf(error)).toMatch(
+      /^\w+ \S+: the server does not speak https on this port.*, 1 attempt .*baseUrl\.$/,
+    );
     expect(requests).toHaveLength(0);
   });
 
@@ -195,7 +197,6 @@ describe.each(overBoth())("over %s,", (transport, options) => {
     expect(messageOf(error)).toMatch(/larger than maxResponseBytes/);
   });
 });
-
 
 it.each([
   [599, ServerError],
@@ -288,7 +289,8 @@ describe("a fetch function that fails", () => {
   ])("with %s rejects with that, once; a write has an unknown outcome because of it", async (_, thrown) => {
     const calls = { count: 0 };
     const client = failingWith(thrown, calls);
-    const shown = thrown instanceof Error ? expect.objectContaining({ name: thrown.name, message: thrown.message }) : thrown;
+    const shown =
+      thrown instanceof Error ? expect.objectContaining({ name: thrown.name, message: thrown.message }) : thrown;
     expect(await errorOf(client.items.get("X"))).toEqual(shown);
     expect(calls.count).toBe(1);
     const error = await errorOf(client.inventory.receive(receipt));

@@ -75,9 +75,7 @@ describe("a proxy that accepts connections and closes them", () => {
     const error = await errorOf(clientBehindProxy().items.get("X"));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(error).toMatchObject({
-      message: expect.stringMatching(
-        /^POST \/Token: through the proxy: .*nothing was sent.*HTTP_PROXY/,
-      ),
+      message: expect.stringMatching(/^POST \/Token: through the proxy: .*nothing was sent.*HTTP_PROXY/),
     });
     const connections = proxy.sockets.length;
     expect(connections).toBe(3);
@@ -290,9 +288,7 @@ describe("a SOCKS5 proxy", () => {
     const error = await errorOf(clientBehindProxy(80, false).items.get("X"));
     expect(error).toMatchObject({
       name: "ConnectionError",
-      message: expect.stringMatching(
-        new RegExp(`^POST /Token: .*nothing was sent.*(PROXY|127.0.0.1:${port})`),
-      ),
+      message: expect.stringMatching(new RegExp(`^POST /Token: .*nothing was sent.*(PROXY|127.0.0.1:${port})`)),
     });
     expect(visibleText(error)).not.toContain("canary");
   });

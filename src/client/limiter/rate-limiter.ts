@@ -121,6 +121,10 @@ export class RateLimiter {
   #pausedUntil = 0;
   #inFlight = 0;
   #isAsking = false;
+  /** Something has changed while the source was asked. */
+  #hasChanged = false;
+  /** The last request that was sent as a probe. */
+  #probe: Waiter | undefined;
 
   /** @internal */
   constructor(settings: RateLimitSettings, clock: MonotonicClock, source: SlotSource) {
@@ -179,28 +183,36 @@ export class RateLimiter {
 
   /** Gives slots to waiting requests, as long as there are both. */
   async #serve(): Promise<void> {
+    this.#hasChanged = true;
     if (this.#isAsking) return;
     this.#isAsking = true;
     try {
-      for (let head = this.#head(); head; head = this.#head()) {
-        const leaveFree = this.#leaveFree(head.rank);
-        const taken = await this.#source.take(leaveFree);
-        if ("waitMs" in taken) {
-          if (taken.isPause && this.#pauseMs <= 0) this.#beginPause(taken.waitMs, false);
-          this.#refuseLate(taken.waitMs);
-          return this.#askAgainAt(this.#clock.now() + Math.max(1, taken.waitMs));
-        }
-        // The queue may have changed: the slot is for the request that is first now.
-        const first = this.#head();
-        if (first && this.#leaveFree(first.rank) <= leaveFree) this.#start(first, taken);
-        else taken.end(false);
+      while (this.#hasChanged) {
+        this.#hasChanged = false;
+        await this.#grant();
       }
-      this.#askAgainAt(this.#pauseMs > 0 ? this.#pausedUntil : undefined);
     } catch (error) {
       for (const waiter of [...this.#queue]) this.#refuse(waiter, error);
     } finally {
       this.#isAsking = false;
     }
+  }
+
+  async #grant(): Promise<void> {
+    for (let head = this.#head(); head; head = this.#head()) {
+      const leaveFree = this.#leaveFree(head.rank);
+      const taken = await this.#source.take(leaveFree);
+      if ("waitMs" in taken) {
+        if (taken.isPause && this.#pauseMs <= 0) this.#beginPause(taken.waitMs, false);
+        this.#refuseLate(taken.waitMs);
+        return this.#askAgainAt(this.#clock.now() + Math.max(1, taken.waitMs));
+      }
+      // The queue may have changed: the slot is for the request that is first now.
+      const first = this.#head();
+      if (first && this.#leaveFree(first.rank) <= leaveFree) this.#start(first, taken);
+      else taken.end(false);
+    }
+    this.#askAgainAt(this.#pauseMs > 0 ? this.#pausedUntil : undefined);
   }
 
   /** The request that may start next; none during a pause, or while too many are in flight. */
@@ -212,7 +224,10 @@ export class RateLimiter {
 
   #start(waiter: Waiter, slot: Slot): void {
     const isProbe = this.#state === "probe due";
-    if (isProbe) this.#state = "probing";
+    if (isProbe) {
+      this.#state = "probing";
+      this.#probe = waiter;
+    }
     this.#remove(waiter);
     this.#inFlight += 1;
     let hasEnded = false;
@@ -223,7 +238,7 @@ export class RateLimiter {
         hasEnded = true;
         this.#inFlight -= 1;
         // If another 429 has begun a pause, there will be another probe.
-        if (isProbe && this.#state === "probing") this.#state = sent ? "open" : "probe due";
+        if (this.#probe === waiter && this.#state === "probing") this.#state = sent ? "open" : "probe due";
         slot.end(sent);
         void this.#serve();
       },

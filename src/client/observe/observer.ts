@@ -106,7 +106,8 @@ export class Observer {
   startCall(info: () => CallInfo): CallObserver {
     const all = instrumentations();
     if (!all || all.size === 0) return UNOBSERVED;
-    const seen = redactFields(info());
+    const { client, ...names } = info();
+    const seen = { ...redactFields(names), client };
     const observations: CallObservation[] = [];
     for (const one of all) {
       callSafely(() => {

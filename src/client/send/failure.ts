@@ -96,7 +96,8 @@ export function failureOfExchange(call: Call, exchange: Exchange, thrown: unknow
       return new Failure(cause, applied, "never", kind);
     case "timeout": {
       const problem = `no complete response within timeoutMs (${call.settings.timeoutMs} ms)${call.attemptCount}`;
-      return new Failure(new TimeoutError(`${call.label}: ${problem}`, { clock: "timeoutMs" }), applied, again, kind);
+      const error = new TimeoutError(`${call.label}: ${problem}`, { clock: "timeoutMs", cause: call.lastError });
+      return new Failure(error, applied, again, kind);
     }
     case "too large":
       return new Failure(

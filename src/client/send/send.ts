@@ -69,6 +69,7 @@ export class ClientSender implements Sender {
   // Created at first use: Workers forbid it at module level, where clients are created.
   #closed: AbortController | undefined;
   #isClosed = false;
+  #closing: Promise<void> | undefined;
   #onIdle = () => {};
 
   constructor(config: SenderConfig) {
@@ -175,7 +176,12 @@ export class ClientSender implements Sender {
   }
 
   /** Rejects waiting calls, lets those on the wire finish, then closes the connections. */
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
     this.#isClosed = true;
     this.#closed?.abort();
     for (const call of this.#active) if (!call.isOnTheWire) call.scope.abort(new Closed());

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { createRateLimiter } from "../../../src/client/limiter/create-rate-limiter.js";
-import { safetyMarginMs } from "../../../src/client/limiter/quota.js";
+import { marginMs } from "../../../src/client/limiter/rate-limiter.js";
 import { runs } from "../../support/runs.js";
 import { fixedWindow, mostInAnyWindow, type ServiceWindow, slidingWindow, tokenBucket } from "./service-windows.js";
 import { anyCalls, anyLimits, type SimulatedCall, Simulation } from "./simulation.js";
@@ -87,7 +87,7 @@ describe("whatever comes, and however the service counts", () => {
           if (end === "out-of-time") expect(call.totalTimeoutMs).toBeDefined();
         }
         expect(time.pendingTimers).toBe(0);
-        await time.run(time.now() + 1_000 + options.intervalMs + safetyMarginMs(options.intervalMs));
+        await time.run(time.now() + 1_000 + options.intervalMs + marginMs(options.intervalMs));
         const { limit, intervalMs, queued, inFlight, pausedUntil } = limiter.snapshot();
         expect({ limit, intervalMs, queued, inFlight, pausedUntil }).toEqual({
           limit: options.requests,
@@ -156,7 +156,6 @@ describe("whatever comes, and however the service counts", () => {
 const plainCall: SimulatedCall = {
   at: 0,
   priority: "normal",
-  slotKind: "single",
   latencyMs: 40,
   countedAt: 1,
   outcome: "completed",
@@ -191,13 +190,12 @@ describe("at saturation", () => {
   test("pages take what is not reserved, and a single call never waits for them", async () => {
     const pages = Array.from({ length: 60 }, () => ({
       ...plainCall,
-      slotKind: "bulk" as const,
       priority: "low" as const,
     }));
     const singles = Array.from({ length: 12 }, (_, index) => ({ ...plainCall, at: 100 + index * 600 }));
     const { simulation } = await simulate(limitsOf(10, 1_000, 16, 2), [...pages, ...singles]);
     for (const { call, sentAt, arrivedAt } of simulation.results) {
-      if (call.slotKind === "single") expect((sentAt[0] ?? 0) - arrivedAt).toBeLessThan(1);
+      if (call.priority !== "low") expect((sentAt[0] ?? 0) - arrivedAt).toBeLessThan(1);
     }
     expect(mostInAnyWindow(simulation.times(true), 1_000)).toBe(8);
   });

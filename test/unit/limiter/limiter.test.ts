@@ -1,17 +1,18 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createRateLimiter, createUnlimitedRateLimiter } from "../../../src/client/limiter/create-rate-limiter.js";
-import type { RateLimitOptions } from "../../../src/client/limiter/rate-limit-options.js";
-import type { RateLimiter, SlotRequest } from "../../../src/client/limiter/rate-limiter.js";
-import type { Slot } from "../../../src/client/limiter/slot-source.js";
+import type { RateLimitOptions } from "../../../src/client/limiter/options.js";
+import {
+  type RateLimiter,
+  type Slot,
+  type SlotRequest,
+  SlotTooLate,
+} from "../../../src/client/limiter/rate-limiter.js";
 import { ConfigurationError } from "../../../src/shared/errors/index.js";
-import { CallCancellation, CanceledError } from "../../../src/shared/time/cancellation.js";
 import { useCountedTimers } from "../../support/own-timers.js";
 import { VirtualTime } from "./virtual-time.js";
 
-type Asked = Partial<Omit<SlotRequest, "lifetime">> & { cancellation?: CallCancellation };
-
-const ask = (limiter: RateLimiter, { cancellation = new CallCancellation(), ...request }: Asked = {}) =>
-  limiter.acquire({ priority: "normal", slotKind: "single", ...request, cancellation });
+const ask = (limiter: RateLimiter, request: Partial<SlotRequest> = {}) =>
+  limiter.acquire({ priority: "normal", signal: new AbortController().signal, maxWaitMs: Infinity, ...request });
 
 /** Whether the promise has a result once everything that needs no time is done. */
 async function isSettled(promise: Promise<unknown>): Promise<boolean> {
@@ -27,7 +28,7 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
 const endingOf = (promise: Promise<unknown>) =>
   promise.then(
     () => "a slot",
-    (error: unknown) => (error instanceof CanceledError ? error.reason.kind : error),
+    (error: unknown) => (error instanceof SlotTooLate ? "too late" : error),
   );
 
 const limiterOf = (options: RateLimitOptions) => createRateLimiter({ intervalMs: 1_000, reserved: 0, ...options });
@@ -51,7 +52,7 @@ describe("a slot", () => {
     const slot = await ask(limiter);
     const next = ask(limiter);
     await vi.advanceTimersByTimeAsync(5_000);
-    slot.endSent();
+    slot.end(true);
     await vi.advanceTimersByTimeAsync(1_000);
     expect(await isSettled(next)).toBe(false);
     await vi.advanceTimersByTimeAsync(10);
@@ -62,37 +63,35 @@ describe("a slot", () => {
     const limiter = limiterOf({ requests: 1 });
     const slot = await ask(limiter);
     const next = ask(limiter);
-    slot.endUnsent();
+    slot.end(false);
     expect(await isSettled(next)).toBe(true);
   });
 
   test("comes back once, however often it is let go", async () => {
     const limiter = limiterOf({ requests: 2 });
     const slot = await ask(limiter);
-    slot.endUnsent();
-    slot.endUnsent();
-    slot.endSent();
+    slot.end(false);
+    slot.end(false);
+    slot.end(true);
     expect(limiter.snapshot()).toMatchObject({ available: 2, inFlight: 0 });
   });
 
   test("is kept by no call that was aborted while it waited", async () => {
     const limiter = limiterOf({ requests: 1 });
     const slot = await ask(limiter);
-    const cancellation = new CallCancellation();
-    const aborted = ask(limiter, { cancellation });
+    const controller = new AbortController();
+    const aborted = ask(limiter, { signal: controller.signal });
     const next = ask(limiter);
-    cancellation.cancel({ kind: "aborted", reason: "enough" });
-    expect(await endingOf(aborted)).toBe("aborted");
+    controller.abort("enough");
+    expect(await endingOf(aborted)).toBe("enough");
     expect(limiter.snapshot().queued).toBe(1);
-    slot.endUnsent();
+    slot.end(false);
     expect(await isSettled(next)).toBe(true);
   });
 
   test("is not given to a call that had ended before it asked", async () => {
     const limiter = limiterOf({ requests: 1 });
-    const cancellation = new CallCancellation();
-    cancellation.cancel({ kind: "closed" });
-    expect(await endingOf(ask(limiter, { cancellation }))).toBe("closed");
+    expect(await endingOf(ask(limiter, { signal: AbortSignal.abort("enough") }))).toBe("enough");
     expect(limiter.snapshot()).toMatchObject({ available: 1, inFlight: 0 });
   });
 
@@ -100,42 +99,29 @@ describe("a slot", () => {
     const limiter = limiterOf({ requests: 1, intervalMs: 10 });
     const order: string[] = [];
     const first = await ask(limiter);
-    const take = (name: string, request: Asked) =>
+    const take = (name: string, request: Partial<SlotRequest>) =>
       ask(limiter, request).then((slot) => {
         order.push(name);
-        slot.endUnsent();
+        slot.end(false);
       });
     const all = [
-      take("page", { priority: "low", slotKind: "bulk" }),
+      take("page", { priority: "low" }),
       take("low", { priority: "low" }),
       take("read 1", {}),
       take("read 2", {}),
       take("write", { priority: "high" }),
       take("token", { priority: "token" }),
     ];
-    first.endUnsent();
+    first.end(false);
     await Promise.all(all);
-    expect(order).toEqual(["token", "write", "read 1", "read 2", "low", "page"]);
-  });
-
-  test("goes to a call that comes back before those that came later", async () => {
-    const limiter = limiterOf({ requests: 1 });
-    const request: SlotRequest = { priority: "normal", slotKind: "single", cancellation: new CallCancellation() };
-    const first = await limiter.acquire(request);
-    const { arrival } = request;
-    const later = ask(limiter);
-    const again = limiter.acquire(request);
-    first.endUnsent();
-    expect(await isSettled(again)).toBe(true);
-    expect(request.arrival).toBe(arrival);
-    expect(await isSettled(later)).toBe(false);
+    expect(order).toEqual(["token", "write", "read 1", "read 2", "page", "low"]);
   });
 
   test("is not granted to a new call when it is free again but its timer is late", async () => {
     vi.useRealTimers();
     const time = new VirtualTime(() => 50).install();
     const limiter = limiterOf({ requests: 1 });
-    (await ask(limiter)).endSent();
+    (await ask(limiter)).end(true);
     const order: string[] = [];
     const take = (name: string) => void ask(limiter).then(() => order.push(name));
     take("first");
@@ -147,7 +133,7 @@ describe("a slot", () => {
 
   test("that is reserved goes to single calls only", async () => {
     const limiter = limiterOf({ requests: 5, reserved: 2 });
-    const pages = Array.from({ length: 5 }, () => ask(limiter, { slotKind: "bulk", priority: "low" }));
+    const pages = Array.from({ length: 5 }, () => ask(limiter, { priority: "low" }));
     expect(await Promise.all(pages.map(isSettled))).toEqual([true, true, true, false, false]);
     expect(await isSettled(ask(limiter))).toBe(true);
     expect(await isSettled(ask(limiter))).toBe(true);
@@ -160,31 +146,31 @@ describe("a slot", () => {
     const third = ask(limiter);
     expect(await isSettled(third)).toBe(false);
     expect(limiter.snapshot()).toMatchObject({ available: 8, inFlight: 2, queued: 1 });
-    slots[0].endSent();
+    slots[0].end(true);
     expect(await isSettled(third)).toBe(true);
   });
 
   test("never comes back where the interval is Infinity", async () => {
     const limiter = limiterOf({ requests: 1, intervalMs: Number.POSITIVE_INFINITY });
-    (await ask(limiter)).endSent();
-    expect(await endingOf(ask(limiter, { cancellation: new CallCancellation([], 1e9) }))).toBe("out-of-time");
+    (await ask(limiter)).end(true);
+    expect(await endingOf(ask(limiter, { maxWaitMs: 1e9 }))).toBe("too late");
   });
 });
 
 describe("a call whose time is too short for the queue", () => {
   test("fails at once when the slot that comes next comes too late", async () => {
     const limiter = limiterOf({ requests: 1 });
-    (await ask(limiter)).endSent();
-    expect(await isSettled(ask(limiter, { cancellation: new CallCancellation([], 1_050) }))).toBe(false);
-    expect(await endingOf(ask(limiter, { cancellation: new CallCancellation([], 950) }))).toBe("out-of-time");
+    (await ask(limiter)).end(true);
+    expect(await isSettled(ask(limiter, { maxWaitMs: 1_050 }))).toBe(false);
+    expect(await endingOf(ask(limiter, { maxWaitMs: 950 }))).toBe("too late");
   });
 
   test("fails at once when others are ahead of it for longer, unless it is more urgent than they are", async () => {
     const limiter = limiterOf({ requests: 2 });
-    for (const slot of await Promise.all([ask(limiter), ask(limiter)])) slot.endSent();
+    for (const slot of await Promise.all([ask(limiter), ask(limiter)])) slot.end(true);
     const ahead = Array.from({ length: 4 }, () => ask(limiter));
-    expect(await endingOf(ask(limiter, { cancellation: new CallCancellation([], 2_500) }))).toBe("out-of-time");
-    const urgent = ask(limiter, { priority: "high", cancellation: new CallCancellation([], 2_500) });
+    expect(await endingOf(ask(limiter, { maxWaitMs: 2_500 }))).toBe("too late");
+    const urgent = ask(limiter, { priority: "high", maxWaitMs: 2_500 });
     expect(await isSettled(urgent)).toBe(false);
     expect(limiter.snapshot().queued).toBe(5);
     await vi.advanceTimersByTimeAsync(1_010);
@@ -195,11 +181,11 @@ describe("a call whose time is too short for the queue", () => {
   test("fails at once when a pause begins that lasts longer; the others wait on", async () => {
     const limiter = limiterOf({ requests: 1 });
     const slot = await ask(limiter);
-    const short = ask(limiter, { cancellation: new CallCancellation([], 20_000) });
-    const long = ask(limiter, { cancellation: new CallCancellation([], 40_000) });
+    const short = ask(limiter, { maxWaitMs: 20_000 });
+    const long = ask(limiter, { maxWaitMs: 40_000 });
     limiter.pause(30_000);
-    expect(await endingOf(short)).toBe("out-of-time");
-    slot.endSent();
+    expect(await endingOf(short)).toBe("too late");
+    slot.end(true);
     expect(limiter.snapshot().queued).toBe(1);
     await vi.advanceTimersByTimeAsync(30_010);
     expect(await isSettled(long)).toBe(true);
@@ -208,7 +194,7 @@ describe("a call whose time is too short for the queue", () => {
   test("fails at once when it comes during such a pause", async () => {
     const limiter = limiterOf({ requests: 5 });
     limiter.pause(30_000);
-    expect(await endingOf(ask(limiter, { cancellation: new CallCancellation([], 29_000) }))).toBe("out-of-time");
+    expect(await endingOf(ask(limiter, { maxWaitMs: 29_000 }))).toBe("too late");
   });
 });
 
@@ -224,7 +210,7 @@ describe("a pause", () => {
     expect(limiter.snapshot()).toMatchObject({ available: 9, queued: 2, pausedUntil: null });
     await vi.advanceTimersByTimeAsync(5_000);
     expect(await Promise.all(waiting.map(isSettled))).toEqual([true, false, false]);
-    (await waiting[0])?.endSent();
+    (await waiting[0])?.end(true);
     expect(await Promise.all(waiting.map(isSettled))).toEqual([true, true, true]);
   });
 
@@ -237,7 +223,6 @@ describe("a pause", () => {
     expect(limiter.snapshot().pausedUntil).toBe(pausedUntil);
     await vi.advanceTimersByTimeAsync(510);
     expect(limiter.snapshot().pausedUntil).toBeNull();
-    expect(limiter.totalPausedMs()).toBeCloseTo(1_000, 0);
   });
 
   test("is followed by another when the probe meets a 429 too, and by another probe", async () => {
@@ -246,7 +231,7 @@ describe("a pause", () => {
     const waiting = Array.from({ length: 3 }, () => ask(limiter));
     await vi.advanceTimersByTimeAsync(1_010);
     limiter.pause(1_000);
-    (await waiting[0])?.endSent();
+    (await waiting[0])?.end(true);
     expect(await Promise.all(waiting.map(isSettled))).toEqual([true, false, false]);
     await vi.advanceTimersByTimeAsync(1_010);
     expect(await Promise.all(waiting.map(isSettled))).toEqual([true, true, false]);
@@ -257,7 +242,7 @@ describe("a pause", () => {
     limiter.pause(1_000);
     const waiting = Array.from({ length: 3 }, () => ask(limiter));
     await vi.advanceTimersByTimeAsync(1_010);
-    (await waiting[0])?.endUnsent();
+    (await waiting[0])?.end(false);
     expect(await Promise.all(waiting.map(isSettled))).toEqual([true, true, false]);
   });
 
@@ -270,7 +255,7 @@ describe("a pause", () => {
     limiter.pause(100);
     await vi.advanceTimersByTimeAsync(110);
     expect(await Promise.all(waiting.map(isSettled))).toEqual([true, true, false]);
-    firstProbe.endSent();
+    firstProbe.end(true);
     expect(await isSettled(waiting[2] as Promise<Slot>)).toBe(false);
   });
 
@@ -285,7 +270,7 @@ describe("a pause", () => {
   test("is all that holds back calls without a limit", async () => {
     const limiter = createUnlimitedRateLimiter();
     expect(limiter.snapshot()).toMatchObject({ limit: Number.POSITIVE_INFINITY, available: Number.POSITIVE_INFINITY });
-    await Promise.all(Array.from({ length: 1_000 }, () => ask(limiter, { slotKind: "bulk" })));
+    await Promise.all(Array.from({ length: 1_000 }, () => ask(limiter, { priority: "low" })));
     limiter.pause(1_000);
     const waiting = ask(limiter);
     expect(await isSettled(waiting)).toBe(false);
@@ -301,6 +286,7 @@ describe("the snapshot", () => {
     expect(limiter.snapshot()).toEqual({
       limit: 3,
       intervalMs: 1_000,
+      reserved: 0,
       available: 3,
       queued: 0,
       inFlight: 0,
@@ -308,77 +294,79 @@ describe("the snapshot", () => {
     });
     const slots = await Promise.all([ask(limiter), ask(limiter), ask(limiter)]);
     void ask(limiter);
-    slots[0].endSent();
+    slots[0].end(true);
     expect(limiter.snapshot()).toMatchObject({ available: 0, queued: 1, inFlight: 2 });
     limiter.pause(30_000);
     expect(limiter.snapshot()).toMatchObject({ available: 0, pausedUntil: 1_700_000_030_000 });
   });
-
-  test("counts no pause twice", async () => {
-    const limiter = limiterOf({});
-    await vi.advanceTimersByTimeAsync(250);
-    limiter.pause(1_000);
-    await vi.advanceTimersByTimeAsync(400);
-    expect(limiter.totalPausedMs()).toBeCloseTo(400, 0);
-    await vi.advanceTimersByTimeAsync(5_000);
-    limiter.pause(500);
-    await vi.advanceTimersByTimeAsync(5_000);
-    expect(limiter.totalPausedMs()).toBeCloseTo(1_500, 0);
-  });
 });
 
 describe("the estimate of a wait", () => {
-  const request = { priority: "normal", slotKind: "single", cancellation: new CallCancellation() } as const;
-  const estimate = (limiter: RateLimiter, more: Partial<SlotRequest> = {}) =>
-    limiter.estimateWait({ ...request, ...more });
-
   test("is nothing while slots are free, and takes none", async () => {
     const limiter = limiterOf({ requests: 1 });
-    for (let count = 0; count < 5; count += 1)
-      expect(estimate(limiter)).toMatchObject({ waitMs: 0, pausedUntil: null });
+    for (let count = 0; count < 5; count += 1) expect(limiter.waitMs("normal")).toBe(0);
     expect(limiter.snapshot()).toMatchObject({ available: 1, queued: 0, inFlight: 0 });
     expect(await isSettled(ask(limiter))).toBe(true);
   });
 
   test("is the time to the next slot, and one interval longer for each round of calls ahead", async () => {
     const limiter = limiterOf({ requests: 1 });
-    (await ask(limiter)).endSent();
+    (await ask(limiter)).end(true);
     await vi.advanceTimersByTimeAsync(400);
-    expect(estimate(limiter).waitMs).toBeCloseTo(603, -1);
+    expect(limiter.waitMs("normal")).toBeCloseTo(603, -1);
     const waiting = [ask(limiter), ask(limiter)];
-    expect(estimate(limiter).waitMs).toBeCloseTo(2_603, -1);
-    expect(estimate(limiter, { priority: "high" }).waitMs).toBeCloseTo(603, -1);
+    expect(limiter.waitMs("normal")).toBeCloseTo(2_609, -1);
+    expect(limiter.waitMs("high")).toBeCloseTo(603, -1);
     expect(waiting).toHaveLength(2);
   });
 
-  test("is as long as the pause at least, and knows the 429 until the pause has ended", async () => {
-    vi.setSystemTime(1_700_000_000_000);
+  test("is as long as the pause at least", async () => {
     const limiter = limiterOf({ requests: 5 });
-    limiter.pause(30_000, () => new Error("the first 429"));
-    limiter.pause(60_000, () => new Error("another"));
-    const { waitMs, pausedUntil, pauseError } = estimate(limiter);
-    expect(waitMs).toBeCloseTo(30_000, -1);
-    expect(pausedUntil).toBe(1_700_000_030_000);
-    expect([pauseError?.(), pauseError?.()]).toMatchObject([
-      { message: "the first 429" },
-      { message: "the first 429" },
-    ]);
-    expect(pauseError?.()).not.toBe(pauseError?.());
+    limiter.pause(30_000);
+    limiter.pause(60_000);
+    expect(limiter.waitMs("normal")).toBeCloseTo(30_000, -1);
     await vi.advanceTimersByTimeAsync(30_010);
-    expect(estimate(limiter)).toEqual({ waitMs: 0, pausedUntil: null, pauseError: undefined });
+    expect(limiter.waitMs("normal")).toBe(0);
   });
 });
 
-test("a slot can be taken without waiting, unless there is none or others wait", async () => {
-  const limiter = limiterOf({ requests: 2 });
-  const request = () => ({ priority: "high", slotKind: "single", cancellation: new CallCancellation() }) as const;
-  const slot = limiter.tryAcquire(request());
-  expect(limiter.snapshot()).toMatchObject({ available: 1, inFlight: 1 });
-  const pages = [1, 2].map(() => ask(limiter, { slotKind: "bulk" }));
-  expect(limiter.snapshot().queued).toBe(1);
-  expect(limiter.tryAcquire(request())).toBeUndefined();
-  slot?.endUnsent();
-  expect(await Promise.all(pages.map(isSettled))).toEqual([true, true]);
+describe("a call that waits", () => {
+  test("is told of a long wait when it queues, and of each pause", async () => {
+    const limiter = limiterOf({ requests: 1, intervalMs: 10_000 });
+    const slot = await ask(limiter);
+    const waits: unknown[] = [];
+    const next = ask(limiter, { onLongWait: (ms, reason) => waits.push([Math.round(ms / 1_000), reason]) });
+    slot.end(true);
+    limiter.pause(30_000);
+    expect(waits).toEqual([
+      [10, "limit"],
+      [30, "pause"],
+    ]);
+    await vi.advanceTimersByTimeAsync(30_010);
+    expect(await isSettled(next)).toBe(true);
+  });
+
+  test("counts each 429 of a probe, and fails when it has had enough", async () => {
+    const limiter = limiterOf({ requests: 10 });
+    limiter.pause(100);
+    const probe = ask(limiter, { priority: "high" });
+    let refusals = 0;
+    const patient = ask(limiter, {
+      onFailedProbe: (error) => {
+        refusals += 1;
+        return refusals > 1 ? error : undefined;
+      },
+    });
+    await vi.advanceTimersByTimeAsync(110);
+    limiter.pause(100, "429");
+    (await probe).end(true);
+    expect(await isSettled(patient)).toBe(false);
+    const second = ask(limiter, { priority: "high" });
+    await vi.advanceTimersByTimeAsync(110);
+    await second;
+    limiter.pause(100, "429 again");
+    expect(await endingOf(patient)).toBe("429 again");
+  });
 });
 
 describe("timers", () => {
@@ -386,13 +374,14 @@ describe("timers", () => {
     const timers = useCountedTimers();
     const limiter = limiterOf({ requests: 1 });
     const slot = await ask(limiter);
-    slot.endSent();
+    slot.end(true);
     limiter.pause(5_000);
     expect(timers()).toBe(0);
-    const cancellation = new CallCancellation();
-    const waiting = ask(limiter, { cancellation });
+    const controller = new AbortController();
+    const waiting = ask(limiter, { signal: controller.signal });
+    await isSettled(waiting);
     expect(timers()).toBe(1);
-    cancellation.cancel({ kind: "aborted", reason: "enough" });
+    controller.abort("enough");
     await endingOf(waiting);
     expect(timers()).toBe(0);
   });
@@ -404,7 +393,7 @@ describe("timers", () => {
   ])("drive a pause of a minute in a test that mocks %s", async (_, config) => {
     vi.useRealTimers();
     const limiter = limiterOf({ requests: 1, intervalMs: 60_000 });
-    (await ask(limiter)).endSent();
+    (await ask(limiter)).end(true);
     vi.useFakeTimers(config);
     const next = ask(limiter);
     limiter.pause(45_000);
@@ -417,8 +406,8 @@ describe("timers", () => {
   test("are believed where only the clock is mocked and stands still", async () => {
     vi.useFakeTimers({ toFake: ["performance", "Date"] });
     const limiter = createRateLimiter({ requests: 1, intervalMs: 20 });
-    (await ask(limiter)).endSent();
-    (await ask(limiter)).endSent();
+    (await ask(limiter)).end(true);
+    (await ask(limiter)).end(true);
     limiter.pause(15);
     await ask(limiter);
     expect(limiter.snapshot()).toMatchObject({ inFlight: 1, queued: 0, pausedUntil: null });
@@ -432,7 +421,7 @@ describe("the options", () => {
 
   test("reserve a tenth when nothing else is said", async () => {
     const limiter = createRateLimiter({ requests: 20, maxConcurrent: 100 });
-    const pages = Array.from({ length: 20 }, () => ask(limiter, { slotKind: "bulk" }));
+    const pages = Array.from({ length: 20 }, () => ask(limiter, { priority: "low" }));
     expect((await Promise.all(pages.map(isSettled))).filter(Boolean)).toHaveLength(18);
   });
 

@@ -1,8 +1,6 @@
 import fc from "fast-check";
-import { type RateLimitOptions, rateLimitSettings } from "../../../src/client/limiter/rate-limit-options.js";
-import type { RateLimiter, SlotRequest } from "../../../src/client/limiter/rate-limiter.js";
-import type { SlotKind } from "../../../src/client/limiter/slot-source.js";
-import { CallCancellation, CanceledError } from "../../../src/shared/time/cancellation.js";
+import { type RateLimitOptions, rateLimitSettings } from "../../../src/client/limiter/options.js";
+import { type RateLimiter, type SlotRequest, SlotTooLate } from "../../../src/client/limiter/rate-limiter.js";
 import type { VirtualTime } from "./virtual-time.js";
 
 /** One call as it comes, and what becomes of its request. */
@@ -10,7 +8,6 @@ export interface SimulatedCall {
   /** When it comes, in ms from the beginning. */
   at: number;
   priority: SlotRequest["priority"];
-  slotKind: SlotKind;
   /** How long the service takes. */
   latencyMs: number;
   /** At which part of that time the service counts the request. */
@@ -42,11 +39,11 @@ const URGENCY: SlotRequest["priority"][] = ["token", "high", "normal", "low"];
 /** Sends calls through a limiter to a service that exists only in virtual time, and watches the limiter's promises. */
 export class Simulation {
   /** When the service counted each request, and whether it was a page. */
-  readonly counted: { time: number; slotKind: SlotKind }[] = [];
+  readonly counted: { time: number; isPage: boolean }[] = [];
   readonly results: SimulatedResult[] = [];
   /** Promises that were broken. */
   readonly broken: string[] = [];
-  readonly #waiting = new Map<number, { call: SimulatedCall; cancellation: CallCancellation; order: number }>();
+  readonly #waiting = new Map<number, { call: SimulatedCall; signal: AbortSignal; order: number }>();
   #inFlight = 0;
   #pausedUntil = Number.NEGATIVE_INFINITY;
   /** The request that goes before the rest after a pause. */
@@ -80,65 +77,60 @@ export class Simulation {
     if (queued !== this.#waiting.size) this.broken.push(`${queued} calls are queued, but ${this.#waiting.size} wait`);
     if (!(available >= 0 && available <= (this.options.requests ?? 100)))
       this.broken.push(`${available} slots are free`);
-    this.limiter.totalPausedMs();
-    const { waitMs } = this.limiter.estimateWait({
-      priority: "normal",
-      slotKind: "single",
-      cancellation: new CallCancellation(),
-    });
+    const waitMs = this.limiter.waitMs("normal");
     if (!(waitMs >= 0)) this.broken.push(`a wait of ${waitMs} ms is expected`);
   }
 
   times(pagesOnly = false): number[] {
-    return this.counted.filter(({ slotKind }) => slotKind === "bulk" || !pagesOnly).map(({ time }) => time);
+    return this.counted.filter(({ isPage }) => isPage || !pagesOnly).map(({ time }) => time);
   }
 
   async #run(call: SimulatedCall): Promise<void> {
     const result: SimulatedResult = { call, arrivedAt: this.time.now(), sentAt: [], endedAt: 0, end: "completed" };
-    const cancellation = new CallCancellation([], call.totalTimeoutMs ?? Number.POSITIVE_INFINITY);
-    if (call.abortedAfterMs !== undefined) {
-      this.time.at(this.time.now() + call.abortedAfterMs, () =>
-        cancellation.cancel({ kind: "aborted", reason: "test" }),
-      );
-    }
+    const end = new AbortController();
+    const endsAt = this.time.now() + (call.totalTimeoutMs ?? Number.POSITIVE_INFINITY);
+    const endAfter = (ms: number | undefined, reason: "aborted" | "out-of-time") => {
+      if (ms !== undefined) this.time.at(this.time.now() + ms, () => end.abort(reason));
+    };
+    endAfter(call.abortedAfterMs, "aborted");
+    endAfter(call.totalTimeoutMs, "out-of-time");
     try {
-      const order = await this.#attempt(call, cancellation, undefined, result);
-      if (order !== undefined) await this.#attempt({ ...call, outcome: "completed" }, cancellation, order, result);
+      const isRefused = await this.#attempt(call, end.signal, endsAt, result);
+      if (isRefused) await this.#attempt({ ...call, outcome: "completed" }, end.signal, endsAt, result);
     } catch (error) {
-      if (!(error instanceof CanceledError) || error.reason.kind === "closed") throw error;
-      result.end = error.reason.kind;
+      if (error instanceof SlotTooLate) result.end = "out-of-time";
+      else if (error === "aborted" || error === "out-of-time") result.end = error;
+      else throw error;
     } finally {
-      cancellation.dispose();
       result.endedAt = this.time.now();
       this.results.push(result);
     }
   }
 
-  /** One attempt; returns the call's arrival if it has to queue again. */
-  async #attempt(
-    call: SimulatedCall,
-    cancellation: CallCancellation,
-    order: number | undefined,
-    result: SimulatedResult,
-  ) {
-    const { slot, arrival } = await this.#slot(call, cancellation, order);
+  /** One attempt; returns whether the call has to queue again. */
+  async #attempt(call: SimulatedCall, signal: AbortSignal, endsAt: number, result: SimulatedResult): Promise<boolean> {
+    const slot = await this.#slot(call, signal, endsAt);
     this.#noteStart(call);
     const startedAt = this.time.now();
     await Promise.race([
       this.time.sleep(call.latencyMs),
-      new Promise<void>((resolve) => (cancellation.reason ? resolve() : cancellation.onCancel(() => resolve()))),
+      new Promise<void>((resolve) => {
+        if (signal.aborted) resolve();
+        else signal.addEventListener("abort", () => resolve());
+      }),
     ]);
     const now = this.time.now();
     this.#inFlight -= 1;
     if (this.#probe === call) this.#probe = call.outcome === "unsent" ? "due" : undefined;
     if (call.outcome === "unsent") {
       result.end = "unsent";
-      slot.endUnsent();
-      return undefined;
+      slot.end(false);
+      return false;
     }
     result.sentAt.push(startedAt);
-    this.counted.push({ time: startedAt + call.countedAt * (now - startedAt), slotKind: call.slotKind });
-    const comesBack = call.outcome === "refused" && !cancellation.reason;
+    const time = startedAt + call.countedAt * (now - startedAt);
+    this.counted.push({ time, isPage: call.priority === "low" });
+    const comesBack = call.outcome === "refused" && !signal.aborted;
     if (comesBack) {
       this.limiter.pause(call.pauseMs);
       if (now >= this.#pausedUntil) {
@@ -146,25 +138,24 @@ export class Simulation {
         this.#probe = "due";
       }
     }
-    slot.endSent();
+    slot.end(true);
     // Twice is once: a slot must not come back two times.
-    slot.endSent();
-    slot.endUnsent();
-    cancellation.throwIfCanceled();
-    return comesBack ? arrival : undefined;
+    slot.end(true);
+    slot.end(false);
+    signal.throwIfAborted();
+    return comesBack;
   }
 
-  async #slot(call: SimulatedCall, cancellation: CallCancellation, order: number | undefined) {
+  async #slot(call: SimulatedCall, signal: AbortSignal, endsAt: number) {
     const id = ++this.#ids;
-    const place = order ?? ++this.#arrivals;
-    this.#waiting.set(id, { call, cancellation, order: place });
+    const place = ++this.#arrivals;
+    this.#waiting.set(id, { call, signal, order: place });
     try {
-      const { priority, slotKind } = call;
-      const request: SlotRequest = { priority, slotKind, cancellation, arrival: order };
-      const slot = await this.limiter.acquire(request);
+      const { priority } = call;
+      const slot = await this.limiter.acquire({ priority, signal, maxWaitMs: endsAt - this.time.now() });
       this.#waiting.delete(id);
       void this.#noteGrant(call, place);
-      return { slot, arrival: request.arrival };
+      return slot;
     } finally {
       this.#waiting.delete(id);
     }
@@ -172,20 +163,17 @@ export class Simulation {
 
   async #noteGrant(call: SimulatedCall, order: number): Promise<void> {
     const rank = URGENCY.indexOf(call.priority);
-    const passed: { id: number; cancellation: CallCancellation; broken: string }[] = [];
-    for (const [id, { call: other, cancellation, order: otherOrder }] of this.#waiting) {
+    const passed: { id: number; signal: AbortSignal; broken: string }[] = [];
+    for (const [id, { call: other, signal, order: otherOrder }] of this.#waiting) {
       const otherRank = URGENCY.indexOf(other.priority);
-      const sameLane = otherRank === rank && other.slotKind === call.slotKind;
-      if (sameLane && otherOrder < order)
-        passed.push({ id, cancellation, broken: "a call was passed by one that came later" });
-      const isMoreUrgent = otherRank < rank || (otherRank === rank && call.slotKind === "bulk");
-      if (isMoreUrgent && other.slotKind === "single")
-        passed.push({ id, cancellation, broken: `a ${other.priority} call was passed by a ${call.priority} one` });
+      if (otherRank === rank && otherOrder < order)
+        passed.push({ id, signal, broken: "a call was passed by one that came later" });
+      if (otherRank < rank)
+        passed.push({ id, signal, broken: `a ${other.priority} call was passed by a ${call.priority} one` });
     }
     // Others were granted a slot at the same moment: they have left by then.
-    await Promise.resolve();
-    for (const { id, cancellation, broken } of passed)
-      if (!cancellation.reason && this.#waiting.has(id)) this.broken.push(broken);
+    for (let turn = 0; turn < 8; turn += 1) await Promise.resolve();
+    for (const { id, signal, broken } of passed) if (!signal.aborted && this.#waiting.has(id)) this.broken.push(broken);
   }
 
   #noteStart(call: SimulatedCall): void {
@@ -213,9 +201,9 @@ export const anyLimits = () =>
 
 /** Calls that come in bursts and one by one, of every kind and fate. */
 export function anyCalls(
-  options: { aborts?: boolean; failures?: boolean; deadlines?: boolean; pages?: boolean } = {},
+  options: { aborts?: boolean; failures?: boolean; deadlines?: boolean } = {},
 ): fc.Arbitrary<SimulatedCall[]> {
-  const { aborts = true, failures = true, deadlines = true, pages = true } = options;
+  const { aborts = true, failures = true, deadlines = true } = options;
   const sometimes = <T>(wanted: boolean, value: fc.Arbitrary<T>) =>
     wanted
       ? fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: value })
@@ -224,7 +212,6 @@ export function anyCalls(
     fc.record({
       at: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 3_000 })),
       priority: fc.constantFrom<SlotRequest["priority"]>("token", "high", "normal", "low"),
-      slotKind: pages ? fc.constantFrom("single", "bulk") : fc.constant("single"),
       latencyMs: fc.oneof(fc.integer({ min: 0, max: 20 }), fc.integer({ min: 0, max: 1_500 })),
       countedAt: fc.oneof(fc.constantFrom(0, 1), fc.double({ min: 0, max: 1, noNaN: true })),
       outcome: failures
