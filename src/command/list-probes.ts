@@ -15,7 +15,7 @@ export interface ListParams {
 }
 
 /** A list of any records. */
-export type RecordList = Pick<Paginator<object>, "page" | "pages" | "checkpoint">;
+export type RecordList = Pick<Paginator<object>, "page" | "pages">;
 
 /** The list of that name. */
 export function openList(
