@@ -4,9 +4,8 @@ import { createClientSecretReader } from "./auth/client-secret.js";
 import { createMemoryTokenStore } from "./auth/token-store.js";
 import { createRateLimiter, createUnlimitedRateLimiter } from "./limiter/create-rate-limiter.js";
 import type { RateLimiter, RateLimitSnapshot } from "./limiter/rate-limiter.js";
-import { pageAllowanceOf } from "./lists/estimate.js";
+import { type SlotAllowance, slotAllowanceOf } from "./lists/effort.js";
 import type { ListOptions } from "./lists/list.js";
-import type { PageAllowance } from "./lists/page.js";
 import type { Paginator } from "./lists/paginator.js";
 import { createDebugReport } from "./observe/debug-report.js";
 import { Telemetry } from "./observe/telemetry.js";
@@ -119,8 +118,8 @@ export class InventoryClient {
   }
 
   /** How many bulk requests the limiter allows. @internal */
-  get bulkAllowance(): PageAllowance {
-    return pageAllowanceOf(this.#limiter);
+  get bulkAllowance(): SlotAllowance {
+    return slotAllowanceOf(this.#limiter);
   }
 
   /**

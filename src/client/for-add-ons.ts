@@ -4,8 +4,8 @@
  */
 
 export { isServiceError } from "../shared/errors/service-error.js";
-export type { OtherReceipts, ReceiptSearchResult } from "./find/find-receipt.js";
-export type { SentCreation, SentReceipt } from "./find/sent-request.js";
+export { judgeLots, type LotsOfItem, type ReceiptEvidence } from "./find/find-receipt.js";
+export { isSameSku, isSameValue } from "./find/sent-write.js";
 export { createQueueingLimiter } from "./limiter/queueing-limiter.js";
 export { safetyMarginMs } from "./limiter/quota.js";
 export {
@@ -22,14 +22,9 @@ export {
   type SlotSource,
   totalCountOf,
 } from "./limiter/slot-source.js";
-export {
-  countPagesAndRequests,
-  estimateFromForecast,
-  forecastDurationMs,
-  type ListForecast,
-} from "./lists/estimate.js";
+export { durationOf, requestsForList } from "./lists/effort.js";
 export { afterEveryChange, probeModifiedSince } from "./lists/modified-since.js";
-export { SeenKeys } from "./lists/seen-keys.js";
+export { isSorted } from "./lists/sorted.js";
 export {
   type ChannelName,
   hasDiagnosticsChannels,

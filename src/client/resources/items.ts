@@ -11,12 +11,11 @@ import { type ItemListParams, itemListParamsSchema } from "../../service/list-pa
 import { LISTS } from "../../service/lists.js";
 import { READS, WRITES } from "../../service/operations.js";
 import { checkInput } from "../../shared/check.js";
-import { copyPlainData } from "../../shared/copy-of.js";
 import type { OutcomeUnknownError, SentRequest } from "../../shared/errors/index.js";
 import { lazy } from "../../shared/field.js";
-import { type FoundItem, findItemWrite, type ItemWriteSearch } from "../find/find-item.js";
-import { type FindOptions, inProgressMsOf, readFindOptions } from "../find/search-until-certain.js";
-import { readSentCreation } from "../find/sent-request.js";
+import { type FoundItem, findCreated } from "../find/find-item.js";
+import { type FindOptions, readFindOptions } from "../find/look-until-certain.js";
+import { notingWhenSent, readSentCreation } from "../find/sent-write.js";
 import { createPageReader } from "../lists/decode-page.js";
 import { createPaginator, type ListDefinition, type ListOptions, pagingOf } from "../lists/list.js";
 import type { Paginator } from "../lists/paginator.js";
@@ -155,7 +154,7 @@ export class Items {
    * reports "not-applied".
    */
   create(input: CreateItemInput, options?: RequestOptions): Promise<CreatedItem> {
-    return this.#sender.send(() => {
+    const buildRequest = (): CallRequest<CreatedItem> => {
       const body = checkInput("items.create", createItemInputSchema, input);
       return {
         ...requestOf(WRITES.create),
@@ -166,12 +165,14 @@ export class Items {
         appliedByStatus: true,
         describeFalseSuccess: (response) => describeFalseSuccess(response, "created"),
       };
-    }, options);
+    };
+    return notingWhenSent("items.create", options, (noting) => this.#sender.send(buildRequest, noting));
   }
 
   /**
    * Searches for the item of a `create` with unknown outcome. The item must exist as it was sent, and must have been
-   * created after the request was sent.
+   * created after the request was sent, by the service's clock. An item that was created more than 48 hours before is
+   * another one: the create was refused.
    *
    * The service may still be working on a request that timed out. A missing item is therefore reported as "not-applied" only
    * after `settleMs` has passed since the request was sent; until then it is requested again after 1, 2, 4, 8 … s. `options`
@@ -193,25 +194,15 @@ export class Items {
    * @throws TimeoutError if the outcome is not certain within `options.totalTimeoutMs`.
    */
   async findCreated(sent: OutcomeUnknownError | SentRequest, options: FindOptions = {}): Promise<FoundItem> {
-    const creation = readSentCreation(copyPlainData(sent));
-    const settings = readFindOptions("items.findCreated", options);
-    const inProgressMs = inProgressMsOf(creation.sentAt, settings);
-    return this.findStoredWrite({
+    const creation = readSentCreation(sent);
+    return findCreated({
       method: "items.findCreated",
-      operation: "create",
       sent: creation,
-      inProgressMs,
-      options: settings,
+      ageMs: creation.ageMs,
+      options: readFindOptions("items.findCreated", options),
+      closed: this.#sender.closed,
+      get: (shortID, lookOptions) => this.get(shortID, lookOptions),
     });
-  }
-
-  /**
-   * Searches for the effect of a write whose response was lost, for an outbox.
-   *
-   * @internal
-   */
-  findStoredWrite(search: Omit<ItemWriteSearch, "closed" | "get">): Promise<FoundItem> {
-    return findItemWrite({ ...search, closed: this.#sender.closed, get: (...item) => this.get(...item) });
   }
 
   /**
