@@ -1,4 +1,5 @@
 import { PaginationError } from "../../shared/errors/index.js";
+import { race, whenAborted } from "../../shared/time/wait.js";
 import { overlappingPage } from "./choose-page.js";
 import {
   endOfPage,
@@ -68,8 +69,10 @@ export class ListReader<T> {
   #isClosed = false;
   /** Largest page size to request. */
   #size: number;
-  /** Pages that may be outstanding. */
+  /** Pages that may be outstanding. With overlap one at first, and after a surprise; then more with each page. */
   #width: number;
+  /** Halved by each surprise. */
+  #maxWidth: number;
   /** By how many records the next page should overlap. */
   #overlap = 1;
   /** Position up to which the list was read. */
@@ -86,7 +89,8 @@ export class ListReader<T> {
   constructor(session: IterationSession<T>) {
     this.#session = session;
     this.#size = session.pageSize;
-    this.#width = session.readAhead;
+    this.#maxWidth = session.readAhead;
+    this.#width = session.gapless ? Math.min(1, session.readAhead) : session.readAhead;
     this.#isOverlapping = session.gapless;
     this.#end = startOfIteration(session);
   }
@@ -197,7 +201,7 @@ export class ListReader<T> {
     const shift = lastSeen < 0 ? 0 : this.#end - (startOfPage(page) + lastSeen + 1);
     const overlap = Math.max(1, 2 * shift, Math.floor(this.#overlap * OVERLAP_DECAY));
     this.#overlap = Math.min(overlap, Math.floor(this.#size / 2));
-    this.#width = Math.min(this.#width + 1, this.#session.readAhead);
+    this.#width = Math.min(this.#width + 1, this.#maxWidth);
     this.#end = this.#isOverlapping || !page.hasMore ? endOfPage(page) : startOfPage(page) + page.pageSize;
     this.#totalCount = page.totalCount;
     this.#low = this.#high = undefined;
@@ -256,7 +260,8 @@ export class ListReader<T> {
     const abort = new AbortController();
     const slotKind = this.#hasRequested ? "bulk" : "single";
     this.#hasRequested = true;
-    const response = this.#session.fetch(request, { slotKind, signal: abort.signal });
+    const { signal } = abort;
+    const response = race(this.#session.fetch(request, { slotKind, signal }), whenAborted(signal));
     // Its failure is reported when the page is next.
     response.catch(() => {});
     const requested = { request, response, abort };
@@ -280,6 +285,7 @@ export class ListReader<T> {
   #drop(): void {
     for (const { abort } of this.#requested) abort.abort();
     this.#requested = [];
-    this.#width = Math.min(1, this.#width);
+    this.#maxWidth = Math.ceil(this.#maxWidth / 2);
+    this.#width = Math.min(1, this.#maxWidth);
   }
 }

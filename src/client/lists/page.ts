@@ -83,4 +83,4 @@ export const isListEmpty = ({ totalCount, value, hasMore }: Page<unknown>) =>
 
 /** The largest page size to request after a page: if the service has applied a smaller one than requested, that is its cap. */
 export const pageSizeWithinCap = (maxPageSize: number, request: PageRequest, applied: number) =>
-  applied < request.pageSize ? Math.max(1, Math.min(maxPageSize, applied)) : maxPageSize;
+  applied >= 1 && applied < request.pageSize ? Math.min(maxPageSize, applied) : maxPageSize;

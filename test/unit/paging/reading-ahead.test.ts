@@ -1,0 +1,219 @@
+import { describe, expect, it } from "vitest";
+import { paginatorOf } from "./changing-list.js";
+import { ManualSource, settle } from "./manual-source.js";
+
+describe("reading ahead", () => {
+  it("requests a page only on demand with readAhead 0", async () => {
+    const source = new ManualSource(50, { readAhead: 0 });
+    const pages = paginatorOf(source).pages();
+    await settle();
+    expect(source.pages).toEqual([]);
+    const first = pages.next();
+    await source.respond(1);
+    await first;
+    expect(source.pages).toEqual([1]);
+    const second = pages.next();
+    await settle();
+    expect(source.pages).toEqual([1, 2]);
+    await source.respond(2);
+    expect((await second).value?.page).toBe(2);
+    expect(source.pages).toEqual([1, 2]);
+  });
+
+  it("requests no more when a response reports the end", async () => {
+    const source = new ManualSource(20, { readAhead: 5 });
+    const pages = paginatorOf(source).pages();
+    const first = pages.next();
+    await source.respond(1);
+    await first;
+    await source.respond(2);
+    await pages.next();
+    expect((await pages.next()).done).toBe(true);
+    expect(source.pages).toEqual([1, 2]);
+  });
+
+  it("marks all requests but the first as further ones", async () => {
+    const source = new ManualSource(30, { readAhead: 3 });
+    const pages = paginatorOf(source).pages();
+    void pages.next();
+    await source.respond(1);
+    expect(source.sent.map(({ slotKind }) => slotKind)).toEqual(["single", "bulk", "bulk"]);
+  });
+});
+
+describe("several pages ahead", () => {
+  it("waits for the first page, then keeps as many requests in flight as allowed, up to the known end", async () => {
+    const source = new ManualSource(60, { readAhead: 3 });
+    const pages = paginatorOf(source).pages();
+    const first = pages.next();
+    await settle();
+    expect(source.pages).toEqual([1]);
+    await source.respond(1);
+    await first;
+    expect(source.pages).toEqual([1, 2, 3, 4]);
+    await source.respond(3);
+    expect(source.pages).toEqual([1, 2, 3, 4]);
+    await source.respond(2);
+    await pages.next();
+    expect(source.pages).toEqual([1, 2, 3, 4, 5]);
+    await pages.next();
+    expect(source.pages).toEqual([1, 2, 3, 4, 5, 6]);
+  });
+
+  it("returns pages in order, whatever the order of the responses", async () => {
+    const source = new ManualSource(40, { readAhead: 3 });
+    const pages = paginatorOf(source).pages();
+    const results = [pages.next(), pages.next(), pages.next(), pages.next()];
+    await source.respond(1);
+    await source.respond(4);
+    await source.respond(3);
+    await source.respond(2);
+    expect((await Promise.all(results)).map(({ value }) => value?.page)).toEqual([1, 2, 3, 4]);
+  });
+
+  it("continues beyond the known end if the last page reports that there are more", async () => {
+    const source = new ManualSource(20, { readAhead: 4 });
+    const pages = paginatorOf(source).pages();
+    const first = pages.next();
+    await source.respond(1);
+    await first;
+    expect(source.pages).toEqual([1, 2]);
+    await source.respond(2, { hasMore: true, totalCount: 25 });
+    await pages.next();
+    expect(source.pages).toEqual([1, 2, 3]);
+  });
+
+  it("plans by the page size that the service applied", async () => {
+    const source = new ManualSource(60, { readAhead: 8, pageSize: 100 });
+    const pages = paginatorOf(source).pages();
+    void pages.next();
+    const value = Array.from({ length: 20 }, (_, index) => ({ recNo: index + 1 }));
+    await source.respond(1, { value, pageSize: 20, pageCount: 3, hasMore: true });
+    expect(source.sent.map(({ request }) => request)).toEqual([
+      { page: 1, pageSize: 100 },
+      { page: 2, pageSize: 20 },
+      { page: 3, pageSize: 20 },
+    ]);
+  });
+});
+
+describe("a page that fails", () => {
+  it("surfaces its error when its turn comes", async () => {
+    const source = new ManualSource(50, { readAhead: 3 });
+    const pages = paginatorOf(source).pages();
+    const first = pages.next();
+    await source.respond(1);
+    await first;
+    const failure = new Error("page 3");
+    await source.sent[2]?.fail(failure);
+    await source.respond(2);
+    expect((await pages.next()).value?.page).toBe(2);
+    await expect(pages.next()).rejects.toBe(failure);
+    expect((await pages.next()).done).toBe(true);
+  });
+
+  it("aborts what is outstanding once its error has surfaced", async () => {
+    const source = new ManualSource(50, { readAhead: 3 });
+    const pages = paginatorOf(source).pages();
+    const first = pages.next();
+    await source.respond(1);
+    await first;
+    await source.sent[1]?.fail(new Error("page 2"));
+    await expect(pages.next()).rejects.toThrow("page 2");
+    expect(source.sent.slice(2).map(({ signal }) => signal.aborted)).toEqual([true, true]);
+    expect(source.pages).toEqual([1, 2, 3, 4]);
+  });
+
+  it("is reported unchanged if the source throws instead of rejecting", async () => {
+    const source = new ManualSource(50);
+    source.fetch = () => {
+      throw new TypeError("no fetch");
+    };
+    await expect(paginatorOf(source).toArray()).rejects.toThrow("no fetch");
+  });
+});
+
+describe("an iteration that is left early", () => {
+  it.each([
+    { readAhead: 0 },
+    { readAhead: 1 },
+    { readAhead: 5 },
+  ])("wastes no more requests than are read ahead: %o", async (settings) => {
+    const source = new ManualSource(1_000, settings);
+    const pages = paginatorOf(source).pages();
+    for (let page = 1; page <= 3; page += 1) {
+      const next = pages.next();
+      await settle();
+      for (const open of source.sent) await open.respond();
+      await next;
+    }
+    for (let round = 0; round < 10; round += 1) for (const open of [...source.sent]) await open.respond();
+    await pages.return?.();
+    expect(source.sent.length - 3).toBeLessThanOrEqual(settings.readAhead);
+    const count = source.sent.length;
+    await settle();
+    expect(source.sent.length).toBe(count);
+  });
+
+  it("aborts what is outstanding when the loop breaks", async () => {
+    const source = new ManualSource(1_000, { readAhead: 3 });
+    const loop = (async () => {
+      for await (const _page of paginatorOf(source).pages()) break;
+    })();
+    await source.respond(1);
+    await loop;
+    expect(source.sent.map(({ signal }) => signal.aborted)).toEqual([false, true, true, true]);
+  });
+
+  it("aborts what is outstanding when the body of the loop throws", async () => {
+    const source = new ManualSource(1_000);
+    const loop = (async () => {
+      for await (const _lot of paginatorOf(source)) throw new Error("mine");
+    })();
+    await Promise.all([expect(loop).rejects.toThrow("mine"), source.respond(1)]);
+    expect(source.sent.map(({ signal }) => signal.aborted)).toEqual([false, true]);
+  });
+
+  it.each(["pages", "records"] as const)("does not wait for %s that are pending: it aborts them", async (kind) => {
+    const source = new ManualSource(1_000);
+    const paginator = paginatorOf(source);
+    const iterator = kind === "pages" ? paginator.pages() : paginator[Symbol.asyncIterator]();
+    const pending = iterator.next();
+    await settle();
+    // The source never responds and ignores the signal.
+    await iterator.return?.();
+    expect(source.sent[0]?.signal.aborted).toBe(true);
+    expect(await pending).toEqual({ done: true, value: undefined });
+    expect(await iterator.next()).toEqual({ done: true, value: undefined });
+  });
+
+  it("requests nothing when it is ended before it began", async () => {
+    const source = new ManualSource(1_000);
+    const pages = paginatorOf(source).pages();
+    await pages.return?.();
+    expect((await pages.next()).done).toBe(true);
+    expect(source.sent).toEqual([]);
+  });
+
+  it("leaves no rejection unhandled, neither of the aborted requests nor of those that fail later", async () => {
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown) => unhandled.push(reason);
+    process.on("unhandledRejection", note);
+    try {
+      const source = new ManualSource(1_000, { readAhead: 4 });
+      const pages = paginatorOf(source).pages();
+      const first = pages.next();
+      await source.respond(1);
+      await first;
+      await source.sent[2]?.fail(new Error("while reading ahead"));
+      const pending = pages.next();
+      await pages.return?.();
+      await pending;
+      for (const open of source.sent) await open.fail(new Error("late"));
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      expect(unhandled).toEqual([]);
+    } finally {
+      process.off("unhandledRejection", note);
+    }
+  });
+});
