@@ -83,7 +83,7 @@ it("calls that time out, or whose token is refused, end once each", async () => 
 it("pages that were read ahead and not used end once each", async () => {
   const { client } = sandboxClient();
   const messages = recordMessages();
-  for await (const _lot of client.inventory.listLots({ pageSize: 1 }, { concurrency: 4, gapless: true })) break;
+  for await (const _lot of client.inventory.listLots({ pageSize: 1 }, { readAhead: 4, gapless: true })) break;
   await waitUntil(() => endMessages(messages).length === callsOf(messages).size);
   expectComplete(messages, callsOf(messages).size);
 });

@@ -185,7 +185,7 @@ describe("priority", () => {
       { rateLimit: { requests: 10, intervalMs: 60_000, reserved: 4 } },
     );
     const leave = new AbortController();
-    const reading = client.inventory.listLots({ pageSize: 1 }, { signal: leave.signal, concurrency: 5 }).toArray();
+    const reading = client.inventory.listLots({ pageSize: 1 }, { signal: leave.signal, readAhead: 9 }).toArray();
     await waitUntil(() => client.rateLimit.queued > 0);
     // The token, the first page, and six further pages; the other slots are reserved.
     expect(on.requests).toHaveLength(7);

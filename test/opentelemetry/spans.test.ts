@@ -222,8 +222,7 @@ describe("the parent of a call", () => {
 
   it.each([
     ["read ahead", { readAhead: 3 }],
-    ["side by side", { concurrency: 4 }],
-    ["gapless", { gapless: true, concurrency: 3 }],
+    ["gapless", { gapless: true, readAhead: 3 }],
   ])("is the span around the iteration for pages that are %s, not that of a record's work", async (_how, options) => {
     const { client, sandbox } = await traced();
     sandbox.addFault({ path: "/Inventory", skip: 2, times: 2, fault: 503 });

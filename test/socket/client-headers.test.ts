@@ -18,7 +18,7 @@ describe.each<[string, () => ClientOptions]>([
     server.plan(faults.status(503), { on: isToken }).plan(faults.status(503)).plan(faults.status(429));
     await client.items.get("BOLT");
     await client.inventory.receive({ itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 });
-    await client.inventory.listLots({ pageSize: 1 }, { concurrency: 3 }).toArray();
+    await client.inventory.listLots({ pageSize: 1 }, { readAhead: 3 }).toArray();
     expect(server.tokenRequests).toBe(2);
     expect(server.requests.length).toBeGreaterThanOrEqual(7);
     expect(server.requests.map(({ headers }) => headers["x-api-key"])).toEqual(server.requests.map(() => API_KEY));

@@ -140,7 +140,8 @@ describe("a list that changes in one step under gapless paging", () => {
       return list.requests.length;
     };
     const calm = await requestsWith(0);
-    for (const removed of [100, 400, 600]) expect(await requestsWith(removed)).toBeLessThanOrEqual(calm + 6 + ahead.readAhead);
+    for (const removed of [100, 400, 600])
+      expect(await requestsWith(removed)).toBeLessThanOrEqual(calm + 6 + ahead.readAhead);
   });
 
   it.each(AHEAD)("continues over thousands of added records, with %o", async (ahead) => {
