@@ -8,6 +8,7 @@ import {
   InventoryClient,
   type Lot,
   NotFoundError,
+  type Paginator,
   PermissionError,
   type StockLevel,
 } from "stocklot";
@@ -15,7 +16,7 @@ import { createMirror, sqliteSink } from "stocklot/mirror";
 import { createOutbox, sqliteOutboxStore } from "stocklot/outbox";
 import { planItems } from "stocklot/plan";
 import { createSandbox } from "stocklot/sandbox";
-import { change, number, type ProgressBar, printTable, progressBar, style } from "./terminal.js";
+import { change, number, printTable, progressBar, style } from "./terminal.js";
 
 const startedAt = performance.now();
 
@@ -45,8 +46,8 @@ say(`It allows ${rateLimit.requests} requests per second. The client stays withi
 
 heading("Read all items and all lots, page by page");
 // 250 records per page are the default and need the fewest requests. Smaller pages make the progress bar move.
-const items = await readAll("items", (onProgress) => client.items.list({ pageSize: 50 }, { onProgress }));
-const lots = await readAll("lots ", (onProgress) => client.inventory.listLots({ pageSize: 50 }, { onProgress }));
+const items = await readAll("items", client.items.list({ pageSize: 50 }));
+const lots = await readAll("lots ", client.inventory.listLots({ pageSize: 50 }));
 
 heading("Stock per warehouse, of items that are counted in pieces");
 const warehouses = [...new Map(lots.map((lot) => [lot.wID, lot.warehouse]))]
@@ -182,10 +183,13 @@ const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
 console.log(`\n${style("green", `Done in ${seconds} s.`)} More examples: examples/README.md`);
 
 /** Reads every record of a list, with a progress bar that also shows when the client waits for the rate limit. */
-async function readAll<T>(label: string, list: (onProgress: ProgressBar["update"]) => AsyncIterable<T>): Promise<T[]> {
+async function readAll<T>(label: string, list: Paginator<T>): Promise<T[]> {
   const bar = progressBar(label, () => (client.rateLimit.queued > 0 ? "waiting for the limit" : ""));
   const records: T[] = [];
-  for await (const record of list(bar.update)) records.push(record);
+  for await (const { value, totalCount } of list.pages()) {
+    records.push(...value);
+    bar.update({ received: records.length, totalCount });
+  }
   bar.end();
   return records;
 }

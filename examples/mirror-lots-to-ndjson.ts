@@ -17,7 +17,7 @@ const file = process.argv[2] ?? outFile("lots.ndjson");
 const client = new InventoryClient(service);
 const bar = progressBar("lots", () => (client.rateLimit.queued > 0 ? "waiting for the limit" : ""));
 // A copy must be complete: `gapless` misses no lot, even while others add and remove some.
-const lots = client.inventory.listLots({}, { gapless: true, concurrency: 4, onProgress: bar.update });
+const lots = client.inventory.listLots({}, { gapless: true, readAhead: 4 });
 
 const count = await writeLines(lots, file);
 bar.end();
@@ -30,8 +30,9 @@ async function writeLines(lots: Paginator<Lot>, file: string): Promise<number> {
   let count = 0;
 
   async function* pagesAsText() {
-    for await (const { value } of lots.pages()) {
+    for await (const { value, totalCount } of lots.pages()) {
       count += value.length;
+      bar.update({ received: count, totalCount });
       yield value.map((lot) => `${JSON.stringify(lot)}\n`).join("");
     }
   }

@@ -13,15 +13,13 @@ const LABELS = {
 export function mirrorBar(): { update(progress: MirrorProgress): void; end(): void } {
   let bar: ProgressBar | undefined;
   let now = "";
-  let etaMs: number | null = null;
   return {
     update: (progress) => {
       const { resource, mode } = progress;
-      ({ etaMs } = progress);
       if (now !== `${resource} ${mode}`) {
         bar?.end();
         now = `${resource} ${mode}`;
-        bar = progressBar(LABELS[resource], () => (etaMs ? `${Math.ceil(etaMs / 1000)} s left` : ""));
+        bar = progressBar(LABELS[resource]);
       }
       bar?.update(progress);
     },

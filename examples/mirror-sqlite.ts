@@ -29,8 +29,6 @@ const mirror = createMirror({
   },
 });
 
-const { requests, durationMs } = await mirror.estimate();
-console.log(`The next run takes about ${requests} requests and ${Math.ceil(durationMs / 1000)} s.`);
 await run();
 if (sandbox) {
   // Changes between the two runs.

@@ -1,6 +1,5 @@
 /** Terminal output of the demo and the examples: headings, tables and a progress bar. */
 import { styleText } from "node:util";
-import type { PagingProgress } from "stocklot";
 
 const { stdout } = process;
 const isTerminal = stdout.isTTY === true && process.env.TERM !== "dumb";
@@ -50,7 +49,11 @@ const MAX_BAR_WIDTH = 28;
 const MIN_BAR_WIDTH = 8;
 
 /** What a bar shows. */
-type Shown = Pick<PagingProgress, "received" | "totalCount"> & { requests?: number };
+interface Shown {
+  received: number;
+  totalCount: number;
+  requests?: number;
+}
 
 export interface ProgressBar {
   /** Accepts the argument of `onProgress`. */

@@ -24,7 +24,7 @@ const READERS: Reader[] = [
         rateLimit: { requests: REQUESTS, intervalMs: INTERVAL_MS, reserved: 0 },
       });
       let records = 0;
-      for await (const { value } of client.inventory.listLots({ pageSize: 1 }, { concurrency: 16 }).pages()) {
+      for await (const { value } of client.inventory.listLots({ pageSize: 1 }, { readAhead: 16 }).pages()) {
         records += value.length;
       }
       if (records !== pages) throw new Error(`stocklot returned ${records} of ${pages} records`);

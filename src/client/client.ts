@@ -6,9 +6,8 @@ import { createTokenRequest } from "./auth/token-request.js";
 import { createMemoryTokenStore } from "./auth/token-store.js";
 import { createRateLimiter, createUnlimitedRateLimiter } from "./limiter/create-rate-limiter.js";
 import type { RateLimiter, RateLimitSnapshot } from "./limiter/rate-limiter.js";
-import { pageAllowanceOf } from "./lists/estimate.js";
+import { type SlotAllowance, slotAllowanceOf } from "./lists/effort.js";
 import type { ListOptions } from "./lists/list.js";
-import type { PageAllowance } from "./lists/page.js";
 import type { Paginator } from "./lists/paginator.js";
 import { Observer } from "./observe/observer.js";
 import { type ClientOptions, readClientOptions } from "./options.js";
@@ -123,8 +122,8 @@ export class InventoryClient {
   }
 
   /** How many bulk requests the limiter allows. @internal */
-  get bulkAllowance(): PageAllowance {
-    return pageAllowanceOf(this.#limiter);
+  get bulkAllowance(): SlotAllowance {
+    return slotAllowanceOf(this.#limiter);
   }
 
   /**

@@ -4,8 +4,8 @@
  */
 export { isServiceError } from "../shared/errors/service-error.js";
 export { accountOf } from "./client.js";
-export type { OtherReceipts, ReceiptSearchResult } from "./find/find-receipt.js";
-export type { SentCreation, SentReceipt } from "./find/sent-request.js";
+export { judgeLots, type LotsOfItem, type ReceiptEvidence } from "./find/find-receipt.js";
+export { isSameSku, isSameValue } from "./find/sent-write.js";
 export {
   finiteRateLimitOptionsSchema,
   type RateLimitSettings,
@@ -14,14 +14,9 @@ export {
   UNLIMITED_SETTINGS,
 } from "./limiter/options.js";
 export { marginMs, NoSlots, RateLimiter, type Slot, type SlotSource, type Wait } from "./limiter/rate-limiter.js";
-export {
-  countPagesAndRequests,
-  estimateFromForecast,
-  forecastDurationMs,
-  type ListForecast,
-} from "./lists/estimate.js";
+export { durationOf, requestsForList } from "./lists/effort.js";
 export { afterEveryChange, probeModifiedSince } from "./lists/modified-since.js";
-export { SeenKeys } from "./lists/seen-keys.js";
+export { isSorted } from "./lists/sorted.js";
 export type {
   AttemptEnd,
   CallEnd,

@@ -47,13 +47,12 @@ export type { StoredToken, TokenStore } from "./auth/token-store.js";
 export { InventoryClient } from "./client.js";
 export type { FoundItem } from "./find/find-item.js";
 export type { FoundReceipt } from "./find/find-receipt.js";
-export type { FindOptions } from "./find/search-until-certain.js";
+export type { FindOptions } from "./find/look-until-certain.js";
 export { createRateLimiter } from "./limiter/create-rate-limiter.js";
 export type { RateLimitOptions } from "./limiter/options.js";
 export type { Priority, RateLimiter, RateLimitSnapshot } from "./limiter/rate-limiter.js";
-export type { Checkpoint } from "./lists/checkpoint.js";
 export type { ListOptions } from "./lists/list.js";
-export type { Estimate, Page, PagingOptions, PagingProgress } from "./lists/page.js";
+export type { Page, PagingOptions } from "./lists/page.js";
 export type { Paginator } from "./lists/paginator.js";
 export type {
   HookEvents,

@@ -1,6 +1,5 @@
 import { InvalidArgumentError } from "commander";
-import { StocklotError } from "../shared/errors/index.js";
-import { ConfigurationError, InputValidationError } from "../shared/errors/index.js";
+import { ConfigurationError, InputValidationError, StocklotError } from "../shared/errors/index.js";
 
 /** Exit codes, as shells expect them. */
 export const EXIT = {

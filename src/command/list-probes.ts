@@ -1,6 +1,6 @@
 /** The lists of a service, and probes of them, one page each. The doctor, `export` and the conformance suite use them. */
 
-import { afterEveryChange } from "../client/for-add-ons.js";
+import { afterEveryChange, isSorted } from "../client/for-add-ons.js";
 import type { InventoryClient, ListOptions, Paginator } from "../client/index.js";
 import { type DocumentedList, MAX_PAGE_SIZE } from "../service/lists.js";
 import { fieldOf } from "../shared/unknown.js";
@@ -15,7 +15,7 @@ export interface ListParams {
 }
 
 /** A list of any records. */
-export type RecordList = Pick<Paginator<object>, "page" | "pages" | "checkpoint">;
+export type RecordList = Pick<Paginator<object>, "page" | "pages">;
 
 /** The list of that name. */
 export function openList(
@@ -45,7 +45,10 @@ export const sortProbe = {
     ({ sort: list.stableSort, direction: unusualDirection(list), pageSize: MAX_PAGE_SIZE }) as const,
   /** Undefined if the page is too short to tell. */
   isHonoured: ({ value }: PageOfRecords, list: DocumentedList) =>
-    isSorted(value, list.stableSort, unusualDirection(list)),
+    isSorted(
+      value.map((record) => fieldOf(record, list.stableSort)),
+      unusualDirection(list),
+    ),
 };
 
 /** Is `modifiedSince` honoured? */
@@ -58,38 +61,4 @@ export const modifiedSinceProbe = {
 /** The page size to which the service caps the largest one, if it is smaller than documented. */
 export function undocumentedPageCap({ pageSize }: PageOfRecords): number | undefined {
   return pageSize > 0 && pageSize < MAX_PAGE_SIZE ? pageSize : undefined;
-}
-
-/** Undefined if the values are all equal. */
-function isSorted(records: readonly object[], key: string, direction: "ASC" | "DESC"): boolean | undefined {
-  const values = records.map((record) => fieldOf(record, key));
-  if (new Set(values).size < 2) return undefined;
-  const isInOrder = <Value>(sorted: readonly Value[], compare: (one: Value, next: Value) => number) =>
-    sorted.every((value, index) => {
-      const next = sorted[index + 1];
-      if (next === undefined) return true;
-      return direction === "ASC" ? compare(value, next) <= 0 : compare(value, next) >= 0;
-    });
-  if (values.every((value) => typeof value === "number")) return isInOrder(values, (one, next) => one - next);
-  const texts = values.map(String);
-  const lowerCase = texts.map((text) => text.toLowerCase());
-  const start = commonPrefixLength(lowerCase);
-  const initials = lowerCase.map((text) => text.charAt(start));
-  // Services compare strings by rules of their own: one rule that fits is enough.
-  return (
-    isInOrder(initials, compareCodeUnits) ||
-    isInOrder(texts, compareCodeUnits) ||
-    isInOrder(texts, NATURAL_ORDER.compare)
-  );
-}
-
-/** `A-9` comes before `A-10`. */
-const NATURAL_ORDER = new Intl.Collator("en", { numeric: true });
-
-const compareCodeUnits = (one: string, next: string) => (one === next ? 0 : one < next ? -1 : 1);
-
-function commonPrefixLength([first = "", ...others]: readonly string[]): number {
-  let length = 0;
-  while (length < first.length && others.every((text) => text.charAt(length) === first.charAt(length))) length += 1;
-  return length;
 }

@@ -25,7 +25,7 @@ export {
   type OpenCopyOptions,
   openCopy,
 } from "./open-copy.js";
-export type { EstimateOptions, MirrorOptions, RunOptions, WatchInterval, WatchOptions } from "./options.js";
+export type { MirrorOptions, RunOptions, WatchInterval, WatchOptions } from "./options.js";
 export type {
   MirrorCounts,
   MirrorProgress,
@@ -34,7 +34,6 @@ export type {
   MirrorResourceReport,
   MirrorRunKind,
 } from "./report.js";
-export type { MirrorEstimate, MirrorResourceEstimate } from "./run/estimate.js";
 export type { MirrorBatch, MirrorReader, MirrorSink, SinkOpenOptions } from "./sink.js";
 export { type PostgresSinkOptions, postgresSink } from "./sinks/postgres-sink.js";
 export { type SqliteSinkOptions, sqliteSink } from "./sinks/sqlite-sink.js";

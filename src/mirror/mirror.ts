@@ -8,10 +8,8 @@ import { LocalCopy } from "./copy/local-copy.js";
 import { parseMirrorState } from "./copy/state.js";
 import { type MirrorStatus, mirrorStatusOf } from "./copy/status.js";
 import {
-  checkEstimateOptions,
   checkMirrorRunOptions,
   checkWatchOptions,
-  type EstimateOptions,
   type MirrorOptions,
   mirrorOptionsSchema,
   type RunOptions,
@@ -19,7 +17,6 @@ import {
   type WatchOptions,
 } from "./options.js";
 import type { MirrorReport } from "./report.js";
-import { estimateMirrorRun, forecastOf, type MirrorEstimate } from "./run/estimate.js";
 import { MirrorRun } from "./run/mirror-run.js";
 import { ListUpdate, type SyncSettings } from "./sync/list-update.js";
 import { CONFIRMING_PASS_DELAY_MS } from "./sync/removals.js";
@@ -82,8 +79,8 @@ export class Mirror {
    *
    * The run opens the sink at its beginning and closes it at its end, so nothing stays open between two runs.
    *
-   * A run may be interrupted at any point, also by a kill. The copy stays as it is, and the next run continues. An
-   * interrupted full pass resumes at its last saved page.
+   * A run may be interrupted at any point, also by a kill. The copy stays as it is; a full pass that was
+   * interrupted begins again.
    *
    * @throws ConfigurationError when this mirror is running already, when another version of the package wrote the copy,
    * or when the copy belongs to another service, or was read by another account.
@@ -135,21 +132,6 @@ export class Mirror {
       ends: [signal],
       onReport,
       onError,
-    });
-  }
-
-  /**
-   * Estimates the requests and the duration of the next run. It sends one request for one record per list, and changes
-   * nothing in the copy.
-   */
-  async estimate(options: EstimateOptions = {}): Promise<MirrorEstimate> {
-    checkEstimateOptions(options, this.#resources);
-    return await this.#exclusively(async () => {
-      return await this.#withCopy(options, async (copy) => {
-        const forecasts = [];
-        for (const update of this.#listUpdates(copy, options)) forecasts.push(await forecastOf(update));
-        return estimateMirrorRun(forecasts);
-      });
     });
   }
 
@@ -211,12 +193,10 @@ export class Mirror {
       client,
       overlapMs = MINUTE_MS,
       fullPassEveryMs = DEFAULT_FULL_PASS_INTERVAL_MS,
-      concurrency = 2,
       maxRemovedShare = DEFAULT_MAX_REMOVED_SHARE,
     } = this.#options;
     const settings: SyncSettings = {
       signal,
-      concurrency,
       full,
       fullPassEveryMs,
       overlapMs,

@@ -74,17 +74,12 @@ export interface MirrorOptions {
    * @default 60_000
    */
   overlapMs?: number | undefined;
-  /**
-   * Number of pages read in parallel.
-   * @default 2
-   */
-  concurrency?: number | undefined;
 }
 
 /** Options of a run. */
 export interface RunOptions {
   /**
-   * Aborts the run. It rejects with the signal's reason. The copy stays as it is, and the next run continues.
+   * Aborts the run. It rejects with the signal's reason. The copy stays as it is; a full pass that was interrupted begins again.
    * @default none
    */
   signal?: AbortSignal | undefined;
@@ -117,9 +112,6 @@ export interface RunOptions {
    */
   acceptAccount?: boolean | undefined;
 }
-
-/** Options of an estimate. */
-export type EstimateOptions = Pick<RunOptions, "signal" | "full" | "resources">;
 
 /** Time between two runs of a watch, in ms: one for all resources, or one for each. */
 export type WatchInterval = number | Partial<Record<MirrorResource, number | undefined>>;
@@ -180,7 +172,6 @@ export const mirrorOptionsSchema = lazy(() =>
       onEvent: functionSchema().optional(),
       fullPassEveryMs: durationMsSchema().optional(),
       overlapMs: z.number().min(0).optional(),
-      concurrency: integer().min(1).optional(),
     })
     .refine(({ resources, warehouses }) => warehouses !== undefined || !resources?.includes("warehouseStockLevels"), {
       path: ["warehouses"],
@@ -192,17 +183,11 @@ export const mirrorOptionsSchema = lazy(() =>
     }),
 );
 
-const estimateOptionsShape = () => ({
-  signal: abortSignalSchema().optional(),
-  full: z.boolean().optional(),
-  resources: resourceNamesSchema().optional(),
-});
-
-const estimateOptionsSchema = lazy(() => z.strictObject(estimateOptionsShape()));
-
 const runOptionsSchema = lazy(() =>
   z.strictObject({
-    ...estimateOptionsShape(),
+    signal: abortSignalSchema().optional(),
+    full: z.boolean().optional(),
+    resources: resourceNamesSchema().optional(),
     onProgress: functionSchema().optional(),
     allowRemovals: z.boolean().optional(),
     acceptAccount: z.boolean().optional(),
@@ -238,11 +223,6 @@ export function checkWatchOptions(options: WatchOptions, mirrored: readonly Mirr
   const everyMs: unknown = isObject(options) ? options.everyMs : undefined;
   checkMethodOptions("mirror.watch", isObject(everyMs) ? watchByResourceOptionsSchema : watchOptionsSchema, options);
   if (isObject(everyMs)) checkIsMirrored("mirror.watch", "everyMs", Object.keys(everyMs), mirrored);
-}
-
-export function checkEstimateOptions(options: EstimateOptions, mirrored: readonly MirrorResource[]): void {
-  checkMethodOptions("mirror.estimate", estimateOptionsSchema, options);
-  checkIsMirrored("mirror.estimate", "resources", options.resources ?? [], mirrored);
 }
 
 function checkIsMirrored(method: string, option: string, names: readonly string[], mirrored: readonly string[]): void {

@@ -1,10 +1,9 @@
-import type { PagingProgress } from "../client/index.js";
 import type { MirrorList } from "./tables.js";
 import { type MirrorResource, RESOURCES } from "./tables.js";
 
 /**
  * How a list is read:
- * - `first`: all of it, into a new copy. Resumes where an interrupted run stopped.
+ * - `first`: all of it, into a new copy.
  * - `full`: all of it, which also finds what the service has removed.
  * - `increment`: what was modified since the last full pass or increment began.
  */
@@ -27,10 +26,6 @@ export interface MirrorCounts {
   pages: number;
   /** Requests sent, retries included, token requests excluded. */
   requests: number;
-  /** Records that were received again because two pages overlap, and were dropped. */
-  duplicates: number;
-  /** How often records had moved between two pages, so that more pages were read to fill the gap. */
-  gapsRepaired: number;
   /** Time taken, in ms. */
   durationMs: number;
 }
@@ -80,13 +75,19 @@ export interface MirrorReport extends MirrorCounts {
 }
 
 /** The progress of a run, reported after each page that was saved. */
-export interface MirrorProgress extends PagingProgress {
+export interface MirrorProgress {
   /** The resource that is being read. */
   resource: MirrorResource;
   /** ID of the warehouse, if stock levels per warehouse are being read. */
   wID?: number;
   /** How the resource is being read. */
   mode: MirrorReadMode;
+  /** Records of this list that were read and saved. */
+  received: number;
+  /** Records in the list, or modified since, as the service counted last. */
+  totalCount: number;
+  /** Requests that the run has sent for this list. */
+  requests: number;
 }
 
 export const runKindOf = (modes: readonly MirrorReadMode[]): MirrorRunKind =>
@@ -147,7 +148,5 @@ function sumMirrorCounts(reports: readonly Omit<MirrorCounts, "durationMs">[]) {
     removed: sum("removed"),
     pages: sum("pages"),
     requests: sum("requests"),
-    duplicates: sum("duplicates"),
-    gapsRepaired: sum("gapsRepaired"),
   };
 }

@@ -1,4 +1,4 @@
-import { forecastDurationMs } from "../client/for-add-ons.js";
+import { durationOf } from "../client/for-add-ons.js";
 import type { InventoryClient } from "../client/index.js";
 import { checkConfiguration, checkInput, checkMethodOptions } from "../shared/check.js";
 import { copyPlainData } from "../shared/copy-of.js";
@@ -272,7 +272,7 @@ export class Outbox {
     const entries = entriesToSend(counts);
     // An entry that was in progress is looked up, too.
     const requests = entries + counts.sending;
-    return { entries, requests, durationMs: forecastDurationMs(requests, 0, client.bulkAllowance) };
+    return { entries, requests, durationMs: durationOf(requests, client.bulkAllowance) };
   }
 
   /**

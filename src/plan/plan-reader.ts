@@ -1,7 +1,8 @@
 import { dateHeaderMs } from "../client/for-add-ons.js";
-import type { InventoryClient, PagingProgress, RequestOptions, ResponseInfo } from "../client/index.js";
+import type { InventoryClient, Paginator, RequestOptions, ResponseInfo } from "../client/index.js";
 import { StocklotError } from "../shared/errors/index.js";
 import { abortSignalSchema, functionSchemaOf, inventoryClientSchema, requiredOption } from "../shared/option.js";
+import { callSafely } from "../shared/time/callback.js";
 
 /** Reads what a plan concerns as it is now. Requests are counted, and the service's clock is observed. */
 export class PlanReader {
@@ -42,9 +43,30 @@ export class PlanReader {
   }
 }
 
+/** The progress of reading a list. */
+export interface ReadProgress {
+  /** Records read so far. */
+  received: number;
+  /** Records in the list, as the service counted last. */
+  totalCount: number;
+}
+
+/** The records of a list, which reports its progress after each page. */
+export async function* recordsOf<T>(
+  list: Paginator<T>,
+  onProgress?: (progress: ReadProgress) => void,
+): AsyncGenerator<T, void> {
+  let received = 0;
+  for await (const { value, totalCount } of list.pages()) {
+    received += value.length;
+    callSafely(() => onProgress?.({ received, totalCount }));
+    yield* value;
+  }
+}
+
 /** The options that everything has that reads the service before a plan. */
 export const readingOptions = () => ({
   client: requiredOption(inventoryClientSchema()),
   signal: abortSignalSchema().optional(),
-  onProgress: functionSchemaOf<(progress: PagingProgress) => void>().optional(),
+  onProgress: functionSchemaOf<(progress: ReadProgress) => void>().optional(),
 });

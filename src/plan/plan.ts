@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { forecastDurationMs } from "../client/for-add-ons.js";
+import { durationOf, requestsForList } from "../client/for-add-ons.js";
 import type { InventoryClient } from "../client/index.js";
 import { checkInput, checkMethodOptions } from "../shared/check.js";
 import { integer, lazy } from "../shared/field.js";
@@ -26,7 +26,6 @@ import {
   type ReportedItem,
 } from "./items/document.js";
 import { itemPlanText } from "./items/text.js";
-import { requestsForList } from "./read-items.js";
 import { REQUESTS_PER_SEARCH } from "./stock-levels.js";
 
 /** Requests and time that applying a plan takes. */
@@ -168,7 +167,7 @@ export class Plan<Kind extends PlanKind = PlanKind> {
   estimate(): PlanEstimate {
     const requests = this.#methods.countRequests(this.#content);
     const allowance = this.#client?.bulkAllowance ?? DOCUMENTED_ALLOWANCE;
-    return { requests, durationMs: forecastDurationMs(requests, 0, allowance) };
+    return { requests, durationMs: durationOf(requests, allowance) };
   }
 
   /**

@@ -1,13 +1,8 @@
-import { countPagesAndRequests } from "../client/for-add-ons.js";
+import { requestsForList } from "../client/for-add-ons.js";
 import type { Item } from "../service/item.js";
 import type { ItemListParams } from "../service/list-params.js";
-import { MAX_PAGE_SIZE } from "../service/lists.js";
 import { NotFoundError } from "../shared/errors/index.js";
 import type { PlanReader } from "./plan-reader.js";
-
-/** How many requests it takes to read a list with `gapless`. */
-export const requestsForList = (records: number): number =>
-  countPagesAndRequests(records, { pageSize: MAX_PAGE_SIZE, gapless: true }).requests;
 
 /**
  * The items with these SKUs; one that does not exist is missing. `listed`: how many items the service lists. Either they are

@@ -1,8 +1,8 @@
+import { requestsForList } from "../client/for-add-ons.js";
 import type { ItemScope } from "../client/index.js";
 import type { Item } from "../service/item.js";
 import type { StockLevel } from "../service/stock-level.js";
 import type { PlanReader } from "./plan-reader.js";
-import { requestsForList } from "./read-items.js";
 
 /** Searching one item in a list of the inventory usually costs at most this many requests. */
 export const REQUESTS_PER_SEARCH = 5;

@@ -100,7 +100,7 @@ export function createSharedSlots({ redis, key, settings, clock }: SharedSlotsOp
   /** Slots of this process that have ended, and when each is free again, by the clock of this process. */
   let ended: { id: string; freeAt: number }[] = [];
   let pauseUntil = -Infinity;
-  let stopReport: (() => void) | undefined;
+  let isReportDue = false;
 
   return {
     async take(leaveFree) {
@@ -128,10 +128,12 @@ export function createSharedSlots({ redis, key, settings, clock }: SharedSlotsOp
   }
 
   function reportSoon(): void {
-    stopReport ??= startTimer(REPORT_AFTER_MS, () => {
+    if (isReportDue) return;
+    isReportDue = true;
+    startTimer(REPORT_AFTER_MS, () => {
+      isReportDue = false;
       // What is not reported is free at the end of its lease.
       if (ended.length > 0 || pauseUntil > clock.now()) exchange(false, 0).catch(() => {});
-      stopReport = undefined;
     });
   }
 

@@ -41,7 +41,7 @@ describe("in constant memory", () => {
   it(`exports ${LOTS} lots that equal those of the service`, async () => {
     const { sandbox, env } = await serve({ items: 1_000, lots: LOTS });
     const lots = await clientOf(sandbox).inventory.listLots().toArray();
-    const args = ["export", "lots", "--gapless", "--rate-limit", "1000000", "--output"];
+    const args = ["export", "lots", "--rate-limit", "1000000", "--output"];
     const csv = await withPeakMemory(start([...args, fileNamed("lots.csv")], env));
     const ndjson = await withPeakMemory(start([...args, fileNamed("lots.ndjson")], env));
     expect([csv.code, ndjson.code]).toEqual([0, 0]);
@@ -71,36 +71,6 @@ describe("in constant memory", () => {
     const { code, out, peakMegabytes } = await withPeakMemory(start(args, {}));
     expect({ code, out }).toEqual({ code: 0, out: `${count} lines are valid.\n` });
     expect(peakMegabytes).toBeLessThan(MOST_MEGABYTES);
-  });
-});
-
-describe("an export that is killed at random moments", () => {
-  it.each([
-    ["csv", (text: string): unknown[] => parse(text, { columns: true, cast: true })],
-    [
-      "ndjson",
-      (text: string): unknown[] =>
-        text
-          .trimEnd()
-          .split("\n")
-          .map((line) => JSON.parse(line)),
-    ],
-    ["json", (text: string): unknown[] => JSON.parse(text)],
-  ])("contains each record once, as %s", async (format, read) => {
-    const random = createFreshRandom();
-    const { env } = await serve({ items: 20, lots: 5_000, latencyMs: [5, 40] });
-    const file = fileNamed(`killed.${format}`);
-    const args = ["export", "lots", "--gapless", "--resume", "--rate-limit", "100000", "--output", file];
-    for (let kill = 0; kill < KILLS; kill += 1) {
-      const { child, ended } = start(args, env);
-      await sleep(150 + random() * 350);
-      child.kill("SIGKILL");
-      if ((await ended).code === 0) break;
-    }
-    expect(await run(args, env)).toMatchObject({ code: 0 });
-    const keys = read(readFileSync(file, "utf8")).map((lot) => Reflect.get(Object(lot), "recNo"));
-    expect(keys).toHaveLength(5_000);
-    expect(new Set(keys).size).toBe(5_000);
   });
 });
 

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import {
   chmodSync,
   existsSync,
@@ -11,24 +10,21 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { hostname, tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { parse } from "csv-parse/sync";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
 import { waitUntil } from "../support/with-server.js";
-import { type RunningCommand, run, serve, start } from "./support/run-command.js";
+import { run, serve, start } from "./support/run-command.js";
 
 const directory = mkdtempSync(join(tmpdir(), "stocklot-export-"));
 afterAll(() => rmSync(directory, { recursive: true }));
 const fileNamed = (name: string) => join(directory, name);
 
-/** Ends a command as a crash does. */
-async function killOnce(condition: () => boolean, { child, ended }: RunningCommand): Promise<void> {
-  await waitUntil(condition);
-  child.kill("SIGKILL");
-  await ended;
-}
+/** What a command has written of a file so far. */
+const partsOf = (name: string) =>
+  readdirSync(directory).filter((file) => file.startsWith(name) && file.endsWith(".part"));
 
 // Each command is a process of its own, which takes seconds.
 beforeEach(({ skip }) => skip(!RUN_ALL, ONLY_IN_TEST_ALL));
@@ -37,14 +33,14 @@ describe("stocklot export", () => {
   it("writes every lot as CSV, with a header and CR LF", async () => {
     const { env } = await serve({ items: 20, lots: 600 });
     const file = fileNamed("lots.csv");
-    const { code, err, out } = await run(["export", "lots", "--gapless", "-o", file], env);
+    const { code, err, out } = await run(["export", "lots", "-o", file], env);
     expect({ code, out }).toEqual({ code: 0, out: "" });
     expect(err).toContain("600 lots exported");
     const text = readFileSync(file, "utf8");
     expect(text.split("\r\n")[0]).toMatch(/^recNo,partNo,shortID,/);
     const records: Record<string, string>[] = parse(text, { columns: true });
     expect(new Set(records.map(({ recNo }) => recNo)).size).toBe(600);
-    expect(existsSync(`${file}.part`) || existsSync(`${file}.resume.json`)).toBe(false);
+    expect(partsOf("lots.csv")).toEqual([]);
   });
 
   it("writes stock levels with the SKU, which the service does not send", async () => {
@@ -102,63 +98,27 @@ describe("stocklot export", () => {
     expect(outputs.map(({ out }) => out)).toEqual(["recNo\r\n", "", "[]\n"]);
   });
 
-  it("continues after a kill, and contains every record once", async () => {
+  it("does not exist after a kill, and can be written again", async () => {
     const { env } = await serve({ items: 5, lots: 3_000, latencyMs: 30 });
-    const file = fileNamed("resumed.ndjson");
-    const args = ["export", "lots", "--gapless", "--output", file];
-    await killOnce(() => existsSync(`${file}.resume.json`), start(args, env));
-    expect(existsSync(file)).toBe(false);
-    const partial = statSync(`${file}.part`).size;
-    expect(partial).toBeGreaterThan(0);
-    const { code, err } = await run([...args, "--resume"], env);
-    expect(err).toContain("3000 lots exported");
-    expect(code).toBe(0);
-    const keys = readFileSync(file, "utf8")
-      .trimEnd()
-      .split("\n")
-      .map((line) => JSON.parse(line).recNo);
-    expect(keys).toHaveLength(3_000);
-    expect(new Set(keys).size).toBe(3_000);
+    const args = ["export", "lots", "--output", fileNamed("again.ndjson")];
+    const { child, ended } = start(args, env);
+    await waitUntil(() => partsOf("again.ndjson").length > 0);
+    child.kill("SIGKILL");
+    await ended;
+    expect(existsSync(fileNamed("again.ndjson"))).toBe(false);
+    expect(await run(args, env)).toMatchObject({ code: 0, err: expect.stringContaining("3000 lots exported") });
+    expect(readFileSync(fileNamed("again.ndjson"), "utf8").trimEnd().split("\n")).toHaveLength(3_000);
   });
 
-  it("does not continue an export from another service or client, or one saved by an earlier version", async () => {
-    const { env } = await serve({ items: 5, lots: 3_000, latencyMs: 30 });
-    const file = fileNamed("other-service.ndjson");
-    const args = ["export", "lots", "--gapless", "--output", file];
-    const state = `${file}.resume.json`;
-    await killOnce(() => existsSync(state), start(args, env));
-    const { env: otherService } = await serve({ items: 5, lots: 3_000 });
-    const part = readFileSync(`${file}.part`);
-    for (const changed of [otherService, { ...env, STOCKLOT_CLIENT_ID: "other" }]) {
-      const { code, err } = await run([...args, "--resume"], changed);
-      expect({ code, err }).toEqual({
-        code: 2,
-        err: `stocklot: ${file}.part is an export with other arguments. Remove it, or run without --resume.\n`,
-      });
-    }
-    expect(readFileSync(`${file}.part`)).toEqual(part);
-    const { STOCKLOT_BASE_URL = "", STOCKLOT_CLIENT_ID = "", ...secret } = env;
-    const flags = ["--base-url", `${STOCKLOT_BASE_URL}/`, "--client-id", STOCKLOT_CLIENT_ID];
-    expect(await run([...args, "--resume", ...flags], secret)).toMatchObject({ code: 0 });
-
-    writeFileSync(`${file}.part`, part);
-    const description = { name: "lots", params: {}, format: "ndjson", gapless: true };
-    const fingerprint = createHash("sha256").update(JSON.stringify(description)).digest("hex");
-    writeFileSync(state, JSON.stringify({ fingerprint, checkpoint: {}, records: 1, bytes: 1 }));
-    const earlier = await run([...args, "--resume"], env);
-    expect(earlier.code).toBe(2);
-    expect(earlier.err).toContain(".part is an export with other arguments.");
-  });
-
-  it("stops on Ctrl-C with 130, and says how to continue", async () => {
+  it("stops on Ctrl-C with 130, and leaves no part", async () => {
     const { env } = await serve({ items: 5, lots: 5_000, latencyMs: 50 });
-    const { child, ended } = start(["export", "lots", "--gapless", "--output", fileNamed("stopped.csv")], env);
-    while (!existsSync(`${fileNamed("stopped.csv")}.part`)) await new Promise((resolve) => setTimeout(resolve, 10));
+    const { child, ended } = start(["export", "lots", "--output", fileNamed("stopped.csv")], env);
+    await waitUntil(() => partsOf("stopped.csv").length > 0);
     child.kill("SIGINT");
     const { code, err } = await ended;
     expect(code).toBe(130);
-    expect(err).toContain("--resume");
     expect(err).not.toContain("    at ");
+    expect(readdirSync(directory).filter((name) => name.startsWith("stopped.csv"))).toEqual([]);
   });
 
   it("ends quietly if the reader of a pipe has seen enough", async () => {
@@ -171,8 +131,6 @@ describe("stocklot export", () => {
   it.each([
     [["export", "orders"], /items, lots, stock-levels/],
     [["export", "items", "--wid", "3"], /--wid does not apply/],
-    [["export", "lots", "--resume"], /--resume needs --output/],
-    [["export", "lots", "--resume", "-o", "x.csv"], /--resume needs --gapless/],
     [["export", "lots", "--since", "yesterday"], /ISO 8601/],
     [["export", "lots", "--since", "2025-02-30"], /--since <date>' argument '2025-02-30' .* The date does not exist\./],
     [["export", "lots", "--since", "2025-13-01T10:00:00Z"], /--since .* The date does not exist\./],
@@ -186,7 +144,6 @@ describe("stocklot export", () => {
       /^stocklot: --output: \.xlsx is not .* must end with \.csv, \.ndjson, \.json; .* set --format\.\n$/,
     ],
     [["export", "lots", "-o", "lots.csv.gz"], /\.gz is not the extension of a format/],
-    [["export", "lots", "--resume", "--gapless", "-o", "-"], /--resume needs --output/],
   ])("refuses %j", async (args, message) => {
     const { code, err } = await run(args, {});
     expect(code).toBe(2);
@@ -258,102 +215,26 @@ describe("stocklot export", () => {
     expect(lstatSync("/dev/null").isFile()).toBe(false);
   });
 
-  it("keeps the permissions of the file that it replaces, also in its parts", async () => {
-    const { env } = await serve({ items: 5, lots: 3_000, latencyMs: 30 });
+  it("keeps the permissions of the file that it replaces", async () => {
+    const { env } = await serve({ items: 5, lots: 300 });
     const file = fileNamed("private.ndjson");
-    const permissions = (path: string) => (statSync(path).mode & 0o777).toString(8);
-    const args = ["export", "lots", "--gapless", "--output", file];
-    for (const [mode, ofParts] of [
-      ["600", "600"],
-      ["440", "640"],
-    ] as const) {
+    for (const mode of ["600", "440"]) {
+      rmSync(file, { force: true });
       writeFileSync(file, "old");
       chmodSync(file, mode);
-      await killOnce(() => existsSync(`${file}.resume.json`), start(args, env));
-      expect([`${file}.part`, `${file}.resume.json`].map(permissions)).toEqual([ofParts, ofParts]);
-      expect((await run([...args, "--resume"], env)).code).toBe(0);
-      expect([permissions(file), readFileSync(file, "utf8").split("\n").length]).toEqual([mode, 3_001]);
+      expect((await run(["export", "lots", "--output", file], env)).code).toBe(0);
+      expect((statSync(file).mode & 0o777).toString(8)).toBe(mode);
     }
-  });
-
-  it.each([
-    [[]],
-    [["--gapless"]],
-  ])("refuses a second export to a file at once while the first runs, with %j", async (flags) => {
-    const { sandbox, env } = await serve({ items: 5, lots: 3_000, latencyMs: 30 });
-    const file = fileNamed(`twice${flags.length}.ndjson`);
-    const args = ["export", "lots", ...flags, "--output", file];
-    const first = start(args, env);
-    await waitUntil(() => existsSync(`${file}.part`));
-    // Until the others have tried.
-    first.child.kill("SIGSTOP");
-    const tokens = () => sandbox.requests.filter(({ path }) => path === "/Token").length;
-    const before = tokens();
-    for (const second of [args, [...args, "--gapless", "--resume"]]) {
-      expect(await run(second, env)).toEqual({
-        code: 1,
-        out: "",
-        err: `stocklot: ${file} is being written by another export (process ${first.child.pid} on ${hostname()}). Wait until it ends. If it is not running, remove ${file}.part.lock.\n`,
-      });
-    }
-    expect(tokens() - before).toBeLessThanOrEqual(1);
-    first.child.kill("SIGCONT");
-    expect(await first.ended).toMatchObject({ code: 0 });
-    expect(readFileSync(file, "utf8").trimEnd().split("\n")).toHaveLength(3_000);
-    expect(readdirSync(directory).filter((name) => name.startsWith(`twice${flags.length}`))).toEqual([basename(file)]);
-  });
-
-  it("starts anew after a killed export, of several that start at once only one", async () => {
-    const { env } = await serve({ items: 5, lots: 3_000, latencyMs: 200 });
-    const file = fileNamed("after-kill.ndjson");
-    const args = ["export", "lots", "--gapless", "--output", file];
-    await killOnce(() => existsSync(`${file}.resume.json`), start(args, env));
-    expect(existsSync(`${file}.part.lock`)).toBe(true);
-    const ended = await Promise.all([1, 2, 3, 4].map(() => run([...args, "--resume"], env)));
-    expect(ended.map(({ code }) => code).sort()).toEqual([0, 1, 1, 1]);
-    const keys = readFileSync(file, "utf8")
-      .trimEnd()
-      .split("\n")
-      .map((line) => JSON.parse(line).recNo);
-    expect([keys.length, new Set(keys).size]).toEqual([3_000, 3_000]);
-    expect(readdirSync(directory).filter((name) => name.startsWith("after-kill"))).toEqual([basename(file)]);
-  });
-
-  it("forgets how far an earlier export got when it starts anew", async () => {
-    const { env } = await serve({ items: 5, lots: 3_000, latencyMs: 100 });
-    const file = fileNamed("anew.ndjson");
-    const args = ["export", "lots", "--output", file];
-    const state = `${file}.resume.json`;
-    await killOnce(() => existsSync(state), start([...args, "--gapless"], env));
-    // Otherwise --resume would continue the first export with the part of the second one.
-    await killOnce(() => !existsSync(state), start(args, env));
-    expect(existsSync(file)).toBe(false);
-  });
-
-  it("neither writes nor removes a file of the user that has the name of the lock", async () => {
-    const { env } = await serve({ lots: [{ shortID: "A" }] });
-    const file = fileNamed("foreign.csv");
-    writeFileSync(`${file}.part.lock`, "of the user");
-    const { code, err } = await run(["export", "lots", "--output", file], env);
-    expect(code).toBe(1);
-    expect(err).toMatch(/ is being written by another export\. Wait .* remove .*foreign\.csv\.part\.lock\.\n$/);
-    expect(readFileSync(`${file}.part.lock`, "utf8")).toBe("of the user");
   });
 
   // A limit for the size of a file fails in the middle of a write, as a full disk does.
-  it.each(["csv", "ndjson"])("says that a file cannot grow, and continues a %s file later", async (format) => {
+  it("says that a file cannot grow, and leaves none", async () => {
     const { env } = await serve({ items: 5, lots: 2_000 });
-    const file = fileNamed(`full.${format}`);
-    const args = ["export", "lots", "--gapless", "-o", file];
+    const args = ["export", "lots", "-o", fileNamed("full.csv")];
     const full = await run(args, env, undefined, ["sh", "-c", 'ulimit -f 200; exec "$@"', "sh"]);
     expect(full).toMatchObject({ code: 1, out: "" });
-    expect(full.err).toMatch(
-      /^stocklot: .*full\.\w+\.part: EFBIG: file too large, write\. Continue with --resume\.\n$/,
-    );
-    expect(await run([...args, "--resume"], env)).toMatchObject({ code: 0, out: "" });
-    const whole = fileNamed(`whole.${format}`);
-    await run(["export", "lots", "--gapless", "-o", whole], env);
-    expect(readFileSync(file, "utf8").split("\n").sort()).toEqual(readFileSync(whole, "utf8").split("\n").sort());
+    expect(full.err).toMatch(/^stocklot: .*full\.csv\.\d+\.part: EFBIG: file too large, write\n$/);
+    expect(readdirSync(directory).filter((name) => name.startsWith("full.csv"))).toEqual([]);
   });
 
   it("says that standard output cannot be written, without a stack trace", async () => {
@@ -374,16 +255,6 @@ describe("stocklot export", () => {
       "sh",
     ]);
     expect(ended).toEqual({ code: 0, out: "shortID\r\nA\r\n", err: "" });
-  });
-
-  it("says that the state of an interrupted export is damaged", async () => {
-    const { env } = await serve();
-    const file = fileNamed("damaged.csv");
-    writeFileSync(`${file}.part`, "x");
-    writeFileSync(`${file}.resume.json`, "{");
-    const { code, err } = await run(["export", "lots", "--gapless", "--resume", "-o", file], env);
-    expect(code).toBe(1);
-    expect(err).toMatch(/^stocklot: .*damaged\.csv\.resume\.json is damaged\. .*without --resume\.\n$/);
   });
 
   it("says why a file cannot be written", async () => {

@@ -137,13 +137,4 @@ describe.each(versions.map(({ name }) => name))("what version %s has stored", (v
     expect(plan.counts).toMatchObject({ issue: 1, blocked: 0 });
     await outbox.close();
   });
-
-  it("as a checkpoint continues the list behind the records that were read", async () => {
-    const list = createWorld().client.inventory.listLots(
-      { pageSize: 2 },
-      { from: JSON.parse(read("checkpoint.json")) },
-    );
-    const lots = await list.toArray();
-    expect(lots.map(({ shortID }) => shortID)).toEqual(["BOLT"]);
-  });
 });

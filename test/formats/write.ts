@@ -82,15 +82,8 @@ async function writePlans(): Promise<void> {
   writeJson("plan-count.json", await planCount({ client, snapshot, counted, reasonCodes: REASON_CODES }));
 }
 
-async function writeCheckpoint(): Promise<void> {
-  const list = createWorld().client.inventory.listLots({ pageSize: 2 });
-  for await (const { page } of list.pages()) if (page === 2) break;
-  writeJson("checkpoint.json", list.checkpoint());
-}
-
 await writeDumps("outbox", fillOutbox);
 await writeDumps("mirror", fillMirror);
 await writePlans();
-await writeCheckpoint();
 await postgres.close();
 rmSync(folder, { recursive: true });

@@ -108,6 +108,7 @@ describe("timeouts", () => {
     const error: unknown = await client.items.get("X").catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(TimeoutError);
     expect(error).toMatchObject({ clock: "timeoutMs", cause: { name: "TimeoutError" } });
+    if (TimeoutError.is(error)) expect(error.spent.sendingMs).toBeGreaterThan(30);
     expect(on.requests).toHaveLength(2);
   });
 
@@ -157,10 +158,8 @@ describe("priority", () => {
     );
     const order: string[] = [];
     const note = (name: string) => () => void order.push(name);
-    const first = client.items.get("first").then(note("first"));
-    await waitUntil(() => on.requests.length === 1);
     const calls = [
-      first,
+      client.items.get("first").then(note("first")),
       client.items.get("low", { priority: "low" }).then(note("low")),
       client.inventory.listLots().page().then(note("page")),
       client.items.get("read").then(note("read")),
@@ -186,8 +185,8 @@ describe("priority", () => {
       { rateLimit: { requests: 10, intervalMs: 60_000, reserved: 4 } },
     );
     const leave = new AbortController();
-    const reading = client.inventory.listLots({ pageSize: 1 }, { signal: leave.signal, concurrency: 5 }).toArray();
-    await waitUntil(() => client.rateLimit.queued > 0 && client.rateLimit.inFlight === 0);
+    const reading = client.inventory.listLots({ pageSize: 1 }, { signal: leave.signal, readAhead: 9 }).toArray();
+    await waitUntil(() => client.rateLimit.queued > 0);
     // The token, the first page, and six further pages; the other slots are reserved.
     expect(on.requests).toHaveLength(7);
     expect(client.rateLimit.available).toBe(2);
@@ -268,10 +267,10 @@ it("hooks and logger receive the events, and what they throw changes nothing", a
     ...["request", "response", "retry"],
     ...["request", "response"],
   ]);
-  expect(events.at(3)?.[1]).toEqual({ method: "GET", path: "/Item", attempt: 1 });
+  expect(events.at(3)?.[1]).toEqual({ call: expect.any(Number), method: "GET", path: "/Item", attempt: 1 });
   expect(events.at(4)?.[1]).toMatchObject({ status: 429, attempt: 1, durationMs: expect.any(Number) });
   expect(events.at(5)?.[1]).toMatchObject({ pausedUntil: expect.any(Number), delayMs: expect.any(Number) });
-  expect(events.at(9)?.[1]).toMatchObject({ attempt: 3, reason: "HTTP 500" });
+  expect(events.at(9)?.[1]).toMatchObject({ attempt: 3, reason: "HTTP 500", delayMs: expect.any(Number) });
   expect(lines.join("\n")).toMatch(/429, all requests pause/);
   expect(inspect([lines, events], { depth: 9 })).not.toMatch(new RegExp(`${CREDENTIALS.clientSecret}|token-1`));
 });

@@ -19,7 +19,7 @@ import { useCountedTimers } from "../support/own-timers.js";
 import { newLot, pageOf } from "../support/records.js";
 import { seededRandom } from "../unit/paging/changing-list.js";
 
-const RECEIPT: ReceiveInput = { itemID: "BOLT", units: 50, wid: 3, reasonCode: 1 };
+const RECEIPT: ReceiveInput = { itemID: "BOLT", units: 50, wid: 3, reasonCode: 1, remark: "delivery 4711" };
 const START = new Date("2026-03-01T08:07:06.005Z");
 
 const { setImmediate } = globalThis;
@@ -70,11 +70,12 @@ function setUp({
     retry: false,
     ...clientOptions,
   });
-  /** Times of searches for lots or items, in ms after the start. */
+  /** Times of looks for lots or items, in ms after the start: each may take several requests. */
   const searchTimes: number[] = [];
   const setIntercept = (intercept: Intercept) => {
     world.intercept = async (request, send) => {
-      if (request.method === "GET") searchTimes.push(Date.now() - START.getTime());
+      const now = Date.now() - START.getTime();
+      if (request.method === "GET" && searchTimes.at(-1) !== now) searchTimes.push(now);
       return intercept(request, send);
     };
   };
@@ -82,7 +83,8 @@ function setUp({
   return { sandbox, client, searchTimes, setIntercept };
 }
 
-const LOT = newLot({ recNo: 9, warehouse: "South", units: 20, received: START.toISOString() });
+/** Of the sandbox's first item. */
+const LOT = newLot({ recNo: 9, partNo: 1_001, warehouse: "South", units: 20, received: START.toISOString() });
 
 /** The service lists these lots. */
 function listing(lots: readonly Lot[], { url }: Request): Response {
@@ -152,7 +154,7 @@ const WRITES: LostWrite[] = [
   },
 ];
 
-describe.each(WRITES)("$name", ({ send, find }) => {
+describe.each(WRITES)("$name", ({ name, send, find }) => {
   it("finds a write that is applied seconds after the gateway's 504", async () => {
     const { client, searchTimes, setIntercept } = setUp();
     setIntercept(appliedAfter(5_000));
@@ -187,9 +189,11 @@ describe.each(WRITES)("$name", ({ send, find }) => {
     const { client, setIntercept, searchTimes } = setUp();
     setIntercept(appliedAfter(Infinity));
     const error = await send(client);
-    setIntercept(async (_, respond) => {
+    setIntercept(async (request, respond) => {
       const response = await respond();
-      await new Promise((resolve) => setTimeout(resolve, 20_000));
+      // The last request of each look.
+      const isLast = name === "findCreated" || request.url.includes("/Inventory");
+      if (isLast) await new Promise((resolve) => setTimeout(resolve, 20_000));
       return response;
     });
     const found = track(find(client, error, { settleMs: 10_000 }));
@@ -215,7 +219,8 @@ describe.each(WRITES)("$name", ({ send, find }) => {
       fetch: sandbox.fetch,
       rateLimit: false,
     });
-    const seen = () => sandbox.requests.filter(({ method }) => method === "GET").length;
+    const path = name === "findReceipt" ? "/Inventory" : "/Item";
+    const seen = () => sandbox.requests.filter((sent) => sent.method === "GET" && sent.path === path).length;
     const counts: number[] = [];
     const found = track(find(other, request));
     for (const at of expected) {
@@ -311,7 +316,6 @@ describe.each(WRITES)("$name", ({ send, find }) => {
     expect(found.reason).toBeInstanceOf(TimeoutError);
     expect(found.reason).toMatchObject({
       clock: "totalTimeoutMs",
-      spent: { waitingMs: 10_000, sendingMs: 0 },
       message: expect.stringMatching(/find(Receipt|Created).*totalTimeoutMs \(10000 ms\).*50000 ms/),
     });
   });
@@ -327,7 +331,7 @@ describe.each(WRITES)("$name", ({ send, find }) => {
     const found = track(find(client, error, { totalTimeoutMs: 2_000 }));
     await advance(2_000);
     expect(found).toMatchObject({ outcome: "rejected", at: 2_000 });
-    expect(found.reason).toMatchObject({ name: "TimeoutError", clock: "totalTimeoutMs", spent: { sendingMs: 2_000 } });
+    expect(found.reason).toMatchObject({ name: "TimeoutError", clock: "totalTimeoutMs" });
   });
 
   it("is not bounded by the client's totalTimeoutMs, which bounds each request", async () => {
@@ -484,26 +488,21 @@ describe("the evidence that a receipt was not applied", () => {
   it.each([
     ["no Date header", undefined],
     ["an invalid Date header", "soon"],
-  ])("is not concluded with %s", async (_, date) => {
-    const { client, error, setIntercept, sandbox } = await lose();
+  ])("is not concluded with %s", async (_name, date) => {
+    const { client, error, setIntercept } = await lose();
     setIntercept(withDate(date));
-    const restored: SentRequest = JSON.parse(JSON.stringify(error.request));
+    const { clockAheadMs: _, ...restored } = throughJson(error);
     expect(await client.inventory.findReceipt(restored, ONCE)).toEqual({ outcome: "ambiguous", lots: [] });
-    setIntercept(appliedAfter(0));
-    const other = await outcomeUnknownOf(client.inventory.receive(RECEIPT));
-    setIntercept(withDate(date));
-    await advance(1);
-    expect(sandbox.requests.at(-1)).toMatchObject({ method: "POST" });
-    expect(await client.inventory.findReceipt(other, ONCE)).toMatchObject({ outcome: "applied" });
   });
 
   it("is concluded although the clock of this machine was set back since, if the clock of the service was known", async () => {
     const { client, error } = await lose();
     vi.setSystemTime(START.getTime() - 600_000);
-    // The error knows how far the service's clock was ahead; its JSON does not.
-    const restored: SentRequest = JSON.parse(JSON.stringify(error.request));
-    expect(await client.inventory.findReceipt(restored, ONCE)).toEqual({ outcome: "ambiguous", lots: [] });
-    expect(await client.inventory.findReceipt(error, ONCE)).toEqual({ outcome: "not-applied", lots: [] });
+    const { clockAheadMs, ...without } = throughJson(error);
+    expect(clockAheadMs).toBeTypeOf("number");
+    expect(await client.inventory.findReceipt(without, ONCE)).toEqual({ outcome: "ambiguous", lots: [] });
+    for (const sent of [error, throughJson(error)])
+      expect(await client.inventory.findReceipt(sent, ONCE)).toEqual({ outcome: "not-applied", lots: [] });
   });
 
   it("includes lots that an earlier look has found", async () => {
@@ -530,15 +529,12 @@ describe("the evidence that a receipt was not applied", () => {
   });
 
   it.each([
-    ["two minutes earlier", "2026-03-01T08:05:06.005Z", "not-applied"],
-    ["two minutes earlier, to the second", "2026-03-01T08:05:03Z", "not-applied"],
-    ["half a minute earlier: dates of lots may be behind", "2026-03-01T08:06:36.005Z", "ambiguous"],
-    ["some seconds earlier, to the second", "2026-03-01T08:07:03Z", "ambiguous"],
-    ["in this minute", "2026-03-01T08:07:00", "ambiguous"],
-    ["in this minute, without seconds", "2026-03-01T08:07Z", "ambiguous"],
-    ["on this day, written in another time zone", "2026-03-01T05:00:00Z", "ambiguous"],
+    ["three days earlier", "2026-02-26T08:07:06.005Z", "not-applied"],
+    ["48 hours and a second earlier", "2026-02-27T08:07:04Z", "not-applied"],
+    ["47 hours earlier", "2026-02-27T09:07:06Z", "ambiguous"],
+    ["some seconds earlier", "2026-03-01T08:07:03Z", "ambiguous"],
     ["on this day", "2026-03-01", "ambiguous"],
-    ["the day before", "2026-02-28", "not-applied"],
+    ["the day before", "2026-02-28", "ambiguous"],
     ["at a time that cannot be read", "yesterday", "ambiguous"],
   ])("considers a lot received %s", async (_, received, outcome) => {
     const { client, error, setIntercept } = await lose();
@@ -552,39 +548,14 @@ describe("the evidence that a receipt was not applied", () => {
     const error = await outcomeUnknownOf(client.inventory.receive(RECEIPT));
     await advance(100);
     // A slow response leaves the clock of the service unclear.
-    setIntercept(async (_, send) => {
-      await new Promise((resolve) => setTimeout(resolve, 25_000));
+    setIntercept(async (request, send) => {
+      if (isList(request)) await new Promise((resolve) => setTimeout(resolve, 25_000));
       return send();
     });
     const found = track(client.inventory.findReceipt(error, ONCE));
     await advance(25_000);
     expect(found.value?.outcome).not.toBe("not-applied");
     expect(found.value?.lots).toHaveLength(1);
-  });
-
-  it("is complete although other lots vanish and appear while pages are read", async () => {
-    const { client, error, setIntercept } = await lose();
-    const at = (ms: number) => new Date(START.getTime() + ms).toISOString();
-    const lots = Array.from({ length: 600 }, (_, index) => ({
-      ...LOT,
-      recNo: 1_000 - index,
-      shortID: "NUT",
-      received: at(600_000 - index),
-    }));
-    lots.splice(251, 0, { ...LOT, recNo: 1, units: 50, received: at(600_000 - 251) });
-    let requests = 0;
-    setIntercept(async (request, send) => {
-      if (!isList(request)) return send();
-      const response = listing(lots, request);
-      requests += 1;
-      // One is used up, and an old one reappears: the count is unchanged.
-      lots.shift();
-      lots.push({ ...LOT, recNo: 5_000 + requests, shortID: "NUT", received: at(-86_400_000) });
-      return response;
-    });
-    await advance(0);
-    vi.setSystemTime(START.getTime() + 3_600_000);
-    expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "applied", lots: [{ recNo: 1 }] });
   });
 });
 
@@ -642,7 +613,7 @@ describe("a request from which a secret was removed", () => {
     const error = await outcomeUnknownOf(client.inventory.receive({ ...RECEIPT, itemID: shortID }));
     await advance(100);
     const found = await client.inventory.findReceipt(throughJson(error), { settleMs: 0 });
-    expect(found).toMatchObject({ outcome: "ambiguous", lots: [{ units: 50 }] });
+    expect(found).toEqual({ outcome: "ambiguous", lots: [] });
     setIntercept(appliedAfter(Infinity));
     const creation = await outcomeUnknownOf(client.items.create({ shortID: "NUT-pallet-secret-77" }));
     expect(await client.items.findCreated(creation, { settleMs: 0 })).toEqual({ outcome: "ambiguous" });
@@ -652,7 +623,7 @@ describe("a request from which a secret was removed", () => {
 describe("a SKU", () => {
   it("that existed before is reported at once: the create was not applied", async () => {
     const { client, setIntercept, searchTimes } = setUp();
-    vi.setSystemTime(START.getTime() + 120_000);
+    vi.setSystemTime(START.getTime() + 49 * 3_600_000);
     setIntercept(appliedAfter(Infinity));
     const error = await outcomeUnknownOf(client.items.create({ shortID: "NUT" }));
     expect(await client.items.findCreated(error)).toMatchObject({ outcome: "not-applied", item: { shortID: "NUT" } });

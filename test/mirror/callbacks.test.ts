@@ -41,7 +41,7 @@ describe.each([
   });
 
   it("ends a run with its error, as onProgress", async () => {
-    await expect(newMirror({ concurrency: 4 }).run({ onProgress: callback })).rejects.toBe(failure);
+    await expect(newMirror().run({ onProgress: callback })).rejects.toBe(failure);
   });
 
   it("ends a watch with its error, as onEvent, onProgress or onReport", async () => {

@@ -43,24 +43,6 @@ it("events that were awaited are not emitted again after the service failed", as
   expect(events).toBe(sink.all("items").size + sink.all("lots").size + sink.all("stockLevels").size);
 });
 
-it("an estimate emits no event; the next run emits those that an earlier one could not", async () => {
-  const { service, sink } = setUp();
-  const failing = createMirror({
-    client: service.client(),
-    sink,
-    onEvent: () => {
-      throw new Error("the listener failed");
-    },
-  });
-  await expect(failing.run()).rejects.toThrow("the listener failed");
-  const types: string[] = [];
-  const mirror = createMirror({ client: service.client(), sink, onEvent: ({ type }) => void types.push(type) });
-  await mirror.estimate();
-  expect(types).toEqual([]);
-  await mirror.run();
-  expect(types).toHaveLength(sink.all("items").size + sink.all("lots").size + sink.all("stockLevels").size);
-});
-
 it("a run without a listener leaves what an earlier one could not emit to the next one", async () => {
   const { service, sink } = setUp();
   const onEvent = () => {

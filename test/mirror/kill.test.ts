@@ -96,8 +96,6 @@ async function fillCopies(name: string, kills: number, random: Random): Promise<
   let left = kills;
   for (let copies = 0; left > 0; copies += 1) {
     const path = join(folder, `${name}-${copies}.db`);
-    const asked = sandbox.requests.length;
-    const leftBefore = left;
     // After a number of its requests, and anywhere between two of them.
     const isDueAfter = (requests: number) => {
       const due = sandbox.requests.length + requests;
@@ -107,13 +105,6 @@ async function fillCopies(name: string, kills: number, random: Random): Promise<
       left -= 1;
       await client.inventory.receive({ itemID: item?.shortID ?? "", units: 1, wid: 1, reasonCode: 1 });
     }
-    const pages = sandbox.requests
-      .slice(asked)
-      .filter(
-        ({ path, query }) => path === "/Inventory" && query.pageSize !== "1" && query.modifiedSince === undefined,
-      );
-    // Each process reads one page again, and was killed before it could save some that it had requested.
-    expect(pages.length).toBeLessThanOrEqual(PAGES + 8 * (leftBefore - left));
     await mirrorInto(path, service);
     await expectCopy(path, client);
   }
@@ -121,6 +112,6 @@ async function fillCopies(name: string, kills: number, random: Random): Promise<
   await server.close();
 }
 
-it(`ends with a correct copy when killed at ${KILLS} random points, and resumes each time`, async () => {
+it(`ends with a correct copy when killed at ${KILLS} random points`, async () => {
   await Promise.all([fillCopies("one", KILLS / 2, seededRandom(1)), fillCopies("other", KILLS / 2, seededRandom(2))]);
 });

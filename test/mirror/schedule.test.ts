@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import type { Checkpoint } from "../../src/index.js";
 import type { ListState } from "../../src/mirror/copy/state.js";
 import {
   incrementStart,
@@ -15,23 +14,13 @@ const DAY_MS = 86_400_000;
 const lastPass = { endedAt: 1_000, durationMs: 0, shortage: 0, unlisted: 0 };
 const increments = { support: "honoured", since: 5_000 } as const;
 const complete: ListState = { count: 9, increments, lastPass };
-const checkpoint: Checkpoint = {
-  version: 1,
-  list: "/Inventory",
-  end: 250,
-  keys: [],
-  totalCount: 900,
-  pageSize: 250,
-  done: false,
-};
 const options = { full: false, fullPassEveryMs: 10_000, overlapMs: 400 };
 
 describe("the schedule of a resource", () => {
   it.each<[string, boolean, ListState]>([
     ["new", true, { count: 0, increments: {} }],
-    ["being filled", true, { count: 250, increments: {}, pass: { beganAt: 5, checkpoint } }],
+    ["being filled", true, { count: 250, increments: {} }],
     ["complete", false, complete],
-    ["complete, with a full pass that was interrupted", true, { ...complete, pass: { beganAt: 5, checkpoint } }],
   ])("of a copy that is %s has a full pass that is due: %s", (_, isDue, state) => {
     expect(isFullPassDue(state, options, 1_001)).toBe(isDue);
   });

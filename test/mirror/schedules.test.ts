@@ -51,7 +51,6 @@ const schedules = fc.record({
   runs: fc.integer({ min: 1, max: 5 }),
   /** The mirror is killed about once in this many requests and commits; 0 for never. */
   killEvery: fc.constantFrom(0, 4, 15, 40),
-  concurrency: fc.constantFrom(1, 2, 6),
   behaviour: fc.record({
     modifiedSince: fc.record({ items: support, lots: support, stockLevels: support }),
     sorts: fc.boolean(),
@@ -71,7 +70,7 @@ const schedules = fc.record({
 describe("a mirror of a service that others change meanwhile", () => {
   it("equals the service after the last run, in random schedules with kills", async () => {
     await fc.assert(
-      fc.asyncProperty(schedules, async ({ seed, items, lots, busy, runs, killEvery, concurrency, behaviour }) => {
+      fc.asyncProperty(schedules, async ({ seed, items, lots, busy, runs, killEvery, behaviour }) => {
         const random = seededRandom(seed);
         const service = new ChangingService(seededRandom(seed + 1), behaviour);
         for (let left = items; left > 0; left -= 1) service.addItem();
@@ -95,7 +94,6 @@ describe("a mirror of a service that others change meanwhile", () => {
             {
               client,
               sink,
-              concurrency,
               warehouses: [1, 3],
               onEvent: (event) => {
                 mayKill();

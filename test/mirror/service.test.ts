@@ -36,7 +36,7 @@ describe("a copy belongs to one service", () => {
   it("a client of another one is refused, and changes nothing", async () => {
     const { mirrorOf, expectUnchanged } = await setUp();
     const mirror = mirrorOf({ baseUrl: OTHER });
-    for (const call of [() => mirror.run(), () => mirror.estimate()]) {
+    for (const call of [() => mirror.run()]) {
       const error = await failureOf(call());
       expect(error).toBeInstanceOf(ConfigurationError);
       expect(String(error)).toContain(`the client to "${OTHER}"`);

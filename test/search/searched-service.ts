@@ -52,6 +52,7 @@ export class SearchedService {
     if (url.pathname.endsWith("/Token"))
       return Response.json({ access_token: "t", token_type: "bearer", expires_in: 3600 });
     this.requests.push(url);
+    if (url.pathname.endsWith("/Item/All")) return Response.json(this.#itemPage(url));
     if (url.pathname.endsWith("/Item")) return itemResponse(url.searchParams.get("key") ?? "");
     this.#options.beforePage?.(this);
     return Response.json(this.#page(url));
@@ -68,6 +69,13 @@ export class SearchedService {
     });
   }
 
+  /** The items that have records, by SKU. */
+  #itemPage({ searchParams }: URL): object {
+    const partNos = [...new Set(this.records.map(({ partNo }) => partNo))];
+    const items = partNos.map((partNo) => newItem({ partNo, shortID: `SKU-${partNo}` }));
+    return pageOf(items, searchParams, this.#options.maxPageSize);
+  }
+
   #page({ pathname, searchParams }: URL): object {
     const isLevels = pathname.includes("StockLevels");
     const [sort, direction] = [searchParams.get("sort"), searchParams.get("direction")];
@@ -81,6 +89,8 @@ export class SearchedService {
   #sorted(sort: string | null, direction: string | null): SearchedRecord[] {
     const { sorting = "numbers", ties = "stable", random = this.#random } = this.#options;
     if (sort === "recNo") return this.records.toSorted((one, next) => one.recNo - next.recNo);
+    // Its own order: the most recent first.
+    if (sort === null && sorting !== "ignored") return this.records.toSorted((one, next) => next.recNo - one.recNo);
     if (sorting === "ignored" || sort !== "partNo")
       return direction === "DESC" ? this.records.toReversed() : this.records;
     const isDescending = direction === "DESC" && sorting !== "direction-ignored";

@@ -99,7 +99,7 @@ describe("a call that is refused with 401", () => {
     for (let count = 0; count < 500; count += 1) server.service.addLot({});
     const client = connect(server, { retry: quick });
     const seen = new Set<number>();
-    for await (const { recNo } of client.inventory.listLots({ pageSize: 50 }, { concurrency: 3 })) {
+    for await (const { recNo } of client.inventory.listLots({ pageSize: 50 }, { readAhead: 3 })) {
       if (seen.size === 75 || seen.size === 375) server.service.revokeTokens();
       seen.add(recNo);
     }

@@ -1,13 +1,6 @@
 /** Compiled, never run: whatever can be left out can also be `undefined`, as a variable that may be unset is. */
 import type { BottleneckRateLimiterOptions } from "stocklot/bottleneck";
-import type {
-  EstimateOptions,
-  MirrorOptions,
-  PostgresSinkOptions,
-  RunOptions,
-  SqliteSinkOptions,
-  WatchOptions,
-} from "stocklot/mirror";
+import type { MirrorOptions, PostgresSinkOptions, RunOptions, SqliteSinkOptions, WatchOptions } from "stocklot/mirror";
 import type { RedisRateLimiterOptions, RedisTokenStoreOptions } from "stocklot/redis";
 import {
   createSandbox,
@@ -78,7 +71,7 @@ type OfSandbox =
   | FaultRule
   | Fault
   | ListenOptions;
-type OfMirror = MirrorOptions | RunOptions | EstimateOptions | WatchOptions | SqliteSinkOptions | PostgresSinkOptions;
+type OfMirror = MirrorOptions | RunOptions | WatchOptions | SqliteSinkOptions | PostgresSinkOptions;
 type OfOtherEntries = RedisRateLimiterOptions | RedisTokenStoreOptions | BottleneckRateLimiterOptions;
 
 true satisfies [RefusesUndefined<OfClient | OfSandbox | OfMirror | OfOtherEntries>] extends [never] ? true : never;

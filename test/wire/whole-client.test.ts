@@ -61,14 +61,14 @@ describe("the client returns all records of the service", () => {
     const lots = await held<Lot>("/Inventory");
     expect(lots).toHaveLength(LOTS);
     expect(await client.inventory.listLots({ pageSize }).toArray()).toEqual(lots);
-    expect(await client.inventory.listLots({ pageSize }, { concurrency: 8 }).toArray()).toEqual(lots);
+    expect(await client.inventory.listLots({ pageSize }, { readAhead: 8 }).toArray()).toEqual(lots);
     const levels = await held<StockLevel>("/Inventory/StockLevels");
     expect(await client.inventory.listStockLevels({ pageSize }).toArray()).toEqual(levels);
   });
 
   it.each([2, 250])("gapless too, with a page size of %i", async (pageSize) => {
     const lots = await held<Lot>("/Inventory");
-    const read = await client.inventory.listLots({ pageSize }, { gapless: true, concurrency: 3 }).toArray();
+    const read = await client.inventory.listLots({ pageSize }, { gapless: true, readAhead: 3 }).toArray();
     expect(read.map((lot) => lot.recNo).sort()).toEqual(lots.map((lot) => lot.recNo).sort());
   });
 

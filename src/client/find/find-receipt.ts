@@ -1,81 +1,111 @@
 import type { Lot } from "../../service/lot.js";
-import { createLotReader, type ListLots } from "./recent-lots.js";
-import { isBlank, isRedacted, isSameSku, isSameValue } from "./same-value.js";
-import { type OutcomeSearch, type SearchStep, searchUntilCertain } from "./search-until-certain.js";
-import { SendingTime } from "./sending-time.js";
-import type { SentReceipt } from "./sent-request.js";
+import { NotFoundError, PermissionError } from "../../shared/errors/index.js";
+import { fieldOf } from "../../shared/unknown.js";
+import type { RequestOptions } from "../send/request-options.js";
+import { lookUntilCertain, type OutcomeSearch } from "./look-until-certain.js";
+import { isBlank, isRedacted, isSameValue, type SentReceipt } from "./sent-write.js";
+import { compareWithSending, SendingTime } from "./service-time.js";
 
 /** The outcome of a `receive` whose response was lost. */
 export interface FoundReceipt {
   /**
    * - `applied`: exactly one lot is known to be that of the receipt.
-   * - `not-applied`: `settleMs` has passed, and no lot of the item was received since a minute before the request was
-   * sent, except lots that are known to belong to other receipts. You can resend it.
-   * - `ambiguous`: anything else. Several lots match, or a lot received since differs in some field (it may have been moved or
-   *   partly issued), or times cannot be compared. A person must decide.
+   * - `not-applied`: `settleMs` has passed, and every lot of the item was received more than 48 hours before the request was
+   *   sent, or is known to be another receipt's. You can resend it.
+   * - `ambiguous`: anything else. A person must decide.
    */
   outcome: "applied" | "not-applied" | "ambiguous";
-  /**
-   * The lot of the receipt, or all candidates, newest first, as the service lists them: fields that the search does not
-   * use are not validated. With an `ambiguous` outcome, candidates may differ from the receipt in some field.
-   */
+  /** The lot of the receipt, or all candidates, newest first. Candidates may differ from the receipt in some field. */
   lots: Lot[];
 }
 
-/** What a search reports: `duplicate` if several lots have the mark of the receipt. */
-export interface ReceiptSearchResult {
-  outcome: FoundReceipt["outcome"] | "duplicate";
-  lots: Lot[];
+/** The lots of one item, in all warehouses. */
+export interface LotsOfItem {
+  lots: readonly Lot[];
+  /** These are certainly all of them. */
+  provesAbsence: boolean;
 }
 
-/** What is known about the other receipts of the item. */
-export interface OtherReceipts {
-  /**
-   * Their lots. The value is the earliest time at which the service can have applied the receipt, by its clock, in ms;
-   * `undefined` if that is unknown.
-   */
-  recNos: ReadonlyMap<number, number | undefined>;
-  /** Their marks. */
-  marks: readonly string[];
-  /** Whether one whose lot is not known has the same serial or RFID tag. */
-  withSameSerial: boolean;
+/** How lots are judged by one receipt. */
+export interface ReceiptEvidence {
+  /** Whether the lot has what only this receipt's lot can have. */
+  isOwn(lot: Lot): boolean;
+  /** Whether the lot is known to be another receipt's. */
+  isOthers(lot: Lot): boolean;
+  /** When the receipt was sent, by the service's clock, in ms since the epoch, if that is known. */
+  sentAt: number | undefined;
 }
+
+/**
+ * What proves that a receipt was applied, or that it was not; the outbox decides by it, too. Its own lot proves the one. The
+ * other is proved by the absence of any lot that may be its own, with another text or SKU than was sent: by lots that are
+ * certainly all of the item, each of them another receipt's, or received long before. That holds once the receipt can no
+ * longer take effect.
+ */
+export function judgeLots(
+  { lots, provesAbsence }: LotsOfItem,
+  { isOwn, isOthers, sentAt }: ReceiptEvidence,
+): { outcome: "applied" | "absent" | "ambiguous"; lots: Lot[] } {
+  const own = lots.filter(isOwn);
+  if (own.length > 0) return { outcome: "applied", lots: own };
+  const candidates = lots.filter((lot) => compareWithSending(lot.received, sentAt) !== "before" && !isOthers(lot));
+  const isAbsent = candidates.length === 0 && provesAbsence && sentAt !== undefined;
+  return { outcome: isAbsent ? "absent" : "ambiguous", lots: candidates };
+}
+
+/** Receipts that this client has sent, by the number in the response. */
+export type KnownReceipts = ReadonlyMap<number, object>;
 
 export interface ReceiptSearch extends OutcomeSearch {
   sent: SentReceipt;
-  mark: string | undefined;
-  others: OtherReceipts;
-  /**
-   * What a lot without the mark must have to count as that of the receipt: its `identity` (serial or RFID tag, with item,
-   * warehouse and units), or `equality` in all fields. A second receipt can be equal by chance, so only a caller who
-   * knows the receipts of the item can rely on that.
-   */
-  accepts: "identity" | "equality";
-  listLots: ListLots;
+  others: KnownReceipts;
+  /** Reads the lots of an item, in all warehouses or in one. Fields that the search does not use need not be valid. */
+  readLots(shortID: string, wid: number | undefined, options: RequestOptions): Promise<LotsOfItem>;
 }
 
-/** Searches for the lot of a receipt until it is found or the request can no longer take effect. */
-export function findReceipt(search: ReceiptSearch): Promise<ReceiptSearchResult> {
-  const { sent, listLots, others } = search;
+/** Looks at the lots of the item until one is that of the receipt, or the request can no longer take effect. */
+export async function findReceipt(search: ReceiptSearch): Promise<FoundReceipt> {
+  const { sent, others, readLots } = search;
+  const { body } = sent;
+  // The SKU is no longer known, so the item cannot be found.
+  if (isRedacted(body.itemID)) return { outcome: "ambiguous", lots: [] };
   const time = new SendingTime(sent);
-  const evidence = new LotEvidence(search, time);
-  const readLots = createLotReader({
-    time,
-    wid: sent.body.wid,
-    listLots,
-    addLot: (lot) => {
-      const appliedAfter = others.recNos.get(lot.recNo);
-      if (appliedAfter !== undefined) time.observeLag(appliedAfter, lot.received);
-      evidence.add(lot);
-    },
-  });
-  return searchUntilCertain(search, async (requestOptions) => {
-    const isComplete = await readLots(requestOptions);
-    return evidence.conclude(time.isKnown && isComplete);
+  let mayReadAll = true;
+  /** By number. Lots removed since an earlier look still count. */
+  const seen = new Map<number, Lot>();
+
+  const readAll = async (options: RequestOptions): Promise<LotsOfItem> => {
+    try {
+      const found = await readLots(body.itemID, mayReadAll ? undefined : body.wid, options);
+      return { ...found, provesAbsence: found.provesAbsence && mayReadAll };
+    } catch (error) {
+      if (error instanceof NotFoundError) return { lots: [], provesAbsence: false };
+      // A service may allow a request for one warehouse, but not for all warehouses together.
+      const isOutOfScope = error instanceof PermissionError && error.reason === "warehouse-out-of-scope";
+      if (!isOutOfScope || !mayReadAll) throw error;
+      mayReadAll = false;
+      return readAll(options);
+    }
+  };
+
+  return lookUntilCertain<FoundReceipt>(search, async (options) => {
+    const { lots, provesAbsence } = await readAll(time.observeClock(options));
+    for (const lot of lots) seen.set(lot.recNo, lot);
+    const all = { lots: [...seen.values()].sort(byNewest), provesAbsence };
+    const sentAt = time.ms;
+    const isOwn = (lot: Lot) => compareWithSending(lot.received, sentAt) === "after" && isOwnLot(body, lot);
+    const found = judgeLots(all, { isOwn, isOthers: (lot) => isOtherLot(lot, body, others), sentAt });
+    if (found.outcome === "absent") return { found: { outcome: "not-applied", lots: [] }, isFinal: false };
+    // Two lots with the same text cannot be told apart.
+    const isApplied = found.outcome === "applied" && found.lots.length === 1;
+    return {
+      found: { outcome: isApplied ? "applied" : "ambiguous", lots: found.lots },
+      isFinal: found.outcome === "applied",
+    };
   });
 }
 
-/** Fields that receipts and lots share, except the item. */
+/** Fields that receipts and lots share, except the item: the service may list a lot under another spelling of the SKU. */
 const SHARED_FIELDS = [
   ["units", "units"],
   ["wid", "wID"],
@@ -87,141 +117,32 @@ const SHARED_FIELDS = [
   ["jobid", "jobID"],
 ] as const satisfies readonly [keyof SentReceipt["body"], keyof Lot][];
 
-/**
- * What a lot is to the receipt.
- * - `marked`: it has the mark of the receipt, and is of its item.
- * - `identified`: it has the serial and RFID tag of the receipt, is of its item and in its warehouse, has not more units,
- *   and was received after that was sent.
- * - `equal`: it is the same in all fields of the receipt, and was received after that was sent.
- * - `maybe-equal`: the same, but it may have been received before, or has a serial of its own.
- * - `possible`: it may be that of the receipt. Each field may have changed: lots are moved, issued and corrected.
- */
-type Evidence = "marked" | "identified" | "equal" | "maybe-equal" | "possible";
+const TEXTS = ["serial", "serial2", "remark"] as const;
 
-/** What the lots prove. Lots removed since an earlier step still count. */
-class LotEvidence {
-  readonly #search: ReceiptSearch;
-  readonly #time: SendingTime;
-  readonly #lots = new Map<number, Lot>();
-  /** Whether the receipt has a serial or an RFID tag that counts. */
-  readonly #hasSerial: boolean;
-
-  constructor(search: ReceiptSearch, time: SendingTime) {
-    this.#search = search;
-    this.#time = time;
-    const { serial, rfidTag } = search.sent.body;
-    this.#hasSerial = search.accepts === "identity" && (!isBlank(serial) || !isBlank(rfidTag));
-  }
-
-  add(lot: Lot): void {
-    // A lot of another item can only be confused with that of the receipt if nothing but the serial identifies it.
-    const isConfusing = this.#search.mark === undefined && this.#hasSerial && this.#hasSameSerial(lot);
-    if (this.#isOfItem(lot) || isConfusing) this.#lots.set(lot.recNo, lot);
-  }
-
-  conclude(isCertain: boolean): SearchStep<ReceiptSearchResult> {
-    const { mark, accepts, sent } = this.#search;
-    const found: Record<Evidence, Lot[]> = { marked: [], identified: [], equal: [], "maybe-equal": [], possible: [] };
-    for (const lot of [...this.#lots.values()].sort(byNewest)) {
-      const evidence = this.#evidenceOf(lot);
-      if (evidence) found[evidence].push(lot);
-    }
-    const { marked, identified, equal, "maybe-equal": maybeEqual } = found;
-    if (marked.length > 0) {
-      return {
-        found: { outcome: isOneReceipt(marked, sent.body.units) ? "applied" : "duplicate", lots: marked },
-        isFinal: true,
-      };
-    }
-    if (identified.length > 0) {
-      return { found: { outcome: identified.length === 1 ? "applied" : "ambiguous", lots: identified }, isFinal: true };
-    }
-    if (equal.length === 1 && maybeEqual.length === 0)
-      return { found: { outcome: "applied", lots: equal }, isFinal: true };
-    const lots = [...equal, ...maybeEqual, ...found.possible].sort(byNewest);
-    const outcome = lots.length === 0 && isCertain ? "not-applied" : "ambiguous";
-    // A lot stays what it is, so only better evidence can still change the outcome.
-    const mayFindBetter =
-      mark !== undefined || this.#hasSerial || (accepts === "equality" && equal.length + maybeEqual.length === 0);
-    return { found: { outcome, lots }, isFinal: lots.length > 0 && !mayFindBetter };
-  }
-
-  #evidenceOf(lot: Lot): Evidence | undefined {
-    const { sent, mark, accepts, others } = this.#search;
-    const received = this.#time.compare(lot.received);
-    const isOfItem = this.#isOfItem(lot);
-    if (mark !== undefined && isOfItem && hasText(lot, mark)) return "marked";
-    if (received === "before" || this.#isOfOther(lot)) return undefined;
-    if (this.#hasSerial && !others.withSameSerial && received === "after" && this.#isIdentified(lot))
-      return "identified";
-    if (
-      accepts === "identity" ||
-      !isOfItem ||
-      !SHARED_FIELDS.every(([name, stored]) => isLeftOutOrSame(sent.body[name], lot[stored]))
-    )
-      return "possible";
-    return received === "after" && !this.#hasSerialOfItsOwn(lot) && !isRedacted(sent.body.itemID)
-      ? "equal"
-      : "maybe-equal";
-  }
-
-  #isOfItem({ shortID }: Lot): boolean {
-    const { itemID } = this.#search.sent.body;
-    return isRedacted(itemID) || isSameSku(itemID, shortID);
-  }
-
-  #hasSameSerial(lot: Lot): boolean {
-    const { serial, rfidTag } = this.#search.sent.body;
-    return (
-      (!isBlank(serial) && isSameValue(serial, lot.serial)) || (!isBlank(rfidTag) && isSameValue(rfidTag, lot.rFIDTag))
-    );
-  }
-
-  #isIdentified(lot: Lot): boolean {
-    const { itemID, serial, rfidTag, wid, units } = this.#search.sent.body;
-    const hasBoth = [
-      [serial, lot.serial],
-      [rfidTag, lot.rFIDTag],
-    ].every(([sent, stored]) => isBlank(sent) || isSameValue(sent, stored));
-    return hasBoth && isSameSku(itemID, lot.shortID) && lot.wID === wid && Number(lot.units) <= units;
-  }
-
-  /**
-   * Whether the lot is known to belong to another receipt. A mark proves that only if it is one of the same store, and
-   * not part of what was sent: anybody can copy the text of a lot.
-   */
-  #isOfOther(lot: Lot): boolean {
-    const { sent, others } = this.#search;
-    const { remark, serial } = sent.body;
-    return (
-      others.recNos.has(lot.recNo) ||
-      others.marks.some((mark) => hasText(lot, mark) && !hasText({ remark, serial }, mark))
-    );
-  }
-
-  /** The service may have filled in fields that the receipt left out, but hardly a serial. */
-  #hasSerialOfItsOwn(lot: Lot): boolean {
-    return this.#search.sent.body.serial === undefined && !isBlank(lot.serial);
-  }
+/** By its RFID tag, or by equality in all fields, a text among them: equality alone may be chance. */
+function isOwnLot(body: SentReceipt["body"], lot: Lot): boolean {
+  if (!isBlank(body.rfidTag) && isSameValue(body.rfidTag, lot.rFIDTag)) return true;
+  return TEXTS.some((name) => !isBlank(body[name])) && isEqual(body, lot);
 }
 
-const isLeftOutOrSame = (sent: unknown, stored: unknown) => sent === undefined || isSameValue(sent, stored);
-
-function hasText({ remark, serial }: { remark?: unknown; serial?: unknown }, part: string): boolean {
-  return [remark, serial].some((text) =>
-    String(text ?? "")
-      .toLowerCase()
-      .includes(part.toLowerCase()),
-  );
+function isEqual(body: object, lot: Lot): boolean {
+  // The service may have filled in fields that the receipt left out, but hardly a serial.
+  if (isBlank(fieldOf(body, "serial")) && !isBlank(lot.serial)) return false;
+  return SHARED_FIELDS.every(([name, stored]) => {
+    const sent = fieldOf(body, name);
+    return sent === undefined || isSameValue(sent, lot[stored]);
+  });
 }
 
 /**
- * Whether lots with the same mark belong to one receipt: a move of part of a lot creates another lot, with the same
- * date of receipt.
+ * Whether the lot is that of a receipt that this client has sent. The number in a response may not be that of the lot, so the
+ * lot must also have the text of that receipt, and one that the receipt which is looked for does not have.
  */
-function isOneReceipt(lots: readonly Lot[], units: number): boolean {
-  const sum = lots.reduce((total, lot) => total + Number(lot.units), 0);
-  return lots.length === 1 || (lots.every(({ received }) => received === lots[0]?.received) && sum <= units);
+function isOtherLot(lot: Lot, body: SentReceipt["body"], others: KnownReceipts): boolean {
+  const other = others.get(lot.recNo);
+  const hasOwnText = (name: (typeof TEXTS)[number] | "rfidTag") =>
+    !isBlank(fieldOf(other, name)) && !isSameValue(fieldOf(other, name), body[name]);
+  return other !== undefined && isEqual(other, lot) && [...TEXTS, "rfidTag" as const].some(hasOwnText);
 }
 
 const byNewest = (one: Lot, other: Lot) =>

@@ -2,26 +2,24 @@ import * as z from "zod";
 import { type DocumentedList, MAX_PAGE_SIZE } from "../../service/lists.js";
 import { checkInput } from "../../shared/check.js";
 import { snapshotArgument } from "../../shared/copy-of.js";
-import { InputValidationError } from "../../shared/errors/index.js";
 import { integer, type LazySchema, lazy } from "../../shared/field.js";
-import { functionSchema } from "../../shared/option.js";
-import type { ApiRequest, ResponseReader } from "../send/call.js";
+import { fieldOf } from "../../shared/unknown.js";
+import type { ApiRequest, ResponseContext, ResponseReader } from "../send/call.js";
 import { encodeRequest, type Query } from "../send/payload.js";
 import { type RequestOptions, requestOptionsShape } from "../send/request-options.js";
 import type { Sender } from "../send/send.js";
-import { checkpointSchema } from "./checkpoint.js";
-import { pageAllowanceOf } from "./estimate.js";
-import type { Page, PageRequest, PageSession, PagingOptions } from "./page.js";
+import type { Page, PageRequest, PageSession, PagingOptions, RecordKey } from "./page.js";
 import { Paginator } from "./paginator.js";
-import type { RecordKey } from "./seen-keys.js";
+import { isSorted } from "./sorted.js";
 
-/** The weight of one request in the average latency is 1 divided by this number. */
-const LATENCY_AVERAGE_REQUESTS = 8;
+/** Smaller pages can hardly overlap, so a smaller size is raised to this one. */
+const MIN_GAPLESS_PAGE_SIZE = 25;
 
 interface PageQueryParams {
   page?: number | undefined;
   pageSize?: number | undefined;
   sort?: string | undefined;
+  direction?: "ASC" | "DESC" | undefined;
 }
 
 /** A list of the service, described by its resource. */
@@ -74,55 +72,60 @@ const describePlace = (schema: LazySchema<z.ZodObject>, name: string, place: str
 /** One use of a list, with its request resolved. */
 function createPageSession<T>(
   sender: Sender,
-  { name, pageReader, maxPageSize, keyOf, stableSort }: Omit<ListDefinition<T, unknown>, "request">,
+  { pageReader, maxPageSize, keyOf, stableSort }: Omit<ListDefinition<T, unknown>, "request">,
   path: string,
   requested: Query & PageQueryParams,
-  { readAhead = 1, concurrency = 1, gapless = false, from, onProgress, ...requestOptions }: ListOptions,
+  { readAhead = 1, gapless = false, ...requestOptions }: ListOptions,
 ): PageSession<T> {
   // Each page costs one request of the limit.
   const { page = 1, pageSize = MAX_PAGE_SIZE, sort = gapless ? stableSort : undefined } = requested;
   const { query } = encodeRequest({ method: "GET", path, query: { ...requested, sort, page, pageSize } });
-  const identity = listIdentityOf(path, query);
-  if (from && from.list !== identity) {
-    const message = `is a checkpoint of another list, ${from.list}; this one is ${identity}`;
-    throw new InputValidationError(name, [{ path: ["from"], message }]);
-  }
-  let latencyMs = Number.NaN;
+  const label = `GET ${path}`;
+  const warnIfUnsorted =
+    gapless && sort !== undefined && sort === stableSort
+      ? (served: Page<T>, context: ResponseContext) => {
+          const values = served.value.map((record) => fieldOf(record, sort));
+          if (isSorted(values, requested.direction ?? "ASC") === false) warnOnce(context, label, sort);
+        }
+      : undefined;
   return {
-    list: identity,
-    label: `GET ${path}`,
-    from,
-    page,
-    pageSize,
+    label,
+    first: { page, pageSize },
+    pageSize: gapless ? Math.min(maxPageSize, Math.max(pageSize, MIN_GAPLESS_PAGE_SIZE)) : pageSize,
     maxPageSize,
     readAhead,
-    concurrency,
     gapless,
-    onProgress: onProgress && ((progress) => sender.guard("onProgress", () => onProgress(progress))),
     keyOf,
-    fetch: (request, { slotKind, signal }) => {
+    fetch: (request, { isFurther, signal }) => {
       const readPage = pageReader(request);
       const callRequest: ApiRequest<Page<T>> = {
         method: "GET",
         path,
         query: { ...query, ...request },
-        read: (context) => {
-          const lastAttemptMs = 0;
-          latencyMs = Number.isNaN(latencyMs)
-            ? lastAttemptMs
-            : latencyMs + (lastAttemptMs - latencyMs) / LATENCY_AVERAGE_REQUESTS;
-          return readPage(context);
+        read: async (context) => {
+          const served = await readPage(context);
+          warnIfUnsorted?.(served, context);
+          return served;
         },
-        ...(slotKind === "bulk" && { priority: "low" as const }),
+        ...(isFurther && { priority: "low" as const }),
       };
       return sender.send(callRequest, requestOptions, signal);
     },
-    pace: () => ({ latencyMs, ...pageAllowanceOf(sender.limiter) }),
   };
 }
 
-/** Path and parameters, independent of their order. */
-const listIdentityOf = (path: string, query: Query) => `${path} ${JSON.stringify(Object.entries(query).sort())}`;
+/** The lists that each client has warned of. */
+const warned = new WeakMap<ResponseContext["validation"], Set<string>>();
+
+function warnOnce({ validation }: ResponseContext, label: string, sort: string): void {
+  const labels = warned.get(validation) ?? new Set();
+  warned.set(validation, labels);
+  if (labels.has(label)) return;
+  labels.add(label);
+  validation.warn(
+    `${label}: pages are not sorted by ${sort}, so gapless reading may miss records while others are added or removed.`,
+  );
+}
 
 /**
  * The key of a record in one of its fields. A response that was not checked may lack the field. Such a record has no key and
@@ -130,7 +133,7 @@ const listIdentityOf = (path: string, query: Query) => `${path} ${JSON.stringify
  */
 export function createFieldKeyReader(name: string): (record: unknown) => RecordKey | undefined {
   return (record) => {
-    const key: unknown = typeof record === "object" && record !== null ? Reflect.get(record, name) : undefined;
+    const key = fieldOf(record, name);
     return typeof key === "string" || typeof key === "number" ? key : undefined;
   };
 }
@@ -142,9 +145,6 @@ export const listOptionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     ...requestOptionsShape(),
     readAhead: integer().min(0).optional(),
-    concurrency: integer().min(1).optional(),
     gapless: z.boolean().optional(),
-    from: checkpointSchema().optional(),
-    onProgress: functionSchema().optional(),
   }),
 );

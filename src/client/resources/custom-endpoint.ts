@@ -101,17 +101,22 @@ function createUncheckedJsonReader<T>(): ResponseReader<T> {
 }
 
 /** `client.request`. */
-export function sendCustomRequest<T>(sender: Sender, request: CustomRequest<T>, options?: RequestOptions): Promise<T> {
-  return sender.send(() => {
-    const { method, path, query, body, schema } = checkInput("request", customRequestSchema, request);
-    return {
+export async function sendCustomRequest<T>(
+  sender: Sender,
+  request: CustomRequest<T>,
+  options?: RequestOptions,
+): Promise<T> {
+  const { method, path, query, body, schema } = checkInput("request", customRequestSchema, request);
+  return sender.send(
+    {
       method,
       path,
       query,
       body,
       read: schema ? createStandardJsonReader(schema) : createUncheckedJsonReader<T>(),
-    };
-  }, options);
+    },
+    options,
+  );
 }
 
 /** `client.paginate`. */

@@ -8,7 +8,7 @@ import { type LazySchema, lazy } from "../../shared/field.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { createPageReader } from "../lists/decode-page.js";
 import { type ListDefinition, type ListOptions, pagingOf } from "../lists/list.js";
-import type { RecordKey } from "../lists/seen-keys.js";
+import type { RecordKey } from "../lists/page.js";
 import { pathOf } from "../send/path.js";
 
 /** Creates the definition of a list of the inventory with these parameters. */

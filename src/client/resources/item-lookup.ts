@@ -1,16 +1,22 @@
 import * as z from "zod";
 import type { Item } from "../../service/item.js";
 import { skuSchema } from "../../service/key.js";
+import { MAX_PAGE_SIZE } from "../../service/lists.js";
+import { READS } from "../../service/operations.js";
 import { checkInput } from "../../shared/check.js";
-import { PaginationError, ResponseValidationError } from "../../shared/errors/index.js";
+import { NotFoundError, PaginationError, ResponseValidationError } from "../../shared/errors/index.js";
 import { integer, lazy, optionalFields } from "../../shared/field.js";
 import { fieldOf } from "../../shared/unknown.js";
-import { createPaginator } from "../lists/list.js";
-import type { Page } from "../lists/page.js";
-import { ListKnowledge } from "../search/list-knowledge.js";
-import { UnsearchableListError } from "../search/order-proof.js";
-import { findByPartNo } from "../search/part-no-search.js";
-import type { SearchedList } from "../search/searched-list.js";
+import { createPageReader } from "../lists/decode-page.js";
+import { createPaginator, type ListOptions } from "../lists/list.js";
+import { findByPartNo } from "../search/find-by-part-no.js";
+import {
+  createListMemory,
+  type ListMemory,
+  readEnd,
+  type SortedList,
+  UnsearchableListError,
+} from "../search/sorted-list.js";
 import { setNewest } from "../send/bounded-map.js";
 import type { ApiRequest } from "../send/call.js";
 import { type RequestOptions, requestOptionsShape } from "../send/request-options.js";
@@ -28,16 +34,17 @@ export interface ItemScope {
   wid?: number | undefined;
 }
 
-/** Options of `getStockLevel` and `getLots`. They apply to the whole call, which sends several requests. */
+/** Options of `getStockLevel`, `getStockLevels` and `getLots`. They apply to the whole call, which sends several requests. */
 export interface ItemSearchOptions extends RequestOptions {
   /**
-   * What happens if the service does not sort the list by `partNo`, or the lots of the item change too often. `"read"`: the whole list is read, and a warning is
-   * logged once. `"error"`: the call rejects with a `PaginationError`.
+   * What happens if the list cannot be searched. `"read"`: the whole list is read, and a warning is logged once. `"error"`: the
+   * call rejects with a `PaginationError`.
    * @default "read"
    */
   ifUnsorted?: "read" | "error" | undefined;
 }
 
+const skusSchema = /* @__PURE__ */ lazy(() => z.array(skuSchema()));
 const itemScopeSchema = /* @__PURE__ */ lazy(() => z.strictObject(optionalFields({ wid: integer() })));
 const itemSearchOptionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({ ...requestOptionsShape(), ...optionalFields({ ifUnsorted: z.enum(["read", "error"]) }) }),
@@ -45,148 +52,235 @@ const itemSearchOptionsSchema = /* @__PURE__ */ lazy(() =>
 
 const MAX_PART_NUMBERS = 10_000;
 const MAX_LISTS = 100;
+/** From this many SKUs on, it is worth a request to learn how long the list of items is. */
+const MANY_SKUS = 13;
+/** What a search costs, at the pessimistic end of the usual. */
+const PAGES_PER_SEARCH = 2;
+/** They belong to one call, and a series ignores the signal that would abort a page read ahead. */
+const ONE_BY_ONE: ListOptions = { readAhead: 0 };
 
-/** A list in which one item is searched. */
-interface ItemRecordList<T> {
-  /** The public method, for messages. */
-  name: string;
-  define: InventoryList<T>;
+/** The records of one item in a list. */
+export interface ItemRecords<T> {
+  partNo: number;
+  records: T[];
+  /**
+   * These are certainly all records of the item: one page showed them, or the whole list, in the order of its keys. Records
+   * of several pages may lack one that has moved between two readings.
+   */
+  provesAbsence: boolean;
 }
 
-/** Finds the records of one item in the lists of the inventory, which the service cannot filter by item. */
+/** One call, while it runs. */
+interface Lookup<T> {
+  series: Sender;
+  list: SortedList<T>;
+  definition: InventoryListDefinition<T>;
+  /** How many requests it has sent. */
+  requests(): number;
+}
+
+/** Finds the records of items in the lists of the inventory, which the service cannot filter by item. */
 export class ItemLookup {
   readonly #sender: Sender;
   /** Part numbers never change. */
   readonly #partNos = new Map<string, number>();
   /** By path. */
-  readonly #known = new Map<string, ListKnowledge>();
+  readonly #memories = new Map<string, ListMemory>();
   readonly #warned = new Set<string>();
 
   constructor(sender: Sender) {
     this.#sender = sender;
   }
 
+  /** The records of each item, by the SKU as asked. Throws one `NotFoundError` for all that do not exist. */
   async find<T extends { partNo: number }>(
-    list: ItemRecordList<T>,
-    { shortID, scope, options }: { shortID: string; scope: ItemScope; options: ItemSearchOptions },
-  ): Promise<{ partNo: number; path: string; records: T[] }> {
-    checkInput(list.name, skuSchema, shortID, ["shortID"]);
-    const params = checkInput(list.name, itemScopeSchema, scope, [], { noun: "parameter" });
-    const { ifUnsorted = "read", ...requestOptions } = checkInput(list.name, itemSearchOptionsSchema, options, [], {
-      noun: "option",
-    });
-    const definition = list.define(params, GAPLESS_ONE_BY_ONE);
+    name: string,
+    define: InventoryList<T>,
+    input: { shortIDs: readonly string[]; scope: ItemScope; options: ItemSearchOptions },
+  ): Promise<{ path: string; found: Map<string, ItemRecords<T>> }> {
+    const shortIDs = [...new Set(checkInput(name, skusSchema, input.shortIDs, ["shortIDs"]))];
+    const params = checkInput(name, itemScopeSchema, input.scope, [], { noun: "parameter" });
+    const options = checkInput(name, itemSearchOptionsSchema, input.options, [], { noun: "option" });
+    const { ifUnsorted = "read", ...requestOptions } = options;
+    const definition = define(params, { ...ONE_BY_ONE, gapless: true });
     const { path } = definition.request(params, definition.options);
-    return this.#sender.series(requestOptions, async (each) => {
-      const series: Sender = { ...this.#part(each) };
-      const partNo = await this.#resolvePartNo(series, shortID);
-      const searched = this.#searchedList(series, definition, path);
-      try {
-        return { partNo, path, records: await findByPartNo(searched, partNo) };
-      } catch (error) {
-        if (!(error instanceof UnsearchableListError)) throw error;
-        if (ifUnsorted === "error") throw unsortedError(error);
-        this.#warnOnce(list.name, error);
+    if (shortIDs.length === 0) return { path, found: new Map() };
+    return this.#sender.series(requestOptions, async (sender) => {
+      let requests = 0;
+      const series: Sender = {
+        ...sender,
+        send: (...request) => {
+          requests += 1;
+          return sender.send(...request);
+        },
+      };
+      const list = this.#sortedList(series, definition, path);
+      const lookup = { series, list, definition, requests: () => requests };
+      const partNos = await this.#resolvePartNos(lookup, shortIDs);
+      const byPartNo = await this.#findAll(lookup, new Set(partNos.values()), ifUnsorted);
+      const found = new Map<string, ItemRecords<T>>();
+      for (const [shortID, partNo] of partNos) {
+        const records = byPartNo.get(partNo);
+        if (records) found.set(shortID, records);
       }
-      const records: T[] = [];
-      const pages = createPaginator(series, definition).pages();
-      for await (const record of recordsWithin(pages, `GET ${path}`))
-        if (searched.partNoOf(record) === partNo) records.push(record);
-      return { partNo, path, records };
+      return { path, found };
     });
   }
 
-  async #resolvePartNo(series: Sender, shortID: string): Promise<number> {
-    const known = this.#partNos.get(shortID);
-    if (known !== undefined) return known;
-    const partNo = await series.send(partNoRequest(shortID));
-    setNewest(this.#partNos, shortID, partNo, MAX_PART_NUMBERS);
-    return partNo;
+  /** In the order asked. Those that are not remembered are looked up one by one, or in the list of items if that is shorter. */
+  async #resolvePartNos<T>(lookup: Lookup<T>, shortIDs: readonly string[]): Promise<Map<string, number>> {
+    const { series, list } = lookup;
+    const unknown = new Set(shortIDs.filter((shortID) => !this.#partNos.has(shortID)));
+    const count = unknown.size;
+    let listed = new Map<string, number>();
+    if (count > 1) {
+      // The list of items is at least as long as the one of their stock levels.
+      if (list.memory.total === 0 && count < MANY_SKUS) await readEnd(list, "DESC").catch(ignoreUnsearchable);
+      if (count > pagesOf(list.memory.total)) listed = await readPartNos(lookup, unknown);
+    }
+    const missing: { shortID: string; error: NotFoundError }[] = [];
+    const partNos = new Map<string, number>();
+    for (const shortID of shortIDs) {
+      try {
+        const known = listed.get(shortID) ?? this.#partNos.get(shortID);
+        const partNo = known ?? (await series.send(partNoRequest(shortID)));
+        partNos.set(shortID, partNo);
+        setNewest(this.#partNos, shortID, partNo, MAX_PART_NUMBERS);
+      } catch (error) {
+        if (!(error instanceof NotFoundError)) throw error;
+        missing.push({ shortID, error });
+      }
+    }
+    const [first, second] = missing;
+    if (!first) return partNos;
+    if (!second) throw first.error;
+    const names = missing.map(({ shortID }) => shortID);
+    const { status, code, method, path, headers, attempts } = first.error;
+    const message = `Items ${names.join(", ")} were not found.`;
+    throw new NotFoundError({ status, code, message, method, path, headers, attempts, details: { shortIDs: names } });
   }
 
-  #searchedList<T extends { partNo: number }>(
-    series: Sender,
-    definition: InventoryListDefinition<T>,
-    path: string,
-  ): SearchedList<T> {
-    const { pageReader, keyOf, maxPageSize } = definition;
-    const known = this.#known.get(path) ?? new ListKnowledge(maxPageSize);
-    setNewest(this.#known, path, known, MAX_LISTS);
+  /** Searches, in the order of part numbers, and reads the whole list if that is cheaper or the search impossible. */
+  async #findAll<T>(
+    lookup: Lookup<T>,
+    partNos: ReadonlySet<number>,
+    ifUnsorted: "read" | "error",
+  ): Promise<Map<number, ItemRecords<T>>> {
+    const { list, definition, requests } = lookup;
+    const found = new Map<number, ItemRecords<T>>();
+    const sorted = [...partNos].sort((one, next) => one - next);
+    try {
+      for (const [index, partNo] of sorted.entries()) {
+        const pages = pagesOf(list.memory.total);
+        const left = (sorted.length - index) * PAGES_PER_SEARCH;
+        // In all, never more than the lists of items and of levels have pages.
+        const isListCheaper = sorted.length > 1 && requests() + left > 2 * pages && requests() <= pages;
+        if (isListCheaper && pages > 1) return await this.#readAll(lookup, partNos);
+        const { records, isFromOnePage } = await findByPartNo(list, partNo);
+        found.set(partNo, { partNo, records, provesAbsence: isFromOnePage });
+      }
+      return found;
+    } catch (error) {
+      if (!(error instanceof UnsearchableListError)) throw error;
+      if (ifUnsorted === "error")
+        throw new PaginationError(`${error.message}. Leave out ifUnsorted to read the whole list.`);
+      this.#warnOnce(definition.name, error.message);
+      return await this.#readAll(lookup, partNos);
+    }
+  }
+
+  async #readAll<T>(
+    { series, list, definition }: Lookup<T>,
+    partNos: ReadonlySet<number>,
+  ): Promise<Map<number, ItemRecords<T>>> {
+    const found = new Map([...partNos].map((partNo) => [partNo, { partNo, records: [] as T[] }]));
+    let lastKey = -Infinity;
+    let isInOrder = true;
+    // The order is checked here, and what is wrong with it has been logged.
+    const { stableSort: sort, ...unsorted } = definition;
+    const everything = { ...unsorted, params: { ...definition.params, sort } };
+    for await (const record of createPaginator(series, everything)) {
+      const key = Number(list.keyOf(record));
+      isInOrder &&= key > lastKey;
+      lastKey = key;
+      found.get(list.partNoOf(record))?.records.push(record);
+    }
+    return new Map([...found].map(([partNo, item]) => [partNo, { ...item, provesAbsence: isInOrder }]));
+  }
+
+  #sortedList<T>(series: Sender, definition: InventoryListDefinition<T>, path: string): SortedList<T> {
+    const { pageReader, keyOf, maxPageSize, stableSort } = definition;
+    const memory = this.#memories.get(path) ?? createListMemory(maxPageSize);
+    setNewest(this.#memories, path, memory, MAX_LISTS);
     return {
       label: `GET ${path}`,
-      known,
+      memory,
+      pages: [],
+      isUnique: stableSort === "partNo",
       keyOf,
       partNoOf: (record) => partNoOf(record, path),
-      fetch: ({ request, direction, slotKind }) => {
-        const query = { ...request, sort: "partNo", direction };
-        return series.send({
-          method: "GET",
-          path,
-          query,
-          read: pageReader(request),
-          ...(slotKind === "bulk" && { priority: "low" as const }),
-        });
+      fetch: (request, direction, isFurther = false) => {
+        const query = direction ? { ...request, sort: "partNo", direction } : { ...request, direction: "ASC" };
+        const priority = isFurther ? "low" : undefined;
+        return series.send({ method: "GET", path, query, read: pageReader(request), priority });
       },
     };
   }
 
-  #part(each: RequestOptions): Sender {
-    const sender = this.#sender;
-    return {
-      send: (request, _options, signal) => sender.send(request, each, signal),
-      series: (_options, run) => run(each),
-      guard: (what, run) => sender.guard(what, run),
-      warn: (message) => sender.warn(message),
-      limiter: sender.limiter,
-      closed: sender.closed,
-    };
-  }
-
-  #warnOnce(name: string, { message }: Error): void {
+  #warnOnce(name: string, problem: string): void {
     if (this.#warned.has(name)) return;
     this.#warned.add(name);
     this.#sender.warn(
-      `${message}, so the whole list is read for one item. Keep a mirror (stocklot/mirror) and query that instead.`,
+      `${problem}, so the whole list is read for one item. Keep a mirror (stocklot/mirror) and query that instead.`,
     );
   }
 }
 
-/** Of a list that changes at each request, at most this many pages more than three times what it has are read. */
-const MAX_EXTRA_LIST_PAGES = 40;
+const pagesOf = (total: number) => Math.max(1, Math.ceil(total / MAX_PAGE_SIZE));
 
-/** The records of all pages. Throws if the list changes so fast that its end is not reached. */
-async function* recordsWithin<T>(pages: AsyncIterable<Page<T>>, label: string): AsyncGenerator<T, void> {
-  let read = 0;
-  let allowed = 0;
-  for await (const page of pages) {
-    if (read === 0) allowed = MAX_EXTRA_LIST_PAGES + 3 * page.pageCount;
-    read += 1;
-    if (read > allowed)
-      throw new PaginationError(`${label}: the list changes faster than it can be read. Try again later.`);
-    yield* page.value;
-  }
+function ignoreUnsearchable(error: unknown): void {
+  if (!(error instanceof UnsearchableListError)) throw error;
 }
 
-/**
- * One request after another: they belong to one call, and a series ignores the signal that would abort a page read ahead. As
- * in any iteration, pages after the first are bulk requests.
- */
-const GAPLESS_ONE_BY_ONE = { gapless: true, readAhead: 0 } as const;
+const noParamsSchema = /* @__PURE__ */ lazy(() => z.object({}));
+const anyItemPageReader = /* @__PURE__ */ createPageReader<unknown>(/* @__PURE__ */ lazy(() => z.unknown()));
 
-const unsortedError = ({ message }: Error) =>
-  new PaginationError(
-    `${message}, so one item cannot be searched in this list. Leave out ifUnsorted to read the whole list.`,
-  );
+/** The part numbers of items by the list of items, unless its first page shows that it is longer than they are many. */
+async function readPartNos(
+  { series, list }: Pick<Lookup<unknown>, "series" | "list">,
+  shortIDs: ReadonlySet<string>,
+): Promise<Map<string, number>> {
+  const partNos = new Map<string, number>();
+  const items = createPaginator(series, {
+    name: "items.list",
+    params: {},
+    schema: noParamsSchema,
+    request: () => ({ path: READS.listAllItems.path, query: {} }),
+    options: ONE_BY_ONE,
+    pageReader: anyItemPageReader,
+    maxPageSize: MAX_PAGE_SIZE,
+    keyOf: undefined,
+  });
+  for await (const { value, totalCount } of items.pages()) {
+    // Until a page of the list itself has been read.
+    list.memory.total ||= totalCount;
+    for (const item of value) {
+      const [shortID, partNo] = [fieldOf(item, "shortID"), fieldOf(item, "partNo")];
+      if (typeof shortID !== "string" || !shortIDs.has(shortID) || !Number.isSafeInteger(partNo)) continue;
+      partNos.set(shortID, Number(partNo));
+    }
+    if (partNos.size === shortIDs.size || shortIDs.size <= pagesOf(totalCount)) break;
+  }
+  return partNos;
+}
 
 /** A record without a part number may belong to any item, however strictly responses are validated. */
 function partNoOf(record: unknown, path: string): number {
   const partNo = fieldOf(record, "partNo");
   if (Number.isSafeInteger(partNo) || (typeof partNo === "string" && /^\d{1,15}$/.test(partNo))) return Number(partNo);
-  const message = "expected an integer";
-  throw new ResponseValidationError(`GET ${path}: a record has no integer partNo, so one item cannot be found.`, {
-    status: 200,
-    issues: [{ path: ["value", "partNo"], message }],
-  });
+  const issues = [{ path: ["value", "partNo"], message: "expected an integer" }];
+  const message = `GET ${path}: a record has no integer partNo, so one item cannot be found.`;
+  throw new ResponseValidationError(message, { status: 200, issues });
 }
 
 /** The item's part number, which must be an integer however strictly responses are validated: the search is based on it. */

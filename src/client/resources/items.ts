@@ -11,12 +11,11 @@ import { type ItemListParams, itemListParamsSchema } from "../../service/list-pa
 import { LISTS } from "../../service/lists.js";
 import { READS, WRITES } from "../../service/operations.js";
 import { checkInput } from "../../shared/check.js";
-import { copyPlainData } from "../../shared/copy-of.js";
 import type { OutcomeUnknownError, SentRequest } from "../../shared/errors/index.js";
 import { lazy } from "../../shared/field.js";
-import { type FoundItem, findItemWrite, type ItemWriteSearch } from "../find/find-item.js";
-import { type FindOptions, inProgressMsOf, readFindOptions } from "../find/search-until-certain.js";
-import { readSentCreation } from "../find/sent-request.js";
+import { type FoundItem, findCreated } from "../find/find-item.js";
+import { type FindOptions, readFindOptions } from "../find/look-until-certain.js";
+import { readSentCreation } from "../find/sent-write.js";
 import { createPageReader } from "../lists/decode-page.js";
 import { createPaginator, type ListDefinition, type ListOptions, pagingOf } from "../lists/list.js";
 import type { Paginator } from "../lists/paginator.js";
@@ -94,11 +93,12 @@ export class Items {
    *
    * Source: `GET /Item?Category=`.
    */
-  listByCategory(categoryID: number, options?: RequestOptions): Promise<Item[]> {
-    return this.#sender.send(() => {
-      checkInput("items.listByCategory", lazyIntegerSchema, categoryID, ["categoryID"]);
-      return { method: "GET", path: READS.readItems.path, query: { Category: categoryID }, read: itemArrayReader };
-    }, options);
+  async listByCategory(categoryID: number, options?: RequestOptions): Promise<Item[]> {
+    checkInput("items.listByCategory", lazyIntegerSchema, categoryID, ["categoryID"]);
+    return this.#sender.send(
+      { method: "GET", path: READS.readItems.path, query: { Category: categoryID }, read: itemArrayReader },
+      options,
+    );
   }
 
   /**
@@ -110,11 +110,9 @@ export class Items {
    * const { description, uOM } = await client.items.get("BOLT-M8");
    * @throws NotFoundError if there is no such item.
    */
-  get(shortID: string, options?: RequestOptions): Promise<Item> {
-    return this.#sender.send(() => {
-      checkInput("items.get", skuSchema, shortID, ["shortID"]);
-      return itemRequest(shortID, "id");
-    }, options);
+  async get(shortID: string, options?: RequestOptions): Promise<Item> {
+    checkInput("items.get", skuSchema, shortID, ["shortID"]);
+    return this.#sender.send(itemRequest(shortID, "id"), options);
   }
 
   /**
@@ -123,11 +121,9 @@ export class Items {
    * Source: `GET /Item?key=…&type=alias`.
    * @throws NotFoundError if there is no such alias.
    */
-  getByAlias(alias: string, options?: RequestOptions): Promise<Item> {
-    return this.#sender.send(() => {
-      checkInput("items.getByAlias", skuSchema, alias, ["alias"]);
-      return itemRequest(alias, "alias");
-    }, options);
+  async getByAlias(alias: string, options?: RequestOptions): Promise<Item> {
+    checkInput("items.getByAlias", skuSchema, alias, ["alias"]);
+    return this.#sender.send(itemRequest(alias, "alias"), options);
   }
 
   /**
@@ -136,11 +132,9 @@ export class Items {
    * Source: `GET /Item/{partNo}`.
    * @throws NotFoundError if there is no such item.
    */
-  getByPartNo(partNo: number, options?: RequestOptions): Promise<Item> {
-    return this.#sender.send(() => {
-      checkInput("items.getByPartNo", lazyIntegerSchema, partNo, ["partNo"]);
-      return { ...requestOf(READS.getItemByPartNo, partNo), read: itemReader };
-    }, options);
+  async getByPartNo(partNo: number, options?: RequestOptions): Promise<Item> {
+    checkInput("items.getByPartNo", lazyIntegerSchema, partNo, ["partNo"]);
+    return this.#sender.send({ ...requestOf(READS.getItemByPartNo, partNo), read: itemReader }, options);
   }
 
   /**
@@ -154,24 +148,25 @@ export class Items {
    * @throws OutcomeUnknownError if it was sent and no usable response arrived: resend it only if {@link findCreated}
    * reports "not-applied".
    */
-  create(input: CreateItemInput, options?: RequestOptions): Promise<CreatedItem> {
-    return this.#sender.send(() => {
-      const body = checkInput("items.create", createItemInputSchema, input);
-      return {
+  async create(input: CreateItemInput, options?: RequestOptions): Promise<CreatedItem> {
+    const body = checkInput("items.create", createItemInputSchema, input);
+    return this.#sender.send(
+      {
         ...requestOf(WRITES.create),
         body,
         read: createCreatedItemReader(body.shortID),
         recoveryHint:
           'Resend it only if client.items.findCreated(error) reports "not-applied", which takes up to a minute.',
-        appliedByStatus: true,
         describeFalseSuccess: (response) => describeFalseSuccess(response, "created"),
-      };
-    }, options);
+      },
+      options,
+    );
   }
 
   /**
    * Searches for the item of a `create` with unknown outcome. The item must exist as it was sent, and must have been
-   * created after the request was sent.
+   * created after the request was sent, by the service's clock. An item that was created more than 48 hours before is
+   * another one: the create was refused.
    *
    * The service may still be working on a request that timed out. A missing item is therefore reported as "not-applied" only
    * after `settleMs` has passed since the request was sent; until then it is requested again after 1, 2, 4, 8 … s. `options`
@@ -193,25 +188,15 @@ export class Items {
    * @throws TimeoutError if the outcome is not certain within `options.totalTimeoutMs`.
    */
   async findCreated(sent: OutcomeUnknownError | SentRequest, options: FindOptions = {}): Promise<FoundItem> {
-    const creation = readSentCreation(copyPlainData(sent));
-    const settings = readFindOptions("items.findCreated", options);
-    const inProgressMs = inProgressMsOf(creation.sentAt, settings);
-    return this.findStoredWrite({
+    const creation = readSentCreation(sent);
+    return findCreated({
       method: "items.findCreated",
-      operation: "create",
       sent: creation,
-      inProgressMs,
-      options: settings,
+      ageMs: creation.ageMs,
+      options: readFindOptions("items.findCreated", options),
+      closed: this.#sender.closed,
+      get: (shortID, lookOptions) => this.get(shortID, lookOptions),
     });
-  }
-
-  /**
-   * Searches for the effect of a write whose response was lost, for an outbox.
-   *
-   * @internal
-   */
-  findStoredWrite(search: Omit<ItemWriteSearch, "closed" | "get">): Promise<FoundItem> {
-    return findItemWrite({ ...search, closed: this.#sender.closed, get: (...item) => this.get(...item) });
   }
 
   /**
@@ -224,18 +209,19 @@ export class Items {
    * await client.items.update("BOLT-M8", { description: "Bolt M8 x 40, zinc plated" });
    * @throws NotFoundError if there is no such item.
    */
-  update(shortID: string, changes: ItemChanges, options?: RequestOptions): Promise<UpdatedItem> {
-    return this.#sender.send(() => {
-      checkInput("items.update", skuSchema, shortID, ["shortID"]);
-      const checked = checkInput("items.update", itemChangesSchema, changes, ["changes"]);
-      return {
+  async update(shortID: string, changes: ItemChanges, options?: RequestOptions): Promise<UpdatedItem> {
+    checkInput("items.update", skuSchema, shortID, ["shortID"]);
+    const checked = checkInput("items.update", itemChangesSchema, changes, ["changes"]);
+    return this.#sender.send(
+      {
         ...requestOf(WRITES.update),
         body: { ...checked, shortID },
         read: createItemStatusReader("updated"),
         describeFalseSuccess: (response) => describeFalseSuccess(response, "updated"),
         recoveryHint: RESEND_HINT,
-      };
-    }, options);
+      },
+      options,
+    );
   }
 
   /**
@@ -244,16 +230,17 @@ export class Items {
    * Source: `DELETE /Item/{shortID}`.
    * @throws NotFoundError if there is no such item.
    */
-  discontinue(shortID: string, options?: RequestOptions): Promise<DiscontinuedItem> {
-    return this.#sender.send(() => {
-      checkInput("items.discontinue", skuSchema, shortID, ["shortID"]);
-      return {
+  async discontinue(shortID: string, options?: RequestOptions): Promise<DiscontinuedItem> {
+    checkInput("items.discontinue", skuSchema, shortID, ["shortID"]);
+    return this.#sender.send(
+      {
         ...requestOf(WRITES.discontinue, shortID),
         read: createItemStatusReader("discontinued"),
         describeFalseSuccess: (response) => describeFalseSuccess(response, "discontinued"),
         recoveryHint: RESEND_HINT,
-      };
-    }, options);
+      },
+      options,
+    );
   }
 }
 

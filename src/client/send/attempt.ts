@@ -146,6 +146,7 @@ async function prepare({ clock }: Line, call: Call, slot: Slot, token: string | 
   call.isOnTheWire = true;
   call.clockAheadMs = clockAheadMs;
   call.sentAt = Date.now();
+  call.begunAtMs = monotonicNowMs();
   return {
     method: request.method,
     target: payload.target,

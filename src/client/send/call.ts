@@ -75,8 +75,9 @@ export class Call implements RetryBudget {
   lastError: unknown;
   /** The head of the last response. */
   head: ResponseHead | undefined;
-  /** When the last attempt began, in ms since the epoch. */
+  /** When the last attempt began, in ms since the epoch, and by the monotonic clock. */
   sentAt = 0;
+  begunAtMs = 0;
   /** How far the service's clock was ahead then, at least, in ms; `undefined` if that was not known. */
   clockAheadMs: number | undefined;
 

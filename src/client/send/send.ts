@@ -25,16 +25,12 @@ export interface Sender {
    * Sends a request and returns the result of its reader. `iteration` aborts it, too; of a page that was read ahead, the caller
    * who waits for it is shown later (`showCaller`).
    */
-  send<T>(
-    request: ApiRequest<T> | (() => ApiRequest<T>),
-    options?: RequestOptions,
-    iteration?: AbortSignal,
-  ): Promise<T>;
+  send<T>(request: ApiRequest<T>, options?: RequestOptions, iteration?: AbortSignal): Promise<T>;
   /**
-   * Runs several requests as one call of the caller's: one deadline, one signal, one `onResponse`. `run` passes the options that
-   * it gets to each of them.
+   * Runs several requests as one call of the caller's: one deadline, one signal, one `onResponse`. The sender that `run` gets
+   * sends all of them with these options.
    */
-  series<T>(options: RequestOptions, run: (options: RequestOptions) => Promise<T>): Promise<T>;
+  series<T>(options: RequestOptions, run: (sender: Sender) => Promise<T>): Promise<T>;
   /** Runs a callback of the caller's; an error in it is logged. */
   guard(what: string, run: () => unknown): void;
   warn(message: string): void;
@@ -108,12 +104,7 @@ export class ClientSender implements Sender {
     this.#config.observer.guard(what, run);
   }
 
-  async send<T>(
-    described: ApiRequest<T> | (() => ApiRequest<T>),
-    given?: RequestOptions,
-    iteration?: AbortSignal,
-  ): Promise<T> {
-    const request = typeof described === "function" ? described() : described;
+  async send<T>(request: ApiRequest<T>, given?: RequestOptions, iteration?: AbortSignal): Promise<T> {
     const options = given === undefined ? given : checkRequestOptions(`${request.method} ${request.path}`, given);
     const scope = new Scope([options?.signal, iteration], options?.totalTimeoutMs ?? this.#config.totalTimeoutMs);
     try {
@@ -154,24 +145,35 @@ export class ClientSender implements Sender {
     }
   }
 
-  async series<T>(given: RequestOptions, run: (options: RequestOptions) => Promise<T>): Promise<T> {
+  async series<T>(given: RequestOptions, run: (sender: Sender) => Promise<T>): Promise<T> {
     const { signal, totalTimeoutMs = this.#config.totalTimeoutMs, onResponse, ...rest } = given;
     const scope = new Scope([signal], totalTimeoutMs);
     const startedAt = monotonicNowMs();
     let attempts = 0;
     let last: ResponseInfo | undefined;
-    const options: RequestOptions = { ...rest, signal: scope.signal, totalTimeoutMs: Infinity };
-    if (onResponse)
-      options.onResponse = (response) => {
-        attempts += response.attempts;
-        last = response;
-      };
+    const note = (response: ResponseInfo) => {
+      attempts += response.attempts;
+      last = response;
+    };
+    const options = { ...rest, totalTimeoutMs: Infinity, signal: scope.signal, onResponse: note };
+    const { limiter, closed } = this;
+    const sender: Sender = {
+      send: (request, _, iteration = scope.signal) => this.send(request, options, iteration),
+      series: (_, runInner) => runInner(sender),
+      guard: (what, callback) => this.guard(what, callback),
+      warn: (message) => this.warn(message),
+      limiter,
+      closed,
+    };
     try {
-      return await run(options);
+      return await run(sender);
+    } catch (error) {
+      showCaller(error);
+      throw error;
     } finally {
       scope.end();
       const response = last && { ...last, attempts, durationMs: monotonicNowMs() - startedAt };
-      if (response) this.guard("onResponse", () => onResponse?.(response));
+      if (response && onResponse) this.guard("onResponse", () => onResponse(response));
     }
   }
 
@@ -274,6 +276,9 @@ function errorOfWait(call: Call, failure: unknown): unknown {
   );
 }
 
+/** When the requests of `OutcomeUnknownError`s were sent, by the monotonic clock: that of this machine may be set meanwhile. */
+export const monotonicSentAt = new WeakMap<object, number>();
+
 const DEFAULT_RECOVERY_HINT = "Check whether it was applied before you resend it.";
 
 function outcomeUnknownError(call: Call, cause: unknown): OutcomeUnknownError {
@@ -282,7 +287,7 @@ function outcomeUnknownError(call: Call, cause: unknown): OutcomeUnknownError {
   const { query, contentType, body } = call.payload;
   // The message of an error of this package begins with method and path, too.
   const reason = toOneLine(withInnerReason(cause)).replace(`${label}: `, "").replace(/\.$/, "");
-  return new OutcomeUnknownError(`${label}: sent, but the outcome is unknown (${reason}). ${recoveryHint}`, {
+  const error = new OutcomeUnknownError(`${label}: sent, but the outcome is unknown (${reason}). ${recoveryHint}`, {
     cause,
     status: head?.status,
     request: {
@@ -295,6 +300,8 @@ function outcomeUnknownError(call: Call, cause: unknown): OutcomeUnknownError {
       ...(clockAheadMs !== undefined && { clockAheadMs }),
     },
   });
+  monotonicSentAt.set(error.request, call.begunAtMs);
+  return error;
 }
 
 /** The message of fetch is only "fetch failed"; the reason is in its cause. */

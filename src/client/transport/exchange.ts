@@ -100,13 +100,18 @@ export class Exchange {
   receiveChunk(chunk: Uint8Array): void {
     if (this.hasEnded) return;
     // A caller's fetch function may return anything.
-    if (!isBytes(chunk)) return this.fail("undecodable", new TypeError("the body is not bytes"));
+    if (!isBytes(chunk)) {
+      this.fail("undecodable", new TypeError("the body is not bytes"));
+      return;
+    }
     this.#chunks.push(chunk);
     this.#bytes += chunk.byteLength;
     if (this.#bytes <= this.#limit) return;
-    if (isSuccessStatus(this.head?.status ?? 0)) return this.fail("too large");
-    this.complete();
-    this.cancel?.();
+    if (isSuccessStatus(this.head?.status ?? 0)) this.fail("too large");
+    else {
+      this.complete();
+      this.cancel?.();
+    }
   }
 
   complete(): void {

@@ -18,7 +18,11 @@ export function describeAddress(url: URL): string {
 function proxyVariableFor({ protocol, hostname }: URL): string | undefined {
   if (protocol === "http:" && isLoopbackHost(hostname)) return undefined;
   const excluded = (process.env.no_proxy ?? process.env.NO_PROXY ?? "").split(/[,\s]+/);
-  if (excluded.some((entry) => entry === "*" || (entry !== "" && `.${hostname}`.endsWith(`.${entry.replace(/^\*?\./, "")}`))))
+  if (
+    excluded.some(
+      (entry) => entry === "*" || (entry !== "" && `.${hostname}`.endsWith(`.${entry.replace(/^\*?\./, "")}`)),
+    )
+  )
     return undefined;
   const names = ["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY"];
   return names.slice(protocol === "https:" ? 0 : 2).find((name) => process.env[name]);

@@ -1,20 +1,13 @@
 import { extname } from "node:path";
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
-import { uncheckedAs } from "../../client/for-add-ons.js";
-import type { Checkpoint, InventoryClient, ListOptions } from "../../client/index.js";
+import type { InventoryClient, ListOptions } from "../../client/index.js";
 import { dateInputSchema } from "../../service/date.js";
 import { LISTS } from "../../service/lists.js";
 import { BadRequestError } from "../../shared/errors/index.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { fieldOf } from "../../shared/unknown.js";
-import {
-  type ConnectionFlags,
-  type ConnectionOptions,
-  withClient,
-  withConnection,
-  withResponseValidation,
-} from "../connection.js";
-import { CommandError, EXIT, failureMessage, integerOption, namesOption } from "../exit.js";
+import { type ConnectionFlags, withClient, withConnection, withResponseValidation } from "../connection.js";
+import { CommandError, integerOption, namesOption } from "../exit.js";
 import { type ListParams, modifiedSinceProbe, openList, type RecordList } from "../list-probes.js";
 import { seconds, tell, withProgress, writeOutput } from "../terminal.js";
 import { OutputFile } from "./output-file.js";
@@ -26,18 +19,11 @@ interface ExportFlags extends ConnectionFlags {
   format?: Format;
   output?: string;
   columns?: string[];
-  gapless?: true;
-  resume?: true;
 }
 
 /** Stock levels with the SKU of their item, which the service does not send. */
-function withSkus(
-  client: InventoryClient,
-  list: RecordList,
-  signal: AbortSignal,
-): Pick<RecordList, "pages" | "checkpoint"> {
+function withSkus(client: InventoryClient, list: RecordList, signal: AbortSignal): Pick<RecordList, "pages"> {
   return {
-    checkpoint: () => list.checkpoint(),
     async *pages() {
       // However strictly responses are validated.
       const skus = new Map<unknown, unknown>();
@@ -82,49 +68,34 @@ export function exportCommand(): Command {
       "fields to write, in this order, for instance recNo,shortID,units (default: every documented field in csv, every field otherwise)",
       namesOption,
     )
-    .option("--gapless", "return every record exactly once, even if others are added and removed meanwhile")
-    .option("--resume", "continue an interrupted export to the same file, which needs --gapless")
     .action(exportRecords);
   return withResponseValidation(withConnection(command));
 }
 
 async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> {
-  const { wid, since, columns, gapless = false, resume = false } = flags;
+  const { wid, since, columns } = flags;
   const output = flags.output === "-" ? undefined : flags.output;
   if (wid !== undefined && name === "items") throw new CommandError("--wid does not apply to items.");
-  if (resume && output === undefined) throw new CommandError("--resume needs --output.");
-  // Otherwise records that were added in between would shift others into the file a second time.
-  if (resume && !gapless) throw new CommandError("--resume needs --gapless.");
   const format = flags.format ?? formatOf(output);
   const params = { wid, modifiedSince: since };
   const encoding = recordFormat(format, columns, columnsOf(name));
-  const exportWith = async (client: InventoryClient, signal: AbortSignal, { baseUrl, clientId }: ConnectionOptions) => {
-    const source = { baseUrl: baseUrl.replace(/\/+$/, ""), clientId };
-    const file =
-      output === undefined
-        ? undefined
-        : await OutputFile.open(output, { source, name, params, format, columns, gapless }, resume);
+  const exportWith = async (client: InventoryClient, signal: AbortSignal) => {
+    const file = output === undefined ? undefined : await OutputFile.open(output);
     try {
       if (since !== undefined) await warnIfSinceIsIgnored(name, client, wid, signal);
-      // The iteration checks the checkpoint of an earlier run.
-      const from = file && uncheckedAs<Checkpoint | undefined>(file.saved.checkpoint);
-      const list = listOf(client, name, params, { gapless, from, signal });
+      const list = listOf(client, name, params, { gapless: true, signal });
       // JSON and NDJSON contain what the service sends, which is no SKU.
       const needsSku = name === "stock-levels" && (columns?.includes("shortID") ?? format === "csv");
       const pages = needsSku ? withSkus(client, list, signal) : list;
-      const records = await writePages(pages, encoding, columns, file, gapless);
+      const records = await writePages(pages, encoding, columns, file);
       await file?.complete();
       tell(`${records} ${name} exported${output === undefined ? "" : ` to ${output}`}.`);
     } catch (error) {
-      if (file?.canContinue)
-        throw new CommandError(`${failureMessage(error).replace(/\.?$/, ".")} Continue with --resume.`, EXIT.failure);
       await file?.discard();
       throw error;
-    } finally {
-      await file?.close();
     }
   };
-  await withClient(flags, exportWith, output !== undefined && gapless ? "continue with --resume" : undefined);
+  await withClient(flags, exportWith);
 }
 
 /** If the service ignores modifiedSince, the export contains every record: no more than asked for, but not only changes. */
@@ -145,25 +116,21 @@ async function warnIfSinceIsIgnored(
 }
 
 async function writePages(
-  list: Pick<RecordList, "pages" | "checkpoint">,
+  list: Pick<RecordList, "pages">,
   format: RecordFormat,
   columns: readonly string[] | undefined,
   file: OutputFile | undefined,
-  isResumable: boolean,
 ): Promise<number> {
   const write = file ? (text: string) => file.append(text) : writeOutput;
   const startedAt = monotonicNowMs();
-  const before = file?.saved.records ?? 0;
-  let records = before;
+  let records = 0;
   return withProgress(async (progress) => {
     for await (const { value, totalCount } of list.pages()) {
       if (records === 0 && value[0]) assertColumnsExist(columns, value[0]);
-      // The checkpoint is still that of the previous page, which is in the file.
-      if (isResumable) await file?.saveCheckpoint(list.checkpoint(), records);
       await write(format.encode(value, records));
       records += value.length;
-      const etaMs = ((monotonicNowMs() - startedAt) / (records - before)) * (totalCount - records);
-      progress.update(`${records} of ${totalCount}${etaMs > 0 ? `, ${seconds(etaMs)} left` : ""}`);
+      const remainingMs = ((monotonicNowMs() - startedAt) / records) * (totalCount - records);
+      progress.update(`${records} of ${totalCount}${remainingMs > 0 ? `, ${seconds(remainingMs)} left` : ""}`);
     }
     await write(format.end(records));
     return records;

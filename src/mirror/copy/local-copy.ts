@@ -110,16 +110,12 @@ export class LocalCopy {
   }
 
   /** Writes the records that are new or differ from the copy, and saves `statePatch` with them. */
-  async write(
-    list: MirrorList,
-    records: readonly NumberedRecord[],
-    statePatch: Partial<ListState> = {},
-  ): Promise<WriteResult> {
+  async write(list: MirrorList, records: readonly NumberedRecord[]): Promise<WriteResult> {
     const keys = records.map(({ number }) => resourceKeyOf(list, number));
     const known = await this.#read(list.resource, keys);
     const { upsert, changes, added, lotsAreStale, expectedInIncrement } = compareWithCopy(list, records, known);
-    if (upsert.length > 0 || Object.keys(statePatch).length > 0) {
-      const lists = this.#patched(list, { ...statePatch, ...countsAfter(this.stateOf(list), added) });
+    if (upsert.length > 0) {
+      const lists = this.#patched(list, countsAfter(this.stateOf(list), added));
       const lots = mirrorListOf("lots");
       // Without lots in the copy there is nothing to note: a saved state would say that a mirror reads them.
       if (lotsAreStale && this.#hasList(lots)) lists[lots.id] = { ...this.stateOf(lots), staleUntil: Date.now() };

@@ -1,5 +1,4 @@
 import * as z from "zod";
-import type { Checkpoint } from "../../client/index.js";
 import { ConfigurationError } from "../../shared/errors/index.js";
 import { wording } from "../../shared/errors/wording.js";
 import { lazy } from "../../shared/field.js";
@@ -38,30 +37,9 @@ const listStateSchema = () =>
         unlisted: z.number(),
       })
       .optional(),
-    /** The full pass that has begun, but not ended. */
-    pass: z
-      .object({
-        /** When it began, by this machine's clock, in ms. */
-        beganAt: z.number(),
-        /** The same by the service's clock. Missing if responses have no `Date` header. */
-        since: z.number().optional(),
-        /** Where it resumes. The list checks it when it resumes. */
-        checkpoint: z.custom<Checkpoint>(),
-        /** Its result up to there. Missing if a pass that resumes could conclude nothing from it, see `ListedRecords`. */
-        listed: z
-          .object({
-            records: z.number(),
-            lastNumber: z.number(),
-            /** Records of the copy up to there that were not listed. */
-            unseen: z.array(z.number()),
-          })
-          .optional(),
-      })
-      .optional(),
     /**
      * Until when records may differ in a way that neither an increment nor the counts show, by this machine's clock, in ms:
-     * an item's description in its lots, changes while the clock was set back, or what a resumed pass of a list without
-     * increments read first. Missing if there are none: a full pass that began later has read them.
+     * an item's description in its lots, or changes while the clock was set back. Missing if there are none: a full pass that began later has read them.
      */
     staleUntil: z.number().optional(),
     increments: z.object({
@@ -145,7 +123,6 @@ export const NEW_LIST_STATE: ListState = { count: 0, increments: {} };
  *   lacking    saved: what the service counts, minus what the copy has, when they were last compared
  *   shortage   saved: what the service counts, minus what the last full pass has listed
  *   unlisted   saved: the part of the shortage that the pass before had too (`unlistedAfter`). No pass will list these
- *   unseen     saved: records of the copy that a full pass, up to where it was interrupted, has not listed (`ListedRecords`)
  *   surplus    `unlisted` minus `lacking`: what the copy has too many; negative if it lacks some (`surplusOf`)
  *
  * A report has two of them, as numbers from 0 on: `surplus`, and `missing`, which is `lacking` (`reportedDifference`).
@@ -188,9 +165,8 @@ export function countsAfter(state: ListState, added: number): Pick<ListState, "c
 /** True if the copy may be stale, or has another number of records than the service lists. */
 const differs = (state: ListState): boolean => state.staleUntil !== undefined || surplusOf(state) !== 0;
 
-/** True if the copy may differ from the list until the next full pass: also because that was interrupted, or refused. */
-export const awaitsFullPass = (state: ListState): boolean =>
-  differs(state) || state.hasRefused === true || (state.pass !== undefined && state.lastPass !== undefined);
+/** True if the copy may differ from the list until the next full pass: also because that has refused removals. */
+export const awaitsFullPass = (state: ListState): boolean => differs(state) || state.hasRefused === true;
 
 /**
  * Reads a saved state; `undefined` is that of a new copy.

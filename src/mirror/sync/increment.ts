@@ -1,4 +1,3 @@
-import { SeenKeys } from "../../client/for-add-ons.js";
 import { awaitsFullPass, type ListState } from "../copy/state.js";
 import { mirrorListOf } from "../tables.js";
 import { type ListUpdate, laterTimeOf } from "./list-update.js";
@@ -8,15 +7,14 @@ import { type ListUpdate, laterTimeOf } from "./list-update.js";
  *
  * @returns the numbers of the records that it listed.
  */
-export async function readIncrement(update: ListUpdate, since: number): Promise<SeenKeys> {
+export async function readIncrement(update: ListUpdate, since: number): Promise<ReadonlySet<number>> {
   const beganAt = Date.now();
-  const source = update.reader.read({ modifiedSince: modifiedSinceFor(update, since) });
-  const seen = new SeenKeys();
+  const source = update.reader.read(modifiedSinceFor(update, since));
+  const seen = new Set<number>();
   const { newest } = await update.writePages("increment", source, ({ records }) => {
     for (const { number } of records) seen.add(number);
-    return undefined;
   });
-  const { pass, increments, asOf, hasRefused } = update.state;
+  const { increments, asOf, hasRefused } = update.state;
   const { newestModified: knownNewest } = increments;
   const nextSince = source.since();
   const firstDate = source.firstDate();
@@ -38,16 +36,12 @@ export async function readIncrement(update: ListUpdate, since: number): Promise<
     },
     // A clock that was set back dates changes before the start of this increment.
     ...(firstDate !== undefined && firstDate < since - overlapMs && { staleUntil: Date.now() }),
-    // Records that exist again were not seen by an interrupted full pass.
-    ...(pass?.listed && {
-      pass: { ...pass, listed: { ...pass.listed, unseen: pass.listed.unseen.filter((number) => !seen.has(number)) } },
-    }),
   });
   return seen;
 }
 
 /** The `modifiedSince` of an increment. The dates of items show how far all dates of the service are behind. */
-export function modifiedSinceFor(update: ListUpdate, since: number): Date {
+function modifiedSinceFor(update: ListUpdate, since: number): Date {
   const { modifiedLagMs = 0 } = update.copy.stateOf(mirrorListOf("items")).increments;
   return incrementStart(since, update.state.increments, { overlapMs: update.settings.overlapMs, modifiedLagMs });
 }

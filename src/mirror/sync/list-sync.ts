@@ -20,24 +20,24 @@ import { refusalOf, sizesWith } from "./removals.js";
  *
  * What is known of a list (`ListState`) is saved in the SQL transaction that writes its records. A list is
  *
- *   new         no full pass has ended, and none can be resumed;
- *   filling     the first full pass was interrupted: `pass` says where it resumes;
- *   complete    a full pass has ended: `lastPass`. It, too, may have a `pass` that was interrupted.
+ *   new         no full pass has ended;
+ *   complete    a full pass has ended: `lastPass`.
+ *
+ * A full pass that is interrupted begins again.
  *
  * state.ts describes the other members. The copy differs if it may be stale (`staleUntil`), or has another number of records
  * than the service lists (`surplusOf`). Only a full pass corrects that. The status shows it as `awaitsFullPass`, as it does
- * an interrupted pass and refused removals.
+ * refused removals.
  *
  * One run takes two steps. `readsOf` decides what they read, as far as that does not depend on counts. All lists take the first
  * before any takes the second, so that an interrupted run has all changes.
  *
  *   1. `fillOrReadChanges`
- *      new, filling: a full pass, resumed if possible. The list is complete then.
- *      complete: an increment, if the list has any, and unless all of it was read just now, or is to be (`full`). What was
- *      read before an interruption may have changed, so a pass that is resumed does not count as reading all of it.
+ *      new: a full pass. The list is complete then.
+ *      complete: an increment, if the list has any, and unless all of it is to be read (`full`).
  *   2. `makeFullPassIfNeeded`
  *      Step 1 has read everything:          nothing more.
- *      Step 1 has made no full pass, and one is due, because it is time, one was interrupted, or there are no increments:
+ *      Step 1 has made no full pass, and one is due, because it is time, or there are no increments:
  *      a full pass.
  *      Removals are allowed (`allowRemovals`), and the status shows `awaitsFullPass`:          a full pass.
  *      Otherwise the copy is compared with the service's count.
@@ -62,22 +62,20 @@ const MAX_REPAIR_TIME_SHARE = 0.1;
 const sinceLastPassMs = ({ lastPass }: Pick<ListState, "lastPass">, now: number): number =>
   lastPass === undefined || lastPass.endedAt > now ? Number.MAX_VALUE : now - lastPass.endedAt;
 
-/** True if everything is to be read: it is time, a full pass was interrupted, or there are no increments. */
+/** True if everything is to be read: it is time, or there are no increments. */
 export const isFullPassDue = (
   state: ListState,
   { full, fullPassEveryMs }: Pick<SyncSettings, "full" | "fullPassEveryMs">,
   now: number,
-): boolean =>
-  full || state.pass !== undefined || !hasIncrements(state) || sinceLastPassMs(state, now) >= fullPassEveryMs;
+): boolean => full || !hasIncrements(state) || sinceLastPassMs(state, now) >= fullPassEveryMs;
 
 /** What a run reads of a list, in order, whatever the counts show. */
 export function readsOf(state: ListState, settings: SyncSettings, now: number): MirrorReadMode[] {
   if (!state.lastPass) return ["first"];
-  // An increment would add nothing to a pass that reads everything.
-  const isReadFromStart = settings.full && state.pass === undefined;
   const isFull = isFullPassDue(state, settings, now) || mustRemove(state, settings);
   return [
-    ...(hasIncrements(state) && !isReadFromStart ? ["increment" as const] : []),
+    // It would add nothing to a pass that reads everything.
+    ...(hasIncrements(state) && !settings.full ? ["increment" as const] : []),
     ...(isFull ? ["full" as const] : []),
   ];
 }
@@ -105,8 +103,7 @@ export const fillOrReadChanges = (update: ListUpdate): Promise<Begun> =>
     const reads = readsOf(update.state, update.settings, Date.now());
     const firstPass = reads.includes("first") ? await makeVerifiedFullPass(update) : undefined;
     const since = sinceOf(update.state);
-    const isIncrement = firstPass ? !firstPass.readFromStart : reads.includes("increment");
-    if (isIncrement && since !== undefined) await readIncrement(update, since);
+    if (reads.includes("increment") && since !== undefined) await readIncrement(update, since);
     return { update, firstPass };
   });
 
@@ -122,8 +119,9 @@ export async function makeFullPassIfNeeded(begun: Begun): Promise<UnexpectedRemo
 async function removeOrRepair(begun: Begun): Promise<UnexpectedRemovalsError | undefined> {
   const { update, firstPass } = begun;
   const fullPass = async () => (await makeVerifiedFullPass(update)).refusal;
-  if (firstPass?.refusal || firstPass?.readFromStart) return firstPass.refusal;
-  if (mustMakeFullPass(begun)) return await fullPass();
+  if (firstPass) return firstPass.refusal;
+  // It is needed whatever the counts show.
+  if (readsOf(update.state, update.settings, Date.now()).includes("full")) return await fullPass();
   const lackedBefore = surplusOf(update.state) < 0;
   const refusedAgain = await compareCounts(update);
   if (refusedAgain) return refusedAgain;
@@ -131,10 +129,6 @@ async function removeOrRepair(begun: Begun): Promise<UnexpectedRemovalsError | u
   if (!lackedBefore) await readLackingRecords(update);
   return mayRepair(update) ? await fullPass() : undefined;
 }
-
-/** True if a full pass is needed whatever the counts show. */
-const mustMakeFullPass = ({ update: { state, settings }, firstPass }: Begun): boolean =>
-  firstPass ? mustRemove(state, settings) : readsOf(state, settings, Date.now()).includes("full");
 
 /** A second increment, if the copy lacks records that the service lists. */
 async function readLackingRecords(update: ListUpdate): Promise<void> {

@@ -12,8 +12,6 @@ import { type ListedPage, type ListPages, ListReader } from "./list-reader.js";
 export interface SyncSettings {
   signal: AbortSignal | undefined;
   onProgress: ((progress: MirrorProgress) => unknown) | undefined;
-  /** Number of pages read in parallel. */
-  concurrency: number;
   /** Everything is to be read. */
   full: boolean;
   fullPassEveryMs: number;
@@ -92,26 +90,24 @@ export class ListUpdate {
     };
   }
 
-  /** Writes pages to the copy. `onPage` receives each before it is written, and may return a part of the state to save with it. */
-  async writePages(
-    mode: MirrorReadMode,
-    source: ListPages,
-    onPage: (page: ListedPage) => Partial<ListState> | undefined,
-  ): Promise<WrittenPages> {
+  /** Writes pages to the copy. `onPage` receives each before it is written. */
+  async writePages(mode: MirrorReadMode, source: ListPages, onPage: (page: ListedPage) => void): Promise<WrittenPages> {
     this.modes.push(mode);
     const expectedInIncrement: number[] = [];
     let newest: number | undefined;
+    let received = 0;
     for await (const page of source.pages) {
-      const written = await this.copy.write(this.list, page.records, onPage(page));
+      onPage(page);
+      const written = await this.copy.write(this.list, page.records);
       this.counts.added += written.added;
       this.counts.changed += written.changed;
       if (expectedInIncrement.length < MAX_EXPECTED_NUMBERS) expectedInIncrement.push(...written.expectedInIncrement);
       newest = laterTimeOf(newest, newestModified(page.records));
       const { resource, wID } = this.list;
-      const progress = source.progress();
-      if (progress) {
-        await this.settings.onProgress?.({ ...progress, resource, mode, ...(wID !== undefined && { wID }) });
-      }
+      received += page.records.length;
+      const { totalCount } = page;
+      const progress = { resource, mode, received, totalCount, requests: this.reader.stats.requests };
+      await this.settings.onProgress?.({ ...progress, ...(wID !== undefined && { wID }) });
     }
     return { expectedInIncrement, newest };
   }

@@ -1,4 +1,3 @@
-import { SeenKeys } from "../../client/for-add-ons.js";
 import { UnexpectedRemovalsError } from "../../shared/errors/index.js";
 import { sleep } from "../../shared/time/wait.js";
 import type { ListState } from "../copy/state.js";
@@ -11,45 +10,28 @@ import type { ListUpdate, SyncSettings } from "./list-update.js";
  * A guard follows: a run neither removes a large part of the records, nor do many runs in small parts.
  */
 
-/** More unseen records than this are not saved with each page: the full pass starts again if it is interrupted. */
-const MAX_SAVED_UNSEEN_NUMBERS = 1_000;
-
-type InterruptedPass = NonNullable<ListState["pass"]>;
-
 /**
  * The records that a full pass has listed, compared with those that it should find: which of these were not listed.
  */
 export class ListedRecords {
-  /** False if a part of the list was read before an interruption. */
-  readonly readFromStart: boolean;
-  /** False if the part before an interruption is unknown, so that records which were not seen may have been listed there. */
-  isConclusive: boolean;
   /** How many records were listed. */
-  records: number;
+  records = 0;
   /** How many records the service counted last. */
   total = 0;
   /** How many it counted at most. */
   largestTotal = 0;
-  #lastNumber: number;
+  #lastNumber = Number.NEGATIVE_INFINITY;
   #isInOrder = true;
-  readonly #seen = new SeenKeys();
-  /** The numbers to find in ascending order, those after the checkpoint if the pass was resumed. */
+  readonly #seen = new Set<number>();
+  /** The numbers to find, in ascending order. */
   readonly #numbers: Float64Array;
-  /** Those of the first `#compared` numbers, and of the part before the checkpoint, that were not seen. */
-  readonly #unseen: number[];
+  /** Those of the first `#compared` numbers that were not seen. */
+  readonly #unseen: number[] = [];
   #compared = 0;
 
   /** @param numbersToFind Those of the copy; in a confirming pass, those that the pass before has not listed. */
-  constructor(numbersToFind: readonly number[], interrupted?: InterruptedPass) {
-    const listed = interrupted?.listed;
-    this.readFromStart = interrupted === undefined;
-    this.isConclusive = this.readFromStart || listed !== undefined;
-    this.records = listed?.records ?? 0;
-    this.#lastNumber = listed?.lastNumber ?? Number.NEGATIVE_INFINITY;
-    const unseen = new Set(listed?.unseen);
-    // The process may have removed some of them before it was killed.
-    this.#unseen = numbersToFind.filter((number) => unseen.has(number));
-    this.#numbers = Float64Array.from(numbersToFind.filter((number) => number > this.#lastNumber)).sort();
+  constructor(numbersToFind: readonly number[]) {
+    this.#numbers = Float64Array.from(numbersToFind).sort();
   }
 
   add({ records, totalCount }: { records: readonly { number: number }[]; totalCount: number }): void {
@@ -62,8 +44,6 @@ export class ListedRecords {
       this.#seen.add(number);
     }
     if (this.#isInOrder) this.#compareUntil(this.#lastNumber);
-    // The checkpoint was in the order of the numbers, and this part of the list is not.
-    else if (!this.readFromStart) this.isConclusive = false;
   }
 
   /** True if records were listed, in the order of their numbers. */
@@ -73,13 +53,7 @@ export class ListedRecords {
 
   /** How many fewer records were listed than the service counts; 0 if that is not known. */
   get shortage(): number {
-    return this.isInOrder && this.isConclusive ? Math.max(0, this.total - this.records) : 0;
-  }
-
-  /** The result to save with the checkpoint. `undefined` if a resumed pass could conclude nothing from it. */
-  get progress(): InterruptedPass["listed"] {
-    if (!this.isInOrder || !this.isConclusive || this.#unseen.length > MAX_SAVED_UNSEEN_NUMBERS) return undefined;
-    return { records: this.records, lastNumber: this.#lastNumber, unseen: [...this.#unseen] };
+    return this.isInOrder ? Math.max(0, this.total - this.records) : 0;
   }
 
   /** Records of the copy that were not listed, once the end of the list is reached. */
@@ -98,7 +72,7 @@ export class ListedRecords {
 }
 
 /** What full passes have shown of their list. */
-type ListedFacts = Pick<ListedRecords, "isConclusive" | "isInOrder" | "records" | "total" | "largestTotal">;
+type ListedFacts = Pick<ListedRecords, "isInOrder" | "records" | "total" | "largestTotal">;
 
 /**
  * Whether all records that a full pass has not listed were removed from the service. They were if
@@ -106,8 +80,6 @@ type ListedFacts = Pick<ListedRecords, "isConclusive" | "isInOrder" | "records" 
  *   it listed as many as the service counts, in the order of their numbers: these never change, so none was missed;
  *   or a `confirming` pass, which follows in the same run, did so;
  *   or both listed as many as the service counts, in any order: a record may have changed its position during one of them.
- *
- * Nothing is proved by a pass that was resumed if what it listed before is not known.
  *
  * @param unlisted Records that the service counts, but does not list.
  */
@@ -121,7 +93,6 @@ export function proves(
   // If the order may change, as many as it counted at any time.
   const isComplete = (facts: ListedFacts) =>
     facts.isInOrder ? isOrderedAndComplete(facts) : facts.records >= facts.largestTotal;
-  if (!pass.isConclusive) return "nothing";
   if (isOrderedAndComplete(pass)) return "all";
   if (!confirming) return "needs-confirmation";
   return isOrderedAndComplete(confirming) || (isComplete(confirming) && isComplete(pass)) ? "all" : "nothing";
@@ -218,9 +189,6 @@ async function makeConfirmingPass(update: ListUpdate, unseen: readonly number[])
     signal?.throwIfAborted();
   }
   const listed = new ListedRecords(unseen);
-  await update.writePages("full", update.reader.read(), (page) => {
-    listed.add(page);
-    return undefined;
-  });
+  await update.writePages("full", update.reader.read(), (page) => listed.add(page));
   return listed;
 }

@@ -1,14 +1,14 @@
+import { isSameSku, isSameValue, judgeLots } from "../../client/for-add-ons.js";
+import type { Item, RequestOptions, ResponseInfo } from "../../client/index.js";
 import {
-  type OtherReceipts,
-  type ReceiptSearchResult,
-  type SentCreation,
-  type SentReceipt,
-  uncheckedAs,
-} from "../../client/for-add-ons.js";
-import type { RequestOptions, ResponseInfo } from "../../client/index.js";
-import { NotImplementedError, PermissionError, ResponseValidationError } from "../../shared/errors/index.js";
+  NotFoundError,
+  NotImplementedError,
+  PermissionError,
+  ResponseValidationError,
+} from "../../shared/errors/index.js";
 import { wording } from "../../shared/errors/wording.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
+import { sleep } from "../../shared/time/wait.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { errorJson, resultJson } from "../entry.js";
 import { hasMark, markOf } from "../marks.js";
@@ -50,21 +50,36 @@ export function findOutcome(run: RunContext, attempt: UncertainAttempt): Promise
 
 async function findReceiptOutcome(run: RunContext, attempt: UncertainAttempt): Promise<StateChange> {
   const { entry } = attempt;
-  const body = uncheckedAs<SentReceipt["body"]>(JSON.parse(entry.body ?? "{}"));
-  const mark = markOf(run.settings.storeId, entry.key);
-  const others = await otherReceipts(run.settings, entry, body);
+  const { storeId, client } = run.settings;
+  const body: unknown = JSON.parse(entry.body ?? "{}");
+  const mark = markOf(storeId, entry.key);
+  const marks = await marksOfOthers(run.settings, entry);
   return unknownIfUnreadable(attempt, async () => {
-    const found = await run.settings.client.inventory.findStoredReceipt({
-      method: "outbox.run",
-      sent: sentOf(entry, body),
-      mark: hasMark(body, mark) ? mark : undefined,
-      others,
-      accepts: "identity",
-      inProgressMs: untilSecondLookMs(run, attempt),
-      options: findOptions(run, attempt),
-    });
-    return afterReceiptSearch(found, attempt);
+    const read = () => client.inventory.readLotsOfItem(String(fieldOf(body, "itemID")), {}, findOptions(run, attempt));
+    const isOwn = (lot: object) => hasMark(Object(body), mark) && hasMark(lot, mark);
+    const isOthers = (lot: object) => marks.some((other) => hasMark(lot, other) && !hasMark(Object(body), other));
+    const sentAt = sentAtByService(entry);
+    const judge = async () => judgeLots(await read(), { isOwn, isOthers, sentAt });
+    let { outcome, lots } = await judge();
+    if (outcome !== "applied") {
+      await settle(run, attempt);
+      ({ outcome, lots } = await judge());
+    }
+    if (outcome === "absent") return NOT_APPLIED;
+    const recNos = lots.map(({ recNo }) => recNo);
+    if (outcome === "applied") return applied({ recNo: recNos[0] });
+    const reason =
+      recNos.length > 0
+        ? `lots ${recNos.slice(0, 10).join(", ")} were received since then and may be its own`
+        : "it cannot be proved that no lot was received since then";
+    return unknownOutcome(reason, attempt, recNos);
   });
+}
+
+/** Waits until the request can no longer take effect. */
+async function settle(run: RunContext, attempt: UncertainAttempt): Promise<void> {
+  await sleep(untilSecondLookMs(run, attempt), attempt.signal);
+  attempt.signal.throwIfAborted();
 }
 
 /**
@@ -75,34 +90,9 @@ async function findReceiptOutcome(run: RunContext, attempt: UncertainAttempt): P
 const untilSecondLookMs = ({ settings }: RunContext, attempt: UncertainAttempt) =>
   Math.max(inProgressMsOf(attempt), Math.min(BETWEEN_LOOKS_MS, settings.settleMs));
 
-const sentOf = <Body>(entry: StoredEntry, body: Body) => ({
-  body,
-  sentAt: entry.sentAt ?? entry.addedAt,
-  clockAheadMs: entry.clockAheadMs,
-});
-
-function afterReceiptSearch({ outcome, lots }: ReceiptSearchResult, attempt: UncertainAttempt): StateChange {
-  const recNos = lots.map(({ recNo }) => recNo);
-  switch (outcome) {
-    case "applied":
-      return applied({ recNo: recNos[0] });
-    case "not-applied":
-      return NOT_APPLIED;
-    case "duplicate":
-      return unknownOutcome(`a duplicate: lots ${recNos.join(", ")} have the mark of this receipt`, attempt, recNos);
-    case "ambiguous": {
-      const reason =
-        recNos.length > 0
-          ? `lots ${recNos.slice(0, 10).join(", ")} were received since then and may be its own`
-          : "it cannot be proved that no lot was received since then";
-      return unknownOutcome(reason, attempt, recNos);
-    }
-  }
-}
-
 async function findCreationOutcome(run: RunContext, attempt: UncertainAttempt): Promise<StateChange> {
   return unknownIfUnreadable(attempt, async () => {
-    const { outcome, item } = await searchItem(run, attempt, "create", untilSecondLookMs(run, attempt));
+    const { outcome, item } = await searchItem(run, attempt, "create", true);
     if (outcome === "applied") return applied({ shortID: item?.shortID, status: STATUS.create, item });
     if (outcome === "not-applied") return NOT_APPLIED;
     return unknownOutcome(AMBIGUOUS_ITEM, attempt);
@@ -117,10 +107,8 @@ export async function findReasonOfRefusal(run: RunContext, attempt: UncertainAtt
   const { operation } = attempt.entry;
   if (operation !== "create" && operation !== "update" && operation !== "discontinue")
     throw new TypeError(`${operation}: an attempt that was applied is no reason to refuse a second one`);
-  // A SKU that exists cannot be created any more. The earlier attempt of another write may still be in progress.
-  const inProgressMs = operation === "create" ? 0 : inProgressMsOf(attempt);
   const change = await unknownIfUnreadable(attempt, async () => {
-    const { outcome, item } = await searchItem(run, attempt, operation, inProgressMs);
+    const { outcome, item } = await searchItem(run, attempt, operation, operation !== "create");
     if (outcome === "applied") return applied({ shortID: item?.shortID, status: STATUS[operation], item });
     // A duplicate of an item that does not exist is a contradiction.
     const isContradiction =
@@ -138,20 +126,40 @@ const STATUS = { create: "created", update: "updated", discontinue: "discontinue
 
 const AMBIGUOUS_ITEM = "the item does not show whether this write was applied";
 
-function searchItem(
+/** Whether the item is as the write wants it; if not, it is read again when the request can no longer take effect. */
+async function searchItem(
   run: RunContext,
   attempt: UncertainAttempt,
   operation: "create" | "update" | "discontinue",
-  inProgressMs: number,
-) {
-  const { entry } = attempt;
-  return run.settings.client.items.findStoredWrite({
-    method: "outbox.run",
-    operation,
-    sent: sentOf(entry, uncheckedAs<SentCreation["body"]>(JSON.parse(entry.body ?? "{}"))),
-    inProgressMs,
-    options: findOptions(run, attempt),
-  });
+  mayTakeEffect: boolean,
+): Promise<{ outcome: "applied" | "not-applied" | "ambiguous"; item?: Item }> {
+  const { shortID, ...fields }: Record<string, unknown> = Object(JSON.parse(attempt.entry.body ?? "{}"));
+  const wanted = operation === "discontinue" ? { discontinued: true } : fields;
+  const look = async () => {
+    const item = await readItem(run, attempt, String(shortID));
+    if (!item) return { outcome: operation === "discontinue" ? "ambiguous" : "not-applied" } as const;
+    const isAsSent =
+      isSameSku(shortID, item.shortID) &&
+      Object.entries(wanted).every(
+        ([name, value]) => !Object.hasOwn(item, name) || isSameValue(value, fieldOf(item, name)),
+      );
+    if (isAsSent) return { outcome: "applied", item } as const;
+    // The service may keep a value in another form, so a difference proves nothing. A flag has no other form.
+    return { outcome: operation === "discontinue" ? "not-applied" : "ambiguous", item } as const;
+  };
+  const found = await look();
+  if (found.outcome === "applied" || !mayTakeEffect) return found;
+  await settle(run, attempt);
+  return look();
+}
+
+async function readItem(run: RunContext, attempt: UncertainAttempt, shortID: string): Promise<Item | undefined> {
+  try {
+    return await run.settings.client.items.get(shortID, findOptions(run, attempt));
+  } catch (error) {
+    if (error instanceof NotFoundError) return undefined;
+    throw error;
+  }
 }
 
 /** If the client may not read the list, or cannot understand it, a person must decide. */
@@ -212,48 +220,16 @@ function unknownOutcome(reason: string, attempt: UncertainAttempt, lots: number[
 const secondAfter = (ms: number) =>
   `${new Date(ms + 999).toISOString().slice(0, "yyyy-mm-ddThh:mm:ss".length).replace("T", " ")} UTC`;
 
-/** Entries before and after this one by which the dates of lots are compared with the times of requests. */
-const NEIGHBOURS = 500;
-
-/** What the outbox knows about the other receipts of an entry's item, and about the lots of those added at the same time. */
-export async function otherReceipts(
+/** The marks of the other receipts of the item. */
+async function marksOfOthers(
   { store, storeId }: { store: OutboxStore; storeId: string },
-  { key, lane, sequence }: StoredEntry,
-  { serial, rfidTag }: SentReceipt["body"],
-): Promise<OtherReceipts> {
-  const recNos = new Map<number, number | undefined>();
+  { key, lane }: StoredEntry,
+): Promise<string[]> {
   const marks: string[] = [];
-  let withSameSerial = false;
-  const neighbours = await store.list({
-    state: "applied",
-    after: Math.max(0, sequence - NEIGHBOURS),
-    limit: 2 * NEIGHBOURS,
-  });
-  for (const other of neighbours) addLot(recNos, other);
-  for await (const other of inBatches((page) => store.list({ lane, ...page }))) {
-    if (other.operation !== "receive" || other.key === key) continue;
-    const mark = markOf(storeId, other.key);
-    if (hasMark(Object(JSON.parse(other.body ?? "{}")), mark)) marks.push(mark);
-    if (other.state !== "applied") continue;
-    if (!addLot(recNos, other)) withSameSerial ||= isSameSerial(other, { serial, rfidTag });
-  }
-  return { recNos, marks, withSameSerial };
-}
-
-/** Returns false if the number of the receipt's lot is not known. */
-function addLot(recNos: Map<number, number | undefined>, entry: StoredEntry): boolean {
-  const recNo = entry.operation === "receive" ? fieldOf(JSON.parse(entry.result ?? "null"), "recNo") : undefined;
-  if (typeof recNo !== "number") return false;
-  recNos.set(recNo, sentAtByService(entry));
-  return true;
+  for await (const other of inBatches((page) => store.list({ lane, ...page })))
+    if (other.operation === "receive" && other.key !== key) marks.push(markOf(storeId, other.key));
+  return marks;
 }
 
 const sentAtByService = ({ sentAt, clockAheadMs }: StoredEntry) =>
   sentAt === null || clockAheadMs === null ? undefined : sentAt + clockAheadMs;
-
-function isSameSerial({ input }: StoredEntry, { serial, rfidTag }: Pick<SentReceipt["body"], "serial" | "rfidTag">) {
-  const other: unknown = JSON.parse(input ?? "null");
-  const isSame = (name: string, value: string | undefined) =>
-    value !== undefined && String(fieldOf(other, name) ?? "").trim() === value.trim();
-  return isSame("serial", serial) || isSame("rfidTag", rfidTag);
-}

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { forecastDurationMs, publishMessage } from "../../client/for-add-ons.js";
+import { durationOf, publishMessage } from "../../client/for-add-ons.js";
 import { onAbort } from "../../shared/time/abort.js";
 import { callSafely } from "../../shared/time/callback.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
@@ -64,9 +64,7 @@ export class OutboxRun implements RunContext {
     this.maySend = maySend;
     const owner = randomUUID();
     this.#leases = new Leases(store, owner, leaseMs, this.#stopped);
-    this.#progress = new RunProgress(callbacks, (entries, paceMs) =>
-      forecastDurationMs(entries, paceMs, client.bulkAllowance),
-    );
+    this.#progress = new RunProgress(callbacks, (entries, paceMs) => durationOf(entries, client.bulkAllowance, paceMs));
     this.commits = new EntryCommits(store, {
       owner,
       patienceMs: leaseMs,

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { InventoryClient, PagingProgress } from "../../client/index.js";
+import type { InventoryClient } from "../../client/index.js";
 import type { Item } from "../../service/item.js";
 import { comparableSku } from "../../service/key.js";
 import type { Lot } from "../../service/lot.js";
@@ -9,7 +9,7 @@ import { integer, lazy } from "../../shared/field.js";
 import { requiredOption } from "../../shared/option.js";
 import { assertDocumentOf, newPlanHead } from "../document.js";
 import { countPlan, type Plan } from "../plan.js";
-import { PlanReader, readingOptions } from "../plan-reader.js";
+import { PlanReader, type ReadProgress, readingOptions } from "../plan-reader.js";
 import { countListedItems, readItems } from "../read-items.js";
 import { readStockLevels } from "../stock-levels.js";
 import { correctGroup, type DifferingGroup } from "./correct-group.js";
@@ -55,7 +55,7 @@ export interface PlanCountOptions {
    * Called after each page of lots. An error is logged and has no other effect.
    * @default none
    */
-  onProgress?: ((progress: PagingProgress) => void) | undefined;
+  onProgress?: ((progress: ReadProgress) => void) | undefined;
 }
 
 const optionsSchema = /* @__PURE__ */ lazy(() =>

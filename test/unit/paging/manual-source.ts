@@ -1,6 +1,6 @@
 import type { SlotKind } from "../../../src/client/limiter/slot-source.js";
 import type { Page, PageRequest, PageSession } from "../../../src/client/lists/page.js";
-import { type Lot, NO_LIMIT } from "./changing-list.js";
+import type { Lot } from "./changing-list.js";
 
 /** A request that waits until the test responds to it. */
 export interface OpenRequest {
@@ -31,21 +31,17 @@ export class ManualSource {
   }
 
   prepare(): PageSession<Lot> {
+    const pageSize = this.#settings.pageSize ?? 10;
     return {
-      list: "/Inventory",
       label: "GET /Inventory",
-      from: undefined,
-      page: 1,
-      pageSize: 10,
+      first: { page: 1, pageSize },
+      pageSize,
       maxPageSize: 250,
       readAhead: 1,
-      concurrency: 1,
       gapless: false,
-      onProgress: undefined,
       keyOf: (lot) => lot.recNo,
       ...this.#settings,
       fetch: (request, context) => this.fetch(request, context),
-      pace: () => NO_LIMIT,
     };
   }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Page, PagingProgress } from "../../../src/client/lists/page.js";
+import type { Page } from "../../../src/client/lists/page.js";
 import { InputValidationError } from "../../../src/shared/errors/index.js";
 import { ChangingList, type Lot, paginatorOf } from "./changing-list.js";
 import { ManualSource, settle } from "./manual-source.js";
@@ -35,7 +35,7 @@ describe("a paginator", () => {
     const list = new ChangingList(1_030, {
       respond: (page) => ({ ...page, value: [...page.value, ...page.value], note: "x" }),
     });
-    const page = await paginatorOf(list.source({ page: 2, pageSize: 100, readAhead: 5, concurrency: 4 })).page();
+    const page = await paginatorOf(list.source({ page: 2, pageSize: 100, readAhead: 5 })).page();
     expect(page).toMatchObject({ page: 2, pageSize: 100, totalCount: 1_030, pageCount: 11, hasMore: true, note: "x" });
     expect(page.value.length).toBe(200);
     expect(list.requests).toEqual([{ page: 2, pageSize: 100 }]);
@@ -103,7 +103,7 @@ describe("all records as an array", () => {
     { limit: 1_000, requests: 4 },
     { limit: 2_000, requests: 4 },
   ])("of $limit needs $requests requests, whatever is read ahead", async ({ limit, requests }) => {
-    for (const ahead of [{}, { readAhead: 5 }, { concurrency: 8 }]) {
+    for (const ahead of [{}, { readAhead: 5 }, { readAhead: 8 }]) {
       const list = new ChangingList(1_000);
       expect(await paginatorOf(list.source(ahead)).toArray({ limit })).toEqual(list.lots.slice(0, limit));
       expect(list.requests.length).toBe(requests);
@@ -115,45 +115,6 @@ describe("all records as an array", () => {
     const source = list.source({ gapless: true, readAhead: 5, page: 3, pageSize: 100 });
     expect(await paginatorOf(source).toArray({ limit: 100 })).toEqual(list.lots.slice(200, 300));
     expect(list.requests.length).toBe(1);
-  });
-});
-
-describe("progress", () => {
-  it("is reported after each page in order, before the page is returned", async () => {
-    const reports: unknown[] = [];
-    const list = new ChangingList(600, { delay: () => 1 });
-    const source = list.source({ readAhead: 0, onProgress: (progress) => reports.push(progress) });
-    const seen: number[] = [];
-    for await (const _page of paginatorOf(source).pages()) seen.push(reports.length);
-    expect(seen).toEqual([1, 2, 3]);
-    const calm = { duplicates: 0, gapsRepaired: 0 };
-    expect(reports).toEqual([
-      { received: 250, totalCount: 600, page: 1, pageCount: 3, requests: 1, ...calm, etaMs: 20 },
-      { received: 500, totalCount: 600, page: 2, pageCount: 3, requests: 2, ...calm, etaMs: expect.any(Number) },
-      { received: 600, totalCount: 600, page: 3, pageCount: 3, requests: 3, ...calm, etaMs: 0 },
-    ]);
-  });
-
-  it.each([true, false])("reports a gap that was repaired, with gapless %s", async (gapless) => {
-    let last: PagingProgress | undefined;
-    const list = new ChangingList(1_000, {
-      change: (list) => {
-        if (list.requests.length === 3) list.remove(100, 50);
-      },
-    });
-    const source = list.source({ readAhead: 0, gapless, onProgress: (progress) => (last = progress) });
-    await paginatorOf(source).toArray();
-    expect(last).toMatchObject({ gapsRepaired: 1, received: 1_000 });
-    expect(last?.duplicates).toBeGreaterThan(0);
-  });
-
-  it("counts no gap and no duplicate on a calm list, but for the overlap with gapless", async () => {
-    for (const gapless of [false, true]) {
-      let last: PagingProgress | undefined;
-      const source = new ChangingList(1_000).source({ gapless, onProgress: (progress) => (last = progress) });
-      await paginatorOf(source).toArray();
-      expect(last).toMatchObject({ gapsRepaired: 0, duplicates: gapless ? 1 + 2 + 3 + 4 : 0 });
-    }
   });
 });
 

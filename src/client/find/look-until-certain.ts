@@ -1,0 +1,99 @@
+import * as z from "zod";
+import { checkInput } from "../../shared/check.js";
+import { TimeoutError } from "../../shared/errors/index.js";
+import { lazy, optionalFields } from "../../shared/field.js";
+import { nonNegativeMsSchema } from "../../shared/option.js";
+import { MonotonicClock } from "../../shared/time/clock.js";
+import { sleep } from "../../shared/time/wait.js";
+import { type RequestOptions, requestOptionsShape } from "../send/request-options.js";
+
+/** Options of a search for a write with unknown outcome. They apply to each of its requests unless stated otherwise. */
+export interface FindOptions extends RequestOptions {
+  /**
+   * How long the service may still be working on the write, in ms since it was sent. Until then the search runs again
+   * and again, and a missing record proves nothing. `0` searches once; `Infinity` searches until it is found.
+   * @default 60_000
+   */
+  settleMs?: number | undefined;
+  /**
+   * Time limit of the whole search in ms, waits included. When it passes, the search rejects with a `TimeoutError`.
+   * `Infinity` for no limit.
+   * @default no limit of the search; the client's own `totalTimeoutMs` applies to each request
+   */
+  totalTimeoutMs?: number | undefined;
+}
+
+/** What all searches for the outcome of a write have in common. */
+export interface OutcomeSearch {
+  /** The method that the caller knows, for messages. */
+  method: string;
+  /** How long ago the request was sent, in ms. */
+  ageMs: number;
+  options: FindOptions;
+  /** Aborted when the client is closed. */
+  closed: AbortSignal;
+}
+
+const DEFAULT_SETTLE_MS = 60_000;
+/** Each wait between two looks is twice as long as the one before. */
+const MIN_WAIT_MS = 1_000;
+const MAX_WAIT_MS = 60_000;
+
+const findOptionsSchema = /* @__PURE__ */ lazy(() =>
+  z.strictObject({ ...requestOptionsShape(), ...optionalFields({ settleMs: nonNegativeMsSchema() }) }),
+);
+
+/** A checked copy of the options: later changes to the caller's object have no effect. */
+export function readFindOptions(method: string, options: FindOptions): FindOptions {
+  checkInput(method, findOptionsSchema, options);
+  return findOptionsSchema().parse(options);
+}
+
+/** Looks until the outcome is final, or until a look has begun when the request can no longer take effect. */
+export async function lookUntilCertain<Found>(
+  { method, ageMs, closed, options }: OutcomeSearch,
+  look: (options: RequestOptions) => Promise<{ found: Found; isFinal: boolean }>,
+): Promise<Found> {
+  const { settleMs = DEFAULT_SETTLE_MS, totalTimeoutMs, ...requestOptions } = options;
+  const clock = new MonotonicClock();
+  const startedAt = clock.now();
+  const endsAt = startedAt + Math.max(0, settleMs - ageMs);
+  const deadline = startedAt + (totalTimeoutMs ?? Infinity);
+  const timeLeft = () => (totalTimeoutMs === undefined ? {} : { totalTimeoutMs: Math.max(1, deadline - clock.now()) });
+  options.signal?.throwIfAborted();
+  for (let waitMs = MIN_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {
+    const hasSettled = clock.now() >= endsAt;
+    const { found, isFinal } = await look({ ...requestOptions, ...timeLeft() });
+    if (isFinal || hasSettled) return found;
+    const lookedAt = clock.now();
+    const nextAt = Math.min(lookedAt + waitMs, endsAt);
+    // If the client is closed, the next look rejects.
+    const isInTime = await waitUntil(clock, Math.min(nextAt, deadline), [closed, options.signal ?? undefined]);
+    options.signal?.throwIfAborted();
+    if (isInTime && nextAt >= deadline) throw outOfTime(method, totalTimeoutMs, endsAt - clock.now());
+  }
+}
+
+/** Resolves at this time, or when a signal aborts. Returns whether none has. */
+async function waitUntil(
+  clock: MonotonicClock,
+  time: number,
+  signals: readonly (AbortSignal | undefined)[],
+): Promise<boolean> {
+  if (clock.now() >= time) return !signals.some((signal) => signal?.aborted);
+  // Its timer moves the clock: timers may be mocked without it.
+  const isTime = new AbortController();
+  const stop = clock.startTimerAt(time, () => isTime.abort());
+  await sleep(Infinity, isTime.signal, ...signals);
+  stop();
+  return !signals.some((signal) => signal?.aborted);
+}
+
+function outOfTime(method: string, totalTimeoutMs: number | undefined, remainingMs: number): TimeoutError {
+  const hint =
+    remainingMs > 0 && remainingMs < Infinity
+      ? `The request may still take effect for ${Math.ceil(remainingMs)} ms. Call ${method} again then.`
+      : `Call ${method} again.`;
+  const message = `${method}: no certain outcome within totalTimeoutMs (${totalTimeoutMs} ms). ${hint}`;
+  return new TimeoutError(message, { clock: "totalTimeoutMs" });
+}

@@ -1,0 +1,83 @@
+import * as z from "zod";
+import { comparableSku } from "../../service/key.js";
+import { WRITES } from "../../service/operations.js";
+import { checkInput } from "../../shared/check.js";
+import { copyPlainData } from "../../shared/copy-of.js";
+import { InputValidationError, OutcomeUnknownError, type SentRequest } from "../../shared/errors/index.js";
+import { redactCredentials } from "../../shared/errors/redact.js";
+import { decimal, integer, type LazySchema, lazy, optionalFields, string } from "../../shared/field.js";
+import { monotonicNowMs } from "../../shared/time/clock.js";
+import { fieldOf, isObject } from "../../shared/unknown.js";
+import { monotonicSentAt } from "../send/send.js";
+
+/** The fields that a receipt shares with its lot. */
+const receiptSchema = /* @__PURE__ */ lazy(() => {
+  const [text, number] = [string(), integer()];
+  const shared = { spot: text, serial: text, serial2: text, rfidTag: text, remark: text, jobid: number };
+  return z.object({ itemID: text, units: decimal(), wid: number, ...optionalFields(shared) });
+});
+const creationSchema = /* @__PURE__ */ lazy(() => z.looseObject({ shortID: string() }));
+
+/** A copy of a write as it was sent: later changes to the caller's object have no effect. */
+interface Sent<Body> {
+  body: Body;
+  /** In ms since the epoch, by the clock of this machine. */
+  sentAt: number;
+  /** How far the clock of the service was ahead then, in ms, if that was known. */
+  clockAheadMs?: number | undefined;
+  /** How long ago it was sent, in ms. */
+  ageMs: number;
+}
+
+export type SentReceipt = Sent<z.infer<ReturnType<typeof receiptSchema>>>;
+export type SentCreation = Sent<z.infer<ReturnType<typeof creationSchema>>>;
+
+export const readSentReceipt = (sent: OutcomeUnknownError | SentRequest): SentReceipt =>
+  readSent("inventory.findReceipt", sent, { write: "receive", body: receiptSchema });
+
+export const readSentCreation = (sent: OutcomeUnknownError | SentRequest): SentCreation =>
+  readSent("items.findCreated", sent, { write: "create", body: creationSchema });
+
+/** Reads the write from the error of a lost response or from its `request`. Throws an `InputValidationError` for anything else. */
+function readSent<Body>(
+  method: string,
+  sent: unknown,
+  { write, body }: { write: "receive" | "create"; body: LazySchema<z.ZodType<Body>> },
+): Sent<Body> {
+  const given: unknown = sent instanceof OutcomeUnknownError ? sent.request : sent;
+  const request = copyPlainData(given);
+  const isOf = (name: "path" | "method") => fieldOf(request, name) === WRITES[write][name];
+  if (!isObject(request) || !isOf("path") || !isOf("method")) {
+    const message = `must be the OutcomeUnknownError of a ${write}, or its request`;
+    throw new InputValidationError(method, [{ path: ["sent"], message }]);
+  }
+  const schema = () => z.object({ body: body(), sentAt: z.number(), clockAheadMs: z.number().optional() });
+  checkInput(method, schema, request, ["sent"]);
+  const read = schema().parse(request);
+  return { ...read, ageMs: ageOf(given, read.sentAt) };
+}
+
+/** How long ago a request was sent: by the monotonic clock if this process has sent it. */
+function ageOf(request: unknown, sentAt: number): number {
+  const sentHere = isObject(request) ? monotonicSentAt.get(request) : undefined;
+  // A time in the future is wrong. Whatever the right one is, the request has ended after the full `settleMs`.
+  return Math.max(0, sentHere === undefined ? Date.now() - sentAt : monotonicNowMs() - sentHere);
+}
+
+/** Replaces a secret in the `request` of an error. */
+const REDACTED = "[redacted]";
+
+export const isRedacted = (value: string) => value.includes(REDACTED);
+
+/** Whether a record has the value that was sent. If that was redacted, the value of the record is redacted before comparing. */
+export function isSameValue(sent: unknown, stored: unknown): boolean {
+  const [wanted, shown] = [normalize(sent), normalize(stored)];
+  return wanted === shown || (isRedacted(wanted) && wanted === redactCredentials(shown));
+}
+
+export const isBlank = (text: unknown) => normalize(text) === "";
+
+export const isSameSku = (one: unknown, other: unknown) =>
+  comparableSku(normalize(one)) === comparableSku(normalize(other));
+
+const normalize = (value: unknown) => (isObject(value) ? JSON.stringify(value) : String(value ?? "").trim());

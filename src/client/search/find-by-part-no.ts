@@ -1,0 +1,245 @@
+import { overlappingPage, pageAround } from "../lists/choose-page.js";
+import { ListReader } from "../lists/list-reader.js";
+import type { PageRequest } from "../lists/page.js";
+import {
+  isTextBefore,
+  type ListMemory,
+  notePlace,
+  proveOrder,
+  readEnd,
+  readSorted,
+  type SortedList,
+  type SortedPage,
+  sortedPageOf,
+  UnsearchableListError,
+} from "./sorted-list.js";
+
+/** Twice as many as a calm list of a million records needs. */
+const MAX_PAGES = 40;
+/** How often records that do not fit on one page are read. */
+const MAX_PASSES = 4;
+/** Pages of these overlap by at least this share, so that they still do when the list moves. */
+const PASS_OVERLAP = 0.1;
+
+/** The records of a part number. */
+export interface FoundRecords<T> {
+  records: T[];
+  /** One page showed all of them, so there are certainly no others. */
+  isFromOnePage: boolean;
+}
+
+/**
+ * Finds the records of one part number in a list sorted by it, by a few of its pages.
+ *
+ * **Why the result is exact.** A page is one contiguous run of the list at one moment. If it contains what precedes and what
+ * follows the records of the part number (a record of another one, or the start or end of the list), then these are all of
+ * them, and if there are none, the part number is not listed. Positions, and places found earlier, only choose the next page.
+ *
+ * **Steps.** Prove the order (`proveOrder`), unless a record that was found is the only one. Read pages until one contains the
+ * beginning of the place (`Bracket`); pages of the same call count, too. If it also contains the end, it is the result;
+ * otherwise the records are read from their beginning on (`readLongRun`). Whenever this cannot be decided for certain, an
+ * `UnsearchableListError` makes the caller read the whole list.
+ */
+export async function findByPartNo<T>(list: SortedList<T>, partNo: number): Promise<FoundRecords<T>> {
+  const { label, memory, pages } = list;
+  if (memory.refutation !== undefined) throw new UnsearchableListError(memory.refutation);
+  if (!list.isUnique) await proveOrder(list);
+  const bracket = new Bracket(partNo, label, memory);
+  const limit = pages.length + MAX_PAGES;
+  for (let index = 0; index < limit; index += 1) {
+    // Without both ends there is nothing to interpolate.
+    const end = (["DESC", "ASC"] as const).find((direction) => !memory.knownEnds.has(direction));
+    const page = pages[index] ?? (await (end ? readEnd(list, end) : readSorted(list, bracket.next(), "ASC")));
+    if (page.isFirst && page.isLast) {
+      return { records: page.records.filter((record) => list.partNoOf(record) === partNo), isFromOnePage: true };
+    }
+    const run = bracket.learn(page);
+    if (!run) continue;
+    const { from, to } = run;
+    if (to === page.partNos.length && !page.isLast) return readLongRun(list, partNo, page.start + from);
+    notePlace(memory, { partNo, position: page.start + from, length: Math.max(1, to - from) });
+    if (from === to) {
+      await proveOrder(list);
+      ensureAbsent(list, partNo, page.partNos[from - 1], page.partNos[to]);
+    }
+    return { records: page.records.slice(from, to), isFromOnePage: true };
+  }
+  throw new UnsearchableListError(`${label}: the list changes faster than one part number can be found in it`);
+}
+
+/** A part number that stands nowhere among numbers may stand elsewhere if the service sorts them as text. */
+function ensureAbsent({ label, memory }: SortedList<unknown>, partNo: number, before?: number, after?: number): void {
+  const isBetween =
+    (before === undefined || isTextBefore(before, partNo)) && (after === undefined || isTextBefore(partNo, after));
+  if (memory.isNumeric || isBetween) return;
+  throw new UnsearchableListError(`${label}: no page has shown whether partNo is sorted as a number or as text`);
+}
+
+/** The records of a part number on a page: from the index `from` up to, not including, `to`. */
+interface Run {
+  from: number;
+  to: number;
+}
+
+function runOn({ partNos }: SortedPage<unknown>, partNo: number): Run {
+  const from = partNos.findIndex((other) => other >= partNo);
+  const to = partNos.findIndex((other) => other > partNo);
+  return { from: from < 0 ? partNos.length : from, to: to < 0 ? partNos.length : to };
+}
+
+interface Bound {
+  position: number;
+  partNo: number;
+}
+
+/** Probes that interpolation may waste. */
+const SPARE_PROBES = 2.5;
+
+/**
+ * The part of the list in which a part number begins: after `#low`, at or before `#high`, as pages of this search have shown.
+ * A page that contradicts one of them shows that the list has changed; then that bound is dropped.
+ *
+ * Every probe leaves a range that bisection can finish with the probes that remain, so a distribution that defeats the
+ * interpolation costs `SPARE_PROBES` requests more than bisection.
+ */
+class Bracket {
+  readonly #partNo: number;
+  readonly #label: string;
+  readonly #memory: ListMemory;
+  #low: Bound | undefined;
+  #high: Bound | undefined;
+  #probesLeft: number | undefined;
+  /** Pages in a row that began with the part number itself, and the position after its records on the last one. */
+  #stepsBack = 0;
+  #runEnd = 0;
+
+  constructor(partNo: number, label: string, memory: ListMemory) {
+    this.#partNo = partNo;
+    this.#label = label;
+    this.#memory = memory;
+  }
+
+  /** The records of the part number on a page, if it contains where they begin. */
+  learn(page: SortedPage<unknown>): Run | undefined {
+    const { partNos, start, isFirst, isLast } = page;
+    const { from, to } = runOn(page, this.#partNo);
+    const [first, last] = [partNos[0], partNos.at(-1)];
+    if (first === undefined || last === undefined) this.#low = this.#high = this.#probesLeft = undefined;
+    else if (from === partNos.length && !isLast) this.#noteBound("low", { position: start + from - 1, partNo: last });
+    else if (from === 0 && !isFirst) this.#noteBound("high", { position: start, partNo: first }, start + to);
+    else return { from, to };
+    return undefined;
+  }
+
+  #noteBound(side: "low" | "high", bound: Bound, runEnd = 0): void {
+    const [low, high] = side === "low" ? [bound, this.#high] : [this.#low, bound];
+    const inverted = low && high ? low.position - high.position : -1;
+    // Changes of the list explain a small contradiction. A large one on pages of one search: it is in another order.
+    if (inverted >= this.#memory.maxPageSize) {
+      throw new UnsearchableListError(`${this.#label}: its pages are not in the order of partNo`);
+    }
+    if (inverted >= 0) this.#low = this.#high = this.#probesLeft = undefined;
+    if (side === "low" && !(this.#low && this.#low.position > bound.position)) this.#low = bound;
+    if (side === "high" && !(this.#high && this.#high.position < bound.position)) this.#high = bound;
+    this.#stepsBack = side === "high" && bound.partNo === this.#partNo ? this.#stepsBack + 1 : 0;
+    this.#runEnd = runEnd;
+  }
+
+  /** The page to read next. */
+  next(): PageRequest {
+    const { maxPageSize, total } = this.#memory;
+    const low = this.#low?.position ?? -1;
+    const high = this.#high?.position ?? total;
+    if (high - low < maxPageSize) {
+      const page = pageAround(low, high, maxPageSize);
+      const start = (page.page - 1) * page.pageSize;
+      if (start <= Math.max(0, low) && Math.min(high, total - 1) < start + page.pageSize) return page;
+    }
+    if (this.#stepsBack > 0) return this.#pageBefore(low, high);
+    const range = high - low;
+    this.#probesLeft ??= Math.log2(Math.max(1, range / maxPageSize)) + SPARE_PROBES;
+    this.#probesLeft = Math.max(1, this.#probesLeft - 1);
+    const reach = Math.floor(maxPageSize * 2 ** (this.#probesLeft - 1));
+    const { position, length } = this.#expectedPlace(low, high);
+    const from = Math.max(low, high - reach, Math.min(position, low + reach, high));
+    // Of a place that does not fit on a page, the beginning.
+    return pageAround(from - 1, from + (length <= maxPageSize - 2 ? length : 1), maxPageSize);
+  }
+
+  /** The last page began with the part number: first the page that ends behind its records, then twice as far back each time. */
+  #pageBefore(low: number, high: number): PageRequest {
+    const { maxPageSize } = this.#memory;
+    if (this.#stepsBack === 1)
+      return pageAround(this.#runEnd - Math.floor(maxPageSize * 0.8), this.#runEnd, maxPageSize);
+    const from = Math.max(low, high - maxPageSize * 2 ** (this.#stepsBack - 2));
+    return pageAround(from - 1, from + 1, maxPageSize);
+  }
+
+  /** The most probable place between two positions. */
+  #expectedPlace(low: number, high: number): { position: number; length: number } {
+    const partNo = this.#partNo;
+    const { places } = this.#memory;
+    const isInRange = ({ position }: Bound) => position > low && position < high;
+    const known = places.get(partNo);
+    if (known && isInRange(known)) return known;
+    let below = this.#low ?? { position: -1, partNo: 0 };
+    let above = this.#high;
+    for (const place of places.values()) {
+      if (!isInRange(place)) continue;
+      if (place.partNo < partNo && place.partNo > below.partNo) below = place;
+      if (place.partNo > partNo && !(above && above.partNo < place.partNo)) above = place;
+    }
+    if (!above || above.partNo === partNo) return { position: Math.floor((below.position + high) / 2), length: 1 };
+    const share = Math.min(1, Math.max(0, (partNo - below.partNo) / (above.partNo - below.partNo)));
+    return { position: Math.round(below.position + share * (above.position - below.position)), length: 1 };
+  }
+}
+
+/**
+ * The records of a part number that do not fit on one page. They are read like a `gapless` list, from the page that contains
+ * their beginning to the one that contains what follows.
+ *
+ * That misses nothing while they keep their order among each other, which is not documented: one that moves from a page still
+ * to be read to one that was read is missed. So they are read until two readings in a row find the same ones.
+ */
+async function readLongRun<T>(list: SortedList<T>, partNo: number, beginning: number): Promise<FoundRecords<T>> {
+  const { memory, label, keyOf } = list;
+  const { maxPageSize } = memory;
+  let start = beginning;
+  let before = new Map<unknown, T>();
+  for (let pass = 0; pass < MAX_PASSES; pass += 1) {
+    const first = overlappingPage(start, Math.floor(maxPageSize * PASS_OVERLAP), maxPageSize);
+    const found = new Map<unknown, T>();
+    for await (const page of pagesFrom(list, first)) {
+      const { from, to } = runOn(page, partNo);
+      const records = page.records.slice(from, to);
+      const isBehind = from === 0 && !page.isFirst;
+      if (found.size === 0) start = isBehind ? Math.max(0, start - Math.floor(maxPageSize / 2)) : page.start + from;
+      // The records have moved left: they are read from further left next time.
+      if (found.size === 0 && isBehind) break;
+      const hasEnd = to < page.partNos.length || page.isLast;
+      if (found.size === 0 && hasEnd) return { records, isFromOnePage: true };
+      for (const record of records) found.set(keyOf(record) ?? record, record);
+      if (hasEnd) break;
+    }
+    notePlace(memory, { partNo, position: start, length: Math.max(1, found.size) });
+    if (found.size > 0 && found.size === before.size && [...found.keys()].every((key) => before.has(key))) {
+      return { records: [...found.values()], isFromOnePage: false };
+    }
+    before = found;
+  }
+  throw new UnsearchableListError(`${label}: the records of one part number change too often, or change their order`);
+}
+
+async function* pagesFrom<T>(list: SortedList<T>, first: PageRequest): AsyncGenerator<SortedPage<T>, void> {
+  const { memory, label, keyOf } = list;
+  const sizes = { first, pageSize: memory.maxPageSize, maxPageSize: memory.maxPageSize };
+  let page: SortedPage<T> | undefined;
+  const fetch = async (request: PageRequest, { isFurther }: { isFurther: boolean }) => {
+    const served = await list.fetch(request, "ASC", isFurther);
+    page = sortedPageOf(list, served, request, "ASC");
+    return served;
+  };
+  const session = { label, keyOf, ...sizes, readAhead: 0, gapless: true, limit: Infinity, fetch };
+  for await (const _ of new ListReader<T>(session).pages()) if (page) yield page;
+}

@@ -1,1 +1,0 @@
-export const findInexactNumbers = (_text: string): [] => [];
