@@ -36,6 +36,8 @@ const INVENTORY = {
   listStockLevels: [],
   getLots: ["BOLT"],
   getStockLevel: ["BOLT"],
+  getStockLevels: [["BOLT"]],
+  readLotsOfItem: ["BOLT"],
   receive: [{ ...units, reasonCode: 1 }],
   findReceipt: [{ method: "POST", path: "/Inventory/Receive", body: units, sentAt }, { settleMs: 0 }],
   move: [{ ...units, shipToWid: 1 }],

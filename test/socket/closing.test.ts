@@ -134,41 +134,7 @@ describe("close()", () => {
     const schemaOf = (validate: () => Promise<{ value: unknown }>) => ({
       "~standard": { version: 1 as const, vendor: "test", validate },
     });
-    const never = () => new Promise<{ value: unknown }>(() => {});
-
-    it("ends calls whose schema never settles, and reports that a write was sent", async () => {
-      const server = await startServer();
-      const client = connect(server);
-      await client.items.get("BOLT");
-      server.service.addLot({});
-      const validate = vi.fn(never);
-      const schema = schemaOf(validate);
-      const read = errorOf(client.request({ method: "GET", path: "/Item", schema }));
-      const pages = errorOf(client.paginate({ path: "/Inventory", schema }).toArray());
-      await waitUntil(() => validate.mock.calls.length === 2);
-      const body = { itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 };
-      const release = server.hold();
-      const asked = server.requests.length;
-      const write = errorOf(client.request({ method: "POST", path: "/Inventory/Receive", body, schema }));
-      await waitUntil(() => server.requests.length === asked + 1);
-      stopTime();
-      const closed = client.close();
-      release();
-      await waitUntil(() => validate.mock.calls.length === 3);
-      await passTime(2_000);
-      await closed;
-      for (const error of await Promise.all([read, pages])) {
-        expect(error).toBeInstanceOf(ConnectionError);
-        expect(error).toMatchObject({ message: expect.stringContaining("closed") });
-      }
-      expect(await write).toMatchObject({
-        name: "OutcomeUnknownError",
-        cause: { message: expect.stringMatching("closed") },
-      });
-      expect(server.effects("receive")).toBe(1);
-    });
-
-    it("waits for one that is slow and makes progress", async () => {
+    it("lets one that is slow finish", async () => {
       const server = await startServer();
       for (let count = 0; count < 4; count += 1) server.service.addLot({});
       const client = connect(server);

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import { createRateLimiter } from "../../src/index.js";
-import { CallCancellation } from "../../src/shared/time/cancellation.js";
 import { sleep } from "../support/with-server.js";
 
 /** Keeps the process busy, so that no timer fires when it is due. */
@@ -9,8 +8,8 @@ function block(ms: number): void {
   while (performance.now() < end);
 }
 
-const request = (cancellation = new CallCancellation()) =>
-  ({ priority: "normal", slotKind: "single", cancellation }) as const;
+const request = (signal = new AbortController().signal) =>
+  ({ priority: "normal", signal, maxWaitMs: Infinity }) as const;
 
 /** Whether a promise is fulfilled within a time that is long for anything that happens at once. */
 const comesSoon = (promise: Promise<unknown>) =>
@@ -29,14 +28,14 @@ describe("a call that waits for the limiter is also admitted in a busy process",
 
   it("when reading the state notices a returned slot, and another call then leaves", async () => {
     const limiter = createRateLimiter({ requests: 1, reserved: 0, intervalMs: 30 });
-    (await limiter.acquire(request())).endSent();
-    const leaving = new CallCancellation();
-    const left = limiter.acquire(request(leaving)).catch(() => {});
+    (await limiter.acquire(request())).end(true);
+    const leaving = new AbortController();
+    const left = limiter.acquire(request(leaving.signal)).catch(() => {});
     const waiting = limiter.acquire(request());
     await sleep(1);
     block(60);
     expect(limiter.snapshot().available).toBe(1);
-    leaving.cancel({ kind: "closed" });
+    leaving.abort();
     await left;
     expect(await comesSoon(waiting)).toBe(true);
   });

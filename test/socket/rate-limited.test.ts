@@ -1,4 +1,3 @@
-import { inspect } from "node:util";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type ClientOptions, createRateLimiter, RateLimitError, TimeoutError } from "../../src/index.js";
 import { type FaultServer, isNotToken, isToken } from "../support/fault-server.js";

@@ -114,7 +114,10 @@ const LONG_WAIT_MS = 1_500;
 export class RateLimiter {
   readonly #settings: RateLimitSettings;
   readonly #source: SlotSource;
+  /** By rank, then by arrival. */
   readonly #queue: Waiter[] = [];
+  /** How many of each rank. */
+  readonly #counts = RANKS.map(() => 0);
   readonly #clock: MonotonicClock;
   readonly #setAlarm: (time: number | undefined) => void;
   #state: "open" | "paused" | "probe due" | "probing" = "open";
@@ -146,7 +149,8 @@ export class RateLimiter {
     const waitsUntil = this.#clock.now() + maxWaitMs;
     return abortable(signal, (start, refuse) => {
       const waiter: Waiter = { ...request, rank, waitsUntil, start, refuse };
-      this.#queue.splice(this.#queue.findLastIndex((other) => other.rank <= rank) + 1, 0, waiter);
+      this.#queue.splice(this.#countUpTo(rank), 0, waiter);
+      this.#counts[rank] = (this.#counts[rank] ?? 0) + 1;
       void this.#serve();
       return () => this.#remove(waiter);
     });
@@ -163,8 +167,7 @@ export class RateLimiter {
   /** The least wait of a request that would come now, in ms, as far as is known. @internal */
   waitMs(priority: Priority | "token"): number {
     const rank = RANKS.indexOf(priority);
-    const ahead = this.#queue.filter((waiter) => waiter.rank <= rank).length;
-    return Math.max(this.#source.waitMs(ahead + this.#leaveFree(rank)), this.#pauseMs);
+    return Math.max(this.#source.waitMs(this.#countUpTo(rank) + this.#leaveFree(rank)), this.#pauseMs);
   }
 
   /** The state at this moment. */
@@ -259,8 +262,8 @@ export class RateLimiter {
   /** Fails the requests that cannot wait for so long. */
   #refuseLate(waitMs: number): void {
     const earliest = this.#clock.now() + waitMs;
-    for (const waiter of [...this.#queue])
-      if (waiter.waitsUntil < earliest) this.#refuse(waiter, new SlotTooLate(waitMs, this.#pauseEnd));
+    const late = this.#queue.filter(({ waitsUntil }) => waitsUntil < earliest);
+    for (const waiter of late) this.#refuse(waiter, new SlotTooLate(waitMs, this.#pauseEnd));
   }
 
   #refuse(waiter: Waiter, error: unknown): void {
@@ -270,7 +273,10 @@ export class RateLimiter {
 
   #remove(waiter: Waiter): void {
     const index = this.#queue.indexOf(waiter);
-    if (index >= 0) this.#queue.splice(index, 1);
+    if (index >= 0) {
+      this.#queue.splice(index, 1);
+      this.#counts[waiter.rank] = (this.#counts[waiter.rank] ?? 0) - 1;
+    }
     if (this.#queue.length === 0) this.#setAlarm(undefined);
   }
 
@@ -286,6 +292,10 @@ export class RateLimiter {
   get #pauseEnd(): number | null {
     const pauseMs = this.#pauseMs;
     return pauseMs > 0 ? Math.round(Date.now() + pauseMs) : null;
+  }
+
+  #countUpTo(rank: Rank): number {
+    return this.#counts.slice(0, rank + 1).reduce((sum, count) => sum + count, 0);
   }
 
   #leaveFree = (rank: Rank) => (RANKS[rank] === "low" ? this.#settings.reserved : 0);

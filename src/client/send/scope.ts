@@ -10,31 +10,33 @@ export class OutOfTime {
 export class Closed {}
 
 /** When the calls end that use a signal, by the monotonic clock. */
-const ends = new WeakMap<AbortSignal, number>();
+const ends = new WeakMap<AbortSignal, { at: number; totalTimeoutMs: number }>();
 
 /** One signal for all that ends a call, or the requests of a search: the caller's signal, the total time, the end of the client. */
 export class Scope {
   readonly signal: AbortSignal;
   readonly #controller = new AbortController();
+  /** The total time that ends first, its own or that of the signals. */
+  readonly totalTimeoutMs: number;
   readonly #endsAt: number;
   readonly #stops: (() => void)[] = [];
 
-  constructor(
-    signals: readonly (AbortSignal | null | undefined)[],
-    readonly totalTimeoutMs: number,
-  ) {
+  constructor(signals: readonly (AbortSignal | null | undefined)[], ownTimeoutMs: number) {
     this.signal = this.#controller.signal;
-    this.#endsAt = monotonicNowMs() + totalTimeoutMs;
+    let end = { at: monotonicNowMs() + ownTimeoutMs, totalTimeoutMs: ownTimeoutMs };
     for (const signal of signals) {
       if (!signal) continue;
-      this.#endsAt = Math.min(this.#endsAt, ends.get(signal) ?? Infinity);
+      const inherited = ends.get(signal);
+      if (inherited && inherited.at < end.at) end = inherited;
       const abort = () => this.abort(signal.reason);
       if (signal.aborted) abort();
       else this.#stops.push(onAbort(signal, abort));
     }
-    if (this.#endsAt !== Infinity) ends.set(this.signal, this.#endsAt);
-    if (totalTimeoutMs !== Infinity)
-      this.#stops.push(startTimer(totalTimeoutMs, () => this.abort(new OutOfTime(totalTimeoutMs))));
+    this.#endsAt = end.at;
+    this.totalTimeoutMs = end.totalTimeoutMs;
+    if (end.at !== Infinity) ends.set(this.signal, end);
+    if (ownTimeoutMs !== Infinity)
+      this.#stops.push(startTimer(ownTimeoutMs, () => this.abort(new OutOfTime(ownTimeoutMs))));
   }
 
   /** The rest of the total time, in ms. */
