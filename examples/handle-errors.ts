@@ -82,8 +82,7 @@ function whatToDo(error: unknown): string {
     return `check whether it was applied before you resend it: ${method} ${path} ${JSON.stringify(body)} at ${new Date(sentAt).toISOString()}`;
   }
   if (error instanceof TimeoutError) {
-    const { waitingMs, sendingMs } = error.spent;
-    return `try later: ${error.clock} passed (waited ${Math.round(waitingMs)} ms, sending ${Math.round(sendingMs)} ms)`;
+    return `try later, nothing was applied: ${error.clock} passed`;
   }
   if (error instanceof ClientClosedError) return "the program is shutting down: drop it";
   if (error instanceof ConnectionError) return `try later, nothing was applied: ${error.message}`;

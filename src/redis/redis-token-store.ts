@@ -29,7 +29,7 @@ const DELETE = `if redis.call('HGET', KEYS[1], 'token') == ARGV[1] then return r
 const LOCK = `return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) and 1 or 0`;
 const UNLOCK = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`;
 
-const storedTokenSchema = lazy(() => z.tuple([z.string().nullable(), z.string().nullable(), z.number()]));
+const storedTokenSchema = lazy(() => z.tuple([z.string().nullable(), z.string().nullable(), z.coerce.number()]));
 
 /** A process that requests a token for longer loses the lock, as does one that is killed; another one then requests one, too. */
 const LOCK_MS = 30_000;
@@ -76,7 +76,7 @@ export function createRedisTokenStore(options: RedisTokenStoreOptions): TokenSto
       const startedAt = monotonicNowMs();
       for (let delayMs = MIN_LOCK_RETRY_MS; ; delayMs = Math.min(MAX_LOCK_RETRY_MS, delayMs * 1.5)) {
         signal.throwIfAborted();
-        if ((await run(LOCK, [holder, LOCK_MS], lockName)) === 1) break;
+        if (Number(await run(LOCK, [holder, LOCK_MS], lockName)) === 1) break;
         if (monotonicNowMs() - startedAt > LOCK_MS) throw new Error("another process requests a token for too long");
         await sleep(delayMs * (0.5 + Math.random()), signal);
       }

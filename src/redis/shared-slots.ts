@@ -72,8 +72,11 @@ local restMs = math.max(0, pausedUntil - now)
 return { epoch, granted and 1 or 0, free, math.max(nextMs, restMs), restMs }
 `;
 
+/** The caller's client may return numbers as text (`stringNumbers`). */
+const number = () => z.coerce.number();
+
 /** Epoch, whether a slot was granted, free slots, when the next one can be free, and how long all pause (both in ms). */
-const replySchema = lazy(() => z.tuple([z.string(), z.number(), z.number(), z.number(), z.number()]));
+const replySchema = lazy(() => z.tuple([z.string(), number(), number(), number(), number()]));
 
 interface SharedSlotsOptions {
   redis: RedisClient;
@@ -168,6 +171,7 @@ export function createSharedSlots({ redis, key, settings, clock }: SharedSlotsOp
     return {
       end(sent) {
         ended.push({ id, freeAt: sent ? clock.now() + holdMs : -Infinity });
+        if (!sent) wait.until = -Infinity;
         reportSoon();
       },
       hasExpired: () => clock.now() - grantedAt > SEND_WITHIN_MS,

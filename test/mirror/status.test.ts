@@ -1,4 +1,3 @@
-import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,7 +6,6 @@ import { afterAll, describe, expect, it, vi } from "vitest";
 import {
   createMirror,
   type MirrorOptions,
-  type MirrorRunEvent,
   type MirrorSink,
   type MirrorStatus,
   postgresSink,
@@ -143,32 +141,6 @@ it("the view mirror_status of SQLite shows the same to SQL", async () => {
     { count: service.records("stockLevels").size },
   ]);
   database.close();
-});
-
-it("the end of each run is published on the diagnostics channel", async () => {
-  const service = newService();
-  const messages: MirrorRunEvent[] = [];
-  const listener = (message: unknown) => void messages.push(message as MirrorRunEvent);
-  subscribe("stocklot:mirror:run", listener);
-  const mirror = createMirror({ client: service.client(), sink: new MemorySink(), warehouses: [1] });
-  await mirror.run();
-  service.beforePage = () => {
-    throw new Error("the service is down");
-  };
-  await expect(mirror.run()).rejects.toThrow();
-  unsubscribe("stocklot:mirror:run", listener);
-  await expect(mirror.run()).rejects.toThrow();
-  expect(messages).toHaveLength(2);
-  expect(messages[0]).toMatchObject({
-    kind: "full",
-    resources: {
-      lots: { records: 600, lagMs: expect.any(Number) },
-      warehouseStockLevels: { lagMs: expect.any(Number) },
-    },
-  });
-  expect(messages[0]?.durationMs).toBeGreaterThan(0);
-  expect(messages[0]).not.toHaveProperty("error");
-  expect(messages[1]).toMatchObject({ kind: "increment", error: expect.any(String) });
 });
 
 it.each<[string, ConstructorParameters<typeof ChangingService>[1], number]>([

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { createTokenManager } from "../../src/client/auth/token-manager.js";
+import { TokenManager } from "../../src/client/auth/token-manager.js";
 import type { StoredToken, TokenStore } from "../../src/client/auth/token-store.js";
-import { CallCancellation } from "../../src/shared/time/cancellation.js";
 import { waitUntil } from "../support/with-server.js";
 
 const token = (accessToken: string): StoredToken => ({ accessToken, expiresAt: Date.now() + 3_600_000 });
@@ -13,7 +12,7 @@ function managerWith(store: Partial<TokenStore>, request = async () => token("fr
     log.push(name);
     return run();
   };
-  const manager = createTokenManager({
+  const manager = new TokenManager({
     store: {
       get: () => noted("get", store.get ?? (async () => undefined)),
       set: (stored) => noted("set", async () => store.set?.(stored)),
@@ -22,7 +21,6 @@ function managerWith(store: Partial<TokenStore>, request = async () => token("fr
     },
     account: "an account",
     request: () => noted("request", request),
-    errorOf: (error) => error,
     warn: (message) => void log.push(`warning: ${message}`),
   });
   return { manager, log };
@@ -35,7 +33,7 @@ describe("a token that several processes share", () => {
       lock: async () => async () => void order.push("unlocked"),
       set: async () => void order.push("set"),
     });
-    await manager.ensureToken(new CallCancellation());
+    await manager.renew(new AbortController().signal);
     expect(log).toEqual(["get", "lock", "get", "request", "set"]);
     await waitUntil(() => order.length >= 2);
     expect(order).toEqual(["set", "unlocked"]);
@@ -50,21 +48,21 @@ describe("a token that several processes share", () => {
         unlocked = true;
       },
     });
-    await manager.ensureToken(new CallCancellation());
+    await manager.renew(new AbortController().signal);
     expect(log).toEqual(["get", "lock", "get"]);
-    expect(manager.freshToken).toBe("of-another");
+    expect(manager.fresh).toBe("of-another");
     expect(unlocked).toBe(true);
   });
 
   test("is asked for without a lock where the store has none", async () => {
     const { manager, log } = managerWith({});
-    await manager.ensureToken(new CallCancellation());
+    await manager.renew(new AbortController().signal);
     expect(log).toEqual(["get", "request", "set"]);
   });
 
   test("is asked for without the lock, with a warning, where the lock fails", async () => {
     const { manager, log } = managerWith({ lock: () => Promise.reject(new Error("Redis is away")) });
-    await manager.ensureToken(new CallCancellation());
+    await manager.renew(new AbortController().signal);
     expect(log).toEqual([
       "get",
       "lock",
@@ -81,9 +79,9 @@ describe("a token that several processes share", () => {
       get: async () => tokens.shift(),
       lock: () => Promise.reject(new Error("it is stuck")),
     });
-    await manager.ensureToken(new CallCancellation());
+    await manager.renew(new AbortController().signal);
     expect(log).toEqual(["get", "lock", "warning: the token store failed to lock: it is stuck", "get"]);
-    expect(manager.freshToken).toBe("of-another");
+    expect(manager.fresh).toBe("of-another");
   });
 
   test("releases the lock when the token request fails", async () => {
@@ -92,7 +90,7 @@ describe("a token that several processes share", () => {
       unlocked = true;
     };
     const { manager } = managerWith({ lock }, () => Promise.reject(new Error("refused")));
-    await expect(manager.ensureToken(new CallCancellation())).rejects.toThrow("refused");
+    await expect(manager.renew(new AbortController().signal)).rejects.toThrow("refused");
     expect(unlocked).toBe(true);
   });
 
@@ -104,10 +102,10 @@ describe("a token that several processes share", () => {
         return new Promise((_, reject) => given.addEventListener("abort", () => reject(given.reason)));
       },
     });
-    const cancellation = new CallCancellation();
-    const waiting = manager.ensureToken(cancellation).catch(() => "ended");
+    const leave = new AbortController();
+    const waiting = manager.renew(leave.signal).catch(() => "ended");
     await new Promise((resolve) => setTimeout(resolve, 10));
-    cancellation.cancel({ kind: "aborted", reason: "enough" });
+    leave.abort("enough");
     expect(await waiting).toBe("ended");
     expect(signal?.aborted).toBe(true);
     await new Promise((resolve) => setTimeout(resolve, 10));
@@ -118,10 +116,10 @@ describe("a token that several processes share", () => {
     let unlocked = false;
     let give = (_unlock: () => Promise<void>) => {};
     const { manager, log } = managerWith({ lock: () => new Promise((resolve) => (give = resolve)) });
-    const cancellation = new CallCancellation();
-    const waiting = manager.ensureToken(cancellation).catch(() => "ended");
+    const leave = new AbortController();
+    const waiting = manager.renew(leave.signal).catch(() => "ended");
     await new Promise((resolve) => setTimeout(resolve, 10));
-    cancellation.cancel({ kind: "aborted", reason: "enough" });
+    leave.abort("enough");
     await waiting;
     give(async () => {
       unlocked = true;

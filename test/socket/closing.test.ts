@@ -156,7 +156,7 @@ describe("close()", () => {
     it("ends it when the time of the call is up, or its signal aborts", async () => {
       const server = await startServer();
       const client = connect(server);
-      const validate = vi.fn(never);
+      const validate = vi.fn(() => new Promise<never>(() => {}));
       const request = { method: "GET" as const, path: "/Item", schema: schemaOf(validate) };
       stopTime();
       const late = errorOf(client.request(request, { totalTimeoutMs: 200 }));

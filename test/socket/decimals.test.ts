@@ -5,8 +5,6 @@ import * as faults from "../support/faults.js";
 import { runs } from "../support/runs.js";
 import { connect, startServer } from "../support/with-server.js";
 
-const _always = Number.POSITIVE_INFINITY;
-
 /** Decimal quantities with up to 15 significant digits. */
 const quantity = fc
   .tuple(fc.stringMatching(/^[1-9]\d{0,14}$/), fc.integer({ min: 0, max: 12 }))

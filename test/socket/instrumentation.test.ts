@@ -174,7 +174,7 @@ it("each attempt and each call is reported with its end", async () => {
     }),
   );
   const client = connect(server, { retry: { ...quick.retry, maxRetries: 1 } });
-  server.plan(faults.droppedBeforeEffect?.() ?? faults.droppedAfterEffect());
+  server.plan(faults.droppedAfterEffect());
   await client.items.get("BOLT");
   await errorOf(client.items.get("BOLT", { signal: AbortSignal.abort() }));
   expect(ends).toEqual([

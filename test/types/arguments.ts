@@ -131,9 +131,8 @@ export function limitersAreCreatedByThePackage(limiter: RateLimiter, redis: Redi
   const snapshot = () => limiter.snapshot();
   // @ts-expect-error an object that only looks like a limiter
   new InventoryClient({ rateLimiter: { snapshot } });
-  const { tryAcquire, acquire, estimateWait, pause, totalPausedMs, reserved } = limiter;
   // @ts-expect-error all its methods do not make it one either
-  const lookAlike: RateLimiter = { snapshot, tryAcquire, acquire, estimateWait, pause, totalPausedMs, reserved };
+  const lookAlike: RateLimiter = { snapshot, acquire: () => Promise.resolve(), pause: () => {} };
   const limiters: RateLimiter[] = [
     createRateLimiter(),
     createRedisRateLimiter({ redis }),

@@ -25,7 +25,7 @@ const samples = [
   new errors.ServerError(init),
   new errors.ConnectionError("lost", { cause: new Error("reset") }),
   new errors.ClientClosedError("closed"),
-  new errors.TimeoutError("late", { clock: "timeoutMs", spent }),
+  new errors.TimeoutError("late", { clock: "timeoutMs" }),
   new errors.OutcomeUnknownError("unknown", { cause: "why", request: { method: "POST", path: "/Item", sentAt: 1 } }),
   new errors.ResponseValidationError("odd", { status: 200, issues: [] }),
   new errors.InputValidationError("items.get", [{ path: ["shortID"], message: "empty" }]),

@@ -17,9 +17,8 @@ import {
 } from "../../src/index.js";
 import { builtProgram } from "../support/built-program.js";
 import { createCertificates } from "../support/certificates.js";
-import { useLoopTime } from "../support/loop-time.js";
 import { ITEM } from "../support/records.js";
-import { errorOf, sleep } from "../support/with-server.js";
+import { errorOf } from "../support/with-server.js";
 import { clientOf, connect } from "./server.js";
 
 const certificates = createCertificates();

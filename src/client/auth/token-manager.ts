@@ -128,7 +128,7 @@ export class TokenManager {
     if (refused !== undefined) await this.#useStore("delete", () => inTime(store.delete(refused)), signal);
     const stored = await this.#readUsable(excluded, signal);
     if (stored) return stored;
-    const unlock = store.lock && (await this.#useStore("lock", async () => store.lock?.(signal), signal));
+    const unlock = store.lock && (await this.#useStore("lock", () => this.#lock(signal), signal));
     try {
       // The previous holder of the lock may have stored a new token, also if this process continues without the lock.
       const storedByOther = store.lock && (await this.#readUsable(excluded, signal));
@@ -149,6 +149,13 @@ export class TokenManager {
     if (!isUsable(stored) || excluded.includes(stored.accessToken)) return undefined;
     rememberSecret(stored.accessToken);
     return stored;
+  }
+
+  /** Takes the lock of the store. One that comes when no call waits for it any more is released. */
+  async #lock(signal: AbortSignal): Promise<(() => Promise<void>) | undefined> {
+    const unlock = await this.#options.store.lock?.(signal);
+    if (unlock && signal.aborted) await this.#useStore("unlock", unlock);
+    return unlock;
   }
 
   /** Runs an action of the store. If it fails, the client continues without its result. */

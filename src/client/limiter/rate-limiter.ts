@@ -207,7 +207,7 @@ export class RateLimiter {
       const taken = await this.#source.take(leaveFree);
       if ("waitMs" in taken) {
         if (taken.isPause && this.#pauseMs <= 0) this.#beginPause(taken.waitMs, false);
-        this.#refuseLate(taken.waitMs);
+        this.#refuseLate(Math.max(taken.waitMs, this.#source.waitMs(leaveFree)));
         return this.#askAgainAt(this.#clock.now() + Math.max(1, taken.waitMs));
       }
       // The queue may have changed: the slot is for the request that is first now.

@@ -59,8 +59,7 @@ export interface PageSession<T> {
   /** The key of a record. Without it, or if it returns `undefined`, a record is not de-duplicated. */
   keyOf: ((record: T) => RecordKey | undefined) | undefined;
   /**
-   * Fetches one page. The first page of an iteration takes a `single` slot, and has the priority of any other call.
-   * `createCallerError` turns the reason of a rejection into the caller's error.
+   * Fetches one page. The first page of an iteration has the priority of any other call, further ones go behind them.
    */
   fetch(request: PageRequest, context: { isFurther: boolean; signal: AbortSignal }): Promise<Page<T>>;
 }

@@ -3,9 +3,7 @@ import { Redis, type RedisOptions } from "ioredis";
 import type { RateLimiter } from "stocklot";
 import { createRedisRateLimiter, type RedisRateLimiterOptions } from "stocklot/redis";
 import { afterAll } from "vitest";
-import type { SlotRequest } from "../../../src/client/limiter/rate-limiter.js";
-import type { Slot } from "../../../src/client/limiter/slot-source.js";
-import { CallCancellation } from "../../../src/shared/time/cancellation.js";
+import type { Slot, SlotRequest } from "../../../src/client/limiter/rate-limiter.js";
 
 const clients: Redis[] = [];
 
@@ -26,15 +24,11 @@ export function connect(url: string, options: RedisOptions = {}): Redis {
 
 /** A limiter with a connection of its own, as a process has. */
 export function limiterAt(url: string, options: Omit<RedisRateLimiterOptions, "redis">): RateLimiter {
-  return createRedisRateLimiter({ redis: connect(url), reserved: 0, onWarning: () => {}, ...options });
+  return createRedisRateLimiter({ redis: connect(url), reserved: 0, ...options });
 }
 
-export type Asked = Partial<Omit<SlotRequest, "lifetime">> & { cancellation?: CallCancellation };
-
-export const ask = (
-  limiter: RateLimiter,
-  { cancellation = new CallCancellation(), ...request }: Asked = {},
-): Promise<Slot> => limiter.acquire({ priority: "normal", slotKind: "single", ...request, cancellation });
+export const ask = (limiter: RateLimiter, request: Partial<SlotRequest> = {}): Promise<Slot> =>
+  limiter.acquire({ priority: "normal", signal: new AbortController().signal, maxWaitMs: Number.POSITIVE_INFINITY, ...request });
 
 export const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 

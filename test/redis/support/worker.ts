@@ -5,7 +5,7 @@ import { createRedisRateLimiter, createRedisTokenStore } from "stocklot/redis";
 import { Agent } from "undici";
 import type { WorkerOptions, WorkerReport } from "./workers.js";
 
-const { name, redisUrl, baseUrl, key, rateLimit, callers, skewMs, onStoreError, standsStillMs }: WorkerOptions =
+const { name, redisUrl, baseUrl, key, rateLimit, callers, skewMs, standsStillMs }: WorkerOptions =
   JSON.parse(process.argv[2] ?? "{}");
 
 // A machine whose clock is wrong.
@@ -27,7 +27,7 @@ const client = new InventoryClient({
   // One account: processes of several do not share a token.
   clientId: "a client",
   clientSecret: "a-secret-of-the-tests",
-  rateLimiter: createRedisRateLimiter({ redis, key, ...rateLimit, onStoreError }),
+  rateLimiter: createRedisRateLimiter({ redis, key, ...rateLimit }),
   tokenStore: createRedisTokenStore({ redis, key }),
   dispatcher,
   retry: { maxRetries: 0, rateLimitDelayMs: [1_000, 1_200] },
@@ -71,6 +71,7 @@ async function caller(): Promise<void> {
 process.on("message", async () => {
   stopped = true;
   await client.close();
+  await callersEnded;
   process.send?.(report, () => {
     redis.disconnect();
     void agent.close();
@@ -78,4 +79,4 @@ process.on("message", async () => {
   });
 });
 process.send?.("ready");
-await Promise.all(Array.from({ length: callers }, caller));
+const callersEnded = Promise.all(Array.from({ length: callers }, caller));

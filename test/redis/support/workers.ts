@@ -12,7 +12,6 @@ export interface WorkerOptions {
   callers: number;
   /** How far its wall clock is ahead. */
   skewMs: number;
-  onStoreError: "fail" | "local";
   /** It stands still for this long once, when a slot was granted and its request was not sent yet, in ms. */
   standsStillMs: number;
 }
@@ -72,7 +71,7 @@ export async function startWorkers(
   places: Pick<WorkerOptions, "redisUrl" | "baseUrl" | "key" | "rateLimit">,
   own: (index: number) => Partial<WorkerOptions> = () => ({}),
 ): Promise<Worker[]> {
-  const usual = { callers: 20, skewMs: 0, onStoreError: "local" as const, standsStillMs: 0 };
+  const usual = { callers: 20, skewMs: 0, standsStillMs: 0 };
   const workers = Array.from(
     { length: count },
     (_, index) => new Worker({ ...usual, ...places, ...own(index), name: `worker ${index + 1}` }),

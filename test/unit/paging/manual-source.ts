@@ -1,11 +1,10 @@
-import type { SlotKind } from "../../../src/client/limiter/slot-source.js";
 import type { Page, PageRequest, PageSession } from "../../../src/client/lists/page.js";
 import type { Lot } from "./changing-list.js";
 
 /** A request that waits until the test responds to it. */
 export interface OpenRequest {
   request: PageRequest;
-  slotKind: SlotKind;
+  isFurther: boolean;
   signal: AbortSignal;
   respond(page?: Partial<Page<Lot>>): Promise<void>;
   fail(error: unknown): Promise<void>;
@@ -47,13 +46,13 @@ export class ManualSource {
 
   fetch(
     request: PageRequest,
-    { slotKind, signal }: { slotKind: SlotKind; signal?: AbortSignal | undefined },
+    { isFurther, signal }: { isFurther: boolean; signal: AbortSignal },
   ): Promise<Page<Lot>> {
     return new Promise((resolve, reject) => {
       this.sent.push({
         request,
-        slotKind,
-        signal: signal ?? new AbortController().signal,
+        isFurther,
+        signal,
         respond: (page) => {
           resolve({ ...this.#page(request), ...page });
           return settle();

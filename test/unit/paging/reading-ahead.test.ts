@@ -37,7 +37,7 @@ describe("reading ahead", () => {
     const pages = paginatorOf(source).pages();
     void pages.next();
     await source.respond(1);
-    expect(source.sent.map(({ slotKind }) => slotKind)).toEqual(["single", "bulk", "bulk"]);
+    expect(source.sent.map(({ isFurther }) => isFurther)).toEqual([false, true, true]);
   });
 });
 
