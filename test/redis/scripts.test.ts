@@ -16,7 +16,21 @@ const CANARY = "Xq7ZkW3vJ9pLm2RtYb8NcF5s";
 const canary = () => ({ accessToken: CANARY, expiresAt: Date.now() + 60_000 });
 
 /** What docs/scaling.md lists. */
-const COMMANDS = ["eval", "evalsha", "time", "hgetall", "hset", "hdel", "pexpire", "get", "set", "del", "pttl"];
+const COMMANDS = [
+  "eval",
+  "evalsha",
+  "time",
+  "hget",
+  "hmget",
+  "hgetall",
+  "hset",
+  "hdel",
+  "pexpire",
+  "get",
+  "set",
+  "del",
+  "pttl",
+];
 
 async function limitAndTokenAreShared(redis: () => Redis): Promise<void> {
   const key = newKey();
