@@ -10,6 +10,7 @@ export const SECTIONS: Record<string, () => Promise<(quick: boolean) => Promise<
   memory: async () => (await import("./memory.js")).memory,
   startup: async () => (await import("./start-up.js")).startUp,
   growth: async () => (await import("./growth.js")).growth,
+  paging: async () => (await import("./paging.js")).paging,
   search: async () => (await import("./search.js")).search,
   plan: async () => (await import("./plan.js")).plan,
   mirror: async () => (await import("./mirror.js")).mirror,

@@ -12,7 +12,7 @@ const client = new InventoryClient({
   clientId,
   clientSecret,
   rateLimiter: createRedisRateLimiter({ redis, key: "acme", ...limit }),
-  tokenStore: createRedisTokenStore({ redis, key: "acme", secret: clientSecret }),
+  tokenStore: createRedisTokenStore({ redis, key: "acme" }),
 });
 
 let responses = 0;

@@ -19,22 +19,26 @@ interface FoundStock {
 
 export function getCommand(): Command {
   const command = new Command("get")
-    .description("show one item, its stock level and its lots, in a few requests")
-    .argument("<sku>", "SKU (shortID) of the item")
+    .description("show items, their stock levels and their lots, in a few requests")
+    .argument("<sku...>", "SKUs (shortID) of the items")
     .option("--wid <n>", "only this warehouse", integerOption(0))
-    .option("--json", "print item, stockLevel and lots as JSON")
-    .action(showItem);
+    .option("--json", "print item, stockLevel and lots as JSON; an array of these for several SKUs")
+    .action(showItems);
   return withResponseValidation(withConnection(command));
 }
 
-function showItem(shortID: string, flags: GetFlags): Promise<void> {
+function showItems(shortIDs: string[], flags: GetFlags): Promise<void> {
   const { wid } = flags;
   return withClient(flags, async (client, signal) => {
-    const item = await client.items.get(shortID, { signal });
-    const stockLevel = await client.inventory.getStockLevel(shortID, { wid }, { signal });
-    const lots = await client.inventory.getLots(shortID, { wid }, { signal });
-    const found = { item, stockLevel, lots };
-    await print(flags.json ? JSON.stringify(found, null, 2) : describeStock(found, wid));
+    const levels = await client.inventory.getStockLevels(shortIDs, { wid }, { signal });
+    const found: FoundStock[] = [];
+    for (const [shortID, stockLevel] of levels) {
+      const item = await client.items.get(shortID, { signal });
+      found.push({ item, stockLevel, lots: await client.inventory.getLots(shortID, { wid }, { signal }) });
+    }
+    const [first, second] = found;
+    const json = () => JSON.stringify(second ? found : first, null, 2);
+    await print(flags.json ? json() : found.map((stock) => describeStock(stock, wid)).join("\n\n"));
   });
 }
 

@@ -3,7 +3,7 @@
  *
  * @module stocklot/redis
  */
-// Everything else is private: the ledger, its script, the outage, the lock and the cipher.
+// Everything else is private.
 export type { RateLimiter, RateLimitOptions, RateLimitSnapshot, StoredToken, TokenStore } from "../client/index.js";
 export type { RedisClient } from "./redis-client.js";
 export { createRedisRateLimiter, type RedisRateLimiterOptions } from "./redis-rate-limiter.js";

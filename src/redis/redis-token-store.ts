@@ -38,7 +38,7 @@ const MAX_LOCK_RETRY_MS = 500;
 
 /**
  * Stores the access token in Redis until it expires, as it is: who can read this Redis can use the token. Processes that need a
- * token at the same time share one token request. If Redis fails, the client warns and requests a token of its own.
+ * token at the same time share one token request, unless it takes longer than 30 s. If Redis fails, the client warns and requests a token of its own.
  *
  * @example
  * import { Redis } from "ioredis";

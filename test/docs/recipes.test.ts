@@ -210,7 +210,7 @@ describe.skipIf(!RUN_ALL)(`the recipes work (${ONLY_IN_TEST_ALL})`, () => {
     const redis = await findRedis();
     skip(!redis, "there is no Redis");
     onTestFinished(() => redis?.close());
-    const { run } = await prepare("Share one limit", {}, { REDIS_URL: redis?.url ?? "", TOKEN_SECRET: "secret" });
+    const { run } = await prepare("Share one limit", {}, { REDIS_URL: redis?.url ?? "" });
     expect(await run()).toEqual({ exitCode: 0, output: expect.stringContaining("shortID: 'BOLT-M8'") });
   });
 });

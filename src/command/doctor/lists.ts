@@ -52,7 +52,8 @@ export function listFindings({ list, first, honoursSort, changes, honoursModifie
     findings.push(note(name, summary, hint));
   }
   if (honoursSort === false) {
-    const hint = "gapless reads still return every record: they recognise records by their keys.";
+    const hint =
+      "gapless reads rely on this order: they may miss records while others are added or removed, and log a warning.";
     findings.push(
       note(name, `GET ${path}: sort=${stableSort}&direction=${sortProbe.params(list).direction} is ignored`, hint),
     );

@@ -41,7 +41,7 @@ export async function useEntryPoints({ folder }) {
       const onWarning = (warning) => warnings.push(warning);
       await readWith({
         rateLimiter: createRedisRateLimiter({ redis, key: "acme", requests: 100, onWarning }),
-        tokenStore: createRedisTokenStore({ redis, key: "acme", secret: "a-secret-to-encrypt-with" }),
+        tokenStore: createRedisTokenStore({ redis, key: "acme" }),
       });
       if (warnings.length === 0) throw new Error("Redis was not used");
     },
