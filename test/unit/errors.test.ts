@@ -10,7 +10,6 @@ const init = {
   headers: { date: "now" },
   attempts: 2,
 };
-const spent = { waitingMs: 1, pausedMs: 2, backoffMs: 3, sendingMs: 4, readingMs: 5 };
 
 const samples = [
   new errors.ApiError(init),
