@@ -72,7 +72,7 @@ local restMs = math.max(0, pausedUntil - now)
 return { epoch, granted and 1 or 0, free, math.max(nextMs, restMs), restMs }
 `;
 
-/** The caller's client may return numbers as text (`stringNumbers`). */
+/** The caller's client may return numbers as strings (`stringNumbers`). */
 const number = () => z.coerce.number();
 
 /** Epoch, whether a slot was granted, free slots, when the next one can be free, and how long all pause (both in ms). */

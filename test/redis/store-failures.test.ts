@@ -66,7 +66,9 @@ describe.concurrent("when Redis was never there", () => {
   test("an error that quotes what was sent keeps its code only", async () => {
     const reply = Object.assign(new Error(`MOVED refused: eval '${CANARY.slice(3, 20)}'`), { name: "ReplyError" });
     const store = createRedisTokenStore({ redis: { eval: async () => Promise.reject(reply) } });
-    await expect(store.set({ accessToken: CANARY, expiresAt: Date.now() + 60_000 })).rejects.toThrow(/^MOVED of Redis$/);
+    await expect(store.set({ accessToken: CANARY, expiresAt: Date.now() + 60_000 })).rejects.toThrow(
+      /^MOVED of Redis$/,
+    );
   });
 
   test("replies that are none of the script's fail the calls and never the process", async () => {
@@ -198,11 +200,10 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
       redis.disconnect();
       console.log("done");
     `;
-    const run = promisify(execFile)(
-      process.execPath,
-      ["--import", "tsx", "--input-type=module", "-e", program],
-      { cwd: new URL("../..", import.meta.url), timeout: 20_000 },
-    );
+    const run = promisify(execFile)(process.execPath, ["--import", "tsx", "--input-type=module", "-e", program], {
+      cwd: new URL("../..", import.meta.url),
+      timeout: 20_000,
+    });
     expect((await run).stdout).toBe("done\n");
   });
 

@@ -38,7 +38,7 @@ export interface ReceiptEvidence {
 
 /**
  * What proves that a receipt was applied, or that it was not; the outbox decides by it, too. Its own lot proves the one. The
- * other is proved by the absence of any lot that may be its own, with another text or SKU than was sent: by lots that are
+ * other is proved by the absence of any lot that may be its own, with a string or SKU other than was sent: by lots that are
  * certainly all of the item, each of them another receipt's, or received long before. That holds once the receipt can no
  * longer take effect.
  */
@@ -119,7 +119,7 @@ const SHARED_FIELDS = [
 
 const TEXTS = ["serial", "serial2", "remark"] as const;
 
-/** By its RFID tag, or by equality in all fields, a text among them: equality alone may be chance. */
+/** By its RFID tag, or by equality in all fields, a string among them: equality alone may be chance. */
 function isOwnLot(body: SentReceipt["body"], lot: Lot): boolean {
   if (!isBlank(body.rfidTag) && isSameValue(body.rfidTag, lot.rFIDTag)) return true;
   return TEXTS.some((name) => !isBlank(body[name])) && isEqual(body, lot);

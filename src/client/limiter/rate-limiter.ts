@@ -184,7 +184,7 @@ export class RateLimiter {
     };
   }
 
-  /** Gives slots to waiting requests, as long as there are both. */
+  /** Starts waiting requests, as long as there are slots. */
   async #serve(): Promise<void> {
     this.#hasChanged = true;
     if (this.#isAsking) return;
@@ -259,7 +259,7 @@ export class RateLimiter {
     }
   }
 
-  /** Fails the requests that cannot wait for so long. */
+  /** Fails the requests for which that wait is too long. */
   #refuseLate(waitMs: number): void {
     const earliest = this.#clock.now() + waitMs;
     const late = this.#queue.filter(({ waitsUntil }) => waitsUntil < earliest);

@@ -248,7 +248,7 @@ export class Inventory {
    * `serial2` or `remark` among them. Two receipts with the same text cannot be told apart: make it unique.
    *
    * Any other lot of the item received since 48 hours before the request makes the outcome "ambiguous", unless this client
-   * has sent its receipt, with another text. So do an item that cannot be found, more lots than fit on one page (unless the
+   * has sent its receipt, with other strings. So do an item that cannot be found, more lots than fit on one page (unless the
    * whole list was read in the order of `recNo`), and responses without a `Date` header.
    *
    * The service may still be working on a request that timed out. "not-applied" is therefore reported only after `settleMs`

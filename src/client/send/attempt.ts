@@ -41,7 +41,7 @@ export async function attempt(line: Line, call: Call): Promise<WireResponse> {
   }
 }
 
-/** The call will be sent again. */
+/** The call will be retried. */
 export function reportRetry({ observer }: Pick<Line, "observer">, call: Call, reason: string): void {
   const event = { ...call.identity, attempt: call.attempts + 1, reason };
   observer.emit("retry", () => event);

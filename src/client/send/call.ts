@@ -110,7 +110,7 @@ export class Call implements RetryBudget {
     return this.settings.priority ?? this.request.priority ?? (this.isWrite ? "high" : "normal");
   }
 
-  /** For messages; empty if none was made. */
+  /** For messages; empty before the first. */
   get attemptCount(): string {
     return this.attempts === 0 ? "" : this.attempts === 1 ? ", 1 attempt" : `, ${this.attempts} attempts`;
   }

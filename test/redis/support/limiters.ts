@@ -28,7 +28,12 @@ export function limiterAt(url: string, options: Omit<RedisRateLimiterOptions, "r
 }
 
 export const ask = (limiter: RateLimiter, request: Partial<SlotRequest> = {}): Promise<Slot> =>
-  limiter.acquire({ priority: "normal", signal: new AbortController().signal, maxWaitMs: Number.POSITIVE_INFINITY, ...request });
+  limiter.acquire({
+    priority: "normal",
+    signal: new AbortController().signal,
+    maxWaitMs: Number.POSITIVE_INFINITY,
+    ...request,
+  });
 
 export const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 

@@ -5,8 +5,9 @@ import { createRedisRateLimiter, createRedisTokenStore } from "stocklot/redis";
 import { Agent } from "undici";
 import type { WorkerOptions, WorkerReport } from "./workers.js";
 
-const { name, redisUrl, baseUrl, key, rateLimit, callers, skewMs, standsStillMs }: WorkerOptions =
-  JSON.parse(process.argv[2] ?? "{}");
+const { name, redisUrl, baseUrl, key, rateLimit, callers, skewMs, standsStillMs }: WorkerOptions = JSON.parse(
+  process.argv[2] ?? "{}",
+);
 
 // A machine whose clock is wrong.
 const trueNow = Date.now;

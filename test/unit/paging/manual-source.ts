@@ -44,10 +44,7 @@ export class ManualSource {
     };
   }
 
-  fetch(
-    request: PageRequest,
-    { isFurther, signal }: { isFurther: boolean; signal: AbortSignal },
-  ): Promise<Page<Lot>> {
+  fetch(request: PageRequest, { isFurther, signal }: { isFurther: boolean; signal: AbortSignal }): Promise<Page<Lot>> {
     return new Promise((resolve, reject) => {
       this.sent.push({
         request,
