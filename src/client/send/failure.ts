@@ -1,5 +1,5 @@
 /*
- * What is known of a failed attempt, and what follows. This table is the only place that decides whether a write may be sent
+ * What is known of a failed attempt, and what follows. This table is the only place that decides whether a write may be retried
  * again.
  *
  *   what happened                                              `applied`   again

@@ -1,5 +1,5 @@
 /*
- * When a request is sent again. `Failure` says what is known of a failed attempt; this file only decides and waits.
+ * When a request is retried. `Failure` says what is known of a failed attempt; this file only decides and waits.
  *
  *   401   once, with a new token (in `attempt`: it is not a retry)
  *   429   `maxRateLimitRetries` times: the limiter pauses all calls, so the next slot comes late enough

@@ -34,7 +34,7 @@ export function createFetchSender(base: URL, fetchFunction: FetchLike): WireSend
 function requestInit({ method, headers, body }: WireRequest): RequestInit {
   const init: RequestInit = { method, headers, redirect: "manual" };
   if (body === undefined) return init;
-  // If the connection breaks before the response, Deno's fetch sends the request again, unless its body is a stream:
+  // If the connection breaks before the response, Deno's fetch repeats the request, unless its body is a stream:
   // https://github.com/denoland/deno/issues/35610
   const isOnce = isDeno() && (method === "POST" || method === "PATCH");
   return isOnce ? { ...init, body: new Blob([body]).stream(), duplex: "half" } : { ...init, body };

@@ -127,7 +127,7 @@ function shorten(message: string): string {
 }
 
 /**
- * Whether no connection was made: the only failure of a fetch function that proves that nothing was sent. An error code alone
+ * Whether no connection existed: the only failure of a fetch function that proves that nothing was sent. An error code alone
  * does not: `EHOSTUNREACH` also ends an established connection.
  */
 export function isConnectFailure(error: unknown): boolean {

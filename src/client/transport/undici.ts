@@ -6,7 +6,7 @@ import { ProxyFailure } from "./network-failure.js";
 
 /**
  * Sends through an undici dispatcher. It passes a handler to `dispatch` instead of calling `undici.request`: only a handler
- * learns whether anything was sent, which decides whether a write may be sent again, and it needs no stream.
+ * learns whether anything was sent, which decides whether a write may be retried, and it needs no stream.
  */
 export function createUndiciSender(base: URL, dispatcher: Dispatcher): WireSender {
   const prefix = base.pathname.replace(/\/+$/, "");
@@ -95,7 +95,7 @@ export function createAgent(undici: typeof import("undici"), base: URL, timeoutM
 }
 
 /**
- * undici waits 300 s for the response of a proxy, and connects again and again, 640 times a second, while the proxy closes
+ * undici waits 300 s for the response of a proxy, and connects again and again, 640 times per second, while the proxy closes
  * the connection: https://github.com/nodejs/undici/issues/3897. An error without a code ends that.
  */
 function withPatientConnector(options: object, timeoutMs: number): object {

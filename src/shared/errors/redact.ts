@@ -3,7 +3,7 @@
  *
  * 1. They are not there. The secret is only in the body of the token request, the token only in the header of a request, and
  *    neither is put into an error, a log line or a hook: these have the method, the path and the response.
- * 2. What comes from outside may repeat them (a proxy's error page, an exception of a fetch function). So every such text
+ * 2. Data from outside may repeat them (a proxy's error page, an exception of a fetch function). So every such text
  *    goes through `redact`, and of a foreign exception only name, message, code and stack are kept (`copyOfCause`).
  *
  * Known are the secrets that were used last, as they are and as they are usually encoded, and long values of headers. Other
@@ -110,13 +110,13 @@ const NAMED_SECRET_PATTERN =
 export const redactCredentials = (text: string): string =>
   credentials.replaceIn(text.replace(NAMED_SECRET_PATTERN, `$1${REDACTED}`));
 
-/** Replaces all secrets in a text. */
+/** Replaces all secrets in a string. */
 export const redact = (text: string): string => headerValues.replaceIn(redactCredentials(text));
 
-/** How much of a text is searched behind what is shown: a secret may continue there. */
+/** How much of a string is searched behind what is shown: a secret may continue there. */
 const SEARCHED_BEYOND_LENGTH = 8_192;
 
-/** The beginning of a text, in which all secrets are replaced. Only a little more than that is searched. */
+/** The beginning of a string, in which all secrets are replaced. Only a little more than that is searched. */
 export function redactStart(text: string, length: number): string {
   const shown = redact(text.slice(0, length + SEARCHED_BEYOND_LENGTH));
   return text.length > length ? `${shown.slice(0, length)}…` : shown;
