@@ -1,6 +1,6 @@
 /*
- * What is known of a failed attempt, and what follows. This table is the only place that decides whether a write may be retried
- * again.
+ * What is known of a failed attempt, and what follows. This table is the only place that decides whether a write may be
+ * retried.
  *
  *   what happened                                              `applied`   again
  *   nothing was sent (no connection, `beforeSend` threw,
