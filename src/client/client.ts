@@ -22,7 +22,7 @@ import { Inventory } from "./resources/inventory.js";
 import { Items } from "./resources/items.js";
 import { lowerCaseHeaderNames } from "./send/headers.js";
 import type { RequestOptions } from "./send/request-options.js";
-import { DEFAULT_RETRY_SETTINGS, mergeRetryOptions } from "./send/retry.js";
+import { DEFAULT_RETRY_SETTINGS, mergeRetryOptions } from "./send/retry-options.js";
 import { Scope } from "./send/scope.js";
 import { ClientSender } from "./send/send.js";
 import { ServiceClock } from "./send/service-clock.js";

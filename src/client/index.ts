@@ -73,5 +73,5 @@ export type { CreatedItem, DiscontinuedItem, UpdatedItem } from "./resources/ite
 export type { Items } from "./resources/items.js";
 export type { Query } from "./send/payload.js";
 export type { RequestOptions, ResponseInfo } from "./send/request-options.js";
-export type { RetryOptions } from "./send/retry.js";
+export type { RetryOptions } from "./send/retry-options.js";
 export type { FetchLike } from "./transport/fetch.js";

@@ -14,8 +14,8 @@ import type { TokenStore } from "./auth/token-store.js";
 import { type RateLimitOptions, rateLimitOptionsSchema } from "./limiter/options.js";
 import type { RateLimiter } from "./limiter/rate-limiter.js";
 import type { Hooks, Logger } from "./observe/events.js";
-import { headersSchema, retryOptionsSchema } from "./send/request-options.js";
-import type { RetryOptions } from "./send/retry.js";
+import { headersSchema } from "./send/request-options.js";
+import { type RetryOptions, retryOptionsSchema } from "./send/retry-options.js";
 import type { FetchLike } from "./transport/fetch.js";
 import { isLoopbackHost } from "./transport/undici.js";
 

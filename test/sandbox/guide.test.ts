@@ -109,7 +109,7 @@ describe("the table of errors in the guide", () => {
 
   it("holds: a transaction with an oversized response", async () => {
     const { client } = start({ faults: [{ path: "/Inventory/*", fault: "oversized" }] });
-    await expect(client.inventory.receive(receipt)).rejects.toBeInstanceOf(ResponseValidationError);
+    await expect(client.inventory.receive(receipt)).rejects.toBeInstanceOf(OutcomeUnknownError);
   });
 
   it("holds: expired and refused tokens are replaced", async () => {

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { parseRetryAfterMs } from "../../src/client/send/api-error.js";
 import { Failure, type Retry } from "../../src/client/send/failure.js";
-import { DEFAULT_RETRY_SETTINGS, type RetrySettings, withRetries } from "../../src/client/send/retry.js";
+import { withRetries } from "../../src/client/send/retry.js";
+import { DEFAULT_RETRY_SETTINGS, type RetrySettings } from "../../src/client/send/retry-options.js";
 
 const SETTINGS: RetrySettings = { ...DEFAULT_RETRY_SETTINGS, maxRetries: 3, minDelayMs: 100, maxDelayMs: 1_000 };
 const failed = (retry: Retry, retryAfterMs = 0) => new Failure(new Error(retry), "no", retry, retry, retryAfterMs);

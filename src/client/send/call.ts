@@ -3,7 +3,7 @@ import type { CallObserver } from "../observe/observer.js";
 import type { ResponseHead, WireResponse } from "../transport/exchange.js";
 import { type EncodedRequest, encodeRequest, type Query } from "./payload.js";
 import type { RequestOptions } from "./request-options.js";
-import type { RetryBudget, RetrySettings } from "./retry.js";
+import type { RetryBudget, RetrySettings } from "./retry-options.js";
 import type { Scope } from "./scope.js";
 
 /** A request as the resources describe it. */

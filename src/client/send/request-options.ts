@@ -1,10 +1,10 @@
 import * as z from "zod";
 import { checkInput } from "../../shared/check.js";
 import { lazy, optionalFields, string } from "../../shared/field.js";
-import { abortSignalSchema, countOrInfinitySchema, durationMsSchema, functionSchema } from "../../shared/option.js";
+import { abortSignalSchema, durationMsSchema, functionSchema } from "../../shared/option.js";
 import type { Priority } from "../limiter/rate-limiter.js";
 import { describeHeaderProblem } from "./headers.js";
-import type { RetryOptions } from "./retry.js";
+import { type RetryOptions, retryOptionsSchema } from "./retry-options.js";
 
 /** The raw data of a final response. */
 export interface ResponseInfo {
@@ -79,21 +79,6 @@ export interface RequestOptions {
    */
   beforeSend?: BeforeSend | undefined;
 }
-
-export const retryOptionsSchema = /* @__PURE__ */ lazy(() => {
-  const options = {
-    maxRetries: countOrInfinitySchema(),
-    minDelayMs: durationMsSchema(),
-    maxDelayMs: durationMsSchema(),
-    maxRateLimitRetries: countOrInfinitySchema(),
-    rateLimitDelayMs: z
-      .tuple([durationMsSchema(), durationMsSchema()])
-      .refine(([shortest, longest]) => shortest <= longest, "must be [shortest, longest]"),
-  };
-  return z.union([z.literal(false), z.strictObject(options).partial()], {
-    error: `must be false or an object of ${Object.keys(options).join(", ")}`,
-  });
-});
 
 /** Header fields that a caller may set, by name. */
 export const headersSchema = () =>

@@ -7,68 +7,13 @@
  *         `maxRetries` times, after a back-off; but never a write that may have been applied, unless it may be repeated
  */
 import pRetry from "p-retry";
-import { copyPlainData } from "../../shared/copy-of.js";
 import { sleep } from "../../shared/time/wait.js";
 import { Failure } from "./failure.js";
-
-/** When a call is retried. */
-export interface RetryOptions {
-  /**
-   * Retries after connection failures, attempt timeouts, 408 and 5xx other than 501; `0` for none. A POST or PATCH that
-   * may have been applied is never retried.
-   * @default 3
-   */
-  maxRetries?: number | undefined;
-  /**
-   * Shortest wait before the first retry, in ms. It doubles with each retry, and a random share of up to its length is added.
-   * @default 500
-   */
-  minDelayMs?: number | undefined;
-  /**
-   * Upper bound of each of these waits, in ms. A `Retry-After` header of the service takes precedence, up to 60 s.
-   * @default 8_000
-   */
-  maxDelayMs?: number | undefined;
-  /**
-   * Retries after a 429; `0` for none.
-   * @default 5
-   */
-  maxRateLimitRetries?: number | undefined;
-  /**
-   * Bounds in ms of the pause after a 429 without `Retry-After`. A pause lasts at least a second, at most an hour.
-   * @default [30_000, 60_000]
-   */
-  rateLimitDelayMs?: readonly [number, number] | undefined;
-}
-
-export type RetrySettings = { [Name in keyof RetryOptions]-?: NonNullable<RetryOptions[Name]> };
-
-export const DEFAULT_RETRY_SETTINGS: RetrySettings = {
-  maxRetries: 3,
-  minDelayMs: 500,
-  maxDelayMs: 8_000,
-  maxRateLimitRetries: 5,
-  rateLimitDelayMs: [30_000, 60_000],
-};
-
-/** The settings of the caller, completed with the defaults. */
-export function mergeRetryOptions(settings: RetrySettings, given: RetryOptions | false = {}): RetrySettings {
-  const changes =
-    given === false
-      ? { maxRetries: 0, maxRateLimitRetries: 0 }
-      : Object.fromEntries(Object.entries(copyPlainData(given)).filter(([, value]) => value !== undefined));
-  return { ...settings, ...changes };
-}
+import type { RetryBudget, RetrySettings } from "./retry-options.js";
 
 const MAX_RETRY_AFTER_MS = 60_000;
 /** Timers do not take longer ones. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
-
-/** What the retries of one call have used up. */
-export interface RetryBudget {
-  retries: number;
-  rateLimitRetries: number;
-}
 
 /**
  * Repeats an attempt as long as its failure and the budget allow it. The first attempt goes directly: p-retry costs as much as

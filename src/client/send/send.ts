@@ -16,7 +16,8 @@ import { Failure } from "./failure.js";
 import { lowerCaseHeaderNames } from "./headers.js";
 import { JSON_CONTENT_TYPE } from "./payload.js";
 import { checkRequestOptions, type RequestOptions, type ResponseInfo } from "./request-options.js";
-import { mergeRetryOptions, withRetries } from "./retry.js";
+import { withRetries } from "./retry.js";
+import { mergeRetryOptions } from "./retry-options.js";
 import { Closed, OutOfTime, Scope } from "./scope.js";
 
 /** What the methods of the client send with. */

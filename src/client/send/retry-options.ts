@@ -1,0 +1,74 @@
+import * as z from "zod";
+import { copyPlainData } from "../../shared/copy-of.js";
+import { lazy } from "../../shared/field.js";
+import { countOrInfinitySchema, durationMsSchema } from "../../shared/option.js";
+
+/** When a call is retried. */
+export interface RetryOptions {
+  /**
+   * Retries after connection failures, attempt timeouts, 408 and 5xx other than 501; `0` for none. A POST or PATCH that
+   * may have been applied is never retried.
+   * @default 3
+   */
+  maxRetries?: number | undefined;
+  /**
+   * Shortest wait before the first retry, in ms. It doubles with each retry, and a random share of up to its length is added.
+   * @default 500
+   */
+  minDelayMs?: number | undefined;
+  /**
+   * Upper bound of each of these waits, in ms. A `Retry-After` header of the service takes precedence, up to 60 s.
+   * @default 8_000
+   */
+  maxDelayMs?: number | undefined;
+  /**
+   * Retries after a 429; `0` for none.
+   * @default 5
+   */
+  maxRateLimitRetries?: number | undefined;
+  /**
+   * Bounds in ms of the pause after a 429 without `Retry-After`. A pause lasts at least a second, at most an hour.
+   * @default [30_000, 60_000]
+   */
+  rateLimitDelayMs?: readonly [number, number] | undefined;
+}
+
+export type RetrySettings = { [Name in keyof RetryOptions]-?: NonNullable<RetryOptions[Name]> };
+
+export const DEFAULT_RETRY_SETTINGS: RetrySettings = {
+  maxRetries: 3,
+  minDelayMs: 500,
+  maxDelayMs: 8_000,
+  maxRateLimitRetries: 5,
+  rateLimitDelayMs: [30_000, 60_000],
+};
+
+/** The settings of the caller, completed with the defaults. */
+export function mergeRetryOptions(settings: RetrySettings, given: RetryOptions | false = {}): RetrySettings {
+  const changes =
+    given === false
+      ? { maxRetries: 0, maxRateLimitRetries: 0 }
+      : Object.fromEntries(Object.entries(copyPlainData(given)).filter(([, value]) => value !== undefined));
+  return { ...settings, ...changes };
+}
+
+/** What the retries of one call have used up. */
+export interface RetryBudget {
+  retries: number;
+  rateLimitRetries: number;
+}
+
+export const retryOptionsSchema = /* @__PURE__ */ lazy(() => {
+  const options = {
+    maxRetries: countOrInfinitySchema(),
+    minDelayMs: durationMsSchema(),
+    maxDelayMs: durationMsSchema(),
+    maxRateLimitRetries: countOrInfinitySchema(),
+    rateLimitDelayMs: z
+      .tuple([durationMsSchema(), durationMsSchema()])
+      .refine(([shortest, longest]) => shortest <= longest, "must be [shortest, longest]"),
+  };
+  return z.union([z.literal(false), z.strictObject(options).partial()], {
+    error: `must be false or an object of ${Object.keys(options).join(", ")}`,
+  });
+});
