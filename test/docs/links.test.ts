@@ -62,7 +62,6 @@ describe("the check of a link", () => {
   });
 
   it.each([
-    ["paging.md#resuming-after-a-crash", undefined],
     ["#no-such", "no such heading"],
     ["paging.md#no-such", "no such heading"],
     ["no-such.md", "no such file"],

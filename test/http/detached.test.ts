@@ -37,7 +37,6 @@ const INVENTORY = {
   getLots: ["BOLT"],
   getStockLevel: ["BOLT"],
   getStockLevels: [["BOLT"]],
-  readLotsOfItem: ["BOLT"],
   receive: [{ ...units, reasonCode: 1 }],
   findReceipt: [{ method: "POST", path: "/Inventory/Receive", body: units, sentAt }, { settleMs: 0 }],
   move: [{ ...units, shipToWid: 1 }],
@@ -53,7 +52,7 @@ const isPaginator = (value: unknown): value is Paginator<unknown> =>
   typeof value === "object" && value !== null && "toArray" in value;
 
 /** Only the outbox calls them. */
-const INTERNAL_METHODS = ["findStoredReceipt", "findStoredWrite"];
+const INTERNAL_METHODS = ["readLotsOfItem"];
 
 const methodsOf = (object: object) => {
   const descriptors = Object.getOwnPropertyDescriptors(Object.getPrototypeOf(object));

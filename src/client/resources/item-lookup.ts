@@ -242,7 +242,6 @@ function ignoreUnsearchable(error: unknown): void {
   if (!(error instanceof UnsearchableListError)) throw error;
 }
 
-const noParamsSchema = /* @__PURE__ */ lazy(() => z.object({}));
 const anyItemPageReader = /* @__PURE__ */ createPageReader<unknown>(/* @__PURE__ */ lazy(() => z.unknown()));
 
 /** The part numbers of items by the list of items, unless its first page shows that it is longer than they are many. */
@@ -251,27 +250,22 @@ async function readPartNos(
   shortIDs: ReadonlySet<string>,
 ): Promise<Map<string, number>> {
   const partNos = new Map<string, number>();
-  const items = createPaginator(series, {
-    name: "items.list",
-    params: {},
-    schema: noParamsSchema,
-    request: () => ({ path: READS.listAllItems.path, query: {} }),
-    options: ONE_BY_ONE,
-    pageReader: anyItemPageReader,
-    maxPageSize: MAX_PAGE_SIZE,
-    keyOf: undefined,
-  });
-  for await (const { value, totalCount } of items.pages()) {
+  for (let number = 1; ; number += 1) {
+    const query = { page: number, pageSize: MAX_PAGE_SIZE };
+    const request = { method: "GET", path: READS.listAllItems.path, query, read: anyItemPageReader(query) };
+    const page = await series.sendPart({ ...request, slotKind: number === 1 ? "single" : "bulk" });
     // Until a page of the list itself has been read.
-    list.memory.total ||= totalCount;
-    for (const item of value) {
+    list.memory.total ||= page.totalCount;
+    for (const item of page.value) {
       const [shortID, partNo] = [fieldOf(item, "shortID"), fieldOf(item, "partNo")];
-      if (typeof shortID !== "string" || !shortIDs.has(shortID) || !Number.isSafeInteger(partNo)) continue;
-      partNos.set(shortID, Number(partNo));
+      if (typeof shortID === "string" && shortIDs.has(shortID) && Number.isSafeInteger(partNo))
+        partNos.set(shortID, Number(partNo));
     }
-    if (partNos.size === shortIDs.size || shortIDs.size <= pagesOf(totalCount)) break;
+    // The rest is looked up one by one, also if the list never ends.
+    const isLonger = shortIDs.size <= pagesOf(page.totalCount);
+    if (partNos.size === shortIDs.size || isLonger || !page.hasMore || number > 2 * pagesOf(page.totalCount))
+      return partNos;
   }
-  return partNos;
 }
 
 /** A record without a part number may belong to any item, however strictly responses are validated. */

@@ -56,8 +56,8 @@ async function findReceiptOutcome(run: RunContext, attempt: UncertainAttempt): P
   const marks = await marksOfOthers(run.settings, entry);
   return unknownIfUnreadable(attempt, async () => {
     const read = () => client.inventory.readLotsOfItem(String(fieldOf(body, "itemID")), {}, findOptions(run, attempt));
-    const isOwn = (lot: object) => hasMark(Object(body), mark) && hasMark(lot, mark);
-    const isOthers = (lot: object) => marks.some((other) => hasMark(lot, other) && !hasMark(Object(body), other));
+    const isOwn = (lot: object) => hasMark(Object(body), mark) && hasText(lot, mark);
+    const isOthers = (lot: object) => marks.some((other) => hasText(lot, other) && !hasText(body, other));
     const sentAt = sentAtByService(entry);
     const judge = async () => judgeLots(await read(), { isOwn, isOthers, sentAt });
     let { outcome, lots } = await judge();
@@ -219,6 +219,14 @@ function unknownOutcome(reason: string, attempt: UncertainAttempt, lots: number[
 /** Such as "2026-11-26 18:31:05 UTC". */
 const secondAfter = (ms: number) =>
   `${new Date(ms + 999).toISOString().slice(0, "yyyy-mm-ddThh:mm:ss".length).replace("T", " ")} UTC`;
+
+/** The service, or a person, may have put something before a mark, or changed its case. */
+const hasText = (of: unknown, text: string): boolean =>
+  ["remark", "serial"].some((name) =>
+    String(fieldOf(of, name) ?? "")
+      .toLowerCase()
+      .includes(text.toLowerCase()),
+  );
 
 /** The marks of the other receipts of the item. */
 async function marksOfOthers(
