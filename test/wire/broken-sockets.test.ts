@@ -100,7 +100,6 @@ describe.each(Object.keys(TRANSPORTS))("with %s, a receipt is applied once at mo
     let broken = 0;
     for (const code of CODES) {
       const before = server.effects("receive");
-      if (fault) server.plan(fault);
       let isDue = false;
       const agent = breakingAgent(code, breaks, () => {
         const due = isDue;
@@ -115,6 +114,7 @@ describe.each(Object.keys(TRANSPORTS))("with %s, a receipt is applied once at mo
       });
       await client.items.get("BOLT");
       isDue = true;
+      if (fault) server.plan(fault);
       const sending = client.inventory.receive(receipt);
       const end = await sending.then(
         () => "done" as const,

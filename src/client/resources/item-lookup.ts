@@ -253,7 +253,7 @@ async function readPartNos(
   for (let number = 1; ; number += 1) {
     const query = { page: number, pageSize: MAX_PAGE_SIZE };
     const request = { method: "GET", path: READS.listAllItems.path, query, read: anyItemPageReader(query) };
-    const page = await series.sendPart({ ...request, slotKind: number === 1 ? "single" : "bulk" });
+    const page = await series.send({ ...request, priority: number === 1 ? undefined : "low" });
     // Until a page of the list itself has been read.
     list.memory.total ||= page.totalCount;
     for (const item of page.value) {
