@@ -49,6 +49,8 @@ export class InventoryClient {
   readonly inventory: Inventory;
   /** The service and the account, as stores record them. @internal */
   readonly service: { readonly id: string; readonly address: string; readonly clientId: string };
+  /** The time limit of one attempt, in ms. @internal */
+  readonly timeoutMs: number;
   readonly #limiter: RateLimiter;
   readonly #pipeline: Pipeline;
   readonly #report: () => string;
@@ -77,6 +79,7 @@ export class InventoryClient {
     const address = baseUrl.href.replace(/\/+$/, "");
     this.service = { id: options.serviceId ?? address, address, clientId };
     const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+    this.timeoutMs = timeoutMs;
     const readSecret = createClientSecretReader({ clientId, clientSecret, timeoutMs });
     const headers = lowerCaseHeaderNames(options.headers ?? {});
     rememberHeaders(headers);

@@ -1,9 +1,9 @@
-import { countPagesAndRequests } from "../client/for-add-ons.js";
+import { countPagesAndRequests, isServiceError } from "../client/for-add-ons.js";
 import type { Item } from "../service/item.js";
 import type { ItemListParams } from "../service/list-params.js";
 import { MAX_PAGE_SIZE } from "../service/lists.js";
 import { NotFoundError } from "../shared/errors/index.js";
-import type { PlanReader } from "./plan-reader.js";
+import type { PlanReader } from "./reader.js";
 
 /** How many requests it takes to read a list with `gapless`. */
 export const requestsForList = (records: number): number =>
@@ -27,11 +27,15 @@ export async function readItems(
   return items;
 }
 
-export async function readItem({ client, options }: PlanReader, sku: string): Promise<Item | undefined> {
+export async function readItem(
+  { client, options }: Pick<PlanReader, "client" | "options">,
+  sku: string,
+): Promise<Item | undefined> {
   try {
     return await client.items.get(sku, options);
   } catch (error) {
-    if (error instanceof NotFoundError) return undefined;
+    // A 404 of a proxy says nothing.
+    if (error instanceof NotFoundError && isServiceError(error)) return undefined;
     throw error;
   }
 }
