@@ -4,7 +4,6 @@ import {
   NotImplementedError,
   PermissionError,
   ResponseValidationError,
-  StorageError,
   TimeoutError,
 } from "../client/index.js";
 import { wording } from "../shared/errors/wording.js";
@@ -129,9 +128,8 @@ export async function holdLock(
     if (!lock) return false;
     stops.push(onAbort(lock.lost, () => stop.abort(lock.lost.reason)));
     const result = await work(lock, stop).finally(async () => {
-      const { reason } = lock.lost;
-      await lock.release();
-      if (reason instanceof StorageError) throw reason;
+      const commitsLost = await lock.release();
+      if (commitsLost) throw commitsLost;
     });
     throwIfAborted();
     return result;

@@ -84,7 +84,7 @@ export class SenderLock {
     return !this.lost.aborted && monotonicNowMs() < this.#heldUntil && Date.now() < this.#heldUntilEpoch;
   }
 
-  /** Aborted when it is not held any more: requests in flight must end. The reason is a `StorageError` if commits are lost. */
+  /** Aborted when it is not held any more: requests in flight must end. */
   get lost(): AbortSignal {
     return this.#lost.signal;
   }
@@ -103,16 +103,19 @@ export class SenderLock {
   async confirm(): Promise<void> {
     const next = this.#beat + 1;
     const until = this.#usableUntil();
-    if (!(await this.#store.beat(this.name, next))) return this.#lose(await this.#whyLost());
+    if (!(await this.#store.beat(this.name, next))) return this.#lose();
     this.#beat = next;
     this.#hold(until);
   }
 
-  /** Lets others send at once. If the store fails, they wait for a lease. */
-  async release(): Promise<void> {
+  /** Lets others send at once. If the store fails, they wait for a lease. Returns an error if commits are lost. */
+  async release(): Promise<StorageError | undefined> {
     this.#stopTimers();
+    // It may have ended by itself, before anything else has shown that.
+    const why = this.lost.aborted ? await this.#whyLost().catch(() => undefined) : undefined;
     this.#lost.abort(new Error("this process sends no more"));
     await this.#store.releaseLock(this.name).catch(() => {});
+    return why instanceof StorageError ? why : undefined;
   }
 
   async #take(row: SenderRow): Promise<boolean> {
@@ -140,7 +143,7 @@ export class SenderLock {
 
   #arm(): void {
     this.#stopTimers();
-    const stopEnd = startTimer(this.#heldUntil - monotonicNowMs(), () => this.#lose(TAKEN_OVER));
+    const stopEnd = startTimer(this.#heldUntil - monotonicNowMs(), () => this.#lose());
     // The next one may succeed; otherwise it ends by itself.
     const beat = () => void this.confirm().catch(() => !this.lost.aborted && this.#arm());
     const stopBeat = startTimer(this.#leaseMs / BEATS_PER_LEASE, beat);
@@ -150,10 +153,10 @@ export class SenderLock {
     };
   }
 
-  async #whyLost(): Promise<string | StorageError> {
+  /** An error if the database has lost commits; otherwise another process has taken over, which counts up. */
+  async #whyLost(): Promise<StorageError | undefined> {
     const { beat } = await this.#store.sender();
-    // A process that takes over counts up.
-    if (beat >= this.#beat) return TAKEN_OVER;
+    if (beat >= this.#beat) return undefined;
     const keys = [...this.#sent].flatMap(([key, at]) => (at >= beat ? [`"${key}"`] : []));
     const what = keys.length === 0 ? "Nothing was sent since." : `Sent since: ${keys.join(", ")}. Check them.`;
     const { kind: storage } = this.#store.database;
@@ -161,10 +164,8 @@ export class SenderLock {
     return new StorageError(message, { storage, location: this.#store.names.store });
   }
 
-  #lose(why: string | StorageError): void {
+  #lose(): void {
     this.#stopTimers();
-    this.#lost.abort(typeof why === "string" ? new Error(why) : why);
+    this.#lost.abort(new Error("another process may send by now"));
   }
 }
-
-const TAKEN_OVER = "another process may send by now";
