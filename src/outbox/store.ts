@@ -220,10 +220,12 @@ export class OpenStore {
       for (const row of await run(`SELECT state, count(*) AS entries FROM ${entries} GROUP BY state`))
         counts[memberOf(OUTBOX_STATES, row.state)] = Number(row.entries);
       const [row] = await run(`
-        SELECT min(added_at) AS oldest, (SELECT count(*) FROM ${entries} AS entry WHERE state IN ('pending', 'sending')
-          AND NOT EXISTS (SELECT 1 FROM ${entries} AS first WHERE first.lane = entry.lane AND first.state = 'unknown'
-            AND first.sequence < entry.sequence)) AS to_send
-        FROM ${entries} WHERE state IN ${UNSETTLED}`);
+        SELECT min(entry.added_at) AS oldest,
+          count(CASE WHEN entry.state <> 'unknown' AND (entry.sequence < held.first OR held.first IS NULL) THEN 1 END) AS to_send
+        FROM ${entries} AS entry LEFT JOIN
+          (SELECT lane, min(sequence) AS first FROM ${entries} WHERE state IN ${UNSETTLED} AND state = 'unknown' GROUP BY lane)
+          AS held ON held.lane = entry.lane
+        WHERE entry.state IN ${UNSETTLED}`);
       return { ...counts, oldestUnsettledAt: numberOrNull(row?.oldest), toSend: Number(row?.to_send) };
     });
   }
