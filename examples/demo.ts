@@ -112,7 +112,6 @@ heading("Outbox: writes that survive lost responses and crashes");
 const outbox = createOutbox({
   client,
   store: sqliteOutboxStore({ path: join(folder, "outbox.db") }),
-  mark: "remark",
 });
 await outbox.addMany(
   [10, 20, 30].map((units, index) => ({

@@ -13,7 +13,7 @@ import { dirname } from "node:path";
 import { parseArgs } from "node:util";
 import { parse } from "csv-parse/sync";
 import { InputValidationError, InventoryClient, type ReceiveInput } from "stocklot";
-import { createOutbox, type NewOutboxEntry, type OutboxEntry, sqliteOutboxStore } from "stocklot/outbox";
+import { createOutbox, type OutboxEntry, type OutboxEntryInput, sqliteOutboxStore } from "stocklot/outbox";
 import { connect, outFile } from "./connect.js";
 import { progressBar } from "./terminal.js";
 
@@ -23,7 +23,7 @@ interface Row {
   /** Its line in the file. */
   line: number;
   cells: Cells;
-  entry: NewOutboxEntry;
+  entry: OutboxEntryInput;
 }
 
 const COLUMNS = ["itemID", "units", "wid", "reasonCode", "spot", "serial", "reference", "remark"];
@@ -51,9 +51,8 @@ await using client = new InventoryClient(service);
 await using outbox = createOutbox({
   client,
   store: sqliteOutboxStore({ path }),
-  mark: "remark",
-  // If this program was killed, the next run waits this long before it looks up the receipts that were in progress.
-  // Those that the service has not received are resent one minute later (`settleMs`).
+  // If this program was killed, the next run waits this long for its lock. What was in progress then is looked up a minute
+  // later (`settleMs`).
   leaseMs: 5_000,
 });
 const wrongInputs = await add(rows);
@@ -137,7 +136,7 @@ async function resolveRefused(): Promise<void> {
 /** Returns the error that ended the run early, if any. The next run sends the remaining rows. */
 async function send(): Promise<unknown> {
   const bar = progressBar("receipts");
-  const { entries } = await outbox.estimate();
+  const { pending: entries } = await outbox.summary();
   try {
     await outbox.run({ onProgress: ({ pending }) => bar.update({ received: entries - pending, totalCount: entries }) });
     return undefined;

@@ -1,18 +1,15 @@
 /**
- * Keeps the catalog in step with a CSV file: shows the difference, then applies it through an outbox. Run it again after
- * a crash: no item is created twice.
+ * Keeps the catalog in step with a CSV file: shows the difference, then applies it. Run it again after a crash: no item is
+ * created twice.
  *
  * npx tsx examples/sync-catalog.ts [file.csv]
  */
 import { createReadStream } from "node:fs";
-import { mkdir } from "node:fs/promises";
-import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse } from "csv-parse";
 import { InventoryClient } from "stocklot";
-import { createOutbox, sqliteOutboxStore } from "stocklot/outbox";
 import { type DesiredItem, planItems } from "stocklot/plan";
-import { connect, outFile } from "./connect.js";
+import { connect } from "./connect.js";
 
 const { service } = connect();
 const [file = fileURLToPath(new URL("./catalog.csv", import.meta.url))] = process.argv.slice(2);
@@ -31,14 +28,10 @@ const plan = await planItems({ client, desired: rows() });
 console.log(plan.toText({ limit: 20 }));
 
 if (!plan.isEmpty) {
-  const path = outFile("catalog-outbox.db");
-  await mkdir(dirname(path), { recursive: true });
-  const outbox = createOutbox({ client, store: sqliteOutboxStore({ path }) });
-  const report = await plan.apply({ client, outbox });
+  const report = await plan.apply({ client });
   console.log(`\n${report.applied} applied in ${report.requests} requests.`);
   for (const name of ["stale", "rejected", "unknown"] as const) {
     for (const { shortID, reason } of report[name]) console.log(`${name}: ${shortID}: ${reason}`);
   }
-  await outbox.close();
 }
 await client.close();

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { InventoryClient } from "../../src/index.js";
-import { createOutbox, type NewOutboxEntry, sqliteOutboxStore } from "../../src/outbox/index.js";
+import { createOutbox, type OutboxEntryInput, sqliteOutboxStore } from "../../src/outbox/index.js";
 import { collectGarbage } from "../measure.js";
 import type { Section } from "../results.js";
 
@@ -26,7 +26,7 @@ export async function outbox(quick: boolean): Promise<Section> {
   const client = new InventoryClient({ ...service, rateLimit: false });
   const { value: items } = await client.items.list({ pageSize: SKUS }).page();
   const skus = items.map(({ shortID }) => shortID);
-  const receipts = (prefix: string, count: number): NewOutboxEntry[] =>
+  const receipts = (prefix: string, count: number): OutboxEntryInput[] =>
     Array.from({ length: count }, (_, index) => ({
       key: `${prefix}-${index}`,
       operation: "receive",
@@ -42,7 +42,7 @@ export async function outbox(quick: boolean): Promise<Section> {
 
   const store = sqliteOutboxStore({ path: join(folder, "many.db") });
   const many = createOutbox({ client, store, mark: "remark" });
-  await many.estimate();
+  await many.summary();
   const together = await perSecond(entries, () => many.addMany(receipts("many", entries)));
   const run = await perSecond(entries, async () => {
     const { applied, requests } = await many.run({ concurrency: CONCURRENCY });
@@ -55,7 +55,7 @@ export async function outbox(quick: boolean): Promise<Section> {
   await rm(folder, { recursive: true });
 
   /** The same requests, as many at a time, without an outbox. */
-  async function sendAll(all: readonly NewOutboxEntry[]): Promise<void> {
+  async function sendAll(all: readonly OutboxEntryInput[]): Promise<void> {
     const rest = all.values();
     const send = async () => {
       for (const { operation, input } of rest) if (operation === "receive") await client.inventory.receive(input);

@@ -49,6 +49,8 @@ export class InventoryClient {
   readonly inventory: Inventory;
   /** The service: its `serviceId`, and the address without a slash at its end. */
   readonly service: { readonly id: string; readonly address: string };
+  /** The time limit of one attempt, in ms. @internal */
+  readonly timeoutMs: number;
   readonly #limiter: RateLimiter;
   readonly #sender: ClientSender;
 
@@ -76,6 +78,7 @@ export class InventoryClient {
       value: clientId,
     });
     const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+    this.timeoutMs = timeoutMs;
     const headers = lowerCaseHeaderNames(options.headers ?? {});
     rememberHeaders(headers);
     const observer = new Observer(options.logger, options.hooks);

@@ -1,7 +1,5 @@
 import { existsSync } from "node:fs";
-import type { DeliveryStore } from "../outbox/delivery-store.js";
-import { PostgresOutboxStore } from "../outbox/stores/postgres-store.js";
-import { SqliteOutboxStore } from "../outbox/stores/sqlite-store.js";
+import { type OutboxStore, PostgresOutboxStore, SqliteOutboxStore } from "../outbox/stores.js";
 import { CommandError } from "./exit.js";
 
 const ADDRESS_PATTERN = /^(postgres(ql)?:\/\/|socket:|\/)/;
@@ -37,10 +35,11 @@ export type OutboxUse = "create" | "change" | "read";
  * @param what the option or argument with the file, for messages
  * @param file an SQLite file, or the address of a PostgreSQL database
  */
-export function outboxStoreOf(what: string, file: string, use: OutboxUse): DeliveryStore {
+export function outboxStoreOf(what: string, file: string, use: OutboxUse): OutboxStore {
+  const existing = use === "create" ? undefined : use;
   if (isPostgresAddress(file)) {
     assertPostgresAddress(what, file);
-    return new PostgresOutboxStore({ connectionString: file }, { existing: use !== "create" });
+    return new PostgresOutboxStore({ connectionString: file }, { existing });
   }
   if (file === "") throw new CommandError(`${what} must be the name of a file.`);
   if (use === "create") return new SqliteOutboxStore({ path: file });

@@ -34,7 +34,7 @@ export function shellWord(word: string): string {
 /** A command about an outbox, ready to paste. The arguments are keys, or options that contain no words of the caller's. */
 export function outboxCommandLine(file: string, action: string, ...words: readonly string[]): string {
   // A key that looks like an option would be taken for one.
-  const isKey = action === "show" || action === "resolve" || (action === "cancel" && words[0] !== "--delivery");
+  const isKey = action === "show" || action === "resolve" || action === "cancel";
   const separator = isKey && words.some((word) => word.startsWith("-")) ? ["--"] : [];
   return ["stocklot", "outbox", file, action, ...separator, ...words].map(shellWord).join(" ");
 }

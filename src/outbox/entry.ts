@@ -1,8 +1,35 @@
-import type { CreateItemInput, ItemChanges } from "../service/item-input.js";
-import type { IssueInput, MoveInput, ReceiveInput } from "../service/transaction.js";
-import { StocklotError } from "../shared/errors/index.js";
-import { fieldOf, messageOf } from "../shared/unknown.js";
-import type { OutboxOperation, OutboxState, StoredEntry, StoredJson } from "./store.js";
+import { createHash } from "node:crypto";
+import * as z from "zod";
+import { encodeJson } from "../client/for-add-ons.js";
+import type { CreateItemInput, IssueInput, ItemChanges, MoveInput, ReceiveInput } from "../client/index.js";
+import { comparableSku } from "../service/key.js";
+import { WRITES } from "../service/operations.js";
+import { canonicalJson } from "../shared/canonical-json.js";
+import { checkInput } from "../shared/check.js";
+import { InputValidationError, type Issue, StocklotError } from "../shared/errors/index.js";
+import { lazy, string, withCheck } from "../shared/field.js";
+import { fieldOf, isObject, messageOf } from "../shared/unknown.js";
+import { type MarkField, markOf, withMark } from "./marks.js";
+
+export const OUTBOX_OPERATIONS = ["receive", "move", "issue", "create", "update", "discontinue"] as const;
+
+/** The writes that an outbox accepts: methods of `client.inventory` and `client.items`. */
+export type OutboxOperation = (typeof OUTBOX_OPERATIONS)[number];
+
+/** Whether a second, identical write changes nothing, unless somebody else has written in between. */
+export const isIdempotent = (operation: OutboxOperation) => operation === "update" || operation === "discontinue";
+
+export const OUTBOX_STATES = ["pending", "sending", "applied", "rejected", "unknown", "canceled"] as const;
+
+/**
+ * - `pending`: certainly not applied; it will be sent
+ * - `sending`: an attempt has begun, and its outcome is not known yet
+ * - `applied`, `rejected`: settled
+ * - `canceled`: settled; it was not applied, and will never be sent
+ * - `unknown`: it can no longer take effect by itself, and nobody can prove what became of it; a person decides, see
+ *   `outbox.resolve`
+ */
+export type OutboxState = (typeof OUTBOX_STATES)[number];
 
 /** The item to discontinue or to update. */
 export interface ItemReference {
@@ -27,7 +54,7 @@ export interface OutboxInputs {
 }
 
 /** A write to add to an outbox. */
-export type NewOutboxEntry = {
+export type OutboxEntryInput = {
   [Operation in OutboxOperation]: {
     /** Your own name of the write, 1 to 200 characters. Each key is added only once. */
     key: string;
@@ -44,18 +71,15 @@ export interface OutboxEntry {
   key: string;
   /** The method that is called. */
   operation: OutboxOperation;
-  /** The input that was added, as JSON represents it; `undefined` once the entry was pruned. */
+  /** What is sent, a mark included; `undefined` once the entry was pruned. */
   input: unknown;
   /** The state of the entry. */
   state: OutboxState;
   /** When it was added, in ms since the epoch. */
   addedAt: number;
-  /**
-   * When it was sent first, in ms since the epoch. Attempts that failed in a way that shows that they were not applied are
-   * not counted; those that a look-up found not to have been applied are.
-   */
+  /** When its first attempt began, in ms since the epoch. */
   sentAt?: number;
-  /** When it became `applied` or `rejected`, in ms since the epoch. */
+  /** When it became `applied`, `rejected` or `canceled`, in ms since the epoch. */
   settledAt?: number;
   /** Number of attempts, counted before each one is sent. */
   attempts: number;
@@ -63,6 +87,46 @@ export interface OutboxEntry {
   result?: unknown;
   /** The error of the last attempt, or why the outcome is unknown: `{ name, message, … }`. */
   error?: unknown;
+}
+
+/** An entry as it is stored, except its place. */
+export interface NewEntry {
+  key: string;
+  operation: OutboxOperation;
+  /** The entries of one item are sent one at a time, in the order added. */
+  lane: string;
+  /** What is sent, as JSON. */
+  input: string;
+  /** SHA-256 of operation and input without a mark; it outlives the input when the entry is pruned. */
+  inputHash: string;
+  addedAt: number;
+  /** The only sender that may send it, see `HeldOutbox`; `null`: any. */
+  boundTo: string | null;
+}
+
+/** An entry as it is stored. `null`: nothing. */
+export interface StoredEntry extends Omit<NewEntry, "input"> {
+  /** Increases in the order added. */
+  sequence: number;
+  input: string | null;
+  state: OutboxState;
+  attempts: number;
+  sentAt: number | null;
+  /** By how many ms the service's clock was ahead at that time; `null` if that was unknown. */
+  clockAheadMs: number | null;
+  settledAt: number | null;
+  /** JSON, as `error`. */
+  result: string | null;
+  error: string | null;
+}
+
+export const parsed = (json: string | null): unknown => (json === null ? undefined : JSON.parse(json));
+
+/** What is sent for an entry. */
+export function inputOf({ key, input }: Pick<StoredEntry, "key" | "input">): object {
+  const stored = parsed(input);
+  if (!isObject(stored)) throw new TypeError(`the store has no input of ${key}`);
+  return stored;
 }
 
 /** Converts a stored entry to the caller's form. */
@@ -74,22 +138,106 @@ export function entryOf(stored: StoredEntry): OutboxEntry {
     input: parsed(input),
     state,
     addedAt,
-    ...(sentAt === null ? {} : { sentAt }),
-    ...(settledAt === null ? {} : { settledAt }),
+    ...(sentAt !== null && { sentAt }),
+    ...(settledAt !== null && { settledAt }),
     attempts,
-    ...(result === null ? {} : { result: parsed(result) }),
-    ...(error === null ? {} : { error: parsed(error) }),
+    ...(result !== null && { result: parsed(result) }),
+    ...(error !== null && { error: parsed(error) }),
   };
 }
 
-const parsed = (json: StoredJson | null): unknown => (json === null ? undefined : JSON.parse(json));
-
 /** An error as it is stored: `{ name, message, … }`. */
-export function errorJson(error: unknown): StoredJson {
+export function errorJson(error: unknown): string {
   if (error instanceof StocklotError) return JSON.stringify(error.toJSON());
   if (!(error instanceof Error) && typeof fieldOf(error, "message") === "string") return JSON.stringify(error);
   return JSON.stringify({ name: String(fieldOf(error, "name") ?? "Error"), message: messageOf(error) });
 }
 
-/** A result as it is stored; `null` if there is none. */
-export const resultJson = (result: unknown): StoredJson | null => JSON.stringify(result) ?? null;
+/** Characters of a key. */
+export const MAX_KEY_LENGTH = 200;
+
+export const keySchema = /* @__PURE__ */ lazy(() =>
+  withCheck(string().min(1).max(MAX_KEY_LENGTH, `must be at most ${MAX_KEY_LENGTH} characters long`), (key) => {
+    if (!key.isWellFormed()) return "must be well-formed Unicode";
+    // PostgreSQL cannot store it.
+    return key.includes("\0") ? "must not contain a NUL character" : undefined;
+  }),
+);
+
+const entrySchema = /* @__PURE__ */ lazy(() =>
+  z.strictObject({ key: keySchema(), operation: z.enum(OUTBOX_OPERATIONS), input: z.unknown() }),
+);
+
+/** How new entries are stored. */
+export interface EntryForm {
+  /** The field of receipts that will carry their mark. */
+  mark: MarkField | false;
+  /** @default null */
+  boundTo?: string | null;
+}
+
+/**
+ * A checked copy of a write that is to be added, without its mark, which depends on the store. Throws an
+ * `InputValidationError`; `at` is where it is in the arguments.
+ */
+export function newEntry(method: string, entry: unknown, form: EntryForm, at: Issue["path"]): NewEntry {
+  const { key, operation, input: given } = entrySchema().parse(checkInput(method, entrySchema, entry, at));
+  const inputAt = [...at, "input"];
+  // What is sent: dates become strings, fields that are undefined are left out.
+  const checked = checkInput(method, WRITES[operation].input, given, inputAt);
+  const input: unknown = JSON.parse(encodeJson(method, checked, inputAt));
+  if (!isObject(input)) throw new TypeError(`${method}: the input is no object`);
+  const { mark, boundTo = null } = form;
+  if (operation === "receive" && mark === "serial" && String(fieldOf(input, "serial") ?? "").trim() !== "") {
+    const message = 'must be left out: with mark: "serial" the outbox sets it';
+    throw new InputValidationError(method, [{ path: [...inputAt, "serial"], message }]);
+  }
+  return {
+    key,
+    operation,
+    lane: laneOf(String(fieldOf(input, "itemID") ?? fieldOf(input, "shortID"))),
+    input: JSON.stringify(input),
+    inputHash: createHash("sha256").update(canonicalJson({ operation, input })).digest("hex"),
+    addedAt: Date.now(),
+    boundTo,
+  };
+}
+
+/** A new entry as it is sent from a store. */
+export const markedEntry = (entry: NewEntry, storeId: string, mark: MarkField | false): NewEntry =>
+  entry.operation === "receive" && mark !== false
+    ? { ...entry, input: JSON.stringify(withMark(inputOf(entry), mark, markOf(storeId, entry.key))) }
+    : entry;
+
+/** Of all spellings of a SKU, in a form that both databases can store. */
+export const laneOf = (sku: string) => JSON.stringify(comparableSku(sku)).slice(1, -1);
+
+/** Checked copies of many writes, each key once. Throws one `InputValidationError` with the issues of all. */
+export function newEntries(
+  method: string,
+  entries: readonly unknown[],
+  form: EntryForm,
+  pathOf: (index: number) => number[],
+): NewEntry[] {
+  const issues: Issue[] = [];
+  const byKey = new Map<string, NewEntry>();
+  for (const [index, given] of entries.entries()) {
+    try {
+      const entry = newEntry(method, given, form, pathOf(index));
+      const other = byKey.get(entry.key);
+      if (other && other.inputHash !== entry.inputHash) throw otherInput(method, entry.key, pathOf(index));
+      byKey.set(entry.key, entry);
+    } catch (error) {
+      if (!(error instanceof InputValidationError)) throw error;
+      issues.push(...error.issues);
+    }
+  }
+  if (issues.length > 0) throw new InputValidationError(method, issues);
+  return [...byKey.values()];
+}
+
+export const keyProblem = (method: string, message: string, at: number[] = []) =>
+  new InputValidationError(method, [{ path: [...at, "key"], message }]);
+
+export const otherInput = (method: string, key: string, at: number[] = []) =>
+  keyProblem(method, `"${key}" was added before with another operation or input. Nothing was added.`, at);

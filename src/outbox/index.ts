@@ -3,12 +3,20 @@
  *
  * @module stocklot/outbox
  */
-// Everything else is private: leases, look-ups, and the policies of a run.
+// Stores are opaque: what they have is the outbox's own.
+
 export type { PostgresQuery, PostgresQueryable } from "../storage/postgres/driver.js";
-export type { ServiceIdentity } from "../storage/service.js";
-export type { ItemReference, NewOutboxEntry, OutboxEntry, OutboxInputs } from "./entry.js";
+export type {
+  ItemReference,
+  OutboxEntry,
+  OutboxEntryInput,
+  OutboxInputs,
+  OutboxOperation,
+  OutboxState,
+} from "./entry.js";
 export { type MarkField, withoutMark } from "./marks.js";
 export type {
+  OutboxAddManyOptions,
   OutboxAddOptions,
   OutboxEntriesOptions,
   OutboxOptions,
@@ -16,20 +24,11 @@ export type {
   OutboxWatchOptions,
 } from "./options.js";
 export { createOutbox, type Outbox } from "./outbox.js";
-export type { OutboxEstimate, OutboxProgress, OutboxReport, OutboxSummary } from "./report.js";
-export type {
-  ClaimedLane,
-  EntryChange,
-  EntryCondition,
-  EntryProgress,
-  NewEntry,
-  OutboxCounts,
-  OutboxOperation,
-  OutboxState,
-  OutboxStore,
-  StoredEntry,
-  StoredJson,
-  UpdateResult,
-} from "./store.js";
-export { type PostgresOutboxStoreOptions, postgresOutboxStore } from "./stores/postgres-store.js";
-export { type SqliteOutboxStoreOptions, sqliteOutboxStore } from "./stores/sqlite-store.js";
+export type { OutboxProgress, OutboxReport, OutboxSummary } from "./report.js";
+export {
+  type OutboxStore,
+  type PostgresOutboxStoreOptions,
+  postgresOutboxStore,
+  type SqliteOutboxStoreOptions,
+  sqliteOutboxStore,
+} from "./stores.js";

@@ -6,46 +6,46 @@ import {
   durationMsSchema,
   functionSchema,
   inventoryClientSchema,
-  nonNegativeMsSchema,
   objectWithMethodsSchema,
   requiredOption,
+  valueThat,
 } from "../shared/option.js";
-import type { OutboxEntry } from "./entry.js";
+import { OUTBOX_STATES, type OutboxEntry, type OutboxState } from "./entry.js";
 import type { MarkField } from "./marks.js";
 import type { OutboxProgress, OutboxReport } from "./report.js";
-import { OUTBOX_STATES, type OutboxState, type OutboxStore } from "./store.js";
+import type { OutboxStore } from "./stores.js";
 
 /** Options of `createOutbox`. */
 export interface OutboxOptions {
   /**
    * The client that sends the requests. The outbox does not close it. The store then belongs to its service, see
    * `ClientOptions.serviceId`.
-   * @default none: `run`, `watch` and `estimate` reject
+   * @default none: `run` and `watch` reject
    */
   client?: InventoryClient | undefined;
-  /** Where the entries are stored: `sqliteOutboxStore`, `postgresOutboxStore`, or your own {@link OutboxStore}. */
+  /** Where the entries are stored: `sqliteOutboxStore` or `postgresOutboxStore`. */
   store: OutboxStore;
   /**
-   * How long the service may still be working on a request after it was sent, in ms. Until then, a missing effect does
-   * not prove that the request was not applied.
+   * A request takes effect within this time after it was sent, in ms, or never. Until then, a missing effect does not prove
+   * that it was not applied. Not less than the client's `timeoutMs`. The store keeps the largest that was used.
    * @default 60_000
    */
   settleMs?: number | undefined;
   /**
-   * How long a process that does not respond keeps its items, in ms. Then another process takes them over.
+   * How long a sender that is silent keeps the lock, in ms. Then another process takes it over.
    * @default 30_000
    */
   leaseMs?: number | undefined;
   /**
    * The field of each receipt that contains a mark: in front of the remark, or as the serial. If the response is lost,
    * the mark identifies the lot of the receipt.
-   * @default none: if the response is lost, a receipt without `serial` and `rfidTag` becomes `unknown` if any lot may
-   * be its own
+   * `false` for none: if the response is lost, the receipt is `unknown`, unless no lot of the item can be its own.
+   * @default "remark"
    */
-  mark?: MarkField | undefined;
+  mark?: MarkField | false | undefined;
 }
 
-/** Options of `outbox.add` and `outbox.addMany`. */
+/** Options of `outbox.add`. */
 export interface OutboxAddOptions {
   /**
    * With `postgresOutboxStore`: a client of `pg` on which you have opened a transaction. The entries are durable when
@@ -53,6 +53,15 @@ export interface OutboxAddOptions {
    * @default a transaction of the store's
    */
   client?: unknown;
+}
+
+/** Options of `outbox.addMany`. */
+export interface OutboxAddManyOptions extends OutboxAddOptions {
+  /**
+   * Whether an entry replaces the one with its key, if that is `rejected` and has another input.
+   * @default false
+   */
+  replaceRejected?: boolean | undefined;
 }
 
 /** Options of `outbox.entries`. */
@@ -113,31 +122,22 @@ export interface OutboxWatchOptions extends OutboxRunOptions {
   onError?: ((error: unknown) => unknown) | undefined;
 }
 
-const STORE_METHODS = [
-  "open",
-  "claimService",
-  "close",
-  "add",
-  "get",
-  "list",
-  "count",
-  "claim",
-  "renew",
-  "release",
-  "next",
-  "update",
-  "prune",
-] as const satisfies readonly (keyof OutboxStore)[];
+/** An infinite one would never be decided, or taken over. */
+const finiteMsSchema = () =>
+  valueThat<number>((value) => Number.isFinite(value) && Number(value) >= 0, "must be finite");
 
-export const outboxOptionsSchema = lazy(() =>
+export const outboxOptionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     client: inventoryClientSchema().optional(),
     store: requiredOption(
-      objectWithMethodsSchema([...STORE_METHODS], `must have the methods ${STORE_METHODS.join(", ")}`),
+      objectWithMethodsSchema<OutboxStore>(
+        ["open", "join"],
+        "must be created by sqliteOutboxStore or postgresOutboxStore",
+      ),
     ),
-    settleMs: nonNegativeMsSchema().optional(),
-    leaseMs: z.number().positive().optional(),
-    mark: z.enum(["remark", "serial"]).optional(),
+    settleMs: finiteMsSchema().optional(),
+    leaseMs: durationMsSchema().and(finiteMsSchema()).optional(),
+    mark: z.literal(["remark", "serial", false], { error: 'must be "remark", "serial" or false' }).optional(),
   }),
 );
 
@@ -148,9 +148,9 @@ const runShape = () => ({
   onProgress: functionSchema().optional(),
 });
 
-export const runOptionsSchema = lazy(() => z.strictObject(runShape()));
+export const runOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject(runShape()));
 
-export const watchOptionsSchema = lazy(() =>
+export const watchOptionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     ...runShape(),
     everyMs: requiredOption(durationMsSchema()),
@@ -159,12 +159,18 @@ export const watchOptionsSchema = lazy(() =>
   }),
 );
 
-export const addOptionsSchema = lazy(() => z.strictObject({ client: z.unknown().optional() }));
+export const addOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject({ client: z.unknown().optional() }));
 
-export const entriesOptionsSchema = lazy(() =>
+export const addManyOptionsSchema = /* @__PURE__ */ lazy(() =>
+  z.strictObject({ client: z.unknown().optional(), replaceRejected: z.boolean().optional() }),
+);
+
+export const entriesOptionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({ state: z.enum(OUTBOX_STATES).optional(), item: z.string().min(1).optional() }),
 );
 
-export const resolutionSchema = lazy(() => z.enum(["applied", "not-applied"]));
+export const resolutionSchema = /* @__PURE__ */ lazy(() => z.enum(["applied", "not-applied"]));
 
-export const pruneOptionsSchema = lazy(() => z.strictObject({ olderThanMs: requiredOption(z.number().min(0)) }));
+export const pruneOptionsSchema = /* @__PURE__ */ lazy(() =>
+  z.strictObject({ olderThanMs: requiredOption(z.number().min(0)) }),
+);

@@ -1,26 +1,28 @@
-import { durationOf } from "../client/for-add-ons.js";
+import { accountOf } from "../client/for-add-ons.js";
 import type { InventoryClient } from "../client/index.js";
 import { checkConfiguration, checkInput, checkMethodOptions } from "../shared/check.js";
 import { copyPlainData } from "../shared/copy-of.js";
 import { ConfigurationError, InputValidationError } from "../shared/errors/index.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
 import { repeat } from "../shared/time/repeat.js";
-import type { ServiceIdentity } from "../storage/service.js";
-import { entryOf, type NewOutboxEntry, type OutboxEntry } from "./entry.js";
-import { type MarkField, markOf, withMark } from "./marks.js";
+import type { Query } from "../storage/database.js";
+import { assertSameAccount, type ServiceAccount } from "../storage/service.js";
 import {
+  entryOf,
   keyProblem,
   keySchema,
   laneOf,
+  markedEntry,
   newEntries,
-  type PathOfEntry,
-  storedEntriesOf,
-  withoutRepeatedKeys,
-} from "./new-entries.js";
-import { OutboxStoreAccess } from "./open-store.js";
+  type OutboxEntry,
+  type OutboxEntryInput,
+  type StoredEntry,
+} from "./entry.js";
 import {
+  addManyOptionsSchema,
   addOptionsSchema,
   entriesOptionsSchema,
+  type OutboxAddManyOptions,
   type OutboxAddOptions,
   type OutboxEntriesOptions,
   type OutboxOptions,
@@ -32,17 +34,9 @@ import {
   runOptionsSchema,
   watchOptionsSchema,
 } from "./options.js";
-import type { OutboxEstimate, OutboxReport, OutboxSummary } from "./report.js";
-import { OutboxRun, type RunLimits } from "./run/run.js";
-import {
-  type EntryChange,
-  entriesToSend,
-  inBatches,
-  type ListPage,
-  NO_UNCERTAIN_ATTEMPT,
-  type StoredEntry,
-  whyNotCanceled,
-} from "./store.js";
+import type { OutboxReport, OutboxSummary } from "./report.js";
+import { holdLock, type RunSettings, runItem, runOutbox } from "./run.js";
+import type { EntryChange, OpenStore } from "./store.js";
 
 const DEFAULT_SETTLE_MS = 60_000;
 const DEFAULT_LEASE_MS = 30_000;
@@ -59,42 +53,40 @@ const DEFAULT_LEASE_MS = 30_000;
  * const report = await outbox.run();
  * console.log(`${report.applied} applied, ${report.rejected} rejected, ${report.unknown} unknown`);
  * await outbox.close();
- * @throws ConfigurationError if an option is wrong.
+ * @throws ConfigurationError if an option is wrong, or if `settleMs` is less than the client's `timeoutMs`.
  */
 export function createOutbox(options: OutboxOptions): Outbox {
   checkConfiguration("createOutbox", outboxOptionsSchema(), options);
+  const { client, settleMs = DEFAULT_SETTLE_MS } = options;
+  if (client && client.timeoutMs > settleMs)
+    throw new ConfigurationError(
+      `createOutbox: settleMs (${settleMs}) must be at least the client's timeoutMs (${client.timeoutMs}): a request may still ` +
+        "take effect while the client waits for its response. Set a longer settleMs, or a shorter timeoutMs.",
+    );
   return new Outbox(options);
+}
+
+/** What a caller may do while no other process sends. */
+export interface HeldOutbox {
+  /** Aborted when nothing more may be sent. */
+  signal: AbortSignal;
+  /** Adds entries that are sent only while the lock is held. A later sender cancels them. */
+  addBound(entries: readonly OutboxEntryInput[]): Promise<void>;
+  /** Sends what is open of an item, until a time by the monotonic clock. Returns the number of requests. */
+  runItem(itemID: string, until: number): Promise<number>;
 }
 
 /** Created by {@link createOutbox}. All methods reject with a `StorageError` if the store fails. */
 export class Outbox {
   readonly #options: OutboxOptions;
-  /** @internal */
-  readonly access: OutboxStoreAccess;
+  #opened: Promise<OpenStore> | undefined;
+  #isServiceChecked = false;
+  #closed = new AbortController();
+  readonly #active = new Set<Promise<unknown>>();
 
   /** @internal */
   constructor(options: OutboxOptions) {
     this.#options = { ...options };
-    this.access = new OutboxStoreAccess(options.store, options.client?.service);
-  }
-
-  /** The service of its client. @internal */
-  get service(): ServiceIdentity | undefined {
-    return this.#options.client?.service;
-  }
-
-  /** Its client. Throws a `ConfigurationError` without one: nothing can be sent then. @internal */
-  requireClient(method: string): InventoryClient {
-    const { client } = this.#options;
-    if (client !== undefined) return client;
-    throw new ConfigurationError(
-      `${method}: a client is required. Create the outbox with createOutbox({ client, store }).`,
-    );
-  }
-
-  /** Aborted by the next `close`. @internal */
-  get closed(): AbortSignal {
-    return this.access.closed;
   }
 
   /**
@@ -103,78 +95,50 @@ export class Outbox {
    * @returns the stored entry, which may have been applied already.
    * @throws InputValidationError if the entry is wrong, or if its key was added with another input.
    */
-  async add(entry: NewOutboxEntry, options: OutboxAddOptions = {}): Promise<OutboxEntry> {
+  async add(entry: OutboxEntryInput, options: OutboxAddOptions = {}): Promise<OutboxEntry> {
     checkMethodOptions("outbox.add", addOptionsSchema, options);
-    const [stored] = await this.#add("outbox.add", [entry], this.#options.mark, options, () => []);
+    const [stored] = await this.#add("outbox.add", [entry], options, () => []);
     if (!stored) throw new TypeError("the store did not return the entry");
     return stored;
   }
 
   /**
-   * Stores writes durably, all in one transaction. Writes that were added before are not changed.
+   * Stores writes durably, all in one transaction. Writes that were added before are not changed, except rejected ones with
+   * `replaceRejected`.
    *
    * @returns the stored entries, in the same order.
    * @throws InputValidationError if entries are wrong, with the issues of all of them (each `path` begins with the
    * index), or if a key was added with another input. Then nothing is added.
    */
-  async addMany(entries: readonly NewOutboxEntry[], options: OutboxAddOptions = {}): Promise<OutboxEntry[]> {
-    checkMethodOptions("outbox.addMany", addOptionsSchema, options);
-    if (!Array.isArray(entries)) {
-      throw new InputValidationError("outbox.addMany", [{ path: ["entries"], message: "must be an array" }]);
-    }
-    return this.#add("outbox.addMany", entries, this.#options.mark, options);
+  async addMany(entries: readonly OutboxEntryInput[], options: OutboxAddManyOptions = {}): Promise<OutboxEntry[]> {
+    checkMethodOptions("outbox.addMany", addManyOptionsSchema, options);
+    if (Array.isArray(entries)) return this.#add("outbox.addMany", entries, options, (index) => [index]);
+    throw new InputValidationError("outbox.addMany", [{ path: ["entries"], message: "must be an array" }]);
   }
 
   /**
-   * As {@link addMany}, for plans. Receipts have their mark in the remark, whatever the option `mark` is. That
-   * option cannot serve: it belongs to the process that sends the entry, which may be another one and have none. So the
-   * mark is part of the input, and of its hash. A run adds no second one, see `EntryCall`.
-   * @internal
-   */
-  async addMarked(entries: readonly NewOutboxEntry[]): Promise<OutboxEntry[]> {
-    const storeId = await this.access.read(async ({ id }) => id);
-    const marked = entries.map((entry) =>
-      entry.operation === "receive"
-        ? { ...entry, input: withMark(entry.input, "remark", markOf(storeId, entry.key)) }
-        : entry,
-    );
-    return this.#add("outbox.addMany", marked, undefined, {});
-  }
-
-  /**
-   * Sends the pending entries. Of a write that was in progress when a process ended, it first determines the outcome, before
-   * anything else is sent for that item.
-   * Several runs at the same time, in one process or in many, share the work.
+   * Sends the pending entries. Of a write that was in progress when a process ended, it first determines the outcome,
+   * before anything else is sent for that item. Of several runs, in one process or in many, one sends at a time; the
+   * others wait for it.
    *
-   * It resolves when every entry is settled, `unknown`, held back behind an `unknown` one, or has failed in this run. An
-   * entry that has failed, such as one that is too large for a proxy, stays `pending` with its `error`; one whose outcome
-   * could not be looked up stays `sending`.
+   * It resolves when every entry that was stored when it was called is settled (whoever sends it), `unknown`, behind an
+   * `unknown` one, or has failed in this run. An entry that has failed, such as one that is too large for a proxy, stays
+   * `pending` with its `error`; one whose second attempt ended without an outcome, or whose outcome could not be looked up,
+   * stays `sending`.
    *
    * @throws the reason of the `signal`; a `DOMException` named `AbortError` if the outbox is closed.
    * @throws what the client throws if a write fails for a reason that concerns all writes, such as an
-   * `AuthenticationError`, or if the entries of five items in a row fail with the same status. The writes stay
-   * `pending`; those that were refused with a 403 of the service's own are `rejected`, and those whose look-up failed
-   * stay `sending`.
+   * `AuthenticationError`, or if five different items in a row fail with the same status. The writes stay `pending`.
    * @throws ConfigurationError if the store belongs to another service, or if there is no client.
+   * @throws StorageError if the database has lost commits. Its message names the keys that were sent since.
    */
   async run(options: OutboxRunOptions = {}): Promise<OutboxReport> {
     checkMethodOptions("outbox.run", runOptionsSchema, options);
-    return this.runWithin({}, copyPlainData(options));
-  }
-
-  /**
-   * As {@link run}, for plans: within limits.
-   * @internal
-   */
-  async runWithin(limits: RunLimits, options: OutboxRunOptions): Promise<OutboxReport> {
-    const client = this.requireClient("outbox.run");
-    const { mark, settleMs = DEFAULT_SETTLE_MS, leaseMs = DEFAULT_LEASE_MS } = this.#options;
+    const settings = this.#runSettings("outbox.run");
     options.signal?.throwIfAborted();
-    // Now, since it may be closed while the store is being opened.
-    const { closed } = this;
-    return this.access.recheckAndChange("outbox.run", ({ store, id: storeId }) =>
-      new OutboxRun({ client, store, storeId, closed, mark, settleMs, leaseMs }, options, limits).run(),
-    );
+    // Its service may have moved since.
+    this.#isServiceChecked = false;
+    return this.#change("outbox.run", (store) => runOutbox({ ...settings, store }, copyPlainData(options)));
   }
 
   /**
@@ -184,7 +148,7 @@ export class Outbox {
    */
   async watch(options: OutboxWatchOptions): Promise<void> {
     checkMethodOptions("outbox.watch", watchOptionsSchema, options);
-    this.requireClient("outbox.watch");
+    const { closed } = this.#runSettings("outbox.watch");
     const { everyMs, onReport, onError, ...runOptions } = copyPlainData(options);
     let nextRunAt = 0;
     await repeat({
@@ -193,7 +157,7 @@ export class Outbox {
         return this.run(runOptions);
       },
       nextRunAt: () => nextRunAt,
-      ends: [runOptions.signal, this.closed],
+      ends: [runOptions.signal, closed],
       onReport,
       onError,
     });
@@ -202,7 +166,7 @@ export class Outbox {
   /** The entry with this key; `undefined` if there is none. */
   async get(key: string): Promise<OutboxEntry | undefined> {
     checkInput("outbox.get", keySchema, key, ["key"]);
-    const stored = await this.access.read(({ store }) => store.get(key));
+    const stored = await this.read((store) => store.get(key));
     return stored && entryOf(stored);
   }
 
@@ -210,17 +174,15 @@ export class Outbox {
   async *entries(options: OutboxEntriesOptions = {}): AsyncGenerator<OutboxEntry, void, undefined> {
     checkMethodOptions("outbox.entries", entriesOptionsSchema, options);
     const { state, item } = options;
-    const filter = { state, lane: item === undefined ? undefined : laneOf(item) };
-    const list = (page: ListPage) => this.access.read(({ store }) => store.list({ ...filter, ...page }));
-    for await (const stored of inBatches(list)) yield entryOf(stored);
+    const store = await this.read(async (opened) => opened);
+    for await (const stored of store.list({ state, lane: item && laneOf(item) })) yield entryOf(stored);
   }
 
   /** Counts the entries by state, pruned ones included. It sends no request. */
   async summary(): Promise<OutboxSummary> {
-    const counts = await this.access.read(({ store }) => store.count([]));
-    const { pending, sending, applied, rejected, unknown, canceled, oldestUnsettledAt } = counts;
+    const { oldestUnsettledAt, toSend: _, ...states } = await this.read((store) => store.count());
     const oldestUnsettledMs = oldestUnsettledAt === null ? null : Math.max(0, Date.now() - oldestUnsettledAt);
-    return { pending, sending, applied, rejected, unknown, canceled, oldestUnsettledMs };
+    return { ...states, oldestUnsettledMs };
   }
 
   /**
@@ -235,44 +197,19 @@ export class Outbox {
     const change: EntryChange =
       decision === "applied"
         ? { state: "applied", settledAt: Date.now(), error: null }
-        : { state: "pending", settledAt: null, ...NO_UNCERTAIN_ATTEMPT, error: null };
-    return this.#changeEntry("outbox.resolve", key, change, ({ state }) =>
-      state === "unknown" || state === "rejected" ? undefined : `is ${state}, not unknown or rejected`,
-    );
+        : { state: "pending", settledAt: null, error: null };
+    return this.#changeEntry("outbox.resolve", key, change, ["unknown", "rejected"]);
   }
 
   /**
-   * Drops an entry: it will never be sent. It must be `rejected`, or `pending` and known not to have been applied.
-   * Canceling it again changes nothing.
+   * Drops an entry that is `rejected` or `pending`: it will never be sent. Canceling it again changes nothing.
    *
    * @returns the entry as it is now.
    * @throws InputValidationError if there is no such entry, if it may have been applied, or if its contents were pruned.
    */
   async cancel(key: string): Promise<OutboxEntry> {
     const change: EntryChange = { state: "canceled", settledAt: Date.now() };
-    return this.#changeEntry("outbox.cancel", key, change, whyNotCanceled);
-  }
-
-  /**
-   * As {@link cancel}, for plans: also an update or discontinuation that may have been applied, since the plan has read
-   * what became of it. Other entries of the item wait for that attempt: its quiet time was stored when it became pending.
-   * @internal
-   */
-  async withdraw(key: string): Promise<OutboxEntry> {
-    const change: EntryChange = { state: "canceled", settledAt: Date.now() };
-    return this.#changeEntry("outbox.cancel", key, change, ({ state }) =>
-      state === "pending" ? undefined : `is ${state}, not pending`,
-    );
-  }
-
-  /** Estimates the requests and the duration of the next run, without failures. It sends no request. */
-  async estimate(): Promise<OutboxEstimate> {
-    const client = this.requireClient("outbox.estimate");
-    const counts = await this.access.read(({ store }) => store.count([]));
-    const entries = entriesToSend(counts);
-    // An entry that was in progress is looked up, too.
-    const requests = entries + counts.sending;
-    return { entries, requests, durationMs: durationOf(requests, client.bulkAllowance) };
+    return this.#changeEntry("outbox.cancel", key, change, ["rejected", "pending", "canceled"]);
   }
 
   /**
@@ -283,16 +220,20 @@ export class Outbox {
    */
   async prune(options: { olderThanMs: number }): Promise<number> {
     checkMethodOptions("outbox.prune", pruneOptionsSchema, options);
-    const settledBefore = Date.now() - options.olderThanMs;
-    return this.access.change("outbox.prune", ({ store }) => store.prune({ settledBefore }));
+    return this.#change("outbox.prune", (store) => store.prune(Date.now() - options.olderThanMs));
   }
 
   /**
    * Closes the store. Runs end as if their signal had aborted: the requests in flight are awaited and their outcomes
    * are stored, then the run rejects with a `DOMException` named `AbortError`. A later call opens the store again.
    */
-  close(): Promise<void> {
-    return this.access.close();
+  async close(): Promise<void> {
+    this.#closed.abort(new DOMException("The outbox was closed.", "AbortError"));
+    this.#closed = new AbortController();
+    await Promise.allSettled(this.#active);
+    const opened = this.#opened;
+    this.#opened = undefined;
+    await (await opened?.catch(() => undefined))?.database.close();
   }
 
   /** The same as {@link close}, for `await using`. */
@@ -300,38 +241,123 @@ export class Outbox {
     return this.close();
   }
 
-  /** Changes an entry that is not in progress. `refusal` reports why it must stay as it is. */
+  /** The service of its client. @internal */
+  get service(): ServiceAccount | undefined {
+    return this.#options.client && accountOf(this.#options.client);
+  }
+
+  /** Works while no other process sends; waits for it. @internal */
+  async hold(
+    method: string,
+    signal: AbortSignal | undefined,
+    work: (held: HeldOutbox) => Promise<void>,
+  ): Promise<void> {
+    const settings = this.#runSettings(method);
+    this.#isServiceChecked = false;
+    await this.#change(method, (store) => {
+      const parts = { ...settings, store };
+      return holdLock(parts, { signal, isDone: async () => false }, async (lock, stop) => {
+        await work({
+          signal: stop.signal,
+          addBound: async (given) => {
+            const { mark = "remark" } = this.#options;
+            const entries = newEntries(method, given, { mark, boundTo: lock.name }, (index) => [index]);
+            await store.add(
+              method,
+              entries.map((entry) => markedEntry(entry, store.id, mark)),
+            );
+          },
+          runItem: (itemID, until) => runItem(parts, { lock, stop: stop.signal, lane: laneOf(itemID), until }),
+        });
+        return true;
+      });
+    });
+  }
+
+  /** Reads the store. Anybody may, whatever service it belongs to. @internal */
+  async read<T>(action: (store: OpenStore) => Promise<T>): Promise<T> {
+    this.#opened ??= this.#options.store.open();
+    return this.#track(
+      this.#opened.then(action, (error) => {
+        this.#opened = undefined;
+        throw error;
+      }),
+    );
+  }
+
+  async #track<T>(result: Promise<T>): Promise<T> {
+    this.#active.add(result);
+    try {
+      return await result;
+    } finally {
+      this.#active.delete(result);
+    }
+  }
+
+  /** The end is that of now: the outbox may be closed while the store is being opened. */
+  #runSettings(method: string): Omit<RunSettings, "store"> {
+    const { client, settleMs = DEFAULT_SETTLE_MS, leaseMs = DEFAULT_LEASE_MS } = this.#options;
+    if (client !== undefined) return { client, settleMs, leaseMs, closed: this.#closed.signal };
+    const what = `${method}: a client is required. Create the outbox with createOutbox({ client, store }).`;
+    throw new ConfigurationError(what);
+  }
+
   async #changeEntry(
     method: string,
     key: string,
     change: EntryChange,
-    refusal: (entry: StoredEntry) => string | undefined,
+    from: readonly StoredEntry["state"][],
   ): Promise<OutboxEntry> {
     checkInput(method, keySchema, key, ["key"]);
-    return this.access.change(method, async ({ store }) => {
+    return this.#change(method, async (store) => {
       const entry = await store.get(key);
       if (!entry) throw keyProblem(method, `there is no entry "${key}"`);
-      const problem = refusal(entry);
-      if (problem !== undefined) throw keyProblem(method, `"${key}" ${problem}`);
+      if (!from.includes(entry.state)) throw keyProblem(method, `"${key}" is ${entry.state}, not ${from.join(" or ")}`);
       if (entry.input === null) throw keyProblem(method, `the contents of "${key}" were pruned`);
       if (entry.state === change.state) return entryOf(entry);
-      const result = await store.update(key, { state: entry.state, attempts: entry.attempts }, change);
-      if (!result?.changed) throw keyProblem(method, `"${key}" was changed at the same time`);
-      return entryOf(result.entry);
+      const changed = await store.change(entry, change);
+      if (!changed) throw keyProblem(method, `"${key}" was changed at the same time`);
+      return entryOf(changed);
     });
   }
 
   async #add(
     method: string,
-    entries: readonly unknown[],
-    mark: MarkField | undefined,
-    { client }: OutboxAddOptions,
-    pathOf?: PathOfEntry,
+    given: readonly unknown[],
+    { client, replaceRejected }: OutboxAddManyOptions,
+    pathOf: (index: number) => number[],
   ): Promise<OutboxEntry[]> {
-    const added = newEntries(method, entries, mark, pathOf);
-    if (added.length === 0) return [];
-    const unique = withoutRepeatedKeys(method, added, pathOf);
-    const stored = await this.access.change(method, ({ store }) => store.add(unique, client));
-    return storedEntriesOf(method, added, stored, pathOf).map(entryOf);
+    const { mark = "remark", store: created } = this.#options;
+    // Now: the caller may change them while the store is being opened.
+    const entries = newEntries(method, given, { mark }, pathOf);
+    const keys = given.map((entry) => String(Object(entry).key));
+    const addTo = async (store: OpenStore, query?: Query) => {
+      const added = entries.map((entry) => markedEntry(entry, store.id, mark));
+      const pathOfKey = (key: string) => pathOf(keys.indexOf(key));
+      const stored = await store.add(method, added, { replaceRejected, query, pathOf: pathOfKey });
+      const byKey = new Map(stored.map((entry) => [entry.key, entryOf(entry)]));
+      return keys.flatMap((key) => byKey.get(key) ?? []);
+    };
+    if (client === undefined) return this.#change(method, (store) => addTo(store));
+    const join = async () => {
+      const { store, query } = await created.join(client);
+      await this.#checkService(method, store, query);
+      return addTo(store, query);
+    };
+    return this.#track(join());
+  }
+
+  /** @throws ConfigurationError if the store belongs to another service than the client. */
+  #change<T>(method: string, action: (store: OpenStore) => Promise<T>): Promise<T> {
+    return this.read(async (store) => {
+      if (!this.#isServiceChecked) await this.#checkService(method, store);
+      this.#isServiceChecked = true;
+      return action(store);
+    });
+  }
+
+  async #checkService(method: string, store: OpenStore, query?: Query): Promise<void> {
+    const own = this.service;
+    if (own) assertSameAccount({ method, noun: "store" }, await store.claimService(own, query), own);
   }
 }

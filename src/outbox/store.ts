@@ -1,251 +1,486 @@
-import type { ServiceIdentity } from "../storage/service.js";
-import type { OutboxSummary } from "./report.js";
+import { randomBytes } from "node:crypto";
+import { ConfigurationError } from "../shared/errors/index.js";
+import { placeholders, type Query, type SqlDatabase, type SqlRow, type SqlValue } from "../storage/database.js";
+import type { ServiceAccount } from "../storage/service.js";
+import {
+  keyProblem,
+  type NewEntry,
+  OUTBOX_OPERATIONS,
+  OUTBOX_STATES,
+  type OutboxState,
+  otherInput,
+  type StoredEntry,
+} from "./entry.js";
 
-/** The writes that an outbox accepts: methods of `client.inventory` and `client.items`. */
-export type OutboxOperation = "receive" | "move" | "issue" | "create" | "update" | "discontinue";
-
-export const OUTBOX_OPERATIONS = ["receive", "move", "issue", "create", "update", "discontinue"] as const;
-
-const IDEMPOTENT: ReadonlySet<OutboxOperation> = new Set(["update", "discontinue"]);
-
-/** Whether a second, identical write changes nothing, unless somebody else has written in between. */
-export const isIdempotent = (operation: OutboxOperation) => IDEMPOTENT.has(operation);
-
-/**
- * - `pending`: to be sent
- * - `sending`: an attempt was about to be sent, and its outcome is not stored yet
- * - `applied`, `rejected`: settled
- * - `canceled`: settled; it was not applied, and will never be sent
- * - `unknown`: it may have been applied; a person must decide, see `outbox.resolve`
+/*
+ * An outbox in an SQL database. Two tables: the entries, and one row of the store, which also has who sends at the moment
+ * (sender-lock.ts). Each method is one transaction.
  */
-export type OutboxState = "pending" | "sending" | "applied" | "rejected" | "unknown" | "canceled";
 
-export const OUTBOX_STATES = ["pending", "sending", "applied", "rejected", "unknown", "canceled"] as const;
-
-/** Of an entry that still has to be sent, or decided about. */
-export const UNSETTLED_STATES: readonly OutboxState[] = ["pending", "sending", "unknown"];
-
-export const isSettled = (state: OutboxState): boolean => !UNSETTLED_STATES.includes(state);
-
-/** How many of the entries are not settled. */
-export const unsettledOf = (entries: Partial<Record<OutboxState, number>>): number =>
-  UNSETTLED_STATES.reduce((sum, state) => sum + (entries[state] ?? 0), 0);
-
-/** A JSON value as it is stored. */
-export type StoredJson = string;
-
-/** A write that is added. */
-export interface NewEntry {
-  /** The caller's name of the write. */
-  key: string;
-  /** The method to call. */
-  operation: OutboxOperation;
-  /** The entries of one lane, those of one item, are sent one at a time, in the order added: its SKU, trimmed and in lower case. */
-  lane: string;
-  /** The input that the caller passed. */
-  input: StoredJson;
-  /** SHA-256 of operation and input; it outlives the input when the entry is pruned. */
-  inputHash: string;
-  /** In ms since the epoch. */
-  addedAt: number;
+/** The names of the tables as they are written in SQL, which differ by database. */
+export interface TableNames {
+  store: string;
+  entries: string;
 }
 
-/** The part of an entry that changes. Times are by the clock of the process that wrote them. */
-export interface EntryProgress {
-  /** The state of the entry. */
-  state: OutboxState;
-  /** Number of attempts, counted before each one is sent. */
-  attempts: number;
-  /** The body of the request, with its mark; the same in every attempt. `null` before the first. */
-  body: StoredJson | null;
-  /**
-   * When the first uncertain attempt was about to be sent, in ms since the epoch; `null` if there was none. An attempt
-   * is uncertain unless its own response or failure showed that it was not applied.
-   */
-  sentAt: number | null;
-  /** By how many ms the service's clock was ahead at that time, at least; `null` if that was unknown. */
-  clockAheadMs: number | null;
-  /** When it became `applied`, `rejected` or `canceled`, in ms since the epoch. */
-  settledAt: number | null;
-  /** The result of the method. */
-  result: StoredJson | null;
-  /** The error of the last attempt, `null` while it is in progress; or why the outcome is unknown. */
-  error: StoredJson | null;
+/** The column of each field. */
+const COLUMNS: Readonly<Record<keyof StoredEntry, string>> = {
+  sequence: "sequence",
+  key: "key",
+  operation: "operation",
+  lane: "lane",
+  input: "input",
+  inputHash: "input_hash",
+  addedAt: "added_at",
+  boundTo: "bound_to",
+  state: "state",
+  attempts: "attempts",
+  sentAt: "sent_at",
+  clockAheadMs: "clock_ahead_ms",
+  settledAt: "settled_at",
+  result: "result",
+  error: "error",
+};
+
+const SELECTED = Object.values(COLUMNS).join(", ");
+const ADDED = ["key", "operation", "lane", "input", "inputHash", "addedAt", "boundTo"] as const;
+const ADDED_COLUMNS = ADDED.map((field) => COLUMNS[field]).join(", ");
+
+/** Rows or keys of one command: both databases take a thousand values. */
+const PER_COMMAND = 100;
+
+const UNSETTLED = "('pending', 'sending', 'unknown')";
+
+/** The fields of an entry that change. */
+export type EntryChange = Partial<Pick<StoredEntry, "state" | "settledAt" | "result" | "error">>;
+
+/** What a change expects: an entry that is otherwise by now is not changed. */
+export type AsRead = Pick<StoredEntry, "key" | "state" | "attempts">;
+
+/** Which entries are listed. */
+export interface EntryFilter {
+  state?: OutboxState | undefined;
+  lane?: string | undefined;
+  /** How their keys begin. */
+  prefix?: string | undefined;
+  /** Pruned ones, too. */
+  pruned?: boolean;
 }
 
-/** An entry as it is stored. */
-export interface StoredEntry extends Omit<NewEntry, "input">, EntryProgress {
-  /** Sequence number: increases in the order added. */
-  sequence: number;
-  /** `null` once the entry was pruned. */
-  input: StoredJson | null;
-}
-
-/**
- * Whether there was an uncertain attempt, or one is in flight: {@link withoutAttempt} takes it back if its response or
- * failure shows that it was not applied. If only a look-up shows that, it still counts: the next look-up must find the
- * effect of every attempt, so `sentAt` stays the time of the first one.
- */
-export const hadUncertainAttempt = ({ sentAt }: { sentAt?: number | null | undefined }): boolean =>
-  typeof sentAt === "number";
-
-/** Of an entry that had no uncertain attempt. */
-export const NO_UNCERTAIN_ATTEMPT = { sentAt: null, clockAheadMs: null } as const;
-
-/** The change that takes back an attempt that is known not to have been applied. `before`: the entry before it. */
-export const withoutAttempt = ({ sentAt, clockAheadMs, error }: StoredEntry) => ({ sentAt, clockAheadMs, error });
-
-/** Why an entry cannot be canceled; `undefined` if it can: it is known that it was not applied. */
-export function whyNotCanceled(
-  entry: Pick<StoredEntry, "state" | "operation"> & Parameters<typeof hadUncertainAttempt>[0],
-): string | undefined {
-  const { state, operation } = entry;
-  if (state === "rejected" || state === "canceled") return undefined;
-  if (state !== "pending") return `is ${state}, not rejected or pending`;
-  return isIdempotent(operation) && hadUncertainAttempt(entry) ? "may have been applied" : undefined;
-}
-
-/** A lane that was claimed, with its next entry. */
-export interface ClaimedLane {
-  /** The lane. */
-  lane: string;
-  /** Its next entry, see {@link OutboxStore.next}. */
-  entry: StoredEntry;
-  /** How long ago the previous lease of the lane ended, in ms. `undefined` if there was none, or if that is unknown. */
-  unleasedMs: number | undefined;
-  /** How much is left of the quiet time of the lane, see {@link EntryChange}, in ms; 0 if it is over. */
-  quietMs: number;
-  /** The entry whose quiet time it is; `undefined` if it is that of several, or of none. */
-  quietKey: string | undefined;
-}
-
-/** The condition that an entry must meet for a change to apply. */
-export interface EntryCondition {
-  /** Its state. */
-  state: OutboxState;
-  /** Its number of attempts. */
-  attempts: number;
-  /** The lease of its lane must be held by this run, and must not have ended. */
-  owner?: string | undefined;
-}
-
-/** The changes of an entry. Fields that are left out or `undefined` keep their values. */
-export interface EntryChange extends Partial<EntryProgress> {
-  /**
-   * The quiet time of the entry: an attempt of it may take effect for this many ms from now on. Until then no other entry
-   * of the lane may be sent, since the one could undo the other, nor this one, unless it is an update or discontinuation.
-   * An earlier quiet time that ends later stays.
-   */
-  quietMs?: number | undefined;
-}
-
-/** A change of an entry to a state, perhaps the one that it is in. */
-export interface StateChange extends EntryChange {
-  state: OutboxState;
-}
-
-/** The result of a change. */
-export interface UpdateResult {
-  /** Whether the condition was met. */
-  changed: boolean;
-  /** The entry as it is now. */
-  entry: StoredEntry;
-}
-
-/** Number of entries, by state. */
-export interface OutboxCounts extends Omit<OutboxSummary, "oldestUnsettledMs"> {
-  /** When the oldest entry that is not settled was added, in ms since the epoch; `null` if all are. */
+/** Number of entries by state. */
+export interface OutboxCounts extends Record<OutboxState, number> {
+  /** When the oldest unsettled entry was added. */
   oldestUnsettledAt: number | null;
-  /** Entries behind an `unknown` one of the same lane that are `pending` or `sending`: they are counted there, too. */
-  heldBack: number;
+  /** Of those pending and sending: not behind an `unknown` one of the same item. */
+  toSend: number;
 }
 
-/** Entries that a run has to send. */
-export const entriesToSend = ({ pending, sending, heldBack }: OutboxCounts) => pending - heldBack + sending;
+/** Who sends, how often it has said so, and with which times. */
+export interface SenderRow {
+  sender: string;
+  beat: number;
+  /** How long it may be silent, in ms. */
+  leaseMs: number;
+  /** The largest `settleMs` that was used. */
+  settleMs: number;
+}
+
+/** See `OpenStore.add`. */
+interface AddOptions {
+  replaceRejected?: boolean | undefined;
+  /** Of a transaction of the caller. */
+  query?: Query | undefined;
+  /** Where an entry is in the arguments, for messages. */
+  pathOf?: (key: string) => number[];
+}
+
+/** Which entries a run sends. */
+export interface SendFilter {
+  /** Those up to this place. */
+  upTo: number;
+  /** Those of one item. */
+  lane?: string | undefined;
+}
+
+/** A store whose tables exist. */
+export class OpenStore {
+  constructor(
+    readonly id: string,
+    readonly database: SqlDatabase,
+    readonly names: TableNames,
+  ) {}
+
+  /**
+   * Records the service that the store belongs to, if none is recorded yet; also under another name, if address and client
+   * ID are the same. Returns what is recorded then.
+   */
+  claimService({ id, address, clientId }: ServiceAccount, query?: Query): Promise<ServiceAccount> {
+    return this.#transaction(async (run) => {
+      const { store } = this.names;
+      await run(
+        `UPDATE ${store} SET service = $1, address = $2, client_id = $3
+        WHERE service IS NULL OR (address = $4 AND client_id = $5 AND service <> $6)`,
+        [id, address, clientId, address, clientId, id],
+      );
+      const [row] = await run(`SELECT service, address, client_id FROM ${store}`);
+      return { id: String(row?.service), address: String(row?.address), clientId: String(row?.client_id) };
+    }, query);
+  }
+
+  /**
+   * Adds entries as `pending`: all of them or none. One whose key exists with the same input is not added; with another
+   * input it replaces a rejected one, with `replaceRejected`.
+   *
+   * @returns what is stored with each key
+   * @throws InputValidationError if a key exists with another input
+   */
+  add(
+    method: string,
+    entries: readonly NewEntry[],
+    { replaceRejected = false, query, pathOf = () => [] }: AddOptions = {},
+  ): Promise<StoredEntry[]> {
+    return this.#transaction(async (run) => {
+      const stored: StoredEntry[] = [];
+      for (const part of partsOf(entries)) {
+        const values = part.flatMap((entry) => ADDED.map((field) => entry[field]));
+        const rows = part.map((_, index) => `(${placeholders(ADDED.length, index * ADDED.length + 1)})`).join(", ");
+        await run(
+          `INSERT INTO ${this.names.entries} (${ADDED_COLUMNS}) VALUES ${rows} ON CONFLICT (key) DO NOTHING`,
+          values,
+        );
+        const found = new Map(
+          (
+            await this.#get(
+              run,
+              part.map(({ key }) => key),
+            )
+          ).map((entry) => [entry.key, entry]),
+        );
+        for (const entry of part) {
+          const same = found.get(entry.key);
+          // A transaction of the caller's may see an older version of the table.
+          if (!same)
+            throw keyProblem(method, `"${entry.key}" is being added by another transaction`, pathOf(entry.key));
+          const isReplaced = same.inputHash !== entry.inputHash && replaceRejected;
+          const kept = isReplaced ? await this.#replaceRejected(run, entry) : same;
+          if (kept?.inputHash !== entry.inputHash) throw otherInput(method, entry.key, pathOf(entry.key));
+          stored.push(kept);
+        }
+      }
+      return stored;
+    }, query);
+  }
+
+  async get(key: string): Promise<StoredEntry | undefined> {
+    return (await this.database.transaction((run) => this.#get(run, [key])))[0];
+  }
+
+  /** Those of the entries with these keys that exist, by key. */
+  async getMany(keys: readonly string[]): Promise<Map<string, StoredEntry>> {
+    const found = await this.database.transaction(async (run) => {
+      const entries: StoredEntry[] = [];
+      for (const part of partsOf(keys)) entries.push(...(await this.#get(run, part)));
+      return entries;
+    });
+    return new Map(found.map((entry) => [entry.key, entry]));
+  }
+
+  /** The entries in the order added, read in batches. */
+  async *list({ pruned = false, prefix, state, lane }: EntryFilter = {}): AsyncGenerator<StoredEntry> {
+    const given: [condition: string, value: SqlValue | undefined][] = [
+      ["state =", state],
+      ["lane =", lane],
+      ["key >=", prefix],
+      // No key has this character.
+      ["key <", prefix && `${prefix}\u{10FFFF}`],
+    ];
+    const used = given.filter(([, value]) => value !== undefined);
+    const conditions = [
+      "sequence > $1",
+      ...used.map(([condition], index) => `${condition} $${index + 2}`),
+      ...(pruned ? [] : ["input IS NOT NULL"]),
+    ];
+    const sql = `SELECT ${SELECTED} FROM ${this.names.entries} WHERE ${conditions.join(" AND ")}
+      ORDER BY sequence LIMIT ${5 * PER_COMMAND}`;
+    for (let after = 0; ; ) {
+      const values = [after, ...used.map(([, value]) => value ?? null)];
+      const rows = await this.database.transaction((run) => run(sql, values));
+      for (const entry of rows.map(entryOfRow)) {
+        after = entry.sequence;
+        yield entry;
+      }
+      if (rows.length < 5 * PER_COMMAND) return;
+    }
+  }
+
+  count(): Promise<OutboxCounts> {
+    const { entries } = this.names;
+    return this.database.transaction(async (run) => {
+      const counts = { pending: 0, sending: 0, applied: 0, rejected: 0, unknown: 0, canceled: 0 };
+      for (const row of await run(`SELECT state, count(*) AS entries FROM ${entries} GROUP BY state`))
+        counts[memberOf(OUTBOX_STATES, row.state)] = Number(row.entries);
+      const [row] = await run(`
+        SELECT min(entry.added_at) AS oldest,
+          count(CASE WHEN entry.state <> 'unknown' AND (entry.sequence < held.first OR held.first IS NULL) THEN 1 END) AS to_send
+        FROM ${entries} AS entry LEFT JOIN
+          (SELECT lane, min(sequence) AS first FROM ${entries} WHERE state IN ${UNSETTLED} AND state = 'unknown' GROUP BY lane)
+          AS held ON held.lane = entry.lane
+        WHERE entry.state IN ${UNSETTLED}`);
+      return { ...counts, oldestUnsettledAt: numberOrNull(row?.oldest), toSend: Number(row?.to_send) };
+    });
+  }
+
+  /** The place of the entry that was added last; 0 if there is none. */
+  async lastPlace(): Promise<number> {
+    const [row] = await this.database.transaction((run) =>
+      run(`SELECT max(sequence) AS last FROM ${this.names.entries}`),
+    );
+    return Number(row?.last ?? 0);
+  }
+
+  /** Of each item, its first unsettled entry, unless it is `unknown`: those added first, first. */
+  async next(limit: number, { upTo, lane }: SendFilter): Promise<StoredEntry[]> {
+    const { entries } = this.names;
+    const ofLane = lane === undefined ? "" : "AND lane = $2";
+    const rows = await this.database.transaction((run) =>
+      run(
+        `SELECT ${SELECTED} FROM ${entries} WHERE state <> 'unknown' AND sequence IN
+          (SELECT min(sequence) FROM ${entries} WHERE state IN ${UNSETTLED} ${ofLane} GROUP BY lane)
+        AND sequence <= $1 ORDER BY sequence LIMIT ${limit}`,
+        lane === undefined ? [upTo] : [upTo, lane],
+      ),
+    );
+    return rows.map(entryOfRow);
+  }
+
+  /** Changes an entry if it is still as it was read. Returns it as it is then; `undefined` if it has changed. */
+  change(entry: AsRead, change: EntryChange): Promise<StoredEntry | undefined> {
+    return this.database.transaction((run) => this.#change(run, entry, change));
+  }
+
+  /** Changes entries: all of them, or none if one has changed. Returns those that have. */
+  async changeMany(entries: readonly AsRead[], change: EntryChange): Promise<AsRead[]> {
+    try {
+      return await this.database.transaction(async (run) => {
+        for (const entry of entries) if (!(await this.#change(run, entry, change))) throw new Changed(entry);
+        return [];
+      });
+    } catch (error) {
+      if (error instanceof Changed) return [error.entry];
+      throw error;
+    }
+  }
+
+  /**
+   * Stores that an attempt begins, if `sender` holds the lock, and the database has its last beat. Repeating it changes nothing, so it can be retried if the
+   * response of the database was lost.
+   */
+  async begin(
+    { key, attempts }: StoredEntry,
+    attempt: { sender: string; beat: number; sentAt: number; clockAheadMs: number | null },
+  ): Promise<StoredEntry | undefined> {
+    const { store, entries } = this.names;
+    const { sender, beat, sentAt, clockAheadMs } = attempt;
+    const rows = await this.database.transaction((run) =>
+      run(
+        `UPDATE ${entries} SET state = 'sending', attempts = $1, error = NULL, sent_at = coalesce(sent_at, $2),
+          clock_ahead_ms = CASE WHEN sent_at IS NULL THEN $3 ELSE clock_ahead_ms END
+        WHERE key = $4 AND (attempts = $5 AND state IN ('pending', 'sending') OR attempts = $6 AND state = 'sending')
+          AND (bound_to IS NULL OR bound_to = $7) AND $8 = (SELECT sender FROM ${store} WHERE beat >= $9) RETURNING ${SELECTED}`,
+        [attempts + 1, sentAt, clockAheadMs, key, attempts, attempts + 1, sender, sender, beat],
+      ),
+    );
+    return rows.map(entryOfRow)[0];
+  }
+
+  /** Removes the contents of entries that were settled before a time; returns how many. */
+  async prune(settledBefore: number): Promise<number> {
+    const rows = await this.database.transaction((run) =>
+      run(
+        `UPDATE ${this.names.entries} SET input = NULL, result = NULL, error = NULL
+        WHERE state NOT IN ${UNSETTLED} AND settled_at < $1 AND input IS NOT NULL RETURNING 1`,
+        [settledBefore],
+      ),
+    );
+    return rows.length;
+  }
+
+  /** Who sends, see sender-lock.ts. */
+  async sender(): Promise<SenderRow> {
+    const sql = `SELECT sender, beat, lease_ms, settle_ms FROM ${this.names.store}`;
+    const [row] = await this.database.transaction((run) => run(sql));
+    return {
+      sender: String(row?.sender),
+      beat: Number(row?.beat),
+      leaseMs: Number(row?.lease_ms),
+      settleMs: Number(row?.settle_ms),
+    };
+  }
+
+  /** Takes the lock over, if its row is still as it was read. Returns the row as it is then. */
+  async takeLock(
+    seen: SenderRow,
+    { sender, leaseMs, settleMs }: Omit<SenderRow, "beat">,
+  ): Promise<SenderRow | undefined> {
+    const next = { sender, beat: seen.beat + 1, leaseMs, settleMs: Math.max(seen.settleMs, settleMs) };
+    const rows = await this.database.transaction((run) =>
+      run(
+        `UPDATE ${this.names.store} SET sender = $1, beat = $2, lease_ms = $3, settle_ms = $4
+        WHERE sender = $5 AND beat = $6 RETURNING 1`,
+        [sender, next.beat, leaseMs, next.settleMs, seen.sender, seen.beat],
+      ),
+    );
+    return rows.length > 0 ? next : undefined;
+  }
+
+  /** Counts the beat of a sender up to a number. Repeating it changes nothing. Returns false if it does not hold the lock. */
+  async beat(sender: string, beat: number): Promise<boolean> {
+    const rows = await this.database.transaction((run) =>
+      run(`UPDATE ${this.names.store} SET beat = $1 WHERE sender = $2 AND beat >= $3 AND beat <= $4 RETURNING 1`, [
+        beat,
+        sender,
+        beat - 1,
+        beat,
+      ]),
+    );
+    return rows.length > 0;
+  }
+
+  /** Gives the lock up. */
+  async releaseLock(sender: string): Promise<void> {
+    const sql = `UPDATE ${this.names.store} SET sender = '', beat = beat + 1 WHERE sender = $1`;
+    await this.database.transaction((run) => run(sql, [sender]));
+  }
+
+  async #get(run: Query, keys: readonly string[]): Promise<StoredEntry[]> {
+    if (keys.length === 0) return [];
+    const sql = `SELECT ${SELECTED} FROM ${this.names.entries} WHERE key IN (${placeholders(keys.length)})`;
+    return (await run(sql, keys)).map(entryOfRow);
+  }
+
+  async #change(run: Query, { key, state, attempts }: AsRead, change: EntryChange): Promise<StoredEntry | undefined> {
+    const fields = (["state", "settledAt", "result", "error"] as const).filter((field) => change[field] !== undefined);
+    const set = fields.map((field, index) => `${COLUMNS[field]} = $${index + 4}`).join(", ");
+    const rows = await run(
+      `UPDATE ${this.names.entries} SET ${set} WHERE key = $1 AND state = $2 AND attempts = $3 RETURNING ${SELECTED}`,
+      [key, state, attempts, ...fields.map((field) => change[field] ?? null)],
+    );
+    return rows.map(entryOfRow)[0];
+  }
+
+  /** It keeps its place and its attempts: what an older process still knows about them must not fit the new input. */
+  async #replaceRejected(run: Query, entry: NewEntry): Promise<StoredEntry | undefined> {
+    const fields = ADDED.filter((field) => field !== "key");
+    const set = fields.map((field, index) => `${COLUMNS[field]} = $${index + 2}`).join(", ");
+    const rows = await run(
+      `UPDATE ${this.names.entries} SET ${set}, state = 'pending', sent_at = NULL, clock_ahead_ms = NULL,
+        settled_at = NULL, result = NULL, error = NULL WHERE key = $1 AND state = 'rejected' RETURNING ${SELECTED}`,
+      [entry.key, ...fields.map((field) => entry[field])],
+    );
+    return rows.map(entryOfRow)[0];
+  }
+
+  /** Runs commands in a transaction of the caller, of which only they are undone if they fail; or in one of the store's. */
+  #transaction<T>(work: (query: Query) => Promise<T>, query?: Query): Promise<T> {
+    return query ? withinSavepoint(query, work) : this.database.transaction(work);
+  }
+}
+
+/** Runs commands in a transaction of the caller. If they fail, they alone are undone. */
+export async function withinSavepoint<T>(query: Query, work: (query: Query) => Promise<T>): Promise<T> {
+  await query("SAVEPOINT stocklot_outbox");
+  try {
+    const result = await work(query);
+    await query("RELEASE SAVEPOINT stocklot_outbox");
+    return result;
+  } catch (error) {
+    await query("ROLLBACK TO SAVEPOINT stocklot_outbox").catch(() => {});
+    throw error;
+  }
+}
+
+/** An entry has changed since it was read: the transaction is undone. */
+class Changed extends Error {
+  constructor(readonly entry: AsRead) {
+    super(entry.key);
+  }
+}
+
+const partsOf = <T>(all: readonly T[]): T[][] =>
+  Array.from({ length: Math.ceil(all.length / PER_COMMAND) }, (_, part) =>
+    all.slice(part * PER_COMMAND, (part + 1) * PER_COMMAND),
+  );
+
+const numberOrNull = (value: unknown) => (value === null || value === undefined ? null : Number(value));
+const textOrNull = (value: unknown) => (value === null || value === undefined ? null : String(value));
+const memberOf = <T extends string>(members: readonly T[], value: unknown): T => {
+  const found = members.find((member) => member === value);
+  if (found === undefined) throw new TypeError(`the outbox contains "${value}", which this version does not know`);
+  return found;
+};
+
+const entryOfRow = (row: SqlRow): StoredEntry => ({
+  sequence: Number(row.sequence),
+  key: String(row.key),
+  operation: memberOf(OUTBOX_OPERATIONS, row.operation),
+  lane: String(row.lane),
+  input: textOrNull(row.input),
+  inputHash: String(row.input_hash),
+  addedAt: Number(row.added_at),
+  boundTo: textOrNull(row.bound_to),
+  state: memberOf(OUTBOX_STATES, row.state),
+  attempts: Number(row.attempts),
+  sentAt: numberOrNull(row.sent_at),
+  clockAheadMs: numberOrNull(row.clock_ahead_ms),
+  settledAt: numberOrNull(row.settled_at),
+  result: textOrNull(row.result),
+  error: textOrNull(row.error),
+});
+
+/** Version of the tables. */
+const VERSION = 3;
 
 /**
- * Stores the entries of an outbox. Each method is one transaction that is on disk when it resolves. Several processes
- * may use one store at the same time. Methods reject with a `StorageError` if the store fails; then the change may or
- * may not have been stored.
+ * The id of the store: random, created once. `undefined` if its table has no row yet.
+ *
+ * @throws ConfigurationError if the tables are of another version.
  */
-export interface OutboxStore {
-  /**
-   * Opens the store, and creates or upgrades its tables. Called before any other method; a second call changes nothing.
-   *
-   * @returns the id of the store: a random string, created once and stored.
-   */
-  open(): Promise<string>;
-  /**
-   * Records the service that the store belongs to, if none is recorded yet, or only its address.
-   *
-   * @returns the service that is recorded then.
-   */
-  claimService(service: ServiceIdentity): Promise<string>;
-  /** Releases files and connections. `open()` may be called again. */
-  close(): Promise<void>;
-
-  /**
-   * Adds entries as `pending`, all of them or none. An entry whose key exists already is not added. None is added if a
-   * key exists with another `inputHash`.
-   *
-   * @param transaction what the caller passed as `client` to `outbox.add`: the entries become part of its transaction
-   * @returns for each entry, in the same order, what is now stored with its key
-   */
-  add(entries: readonly NewEntry[], transaction?: unknown): Promise<StoredEntry[]>;
-  /** The entry with this key, pruned or not. */
-  get(key: string): Promise<StoredEntry | undefined>;
-  /** Up to `limit` entries with a greater sequence than `after`, in the order added. Pruned ones are left out. */
-  list(filter: {
-    state?: OutboxState | undefined;
-    lane?: string | undefined;
-    after: number;
-    limit: number;
-  }): Promise<StoredEntry[]>;
-  /** Counts the entries, pruned ones included, except those of some lanes. */
-  count(except: readonly string[]): Promise<OutboxCounts>;
-
-  /**
-   * Leases up to `limit` lanes to `owner`: lanes with an entry to send and no `unknown` entry before it, whose lease is
-   * free or has ended, and that are not in `except`. Lanes are taken in the order in which their first entry was added.
-   */
-  claim(lease: { owner: string; leaseMs: number; limit: number; except: readonly string[] }): Promise<ClaimedLane[]>;
-  /** Extends leases that have not ended. Returns the lanes that `owner` holds. */
-  renew(lease: { owner: string; leaseMs: number; lanes: readonly string[] }): Promise<string[]>;
-  /** Ends the lease now. */
-  release(lease: { owner: string; lane: string }): Promise<void>;
-  /**
-   * The next entry of the lane: the one that is `sending`, since nothing is sent before its outcome is known, otherwise
-   * the first one that is `pending`. `undefined` if there is none, or if its first unsettled entry is `unknown`.
-   */
-  next(lane: string): Promise<StoredEntry | undefined>;
-
-  /**
-   * Changes an entry if it meets the condition.
-   *
-   * @returns whether it did, and the entry as it is now; `undefined` if there is none with this key
-   */
-  update(key: string, condition: EntryCondition, change: EntryChange): Promise<UpdateResult | undefined>;
-
-  /**
-   * Removes the contents (`input`, `body`, `result`, `error`) of entries that were settled before a time; returns how many.
-   * The error of a canceled entry stays: it says whether another entry has replaced it.
-   */
-  prune(filter: { settledBefore: number }): Promise<number>;
+export async function readStoreId(run: Query, { store }: TableNames, location: string): Promise<string | undefined> {
+  const [row] = await run(`SELECT id, version FROM ${store}`);
+  if (!row || Number(row.version) === VERSION) return row && String(row.id);
+  throw new ConfigurationError(
+    `${location}: this outbox has the format ${row.version}, and this version of stocklot uses ${VERSION}. Use the version ` +
+      "that created it to send what is pending, then a new outbox.",
+  );
 }
 
-const ENTRIES_PER_BATCH = 500;
-
-/** A part of a list of entries. */
-export type ListPage = Pick<Parameters<OutboxStore["list"]>[0], "after" | "limit">;
-
-/** The entries of a list, which is read in batches. */
-export async function* inBatches(list: (page: ListPage) => Promise<StoredEntry[]>): AsyncGenerator<StoredEntry> {
-  for (let after = 0; ; ) {
-    const batch = await list({ after, limit: ENTRIES_PER_BATCH });
-    for (const stored of batch) {
-      after = stored.sequence;
-      yield stored;
-    }
-    if (batch.length < ENTRIES_PER_BATCH) return;
-  }
+/** Creates the tables in a transaction, if they do not exist. Returns the id of the store. */
+export async function createTables(
+  kind: SqlDatabase["kind"],
+  run: Query,
+  names: TableNames,
+  location: string,
+): Promise<string> {
+  const { store, entries } = names;
+  const [sequence, text] =
+    kind === "sqlite"
+      ? ["INTEGER PRIMARY KEY AUTOINCREMENT", "TEXT"]
+      : ["bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY", 'text COLLATE "C"'];
+  const index = (name: string, on: string) => run(`CREATE INDEX stocklot_outbox_${name} ON ${entries} ${on}`);
+  await run(`CREATE TABLE IF NOT EXISTS ${store} (
+    only_row integer PRIMARY KEY CHECK (only_row = 1), id text NOT NULL, version integer NOT NULL,
+    service text, address text, client_id text, sender text NOT NULL DEFAULT '', beat bigint NOT NULL DEFAULT 0,
+    lease_ms double precision NOT NULL DEFAULT 0, settle_ms double precision NOT NULL DEFAULT 0)`);
+  const known = await readStoreId(run, names, location);
+  if (known !== undefined) return known;
+  await run(`CREATE TABLE ${entries} (
+    sequence ${sequence}, key ${text} NOT NULL UNIQUE, operation text NOT NULL, lane ${text} NOT NULL, input text,
+    input_hash text NOT NULL, added_at double precision NOT NULL, bound_to text,
+    state text NOT NULL DEFAULT 'pending', attempts integer NOT NULL DEFAULT 0, sent_at double precision,
+    clock_ahead_ms double precision, settled_at double precision, result text, error text)`);
+  await index("by_lane", "(lane, sequence)");
+  await index("unsettled", `(lane, sequence) WHERE state IN ${UNSETTLED}`);
+  const id = randomBytes(16).toString("hex");
+  await run(`INSERT INTO ${store} (only_row, id, version) VALUES (1, $1, $2)`, [id, VERSION]);
+  return id;
 }

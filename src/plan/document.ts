@@ -1,58 +1,34 @@
 import { createHash, randomBytes } from "node:crypto";
-import * as z from "zod";
+import { uncheckedAs } from "../client/for-add-ons.js";
 import { canonicalJson } from "../shared/canonical-json.js";
 import { ConfigurationError } from "../shared/errors/index.js";
-import { type LazySchema, string } from "../shared/field.js";
-import { messageOf } from "../shared/unknown.js";
-import { mayTakeOver, type ServiceIdentity } from "../storage/service.js";
+import { fieldOf, messageOf } from "../shared/unknown.js";
+import { assertSameAccount, type ServiceAccount } from "../storage/service.js";
 
 /** What the documents of all plans begin with. */
 export interface PlanHead<Kind extends string> {
   format: "stocklot plan";
-  version: 1;
+  version: 2;
   kind: Kind;
   /** Random; part of the keys in the outbox. */
   id: string;
-  service: ServiceIdentity;
+  service: ServiceAccount;
   /** When the service was read: ISO 8601 in UTC. */
   plannedAt: string;
 }
 
-/** A document that a person may review and another process may use. */
-interface DocumentKind<T> {
-  /** The function that reads it, for messages. */
-  method: string;
-  /** What it is, for messages. */
-  noun: string;
-  schema: LazySchema<z.ZodType<T>>;
-}
-
-export const serviceSchema = () => z.strictObject({ id: string(), address: string() });
-
-export const planHeadShape = <Kind extends string>(kind: Kind) => ({
-  format: z.literal("stocklot plan"),
-  version: z.literal(1),
-  kind: z.literal(kind),
-  id: string().min(1),
-  service: serviceSchema(),
-  plannedAt: string(),
-});
-
-export function newPlanHead<Kind extends string>(
+export const newPlanHead = <Kind extends string>(
   kind: Kind,
-  service: ServiceIdentity,
+  { id, address, clientId }: ServiceAccount,
   plannedAt: Date,
-): PlanHead<Kind> {
-  const { id, address } = service;
-  return {
-    format: "stocklot plan",
-    version: 1,
-    kind,
-    id: randomBytes(8).toString("hex"),
-    service: { id, address },
-    plannedAt: plannedAt.toISOString(),
-  };
-}
+): PlanHead<Kind> => ({
+  format: "stocklot plan",
+  version: 2,
+  kind,
+  id: randomBytes(8).toString("hex"),
+  service: { id, address, clientId },
+  plannedAt: plannedAt.toISOString(),
+});
 
 /** By content: the order of names and spaces do not matter. */
 const digestOf = (content: object): string => createHash("sha256").update(canonicalJson(content)).digest("hex");
@@ -62,17 +38,31 @@ export const withDigest = <T extends object>(content: T): T & { digest: string }
   digest: digestOf(content),
 });
 
-/** The content of a document in its JSON form. Throws a `ConfigurationError` if it is none, or was changed. */
-export function parseDocument<T extends object>({ method, noun, schema }: DocumentKind<T>, json: unknown): T {
-  const { digest, ...given }: { digest?: unknown } = Object(typeof json === "string" ? parseJson(method, json) : json);
-  const result = schema().safeParse(given);
-  if (!result.success || typeof digest !== "string") {
+/** What a document is, for messages. */
+interface DocumentName {
+  /** The function that reads it. */
+  method: string;
+  noun: string;
+}
+
+/**
+ * The content of a document in its JSON form. Its digest shows that it is what {@link withDigest} was given.
+ *
+ * @throws ConfigurationError if it has another format or version, or was changed.
+ */
+export function parseDocument<T extends { format: string; version: number }>(
+  { method, noun }: DocumentName,
+  { format, version }: Pick<T, "format" | "version">,
+  json: unknown,
+): T {
+  const { digest, ...content }: { digest?: unknown } = Object(
+    typeof json === "string" ? parseJson(method, json) : json,
+  );
+  if (fieldOf(content, "format") !== format || fieldOf(content, "version") !== version) {
     throw new ConfigurationError(`${method}: this is not a ${noun}, or one of another version. Make a new ${noun}.`);
   }
-  if (digestOf(result.data) !== digest) {
-    throw new ConfigurationError(`${method}: the ${noun} was changed since. Make a new ${noun}.`);
-  }
-  return result.data;
+  if (digestOf(content) === digest) return deepFreeze(uncheckedAs<T>(content));
+  throw new ConfigurationError(`${method}: the ${noun} was changed since. Make a new ${noun}.`);
 }
 
 function parseJson(method: string, text: string): unknown {
@@ -83,17 +73,12 @@ function parseJson(method: string, text: string): unknown {
   }
 }
 
-/** Throws a `ConfigurationError` if a document belongs to another service than a client or an outbox. */
-export function assertDocumentOf(
-  { method, noun }: { method: string; noun: string },
-  { service }: { service: ServiceIdentity },
-  { service: own }: { service: ServiceIdentity | undefined },
-): void {
-  if (!own || service.id === own.id || mayTakeOver(service.id, own)) return;
-  throw new ConfigurationError(
-    `${method}: the ${noun} belongs to the service "${service.id}", and the client to "${own.id}". Nothing was sent. Make a ${noun} for this service.`,
-  );
-}
+/** Throws a `ConfigurationError` if a document belongs to another service than a client. */
+export const assertDocumentOf = (
+  name: DocumentName,
+  { service }: { service: ServiceAccount },
+  own: ServiceAccount,
+): void => assertSameAccount(name, service, own);
 
 /** What is applied is what was reviewed. */
 export function deepFreeze<T>(value: T): T {

@@ -1,8 +1,8 @@
-import { requestsForList } from "../client/for-add-ons.js";
+import { isServiceError, requestsForList } from "../client/for-add-ons.js";
 import type { Item } from "../service/item.js";
 import type { ItemListParams } from "../service/list-params.js";
 import { NotFoundError } from "../shared/errors/index.js";
-import type { PlanReader } from "./plan-reader.js";
+import type { PlanReader } from "./reader.js";
 
 /**
  * The items with these SKUs; one that does not exist is missing. `listed`: how many items the service lists. Either they are
@@ -22,11 +22,15 @@ export async function readItems(
   return items;
 }
 
-export async function readItem({ client, options }: PlanReader, sku: string): Promise<Item | undefined> {
+export async function readItem(
+  { client, options }: Pick<PlanReader, "client" | "options">,
+  sku: string,
+): Promise<Item | undefined> {
   try {
     return await client.items.get(sku, options);
   } catch (error) {
-    if (error instanceof NotFoundError) return undefined;
+    // A 404 of a proxy says nothing.
+    if (error instanceof NotFoundError && isServiceError(error)) return undefined;
     throw error;
   }
 }

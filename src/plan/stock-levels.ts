@@ -2,10 +2,16 @@ import { requestsForList } from "../client/for-add-ons.js";
 import type { ItemScope } from "../client/index.js";
 import type { Item } from "../service/item.js";
 import type { StockLevel } from "../service/stock-level.js";
-import type { PlanReader } from "./plan-reader.js";
+import type { PlanReader } from "./reader.js";
 
 /** Searching one item in a list of the inventory usually costs at most this many requests. */
 export const REQUESTS_PER_SEARCH = 5;
+
+const QUANTITIES = ["inStock", "onOrder", "onHold", "committed", "packed", "aSN"] as const;
+
+/** The quantities that an item has; an empty string if there are none. */
+export const describeQuantities = (level: StockLevel | undefined): string =>
+  QUANTITIES.flatMap((name) => (level && level[name] !== 0 ? [`${name} ${level[name]}`] : [])).join(", ");
 
 /**
  * The stock levels of items by part number; one that the service does not list is missing. `listed`: how many items the

@@ -83,7 +83,7 @@ describe("an import that is killed at random moments", () => {
     const lines = remarks.map((remark, index) => `${items[index % items.length]},1,1,1,${remark}`);
     writeFileSync(fileNamed("killed.csv"), `itemID,units,wid,reasonCode,remark\r\n${lines.join("\r\n")}\r\n`);
     const file = ["import", fileNamed("killed.csv"), "--operation", "receive", "--outbox", fileNamed("killed.db")];
-    const args = [...file, "--mark", "remark", "--settle", "300ms", "--rate-limit", "100000"];
+    const args = [...file, "--settle", "300ms", "--timeout", "300ms", "--rate-limit", "100000"];
     const booked = () => sandbox.requests.filter(({ path, status }) => path === "/Inventory/Receive" && status === 201);
 
     for (let kill = 0; kill < KILLS; kill += 1) {

@@ -7,8 +7,7 @@ import { outboxCommandLine, shellWord } from "../../src/command/shell.js";
 import { createOutbox, sqliteOutboxStore } from "../../src/outbox/index.js";
 import { findPostgres } from "../support/postgres-server.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
-import { waitUntil } from "../support/with-server.js";
-import { run, serve, start } from "./support/run-command.js";
+import { run, serve } from "./support/run-command.js";
 
 const directory = mkdtempSync(join(tmpdir(), "stocklot-outbox-command-"));
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -31,9 +30,7 @@ describe("a command to paste", () => {
     expect(outboxCommandLine("a b.db", "resolve", "-k", "applied")).toBe(
       "stocklot outbox 'a b.db' resolve -- -k applied",
     );
-    expect(outboxCommandLine("o.db", "list", "--delivery", "day 1")).toBe(
-      "stocklot outbox o.db list --delivery 'day 1'",
-    );
+    expect(outboxCommandLine("o.db", "list", "--item", "day 1")).toBe("stocklot outbox o.db list --item 'day 1'");
   });
 });
 
@@ -47,8 +44,8 @@ describe("stocklot outbox", () => {
   function importLines(file: string, env: Record<string, string>, ...lines: string[]) {
     const csv = `${directory}/${++files}.csv`;
     writeFileSync(csv, `itemID,units,wid,reasonCode,remark\n${lines.join("\n")}\n`);
-    const args = ["import", csv, "--operation", "receive", "--outbox", file, "--delivery", "day", "--settle", "300ms"];
-    return run(args, env);
+    const args = ["import", csv, "--operation", "receive", "--outbox", file, "--delivery", "day", "--mark", "none"];
+    return run([...args, "--settle", "300ms", "--timeout", "300ms"], env);
   }
 
   /** An outbox with a rejected, an unknown and a pending entry, sent one after the other: they are of one item. */
@@ -89,7 +86,7 @@ describe("stocklot outbox", () => {
     expect(shown.out).toContain(`If it was applied:\n  ${resolve}\n`);
     expect(shown.out).toContain("stocklot get BOLT-M8\n");
     const json = JSON.parse((await outbox("show", "day:3", "--json")).out);
-    expect(json).toMatchObject({ key: "day:3", sent: { units: 5 }, error: { lots: [Number(recNo)] } });
+    expect(json).toMatchObject({ key: "day:3", input: { units: 5 }, error: { lots: [Number(recNo)] } });
 
     expect(await outbox("resolve", "day:3", "applied")).toEqual({ code: 0, out: "day:3 is applied.\n", err: "" });
     expect(await outbox("resolve", "day:3", "applied")).toMatchObject({ code: 2, out: "" });
@@ -113,7 +110,7 @@ describe("stocklot outbox", () => {
     const file = newFile();
     const sku = `\u001b[2J${"X".repeat(90)}`;
     await importLines(file, env, `${sku},5,1,1,"a\u001b]0;title\u0007"`, "BOLT-M8,1,1,1,b");
-    for (const args of [["list"], ["show", "day:2"], ["deliveries"], ["summary"]]) {
+    for (const args of [["list"], ["show", "day:2"], ["summary"]]) {
       const { code, out } = await run(["outbox", file, ...args], {});
       expect(code).toBe(0);
       expect(out).not.toMatch(/\p{Cc}(?<!\n)/u);
@@ -126,7 +123,7 @@ describe("stocklot outbox", () => {
     expect(await listed()).toEqual(["day:2", "day:3"]);
     expect(await listed("--state", "applied")).toEqual(["day:3"]);
     expect(await listed("--item", " bolt-m8")).toEqual(["day:3"]);
-    expect(await listed("--delivery", "day", "--limit", "1")).toEqual(["day:2"]);
+    expect(await listed("--limit", "1")).toEqual(["day:2"]);
     const limited = await run(["outbox", file, "list", "--limit", "1"], {});
     expect(limited.err).toBe("Only the first 1 are shown. Set --limit to see more.\n");
   });
@@ -159,29 +156,6 @@ describe("stocklot outbox", () => {
     expect((await outbox("list", "--state", "canceled")).out.match(/^day:/gm)).toHaveLength(2);
   });
 
-  it("cancels a delivery that was imported by mistake, as far as it was not sent", async () => {
-    const { sandbox, env } = await serve({ latencyMs: 20 });
-    const file = newFile();
-    const lines = Array.from({ length: 40 }, (_, index) => `BOLT-M8,1,1,1,line ${index}`);
-    const csv = join(directory, "mistake.csv");
-    writeFileSync(csv, `itemID,units,wid,reasonCode,remark\n${lines.join("\n")}\n`);
-    const importing = start(["import", csv, "--operation", "receive", "--outbox", file], env);
-    const booked = () => sandbox.requests.filter(({ path, status }) => path === "/Inventory/Receive" && status === 201);
-    await waitUntil(() => booked().length > 4);
-    // Another process cancels while this one sends.
-    const canceled = await run(["outbox", file, "cancel", "--delivery", "mistake.csv"], {});
-    expect(canceled).toMatchObject({ code: 1, out: expect.stringMatching(/^\d+ entries canceled\.\n$/) });
-    expect(canceled.err).toMatch(/^\d+ entries of it cannot be canceled: \d+ applied, 0 unknown, \d+ under way\./);
-    expect((await importing.ended).code).toBe(0);
-    const count = Number.parseInt(canceled.out, 10);
-    expect(count).toBeGreaterThan(0);
-    expect(booked()).toHaveLength(40 - count);
-    const deliveries = await run(["outbox", file, "deliveries", "--json"], {});
-    expect(JSON.parse(deliveries.out)).toMatchObject([
-      { name: "mistake.csv", lines: 40, complete: true, entries: { applied: 40 - count, canceled: count } },
-    ]);
-  });
-
   it("removes the contents of old settled entries", async () => {
     const { outbox } = await openEntries();
     expect(await outbox("prune")).toMatchObject({ code: 2, err: expect.stringContaining("--older-than 90d") });
@@ -199,7 +173,7 @@ describe("stocklot outbox", () => {
 
   it("creates nothing by reading, and changes no other database", async () => {
     const missing = newFile();
-    for (const args of [["summary"], ["list"], ["deliveries"], ["show", "a"], ["cancel", "a"], ["run"]]) {
+    for (const args of [["summary"], ["list"], ["show", "a"], ["cancel", "a"], ["run"]]) {
       const ended = await run(["outbox", missing, ...args], {});
       expect(ended).toEqual({ code: 2, out: "", err: `stocklot: ${missing}: no such file. Check the path.\n` });
     }
@@ -213,7 +187,7 @@ describe("stocklot outbox", () => {
       expect(ended).toMatchObject({
         code: 2,
         out: "",
-        err: expect.stringContaining("there is no outbox in this file"),
+        err: expect.stringContaining("there is no outbox"),
       });
     }
     expect(readFileSync(mirror).equals(before)).toBe(true);
@@ -235,9 +209,7 @@ describe("stocklot outbox", () => {
     [["resolve", "a", "applied"], 'there is no entry "a".'],
     [["show", "a", "--state", "unknown"], "--state is not an option of outbox show."],
     [["list", "--base-url", "https://example.com/v1"], "--base-url is not an option of outbox list."],
-    [["cancel"], "Name keys, or a delivery with --delivery."],
-    [["cancel", "--delivery", "dayy"], 'there is no delivery "dayy", did you mean "day"?'],
-    [["list", "--delivery", "day 2"], 'there is no delivery "day 2", did you mean "day"?'],
+    [["cancel"], "Write: stocklot outbox FILE cancel KEY..."],
     [["lst"], "Allowed choices are summary, list"],
   ])("refuses wrong arguments with exit code 2: %j", async (args, message) => {
     const { env } = await serve();
@@ -253,15 +225,12 @@ describe("stocklot outbox", () => {
     const url = postgres?.url ?? "";
     expect(await run(["outbox", url, "summary"], {})).toMatchObject({
       code: 2,
-      err: expect.stringContaining('there is no outbox in the schema "public"'),
+      err: expect.stringContaining("schema public: there is no outbox"),
     });
     const { outbox, file, env } = await openEntries(url);
     expect(await outbox("list")).toMatchObject({ code: 0, out: expect.stringMatching(/^day:3 +unknown /m) });
     expect(await outbox("resolve", "day:3", "applied")).toMatchObject({ code: 0 });
     expect((await run(["outbox", file, "run"], env)).code).toBe(0);
-    expect(JSON.parse((await outbox("deliveries", "--json")).out)).toMatchObject([
-      { name: "day", lines: 3, complete: true, entries: { applied: 2, rejected: 1 } },
-    ]);
     const secret = "postgres://stock:canary@db/stock";
     for (const args of [
       ["outbox", secret, "list"],

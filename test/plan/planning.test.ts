@@ -14,11 +14,6 @@ describe("planItems", () => {
     expect(plan.counts).toEqual({ create: 1, update: 1, discontinue: 0, unchanged: 1, blocked: 0 });
     expect(plan.changes).toEqual([
       {
-        operation: "update",
-        shortID: "B",
-        fields: { description: { before: "item B", after: "another" }, category: { before: 1, after: 2 } },
-      },
-      {
         operation: "create",
         shortID: "D",
         fields: {
@@ -27,6 +22,11 @@ describe("planItems", () => {
           uOM: { before: null, after: "EA" },
           units: { before: null, after: 0.5 },
         },
+      },
+      {
+        operation: "update",
+        shortID: "B",
+        fields: { description: { before: "item B", after: "another" }, category: { before: 1, after: 2 } },
       },
     ]);
     expect(plan.isEmpty).toBe(false);

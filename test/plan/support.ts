@@ -1,12 +1,25 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { type CreateItemInput, InventoryClient, type Item } from "stocklot";
 import { createOutbox, type Outbox, sqliteOutboxStore } from "stocklot/outbox";
-import { type Plan, readPlan } from "stocklot/plan";
+import { type CountPlan, type ItemPlan, readPlan } from "stocklot/plan";
 import { createSandbox, type Sandbox, type SandboxOptions } from "stocklot/sandbox";
-import { memoryStore, type StoreData } from "../../src/outbox/stores/memory-store.js";
+import { afterAll } from "vitest";
+import { findSqliteDriver } from "../../src/storage/sqlite/driver.js";
+
+// Now: to load it takes real time, which tests with fake timers do not have.
+await findSqliteDriver();
+
+const folder = mkdtempSync(join(tmpdir(), "stocklot-plan-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+let worlds = 0;
 
 export interface World {
   sandbox: Sandbox;
   client: InventoryClient;
+  /** The file of its outbox. */
+  path: string;
   /** An outbox on the same store each time, as after a crash. */
   outbox(): Outbox;
   writes(): string[];
@@ -14,20 +27,23 @@ export interface World {
 }
 
 /** A sandbox with these items, a client, and a store. */
-export function world(items: SandboxOptions["items"], options: SandboxOptions = {}, data?: StoreData): World {
+export function world(items: SandboxOptions["items"], options: SandboxOptions = {}): World {
   const sandbox = createSandbox({ items, lots: [], rateLimit: false, ...options });
   const client = new InventoryClient({
     baseUrl: sandbox.baseUrl,
     ...sandbox.credentials,
     fetch: sandbox.fetch,
     rateLimit: false,
+    timeoutMs: 200,
     retry: { maxRetries: 1, minDelayMs: 1, maxDelayMs: 1 },
   });
-  const store = memoryStore(data);
+  worlds += 1;
+  const path = join(folder, `${worlds}.db`);
   return {
     sandbox,
     client,
-    outbox: () => createOutbox({ client, store, settleMs: 0 }),
+    path,
+    outbox: () => createOutbox({ client, store: sqliteOutboxStore({ path }), settleMs: 200, leaseMs: 500 }),
     writes: () =>
       sandbox.requests
         .filter(({ method, path }) => method !== "GET" && path !== "/Token")
@@ -37,9 +53,16 @@ export function world(items: SandboxOptions["items"], options: SandboxOptions = 
 }
 
 /** A plan of items from its document. */
-export function readItemPlan(json: unknown): Plan<"items"> {
+export function readItemPlan(json: unknown): ItemPlan {
   const plan = readPlan(json);
   if (plan.kind !== "items") throw new TypeError(`a plan of kind ${plan.kind}`);
+  return plan;
+}
+
+/** The plan of a stock count from its document. */
+export function readCountPlan(json: unknown): CountPlan {
+  const plan = readPlan(json);
+  if (plan.kind !== "count") throw new TypeError(`a plan of kind ${plan.kind}`);
   return plan;
 }
 

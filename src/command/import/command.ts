@@ -1,12 +1,10 @@
-import { createWriteStream } from "node:fs";
-import { copyFile, mkdtemp, rm, stat } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
-import { pipeline } from "node:stream/promises";
-import { Argument, Command, InvalidArgumentError, Option } from "commander";
+import { readFile, stat } from "node:fs/promises";
+import { basename } from "node:path";
+import { buffer } from "node:stream/consumers";
+import { Argument, Command, Option } from "commander";
 import type { InventoryClient } from "../../client/index.js";
-import type { DeliveryOutbox } from "../../outbox/delivery-outbox.js";
-import type { Outbox, OutboxReport } from "../../outbox/index.js";
+import type { Outbox } from "../../outbox/outbox.js";
+import { race, whenAborted } from "../../shared/time/wait.js";
 import { isFileMissingError } from "../../storage/storage-failure.js";
 import { type ConnectionFlags, withClient, withConnection } from "../connection.js";
 import { outboxStoreOf } from "../database.js";
@@ -15,11 +13,10 @@ import { withOutbox } from "../outbox/action.js";
 import { runOutbox } from "../outbox/change.js";
 import { type RowFlags, rowSettings, setOption, withColumns } from "../rows/columns.js";
 import { ROW_FORMATS, type RowFormat, rowFormatOf } from "../rows/file-rows.js";
-import { plural, print, seconds, tell } from "../terminal.js";
+import { plural, print, tell } from "../terminal.js";
 import { begin } from "./begin.js";
-import { deliveryOf } from "./delivery.js";
-import { type ImportOperation, type ImportSettings, OPERATIONS, validate } from "./lines.js";
-import { assertWritable, endedCount, openEntries, report, reportComplete, writeRejects } from "./report.js";
+import { type ImportOperation, type ImportSettings, OPERATIONS, readLines } from "./lines.js";
+import { outcomeOf, report, reportComplete } from "./report.js";
 
 interface ImportFlags extends ConnectionFlags, RowFlags {
   operation: ImportOperation;
@@ -27,9 +24,8 @@ interface ImportFlags extends ConnectionFlags, RowFlags {
   key?: string;
   delivery?: string;
   corrects?: true;
-  rejects?: string;
   format?: RowFormat;
-  mark?: "remark" | "serial";
+  mark: "remark" | "serial" | "none";
   settle?: number;
   dryRun?: true;
   json?: true;
@@ -41,17 +37,15 @@ export function importCommand(): Command {
     .addArgument(new Argument("<file>", "CSV with a header (the names of the fields), NDJSON, or - for standard input"))
     .addOption(new Option("--operation <name>", "what each line is").choices(OPERATIONS).makeOptionMandatory())
     .requiredOption("--outbox <file>", "SQLite file (or postgres:// address) that keeps track of every line; keep it")
-    .option("--delivery <name>", "name of the delivery that the file is (default: name of the file)", deliveryOption)
-    .option("--corrects", "the file is a corrected version of its delivery: send the difference")
-    .option("--rejects <file>", "write the rejected lines there, with reasons, to correct and import them")
+    .option("--delivery <name>", "name of the delivery that the file is (default: name of the file)")
+    .option("--corrects", "the file is a corrected version: changed lines replace rejected ones, new ones are added")
     .option("--key <column>", "column with a unique key per line, known to the whole outbox")
     .option("--set <field=value>", "a value for every line; may be repeated", setOption)
     .addOption(new Option("--format <name>", "of the file (default: by its name, otherwise csv)").choices(ROW_FORMATS))
     .addOption(
-      new Option("--mark <field>", "mark each receipt there, to recognise it if its response is lost").choices([
-        "remark",
-        "serial",
-      ]),
+      new Option("--mark <field>", "mark each receipt there, to recognise it if its response is lost")
+        .choices(["remark", "serial", "none"])
+        .default("remark"),
     )
     .option(
       "--settle <time>",
@@ -62,7 +56,7 @@ export function importCommand(): Command {
     .option("--json", "print the report as JSON")
     .addHelpText(
       "after",
-      "\nExit code: 0 if every line was applied, 1 if a person has to look at some, 2 if\na line is invalid, or the file is not the delivery that it seems to be (nothing\nis sent), 3 if the delivery was complete before.",
+      "\nExit code: 0 if every line was applied, 1 if a person has to look at some, 2 if\na line is invalid, or lines differ from an earlier import (nothing is stored or\nsent), 3 if every line was settled before.",
     )
     .action(importRows);
   return withConnection(command);
@@ -75,76 +69,56 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
   const { operation, key: keyColumn, mark, outbox: outboxFile, corrects = false } = flags;
   const signal = interruptSignal();
   const isStandardInput = path === STANDARD_INPUT;
-  if (corrects && keyColumn !== undefined && flags.delivery === undefined)
-    throw new CommandError("--corrects needs a delivery. Name it with --delivery.");
   if (isStandardInput && flags.delivery === undefined && keyColumn === undefined)
     throw new CommandError("standard input has no name. Set --delivery, or --key.");
-  if (flags.rejects !== undefined) await assertWritable(flags.rejects, path);
-  // A column of keys alone identifies lines in the whole outbox, so that each file may contain earlier ones.
-  const deliveryName = flags.delivery ?? (keyColumn === undefined ? basename(path) : undefined);
-  const format = flags.format ?? rowFormatOf(path);
-  const folder = await mkdtemp(join(tmpdir(), "stocklot-import-"));
-  try {
-    const copy = await copyOf(path, folder, signal);
-    const file = { path: isStandardInput ? "standard input" : path, copy, format, isStandardInput };
-    const destination = { deliveryName, keyColumn, mark, corrects, outboxFile };
-    await importCopy({ ...file, ...rowSettings(flags), operation, ...destination }, flags, signal);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
-async function importCopy(settings: ImportSettings, flags: ImportFlags, signal: AbortSignal): Promise<void> {
-  const { lines: count, invalid, problems, digest } = await validate(settings, signal);
+  if (flags.delivery === "") throw new CommandError("--delivery must not be empty.");
+  const settings: ImportSettings = {
+    ...rowSettings(flags),
+    path: isStandardInput ? "standard input" : path,
+    bytes: await contentsOf(path, signal),
+    format: flags.format ?? rowFormatOf(path),
+    operation,
+    // A column of keys alone identifies lines in the whole outbox, so that each file may contain earlier ones.
+    deliveryName: flags.delivery ?? (keyColumn === undefined ? basename(path) : undefined),
+    keyColumn,
+    mark: mark === "none" ? false : mark,
+    corrects,
+    outboxFile,
+  };
+  const { lines, count, invalid, problems } = await readLines(settings, signal);
   if (flags.json && (flags.dryRun || invalid > 0)) await print(JSON.stringify({ lines: count, invalid, problems }));
   if (invalid > 0) throw new CommandError(`${invalid} of ${count} lines are invalid; nothing was sent.`);
   if (flags.dryRun) {
     if (!flags.json) await print(`${plural(count, "line")} ${count === 1 ? "is" : "are"} valid.`);
     return;
   }
-  const { mark, settle: settleMs, json } = flags;
-  const store = outboxStoreOf("--outbox", flags.outbox, "create");
-  const importInto = async (outbox: DeliveryOutbox) => {
+  const store = outboxStoreOf("--outbox", outboxFile, "create");
+  const importInto = async (outbox: Outbox) => {
     signal.throwIfAborted();
-    const delivery = deliveryOf(settings, digest, count);
-    const { complete, earlierStates } = await begin(outbox, settings, delivery);
-    const summary = complete ? undefined : await send(outbox, count, endedCount(earlierStates), signal);
-    const open = await openEntries(outbox, settings);
-    if (complete) await reportComplete(complete, open, json);
-    if (summary) await report(summary, earlierStates, open, json);
-    if (flags.rejects !== undefined) await writeRejects(flags.rejects, settings, open.lines);
+    const begun = await begin(outbox, settings, lines);
+    if (begun.completeSince !== undefined)
+      return reportComplete(settings, begun, await outcomeOf(outbox, lines), flags.json);
+    const { applied = 0, rejected = 0, unknown = 0 } = begun.earlier;
+    const before = applied + rejected + unknown;
+    tell(`${plural(count, "line")}${before > 0 ? `, of which ${before} were sent by an earlier import` : ""}.`);
+    const summary = await runOutbox(outbox, signal);
+    await report(summary, begun, await outcomeOf(outbox, lines), flags.json);
   };
-  const work = (client: InventoryClient) => withOutbox({ client, store, mark, settleMs }, importInto);
+  const work = (client: InventoryClient) =>
+    withOutbox({ client, store, mark: settings.mark, settleMs: flags.settle }, importInto);
   await withClient(flags, work, "run it again to continue", signal);
 }
 
-async function send(outbox: Outbox, lines: number, sent: number, signal: AbortSignal): Promise<OutboxReport> {
-  const { durationMs } = await outbox.estimate();
-  const before = sent > 0 ? `, of which ${sent} were sent by an earlier import` : "";
-  tell(`${plural(lines, "line")}${before}; about ${seconds(Math.max(durationMs, 1_000))}.`);
-  return runOutbox(outbox, signal);
-}
-
-/** Where the file is copied, since it is read several times and may change meanwhile. */
-async function copyOf(path: string, folder: string, signal: AbortSignal): Promise<string> {
-  const copy = join(folder, "copy");
-  if (path === STANDARD_INPUT) {
-    const copying = pipeline(process.stdin, createWriteStream(copy, { mode: 0o600 }), { signal });
-    await copying.catch((error: unknown) => {
+/** A file is read once: it may change meanwhile. */
+async function contentsOf(path: string, signal: AbortSignal): Promise<Buffer> {
+  if (path === STANDARD_INPUT)
+    return race(buffer(process.stdin), whenAborted(signal)).catch((error: unknown) => {
       throw failureOrInterruption(error, signal, "nothing was sent");
     });
-    return copy;
-  }
   const stats = await stat(path).catch((error: unknown) => {
     if (isFileMissingError(error)) throw new CommandError(`${path}: no such file.`);
     throw error;
   });
   if (!stats.isFile()) throw new CommandError(`${path} must be a file. To read a pipe, import - (standard input).`);
-  await copyFile(path, copy);
-  return copy;
-}
-
-function deliveryOption(name: string): string {
-  if (name.trim() !== "") return name;
-  throw new InvalidArgumentError("It must be a name.");
+  return readFile(path);
 }

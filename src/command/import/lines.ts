@@ -1,8 +1,8 @@
-import { createHash } from "node:crypto";
 import * as z from "zod";
-import type { NewLine } from "../../outbox/delivery-store.js";
-import type { MarkField } from "../../outbox/index.js";
-import { newEntry } from "../../outbox/new-entries.js";
+import { uncheckedAs } from "../../client/for-add-ons.js";
+import { newEntry } from "../../outbox/entry.js";
+import type { MarkField, OutboxEntryInput } from "../../outbox/index.js";
+import { describeSkuSpaces } from "../../service/key.js";
 import { WRITES } from "../../service/operations.js";
 import { InputValidationError } from "../../shared/errors/index.js";
 import { fieldOf } from "../../shared/unknown.js";
@@ -17,19 +17,14 @@ export const OPERATIONS = Object.keys(WRITES);
 
 const fieldsOf = (operation: ImportOperation): Readonly<Record<string, z.ZodType>> => WRITES[operation].input().shape;
 
-/** The columns that a file of rejected lines has, beside those of the file that was imported. */
-export const REJECT_COLUMNS = { reason: "stocklot:reason", replaces: "stocklot:replaces" } as const;
-const RESERVED: readonly string[] = Object.values(REJECT_COLUMNS);
-
 export interface ImportSettings extends RowFile, ColumnSettings {
   operation: ImportOperation;
-  isStandardInput: boolean;
   /** The name of the delivery, which keys begin with; `undefined` if keys come from a column alone. */
   deliveryName: string | undefined;
   /** The column with the key; by default the number of the line. */
   keyColumn: string | undefined;
-  /** The field of each receipt that will contain a mark. */
-  mark: MarkField | undefined;
+  /** The field of each receipt that will contain its mark. */
+  mark: MarkField | false;
   /** Whether the file is a corrected version of an earlier one. */
   corrects: boolean;
   /** The file or address of the outbox. */
@@ -38,7 +33,7 @@ export interface ImportSettings extends RowFile, ColumnSettings {
 
 /** What is wrong with the columns of a CSV file: values would be lost, or every line would lack a required field. */
 function columnProblem(row: Row, settings: ImportSettings): string | undefined {
-  const { operation, map, keyColumn, deliveryName, ignore, set } = settings;
+  const { operation, map, keyColumn, ignore, set } = settings;
   const shape = fieldsOf(operation);
   const columns = Object.keys(row.cells);
   const hasNo = (name: string) => !columns.includes(name);
@@ -47,8 +42,6 @@ function columnProblem(row: Row, settings: ImportSettings): string | undefined {
   const ignored = ignore.find(hasNo);
   if (ignored !== undefined) return `--ignore: there is no column "${ignored}".`;
   if (keyColumn !== undefined && hasNo(keyColumn)) return `--key: there is no column "${keyColumn}".`;
-  if (deliveryName === undefined && columns.includes(REJECT_COLUMNS.replaces))
-    return `a file with the column "${REJECT_COLUMNS.replaces}" is a delivery. Name it with --delivery.`;
   const problem = fieldProblem(row, settings);
   if (problem !== undefined) return problem;
   const named = new Set([...set.keys(), ...columns.map((column) => fieldOfColumn(column, settings))]);
@@ -85,20 +78,18 @@ const didYouMean = (name: string, names: readonly string[]) => nearestNameHint(n
 
 /** The field that a column contains; undefined for a column that contains none, for instance nothing but the key. */
 function fieldOfColumn(column: string, { operation, map, keyColumn, ignore }: ImportSettings): string | undefined {
-  if (ignore.includes(column) || RESERVED.includes(column)) return undefined;
+  if (ignore.includes(column)) return undefined;
   const field = map.get(column) ?? column;
   return column === keyColumn && !Object.hasOwn(fieldsOf(operation), field) ? undefined : field;
 }
 
-/** A row as an entry of the outbox, or what is wrong with it. */
-type ImportedRow = ValidRow | { line: number; problems: string[] };
+/** A line as an entry of the outbox, or what is wrong with it. */
+type ImportedRow = ImportedLine | { line: number; problems: string[] };
 
-export interface ValidRow {
+export interface ImportedLine {
   line: number;
-  cells: Row["cells"];
-  entry: NewLine;
-  /** The key of the rejected entry that it replaces, if any. */
-  replacesKey: string | undefined;
+  entry: OutboxEntryInput;
+  inputHash: string;
 }
 
 function importedRow(row: Row, settings: ImportSettings): ImportedRow {
@@ -106,25 +97,42 @@ function importedRow(row: Row, settings: ImportSettings): ImportedRow {
   // Each object has its own fields, and a CSV file the columns of its header.
   const wrong = problem ?? (settings.format === "ndjson" ? fieldProblem(row, settings) : undefined);
   if (wrong !== undefined) return { line, problems: [wrong] };
-  const { operation, deliveryName: delivery, mark } = settings;
-  const shape = fieldsOf(operation);
   const key = keyOf(line, cells, settings);
+  if (typeof key !== "string") return { line, problems: [key.problem] };
+  const { operation, mark } = settings;
+  const shape = fieldsOf(operation);
   const filled = Object.fromEntries(Object.entries(cells).filter(([, cell]) => cell !== "" && cell !== null));
   const input = fieldsOfRow(filled, settings, shape, (column) => fieldOfColumn(column, settings));
   try {
-    const entry = { ...newEntry("import", { key, operation, input }, mark, []), delivery };
-    return { line, cells, entry, replacesKey: String(cells[REJECT_COLUMNS.replaces] ?? "") || undefined };
+    // The outbox checks it again, and marks it.
+    const { inputHash } = newEntry("import", { key, operation, input }, { mark }, []);
+    const [name, sku] = "itemID" in input ? ["itemID", input.itemID] : ["shortID", input.shortID];
+    const spaces = describeSkuSpaces(String(sku));
+    if (spaces !== undefined) return { line, problems: [`input.${name} ${spaces}`] };
+    return { line, entry: uncheckedAs<OutboxEntryInput>({ key, operation, input }), inputHash };
   } catch (error) {
     if (!(error instanceof InputValidationError)) throw error;
     return { line, problems: error.issues.map((issue) => describeIssueOfLine(issue, input, shape)) };
   }
 }
 
-/** A key that is missing stays empty, so that validation reports it. */
-function keyOf(line: number, cells: Row["cells"], { deliveryName, keyColumn }: ImportSettings): string {
-  if (keyColumn === undefined) return `${deliveryName}:${line}`;
-  const key = String(cells[keyColumn] ?? "");
-  return deliveryName === undefined || key === "" ? key : `${deliveryName}/${key}`;
+/**
+ * How the keys of all lines of a delivery begin: `NAME:` before the number of a line, `NAME/` before a key of its own. Names
+ * and values are encoded, so that no two lines of whatever files share a key. `undefined` for keys of a column alone.
+ */
+export function keyPrefixOf({ deliveryName, keyColumn }: ImportSettings): string | undefined {
+  if (deliveryName === undefined) return undefined;
+  return `${encodeURIComponent(deliveryName)}${keyColumn === undefined ? ":" : "/"}`;
+}
+
+function keyOf(line: number, cells: Row["cells"], settings: ImportSettings): string | { problem: string } {
+  const prefix = keyPrefixOf(settings) ?? "";
+  const { keyColumn } = settings;
+  if (keyColumn === undefined) return `${prefix}${line}`;
+  const value = String(cells[keyColumn] ?? "");
+  if (value === "") return { problem: `the column "${keyColumn}" has no key` };
+  if (!value.isWellFormed()) return { problem: `the key in column "${keyColumn}" is not well-formed Unicode` };
+  return `${prefix}${encodeURIComponent(keyColumn)}=${encodeURIComponent(value)}`;
 }
 
 function describeIssueOfLine(
@@ -146,51 +154,43 @@ function describeIssueOfLine(
 const MAX_LISTED = 50;
 
 interface Validation {
-  lines: number;
+  /** All lines, if none is invalid. */
+  lines: ImportedLine[];
+  count: number;
   invalid: number;
   /** Of the first invalid lines. */
   problems: { line: number; problems: string[] }[];
-  /** SHA-256 of the writes: operation and input of each line, in order. */
-  digest: string;
 }
 
 /** Reads the whole file before anything is stored or sent. */
-export async function validate(settings: ImportSettings, signal: AbortSignal): Promise<Validation> {
-  const result: Omit<Validation, "digest"> = { lines: 0, invalid: 0, problems: [] };
-  const digest = createHash("sha256");
+export async function readLines(settings: ImportSettings, signal: AbortSignal): Promise<Validation> {
+  const result: Validation = { lines: [], count: 0, invalid: 0, problems: [] };
   const lineOfKey = new Map<string, number>();
   for await (const row of fileRows(settings)) {
     if (signal.aborted) throw failureOrInterruption(signal.reason, signal, "nothing was sent");
-    const columns = result.lines === 0 && settings.format === "csv" ? columnProblem(row, settings) : undefined;
+    const columns = result.count === 0 && settings.format === "csv" ? columnProblem(row, settings) : undefined;
     if (columns !== undefined) throw new CommandError(columns);
-    result.lines += 1;
+    result.count += 1;
     const imported = importedRow(row, settings);
-    if ("entry" in imported) digest.update(imported.entry.inputHash);
-    const problems = problemsOf(imported, settings, lineOfKey);
-    if (problems.length === 0) continue;
+    const problems = problemsOf(imported, lineOfKey);
+    if ("entry" in imported && problems.length === 0) {
+      result.lines.push(imported);
+      continue;
+    }
     result.invalid += 1;
     if (result.invalid > MAX_LISTED) continue;
     result.problems.push({ line: row.line, problems });
     tell(`line ${row.line}: ${problems.join("; ")}`);
   }
-  if (result.lines === 0) throw new CommandError(`${settings.path} has no lines.`);
-  return { ...result, digest: digest.digest("hex") };
+  if (result.count === 0) throw new CommandError(`${settings.path} has no lines.`);
+  return result;
 }
 
-function problemsOf(imported: ImportedRow, { keyColumn }: ImportSettings, lineOfKey: Map<string, number>): string[] {
+function problemsOf(imported: ImportedRow, lineOfKey: Map<string, number>): string[] {
   if ("problems" in imported) return imported.problems;
-  // Otherwise the key contains the number of the line.
-  if (keyColumn === undefined) return [];
   const { line, entry } = imported;
   const earlier = lineOfKey.get(entry.key);
   lineOfKey.set(entry.key, line);
   // Keys identify a line for ever, so two lines of a file must not share one.
   return earlier === undefined ? [] : [`the key "${entry.key}" is that of line ${earlier}, too`];
-}
-
-export async function* validRows(settings: ImportSettings): AsyncGenerator<ValidRow> {
-  for await (const row of fileRows(settings)) {
-    const imported = importedRow(row, settings);
-    if ("entry" in imported) yield imported;
-  }
 }

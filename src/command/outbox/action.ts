@@ -1,5 +1,6 @@
-import { DeliveryOutbox } from "../../outbox/delivery-outbox.js";
-import type { MarkField, OutboxState } from "../../outbox/index.js";
+import { createOutbox, type OutboxState } from "../../outbox/index.js";
+import type { OutboxOptions } from "../../outbox/options.js";
+import type { Outbox } from "../../outbox/outbox.js";
 import { fieldOf } from "../../shared/unknown.js";
 import type { ConnectionFlags } from "../connection.js";
 import { printable } from "../terminal.js";
@@ -7,18 +8,16 @@ import { printable } from "../terminal.js";
 export interface OutboxFlags extends ConnectionFlags {
   state?: OutboxState;
   item?: string;
-  delivery?: string;
   limit?: number;
   maxAge?: number;
   olderThan?: number;
-  mark?: MarkField;
   settle?: number;
   json?: true;
 }
 
 /** What an action works with. */
 export interface Action {
-  outbox: DeliveryOutbox;
+  outbox: Outbox;
   /** The file or address of the outbox, for messages. */
   file: string;
   /** The arguments behind the name of the action. */
@@ -38,11 +37,8 @@ export function reasonOf(error: unknown): string {
 }
 
 /** Does work with an outbox, and closes it. */
-export async function withOutbox(
-  options: ConstructorParameters<typeof DeliveryOutbox>[0],
-  work: (outbox: DeliveryOutbox) => Promise<void>,
-): Promise<void> {
-  const outbox = new DeliveryOutbox(options);
+export async function withOutbox(options: OutboxOptions, work: (outbox: Outbox) => Promise<void>): Promise<void> {
+  const outbox = createOutbox(options);
   try {
     await work(outbox);
   } finally {

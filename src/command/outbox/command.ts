@@ -1,13 +1,13 @@
 import { Argument, Command, Option } from "commander";
 import type { InventoryClient } from "../../client/index.js";
-import { OUTBOX_STATES } from "../../outbox/store.js";
+import { OUTBOX_STATES } from "../../outbox/entry.js";
 import { InputValidationError } from "../../shared/errors/index.js";
 import { withClient, withConnection } from "../connection.js";
 import { type OutboxUse, outboxStoreOf } from "../database.js";
 import { CommandError, durationOption, failureOrInterruption, integerOption, interruptSignal } from "../exit.js";
 import { type Action, type OutboxFlags, withOutbox } from "./action.js";
-import { cancelDelivery, cancelEntries, pruneEntries, resolveEntry, runAndReport } from "./change.js";
-import { listDeliveries, listEntries, showEntry, summarize } from "./read.js";
+import { cancelEntries, pruneEntries, resolveEntry, runAndReport } from "./change.js";
+import { listEntries, showEntry, summarize } from "./read.js";
 
 interface ActionDefinition {
   use: Exclude<OutboxUse, "create">;
@@ -20,7 +20,7 @@ interface ActionDefinition {
 
 const ACTIONS: Readonly<Record<string, ActionDefinition>> = {
   summary: { use: "read", options: ["maxAge", "json"], act: summarize },
-  list: { use: "read", options: ["state", "item", "delivery", "limit", "json"], act: listEntries },
+  list: { use: "read", options: ["state", "item", "limit", "json"], act: listEntries },
   show: { use: "read", words: { name: "KEY", min: 1, max: 1 }, options: ["json"], act: showEntry },
   resolve: {
     use: "change",
@@ -30,13 +30,12 @@ const ACTIONS: Readonly<Record<string, ActionDefinition>> = {
   },
   cancel: {
     use: "change",
-    words: { name: "KEY... or --delivery NAME", min: 0, max: Number.POSITIVE_INFINITY },
-    options: ["delivery"],
-    act: (action) => (action.flags.delivery === undefined ? cancelEntries(action) : cancelDelivery(action)),
+    words: { name: "KEY...", min: 1, max: Number.POSITIVE_INFINITY },
+    options: [],
+    act: cancelEntries,
   },
-  deliveries: { use: "read", options: ["json"], act: listDeliveries },
   prune: { use: "change", options: ["olderThan"], act: pruneEntries },
-  run: { use: "change", options: ["mark", "settle", "json"], act: runAndReport },
+  run: { use: "change", options: ["settle", "json"], act: runAndReport },
 };
 
 const HELP = `
@@ -47,14 +46,12 @@ Actions:
   resolve KEY applied            record that an unknown or rejected entry was
                                  applied, or not-applied: the next run sends it
   cancel KEY...                  drop entries that were not applied
-  cancel --delivery NAME         drop what was not sent of an imported file
-  deliveries                     list the imported files
   prune --older-than TIME        remove the contents of settled entries
   run                            send what is pending; needs the service
 
 Exit code: 0, or 1 if a person has to look at something: an entry is unknown or
-too old (summary), is not settled (run), or was sent before (cancel --delivery),
-2 if an argument is wrong; then nothing is changed.`;
+too old (summary), or is not settled (run), 2 if an argument is wrong; then
+nothing is changed.`;
 
 export function outboxCommand(): Command {
   const command = new Command("outbox")
@@ -64,13 +61,11 @@ export function outboxCommand(): Command {
     .argument("[key...]", "keys of entries")
     .addOption(new Option("--state <name>", "list: only entries in this state").choices(OUTBOX_STATES))
     .option("--item <sku>", "list: only entries of this item")
-    .option("--delivery <name>", "list, cancel: the lines of this delivery")
     .option("--limit <n>", "list: at most this many (default: 100; all with --json)", integerOption(1))
     .option("--max-age <time>", "summary: fail if an entry waits for longer, for instance 26h", durationOption)
     .option("--older-than <time>", "prune: what was settled before, for instance 90d", durationOption)
-    .addOption(new Option("--mark <field>", "run: mark each receipt, as for import").choices(["remark", "serial"]))
     .option("--settle <time>", "run: as for import (default: 60s)", durationOption)
-    .option("--json", "print JSON: summary, list, show, deliveries, run")
+    .option("--json", "print JSON: summary, list, show, run")
     .addHelpText("after", HELP)
     .action(act);
   return withConnection(command);
@@ -80,10 +75,10 @@ async function act(file: string, name: string, words: string[], flags: OutboxFla
   const definition = ACTIONS[name];
   if (!definition) throw new TypeError(name);
   assertArguments(name, definition, words, command);
-  const { mark, settle: settleMs } = flags;
+  const { settle: settleMs } = flags;
   const store = outboxStoreOf("the outbox", file, definition.use);
   const work = (client: InventoryClient | undefined, signal: AbortSignal) =>
-    withOutbox({ client, store, mark, settleMs }, (outbox) =>
+    withOutbox({ client, store, settleMs }, (outbox) =>
       definition.act({ outbox, file, words, flags, signal }).catch(rethrowAsUsageError),
     );
   const advice = "run it again to continue";

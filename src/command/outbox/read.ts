@@ -1,15 +1,11 @@
-import { isComplete } from "../../outbox/delivery-store.js";
-import { entryOf, type OutboxEntry } from "../../outbox/entry.js";
-import type { StoredEntry } from "../../outbox/index.js";
-import { markTokenIn } from "../../outbox/marks.js";
-import { laneOf } from "../../outbox/new-entries.js";
-import { unsettledOf } from "../../outbox/store.js";
+import { entryOf, type OutboxEntry, type StoredEntry } from "../../outbox/entry.js";
+import { hasMark, markOf } from "../../outbox/marks.js";
 import { fieldOf, isObject } from "../../shared/unknown.js";
 import { EXIT } from "../exit.js";
 import { outboxCommandLine, shellWord } from "../shell.js";
 import { dateTime, fittedTable, plural, print, printable, seconds, table, tell, wrapped } from "../terminal.js";
 import { type Action, reasonOf } from "./action.js";
-import { findDelivery, findEntry } from "./change.js";
+import { findEntry } from "./change.js";
 
 /** Counts the entries; fails if one needs a person, or waits for too long. */
 export async function summarize({ outbox, file, flags }: Action): Promise<void> {
@@ -29,18 +25,13 @@ export async function summarize({ outbox, file, flags }: Action): Promise<void> 
 const DEFAULT_LIMIT = 100;
 
 export async function listEntries({ outbox, flags }: Action): Promise<void> {
-  const { state, item, delivery, json, limit = json ? Number.POSITIVE_INFINITY : DEFAULT_LIMIT } = flags;
-  if (delivery !== undefined) await findDelivery(outbox, delivery);
+  const { state, item, json, limit = json ? Number.POSITIVE_INFINITY : DEFAULT_LIMIT } = flags;
   const entries: OutboxEntry[] = [];
   let hasMore = false;
-  for await (const stored of outbox.storedEntries({
-    state,
-    delivery,
-    lane: item === undefined ? item : laneOf(item),
-  })) {
+  for await (const entry of outbox.entries({ state, item })) {
     hasMore = entries.length === limit;
     if (hasMore) break;
-    entries.push(entryOf(stored));
+    entries.push(entry);
   }
   if (json) return print(JSON.stringify(entries));
   const rows = entries.map(({ key, state, operation, input, addedAt }) => [
@@ -58,29 +49,12 @@ export async function listEntries({ outbox, flags }: Action): Promise<void> {
 /** The SKU of the item that an entry changes; none is known once it was pruned. */
 export const itemOf = (input: unknown) => String(fieldOf(input, "itemID") ?? fieldOf(input, "shortID") ?? "");
 
-export async function listDeliveries({ outbox, flags }: Action): Promise<void> {
-  const deliveries = await outbox.deliveries();
-  if (flags.json)
-    return print(JSON.stringify(deliveries.map((delivery) => ({ ...delivery, complete: isComplete(delivery) }))));
-  if (deliveries.length === 0) return tell("No file was imported, except by --key alone.");
-  const rows = deliveries.map((delivery) => {
-    const { name, begunAt, lines, entries } = delivery;
-    const { applied = 0, rejected = 0, canceled = 0 } = entries;
-    const complete = isComplete(delivery) ? "yes" : `${unsettledOf(entries)} unsettled`;
-    const begun = dateTime(begunAt).slice(0, 16).replace("T", " ");
-    return [name, begun, lines, applied, rejected, canceled, complete];
-  });
-  const header = ["delivery", "begun (UTC)", "lines", "applied", "rejected", "canceled", "complete"];
-  await print(fittedTable(header, rows));
-}
-
 /** Prints an entry with what a person needs to decide about it. */
 export async function showEntry({ outbox, file, words: [key = ""], flags }: Action): Promise<void> {
   const stored = await findEntry(outbox, file, key);
   const entry = entryOf(stored);
-  // With its mark, as the service received it.
-  const sent: unknown = stored.body === null ? undefined : JSON.parse(stored.body);
-  if (flags.json) return print(JSON.stringify({ ...entry, ...(sent === undefined ? {} : { sent }) }, null, 2));
+  if (flags.json) return print(JSON.stringify(entry, null, 2));
+  const mark = markOf(await outbox.read(async ({ id }) => id), key);
   const lines: [label: string, value: string][] = [
     ["key", entry.key],
     ["state", entry.state],
@@ -88,10 +62,10 @@ export async function showEntry({ outbox, file, words: [key = ""], flags }: Acti
     ["added", dateTime(entry.addedAt)],
     ["sent", entry.sentAt === undefined ? "never" : `${dateTime(entry.sentAt)}, ${plural(entry.attempts, "attempt")}`],
     ...(entry.settledAt === undefined ? [] : [["settled", dateTime(entry.settledAt)] satisfies [string, string]]),
-    ...fieldsOf(sent ?? entry.input),
+    ...fieldsOf(entry.input),
     ...(entry.result === undefined ? [] : [["result", JSON.stringify(entry.result)] satisfies [string, string]]),
     ...(entry.error === undefined ? [] : [["reason", reasonOf(entry.error)] satisfies [string, string]]),
-    ...(entry.state === "unknown" ? evidenceOf(stored, sent) : []),
+    ...(entry.state === "unknown" ? evidenceOf(entry, mark) : []),
   ];
   for (const [label, value] of lines) {
     const text = printable(value, Number.POSITIVE_INFINITY);
@@ -109,22 +83,16 @@ function fieldsOf(input: unknown): [string, string][] {
 }
 
 /** What the outbox looked for, and the lots that may be of this receipt. */
-function evidenceOf({ operation, sentAt, error }: StoredEntry, sent: unknown): [string, string][] {
+function evidenceOf({ operation, sentAt, error, input }: OutboxEntry, mark: string): [string, string][] {
   const since = `since ${dateTime(sentAt ?? 0)}`;
-  const item = itemOf(sent);
+  const item = itemOf(input);
   if (operation === "create") return [["looked for", `the item ${item}, created ${since}`]];
   if (operation !== "receive") return [];
-  const mark = markTokenIn(sent);
-  const identity = ["serial", "rfidTag"].flatMap((name) => {
-    const value = fieldOf(sent, name);
-    return value === undefined || value === null || value === "" ? [] : [`${name} ${String(value)}`];
-  });
-  const by = mark === undefined ? identity.join(", ") : `the mark ${mark}`;
-  const lots: unknown = error === null ? undefined : fieldOf(JSON.parse(error), "lots");
   const what = `lots of ${item}, received ${since}`;
   const unproven = "; nothing in the receipt identifies its lot, so any of them may be it";
+  const lots: unknown = fieldOf(error, "lots");
   return [
-    ["looked for", by === "" ? `${what}${unproven}` : `${what}, with ${by}`],
+    ["looked for", isObject(input) && hasMark(input, mark) ? `${what}, with the mark ${mark}` : `${what}${unproven}`],
     ...(Array.isArray(lots) ? [["may be it", `lots (recno) ${lots.join(", ")}`] satisfies [string, string]] : []),
   ];
 }

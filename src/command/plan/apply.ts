@@ -1,25 +1,26 @@
 import { Command } from "commander";
 import type { InventoryClient } from "../../client/index.js";
 import { describeGroup } from "../../plan/count/text.js";
-import { type PlanReport, type ReportedGroup, type ReportedItem, readPlan } from "../../plan/index.js";
-import { messageOf } from "../../shared/unknown.js";
+import type { CountPlan, CountPlanReport, ItemPlanReport, ReportedGroup, ReportedItem } from "../../plan/index.js";
 import { type ConnectionFlags, withClient, withConnection } from "../connection.js";
 import { outboxStoreOf } from "../database.js";
-import { CommandError, EXIT } from "../exit.js";
+import { CommandError, durationOption, EXIT } from "../exit.js";
 import { withOutbox } from "../outbox/action.js";
 import { plural, print, printable, seconds, withProgress } from "../terminal.js";
-import { parseJsonFile } from "./planned.js";
+import { openPlan } from "./planned.js";
 
 interface ApplyFlags extends ConnectionFlags {
-  outbox: string;
+  outbox?: string;
+  settle?: number;
   json?: true;
 }
 
 export function applyCommand(): Command {
   const command = new Command("apply")
-    .description("send the writes of a plan, each exactly once: run it again to continue")
-    .argument("<file>", "plan of stocklot plan or stocklot count plan, with --out")
-    .requiredOption("--outbox <file>", "SQLite file, or postgres:// address, that keeps track of every write")
+    .description("send the writes of a plan: run it again to continue")
+    .argument("<file>", "plan of stocklot plan items or stocklot count plan, with --out")
+    .option("--outbox <file>", "of a stock count: SQLite file, or postgres:// address, of all writes of the warehouse")
+    .option("--settle <time>", "of a stock count: as for import (default: 60s)", durationOption)
     .option("--json", "print the report as JSON")
     .addHelpText(
       "after",
@@ -31,50 +32,48 @@ export function applyCommand(): Command {
 
 async function apply(path: string, flags: ApplyFlags): Promise<void> {
   const planned = openPlan(path);
-  const work = (client: InventoryClient, signal: AbortSignal) =>
-    withOutbox({ client, store: outboxStoreOf("--outbox", flags.outbox, "create") }, async (outbox) => {
-      const report = await withProgress<PlanReport<ReportedItem | ReportedGroup>>((progress) =>
-        planned.apply({
-          client,
-          outbox,
-          signal,
-          onProgress: ({ done, total }) => progress.update(`${done} of ${total} changes`),
-        }),
-      );
-      await printReport(report, planned.kind === "items" ? "item" : "group", flags.json);
-    });
+  const work =
+    planned.kind === "items"
+      ? async (client: InventoryClient, signal: AbortSignal) =>
+          printReport(await withProgress((progress) => planned.apply(optionsOf(client, signal, progress))), flags.json)
+      : applyCount(planned, flags);
   await withClient(flags, work, "run it again to continue");
 }
 
-function openPlan(path: string): ReturnType<typeof readPlan> {
-  try {
-    return readPlan(parseJsonFile(path));
-  } catch (error) {
-    throw error instanceof CommandError ? error : new CommandError(`${path}: ${messageOf(error)}`);
-  }
+function applyCount(planned: CountPlan, { outbox: file, settle: settleMs, json }: ApplyFlags) {
+  if (file === undefined)
+    throw new CommandError("a stock count needs --outbox: the outbox through which all writes of the warehouse go.");
+  const store = outboxStoreOf("--outbox", file, "create");
+  return (client: InventoryClient, signal: AbortSignal) =>
+    withOutbox({ client, store, settleMs }, async (outbox) => {
+      const report = await withProgress((progress) =>
+        planned.apply({ ...optionsOf(client, signal, progress), outbox }),
+      );
+      await printReport(report, json);
+    });
 }
 
-async function printReport(
-  report: PlanReport<ReportedItem | ReportedGroup>,
-  noun: "item" | "group",
-  json: true | undefined,
-): Promise<void> {
-  const { applied, requests, durationMs, storedDifferently } = report;
-  const lines = (["stale", "rejected", "unknown"] as const).flatMap((name) =>
-    report[name].map((reported) => `${name}: ${printable(nameOf(reported))}: ${printable(reported.reason, 1_000)}`),
+const optionsOf = (client: InventoryClient, signal: AbortSignal, progress: { update(text: string): void }) => ({
+  client,
+  signal,
+  onProgress: ({ done, total }: { done: number; total: number }) => progress.update(`${done} of ${total} changes`),
+});
+
+async function printReport(report: ItemPlanReport | CountPlanReport, json: true | undefined): Promise<void> {
+  const { applied, stale, rejected, unknown, requests, durationMs } = report;
+  const canceled = "canceled" in report ? report.canceled : [];
+  const lines = Object.entries({ stale, rejected, unknown, canceled }).flatMap(([name, some]) =>
+    some.map((reported) => `${name}: ${printable(nameOf(reported))}: ${printable(reported.reason, 1_000)}`),
   );
-  // An item may be stored in another form; a stock that is not what was counted has to be counted again.
-  const isStockWrong = noun === "group" && storedDifferently.length > 0;
-  if (lines.length > 0 || isStockWrong) process.exitCode = EXIT.failure;
+  if (lines.length > 0) process.exitCode = EXIT.failure;
   if (json) return print(JSON.stringify(report, null, 2));
   for (const line of lines) await print(line);
-  for (const { shortID: itemID, field, sent, stored, ...group } of storedDifferently) {
-    const name = Object.keys(group).length === 0 ? itemID : describeGroup({ itemID, ...group });
-    await print(
-      printable(`stored differently: ${name}: ${field} ${JSON.stringify(sent)} as ${JSON.stringify(stored)}`),
-    );
+  for (const { shortID, field, sent, stored } of "storedDifferently" in report ? report.storedDifferently : []) {
+    const values = `${JSON.stringify(sent)} as ${JSON.stringify(stored)}`;
+    await print(printable(`stored differently: ${shortID}: ${field} ${values}`));
   }
-  await print(`${plural(applied, noun)} applied, ${plural(requests, "request")}, ${seconds(durationMs)}.`);
+  const what = plural(applied, "canceled" in report ? "group" : "item");
+  await print(`${what} applied, ${plural(requests, "request")}, ${seconds(durationMs)}.`);
 }
 
 const nameOf = (reported: ReportedItem | ReportedGroup): string =>

@@ -69,6 +69,7 @@ function snapshot({ wid, out, sheet, blind, ...connection }: SnapshotFlags): Pro
 interface CountPlanFlags extends ConnectionFlags, PlanOutput, RowFlags {
   surplus: number;
   shortage: number;
+  newBins?: true;
 }
 
 function countPlanCommand(): Command {
@@ -78,6 +79,7 @@ function countPlanCommand(): Command {
     .argument("<counted>", "CSV with a header, or .ndjson: itemID, counted, and spot and serial if they were counted")
     .requiredOption("--surplus <code>", "reason code of the receives", integerOption(0))
     .requiredOption("--shortage <code>", "reason code of the issues", integerOption(0))
+    .option("--new-bins", "accept bins that the snapshot does not have, while others of the item were not counted")
     .option("--out <file>", "write the plan as JSON, for stocklot apply (default: print it)")
     .option("--exit-code", "exit with 4 if there is something to do")
     .action(plan);
@@ -85,14 +87,14 @@ function countPlanCommand(): Command {
 }
 
 async function plan(snapshotPath: string, path: string, flags: CountPlanFlags): Promise<void> {
-  const { surplus, shortage } = flags;
+  const { surplus, shortage, newBins } = flags;
   const rows = new SourceRows({ path, ...rowSettings(flags) }, BOOK_FIELDS);
   // It is checked by planCount.
   const taken = uncheckedAs<CountSnapshot>(parseJsonFile(snapshotPath));
   // The rows are checked when they are read.
   const counted = uncheckedAs<PlanCountOptions["counted"]>(rows);
   await showPlan(rows, flags, "lots", (planning) =>
-    planCount({ ...planning, snapshot: taken, counted, reasonCodes: { surplus, shortage } }),
+    planCount({ ...planning, snapshot: taken, counted, reasonCodes: { surplus, shortage }, newBins }),
   );
 }
 

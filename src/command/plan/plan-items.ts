@@ -1,4 +1,4 @@
-import { Argument, Command, InvalidArgumentError, Option } from "commander";
+import { Command, InvalidArgumentError, Option } from "commander";
 import { uncheckedAs } from "../../client/for-add-ons.js";
 import { type PlanItemsOptions, planItems } from "../../plan/index.js";
 import type { Item } from "../../service/item.js";
@@ -8,7 +8,7 @@ import { type ConnectionFlags, withConnection, withResponseValidation } from "..
 import { CommandError, namesOption } from "../exit.js";
 import { type RowFlags, rowSettings, setOption, withColumns } from "../rows/columns.js";
 import { type RowFields, SourceRows, withoutEmptyCells } from "../rows/source-rows.js";
-import { type PlanOutput, parseJsonFile, showPlan } from "./planned.js";
+import { openPlan, type PlanOutput, parseJsonFile, printPlanText, showPlan } from "./planned.js";
 
 interface PlanFlags extends ConnectionFlags, PlanOutput, RowFlags {
   fields?: string[];
@@ -19,10 +19,22 @@ interface PlanFlags extends ConnectionFlags, PlanOutput, RowFlags {
   ignoreStoredForms?: string;
 }
 
+/** `stocklot plan items` and `stocklot plan show`. */
 export function planCommand(): Command {
-  const command = withColumns(new Command("plan"))
+  return new Command("plan")
+    .description("compare the catalog with a file, and show plans")
+    .addCommand(planItemsCommand())
+    .addCommand(
+      new Command("show")
+        .description("show a plan that --out has written; needs no service")
+        .argument("<plan>", "file of stocklot plan items or stocklot count plan, with --out")
+        .action((path: string) => printPlanText(openPlan(path).toText())),
+    );
+}
+
+function planItemsCommand(): Command {
+  const command = withColumns(new Command("items"))
     .description("show which writes would make the catalog as a file says; sends no write")
-    .addArgument(new Argument("<what>", "what the file contains").choices(["items"]))
     .argument("<file>", "CSV with a header, or .ndjson: one row per item, with its SKU (shortID)")
     .option("--out <file>", "write the plan as JSON, for stocklot apply (default: print it)")
     .option("--set <field=value>", "a value for every row; may be repeated", setOption)
@@ -45,7 +57,7 @@ export function planCommand(): Command {
   return withResponseValidation(withConnection(command));
 }
 
-async function plan(_what: "items", path: string, flags: PlanFlags): Promise<void> {
+async function plan(path: string, flags: PlanFlags): Promise<void> {
   const rows = new SourceRows({ path, ...rowSettings(flags) }, ITEM_FIELDS);
   const options = planOptions(flags);
   // The rows are checked when they are read.

@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
 import type { InventoryClient } from "../../client/index.js";
-import type { Plan } from "../../plan/index.js";
+import { type CountPlan, type ItemPlan, readPlan } from "../../plan/index.js";
 import { InputValidationError } from "../../shared/errors/index.js";
 import { setWording } from "../../shared/errors/wording.js";
+import { messageOf } from "../../shared/unknown.js";
 import { isFileMissingError } from "../../storage/storage-failure.js";
 import { type ConnectionFlags, withClient } from "../connection.js";
 import { CommandError, EXIT, failureMessage } from "../exit.js";
@@ -33,7 +34,7 @@ export async function showPlan(
   rows: SourceRows,
   flags: ConnectionFlags & PlanOutput,
   noun: "items" | "lots",
-  plan: (planning: Planning) => Promise<Plan>,
+  plan: (planning: Planning) => Promise<ItemPlan | CountPlan>,
 ): Promise<void> {
   const { out, exitCode } = flags;
   await withClient(flags, async (client, signal) => {
@@ -56,22 +57,36 @@ export async function showPlan(
 
 const LINE_STYLES: Readonly<Record<string, Style>> = { "+": "green", "~": "yellow", "-": "red", "!": "magenta" };
 
-async function printPlan(planned: Plan, out: string | undefined): Promise<void> {
+async function printPlan(planned: ItemPlan | CountPlan, out: string | undefined): Promise<void> {
   const { requests, durationMs } = planned.estimate();
   const text = planned.toText();
-  if (out === undefined) {
-    const paint = painter(process.stdout);
-    const width = process.stdout.isTTY ? process.stdout.columns || 80 : Number.POSITIVE_INFINITY;
-    for (const line of text.split("\n")) {
-      const style = LINE_STYLES[line.charAt(0)];
-      const cut = printable(line, width);
-      await print(style === undefined ? cut : paint(style, cut));
-    }
-  } else {
+  if (out === undefined) await printPlanText(text);
+  else {
+    const outbox = planned.kind === "count" ? " --outbox outbox.db" : "";
     tell(text.split("\n", 1).join());
     tell(
-      `${out}: about ${plural(requests, "request")}, ${seconds(durationMs)}. Apply it with stocklot apply ${shellWord(out)} --outbox outbox.db`,
+      `${out}: about ${plural(requests, "request")}, ${seconds(durationMs)}. Apply it with stocklot apply ${shellWord(out)}${outbox}`,
     );
+  }
+}
+
+/** Prints what `toText` of a plan has returned. */
+export async function printPlanText(text: string): Promise<void> {
+  const paint = painter(process.stdout);
+  const width = process.stdout.isTTY ? process.stdout.columns || 80 : Number.POSITIVE_INFINITY;
+  for (const line of text.split("\n")) {
+    const style = LINE_STYLES[line.charAt(0)];
+    const cut = printable(line, width);
+    await print(style === undefined ? cut : paint(style, cut));
+  }
+}
+
+/** The plan of a file. */
+export function openPlan(path: string): ItemPlan | CountPlan {
+  try {
+    return readPlan(parseJsonFile(path));
+  } catch (error) {
+    throw error instanceof CommandError ? error : new CommandError(`${path}: ${messageOf(error)}`);
   }
 }
 

@@ -1,6 +1,7 @@
 import { createReadStream } from "node:fs";
 import { open } from "node:fs/promises";
 import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
 import { CsvError, parse } from "csv-parse";
 import { isObject, messageOf } from "../../shared/unknown.js";
 import { CommandError } from "../exit.js";
@@ -11,8 +12,8 @@ export type RowFormat = (typeof ROW_FORMATS)[number];
 /** A file of rows, and how to read it. */
 export interface RowFile {
   path: string;
-  /** A copy of it: the file may change while it is being read. */
-  copy: string;
+  /** Its contents, if they were read already. */
+  bytes?: Buffer;
   format: RowFormat;
   /** Between two cells of a CSV file. */
   delimiter: string;
@@ -30,12 +31,15 @@ export interface Row {
 /** What the name of a file says about its format. */
 export const rowFormatOf = (path: string): RowFormat => (/\.(ndjson|jsonl)$/i.test(path) ? "ndjson" : "csv");
 
-/** Reads a file row by row, in constant memory. Messages name `path`; `copy` is read. */
+/** Reads a file row by row, in constant memory. */
 export const fileRows = (file: RowFile): AsyncGenerator<Row> =>
-  file.format === "ndjson" ? ndjsonRows(file.copy) : csvRows(file);
+  file.format === "ndjson" ? ndjsonRows(file) : csvRows(file);
 
-async function* ndjsonRows(path: string): AsyncGenerator<Row> {
-  const input = createReadStream(path);
+const streamOf = ({ path, bytes }: RowFile): Readable =>
+  bytes === undefined ? createReadStream(path) : Readable.from([bytes]);
+
+async function* ndjsonRows(file: RowFile): AsyncGenerator<Row> {
+  const input = streamOf(file);
   let line = 0;
   try {
     for await (const text of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
@@ -51,6 +55,7 @@ function parseLine(text: string): Omit<Row, "line"> {
   try {
     const cells: unknown = JSON.parse(text);
     if (!isObject(cells) || Array.isArray(cells)) return { cells: {}, problem: "is not a JSON object" };
+    if (text.includes(REPLACEMENT_CHARACTER)) return { cells: {}, problem: NOT_UTF_8 };
     return { cells: Object.fromEntries(Object.entries(cells)) };
   } catch (error) {
     return { cells: {}, problem: `is not a JSON object: ${messageOf(error)}` };
@@ -58,6 +63,7 @@ function parseLine(text: string): Omit<Row, "line"> {
 }
 
 const REPLACEMENT_CHARACTER = "\uFFFD";
+const NOT_UTF_8 = "is not UTF-8; save the file as UTF-8";
 
 /** Delimiters that a header of one cell may contain, as --delimiter takes them. */
 const DELIMITERS = [
@@ -70,8 +76,9 @@ const DELIMITERS = [
 const EXCEL_DELIMITER_PATTERN = /^sep=(.)$/;
 
 /** RFC 4180, with or without a BOM, any line ends. */
-async function* csvRows({ path, copy, delimiter }: RowFile): AsyncGenerator<Row> {
-  await assertNotJson(path, copy);
+async function* csvRows(source: RowFile): AsyncGenerator<Row> {
+  const { path, delimiter } = source;
+  await assertNotJson(source);
   let columns: string[] | undefined;
   const parser = parse({
     bom: true,
@@ -80,8 +87,13 @@ async function* csvRows({ path, copy, delimiter }: RowFile): AsyncGenerator<Row>
     relax_column_count: true,
     skip_empty_lines: true,
     trim: true,
+    // The first line end is that of all lines; another one would be part of a cell.
+    cast: (cell, { quoting, lines }) => {
+      if (quoting || !/[\r\n]/.test(cell)) return cell;
+      throw new CommandError(`${path}: line ${lines}: the lines end in different ways. Save the file again.`);
+    },
   });
-  const file = createReadStream(copy);
+  const file = streamOf(source);
   let crLfsInCells = 0;
   file.once("error", (error) => parser.destroy(error));
   try {
@@ -106,17 +118,24 @@ async function* csvRows({ path, copy, delimiter }: RowFile): AsyncGenerator<Row>
 const JSON_PATTERN = /^\uFEFF?\s*(\{|\[\s*\{)/;
 
 /** Otherwise a quote in the first line of JSON would be reported, or a strange column. */
-async function assertNotJson(path: string, copy: string): Promise<void> {
-  const file = await open(copy);
-  try {
-    const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(100) });
-    if (!JSON_PATTERN.test(buffer.toString("utf8", 0, bytesRead))) return;
-  } finally {
-    await file.close();
-  }
+async function assertNotJson({ path, bytes }: RowFile): Promise<void> {
+  const head = bytes ?? (await readHead(path));
+  if (!JSON_PATTERN.test(head.toString("utf8", 0, HEAD_LENGTH))) return;
   throw new CommandError(
     `${path}: this is JSON. It must be CSV: a first line with the names of the fields, then one line per write.`,
   );
+}
+
+const HEAD_LENGTH = 100;
+
+async function readHead(path: string): Promise<Buffer> {
+  const file = await open(path);
+  try {
+    const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(HEAD_LENGTH) });
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await file.close();
+  }
 }
 
 function checkedColumns(path: string, columns: string[], delimiter: string): string[] {
@@ -145,7 +164,6 @@ function csvRow(columns: readonly string[], values: readonly string[], line: num
   const cells = Object.fromEntries(columns.map((name, index) => [name, values[index] ?? ""]));
   if (values.length !== columns.length)
     return { line, cells, problem: `${values.length} cells, but the header has ${columns.length}` };
-  if (values.some((value) => value.includes(REPLACEMENT_CHARACTER)))
-    return { line, cells, problem: "is not UTF-8; save the file as UTF-8" };
+  if (values.some((value) => value.includes(REPLACEMENT_CHARACTER))) return { line, cells, problem: NOT_UTF_8 };
   return { line, cells };
 }

@@ -38,7 +38,7 @@ export class SourceRows implements AsyncIterable<object> {
     const { shape, rowOf } = this.#fields;
     const format = rowFormatOf(path);
     let isFirst = true;
-    for await (const row of fileRows({ path, copy: path, delimiter, format })) {
+    for await (const row of fileRows({ path, delimiter, format })) {
       const { line, cells, problem } = row;
       if (problem !== undefined) throw new CommandError(`${path}: line ${line}: ${problem}.`);
       if (format === "csv" && isFirst) this.#assertColumns(row);

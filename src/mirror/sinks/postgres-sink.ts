@@ -162,7 +162,7 @@ class PostgresSink implements MirrorSink {
   async openReader(): Promise<MirrorReader> {
     const connection = new PostgresConnection({ ...this.#options, readOnly: true });
     try {
-      const schema = await usableSchema(connection, this.#options.schema);
+      const schema = await usableSchema((sql) => queryRows(connection, sql), this.#options.schema);
       return createSqlReader(sourceOn(connection, schema), {
         readState: () => readState(connection, schema),
         close: () => connection.close(),
@@ -187,7 +187,7 @@ class PostgresSink implements MirrorSink {
   async #open(signal: AbortSignal | undefined): Promise<PostgresCopy> {
     const connection = new PostgresConnection({ ...this.#options, signal });
     try {
-      const schema = await usableSchema(connection, this.#options.schema);
+      const schema = await usableSchema((sql) => queryRows(connection, sql), this.#options.schema);
       const missingIndexes = await ensureCopy(connection, schema);
       const tables = mapResources((resource) => tableSql(tableOf(resource), schema));
       return { connection, schema, hasChanges: false, tables, missingIndexes };

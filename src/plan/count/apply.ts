@@ -1,208 +1,278 @@
-import { Big } from "big.js";
-import type { NewOutboxEntry, OutboxEntry } from "../../outbox/entry.js";
-import type { Outbox } from "../../outbox/outbox.js";
-import { isSettled, type OutboxState } from "../../outbox/store.js";
+import { isServiceError } from "../../client/for-add-ons.js";
+import { InputValidationError, NotFoundError, PaginationError } from "../../client/index.js";
+import type { OutboxEntry, OutboxEntryInput } from "../../outbox/index.js";
+import type { HeldOutbox, Outbox } from "../../outbox/outbox.js";
 import { comparableSku } from "../../service/key.js";
-import { InputValidationError, NotFoundError } from "../../shared/errors/index.js";
+import { callSafely } from "../../shared/time/callback.js";
+import { monotonicNowMs } from "../../shared/time/clock.js";
 import { fieldOf } from "../../shared/unknown.js";
-import type { PlanApplyOptions, PlanReport } from "../apply/options.js";
-import {
-  type ChangeAsRead,
-  type ChangeState,
-  KEY_PREFIXES,
-  PlanApplication,
-  type PlannedChanges,
-  type ReadBack,
-} from "../apply/plan-application.js";
-import type { Progress } from "../apply/progress.js";
 import { groupBy } from "../group-by.js";
-import { PlanReader } from "../plan-reader.js";
-import { REQUESTS_PER_SEARCH } from "../stock-levels.js";
-import type { CountChange, CountPlanContent, ReportedGroup, StoredQuantity } from "./document.js";
-import {
-  type BookLot,
-  bookLotOf,
-  type CountGroup,
-  describeMovement,
-  isSameQuantity,
-  lotsOfGroup,
-  sumOf,
-} from "./group.js";
+import { PlanReader } from "../reader.js";
+import { MAX_AGE_MS, type PlanApplyOptions } from "../report.js";
+import type { CountChange, CountPlanContent, ReportedGroup } from "./document.js";
+import { type BookLot, bookLotOf, type CountGroup, describeMovement, lotsByItem, lotsOfGroup } from "./group.js";
+import { readBookLots } from "./snapshot.js";
 
-/** Applies the plan of a stock count through an outbox. */
-export async function applyCountPlan(
-  content: CountPlanContent,
-  options: PlanApplyOptions,
-): Promise<PlanReport<ReportedGroup, StoredQuantity>> {
-  const { client, outbox, signal } = options;
-  if (!outbox) {
-    const message = "is required for a stock count: without it, a lost response could not be told from a lost request";
-    throw new InputValidationError("plan.apply", [{ path: ["outbox"], message }]);
-  }
-  const reader = new PlanReader(client, signal);
-  return await new PlanApplication(new PlannedGroups(content, outbox, reader), outbox, options).apply();
-}
-
-/** The lots of an item in the warehouse. */
-interface PresentLots {
-  lots: BookLot[];
-  /** Why others are about to change them, or have changed them meanwhile, by the outbox; `undefined` if they have not. */
-  rereadOthers(): Promise<string | undefined>;
-}
-
-/**
- * A group becomes due only if its lots are those of the plan, except for what its own entries have applied, and if the outbox
- * has no other transaction of its item in this warehouse: that would move the stock after it was read. While it is due,
- * its further writes are sent without reading the lots again.
+/*
+ * The corrections of a count are differences: sent twice, they would be booked twice, and nothing shows a lost issue. So they
+ * go through an outbox. Item by item, while no other process sends:
+ *
+ *   open     what the outbox has open for the item is sent or found out. Of an earlier application, what was not sent is
+ *            canceled
+ *   read     the lots of the item. A group without entries whose lots are those of the plan is due. Any other is stale, as all
+ *            are if something is still open for the item
+ *   add      the writes of all due groups enter the outbox, in one transaction. No other sender sends them
+ *   run      they are sent, at most ten minutes after the reading
+ *   cancel   what could not be sent by then
+ *
+ * A group with entries is never added again: it is reported by their states.
+ *
+ *   any entry           the group
+ *   unknown, sending,   unknown
+ *   or still pending
+ *   rejected            rejected
+ *   canceled            canceled
+ *   all applied         applied
+ *
+ * If the service does not sort lots, the whole warehouse is read for all items that follow, again when the reading is old.
  */
-class PlannedGroups implements PlannedChanges<CountChange, CountGroup, StoredQuantity> {
-  readonly reader: PlanReader;
-  readonly keyPrefix: string;
-  readonly changes: readonly CountChange[];
-  readonly maxChunkSize = 10;
-  readonly requestsPerChange = REQUESTS_PER_SEARCH + 1;
-  readonly #wid: number;
-  readonly #outbox: Outbox;
-  readonly #numbers: ReadonlyMap<CountChange, number>;
 
-  constructor({ id, changes, wid }: CountPlanContent, outbox: Outbox, reader: PlanReader) {
-    this.keyPrefix = `${KEY_PREFIXES.count}${id}/`;
-    this.changes = changes;
-    this.#wid = wid;
-    this.#outbox = outbox;
-    this.reader = reader;
-    this.#numbers = new Map(changes.map((change, index): [CountChange, number] => [change, index + 1]));
+/** What `plan.apply` of a stock count did. Groups are reported with the reason. */
+export interface CountPlanReport {
+  /** Number of groups that were corrected. */
+  applied: number;
+  /** Somebody has moved the stock since the plan. Nothing was written. */
+  stale: ReportedGroup[];
+  /** The service refused a write. */
+  rejected: ReportedGroup[];
+  /** A write may or may not have been applied. A person must decide, see `outbox.resolve`. */
+  unknown: ReportedGroup[];
+  /** A write could not be sent in time, and never will be. */
+  canceled: ReportedGroup[];
+  /** Requests sent, token requests excluded. */
+  requests: number;
+  /** Time taken, in ms. */
+  durationMs: number;
+}
+
+/** The part of their age at which lots are read again: the writes take the rest. */
+const READ_AGAIN_SHARE = 0.6;
+
+type CountApplyOptions = PlanApplyOptions & { outbox: Outbox };
+
+export const applyCountPlan = (content: CountPlanContent, options: CountApplyOptions): Promise<CountPlanReport> =>
+  new CountApplication(content, options).apply();
+
+class CountApplication {
+  readonly #content: CountPlanContent;
+  readonly #options: CountApplyOptions;
+  readonly #writes: ReadonlyMap<CountChange, readonly OutboxEntryInput[]>;
+  readonly #lots: LotReader;
+  readonly #report: Omit<CountPlanReport, "durationMs"> = {
+    applied: 0,
+    stale: [],
+    rejected: [],
+    unknown: [],
+    canceled: [],
+    requests: 0,
+  };
+  #done = 0;
+
+  constructor(content: CountPlanContent, options: CountApplyOptions) {
+    this.#content = content;
+    this.#options = options;
+    const { id, wid, changes } = content;
+    this.#writes = new Map(changes.map((change, index) => [change, writesOf(change, `plan-count/${id}/${index + 1}`)]));
+    this.#lots = new LotReader(new PlanReader(options.client, options.signal), wid);
   }
 
-  nameOf({ itemID, spot, serial }: CountChange): CountGroup {
-    return { itemID, ...(spot === undefined ? {} : { spot }), ...(serial === undefined ? {} : { serial }) };
+  async apply(): Promise<CountPlanReport> {
+    const startedAt = monotonicNowMs();
+    const { outbox, signal } = this.#options;
+    const waiting = [...groupBy(this.#content.changes, ({ itemID }) => comparableSku(itemID)).values()];
+    while (waiting.length > 0)
+      await outbox.hold("plan.apply", signal ?? undefined, (held) => this.#applyItems(waiting, held));
+    const requests = this.#report.requests + this.#lots.requests;
+    return { ...this.#report, requests, durationMs: monotonicNowMs() - startedAt };
   }
 
-  writesOf(change: CountChange): NewOutboxEntry[] {
-    const key = `${this.keyPrefix}${this.#numbers.get(change)}`;
-    return change.writes.map((input) =>
-      "recno" in input
-        ? { key: `${key}/${input.recno}`, operation: "issue", input }
-        : { key, operation: "receive", input },
-    );
+  /** One item, or all that are left if they share a reading. If the lock is lost, those that are left are begun again. */
+  async #applyItems(waiting: CountChange[][], held: HeldOutbox): Promise<void> {
+    this.#lots.forget();
+    do {
+      const [groups = []] = waiting;
+      const stale = await this.#applyItem(groups, held);
+      if (!stale) return;
+      waiting.shift();
+      await this.#collect(groups, stale);
+    } while (waiting.length > 0 && this.#lots.isShared && !held.signal.aborted);
   }
 
-  // No `isAsDesired`: only the lots at the time of the count could show that, and they have changed since.
-
-  replaces(entry: OutboxEntry): boolean {
-    return entry.key.startsWith(KEY_PREFIXES.count) && this.#isOther(entry);
-  }
-
-  async readStates(changes: readonly Progress<CountChange>[]): Promise<ChangeAsRead<CountChange>[]> {
-    const read: ChangeAsRead<CountChange>[] = [];
-    const presentBySku = new Map<string, PresentLots>();
-    for (const progress of changes) {
-      const { itemID } = progress.change;
-      const sku = comparableSku(itemID);
-      const present = presentBySku.get(sku) ?? (await this.#readPresent(itemID));
-      presentBySku.set(sku, present);
-      read.push({ progress, state: await this.#stateOf(progress, present) });
+  /** Returns why groups are stale; `undefined` if it was interrupted before anything was added. */
+  async #applyItem(
+    groups: readonly CountChange[],
+    held: HeldOutbox,
+  ): Promise<ReadonlyMap<CountChange, string> | undefined> {
+    const itemID = groups[0]?.itemID ?? "";
+    const stale = new Map<CountChange, string>();
+    const sent = await held.runItem(itemID, Infinity);
+    this.#report.requests += sent;
+    const isNew = new Set<CountChange>();
+    for (const group of groups) if ((await this.#entriesOf(group)).length === 0) isNew.add(group);
+    if (isNew.size === 0) return stale;
+    if (held.signal.aborted) return undefined;
+    const open = await this.#openEntry(itemID);
+    const reading = await this.#lots.read(itemID, { isChanged: sent > 0 });
+    const added: OutboxEntryInput[] = [];
+    for (const group of isNew) {
+      const reason = open ?? describeMovement(group.lots, lotsOfGroup(group, reading.lots));
+      if (reason === undefined) added.push(...(this.#writes.get(group) ?? []));
+      else stale.set(group, `moved since the plan (${reason}): count again`);
     }
-    return read;
-  }
-
-  /**
-   * Two plans may be applied at the same time: each has read the lots before the other's writes. The one whose first
-   * write of an item enters the outbox later finds the other's in its check, so that its own can be canceled, unless it
-   * was sent already.
-   */
-  async #stateOf(group: Progress<CountChange>, { lots, rereadOthers }: PresentLots): Promise<ChangeState> {
-    const present = lotsOfGroup(group.change, lots);
-    const reason = movedReason((await rereadOthers()) ?? describeMovement(remainingLots(group), present));
-    if (reason !== undefined) return { kind: "stale", reason };
-    return { kind: "due", check: async () => movedReason(await rereadOthers()) };
-  }
-
-  async #readPresent(itemID: string): Promise<PresentLots> {
-    const before = await this.#otherEntries(itemID);
-    return {
-      lots: await this.#readLots(itemID),
-      rereadOthers: async () => describeOther(await this.#otherEntries(itemID), before),
-    };
-  }
-
-  /**
-   * Finds groups whose stock is not what was counted, although it was written: the service has stored something else, or
-   * somebody has booked since. `written` contains what an earlier run has written, too: it may have ended before it read
-   * the lots again.
-   */
-  async readBack(written: ReadonlyMap<CountChange, number>): Promise<ReadBack<CountChange, StoredQuantity>> {
-    const storedDifferently: StoredQuantity[] = [];
-    const unread = new Set(written.keys());
-    const failure = await this.reader.failureOf(async () => {
-      for (const changes of groupBy(written.keys(), ({ itemID }) => comparableSku(itemID)).values()) {
-        const lots = await this.#readLots(changes[0]?.itemID ?? "");
-        for (const change of changes) {
-          unread.delete(change);
-          const stored = sumOf(lotsOfGroup(change, lots)).toNumber();
-          if (isSameQuantity(stored, change.counted)) continue;
-          // `storedDifferently` names items as records do, and changes as their writes do.
-          const { itemID: shortID, ...group } = this.nameOf(change);
-          storedDifferently.push({ shortID, ...group, field: "units", sent: change.counted, stored });
-        }
-      }
-    });
-    const reason = `it was applied, but could not be read again (${failure?.message.replace(/\.$/, "")}). Apply the plan again`;
-    return { unknown: new Map([...unread].map((change) => [change, reason])), storedDifferently };
-  }
-
-  async #readLots(itemID: string): Promise<BookLot[]> {
-    const { client, options } = this.reader;
+    if (held.signal.aborted) return undefined;
+    if (added.length === 0) return stale;
     try {
-      const lots = await client.inventory.getLots(itemID, { wid: this.#wid }, options);
-      return lots.flatMap((lot) => bookLotOf(lot) ?? []);
+      await held.addBound(added);
+      this.#report.requests += await held.runItem(itemID, reading.readAt + MAX_AGE_MS);
+    } finally {
+      await this.#cancelUnsent(added);
+    }
+    return stale;
+  }
+
+  async #collect(groups: readonly CountChange[], stale: ReadonlyMap<CountChange, string>): Promise<void> {
+    for (const group of groups) {
+      const reason = stale.get(group);
+      if (reason !== undefined) this.#report.stale.push({ ...nameOf(group), reason });
+      else {
+        const { outcome, why } = outcomeOf(await this.#entriesOf(group));
+        if (outcome === "applied") this.#report.applied += 1;
+        else this.#report[outcome].push({ ...nameOf(group), reason: why });
+      }
+    }
+    this.#done += groups.length;
+    const progress = { done: this.#done, total: this.#content.changes.length };
+    callSafely(() => this.#options.onProgress?.(progress));
+  }
+
+  async #entriesOf(group: CountChange): Promise<OutboxEntry[]> {
+    const entries: OutboxEntry[] = [];
+    for (const { key } of this.#writes.get(group) ?? []) {
+      const entry = await this.#options.outbox.get(key);
+      if (entry) entries.push(entry);
+    }
+    return entries;
+  }
+
+  /** Another write of the item that may move the stock after it was read. */
+  async #openEntry(itemID: string): Promise<string | undefined> {
+    for (const state of ["pending", "sending", "unknown"] as const)
+      for await (const { key } of this.#options.outbox.entries({ item: itemID, state }))
+        return `the outbox has the entry "${key}", which is ${state}`;
+    return undefined;
+  }
+
+  /** What could not be sent must not be sent later, when the lots have moved. */
+  async #cancelUnsent(added: readonly OutboxEntryInput[]): Promise<void> {
+    const { outbox } = this.#options;
+    for (const { key } of added) {
+      if ((await outbox.get(key))?.state !== "pending") continue;
+      await outbox.cancel(key).catch((error) => {
+        // Another process has taken over, and was faster.
+        if (!(error instanceof InputValidationError)) throw error;
+      });
+    }
+  }
+}
+
+/** What was read of an item, and when, by the monotonic clock. */
+interface LotReading {
+  lots: readonly BookLot[];
+  readAt: number;
+}
+
+/** Reads the lots of items: singly, or those of the whole warehouse at once if the service does not sort them. */
+class LotReader {
+  /** Whether one reading serves several items. */
+  isShared = false;
+  readonly #reader: PlanReader;
+  readonly #wid: number;
+  #all: { lots: ReadonlyMap<string, readonly BookLot[]>; readAt: number } | undefined;
+
+  constructor(reader: PlanReader, wid: number) {
+    this.#reader = reader;
+    this.#wid = wid;
+  }
+
+  get requests(): number {
+    return this.#reader.requests;
+  }
+
+  /** Others may have sent something since. */
+  forget(): void {
+    this.#all = undefined;
+  }
+
+  /** `isChanged`: something was sent for the item just now. */
+  async read(itemID: string, { isChanged }: { isChanged: boolean }): Promise<LotReading> {
+    const single = this.isShared ? undefined : await this.#readItem(itemID);
+    if (single) return single;
+    const isOld = !this.#all || monotonicNowMs() - this.#all.readAt > MAX_AGE_MS * READ_AGAIN_SHARE;
+    if (isChanged || isOld) {
+      const readAt = monotonicNowMs();
+      this.#all = { readAt, lots: lotsByItem(await readBookLots(this.#reader, this.#wid)) };
+    }
+    return { readAt: this.#all?.readAt ?? -Infinity, lots: this.#all?.lots.get(comparableSku(itemID)) ?? [] };
+  }
+
+  async #readItem(itemID: string): Promise<LotReading | undefined> {
+    const readAt = monotonicNowMs();
+    const { client, options } = this.#reader;
+    try {
+      const lots = await client.inventory.getLots(itemID, { wid: this.#wid }, { ...options, ifUnsorted: "error" });
+      return { readAt, lots: lots.flatMap((lot) => bookLotOf(lot) ?? []) };
     } catch (error) {
-      if (error instanceof NotFoundError) return [];
-      throw error;
+      if (error instanceof NotFoundError && isServiceError(error)) return { readAt, lots: [] };
+      if (!(error instanceof PaginationError)) throw error;
+      this.isShared = true;
+      return undefined;
     }
-  }
-
-  /** The transactions of others that the outbox has of an item in this warehouse. */
-  async #otherEntries(itemID: string): Promise<Map<string, OutboxState>> {
-    const states = new Map<string, OutboxState>();
-    for await (const entry of this.#outbox.entries({ item: itemID })) {
-      if (this.#isOther(entry)) states.set(entry.key, entry.state);
-    }
-    return states;
-  }
-
-  /** Whether an entry moves stock here, but does not belong to this plan. */
-  #isOther({ key, input }: OutboxEntry): boolean {
-    const isHere = fieldOf(input, "wid") === this.#wid || fieldOf(input, "shipToWid") === this.#wid;
-    return isHere && !key.startsWith(this.keyPrefix);
   }
 }
 
-/** The lots of a group after those of its writes that were applied; of a pruned entry, only the key is left. */
-function remainingLots({ change, writes, entries }: Progress<CountChange>): BookLot[] {
-  const applied = new Set(entries.flatMap(({ key, state }) => (state === "applied" ? [key] : [])));
-  const issued = new Map<number, number>();
-  for (const { key, input } of writes) {
-    if (applied.has(key) && "recno" in input && input.recno !== undefined) issued.set(input.recno, input.units);
-  }
-  return change.lots.flatMap((lot) => {
-    const units = new Big(lot.units).minus(issued.get(lot.recNo) ?? 0).toNumber();
-    return isSameQuantity(units, 0) ? [] : [{ ...lot, units }];
-  });
-}
+const nameOf = ({ itemID, spot, serial }: CountChange): CountGroup => ({
+  itemID,
+  ...(spot !== undefined && { spot }),
+  ...(serial !== undefined && { serial }),
+});
 
-const movedReason = (movement: string | undefined): string | undefined =>
-  movement && `moved since the plan (${movement}): count again`;
+const writesOf = (change: CountChange, key: string): OutboxEntryInput[] =>
+  change.writes.map((input) =>
+    "recno" in input
+      ? { key: `${key}/${input.recno}`, operation: "issue", input }
+      : { key, operation: "receive", input },
+  );
 
-/** The first entry that is not settled, or was settled as applied since `before`. */
-function describeOther(
-  present: ReadonlyMap<string, OutboxState>,
-  before: ReadonlyMap<string, OutboxState>,
-): string | undefined {
-  for (const [key, state] of present) {
-    if (!isSettled(state) || (state === "applied" && before.get(key) !== state)) {
-      return `the outbox has the entry "${key}", which is ${state}`;
-    }
+const OUTCOMES = {
+  unknown: "unknown",
+  sending: "unknown",
+  pending: "unknown",
+  rejected: "rejected",
+  canceled: "canceled",
+} as const;
+
+/** What became of a group: the worst of its entries. */
+function outcomeOf(entries: readonly OutboxEntry[]): {
+  outcome: (typeof OUTCOMES)[keyof typeof OUTCOMES] | "applied";
+  why: string;
+} {
+  const applied = entries.filter(({ state }) => state === "applied").length;
+  for (const [state, outcome] of Object.entries(OUTCOMES)) {
+    const worst = entries.find((entry) => entry.state === state);
+    if (!worst) continue;
+    const message = String(fieldOf(worst.error, "message") ?? "it was not sent").replace(/\.$/, "");
+    const part = applied > 0 ? `${applied} of ${entries.length} writes were applied. ` : "";
+    return { outcome, why: `${part}${message}. Count it again` };
   }
-  return undefined;
+  return { outcome: "applied", why: "" };
 }

@@ -2,7 +2,7 @@ import { Big } from "big.js";
 import type { Item } from "../../service/item.js";
 import type { StockLevel } from "../../service/stock-level.js";
 import type { IssueInput, ReceiveInput } from "../../service/transaction.js";
-import type { CountedGroup } from "./counted-rows.js";
+import type { CountedGroup } from "./counted.js";
 import type { CountChange } from "./document.js";
 import { type BookLot, differenceOf, isSameQuantity, sumOf } from "./group.js";
 

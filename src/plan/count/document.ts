@@ -1,9 +1,6 @@
-import * as z from "zod";
-import { WRITES } from "../../service/operations.js";
-import type { IssueInput, ReceiveInput } from "../../service/transaction.js";
-import { integer, lazy, string } from "../../shared/field.js";
-import { type PlanHead, planHeadShape } from "../document.js";
-import { type BookLot, bookLotSchema, type CountGroup } from "./group.js";
+import type { IssueInput, ReceiveInput } from "../../client/index.js";
+import type { PlanHead } from "../document.js";
+import type { BookLot, CountGroup } from "./group.js";
 
 /** A group whose count differs from its book quantity, and how it is corrected. */
 export interface CountChange extends CountGroup {
@@ -39,22 +36,6 @@ export interface BlockedGroup extends ReportedGroup {
   lots: readonly BookLot[];
 }
 
-/** A group that does not equal its count after it was written: the service has stored something else, or somebody has booked since. */
-export interface StoredQuantity {
-  /** SKU of the item. */
-  shortID: string;
-  /** Bin; a missing one means all. */
-  spot?: string;
-  /** Serial number; a missing one means all. */
-  serial?: string;
-  /** What differs. */
-  field: "units";
-  /** Quantity that was counted, in the item's unit of measure. */
-  sent: number;
-  /** Quantity by the lots of the service, in the same unit of measure. */
-  stored: number;
-}
-
 /** How many groups a count corrects and leaves alone. */
 export interface CountPlanCounts {
   /** Groups with a surplus. */
@@ -65,38 +46,17 @@ export interface CountPlanCounts {
   unchanged: number;
   /** Groups that cannot be corrected, see `plan.blocked`. */
   blocked: number;
+  /** Groups of the snapshot, lines of its sheet, that no row counts. They stay as they are. */
+  notCounted: number;
 }
 
 /** What the plan of a stock count contains. */
 export interface CountPlanContent extends PlanHead<"count"> {
   /** Warehouse ID. */
   wid: number;
-  /** Whether lots that were moved away and back were noticed. */
+  /** Whether lots that were modified since the snapshot were noticed, whatever they look like now. */
   noticesReturns: boolean;
   counts: CountPlanCounts;
   changes: CountChange[];
   blocked: BlockedGroup[];
 }
-
-const groupShape = () => ({ itemID: string(), spot: string().exactOptional(), serial: string().exactOptional() });
-
-export const countPlanSchema = /* @__PURE__ */ lazy(() => {
-  const quantities = { book: z.number(), counted: z.number(), lots: z.array(bookLotSchema()) };
-  return z.strictObject({
-    ...planHeadShape("count"),
-    wid: integer(),
-    noticesReturns: z.boolean(),
-    counts: z.strictObject({ receive: integer(), issue: integer(), unchanged: integer(), blocked: integer() }),
-    changes: z.array(
-      z.strictObject({
-        ...groupShape(),
-        operation: z.enum(["receive", "issue"]),
-        ...quantities,
-        units: z.number(),
-        uOM: string(),
-        writes: z.array(z.union([WRITES.receive.input(), WRITES.issue.input()])),
-      }),
-    ),
-    blocked: z.array(z.strictObject({ ...groupShape(), ...quantities, reason: string() })),
-  });
-});

@@ -1,8 +1,7 @@
 import { Big } from "big.js";
 import { serviceTimeMs } from "../../service/date.js";
 import { comparableSku } from "../../service/key.js";
-import { type Lot, lotSchema } from "../../service/lot.js";
-import { lazy } from "../../shared/field.js";
+import type { Lot } from "../../service/lot.js";
 import { groupBy } from "../group-by.js";
 
 /** What is counted together: the stock of an item in one bin, or in all bins of the warehouse. */
@@ -15,39 +14,23 @@ export interface CountGroup {
   serial?: string;
 }
 
+const BOOK_FIELDS = [
+  "recNo",
+  "partNo",
+  "shortID",
+  "spot",
+  "units",
+  "received",
+  "serial",
+  "serial2",
+  "rFIDTag",
+  "hold",
+  "associate",
+  "jobID",
+] as const satisfies readonly (keyof Lot)[];
+
 /** A lot in the books of the service: the part that matters in a count. */
-export type BookLot = Pick<
-  Lot,
-  | "recNo"
-  | "partNo"
-  | "shortID"
-  | "spot"
-  | "units"
-  | "received"
-  | "serial"
-  | "serial2"
-  | "rFIDTag"
-  | "hold"
-  | "associate"
-  | "jobID"
->;
-
-export const bookLotSchema = /* @__PURE__ */ lazy(() => lotSchema().pick(BOOK_FIELDS).strict());
-
-const BOOK_FIELDS = {
-  recNo: true,
-  partNo: true,
-  shortID: true,
-  spot: true,
-  units: true,
-  received: true,
-  serial: true,
-  serial2: true,
-  rFIDTag: true,
-  hold: true,
-  associate: true,
-  jobID: true,
-} as const satisfies Record<keyof BookLot, true>;
+export type BookLot = Pick<Lot, (typeof BOOK_FIELDS)[number]>;
 
 const isSameField = (name: keyof BookLot, one: BookLot, other: BookLot): boolean =>
   name === "units" ? isSameQuantity(one.units, other.units) : (one[name] ?? "") === (other[name] ?? "");
@@ -58,7 +41,7 @@ const isSameField = (name: keyof BookLot, one: BookLot, other: BookLot): boolean
  */
 export function bookLotOf(lot: Lot): BookLot | undefined {
   const { active, shipped, recNo, partNo, shortID, spot, units, received, serial, hold, associate, jobID } = lot;
-  if (active === false || (shipped ?? null) !== null || units === 0) return undefined;
+  if (active === false || (shipped ?? null) !== null || isSameQuantity(units, 0)) return undefined;
   return {
     recNo,
     partNo,
@@ -109,9 +92,7 @@ const MAX_NAMED_CHANGES = 3;
 function describeLotChange(before: BookLot, after: BookLot | undefined): string[] {
   const { recNo } = before;
   if (!after) return [`lot ${recNo} with ${before.units} is gone`];
-  const changed = bookLotSchema()
-    .keyof()
-    .options.filter((name) => !isSameField(name, before, after));
+  const changed = BOOK_FIELDS.filter((name) => !isSameField(name, before, after));
   return changed.map((name) =>
     name === "units" ? `lot ${recNo} had ${before.units}, now ${after.units}` : `lot ${recNo} has another ${name}`,
   );
@@ -119,6 +100,8 @@ function describeLotChange(before: BookLot, after: BookLot | undefined): string[
 
 /** A service may add in floating point: a smaller share of a quantity is no difference. */
 const TOLERANCE = 1e-13;
+/** What is left then of a lot is no stock, however large it was. */
+const DUST = 1e-9;
 
 export const sumOf = (records: readonly { units: number }[]): Big =>
   records.reduce((sum, { units }) => sum.plus(units), new Big(0));
@@ -127,7 +110,7 @@ export const sumOf = (records: readonly { units: number }[]): Big =>
 export function differenceOf(counted: number | Big, book: number | Big): Big {
   const difference = new Big(counted).minus(book);
   const size = Math.max(1, new Big(counted).abs().toNumber(), new Big(book).abs().toNumber());
-  return difference.abs().lte(TOLERANCE * size) ? new Big(0) : difference;
+  return difference.abs().lte(Math.max(DUST, TOLERANCE * size)) ? new Big(0) : difference;
 }
 
 export const isSameQuantity = (one: number | Big, other: number | Big): boolean => differenceOf(one, other).eq(0);

@@ -1,32 +1,21 @@
 import * as z from "zod";
-import type { InventoryClient } from "../../client/index.js";
-import type { Item } from "../../service/item.js";
+import { accountOf } from "../../client/for-add-ons.js";
+import type { InventoryClient, Item, Lot, StockLevel } from "../../client/index.js";
 import { comparableSku } from "../../service/key.js";
-import type { Lot } from "../../service/lot.js";
-import type { StockLevel } from "../../service/stock-level.js";
 import { checkMethodOptions } from "../../shared/check.js";
 import { integer, lazy } from "../../shared/field.js";
 import { requiredOption } from "../../shared/option.js";
 import { assertDocumentOf, newPlanHead } from "../document.js";
-import { countPlan, type Plan } from "../plan.js";
-import { PlanReader, type ReadProgress, readingOptions } from "../plan-reader.js";
+import { groupBy } from "../group-by.js";
 import { countListedItems, readItems } from "../read-items.js";
+import { PlanReader, type ReadProgress, readingOptions } from "../reader.js";
 import { readStockLevels } from "../stock-levels.js";
 import { correctGroup, type DifferingGroup } from "./correct-group.js";
-import { type CountedGroup, type CountedRow, readCountedRows } from "./counted-rows.js";
+import { CountPlan } from "./count-plan.js";
+import { type CountedGroup, type CountedRow, readCountedRows } from "./counted.js";
 import type { BlockedGroup, CountChange } from "./document.js";
-import {
-  type BookLot,
-  bookLotOf,
-  type CountGroup,
-  describeMovement,
-  isInGroup,
-  isSameQuantity,
-  lotsByItem,
-  lotsOfGroup,
-  sumOf,
-} from "./group.js";
-import { type CountSnapshot, lotsModifiedAfter, readBookLots, readSnapshot } from "./snapshot.js";
+import { type BookLot, describeMovement, isInGroup, isSameQuantity, lotsByItem, lotsOfGroup, sumOf } from "./group.js";
+import { type CountSnapshot, lotsModifiedSince, readBookLots, readSnapshot } from "./snapshot.js";
 
 /** Reason codes of the service for the corrections of a stock count. The document does not list any. */
 export interface CountReasonCodes {
@@ -46,6 +35,11 @@ export interface PlanCountOptions {
   counted: Iterable<CountedRow> | AsyncIterable<CountedRow>;
   /** Reason codes of the corrections. */
   reasonCodes: CountReasonCodes;
+  /**
+   * Whether a bin is accepted that the snapshot does not have, while bins of that item that it has were not counted.
+   * @default false
+   */
+  newBins?: boolean | undefined;
   /**
    * Ends the planning, which rejects with the signal's reason.
    * @default none
@@ -67,6 +61,7 @@ const optionsSchema = /* @__PURE__ */ lazy(() =>
     reasonCodes: requiredOption(
       z.strictObject({ surplus: requiredOption(integer()), shortage: requiredOption(integer()) }),
     ),
+    newBins: z.boolean().optional(),
   }),
 );
 
@@ -74,7 +69,10 @@ const optionsSchema = /* @__PURE__ */ lazy(() =>
  * A row counts a group of lots. What becomes of it:
  *
  *   its lots now                                  the group
- *   not those of the snapshot, or modified since  blocked: "moved since the snapshot"
+ *   any lot of the item is not as in the          blocked: "moved since the snapshot"
+ *   snapshot, or was modified since
+ *   its bin is not in the snapshot, while others  blocked: a spreadsheet may have changed the bin
+ *   of the item were not counted
  *   add up to the count                           unchanged
  *   do not, or there are none                     correctGroup decides, with the item and its stock level: receive, issue or
  *                                                 blocked; unchanged if there are no lots and 0 was counted
@@ -82,8 +80,8 @@ const optionsSchema = /* @__PURE__ */ lazy(() =>
 
 /**
  * Compares a count with the lots of the warehouse, and returns the receives and issues that make them equal. It reads the
- * lots again, and sends no write. A group (item, bin, serial) is only corrected if its lots are those of the snapshot, so
- * that the count can be compared with them. Everything else is in `plan.blocked` with the reason.
+ * lots again, and sends no write. A group (item, bin, serial) is only corrected if no lot of its item has moved since
+ * the snapshot, so that the count can be compared with them. Everything else is in `plan.blocked` with the reason.
  *
  * Source: `GET /Inventory/{wid}`, `GET /Inventory/StockLevels/{wid}`, `GET /Item`.
  *
@@ -101,11 +99,11 @@ const optionsSchema = /* @__PURE__ */ lazy(() =>
  * @throws ConfigurationError if the snapshot is none, was changed, or belongs to another service.
  * @throws what the client throws if the lots cannot be read.
  */
-export async function planCount(options: PlanCountOptions): Promise<Plan<"count">> {
+export async function planCount(options: PlanCountOptions): Promise<CountPlan> {
   checkMethodOptions("planCount", optionsSchema, options);
-  const { client, counted, reasonCodes, signal, onProgress } = options;
+  const { client, counted, reasonCodes, newBins = false, signal, onProgress } = options;
   const snapshot = readSnapshot(options.snapshot);
-  assertDocumentOf({ method: "planCount", noun: "snapshot" }, snapshot, client);
+  assertDocumentOf({ method: "planCount", noun: "snapshot" }, snapshot, accountOf(client));
   signal?.throwIfAborted();
   const rows = await readCountedRows(counted, signal);
   const { wid } = snapshot;
@@ -113,17 +111,20 @@ export async function planCount(options: PlanCountOptions): Promise<Plan<"count"
   const plannedAt = new Date();
   const lots = lotsByItem(await readBookLots(reader, wid, onProgress));
   // After the lots, so that a movement in between is in one of the two lists at least.
-  const hidden = new HiddenMovements(await lotsModifiedAfter(snapshot, reader), snapshot.lots);
+  const modified = lotsByItem(await lotsModifiedSince(snapshot, reader));
   const before = lotsByItem(snapshot.lots);
+  const rowsByItem = groupBy(rows, ({ itemID }) => comparableSku(itemID));
   const blocked: BlockedGroup[] = [];
   const differing: DifferingGroup[] = [];
   for (const row of rows) {
-    const itemLots = lots.get(comparableSku(row.itemID)) ?? [];
+    const sku = comparableSku(row.itemID);
+    const itemLots = lots.get(sku) ?? [];
+    const known = before.get(sku) ?? [];
     const present = lotsOfGroup(row, itemLots);
-    const known = lotsOfGroup(row, before.get(comparableSku(row.itemID)));
-    const movement = describeMovement(known, present) ?? hidden.describe(row);
-    if (movement !== undefined)
-      blocked.push(blockedGroup(row, present, `moved since the snapshot (${movement}): count again`));
+    const reason =
+      movedReason(known, itemLots, modified.get(sku)) ??
+      (newBins ? undefined : otherBinReason(row, known, rowsByItem.get(sku)));
+    if (reason !== undefined) blocked.push(blockedGroup(row, present, reason));
     else if (present.length === 0 || !isSameQuantity(row.counted, sumOf(present)))
       differing.push({ row, lots: present, itemLots });
   }
@@ -142,10 +143,46 @@ export async function planCount(options: PlanCountOptions): Promise<Plan<"count"
     issue: count("issue"),
     unchanged: rows.length - changes.length - blocked.length,
     blocked: blocked.length,
+    notCounted: countNotCounted(snapshot.lots, rowsByItem),
   };
-  const head = newPlanHead("count", client.service, plannedAt);
-  const noticesReturns = snapshot.modified !== null;
-  return countPlan({ ...head, wid, noticesReturns, counts, changes, blocked }, client);
+  const head = newPlanHead("count", accountOf(client), plannedAt);
+  const noticesReturns = snapshot.modifiedSince !== null;
+  return new CountPlan({ ...head, wid, noticesReturns, counts, changes, blocked }, client);
+}
+
+/** Why the count of an item cannot be compared with its lots; `undefined` if nothing has moved. */
+function movedReason(
+  before: readonly BookLot[],
+  present: readonly BookLot[],
+  modified: readonly Lot[] = [],
+): string | undefined {
+  const [lot] = modified;
+  const movement = describeMovement(before, present) ?? (lot && `lot ${lot.recNo} was modified`);
+  return movement === undefined ? undefined : `moved since the snapshot (${movement}): count again`;
+}
+
+/** A bin that nobody knows, while a known one was not counted, is most likely a known one that a spreadsheet has changed. */
+function otherBinReason(
+  { spot, counted }: CountedGroup,
+  known: readonly BookLot[],
+  rows: readonly CountedGroup[] = [],
+): string | undefined {
+  const bins = [...new Set(known.map((lot) => lot.spot))];
+  const isKnown = (bin: string) => bin.trim().toLowerCase() === spot?.trim().toLowerCase();
+  if (spot === undefined || counted === 0 || bins.some(isKnown)) return undefined;
+  const missing = bins.filter((bin) => !rows.some((row) => row.spot === undefined || row.spot === bin));
+  if (missing.length === 0) return undefined;
+  const names = missing.map((bin) => `"${bin}"`).join(", ");
+  return `the snapshot does not have bin "${spot}", while ${names} of this item was not counted: has a spreadsheet changed it?`;
+}
+
+/** How many lines of a sheet no row counts. */
+function countNotCounted(lots: readonly BookLot[], rows: ReadonlyMap<string, readonly CountedGroup[]>): number {
+  const groups = groupBy(lots, ({ shortID, spot, serial }) => JSON.stringify([comparableSku(shortID), spot, serial]));
+  return [...groups.values()].filter(([lot]) => {
+    const counting = lot && rows.get(comparableSku(lot.shortID));
+    return lot && !counting?.some((row) => isInGroup(row, lot));
+  }).length;
 }
 
 /** SKU of the item, as the service spells it if it has lots. */
@@ -172,32 +209,3 @@ const blockedGroup = ({ counted, ...group }: CountedGroup, lots: readonly BookLo
   lots,
   reason,
 });
-
-/**
- * Movements that the stock of a group does not show any more. A lot that was modified since the snapshot concerns:
- * - the bin that it is in, also if it is not in stock any more: it may have been there while people counted;
- * - every bin, if it looks as before: it may have been anywhere, and is back.
- */
-class HiddenMovements {
-  readonly #modified: ReadonlyMap<string, readonly Lot[]>;
-  readonly #returned = new Map<string, Lot>();
-
-  constructor(modified: readonly Lot[], before: readonly BookLot[]) {
-    const known = new Map(before.map((lot): [number, BookLot] => [lot.recNo, lot]));
-    this.#modified = lotsByItem(modified);
-    for (const lot of modified) {
-      const [earlier, present] = [known.get(lot.recNo), bookLotOf(lot)];
-      if (earlier && present && describeMovement([earlier], [present]) === undefined)
-        this.#returned.set(comparableSku(lot.shortID), lot);
-    }
-  }
-
-  /** Why a group cannot be compared with its count; `undefined` if nothing is known. */
-  describe(group: CountGroup): string | undefined {
-    const sku = comparableSku(group.itemID);
-    const returned = this.#returned.get(sku);
-    if (returned) return `lot ${returned.recNo} of the item was modified, and may have been in another bin`;
-    const visitor = this.#modified.get(sku)?.find((lot) => isInGroup(group, lot));
-    return visitor && `lot ${visitor.recNo} was modified`;
-  }
-}

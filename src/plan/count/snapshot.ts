@@ -1,16 +1,14 @@
 import * as z from "zod";
-import { probeModifiedSince } from "../../client/for-add-ons.js";
-import type { InventoryClient } from "../../client/index.js";
-import type { Lot } from "../../service/lot.js";
+import { accountOf, probeModifiedSince } from "../../client/for-add-ons.js";
+import type { InventoryClient, Lot } from "../../client/index.js";
 import { checkMethodOptions } from "../../shared/check.js";
-import { integer, lazy, string } from "../../shared/field.js";
+import { integer, lazy } from "../../shared/field.js";
 import { requiredOption } from "../../shared/option.js";
-import { sleep } from "../../shared/time/wait.js";
-import type { ServiceIdentity } from "../../storage/service.js";
-import { deepFreeze, parseDocument, serviceSchema, withDigest } from "../document.js";
-import { PlanReader, type ReadProgress, readingOptions, recordsOf } from "../plan-reader.js";
+import type { ServiceAccount } from "../../storage/service.js";
+import { deepFreeze, parseDocument, withDigest } from "../document.js";
 import { countListedItems, readItems } from "../read-items.js";
-import { type BookLot, bookLotOf, bookLotSchema } from "./group.js";
+import { PlanReader, type ReadProgress, readingOptions, recordsOf } from "../reader.js";
+import { type BookLot, bookLotOf } from "./group.js";
 
 /** Options of {@link takeSnapshot}. */
 export interface SnapshotOptions {
@@ -45,9 +43,9 @@ export interface CountSnapshot {
   /** What this document is. */
   format: "stocklot snapshot";
   /** Version of its form. */
-  version: 1;
+  version: 2;
   /** The service that was read. */
-  service: ServiceIdentity;
+  service: ServiceAccount;
   /** Warehouse ID. */
   wid: number;
   /** When it was complete: ISO 8601 in UTC, by the clock of this machine. */
@@ -57,22 +55,11 @@ export interface CountSnapshot {
   /** The items of the lots. */
   items: readonly BookItem[];
   /**
-   * How lots that are modified later are found; null if the snapshot does not show that the service honours
-   * `modifiedSince`, such as that of a warehouse without lots: then a lot that was moved away and back cannot be noticed.
+   * Lots that were modified since then may have moved while people counted: 15 minutes before the snapshot, by the service's
+   * clock. `null` if the snapshot does not show that the service honours `modifiedSince`, such as that of a warehouse without
+   * lots: then a lot that was moved away and back cannot be noticed.
    */
-  modified: {
-    /** Some time before the end of the snapshot: the dates of records may be behind. */
-    since: string;
-    /** Record numbers of the lots that were modified since then, but before the end of the snapshot. */
-    recent: readonly number[];
-    /** A moment right after the end, by the service's clock; null if that is unknown. */
-    end: string | null;
-    /**
-     * Record numbers of lots with a later date than `end`, although the snapshot has them: the dates of records are
-     * ahead.
-     */
-    ahead: readonly number[];
-  } | null;
+  modifiedSince: string | null;
   /** SHA-256 of the content. */
   digest: string;
 }
@@ -84,29 +71,8 @@ const optionsSchema = /* @__PURE__ */ lazy(() =>
   }),
 );
 
-const snapshotSchema = /* @__PURE__ */ lazy(() =>
-  z.strictObject({
-    format: z.literal("stocklot snapshot"),
-    version: z.literal(1),
-    service: serviceSchema(),
-    wid: integer(),
-    takenAt: string(),
-    lots: z.array(bookLotSchema()),
-    items: z.array(z.strictObject({ shortID: string(), description: string(), uOM: string() })),
-    modified: z
-      .strictObject({
-        since: string(),
-        recent: z.array(integer()),
-        end: string().nullable(),
-        ahead: z.array(integer()),
-      })
-      .nullable(),
-  }),
-);
-
 /** How far the dates of records may be behind the `Date` header, or the local clock ahead of the service's if there is none. */
 const MAX_LAG_MS = 900_000;
-const SECOND_MS = 1_000;
 
 /**
  * Reads the lots of a warehouse before people count. {@link planCount} compares them with the lots at that time: what moved
@@ -130,26 +96,27 @@ export async function takeSnapshot(options: SnapshotOptions): Promise<CountSnaps
   signal?.throwIfAborted();
   const reader = new PlanReader(client, signal);
   const lots = await readBookLots(reader, wid, onProgress);
+  const modifiedSince = await findModifiedSince(reader, lots.length);
   const items = await readBookItems(reader, new Set(lots.map(({ shortID }) => shortID)));
-  const modified = await observeModifications(reader, wid, lots.length);
-  const { id, address } = client.service;
+  const { id, address, clientId } = accountOf(client);
   return deepFreeze(
     withDigest({
-      format: "stocklot snapshot",
-      version: 1,
-      service: { id, address },
+      ...FORMAT,
+      service: { id, address, clientId },
       wid,
       takenAt: new Date().toISOString(),
       lots,
       items,
-      modified,
+      modifiedSince,
     }),
   );
 }
 
+const FORMAT = { format: "stocklot snapshot", version: 2 } as const;
+
 /** Restores a snapshot. Throws a `ConfigurationError` if it is none, or was changed. */
-export const readSnapshot = (json: unknown) =>
-  parseDocument({ method: "planCount", noun: "snapshot", schema: snapshotSchema }, json);
+export const readSnapshot = (json: unknown): CountSnapshot =>
+  parseDocument({ method: "planCount", noun: "snapshot" }, FORMAT, json);
 
 /** The lots in stock in a warehouse. */
 export async function readBookLots(
@@ -175,61 +142,24 @@ async function readBookItems(reader: PlanReader, skus: ReadonlySet<string>): Pro
   }));
 }
 
-/*
- * How lots that are modified after a snapshot are found. The service lists lots whose date of modification is not before
- * a moment. That date may be behind the `Date` header or ahead of it, so no moment alone separates what is modified later:
- *
- *   since               15 minutes before the snapshot ends. However far dates are behind, a later modification has a
- *                       later date.
- *   snapshot            the lots modified since `since` are listed: `recent`. The snapshot has these modifications, or
- *                       the comparison of lots shows them.
- *   end                 the next full second by the `Date` header, which has no smaller unit. The snapshot waits for a
- *                       second, so that whatever is modified after it is modified after `end`.
- *   snapshot            the lots modified since `end` are listed: `ahead`. Their dates are ahead, so their being listed
- *                       again proves nothing.
- *   people count
- *   plan                the lots modified since `since`, without `recent`: each was modified later. A lot of `recent` may
- *                       have been modified again: it was if it is listed since `end`, and is not one of `ahead`.
- *
- * What is not noticed: a lot of `recent` that is modified later with a date before `end`, and one of `ahead`.
- */
-
-/** From here on, modifications can be found. */
-async function observeModifications(reader: PlanReader, wid: number, lots: number): Promise<CountSnapshot["modified"]> {
-  const now = () => reader.lastDate ?? Date.now();
-  const { client, options } = reader;
+/** From when on modified lots are listed, if the service honours `modifiedSince`: 15 minutes before the first response. */
+async function findModifiedSince({ client, options, firstDate }: PlanReader, lots: number): Promise<string | null> {
+  const now = firstDate ?? Date.now();
   const count = async (modifiedSince: Date) =>
-    (await client.inventory.listLots({ wid, modifiedSince, pageSize: 1 }, options).page()).totalCount;
+    (await client.inventory.listLots({ modifiedSince, pageSize: 1 }, options).page()).totalCount;
   // Meanwhile lots may have been removed, but not all of them.
-  if ((await probeModifiedSince(count, Math.min(lots, 1), now())) !== "honoured") return null;
-  const since = new Date(now() - MAX_LAG_MS).toISOString();
-  const recent = numbersOf(await readModifiedLots(reader, wid, since));
-  // Without recent lots, a second list has nothing to tell apart. Without a `Date` header, it cannot.
-  if (recent.length === 0 || reader.lastDate === undefined) return { since, recent, end: null, ahead: [] };
-  const end = new Date(reader.lastDate + SECOND_MS).toISOString();
-  await sleep(SECOND_MS, options.signal ?? undefined);
-  options.signal?.throwIfAborted();
-  return { since, recent, end, ahead: numbersOf(await readModifiedLots(reader, wid, end)) };
+  const probed = await probeModifiedSince(count, Math.min(lots, 1), now);
+  return probed === "honoured" ? new Date(now - MAX_LAG_MS).toISOString() : null;
 }
 
-const numbersOf = (lots: readonly Lot[]): number[] => lots.map(({ recNo }) => recNo);
-
-/** The lots of a warehouse that were modified since a moment, in stock or not. */
-const readModifiedLots = ({ client, options }: PlanReader, wid: number, since: string): Promise<Lot[]> =>
-  client.inventory.listLots({ wid, modifiedSince: since }, { ...options, gapless: true }).toArray();
-
-/** The lots that were modified after the end of a snapshot, in stock or not; none if the service cannot list them. */
-export async function lotsModifiedAfter(
-  { modified, wid }: Pick<CountSnapshot, "modified" | "wid">,
-  reader: PlanReader,
+/**
+ * The lots that were modified since a snapshot, or shortly before, in all warehouses, in stock or not: one may have been moved
+ * on. None if the service cannot list them.
+ */
+export async function lotsModifiedSince(
+  { modifiedSince }: Pick<CountSnapshot, "modifiedSince">,
+  { client, options }: PlanReader,
 ): Promise<Lot[]> {
-  if (!modified) return [];
-  const recent = new Set(modified.recent);
-  const modifiedLots = await readModifiedLots(reader, wid, modified.since);
-  const later = modifiedLots.filter(({ recNo }) => !recent.has(recNo));
-  // If no recent lot is in this list, none is in the shorter one since `end`.
-  if (modified.end === null || later.length === modifiedLots.length) return later;
-  const ahead = new Set(modified.ahead);
-  const afterEnd = await readModifiedLots(reader, wid, modified.end);
-  return [...later, ...afterEnd.filter(({ recNo }) => recent.has(recNo) && !ahead.has(recNo))];
+  if (modifiedSince === null) return [];
+  return client.inventory.listLots({ modifiedSince }, { ...options, gapless: true }).toArray();
 }

@@ -20,12 +20,13 @@ export function countPlanText(content: CountPlanContent, limit: number): string 
       ),
     ),
     section(blocked, limit, linesOfBlocked),
+    counts.notCounted === 0 ? "" : `Not counted, and left as they are: ${counts.notCounted} lines of the snapshot.`,
     noticesReturns ? "" : NO_RETURNS,
   ]);
 }
 
 const NO_RETURNS =
-  "The service does not honour modifiedSince for lots, or the snapshot could not show that it does: what was moved away and back while people counted was not noticed.";
+  "The service does not honour modifiedSince for lots, or the snapshot could not show that it does: what was moved while people counted, and looks as before, was not noticed.";
 
 export const describeGroup = ({ itemID, spot, serial }: CountGroup): string => {
   const bin = spot === undefined ? "all bins" : spot === "" ? "bin without a name" : `bin ${spot}`;

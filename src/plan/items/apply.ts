@@ -1,25 +1,62 @@
-import { createHash } from "node:crypto";
-import type { NewOutboxEntry, OutboxEntry } from "../../outbox/entry.js";
-import { MAX_KEY_LENGTH } from "../../outbox/new-entries.js";
-import { createOutbox } from "../../outbox/outbox.js";
-import { memoryStore } from "../../outbox/stores/memory-store.js";
+import { requestsForList } from "../../client/for-add-ons.js";
+import type { Item } from "../../client/index.js";
+import { concernsAllWrites } from "../../outbox/call.js";
+import { FailuresInARow } from "../../outbox/failures-in-a-row.js";
 import { serviceTimeMs } from "../../service/date.js";
-import type { Item } from "../../service/item.js";
-import type { PlanApplyOptions, PlanReport } from "../apply/options.js";
-import {
-  type ChangeAsRead,
-  type ChangeState,
-  KEY_PREFIXES,
-  PlanApplication,
-  type PlannedChanges,
-  type ReadBack,
-} from "../apply/plan-application.js";
-import type { Progress } from "../apply/progress.js";
-import { PlanReader } from "../plan-reader.js";
+import { isSameValue } from "../../service/same-value.js";
+import type { StockLevel } from "../../service/stock-level.js";
+import { StocklotError } from "../../shared/errors/index.js";
+import { callSafely } from "../../shared/time/callback.js";
+import { monotonicNowMs } from "../../shared/time/clock.js";
 import { readItem, readItems, readModifiedItems } from "../read-items.js";
-import { fieldValue, isSameValue, type StoredForm } from "./compare.js";
-import type { ItemChange, ItemPlanContent } from "./document.js";
+import { PlanReader } from "../reader.js";
+import { MAX_AGE_MS, type PlanApplyOptions, requestsWithinAge } from "../report.js";
+import { describeQuantities, readStockLevels } from "../stock-levels.js";
+import { fieldValue, type StoredForm } from "./compare.js";
+import type { ItemChange, ItemPlanContent, ReportedItem } from "./document.js";
 
+/*
+ * A plan of items needs no outbox: reading an item shows what became of a write, so that the plan is its own record.
+ *
+ *   the item now                      what happens
+ *   as desired                        counts as applied, no matter who wrote it
+ *   as before                         the write is sent. A SKU can be created once, and a second update or discontinuation
+ *                                     changes nothing
+ *   under another spelling            stale; and what the service takes for a planned item is never discontinued
+ *   with stock (discontinue)          stale, unless the plan was made with stock
+ *   anything else                     stale
+ *
+ *   the write                         then
+ *   succeeds                          applied
+ *   fails, the item is as desired     applied
+ *   fails, refused                    rejected
+ *   fails, may have been applied      unknown: apply the plan again
+ *
+ * After a crash the plan is applied again. What was written is as desired then, unless the service keeps it in another form:
+ * that is stale, and the next plan compares it anew.
+ */
+
+/** What `plan.apply` of an item plan did. */
+export interface ItemPlanReport {
+  /** Items that were written, or found to be as desired, no matter who wrote them. */
+  applied: number;
+  /** Requests sent, token requests excluded. */
+  requests: number;
+  /** Time taken, in ms. */
+  durationMs: number;
+  /** What somebody changed since the plan. It was not written. */
+  stale: ReportedItem[];
+  /** What the service refused, or what could not be sent. */
+  rejected: ReportedItem[];
+  /** What may or may not have been applied. Apply the plan again. */
+  unknown: ReportedItem[];
+  /** Values that the service keeps in another form. Pass them as `ignoreStoredForms`, or they are planned again. */
+  storedDifferently: StoredForm[];
+}
+
+/** Items that are read together, then written, at most. */
+const MAX_CHUNK = 5_000;
+const CONCURRENCY = 4;
 /** How far `modified` may be behind the `Date` header. */
 const MAX_CLOCK_LAG_MS = 120_000;
 /** `Date` headers are in seconds, and a response takes its time. */
@@ -27,98 +64,223 @@ const CLOCK_TOLERANCE_MS = 3_000;
 /** Fewer items are read singly, since the list of modified items takes two requests. */
 const MIN_FOR_LIST = 3;
 
-/** Applies a plan of items: through the outbox, or directly, with an outbox in memory. */
-export async function applyItemPlan(content: ItemPlanContent, options: PlanApplyOptions): Promise<PlanReport> {
-  const { client, outbox, signal } = options;
-  const used = outbox ?? createOutbox({ client, store: memoryStore() });
-  try {
-    const planned = new PlannedItems(content, new PlanReader(client, signal));
-    return await new PlanApplication(planned, used, options).apply();
-  } finally {
-    if (!outbox) await used.close();
-  }
+type ChangeState = { kind: "as-desired" | "due" } | { kind: "stale"; reason: string };
+
+/** @throws what concerns every write, such as a lost connection or a missing permission. Apply the plan again then. */
+export function applyItemPlan(content: ItemPlanContent, options: PlanApplyOptions): Promise<ItemPlanReport> {
+  return new ItemPlanApplication(content, options).apply();
 }
 
-class PlannedItems implements PlannedChanges<ItemChange, { shortID: string }, StoredForm> {
-  readonly reader: PlanReader;
-  readonly keyPrefix: string;
-  readonly changes: readonly ItemChange[];
-  readonly maxChunkSize = 5_000;
-  /** Its write: a large chunk is read by the list. */
-  readonly requestsPerChange = 1;
-  /** How many items the service lists. */
-  readonly #listed: number;
-  /** Those that the plan has ignored: the next plan needs them, too. */
-  readonly #ignoredForms: readonly StoredForm[];
+/** What was read of a chunk. */
+interface Reading {
+  readAt: number;
+  items: ReadonlyMap<string, Item>;
+  /** Of those to discontinue, by part number. */
+  levels: ReadonlyMap<number, StockLevel>;
+}
 
-  constructor({ id, changes, items, storedForms }: ItemPlanContent, reader: PlanReader) {
-    this.keyPrefix = `${KEY_PREFIXES.items}${id}/`;
-    this.changes = changes;
-    this.reader = reader;
-    this.#listed = items;
-    this.#ignoredForms = storedForms;
+const isTooOld = ({ readAt }: Reading) => monotonicNowMs() - readAt > MAX_AGE_MS;
+
+class ReadingTooOld extends Error {}
+
+class ItemPlanApplication {
+  readonly #content: ItemPlanContent;
+  readonly #options: PlanApplyOptions;
+  readonly #reader: PlanReader;
+  readonly #failures = new FailuresInARow();
+  readonly #written = new Map<ItemChange, number>();
+  /** SKUs of items that the service takes for planned ones, under another spelling. */
+  readonly #lookAlikes = new Map<string, string>();
+  readonly #report: Omit<ItemPlanReport, "requests" | "durationMs">;
+  #done = 0;
+
+  constructor(content: ItemPlanContent, options: PlanApplyOptions) {
+    this.#content = content;
+    this.#options = options;
+    this.#reader = new PlanReader(options.client, options.signal);
+    const storedDifferently = [...content.storedForms];
+    this.#report = { applied: 0, stale: [], rejected: [], unknown: [], storedDifferently };
   }
 
-  nameOf({ shortID }: ItemChange): { shortID: string } {
-    return { shortID };
+  async apply(): Promise<ItemPlanReport> {
+    const startedAt = monotonicNowMs();
+    for (const operation of ["create", "update", "discontinue"] as const) {
+      const changes = this.#content.changes.filter((change) => change.operation === operation);
+      const size = this.#chunkSize(changes.length);
+      for (let start = 0; start < changes.length; start += size)
+        await this.#applyChunk(changes.slice(start, start + size));
+    }
+    await this.#readBack();
+    return { ...this.#report, requests: this.#reader.requests, durationMs: monotonicNowMs() - startedAt };
   }
 
-  writesOf({ operation, shortID, fields }: ItemChange): NewOutboxEntry[] {
-    const key = this.#keyOf(shortID);
-    const changes = Object.fromEntries(Object.entries(fields).map(([name, { after }]) => [name, after]));
-    return operation === "discontinue"
-      ? [{ key, operation, input: { shortID } }]
-      : [{ key, operation, input: { ...changes, shortID } }];
+  /** As many as can be read and written before the reading is too old. Single readings take as many requests as writes. */
+  #chunkSize(changes: number): number {
+    const requests = requestsWithinAge(this.#options.client) - requestsForList(this.#content.items);
+    const isListRead = Math.min(changes, requests) > requestsForList(this.#content.items);
+    const size = isListRead ? requests : requestsWithinAge(this.#options.client) / 2;
+    return Math.max(1, Math.min(Math.floor(size), MAX_CHUNK));
   }
 
-  #keyOf(shortID: string): string {
-    const key = `${this.keyPrefix}${shortID}`;
-    if (key.length <= MAX_KEY_LENGTH) return key;
-    return `${this.keyPrefix}sha256-${createHash("sha256").update(shortID).digest("hex")}`;
+  async #applyChunk(chunk: readonly ItemChange[]): Promise<void> {
+    const { items: listed } = this.#content;
+    const readAt = monotonicNowMs();
+    const skus = chunk.map(({ shortID }) => shortID);
+    const items = await readItems(this.#reader, skus, listed);
+    const levels = await this.#levelsOf(chunk, [...items.values()]);
+    const queue = chunk.values();
+    // The others stop as soon as one has failed: nothing more should be sent.
+    let hasFailed = false;
+    const work = async () => {
+      for (const change of queue) {
+        this.#options.signal?.throwIfAborted();
+        if (hasFailed) return;
+        await this.#apply(change, { readAt, items, levels }).catch((error) => {
+          hasFailed = true;
+          throw error;
+        });
+      }
+    };
+    const ends = await Promise.allSettled(Array.from({ length: CONCURRENCY }, work));
+    for (const end of ends) if (end.status === "rejected") throw end.reason;
   }
 
-  async readStates(changes: readonly Progress<ItemChange>[]): Promise<ChangeAsRead<ItemChange>[]> {
-    const skus = changes.map(({ change }) => change.shortID);
-    const items = await readItems(this.reader, skus, this.#listed);
-    return changes.map((progress) => {
-      const { change } = progress;
-      return { progress, state: stateOfChange(change, items.get(change.shortID)) };
+  async #levelsOf(changes: readonly ItemChange[], items: readonly Item[]): Promise<Map<number, StockLevel>> {
+    const { withStock, items: listed } = this.#content;
+    const isRead = !withStock && changes.some(({ operation }) => operation === "discontinue");
+    return isRead ? readStockLevels(this.#reader, items, { listed, scope: {} }) : new Map();
+  }
+
+  async #apply(change: ItemChange, chunk: Reading): Promise<void> {
+    const { shortID } = change;
+    for (let reading = chunk; ; reading = await this.#readSingly(change)) {
+      if (isTooOld(reading)) continue;
+      const state = this.#presentState(change, reading);
+      if (state.kind === "as-desired") this.#report.applied += 1;
+      else if (state.kind === "stale") this.#report.stale.push({ shortID, reason: state.reason });
+      // It may have waited for its slot for long.
+      else if (!(await this.#write(change, reading))) continue;
+      break;
+    }
+    this.#done += 1;
+    const progress = { done: this.#done, total: this.#content.changes.length };
+    callSafely(() => this.#options.onProgress?.(progress));
+  }
+
+  async #readSingly(change: ItemChange): Promise<Reading> {
+    let readAt = monotonicNowMs();
+    const beforeSend = () => {
+      readAt = monotonicNowMs();
+    };
+    const { client, options } = this.#reader;
+    const item = await readItem({ client, options: { ...options, beforeSend } }, change.shortID);
+    const items = new Map(item ? [[change.shortID, item]] : []);
+    return { readAt, items, levels: await this.#levelsOf([change], [...items.values()]) };
+  }
+
+  #presentState(change: ItemChange, { items, levels }: Reading): ChangeState {
+    const item = items.get(change.shortID);
+    const state = this.#stateOf(change, item);
+    if (state.kind !== "due" || change.operation !== "discontinue" || !item) return state;
+    const planned = this.#lookAlikes.get(item.shortID);
+    if (planned !== undefined)
+      return { kind: "stale", reason: `the service takes it for the planned item "${planned}"` };
+    const quantities = describeQuantities(levels.get(item.partNo));
+    return quantities === "" ? state : { kind: "stale", reason: `it has stock or open quantities: ${quantities}` };
+  }
+
+  /** Returns false if the reading has become too old before anything was sent. */
+  async #write(change: ItemChange, reading: Reading): Promise<boolean> {
+    const { shortID } = change;
+    let failure: StocklotError | undefined;
+    try {
+      await this.#send(change, reading);
+      this.#failures.add(shortID, undefined);
+    } catch (error) {
+      if (error instanceof ReadingTooOld) return false;
+      if (!(error instanceof StocklotError) || (concernsAllWrites(error) && error.applied === "no")) throw error;
+      if (this.#failures.add(shortID, error)) throw error;
+      failure = error;
+    }
+    if (!failure) this.#written.set(change, Date.now());
+    if (!failure || failure.applied === "yes") {
+      this.#report.applied += 1;
+      return true;
+    }
+    let isAsDesired = false;
+    await this.#reader.failureOf(async () => {
+      isAsDesired = this.#stateOf(change, await readItem(this.#reader, shortID)).kind === "as-desired";
     });
+    const reason = failure.message.replace(/\.$/, "");
+    if (isAsDesired) this.#report.applied += 1;
+    else if (failure.applied === "no") this.#report.rejected.push({ shortID, reason: failure.message });
+    else this.#report.unknown.push({ shortID, reason: `${reason}. Apply the plan again` });
+    return true;
   }
 
-  replaces({ key }: OutboxEntry): boolean {
-    return key.startsWith(KEY_PREFIXES.items);
+  #send({ operation, shortID, fields }: ItemChange, reading: Reading): Promise<unknown> {
+    const { client } = this.#reader;
+    const beforeSend = () => {
+      if (isTooOld(reading)) throw new ReadingTooOld();
+    };
+    const options = { ...this.#reader.options, beforeSend };
+    const changes = Object.fromEntries(Object.entries(fields).map(([name, { after }]) => [name, after]));
+    if (operation === "create") return client.items.create({ ...changes, shortID }, options);
+    if (operation === "update") return client.items.update(shortID, changes, options);
+    return client.items.discontinue(shortID, options);
   }
 
-  /** The service may have applied it anyway, or another process has. */
-  async isAsDesired(change: ItemChange): Promise<boolean> {
-    return stateOfChange(change, await readItem(this.reader, change.shortID)).kind === "as-desired";
+  /** How an item is now, compared with a change. */
+  #stateOf({ operation, shortID, fields }: ItemChange, item: Item | undefined): ChangeState {
+    const differing = (side: "before" | "after") =>
+      Object.keys(fields).filter((name) => !isSameValue(fields[name]?.[side], item && fieldValue(item, name)));
+    if (!item) return operation === "create" ? { kind: "due" } : { kind: "stale", reason: "it no longer exists" };
+    if (item.shortID !== shortID) {
+      this.#lookAlikes.set(item.shortID, shortID);
+      return { kind: "stale", reason: `the service takes "${item.shortID}" for it` };
+    }
+    if (operation === "create") {
+      const others = differing("after");
+      if (others.length === 0 && !item.discontinued) return { kind: "as-desired" };
+      const what = others.join(", ") || "state: discontinued";
+      return { kind: "stale", reason: `it was created meanwhile, with another ${what}` };
+    }
+    if (operation === "discontinue" && item.discontinued) return { kind: "as-desired" };
+    if (operation === "update" && differing("after").length === 0) return { kind: "as-desired" };
+    if (operation === "update" && item.discontinued) return { kind: "stale", reason: "it was discontinued meanwhile" };
+    const changed = differing("before");
+    return changed.length === 0
+      ? { kind: "due" }
+      : { kind: "stale", reason: `changed meanwhile: ${changed.join(", ")}` };
   }
 
   /** Finds the values that the service keeps in another form, and written items that are lost. */
-  async readBack(written: ReadonlyMap<ItemChange, number>): Promise<ReadBack<ItemChange, StoredForm>> {
-    const storedDifferently = [...this.#ignoredForms];
-    const unknown = new Map<ItemChange, string>();
+  async #readBack(): Promise<void> {
+    const report = this.#report;
     // What cannot be read is as the service has confirmed it. The next plan finds stored forms that this report lacks.
-    await this.reader.failureOf(async () => {
-      const items = await this.#readWritten([...written.keys()].map(({ shortID }) => shortID));
-      for (const [change, appliedAt] of written) {
-        const item = items.get(change.shortID) ?? (await readItem(this.reader, change.shortID));
-        if (!item) unknown.set(change, "it was applied, but is missing");
-        else if (change.operation === "discontinue" && !item.discontinued) {
-          unknown.set(change, "it was applied, but is not discontinued");
-        } else if (!isModifiedAfter(item, appliedAt, this.reader))
-          storedDifferently.push(...storedFormsOf(change, item));
+    await this.#reader.failureOf(async () => {
+      const items = await this.#readWritten([...this.#written.keys()].map(({ shortID }) => shortID));
+      for (const [change, writtenAt] of this.#written) {
+        const { shortID, operation, fields } = change;
+        const item = items.get(shortID) ?? (await readItem(this.#reader, shortID));
+        if (!item || (operation === "discontinue" && !item.discontinued)) {
+          report.applied -= 1;
+          report.unknown.push({ shortID, reason: "the service has confirmed it, but does not show it" });
+        } else if (operation !== "discontinue" && !isModifiedAfter(item, writtenAt, this.#reader)) {
+          for (const [field, { after: sent }] of Object.entries(fields)) {
+            const stored = fieldValue(item, field);
+            if (!isSameValue(sent, stored)) report.storedDifferently.push({ shortID, field, sent, stored });
+          }
+        }
       }
     });
-    return { unknown, storedDifferently };
   }
 
   /** By SKU; those that are missing must be read singly. */
   async #readWritten(skus: readonly string[]): Promise<Map<string, Item>> {
-    const { firstDate } = this.reader;
+    const { firstDate } = this.#reader;
     if (firstDate === undefined || skus.length < MIN_FOR_LIST) return new Map();
-    return await readModifiedItems(this.reader, skus, firstDate - MAX_CLOCK_LAG_MS);
+    return readModifiedItems(this.#reader, skus, firstDate - MAX_CLOCK_LAG_MS);
   }
 }
 
@@ -127,35 +289,4 @@ function isModifiedAfter({ modified }: Item, time: number, { clockAheadMs }: Pla
   const modifiedAt = serviceTimeMs(modified);
   if (modifiedAt === undefined || clockAheadMs === undefined) return false;
   return modifiedAt - clockAheadMs > time + CLOCK_TOLERANCE_MS;
-}
-
-function storedFormsOf({ shortID, operation, fields }: ItemChange, item: Item): StoredForm[] {
-  if (operation === "discontinue") return [];
-  return Object.entries(fields).flatMap(([field, { after: sent }]) => {
-    const stored = fieldValue(item, field);
-    return isSameValue(sent, stored) ? [] : [{ shortID, field, sent, stored }];
-  });
-}
-
-/** How an item is now, compared with a change of a plan. */
-function stateOfChange({ operation, fields }: ItemChange, item: Item | undefined): ChangeState {
-  const names = Object.keys(fields);
-  const differing = (side: "before" | "after") =>
-    names.filter((name) => !isSameValue(fields[name]?.[side], item && fieldValue(item, name)));
-  if (operation === "create") {
-    if (!item) return { kind: "due" };
-    const others = differing("after");
-    return others.length === 0 && !item.discontinued
-      ? { kind: "as-desired" }
-      : {
-          kind: "stale",
-          reason: `it was created meanwhile, with another ${others.join(", ") || "state: discontinued"}`,
-        };
-  }
-  if (!item) return { kind: "stale", reason: "it no longer exists" };
-  if (operation === "discontinue" && item.discontinued) return { kind: "as-desired" };
-  if (operation === "update" && differing("after").length === 0) return { kind: "as-desired" };
-  if (operation === "update" && item.discontinued) return { kind: "stale", reason: "it was discontinued meanwhile" };
-  const changed = differing("before");
-  return changed.length === 0 ? { kind: "due" } : { kind: "stale", reason: `changed meanwhile: ${changed.join(", ")}` };
 }

@@ -1,7 +1,6 @@
 import * as z from "zod";
-import { canonicalJson } from "../../shared/canonical-json.js";
+import { isSameValue } from "../../service/same-value.js";
 import { string } from "../../shared/field.js";
-import { isObject } from "../../shared/unknown.js";
 import { groupBy } from "../group-by.js";
 
 /** A value that the service keeps in another form than it was sent, such as in upper case. */
@@ -18,14 +17,6 @@ export interface StoredForm {
 
 export const storedFormSchema = () =>
   z.object({ shortID: string(), field: string(), sent: z.unknown(), stored: z.unknown() });
-
-const isBlank = (value: unknown) => value === "" || value === null || value === undefined;
-
-/** Strings exactly, numbers as numbers. A blank string is the same as `null`. */
-export function isSameValue(one: unknown, other: unknown): boolean {
-  if (isBlank(one) || isBlank(other)) return isBlank(one) && isBlank(other);
-  return one === other || (isObject(one) && isObject(other) && canonicalJson(one) === canonicalJson(other));
-}
 
 /** The value of a field; `null` if the item does not have it. */
 export const fieldValue = (item: object, name: string): unknown =>

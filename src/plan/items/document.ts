@@ -1,7 +1,5 @@
-import * as z from "zod";
-import { integer, lazy, string } from "../../shared/field.js";
-import { type PlanHead, planHeadShape } from "../document.js";
-import { type StoredForm, storedFormSchema } from "./compare.js";
+import type { PlanHead } from "../document.js";
+import type { StoredForm } from "./compare.js";
 
 /** The value of a field at the time of the plan, and the one that it should have. */
 export interface FieldChange {
@@ -50,32 +48,11 @@ export interface ItemPlanCounts {
 export interface ItemPlanContent extends PlanHead<"items"> {
   /** How many items the service listed, discontinued ones included. */
   items: number;
+  /** Whether items with stock may be discontinued. */
+  withStock: boolean;
   counts: ItemPlanCounts;
   changes: ItemChange[];
   blocked: ReportedItem[];
   /** Values in another form than desired that counted as equal. */
   storedForms: StoredForm[];
 }
-
-export const itemPlanSchema = /* @__PURE__ */ lazy(() =>
-  z.strictObject({
-    ...planHeadShape("items"),
-    items: integer(),
-    counts: z.strictObject({
-      create: integer(),
-      update: integer(),
-      discontinue: integer(),
-      unchanged: integer(),
-      blocked: integer(),
-    }),
-    changes: z.array(
-      z.strictObject({
-        operation: z.enum(["create", "update", "discontinue"]),
-        shortID: string(),
-        fields: z.record(string(), z.strictObject({ before: z.unknown(), after: z.unknown() })),
-      }),
-    ),
-    blocked: z.array(z.strictObject({ shortID: string(), reason: string() })),
-    storedForms: z.array(storedFormSchema()),
-  }),
-);

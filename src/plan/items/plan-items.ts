@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { accountOf } from "../../client/for-add-ons.js";
 import type { InventoryClient } from "../../client/index.js";
 import type { Item } from "../../service/item.js";
 import { itemChangesSchema } from "../../service/item-input.js";
@@ -10,12 +11,12 @@ import { lazy, string } from "../../shared/field.js";
 import { functionSchemaOf } from "../../shared/option.js";
 import { nearestNameHint } from "../../shared/unknown-name.js";
 import { newPlanHead } from "../document.js";
-import { itemPlan, type Plan } from "../plan.js";
-import { PlanReader, type ReadProgress, readingOptions, recordsOf } from "../plan-reader.js";
-import { readStockLevels } from "../stock-levels.js";
+import { PlanReader, type ReadProgress, readingOptions, recordsOf } from "../reader.js";
+import { describeQuantities, readStockLevels } from "../stock-levels.js";
 import { Comparison, type StoredForm, storedFormSchema } from "./compare.js";
-import { type DesiredItem, type DesiredItems, readDesiredItems } from "./desired-items.js";
-import { discontinueChange, ItemDifference } from "./item-difference.js";
+import { type DesiredItem, type DesiredItems, readDesiredItems } from "./desired.js";
+import { discontinueChange, ItemDifference } from "./difference.js";
+import { ItemPlan } from "./item-plan.js";
 
 /** Options of {@link planItems}. */
 export interface PlanItemsOptions {
@@ -102,12 +103,12 @@ const DEFAULT_MAX_DISCONTINUED_SHARE = 0.05;
  * console.log(plan.toText());
  * const report = await plan.apply({ client });
  * console.log(report.applied);
- * @throws InputValidationError that lists every wrong row: two rows of one SKU, a SKU with surrounding spaces, a field that no
+ * @throws InputValidationError that lists every wrong row: two rows of one SKU, a SKU with surrounding or invisible spaces, a field that no
  * item has. Also if there is no row, or if an option is wrong.
  * @throws UnexpectedRemovalsError if too many items would be discontinued, see `maxDiscontinuedShare`.
  * @throws what the client throws if the catalog cannot be read.
  */
-export async function planItems(options: PlanItemsOptions): Promise<Plan<"items">> {
+export async function planItems(options: PlanItemsOptions): Promise<ItemPlan> {
   checkMethodOptions("planItems", optionsSchema, options);
   const { client, desired, fields, absent = "keep", owns, withStock = false, signal, onProgress } = options;
   const { ignoreStoredForms = [], maxDiscontinuedShare = DEFAULT_MAX_DISCONTINUED_SHARE } = options;
@@ -141,6 +142,8 @@ export async function planItems(options: PlanItemsOptions): Promise<Plan<"items"
     return quantities === "";
   });
   assertDiscontinuedShare(allowed.length, difference.owned, maxDiscontinuedShare);
+  // Creates first: an item that the service takes for a created one must not be discontinued.
+  changes.sort((one, other) => Number(other.operation === "create") - Number(one.operation === "create"));
   for (const item of allowed) changes.push(discontinueChange(item));
   const count = (name: string) => changes.reduce((sum, { operation }) => sum + Number(operation === name), 0);
   const counts = {
@@ -150,8 +153,9 @@ export async function planItems(options: PlanItemsOptions): Promise<Plan<"items"
     unchanged,
     blocked: blocked.length,
   };
-  const head = newPlanHead("items", client.service, plannedAt);
-  return itemPlan({ ...head, items, counts, changes, blocked, storedForms: comparison.storedForms }, client);
+  const head = newPlanHead("items", accountOf(client), plannedAt);
+  const { storedForms } = comparison;
+  return new ItemPlan({ ...head, items, withStock, counts, changes, blocked, storedForms }, client);
 }
 
 /** The service would drop a field that it does not have, or refuse it: which is not documented. */
@@ -173,12 +177,6 @@ function assertFieldsExist(
   }
   if (issues.length > 0) throw new InputValidationError("planItems", issues);
 }
-
-const QUANTITIES = ["inStock", "onOrder", "onHold", "committed", "packed", "aSN"] as const;
-
-/** The quantities that an item has; an empty string if there are none. */
-const describeQuantities = (level: StockLevel | undefined): string =>
-  QUANTITIES.flatMap((name) => (level && level[name] !== 0 ? [`${name} ${level[name]}`] : [])).join(", ");
 
 function assertDiscontinuedShare(removals: number, records: number, maxShare: number): void {
   const isTooMany = removals > MIN_UNEXPECTED && removals > maxShare * records;

@@ -9,7 +9,7 @@ import {
   postgresAddressOf,
   queryWithTextResult,
 } from "./driver.js";
-import { isRolledBackForOthers, PostgresSession, postgresStorageError, rejectAfter } from "./session.js";
+import { isRolledBackForOthers, isServerGone, PostgresSession, postgresStorageError, rejectAfter } from "./session.js";
 
 /** How long a script may take, in ms. */
 const SQL_SCRIPT_TIMEOUT_MS = 30 * 60_000;
@@ -103,7 +103,8 @@ export class PostgresConnection implements PostgresQueryable {
       try {
         return await this.#transactOnce(work, timeoutMs);
       } catch (error) {
-        if (!isRolledBackForOthers(error) || attempt === MAX_ATTEMPTS) throw error;
+        const isRetried = isRolledBackForOthers(error) || (isServerGone(error) && attempt === 1);
+        if (!isRetried || attempt === MAX_ATTEMPTS) throw error;
       }
     }
   }
@@ -169,15 +170,24 @@ export class PostgresConnection implements PostgresQueryable {
 
   async #connect(): Promise<PooledPostgresClient> {
     const pool = await this.#pool();
-    // In a function, since `pg` throws synchronously if the address is invalid.
-    const connecting = (async () => pool.connect())();
+    const connecting = new Promise<PooledPostgresClient>((resolve, reject) =>
+      pool.connect((error, client) => {
+        // Now, not when the promise is handled: the connection may end in the same moment, which is an event.
+        client?.on("error", ignoreError);
+        if (client) resolve(client);
+        else reject(error);
+      }),
+    );
     try {
-      const client = await rejectAfter(connecting, this.#waitMs, this.#options.signal);
-      client.on("error", ignoreError);
-      return client;
+      return await rejectAfter(connecting, this.#waitMs, this.#options.signal);
     } catch (error) {
       // The connection may still be established later.
-      connecting.then((client) => client.release()).catch(ignoreError);
+      connecting
+        .then((client) => {
+          client.removeListener("error", ignoreError);
+          client.release();
+        })
+        .catch(ignoreError);
       const { signal } = this.#options;
       throw error === signal?.reason ? error : postgresStorageError(error, this.#address, false);
     }

@@ -11,8 +11,8 @@ export interface PostgresQuery {
   values?: unknown[];
   /** Values are read as strings, so that type parsers of the program have no effect here. */
   types: {
-    /** Returns the parser of a column: here one that returns the string unchanged. */
-    getTypeParser(): (value: string) => string;
+    /** Returns the parser of a column: here one whose result is the string that the server writes for the value. */
+    getTypeParser(type: number, format?: "text" | "binary"): (value: never) => string;
   };
 }
 
@@ -28,7 +28,21 @@ export interface PostgresQueryable {
 /** A row by column name. Values are strings as PostgreSQL writes them. */
 type PostgresRow = Readonly<Record<string, unknown>>;
 
-const RAW_TEXT_TYPES: PostgresQuery["types"] = { getTypeParser: () => (value) => value };
+const asText = (value: string) => value;
+
+/** The caller's pool may ask for binary values, which no query can prevent. */
+const BINARY_READERS: Readonly<Record<number, (value: Buffer) => string>> = {
+  16: (value) => (value[0] === 1 ? "t" : "f"),
+  20: (value) => String(value.readBigInt64BE()),
+  21: (value) => String(value.readInt16BE()),
+  23: (value) => String(value.readInt32BE()),
+  701: (value) => String(value.readDoubleBE()),
+};
+
+const RAW_TEXT_TYPES: PostgresQuery["types"] = {
+  getTypeParser: (type, format) =>
+    format === "binary" ? (BINARY_READERS[type] ?? ((value: Buffer) => value.toString("utf8"))) : asText,
+};
 
 /** A command without values, or several that are separated by semicolons and sent together. */
 export const queryWithTextResult = (text: string): PostgresQuery => ({ text, types: RAW_TEXT_TYPES });
@@ -57,7 +71,7 @@ export interface PooledPostgresClient extends PostgresQueryable {
 
 /** The part of a `Pool` of `pg` that is needed for transactions. */
 export interface PostgresPool extends PostgresQueryable {
-  connect(): Promise<PooledPostgresClient>;
+  connect(callback: (error: Error | undefined, client: PooledPostgresClient | undefined) => void): void;
 }
 
 /** A pool that stocklot opened itself. */
@@ -128,9 +142,12 @@ function postgresAddressOfUrl(text: string): string {
  *
  * @throws ConfigurationError when there is none, or the database cannot store all characters.
  */
-export async function usableSchema(queryable: PostgresQueryable, given: string | undefined): Promise<string> {
+export async function usableSchema(
+  query: (sql: string) => Promise<PostgresRow[]>,
+  given: string | undefined,
+): Promise<string> {
   const sql = "SELECT current_schema() AS schema, current_setting('server_encoding') AS encoding";
-  const [{ schema, encoding } = {}] = await queryRows(queryable, sql);
+  const [{ schema, encoding } = {}] = await query(sql);
   if (encoding !== "UTF8")
     throw new ConfigurationError(`PostgreSQL: the encoding of the database must be UTF8, not ${encoding}`);
   if (given !== undefined) return given;

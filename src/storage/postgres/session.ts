@@ -2,7 +2,7 @@ import { ConfigurationError, StorageError, type StorageProblem } from "../../sha
 import { wording } from "../../shared/errors/wording.js";
 import { startTimer } from "../../shared/time/clock.js";
 import { afterMs, race, type WaitEnd, whenAborted } from "../../shared/time/wait.js";
-import { fieldOf } from "../../shared/unknown.js";
+import { fieldOf, messageOf } from "../../shared/unknown.js";
 import { createStorageError } from "../storage-failure.js";
 import type { PostgresQuery, PostgresQueryable } from "./driver.js";
 
@@ -42,7 +42,7 @@ export class PostgresSession implements PostgresQueryable {
     try {
       return await rejectAfter(this.#queryable.query(query), timeoutMs + REPLY_TIMEOUT_MARGIN_MS, signal);
     } catch (error) {
-      this.isLost ||= !isRefusedByPostgres(error);
+      this.isLost ||= !isRefusedByPostgres(error) || isReadOnlyServer(error);
       throw error === signal?.reason ? error : postgresStorageError(error, address, mayBeStored);
     }
   }
@@ -114,6 +114,21 @@ function isRefusedByPostgres(error: unknown): boolean {
   return state !== undefined && state !== "40003" && !/^(?:08|57P|XX)/.test(state);
 }
 
+/** Whether the server does not accept writes any more: after a failover, another one does. */
+function isReadOnlyServer(error: unknown): boolean {
+  const code = fieldOf(error, "code");
+  return code === "25006" || (code === "0A000" && /recovery|read-only/.test(messageOf(error)));
+}
+
+/**
+ * Whether a transaction was refused by a server that ends, or accepts no writes, before anything can have been stored. A
+ * new connection may lead to another server.
+ */
+export const isServerGone = (error: unknown): boolean =>
+  StorageError.is(error) &&
+  !error.mayBeStored &&
+  (isReadOnlyServer(error.cause) || ["57P01", "57P02"].includes(String(fieldOf(error.cause, "code"))));
+
 /** Whether the server has rolled a transaction back that can succeed if it is tried again: a deadlock, or a conflict of versions. */
 export const isRolledBackForOthers = (error: unknown): boolean =>
   StorageError.is(error) && ["40P01", "40001"].includes(String(fieldOf(error.cause, "code")));
@@ -143,6 +158,7 @@ function problemOfPostgresError(error: unknown): StorageProblem {
   if (error instanceof NoReplyError) return "timeout";
   const state = sqlStateOf(error);
   if (state === undefined) return "unreachable";
+  if (isReadOnlyServer(error)) return "read-only";
   return (
     PROBLEM_BY_SQL_STATE[state] ??
     PROBLEM_BY_SQL_STATE[state.slice(0, 3)] ??

@@ -1,4 +1,4 @@
-import type { NewOutboxEntry } from "../../../src/outbox/index.js";
+import type { OutboxEntryInput } from "../../../src/outbox/index.js";
 
 const NAMES = ["BOLT", "NUT", "WASHER", "SCREW", "CABLE", "PAINT"] as const;
 
@@ -12,7 +12,7 @@ export const itemsUpTo = (number: number): string[] =>
   Array.from({ length: groupOf(number) + 1 }, (_, group) => NAMES.map((name) => `${name}-${group}`)).flat();
 
 /** The entry with this number. The same one in each process; its key reaches the service as reference or description. */
-export function entryAt(number: number): NewOutboxEntry {
+export function entryAt(number: number): OutboxEntryInput {
   const key = `k${number}`;
   const itemID = `${NAMES[(number * 7) % NAMES.length]}-${groupOf(number)}`;
   // Many receipts are equal in all that a lot shows.

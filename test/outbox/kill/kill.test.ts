@@ -12,7 +12,7 @@ import { createOutbox, type OutboxEntry } from "../../../src/outbox/index.js";
 import { findPostgres } from "../../support/postgres-server.js";
 import { RUN_ALL } from "../../support/runs.js";
 import { type Random, seededRandom } from "../../unit/paging/changing-list.js";
-import { type StoreSpec, storeAt } from "../stores/support/store-spec.js";
+import { type StoreSpec, storeAt } from "../support/store-spec.js";
 import { itemsUpTo } from "./entries.js";
 import { FaultyService } from "./faulty-service.js";
 import type { WorkerOptions } from "./worker.js";
@@ -39,9 +39,9 @@ const folder = mkdtempSync(join(tmpdir(), "stocklot-kills-"));
 const program = join(folder, "worker.mjs");
 
 const CASES = [
-  { kind: "sqlite", mark: undefined, name: "SQLite, without marks" },
+  { kind: "sqlite", mark: false, name: "SQLite, without marks" },
   { kind: "sqlite", mark: "remark", name: "SQLite, with marks in remarks" },
-  { kind: "postgres", mark: undefined, name: "PostgreSQL, without marks" },
+  { kind: "postgres", mark: false, name: "PostgreSQL, without marks" },
   { kind: "postgres", mark: "serial", name: "PostgreSQL, with marks as serials" },
 ] as const;
 const FIGURES: string[] = [];
@@ -71,13 +71,13 @@ describe.runIf(RUN_ALL)("processes that are killed, three on one store", () => {
     const kills = Math.ceil(KILLS / CASES.length);
     const service = new FaultyService(random, itemsUpTo(kills * ADDED_NEW + ADDED));
     const address = await service.listen();
-    const schema = `kills_${mark ?? "none"}_${process.pid}`;
+    const schema = `kills_${mark || "none"}_${process.pid}`;
     const store: StoreSpec =
       kind === "sqlite" ? { path: join(folder, `${schema}.db`) } : { connectionString: postgres?.url ?? "", schema };
 
     const acknowledged = await killOften(service, kills, random, { service: address, store, mark, ...TIMES });
     service.isFaulty = false;
-    const client = new InventoryClient({ ...address, rateLimit: false });
+    const client = new InventoryClient({ ...address, rateLimit: false, timeoutMs: 2_000 });
     const outbox = createOutbox({ client, store: storeAt(store), mark, ...TIMES });
     const report = await outbox.run();
     const entries: OutboxEntry[] = [];
@@ -87,7 +87,7 @@ describe.runIf(RUN_ALL)("processes that are killed, three on one store", () => {
     await service.close();
 
     const log = [...service.effects, ...entries].map((each) => JSON.stringify(each)).join("\n");
-    expect(problems(service, entries, mark !== undefined), log).toEqual([]);
+    expect(problems(service, entries, mark !== false), log).toEqual([]);
     expect(report.pending).toBe(0);
     expect(service.effects.length).toBeGreaterThan(kills);
     const stored = new Set(entries.map(({ key }) => key));

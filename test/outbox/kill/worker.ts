@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ClientOptions, InventoryClient } from "../../../src/index.js";
 import { createOutbox, type OutboxOptions } from "../../../src/outbox/index.js";
-import { type StoreSpec, storeAt } from "../stores/support/store-spec.js";
+import { type StoreSpec, storeAt } from "../support/store-spec.js";
 import { entryAt } from "./entries.js";
 
 /** What a worker is started with. */

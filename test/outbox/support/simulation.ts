@@ -2,15 +2,19 @@ import { vi } from "vitest";
 import { InventoryClient } from "../../../src/index.js";
 import {
   createOutbox,
-  type NewOutboxEntry,
   type OutboxEntry,
+  type OutboxEntryInput,
   type OutboxOptions,
-  type OutboxStore,
 } from "../../../src/outbox/index.js";
-import { emptyData, memoryStore } from "../../../src/outbox/stores/memory-store.js";
+import { createTables, OpenStore } from "../../../src/outbox/store.js";
 import { createSandbox, type SandboxOptions } from "../../../src/sandbox/index.js";
+import { findSqliteDriver } from "../../../src/storage/sqlite/driver.js";
+import { openSqlite } from "../../../src/storage/sqlite/sql-database.js";
 import { type Random, seededRandom } from "../../unit/paging/changing-list.js";
 import { wait } from "./virtual-time.js";
+
+// Now: to load it takes real time.
+await findSqliteDriver();
 
 const SKUS = ["BOLT", "NUT", "WASHER"] as const;
 export const SETTLE_MS = 60_000;
@@ -43,9 +47,9 @@ export interface SimulationOptions {
  * effect, are applied late, and processes are killed at any step. What the service applied is recorded.
  */
 export class Simulation {
-  readonly data = emptyData();
+  readonly #store = openMemoryStore();
   readonly effects: Effect[] = [];
-  readonly entries: NewOutboxEntry[];
+  readonly entries: OutboxEntryInput[];
   readonly log: string[] = [];
   readonly random: Random;
   readonly #options: SimulationOptions;
@@ -71,9 +75,9 @@ export class Simulation {
     this.entries = this.#createEntries();
   }
 
-  #createEntries(): NewOutboxEntry[] {
+  #createEntries(): OutboxEntryInput[] {
     const created: string[] = [];
-    const createEntry = (key: string): NewOutboxEntry => {
+    const createEntry = (key: string): OutboxEntryInput => {
       const sku = this.pick(SKUS);
       const quantity = { itemID: sku, units: 1 + this.random(2), wid: 3, reference: key };
       const serials = this.#options.mark === "serial" ? [{}] : [{}, {}, { serial: "LOT-7" }, { serial: `S-${key}` }];
@@ -90,7 +94,7 @@ export class Simulation {
       };
       const update = () =>
         ({ key, operation: "update", input: { shortID: this.pick([sku, ...created]), description: key } }) as const;
-      return this.pick<() => NewOutboxEntry>([
+      return this.pick<() => OutboxEntryInput>([
         () => receive,
         () => receive,
         () => receive,
@@ -102,6 +106,11 @@ export class Simulation {
       ])();
     };
     return Array.from({ length: 6 + this.random(8) }, (_, index) => createEntry(`k${index}`));
+  }
+
+  /** The one store of all processes. */
+  get store(): Promise<OpenStore> {
+    return this.#store;
   }
 
   pick<T>(options: readonly T[]): T {
@@ -116,7 +125,10 @@ export class Simulation {
 
   isStoreFault(method: string): boolean {
     const percent = this.#options.storeFaults ?? 6;
-    return this.isFaulty && this.random(1_000) < (method.startsWith("update") ? 10 * percent : percent / 2);
+    return (
+      this.isFaulty &&
+      this.random(1_000) < (/^(add|change|begin|beat|takeLock) /.test(method) ? 10 * percent : percent / 2)
+    );
   }
 
   note(text: string): void {
@@ -189,6 +201,17 @@ export class Simulation {
   readonly maxLatenessMs = MAX_LATENESS_MS;
 }
 
+/** A database that all processes share, and that is gone with the test. */
+async function openMemoryStore(): Promise<OpenStore> {
+  const database = await openSqlite({ path: ":memory:" });
+  const names = { store: "store", entries: "entries" };
+  return new OpenStore(
+    await database.transaction((run) => createTables("sqlite", run, names, "memory")),
+    database,
+    names,
+  );
+}
+
 /** A promise of a killed process never settles. */
 const never = <T>() => new Promise<T>(() => {});
 
@@ -208,8 +231,11 @@ class SimulatedProcess {
     this.#stepsLeft = killAtStep;
     this.killed = new Promise((resolve) => (this.#resolveKilled = resolve));
     const client = simulation.createClient((input, init) => this.#fetch(new Request(input, init)));
-    const store = this.#faulty(memoryStore(simulation.data));
-    this.outbox = createOutbox({ client, store, mark, ...simulation.settings });
+    const store = {
+      open: async () => this.#faulty(await simulation.store),
+      join: () => Promise.reject(new Error("no")),
+    };
+    this.outbox = createOutbox({ client, store: store as never, mark: mark ?? false, ...simulation.settings });
   }
 
   /** One step in the life of the process, at which it may be killed. */
@@ -236,7 +262,7 @@ class SimulatedProcess {
   }
 
   /** A store whose calls take time, and fail before or after their effect. A commit may take place after a kill. */
-  #faulty(store: OutboxStore): OutboxStore {
+  #faulty(store: OpenStore): OpenStore {
     const simulation = this.#simulation;
     const call = async (name: string, act: () => Promise<unknown>): Promise<unknown> => {
       if (!this.isAlive) return never();
@@ -260,8 +286,9 @@ class SimulatedProcess {
       return result;
     };
     return new Proxy(store, {
-      get: (target, name, receiver) => {
-        const method: unknown = Reflect.get(target, name, receiver);
+      get: (target, name) => {
+        const method: unknown = Reflect.get(target, name);
+        if (name === "list") return target.list.bind(target);
         if (typeof method !== "function") return method;
         return (...args: unknown[]) =>
           call(`${String(name)} ${JSON.stringify(args).slice(0, 300)}`, () => method.apply(target, args));

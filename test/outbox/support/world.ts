@@ -1,7 +1,23 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createSandbox, type SandboxOptions } from "stocklot/sandbox";
+import { afterAll } from "vitest";
 import { type ClientOptions, InventoryClient } from "../../../src/index.js";
-import { createOutbox, type NewOutboxEntry, type OutboxOptions } from "../../../src/outbox/index.js";
-import { emptyData, memoryStore } from "../../../src/outbox/stores/memory-store.js";
+import {
+  createOutbox,
+  type OutboxEntryInput,
+  type OutboxOptions,
+  sqliteOutboxStore,
+} from "../../../src/outbox/index.js";
+import { findSqliteDriver } from "../../../src/storage/sqlite/driver.js";
+
+// Now: to load it takes real time, which tests in virtual time do not have.
+await findSqliteDriver();
+
+const folder = mkdtempSync(join(tmpdir(), "stocklot-outbox-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+let worlds = 0;
 
 export type Intercept = (request: Request, send: () => Promise<Response>) => Promise<Response>;
 
@@ -16,10 +32,13 @@ export function createWorld({ sandbox: options = {} }: { sandbox?: SandboxOption
     rateLimit: false,
     ...options,
   });
-  const data = emptyData();
+  worlds += 1;
+  const path = join(folder, `${worlds}.db`);
   const world = {
     sandbox,
-    data,
+    path,
+    /** The same one each time, as after a crash. */
+    store: () => sqliteOutboxStore({ path }),
     intercept: ((_, send) => send()) as Intercept,
     createClient(clientOptions: ClientOptions = {}) {
       const fetch = async (input: Request | string | URL, init?: RequestInit) => {
@@ -34,6 +53,7 @@ export function createWorld({ sandbox: options = {} }: { sandbox?: SandboxOption
         ...sandbox.credentials,
         fetch,
         rateLimit: false,
+        timeoutMs: 150,
         retry: { minDelayMs: 1, maxDelayMs: 2, rateLimitDelayMs: [10, 20] },
         ...clientOptions,
       });
@@ -41,9 +61,10 @@ export function createWorld({ sandbox: options = {} }: { sandbox?: SandboxOption
     createOutbox(outboxOptions: Partial<OutboxOptions> = {}, clientOptions: ClientOptions = {}) {
       return createOutbox({
         client: world.createClient(clientOptions),
-        store: memoryStore(data),
+        store: world.store(),
         settleMs: 150,
         leaseMs: 1_000,
+        mark: false,
         ...outboxOptions,
       });
     },
@@ -65,7 +86,7 @@ export function createWorld({ sandbox: options = {} }: { sandbox?: SandboxOption
   return world;
 }
 
-export const receipt = (key: string, fields: Record<string, unknown> = {}): NewOutboxEntry => ({
+export const receipt = (key: string, fields: Record<string, unknown> = {}): OutboxEntryInput => ({
   key,
   operation: "receive",
   input: { itemID: "BOLT", units: 50, wid: 3, reasonCode: 1, ...fields },

@@ -1,0 +1,152 @@
+import { isServiceError, uncheckedAs } from "../client/for-add-ons.js";
+import {
+  ApiError,
+  AuthenticationError,
+  InputValidationError,
+  type InventoryClient,
+  PermissionError,
+  RateLimitError,
+  type RequestOptions,
+  ResponseValidationError,
+  StocklotError,
+} from "../client/index.js";
+import { onAbort } from "../shared/time/abort.js";
+import { startTimer } from "../shared/time/clock.js";
+import { inputOf, isIdempotent, type OutboxInputs, type OutboxOperation, type StoredEntry } from "./entry.js";
+
+/** Options of all requests of a run: other calls take precedence, and waiting for them is no failure. */
+export const BACKGROUND = { priority: "low", totalTimeoutMs: Infinity } as const;
+
+/** What a call needs of its run. */
+export interface Sender {
+  client: InventoryClient;
+  /** Stores that an attempt begins; `undefined` if it must not. */
+  begin(entry: StoredEntry, clockAheadMs: number | null): Promise<StoredEntry | undefined>;
+  /** Whether a request may begin. */
+  mayBegin(): boolean;
+  /** Aborted when no request may begin any more. */
+  stopped: AbortSignal;
+  /** Aborted when those in flight must end, too. */
+  lost: AbortSignal;
+  onRequest(): void;
+}
+
+/** Why a call must not send any more. It says nothing about its entry. */
+export class Interrupted extends Error {}
+
+/**
+ * How a call ended:
+ * - `applied`, `refused`: the service has said so
+ * - `uncertain`: it may have been applied
+ * - `failed`: it was not applied, and another entry may succeed
+ * - `fails-for-all`: it was not applied, and every other entry would fail in the same way
+ * - `interrupted`: it was not applied, and must not be sent
+ */
+export interface CallEnd {
+  outcome: "applied" | "refused" | "uncertain" | "failed" | "fails-for-all" | "interrupted";
+  /** The entry as it is stored. */
+  entry: StoredEntry;
+  result?: unknown;
+  error?: unknown;
+}
+
+/**
+ * Calls the method of an entry: one attempt, and those after a 401 or a pause, which are known not to have been applied. Each
+ * is stored as `sending` before it is sent.
+ */
+export async function callForEntry(sender: Sender, before: StoredEntry): Promise<CallEnd> {
+  let entry = before;
+  let wasSent = false;
+  const abort = new AbortController();
+  const interrupt = () => abort.abort(new Interrupted());
+  let stopTimer = () => {};
+  // What is in flight when the run is stopped has the time of one attempt. What waits longer, waits for a pause to end.
+  const stop = () => {
+    if (wasSent) stopTimer = startTimer(sender.client.timeoutMs, interrupt);
+    else interrupt();
+  };
+  const stops = [onAbort(sender.lost, interrupt), onAbort(sender.stopped, stop)];
+  const options: RequestOptions = {
+    ...BACKGROUND,
+    retry: { maxRetries: 0 },
+    signal: abort.signal,
+    async beforeSend({ clockAheadMs }) {
+      wasSent = false;
+      const begun = await sender.begin(entry, clockAheadMs ?? null);
+      if (!begun) throw new Interrupted();
+      entry = begun;
+      return () => {
+        if (!sender.mayBegin()) throw new Interrupted();
+        wasSent = true;
+        sender.onRequest();
+      };
+    },
+  };
+  try {
+    if (!sender.mayBegin()) interrupt();
+    const result = await methodOf(sender.client, entry.operation, options)(uncheckedAs<never>(inputOf(entry)));
+    return { outcome: "applied", entry, result };
+  } catch (error) {
+    return { outcome: outcomeOf({ operation: entry.operation, wasSent, error }), entry, error };
+  } finally {
+    for (const stopListening of stops) stopListening();
+    stopTimer();
+  }
+}
+
+function methodOf({ inventory, items }: InventoryClient, operation: OutboxOperation, options: RequestOptions) {
+  const methods: { [Operation in OutboxOperation]: (input: OutboxInputs[Operation]) => Promise<unknown> } = {
+    receive: (input) => inventory.receive(input, options),
+    move: (input) => inventory.move(input, options),
+    issue: (input) => inventory.issue(input, options),
+    create: (input) => items.create(input, options),
+    update: ({ shortID, ...changes }) => items.update(shortID, changes, options),
+    discontinue: ({ shortID }) => items.discontinue(shortID, options),
+  };
+  return methods[operation];
+}
+
+interface FailedCall {
+  operation: OutboxOperation;
+  /** Whether a byte of the last attempt may have been sent. */
+  wasSent: boolean;
+  error: unknown;
+}
+
+/** What the failure of a call says about its entry. */
+export function outcomeOf(failed: FailedCall): CallEnd["outcome"] {
+  const { error } = failed;
+  const applied = appliedOf(failed);
+  if (applied === "yes") return "applied";
+  if (error instanceof InputValidationError || isRefusal(error)) return "refused";
+  if (applied === "unknown") return "uncertain";
+  if (error instanceof Interrupted) return "interrupted";
+  return concernsAllWrites(error) ? "fails-for-all" : "failed";
+}
+
+function appliedOf({ operation, wasSent, error }: FailedCall): StocklotError["applied"] {
+  // A success whose body was read, and is only not what the service documents. One that could not be read proves nothing.
+  if (error instanceof ResponseValidationError)
+    return error.applied === "yes" && error.issues.some(({ path }) => path.length > 0) ? "yes" : "unknown";
+  if (error instanceof StocklotError) return error.applied;
+  // An aborted call rejects with the reason if it was not applied; of an idempotent one, that says nothing.
+  const isKnown = error instanceof Interrupted && !isIdempotent(operation);
+  return wasSent && !isKnown ? "unknown" : "no";
+}
+
+/** Whether the reason of a failure lies in the client, the account or the connection, not in the write. */
+export function concernsAllWrites(error: unknown): boolean {
+  if (!(error instanceof ApiError) || error instanceof AuthenticationError || error instanceof RateLimitError)
+    return true;
+  return error instanceof PermissionError && error.reason === "read-only";
+}
+
+const REFUSALS: readonly number[] = [400, 404, 409, 422];
+const PERMISSION_REASONS: readonly string[] = ["insufficient-permissions", "warehouse-out-of-scope"];
+
+/** Whether the service itself refuses this one write. A proxy's error page, or a read-only account, concerns all writes. */
+export function isRefusal(error: unknown): boolean {
+  if (!(error instanceof ApiError) || !isServiceError(error)) return false;
+  if (error instanceof PermissionError) return PERMISSION_REASONS.includes(error.reason);
+  return REFUSALS.includes(error.status);
+}

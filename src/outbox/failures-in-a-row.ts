@@ -1,0 +1,26 @@
+import { ApiError, OutcomeUnknownError, PermissionError } from "../client/index.js";
+import { isRefusal } from "./call.js";
+
+/** If this many different items fail in a row with the same status, the reason is most likely not in the items. */
+const MAX_FAILURES = 5;
+
+/** Counts items whose writes failed in a row without a refusal by the service, or were refused with 403, with one status. */
+export class FailuresInARow {
+  #status: number | undefined;
+  readonly #items = new Set<string>();
+
+  /** Adds how a write for an item ended: its error, if it failed. Returns whether nothing more should be sent. */
+  add(item: string, error: unknown): boolean {
+    const status = statusOf(error);
+    if (status !== this.#status) this.#items.clear();
+    this.#status = status;
+    if (status === undefined) return false;
+    return this.#items.add(item).size >= MAX_FAILURES;
+  }
+}
+
+function statusOf(error: unknown): number | undefined {
+  if (error instanceof OutcomeUnknownError) return error.status;
+  if (!(error instanceof ApiError)) return undefined;
+  return isRefusal(error) && !(error instanceof PermissionError) ? undefined : error.status;
+}

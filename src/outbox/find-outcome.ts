@@ -1,0 +1,116 @@
+import { isServiceError } from "../client/for-add-ons.js";
+import { type InventoryClient, type Item, type Lot, NotFoundError, type RequestOptions } from "../client/index.js";
+import { serviceTimeMs } from "../service/date.js";
+import { comparableSku } from "../service/key.js";
+import { isSameValue } from "../service/same-value.js";
+import { fieldOf } from "../shared/unknown.js";
+import { inputOf, type StoredEntry } from "./entry.js";
+import { hasMark, markOf } from "./marks.js";
+import type { OpenStore } from "./store.js";
+
+/** What the service shows of a write whose outcome is not known, once it can no longer take effect. */
+export type Found =
+  | { outcome: "applied"; result: object }
+  /** It was not applied. */
+  | { outcome: "absent" }
+  /** `lots`: record numbers of those that may be its own. */
+  | { outcome: "unclear"; reason: string; lots?: number[] }
+  /** The client may not read it, or cannot understand it. */
+  | { outcome: "unreadable"; reason: string };
+
+interface Search {
+  client: InventoryClient;
+  store: OpenStore;
+  entry: StoredEntry;
+  options: RequestOptions;
+}
+
+/**
+ * How long before the request the lot of another receipt must have been received at least, to be no candidate. Times of
+ * records may be days without a time, in another time zone, and behind the clock of the `Date` header.
+ */
+const MARGIN_MS = 48 * 3_600_000;
+
+/** More lots do not fit on one page, and those of several pages prove no absence. */
+const MAX_LOTS = 250;
+const areAllLotsOfItem = (lots: readonly Lot[]): boolean => lots.length <= MAX_LOTS;
+
+/**
+ * Looks for the lot of a receipt. All lots of the item are read, found by its part number: the service may list another
+ * spelling of the SKU. One with the mark of this entry is its own. It is absent if none has the mark, and each lot has the
+ * mark of another receipt of this outbox, or was received long before. Any other lot may be its own, with a remark that the
+ * service has cut off or a person has changed.
+ */
+export async function lookForLot({ client, store, entry, options }: Search): Promise<Found> {
+  const input = inputOf(entry);
+  const lots = await lotsOf(client, String(fieldOf(input, "itemID")), options);
+  if (!lots) return { outcome: "unclear", reason: "the item cannot be found by its SKU" };
+  const mark = markOf(store.id, entry.key);
+  const own = hasMark(input, mark) ? lots.find((lot) => hasText(lot, mark)) : undefined;
+  if (own) return { outcome: "applied", result: { recNo: own.recNo } };
+  const since =
+    entry.sentAt === null || entry.clockAheadMs === null ? -Infinity : entry.sentAt + entry.clockAheadMs - MARGIN_MS;
+  const marks = await marksOfOthers(store, entry);
+  const candidates = lots.filter(
+    (lot) =>
+      !((serviceTimeMs(lot.received) ?? Infinity) < since) &&
+      // Anybody can copy the remark of a lot.
+      !marks.some((other) => hasText(lot, other) && !hasText(input, other)),
+  );
+  const recNos = candidates.map(({ recNo }) => recNo);
+  if (recNos.length > 0)
+    return { outcome: "unclear", reason: `lots ${recNos.slice(0, 10).join(", ")} may be its own`, lots: recNos };
+  if (!areAllLotsOfItem(lots)) return { outcome: "unclear", reason: "the item has too many lots to be sure of all" };
+  return { outcome: "absent" };
+}
+
+async function lotsOf(client: InventoryClient, itemID: string, options: RequestOptions): Promise<Lot[] | undefined> {
+  try {
+    return await client.inventory.getLots(itemID, {}, options);
+  } catch (error) {
+    if (isNoSuchItem(error)) return undefined;
+    throw error;
+  }
+}
+
+/** A 404 of a proxy says nothing. */
+const isNoSuchItem = (error: unknown) => error instanceof NotFoundError && isServiceError(error);
+
+/** The marks of the other receipts of the item, pruned ones included: a mark depends on the key alone. */
+async function marksOfOthers(store: OpenStore, { key, lane }: StoredEntry): Promise<string[]> {
+  const marks: string[] = [];
+  for await (const other of store.list({ lane, pruned: true }))
+    if (other.operation === "receive" && other.key !== key) marks.push(markOf(store.id, other.key));
+  return marks;
+}
+
+const hasText = (of: object, text: string): boolean =>
+  ["remark", "serial"].some((name) =>
+    String(fieldOf(of, name) ?? "")
+      .toLowerCase()
+      .includes(text.toLowerCase()),
+  );
+
+const STATUS = { create: "created", update: "updated", discontinue: "discontinued" } as const;
+
+/** Reads the item of a write. No matter who wrote it: an item that is as this write wants it counts as written by it. */
+export async function lookAtItem({ client, entry, options }: Omit<Search, "store">): Promise<Found> {
+  const { operation } = entry;
+  if (operation !== "create" && operation !== "update" && operation !== "discontinue") throw new TypeError(operation);
+  const { shortID, ...fields }: Record<string, unknown> = { ...inputOf(entry) };
+  let item: Item;
+  try {
+    item = await client.items.get(String(shortID), options);
+  } catch (error) {
+    if (isNoSuchItem(error)) return { outcome: "absent" };
+    throw error;
+  }
+  const wanted = operation === "discontinue" ? { discontinued: true } : fields;
+  const isAsSent =
+    comparableSku(String(shortID)) === comparableSku(item.shortID) &&
+    Object.entries(wanted).every(
+      ([name, value]) => !Object.hasOwn(item, name) || isSameValue(value, fieldOf(item, name)),
+    );
+  if (!isAsSent) return { outcome: "unclear", reason: "the item differs from what was sent" };
+  return { outcome: "applied", result: { shortID: item.shortID, status: STATUS[operation], item } };
+}

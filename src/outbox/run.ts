@@ -1,0 +1,448 @@
+import { durationOf } from "../client/for-add-ons.js";
+import {
+  type InventoryClient,
+  NotImplementedError,
+  PermissionError,
+  ResponseValidationError,
+  TimeoutError,
+} from "../client/index.js";
+import { wording } from "../shared/errors/wording.js";
+import { onAbort } from "../shared/time/abort.js";
+import { callSafely } from "../shared/time/callback.js";
+import { monotonicNowMs, startTimer } from "../shared/time/clock.js";
+import { sleep } from "../shared/time/wait.js";
+import { fieldOf } from "../shared/unknown.js";
+import { BACKGROUND, callForEntry, concernsAllWrites, Interrupted, type Sender } from "./call.js";
+import { entryOf, errorJson, isIdempotent, parsed, type StoredEntry } from "./entry.js";
+import { FailuresInARow } from "./failures-in-a-row.js";
+import { type Found, lookAtItem, lookForLot } from "./find-outcome.js";
+import type { OutboxRunOptions } from "./options.js";
+import type { OutboxReport } from "./report.js";
+import { type LockTimes, SenderLock } from "./sender-lock.js";
+import type { EntryChange, OpenStore, SendFilter } from "./store.js";
+
+/*
+ * One run at a time sends (sender-lock.ts). It takes the first unsettled entry of each item, several items at once:
+ *
+ *   state                    what the run does
+ *   pending                  begins an attempt, which makes it `sending`, and calls the method. If the entry is bound to
+ *                            another sender: canceled
+ *   sending                  an attempt may have been applied. The item is left alone for `settleMs`: then that attempt has
+ *                            taken effect, or never will. Then, by operation:
+ *     update, discontinue    calls the method again: a second one changes nothing
+ *     create                 reads the item: applied if it is as sent, otherwise calls the method again: a SKU is unique
+ *     receive                looks for the lot: applied if it is found, pending if it is absent, unknown if it is unclear
+ *     move, issue            unknown: nothing can be found
+ *   unknown                  leaves the item alone, until a person has decided
+ *
+ *   end of a call            then the entry is
+ *   applied                  applied
+ *   refused                  rejected. If an attempt before this call may have been applied, the item is read: applied if it is
+ *                            as sent, otherwise rejected (update, discontinue) or unknown (create)
+ *   uncertain                sending; after the second time the item is left alone until the next run
+ *   failed                   pending, or sending if an attempt before this call may have been applied. The item is left alone
+ *                            until the next run; the run ends if every other entry would fail in the same way
+ *   interrupted              the same, without an error
+ *
+ * No time is stored: a run that finds an entry `sending` counts from its own begin, since the process that has sent it had
+ * lost the lock before.
+ */
+
+/** How many items may be busy, waiting ones included. If more have an uncertain outcome, the service has a problem. */
+const MAX_BUSY = 100;
+const POLL_MS = 500;
+/** A list may lack a record for a moment, and a wrong "absent" would be applied twice. */
+const LOOK_AGAIN_MS = 1_000;
+/** In one run. */
+const MAX_UNCERTAIN = 2;
+
+export interface RunSettings extends LockTimes {
+  client: InventoryClient;
+  store: OpenStore;
+  /** Aborted when the outbox is closed. */
+  closed: AbortSignal;
+}
+
+/** What a run has counted so far. */
+type Results = Record<"applied" | "rejected" | "unknown" | "requests", number>;
+
+export async function runOutbox(settings: RunSettings, options: OutboxRunOptions): Promise<OutboxReport> {
+  const startedAt = monotonicNowMs();
+  const { store } = settings;
+  const results = { applied: 0, rejected: 0, unknown: 0, requests: 0 };
+  const filter = { upTo: await store.lastPlace() };
+  const isDone = async () => (await store.next(1, filter)).length === 0;
+  // A process that was silent for too long has lost the lock, and waits for it again.
+  for (let isLost = true; isLost; ) {
+    isLost = await holdLock(settings, { signal: options.signal, isDone }, async (lock, stop) => {
+      await new OutboxRun({ settings, options, filter, results, lock, stop }).send();
+      return !lock.isHeld;
+    });
+  }
+  const { toSend: pending, unknown } = await store.count();
+  const { applied, rejected, requests } = results;
+  return { applied, rejected, unknown, pending, requests, durationMs: monotonicNowMs() - startedAt };
+}
+
+/** Sends what is open of one item until a time, while the lock is held. Returns the number of requests. */
+export async function runItem(
+  settings: RunSettings,
+  { lock, stop, lane, until }: { lock: SenderLock; stop: AbortSignal; lane: string; until: number },
+): Promise<number> {
+  const results = { applied: 0, rejected: 0, unknown: 0, requests: 0 };
+  const filter = { upTo: Number.MAX_SAFE_INTEGER, lane };
+  const own = new AbortController();
+  const end = () => own.abort(new Interrupted());
+  if (stop.aborted) return 0;
+  const stops = [onAbort(stop, end), startTimer(until - monotonicNowMs(), end)];
+  try {
+    await new OutboxRun({ settings, options: { concurrency: 1 }, filter, results, lock, stop: own }).send();
+  } finally {
+    for (const stopListening of stops) stopListening();
+  }
+  return results.requests;
+}
+
+/**
+ * Works while no other process sends. `stop` is aborted when nothing more may be sent. Returns false if there was nothing to
+ * do.
+ *
+ * @throws the reason of the signal, or of the end of the outbox; a `StorageError` if the database has lost commits.
+ */
+export async function holdLock(
+  settings: RunSettings,
+  { signal, isDone }: { signal: AbortSignal | null | undefined; isDone: () => Promise<boolean> },
+  work: (lock: SenderLock, stop: AbortController) => Promise<boolean>,
+): Promise<boolean> {
+  const { store, closed } = settings;
+  const signals = signal ? [closed, signal] : [closed];
+  const throwIfAborted = () => {
+    for (const one of signals) one.throwIfAborted();
+  };
+  throwIfAborted();
+  const stop = new AbortController();
+  const stops = signals.map((one) => onAbort(one, () => stop.abort(one.reason)));
+  try {
+    const lock = await SenderLock.acquire(store, settings, { signal: stop.signal, isDone });
+    if (!lock) throwIfAborted();
+    if (!lock) return false;
+    stops.push(onAbort(lock.lost, () => stop.abort(lock.lost.reason)));
+    const result = await work(lock, stop).finally(async () => {
+      const commitsLost = await lock.release();
+      if (commitsLost) throw commitsLost;
+    });
+    throwIfAborted();
+    return result;
+  } finally {
+    for (const stopListening of stops) stopListening();
+  }
+}
+
+interface RunParts {
+  settings: RunSettings;
+  options: OutboxRunOptions;
+  filter: SendFilter;
+  results: Results;
+  lock: SenderLock;
+  /** Aborted when nothing more may be sent. */
+  stop: AbortController;
+}
+
+class OutboxRun implements Sender {
+  readonly client: InventoryClient;
+  readonly stopped: AbortSignal;
+  readonly lost: AbortSignal;
+  readonly #parts: RunParts;
+  readonly #store: OpenStore;
+  readonly #lock: SenderLock;
+  readonly #startedAt = monotonicNowMs();
+  /** Items that are worked on. */
+  readonly #busy = new Map<string, Promise<void>>();
+  /** How many of them wait. */
+  #waiting = 0;
+  /** Items that are left alone until the next run. */
+  readonly #setAside = new Set<string>();
+  #ready: StoredEntry[] = [];
+  #wake = new AbortController();
+  readonly #failures = new FailuresInARow();
+  #failure: { error: unknown } | undefined;
+  #toSend = 0;
+
+  constructor(parts: RunParts) {
+    this.#parts = parts;
+    const { settings, lock, stop } = parts;
+    this.client = settings.client;
+    this.#store = settings.store;
+    this.#lock = lock;
+    this.stopped = stop.signal;
+    this.lost = lock.lost;
+  }
+
+  async send(): Promise<void> {
+    try {
+      this.#toSend = (await this.#store.count()).toSend;
+      while (this.mayBegin()) {
+        const begun = await this.#begin();
+        if (begun === 0 && this.#busy.size === 0) break;
+        await sleep(POLL_MS, this.#wake.signal, this.stopped);
+        this.#wake = new AbortController();
+      }
+    } catch (error) {
+      this.#fail(error);
+    }
+    await Promise.all(this.#busy.values());
+    if (!this.#failure) return;
+    // Without the lock, this run goes on when it has it again; but nobody else will report a late outcome.
+    if (this.#lock.isHeld || this.#failure.error instanceof LateOutcome) throw this.#failure.error;
+  }
+
+  /** Begins with as many entries as there are places for. */
+  async #begin(): Promise<number> {
+    const { concurrency = 4 } = this.#parts.options;
+    let begun = 0;
+    while (this.mayBegin() && this.#busy.size - this.#waiting < concurrency && this.#busy.size < MAX_BUSY) {
+      if (this.#ready.length === 0) this.#ready = await this.#readReady();
+      const entry = this.#ready.shift();
+      if (!entry) break;
+      begun += 1;
+      const work = this.#work(entry).catch((error) => this.#fail(error));
+      this.#busy.set(entry.lane, work);
+      void work.then(() => {
+        this.#busy.delete(entry.lane);
+        this.#wake.abort();
+      });
+    }
+    return begun;
+  }
+
+  /** The first entries of items that are not worked on. Nobody else sends them, so the list stays right until it is used. */
+  async #readReady(): Promise<StoredEntry[]> {
+    const limit = MAX_BUSY + this.#busy.size + this.#setAside.size;
+    const first = await this.#store.next(limit, this.#parts.filter);
+    return first.filter(({ lane }) => !this.#busy.has(lane) && !this.#setAside.has(lane));
+  }
+
+  /** Works on the first entry of an item until it is settled or unknown, or the item is left alone. */
+  async #work(first: StoredEntry): Promise<void> {
+    let settlesAt = this.#startedAt + this.#lock.settleMs;
+    let current: StoredEntry | undefined = first;
+    for (let uncertain = 0; current && this.mayBegin(); ) {
+      if (current.state === "sending") {
+        if (!(await this.#waitUntil(settlesAt))) return;
+        current = await this.#findOut(current);
+        if (!current || !this.mayBegin()) return;
+      }
+      const before: StoredEntry = current;
+      if (before.state === "pending" && before.boundTo !== null && before.boundTo !== this.#lock.name) {
+        await this.#change(before, { state: "canceled", settledAt: Date.now(), error: errorJson(NOT_SENT_IN_TIME) });
+        return;
+      }
+      const { outcome, entry, result, error } = await callForEntry(this, before);
+      if (outcome !== "interrupted" && this.#failures.add(entry.lane, error)) {
+        this.#fail(error);
+        if (error instanceof Error) error.message += ` It failed for several items in a row, last for "${entry.key}".`;
+      }
+      const isKnown = before.state === "pending";
+      const stored = { error: error === undefined ? null : errorJson(error) };
+      if (outcome === "applied") {
+        const settled = { state: "applied", settledAt: Date.now(), error: null } as const;
+        await this.#change(entry, { ...settled, result: JSON.stringify(result) ?? null });
+        return;
+      }
+      if (outcome === "refused") {
+        if (!isKnown) return void (await this.#findReasonOfRefusal(await this.#change(entry, stored)));
+        await this.#change(entry, { ...stored, state: "rejected", settledAt: Date.now() });
+        return;
+      }
+      if (outcome === "uncertain") {
+        settlesAt = monotonicNowMs() + this.#lock.settleMs;
+        current = await this.#change(entry, stored);
+        uncertain += 1;
+        if (uncertain < MAX_UNCERTAIN) continue;
+      } else if (entry.state === "sending" && (isKnown || outcome !== "interrupted")) {
+        const change = outcome === "interrupted" ? { error: null } : stored;
+        await this.#change(entry, isKnown ? { ...change, state: "pending" } : change);
+      }
+      if (outcome === "fails-for-all") this.#fail(error);
+      // One that was changed at the same time is read again.
+      if (outcome !== "interrupted") this.#setAside.add(entry.lane);
+      return;
+    }
+  }
+
+  /** Finds out what became of an entry that can no longer take effect. Returns it if its method has to be called. */
+  async #findOut(entry: StoredEntry): Promise<StoredEntry | undefined> {
+    const { operation } = entry;
+    if (isIdempotent(operation)) return entry;
+    if (operation !== "create" && operation !== "receive") {
+      await this.#change(entry, unknownChange(entry, { reason: "the service has no list of such transactions" }));
+      return undefined;
+    }
+    const found = await this.#look(entry, () =>
+      operation === "create" ? lookAtItem(this.#search(entry)) : this.#lookForLotTwice(entry),
+    );
+    if (found?.outcome === "applied") await this.#change(entry, appliedChange(found.result));
+    else if (found?.outcome === "unreadable") await this.#change(entry, unknownChange(entry, found));
+    // The service refuses it if the SKU exists.
+    else if (found && operation === "create") return entry;
+    else if (found?.outcome === "absent") return this.#change(entry, { state: "pending", error: null });
+    else if (found) await this.#change(entry, unknownChange(entry, found));
+    return undefined;
+  }
+
+  /** Of a write that was refused although an earlier attempt may have been applied. */
+  async #findReasonOfRefusal(entry: StoredEntry): Promise<void> {
+    const found = await this.#look(entry, () => lookAtItem(this.#search(entry)));
+    if (found?.outcome === "applied") await this.#change(entry, appliedChange(found.result));
+    else if (found && isIdempotent(entry.operation) && found.outcome !== "unreadable")
+      await this.#change(entry, { state: "rejected", settledAt: Date.now() });
+    else if (found?.outcome === "absent")
+      await this.#change(entry, unknownChange(entry, { reason: "it was refused, but the item does not exist" }));
+    else if (found) await this.#change(entry, unknownChange(entry, found));
+  }
+
+  async #lookForLotTwice(entry: StoredEntry): Promise<Found | undefined> {
+    const found = await lookForLot(this.#search(entry));
+    if (found.outcome !== "absent") return found;
+    const againAt = monotonicNowMs() + Math.min(LOOK_AGAIN_MS, this.#lock.settleMs);
+    return (await this.#waitUntil(againAt)) ? lookForLot(this.#search(entry)) : undefined;
+  }
+
+  #search(entry: StoredEntry) {
+    const options = {
+      ...BACKGROUND,
+      signal: this.stopped,
+      onResponse: ({ attempts }: { attempts: number }) => {
+        this.#parts.results.requests += attempts;
+      },
+    };
+    return { client: this.client, store: this.#store, entry, options };
+  }
+
+  /** Looks an entry up. Returns `undefined` if it stays as it is: the run has stopped, or the service fails at the moment. */
+  async #look({ lane }: StoredEntry, look: () => Promise<Found | undefined>): Promise<Found | undefined> {
+    try {
+      return await look();
+    } catch (error) {
+      if (this.stopped.aborted) return undefined;
+      if (isUnreadable(error))
+        return { outcome: "unreadable", reason: `it could not be looked up (${fieldOf(error, "message")})` };
+      // Other items may go on.
+      if (!(error instanceof TimeoutError) && concernsAllWrites(error)) throw error;
+      this.#setAside.add(lane);
+      return undefined;
+    }
+  }
+
+  /** Waits until a time. Returns false if the run was stopped. */
+  async #waitUntil(time: number): Promise<boolean> {
+    const waitMs = time - monotonicNowMs();
+    if (waitMs > 0) {
+      this.#waiting += 1;
+      this.#wake.abort();
+      await sleep(waitMs, this.stopped);
+      this.#waiting -= 1;
+    }
+    return this.mayBegin();
+  }
+
+  /** Stores what became of an attempt. It is a fact, so it does not depend on the lock. */
+  async #change(entry: StoredEntry, change: EntryChange): Promise<StoredEntry> {
+    const { key, attempts } = entry;
+    const stored = await this.#persistently(() => this.#store.change(entry, change));
+    const present = stored ?? (await this.#persistently(() => this.#store.get(key)));
+    // The response of the database to this same change may have been lost.
+    if (present?.attempts === attempts && present.state === (change.state ?? entry.state)) {
+      this.#report(present);
+      return present;
+    }
+    if (change.state !== "applied") throw new Interrupted();
+    throw new LateOutcome(
+      `Attempt ${attempts} for "${key}" was applied, but this process was silent for so long that another one has taken ` +
+        `over: the entry is ${present?.state} by now, and may be applied twice. Check it.`,
+    );
+  }
+
+  async begin(entry: StoredEntry, clockAheadMs: number | null): Promise<StoredEntry | undefined> {
+    const attempt = { ...this.#lock.held, sentAt: Date.now(), clockAheadMs };
+    const begun = await this.#persistently(() => this.#store.begin(entry, attempt));
+    if (begun) this.#lock.addSent(entry.key);
+    // The lock may be lost, or commits are.
+    else await this.#persistently(() => this.#lock.confirm());
+    return begun;
+  }
+
+  mayBegin(): boolean {
+    return this.#lock.isHeld && !this.stopped.aborted;
+  }
+
+  onRequest(): void {
+    this.#parts.results.requests += 1;
+  }
+
+  /** Retries if the store fails, as long as this process may send. Each change may be repeated. */
+  async #persistently<T>(action: () => Promise<T>): Promise<T> {
+    for (let waitMs = 50; ; waitMs *= 2) {
+      try {
+        return await action();
+      } catch (error) {
+        if (!this.#lock.isHeld) throw error;
+      }
+      await sleep(Math.min(waitMs, 1_000), this.lost);
+    }
+  }
+
+  #fail(error: unknown): void {
+    if (error instanceof Interrupted) return;
+    if (!this.#failure || error instanceof LateOutcome) this.#failure = { error };
+    this.#parts.stop.abort(error);
+  }
+
+  #report(entry: StoredEntry): void {
+    const { state } = entry;
+    if (state !== "applied" && state !== "rejected" && state !== "unknown") return;
+    const { results, options } = this.#parts;
+    results[state] += 1;
+    this.#toSend = Math.max(0, this.#toSend - 1);
+    const { onResult, onProgress } = options;
+    if (onResult) callSafely(() => onResult(entryOf(entry)));
+    if (!onProgress) return;
+    const done = results.applied + results.rejected + results.unknown;
+    const paceMs = (monotonicNowMs() - this.#startedAt) / done;
+    const etaMs = durationOf(this.#toSend, this.client.bulkAllowance, paceMs);
+    callSafely(() => onProgress({ ...results, pending: this.#toSend, etaMs }));
+  }
+}
+
+/** An attempt was applied whose entry another sender has decided about meanwhile. */
+class LateOutcome extends Error {}
+
+/** The client may not read the list, or cannot understand it: then a person must decide. */
+const isUnreadable = (error: unknown): boolean =>
+  (error instanceof PermissionError && error.reason !== "unknown") ||
+  error instanceof NotImplementedError ||
+  error instanceof ResponseValidationError;
+
+const NOT_SENT_IN_TIME = {
+  name: "StaleEntry",
+  message: "It was not sent while the apply that added it ran, and what it is based on may have changed since.",
+};
+
+const appliedChange = (result: object): EntryChange => ({
+  state: "applied",
+  settledAt: Date.now(),
+  result: JSON.stringify(result),
+  error: null,
+});
+
+function unknownChange({ key, error: stored }: StoredEntry, found: { reason: string; lots?: number[] }): EntryChange {
+  const error = parsed(stored);
+  // The advice of an OutcomeUnknownError was followed already.
+  const failure = fieldOf(error, "name") === "OutcomeUnknownError" ? (fieldOf(error, "cause") ?? error) : error;
+  const why =
+    error === undefined ? "the process ended before the response" : String(fieldOf(failure, "message") ?? failure);
+  const reason = `The outcome is unknown: ${found.reason} (${why.replace(/\.$/, "")}).`;
+  const message = `${reason} Check whether it was applied, then ${wording().decideOutcome(key)}.`;
+  const { lots } = found;
+  return { state: "unknown", error: errorJson({ name: "OutcomeUnknownError", message, reason, lots }) };
+}

@@ -1,0 +1,171 @@
+import { randomUUID } from "node:crypto";
+import { StorageError } from "../shared/errors/index.js";
+import { monotonicNowMs, startTimer } from "../shared/time/clock.js";
+import { sleep } from "../shared/time/wait.js";
+import type { OpenStore, SenderRow } from "./store.js";
+
+/*
+ * Who sends. The rate limit is one for all, so that a second sender would send nothing sooner: of all processes that run an
+ * outbox, one sends at a time.
+ *
+ *   free       the row names nobody. The first that writes its name holds the lock
+ *   held       the holder counts up `beat`, several times per lease
+ *   abandoned  `beat` has not changed for the lease of the holder, which its row has, by the clock of the process that
+ *              waits. That one writes its own name over the name and the beat that it has seen
+ *
+ * No process compares its clock with that of another one or of the database: each measures one span by its own monotonic
+ * clock. The holder sends nothing once a share of its lease has passed since it last began to count; a waiting process
+ * waits for a whole lease. A name that was taken over does not begin attempts any more: `OpenStore.begin` compares it.
+ *
+ * A row whose beat is behind what the holder has stored has lost commits. Nothing more is sent then.
+ */
+
+/** A share of the lease in which nothing is sent any more, so that a request has left this process before the lease ends. */
+const SAFETY_MARGIN = 0.2;
+const BEATS_PER_LEASE = 4;
+const MIN_POLL_MS = 20;
+const MAX_POLL_MS = 1_000;
+
+/** The times of a sender. */
+export interface LockTimes {
+  leaseMs: number;
+  settleMs: number;
+}
+
+/** The right to send. */
+export class SenderLock {
+  readonly name = randomUUID();
+  /** The largest `settleMs` of all senders of the store. */
+  settleMs: number;
+  readonly #store: OpenStore;
+  readonly #leaseMs: number;
+  /** What was stored last. */
+  #beat = 0;
+  #heldUntil = 0;
+  /** The machine may have slept: the monotonic clock stands still meanwhile. */
+  #heldUntilEpoch = 0;
+  readonly #lost = new AbortController();
+  #stopTimers = () => {};
+  /** The keys that were sent, and the beat at that time. */
+  readonly #sent = new Map<string, number>();
+
+  private constructor(store: OpenStore, { leaseMs, settleMs }: LockTimes) {
+    this.#store = store;
+    this.#leaseMs = leaseMs;
+    this.settleMs = settleMs;
+  }
+
+  /** Waits until nobody else sends. Returns `undefined` if the signal aborts, or if there is nothing to do any more. */
+  static async acquire(
+    store: OpenStore,
+    times: LockTimes,
+    { signal, isDone }: { signal: AbortSignal; isDone: () => Promise<boolean> },
+  ): Promise<SenderLock | undefined> {
+    const lock = new SenderLock(store, times);
+    let seen: SenderRow | undefined;
+    let seenAt = 0;
+    while (!signal.aborted) {
+      const row = await store.sender();
+      if (row.sender !== seen?.sender || row.beat !== seen.beat) {
+        seen = row;
+        seenAt = monotonicNowMs();
+      }
+      const isFree = row.sender === "" || monotonicNowMs() - seenAt >= row.leaseMs;
+      if (isFree && (await lock.#take(row))) return lock;
+      if (isFree) continue;
+      if (await isDone()) return undefined;
+      await sleep(Math.min(MAX_POLL_MS, Math.max(MIN_POLL_MS, row.leaseMs / 20)), signal);
+    }
+    return undefined;
+  }
+
+  /** Checked right before the first byte of each request. */
+  get isHeld(): boolean {
+    return !this.lost.aborted && monotonicNowMs() < this.#heldUntil && Date.now() < this.#heldUntilEpoch;
+  }
+
+  /** Aborted when it is not held any more: requests in flight must end. */
+  get lost(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  /** What `OpenStore.begin` expects of the row. */
+  get held(): { sender: string; beat: number } {
+    return { sender: this.name, beat: this.#beat };
+  }
+
+  /** Notes that an attempt begins. */
+  addSent(key: string): void {
+    this.#sent.set(key, this.#beat);
+  }
+
+  /** Counts up. If it is not held any more, it is lost. */
+  async confirm(): Promise<void> {
+    const next = this.#beat + 1;
+    const until = this.#usableUntil();
+    if (!(await this.#store.beat(this.name, next))) return this.#lose();
+    this.#beat = next;
+    this.#hold(until);
+  }
+
+  /** Lets others send at once. If the store fails, they wait for a lease. Returns an error if commits are lost. */
+  async release(): Promise<StorageError | undefined> {
+    this.#stopTimers();
+    // It may have ended by itself, before anything else has shown that.
+    const why = this.lost.aborted ? await this.#whyLost().catch(() => undefined) : undefined;
+    this.#lost.abort(new Error("this process sends no more"));
+    await this.#store.releaseLock(this.name).catch(() => {});
+    return why instanceof StorageError ? why : undefined;
+  }
+
+  async #take(row: SenderRow): Promise<boolean> {
+    const until = this.#usableUntil();
+    const times = { leaseMs: this.#leaseMs, settleMs: this.settleMs };
+    const taken = await this.#store.takeLock(row, { sender: this.name, ...times });
+    if (!taken) return false;
+    this.#beat = taken.beat;
+    this.settleMs = taken.settleMs;
+    this.#hold(until);
+    return true;
+  }
+
+  /** Its time counts from the moment before the store is asked. */
+  #usableUntil(): [monotonic: number, epoch: number] {
+    const usableMs = this.#leaseMs * (1 - SAFETY_MARGIN);
+    return [monotonicNowMs() + usableMs, Date.now() + usableMs];
+  }
+
+  #hold([until, untilEpoch]: [number, number]): void {
+    if (this.lost.aborted) return;
+    [this.#heldUntil, this.#heldUntilEpoch] = [until, untilEpoch];
+    this.#arm();
+  }
+
+  #arm(): void {
+    this.#stopTimers();
+    const stopEnd = startTimer(this.#heldUntil - monotonicNowMs(), () => this.#lose());
+    // The next one may succeed; otherwise it ends by itself.
+    const beat = () => void this.confirm().catch(() => !this.lost.aborted && this.#arm());
+    const stopBeat = startTimer(this.#leaseMs / BEATS_PER_LEASE, beat);
+    this.#stopTimers = () => {
+      stopEnd();
+      stopBeat();
+    };
+  }
+
+  /** An error if the database has lost commits; otherwise another process has taken over, which counts up. */
+  async #whyLost(): Promise<StorageError | undefined> {
+    const { beat } = await this.#store.sender();
+    if (beat >= this.#beat) return undefined;
+    const keys = [...this.#sent].flatMap(([key, at]) => (at >= beat ? [`"${key}"`] : []));
+    const what = keys.length === 0 ? "Nothing was sent since." : `Sent since: ${keys.join(", ")}. Check them.`;
+    const { kind: storage } = this.#store.database;
+    const message = `The database of the outbox has lost commits, as after a failover or a restored backup. ${what}`;
+    return new StorageError(message, { storage, location: this.#store.names.store });
+  }
+
+  #lose(): void {
+    this.#stopTimers();
+    this.#lost.abort(new Error("another process may send by now"));
+  }
+}

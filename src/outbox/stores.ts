@@ -1,0 +1,198 @@
+import * as z from "zod";
+import { checkConfiguration } from "../shared/check.js";
+import { ConfigurationError } from "../shared/errors/index.js";
+import { lazy } from "../shared/field.js";
+import { valueThat } from "../shared/option.js";
+import type { Query } from "../storage/database.js";
+import { isPostgresPool, isQueryable, type PostgresQueryable, usableSchema } from "../storage/postgres/driver.js";
+import { openPostgres, type PostgresDatabase } from "../storage/postgres/sql-database.js";
+import { openSqlite } from "../storage/sqlite/sql-database.js";
+import { quoteName } from "../storage/tables.js";
+import { createTables, OpenStore, readStoreId, type TableNames, withinSavepoint } from "./store.js";
+
+/** Where the entries of an outbox are. Created by {@link sqliteOutboxStore} or {@link postgresOutboxStore}. */
+export type OutboxStore = SqliteOutboxStore | PostgresOutboxStore;
+
+/** What the command sets. */
+export interface StoreUse {
+  /** The outbox must exist: nothing is created. `read` changes nothing in an SQLite file. */
+  existing?: "read" | "change" | undefined;
+}
+
+/** A store, and a transaction of the caller's on which its commands run. */
+export interface JoinedStore {
+  store: OpenStore;
+  query: Query;
+}
+
+const noOutbox = (location: string) => new ConfigurationError(`${location}: there is no outbox. Check the address.`);
+
+/** Options of {@link sqliteOutboxStore}. */
+export interface SqliteOutboxStoreOptions {
+  /** Path of the database file; created if it does not exist. It may contain other tables. */
+  path: string;
+}
+
+const sqliteOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject({ path: z.string().min(1) }));
+
+/**
+ * Stores an outbox in an SQLite database, for processes of one machine. A commit waits until it is on the disk. The tables
+ * are `stocklot_outbox_entries` and `stocklot_outbox_store`.
+ *
+ * The database is the file together with those that end in `-wal` and `-shm`. It must be on a local disk, and must not be
+ * copied while it is open; use `VACUUM INTO` for a copy.
+ *
+ * The driver is `node:sqlite` if Node.js has it (22.13 and later), otherwise the package `@photostructure/sqlite`.
+ *
+ * @throws ConfigurationError when an option is wrong.
+ */
+export const sqliteOutboxStore = (options: SqliteOutboxStoreOptions): OutboxStore => new SqliteOutboxStore(options);
+
+/** Created by {@link sqliteOutboxStore}. */
+export class SqliteOutboxStore {
+  readonly #path: string;
+  readonly #use: StoreUse;
+
+  /** @internal */
+  constructor(options: SqliteOutboxStoreOptions, use: StoreUse = {}) {
+    checkConfiguration("sqliteOutboxStore", sqliteOptionsSchema(), options);
+    this.#path = options.path;
+    this.#use = use;
+  }
+
+  /** @internal */
+  async open(): Promise<OpenStore> {
+    const { existing } = this.#use;
+    const names = { store: "stocklot_outbox_store", entries: "stocklot_outbox_entries" };
+    // Opened to be read first, since to open it otherwise would change a file that is no outbox.
+    if (existing === "change") await (await this.#openExisting(names)).database.close();
+    if (existing === "read") return this.#openExisting(names);
+    const database = await openSqlite({ path: this.#path });
+    try {
+      const id = await database.transaction((query) => createTables("sqlite", query, names, this.#path));
+      return new OpenStore(id, database, names);
+    } catch (error) {
+      await database.close();
+      throw error;
+    }
+  }
+
+  async #openExisting(names: TableNames): Promise<OpenStore> {
+    const database = await openSqlite({ path: this.#path, readOnly: true });
+    try {
+      const id = await database.transaction(async (query) => {
+        const [table] = await query("SELECT 1 FROM sqlite_master WHERE name = $1", [names.store]);
+        return table && readStoreId(query, names, this.#path);
+      });
+      if (id === undefined) throw noOutbox(this.#path);
+      return new OpenStore(id, database, names);
+    } catch (error) {
+      await database.close();
+      throw error;
+    }
+  }
+
+  /** @internal */
+  join(_client: unknown): Promise<JoinedStore> {
+    throw new ConfigurationError(
+      "sqliteOutboxStore: the option client is not supported. To join a transaction, use postgresOutboxStore.",
+    );
+  }
+}
+
+/** Options of {@link postgresOutboxStore}: exactly one of `pool` and `connectionString`. */
+export interface PostgresOutboxStoreOptions {
+  /**
+   * A `Pool` of `pg`. The outbox never closes it. It needs a listener for `error`, since the loss of an idle connection
+   * would end the process.
+   * @default one of `pool` and `connectionString` is required
+   */
+  pool?: PostgresQueryable | undefined;
+  /**
+   * URL of the database. The store opens up to four connections of its own, which requires the package `pg`.
+   * @default see `pool`
+   */
+  connectionString?: string | undefined;
+  /**
+   * The schema of the tables; created if it does not exist.
+   * @default the first of the search_path that exists
+   */
+  schema?: string | undefined;
+}
+
+const postgresOptionsSchema = /* @__PURE__ */ lazy(() =>
+  z
+    .strictObject({
+      pool: valueThat<PostgresQueryable>(isPostgresPool, "must be a Pool of pg"),
+      connectionString: z.string().min(1),
+      schema: z.string().min(1),
+    })
+    .partial()
+    .refine(({ pool, connectionString }) => (pool === undefined) !== (connectionString === undefined), {
+      error: "exactly one of pool and connectionString is required",
+    }),
+);
+
+/**
+ * Stores an outbox in PostgreSQL, for processes on any machine. The tables are `stocklot_outbox_entries` and
+ * `stocklot_outbox_store`. If they exist, the database user needs no right to create any.
+ *
+ * A commit waits until it is on the disk of the server (`synchronous_commit = on`), whatever the configuration of the
+ * database. A failover must lose no commit, so the replica must be synchronous.
+ *
+ * With `outbox.add(entry, { client })`, the entry becomes part of the transaction that is open on that `Client` of `pg`.
+ *
+ * @throws ConfigurationError when the options are wrong.
+ */
+export const postgresOutboxStore = (options: PostgresOutboxStoreOptions): OutboxStore =>
+  new PostgresOutboxStore(options);
+
+const MAX_CONNECTIONS = 4;
+/** Two processes that start at the same time create the tables one after the other. */
+const LOCK_SQL = "SELECT pg_advisory_xact_lock(hashtext('stocklot outbox'))";
+
+/** Created by {@link postgresOutboxStore}. */
+export class PostgresOutboxStore {
+  readonly #database: PostgresDatabase;
+  readonly #schema: string | undefined;
+  readonly #use: StoreUse;
+
+  /** @internal */
+  constructor(options: PostgresOutboxStoreOptions, use: StoreUse = {}) {
+    checkConfiguration("postgresOutboxStore", postgresOptionsSchema(), options);
+    const { schema, ...source } = options;
+    this.#schema = schema;
+    this.#use = use;
+    this.#database = openPostgres({ ...source, maxConnections: MAX_CONNECTIONS });
+  }
+
+  /** @internal */
+  open(): Promise<OpenStore> {
+    return this.#database.transaction((query) => this.#openOn(query));
+  }
+
+  /** All of it on the connection of the caller, from the first call on: others may wait for the rest of its pool. @internal */
+  async join(client: unknown): Promise<JoinedStore> {
+    if (!isQueryable(client) || isPostgresPool(client))
+      throw new ConfigurationError("outbox.add: client must be a Client of pg on which a transaction is open");
+    const query = this.#database.joined(client);
+    return { query, store: await withinSavepoint(query, (within) => this.#openOn(within)) };
+  }
+
+  async #openOn(query: Query): Promise<OpenStore> {
+    const schema = await usableSchema(query, this.#schema);
+    const nameOf = (name: string) => `${quoteName(schema)}.stocklot_outbox_${name}`;
+    const names = { store: nameOf("store"), entries: nameOf("entries") };
+    const location = `PostgreSQL, schema ${schema}`;
+    const [table] = await query("SELECT 1 WHERE to_regclass($1) IS NOT NULL", [names.store]);
+    let id = table && (await readStoreId(query, names, location));
+    if (id === undefined) {
+      if (this.#use.existing) throw noOutbox(location);
+      await query(LOCK_SQL);
+      const [known] = await query("SELECT 1 FROM pg_namespace WHERE nspname = $1", [schema]);
+      if (!known) await query(`CREATE SCHEMA IF NOT EXISTS ${quoteName(schema)}`);
+      id = await createTables("postgres", query, names, location);
+    }
+    return new OpenStore(id, this.#database, names);
+  }
+}

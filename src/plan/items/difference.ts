@@ -1,0 +1,114 @@
+import type { Item } from "../../service/item.js";
+import { comparableSku } from "../../service/key.js";
+import { type Comparison, fieldValue } from "./compare.js";
+import type { DesiredRow } from "./desired.js";
+import type { FieldChange, ItemChange, ReportedItem } from "./document.js";
+
+export interface DifferenceOptions {
+  rows: ReadonlyMap<string, DesiredRow>;
+  fields: ReadonlySet<string>;
+  comparison: Comparison;
+  /** Whether an active item without a row is to be discontinued. */
+  isDropped(item: Item): boolean;
+  /** Whether the item counts for the share of discontinued ones. */
+  isOwned(item: Item): boolean;
+}
+
+/** Compares the rows with the items of the service, one after the other. */
+export class ItemDifference {
+  readonly changes: ItemChange[] = [];
+  readonly blocked: ReportedItem[] = [];
+  /** Active items that are to be discontinued. */
+  readonly discontinued: Item[] = [];
+  readonly fieldNames = new Set<string>();
+  unchanged = 0;
+  /** How many items the service lists. */
+  items = 0;
+  /** Active items that count for the share of discontinued ones. */
+  owned = 0;
+  readonly #options: DifferenceOptions;
+  /** Rows whose item was found. */
+  readonly #found = new Set<DesiredRow>();
+  /** Items that are spelled otherwise than their rows. */
+  readonly #otherSpellings = new Map<DesiredRow, string>();
+
+  constructor(options: DifferenceOptions) {
+    this.#options = options;
+  }
+
+  addItem(item: Item): void {
+    this.items += 1;
+    for (const name of Object.keys(item)) this.fieldNames.add(name);
+    const { rows, isDropped, isOwned } = this.#options;
+    const row = rows.get(comparableSku(item.shortID));
+    const isDiscontinuedByRow = row !== undefined && this.#isDiscontinued(row);
+    if (!item.discontinued && (isDiscontinuedByRow || isOwned(item))) this.owned += 1;
+    if (!row) {
+      if (!item.discontinued && isDropped(item)) this.discontinued.push(item);
+    } else if (row.shortID !== item.shortID) this.#otherSpellings.set(row, item.shortID);
+    else this.#addFound(row, item);
+  }
+
+  /** The rows without an item. */
+  finish(): void {
+    for (const row of this.#options.rows.values()) {
+      if (this.#found.has(row)) continue;
+      const { shortID, fields } = row;
+      const spelling = this.#otherSpellings.get(row);
+      if (spelling !== undefined) this.blocked.push({ shortID, reason: `the service spells it "${spelling}"` });
+      else if (this.#isDiscontinued(row)) this.unchanged += 1;
+      else {
+        const created = Object.entries(fields).map(([name, after]): [string, FieldChange] => [
+          name,
+          { before: null, after },
+        ]);
+        this.changes.push({ operation: "create", shortID, fields: Object.fromEntries(created) });
+      }
+    }
+  }
+
+  #isDiscontinued({ fields }: DesiredRow): boolean {
+    return fields.discontinued === true && this.#options.fields.has("discontinued");
+  }
+
+  #addFound(row: DesiredRow, item: Item): void {
+    const { shortID } = row;
+    this.#found.add(row);
+    if (this.#isDiscontinued(row)) {
+      if (item.discontinued) this.unchanged += 1;
+      else this.discontinued.push(item);
+      return;
+    }
+    if (item.discontinued) {
+      const reason = "it is discontinued, and the service documents no way back";
+      this.blocked.push({ shortID, reason });
+      return;
+    }
+    const changed = this.#changedFields(row, item);
+    if (changed.length === 0) this.unchanged += 1;
+    else this.changes.push({ operation: "update", shortID, fields: Object.fromEntries(changed) });
+  }
+
+  #changedFields({ shortID, fields }: DesiredRow, item: Item): [string, FieldChange][] {
+    const { fields: compared, comparison } = this.#options;
+    return Object.entries(fields).flatMap(([name, after]): [string, FieldChange][] => {
+      const before = fieldValue(item, name);
+      if (!compared.has(name) || comparison.isDesired(shortID, name, after, before)) return [];
+      return [[name, { before, after }]];
+    });
+  }
+}
+
+/** All fields of the item but `modified`, which other changes of the service's move. */
+export function discontinueChange(item: Item): ItemChange {
+  const { modified: _, ...fields } = item;
+  const before = Object.entries(fields).map(([name, value]): [string, FieldChange] => [
+    name,
+    { before: value, after: value },
+  ]);
+  return {
+    operation: "discontinue",
+    shortID: item.shortID,
+    fields: { ...Object.fromEntries(before), discontinued: { before: false, after: true } },
+  };
+}

@@ -1,0 +1,64 @@
+import * as z from "zod";
+import { durationOf } from "../client/for-add-ons.js";
+import type { InventoryClient } from "../client/index.js";
+import { integer, lazy } from "../shared/field.js";
+import { abortSignalSchema, functionSchemaOf, inventoryClientSchema, requiredOption } from "../shared/option.js";
+
+/** The progress of `plan.apply`. */
+export interface PlanApplyProgress {
+  /** Changes that are done: applied, or reported. */
+  done: number;
+  /** Changes of the plan. */
+  total: number;
+}
+
+/** Options of `plan.apply`. */
+export interface PlanApplyOptions {
+  /** The client that reads the present state again, and sends the writes of an item plan. */
+  client: InventoryClient;
+  /**
+   * Ends the application. It waits for the requests in flight, then rejects with the signal's reason.
+   * @default none
+   */
+  signal?: AbortSignal | null | undefined;
+  /**
+   * Called after each change. An error is ignored.
+   * @default none
+   */
+  onProgress?: ((progress: PlanApplyProgress) => unknown) | undefined;
+}
+
+export const applyOptionsShape = () => ({
+  client: requiredOption(inventoryClientSchema<InventoryClient>()),
+  signal: abortSignalSchema().optional(),
+  onProgress: functionSchemaOf<(progress: PlanApplyProgress) => unknown>().optional(),
+});
+
+/** Requests and time that applying a plan takes. */
+export interface PlanEstimate {
+  /** Requests: the writes, reading the present state again, and a few more. */
+  requests: number;
+  /** Estimated duration, in ms. */
+  durationMs: number;
+}
+
+/** A shared limit of 100 requests per minute, a tenth of which is reserved. */
+const DOCUMENTED_ALLOWANCE = { available: 90, share: 90, intervalMs: 60_000, pausedMs: 0 };
+
+/** Within the rate limit of the client that made the plan; of a plan that was read, within the documented limit. */
+export const estimateOf = (requests: number, client: InventoryClient | undefined): PlanEstimate => ({
+  requests,
+  durationMs: durationOf(requests, client?.bulkAllowance ?? DOCUMENTED_ALLOWANCE),
+});
+
+/** No write is based on older readings. */
+export const MAX_AGE_MS = 600_000;
+/** The part of that age that reading and writing may take by the rate limit: failures and pauses take the rest. */
+const USED_SHARE = 0.6;
+
+/** How many requests a client may send before what it reads first is too old. */
+export function requestsWithinAge({ bulkAllowance: { share, intervalMs } }: InventoryClient): number {
+  return Math.floor((share * MAX_AGE_MS * USED_SHARE) / intervalMs);
+}
+
+export const textOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject({ limit: integer().min(0).optional() }));

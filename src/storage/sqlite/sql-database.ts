@@ -1,0 +1,112 @@
+import { monotonicNowMs } from "../../shared/time/clock.js";
+import { sleep } from "../../shared/time/wait.js";
+import type { Query, SqlDatabase } from "../database.js";
+import { findSqliteDriver, type SqliteDatabase, type SqliteDriver, type SqliteStatement } from "./driver.js";
+import { isBusyError, sqliteStorageError } from "./failure.js";
+
+/** How long a lock of another process is waited for, in ms. */
+const LOCK_WAIT_MS = 30_000;
+
+/** How long SQLite itself waits for a lock, in ms. It blocks the event loop meanwhile. */
+const BUSY_TIMEOUT_MS = 5;
+
+/** The longest time between two attempts to get a lock, in ms. Random, so that two processes do not keep in step. */
+const MAX_RETRY_DELAY_MS = 40;
+
+export interface SqliteDatabaseOptions {
+  /** The file; created if there is none. */
+  path: string;
+  /**
+   * Whether nothing in the file is changed, not even its journal mode.
+   * @default false
+   */
+  readOnly?: boolean;
+  /** @default findSqliteDriver */
+  loadDriver?: () => Promise<SqliteDriver>;
+}
+
+/**
+ * Opens a database with a write-ahead log, so that others can read while this process writes. A commit waits until it is on
+ * the disk.
+ *
+ * @throws StorageError when the file cannot be opened, or is locked for too long.
+ * @throws ConfigurationError when there is no driver.
+ */
+export async function openSqlite({ path, readOnly = false, loadDriver }: SqliteDatabaseOptions): Promise<SqlDatabase> {
+  const driver = await (loadDriver ?? findSqliteDriver)();
+  const database = await whileBusy(path, () => openFile(driver, path, readOnly));
+  const statements = new Map<string, SqliteStatement>();
+  const query: Query = async (sql, values = []) => {
+    const statement = statements.get(sql) ?? database.prepare(sql.replaceAll("$", "?"));
+    statements.set(sql, statement);
+    return statement.all(...values);
+  };
+  const transact = async <T>(work: (query: Query) => Promise<T>): Promise<T> => {
+    // The write lock comes first, so that nothing that was read can change before the commit.
+    await whileBusy(path, () => database.exec(readOnly ? "BEGIN" : "BEGIN IMMEDIATE"));
+    let isCommitting = false;
+    try {
+      const result = await work(query);
+      isCommitting = true;
+      database.exec("COMMIT");
+      return result;
+    } catch (error) {
+      rollBackQuietly(database);
+      throw sqliteStorageError(error, { path, waitedMs: 0, isCommitting });
+    }
+  };
+  /** The driver has one connection, so that transactions of this process wait for each other. */
+  let last: Promise<unknown> = Promise.resolve();
+  return {
+    kind: "sqlite",
+    transaction(work) {
+      const result = last.then(() => transact(work));
+      last = result.catch(() => {});
+      return result;
+    },
+    async close() {
+      await last;
+      try {
+        // The file alone is the database then. Otherwise the log stays, and with it all data.
+        if (!readOnly) database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+      } catch {
+      } finally {
+        database.close();
+      }
+    },
+  };
+}
+
+function openFile({ DatabaseSync }: SqliteDriver, path: string, readOnly: boolean): SqliteDatabase {
+  const database = new DatabaseSync(path, { readOnly });
+  try {
+    database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    if (!readOnly) database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+function rollBackQuietly(database: SqliteDatabase): void {
+  try {
+    database.exec("ROLLBACK");
+  } catch {
+    // SQLite has rolled back already, as it does when the disk is full.
+  }
+}
+
+/** Retries while another process has the lock. SQLite's own waiting would block the event loop. */
+async function whileBusy<T>(path: string, action: () => T): Promise<T> {
+  const startedAt = monotonicNowMs();
+  for (;;) {
+    try {
+      return action();
+    } catch (error) {
+      if (!isBusyError(error) || monotonicNowMs() - startedAt > LOCK_WAIT_MS)
+        throw sqliteStorageError(error, { path, waitedMs: LOCK_WAIT_MS, isCommitting: false });
+    }
+    await sleep(Math.random() * MAX_RETRY_DELAY_MS);
+  }
+}

@@ -1,0 +1,146 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeEach, describe, expect, it } from "vitest";
+import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
+import { run, serve } from "./support/run-command.js";
+
+const directory = mkdtempSync(join(tmpdir(), "stocklot-keys-"));
+afterAll(() => rmSync(directory, { recursive: true }));
+beforeEach(({ skip }) => skip(!RUN_ALL, ONLY_IN_TEST_ALL));
+
+const HEADER = "id,itemID,units,wid,reasonCode";
+let outboxes = 0;
+
+/** A service, an outbox, and imports of lines into it. */
+async function importing() {
+  const { sandbox, env } = await serve();
+  outboxes += 1;
+  const outbox = join(directory, `${outboxes}.db`);
+  return {
+    sandbox,
+    booked: () => sandbox.requests.filter(({ path, status }) => path === "/Inventory/Receive" && status === 201).length,
+    send: (name: string, lines: string, ...more: string[]) => {
+      const file = join(directory, name);
+      writeFileSync(file, `${HEADER}\n${lines}\n`);
+      const ignored = more.includes("--key") ? [] : ["--ignore", "id"];
+      return run(["import", file, "--operation", "receive", "--outbox", outbox, ...ignored, ...more], env);
+    },
+    keys: async () => {
+      const { out } = await run(["outbox", outbox, "list", "--json"], {});
+      return JSON.parse(out).map(({ key, state }: { key: string; state: string }) => `${key} ${state}`);
+    },
+  };
+}
+
+describe("the keys of an import", () => {
+  it("are unlike for all lines of all deliveries, whatever their names and values contain", async () => {
+    const { send, booked, keys } = await importing();
+    const imports: [string, ...string[]][] = [
+      ["27/1,BOLT-M8,5,1,1", "--delivery", "2026/11", "--key", "id"],
+      ["1,BOLT-M8,5,1,1", "--delivery", "2026/11/27", "--key", "id"],
+      ["PO-1/id=1,BOLT-M8,5,1,1", "--key", "id"],
+      ["1,BOLT-M8,5,1,1", "--delivery", "PO-1", "--key", "id"],
+      ["week48:2,BOLT-M8,5,1,1", "--key", "id"],
+      ["1,BOLT-M8,5,1,1", "--delivery", "week48"],
+    ];
+    for (const [lines, ...more] of imports) expect(await send("f.csv", lines, ...more)).toMatchObject({ code: 0 });
+    expect(booked()).toBe(imports.length);
+    expect(await keys()).toEqual([
+      "2026%2F11/id=27%2F1 applied",
+      "2026%2F11%2F27/id=1 applied",
+      "id=PO-1%2Fid%3D1 applied",
+      "PO-1/id=1 applied",
+      "id=week48%3A2 applied",
+      "week48:2 applied",
+    ]);
+  });
+
+  it("that are too long, empty or twice in the file are refused with the line", async () => {
+    const { send, sandbox } = await importing();
+    const lines = [`${"x".repeat(200)},BOLT-M8,5,1,1`, ",BOLT-M8,5,1,1", "a,BOLT-M8,5,1,1", "a,BOLT-M8,6,1,1"];
+    const { code, err } = await send("f.csv", lines.join("\n"), "--key", "id");
+    expect(code).toBe(2);
+    expect(err).toMatch(/line 2: key must be at most 200 characters long/);
+    expect(err).toMatch(/line 3: the column "id" has no key/);
+    expect(err).toMatch(/line 5: the key "id=a" is that of line 4, too/);
+    expect(sandbox.requests).toEqual([]);
+  });
+});
+
+describe("a file that is imported again", () => {
+  const FIRST = "1,BOLT-M8,5,1,1\n2,NO-SUCH,7,1,1";
+
+  it("as it was, is complete: exit code 3", async () => {
+    const { send, booked } = await importing();
+    expect(await send("day.csv", FIRST)).toMatchObject({ code: 1 });
+    const again = await send("day.csv", FIRST);
+    expect(again).toMatchObject({
+      code: 3,
+      err: expect.stringMatching(/^day\.csv: this delivery of \S+Z was complete/),
+    });
+    expect(again.out).toMatch(/^lines .*\n +2 +1 +1 +0\n/);
+    expect(booked()).toBe(1);
+  });
+
+  it("with other or further lines is refused, with the two choices", async () => {
+    const { send, booked, keys } = await importing();
+    await send("day.csv", FIRST);
+    for (const lines of ["1,BOLT-M8,6,1,1\n2,NO-SUCH,7,1,1", `${FIRST}\n3,BOLT-M8,1,1,1`]) {
+      const { code, err } = await send("day.csv", lines);
+      expect(code).toBe(2);
+      expect(err).toMatch(/name it with --delivery.*add --corrects/s);
+    }
+    expect(booked()).toBe(1);
+    expect(await keys()).toHaveLength(2);
+    expect(await send("day.csv", "1,BOLT-M8,6,1,1", "--delivery", "another")).toMatchObject({ code: 0 });
+    expect(booked()).toBe(2);
+  });
+
+  it("--corrects: replaces rejected lines and adds new ones", async () => {
+    const { send, booked, keys } = await importing();
+    await send("day.csv", FIRST);
+    const corrected = "1,BOLT-M8,5,1,1\n2,BOLT-M8,7,1,1\n3,BOLT-M8,1,1,1";
+    const { code, err } = await send("day.csv", corrected, "--corrects");
+    expect(err).toMatch(/corrects the import of .*: 1 unchanged, 1 added, 1 replaced\./);
+    expect(code).toBe(0);
+    expect(await keys()).toEqual(["day.csv:2 applied", "day.csv:3 applied", "day.csv:4 applied"]);
+    expect(booked()).toBe(3);
+    expect(await send("day.csv", corrected, "--corrects")).toMatchObject({ code: 3 });
+  });
+
+  it("--corrects: refuses lines that were applied and have changed, or are missing", async () => {
+    const { send, booked } = await importing();
+    await send("day.csv", FIRST);
+    const { code, err } = await send("day.csv", "1,BOLT-M8,6,1,1", "--corrects");
+    expect(code).toBe(2);
+    expect(err).toMatch(/line 2: "day\.csv:2" was changed, but it is applied, not rejected/);
+    expect(err).toMatch(/"day\.csv:3" is missing in the file; it is rejected/);
+    expect(booked()).toBe(1);
+  });
+
+  it("--key: new keys are added, known ones are not sent again, and changed ones are refused", async () => {
+    const { send, booked } = await importing();
+    await send("a.csv", "1,BOLT-M8,5,1,1", "--key", "id");
+    expect(await send("b.csv", "1,BOLT-M8,5,1,1\n2,BOLT-M8,1,1,1", "--key", "id")).toMatchObject({ code: 0 });
+    expect(booked()).toBe(2);
+    const refused = await send("c.csv", "2,BOLT-M8,9,1,1\n3,BOLT-M8,1,1,1", "--key", "id");
+    expect(refused).toMatchObject({ code: 2, err: expect.stringContaining("Give changed lines a key of their own") });
+    expect(booked()).toBe(2);
+  });
+});
+
+describe("a line", () => {
+  it.each([
+    ["a SKU with a trailing space", '1,"BOLT-M8 ",5,1,1', "must not begin or end with a space"],
+    ["a SKU with an invisible space", "1,BOLT\u200b-M8,5,1,1", "invisible or unusual spaces"],
+    ["a SKU with a line break", '1,"BOLT\nM8",5,1,1', "line breaks"],
+    ["another line end", "1,BOLT-M8,5,1,1\r2,BOLT-M8,5,1,1", "different ways"],
+    ["fewer cells", "1,BOLT-M8,5,1", "4 cells, but the header has 5"],
+  ])("with %s is refused, and nothing is sent", async (_, lines, message) => {
+    const { send, sandbox } = await importing();
+    const { code, err } = await send("f.csv", lines);
+    expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining(message) });
+    expect(sandbox.requests).toEqual([]);
+  });
+});

@@ -1,0 +1,83 @@
+import { type ExploreOptions, type Faults, World } from "./world.js";
+
+/** The final process has no choices to explore: what can happen first, happens first. */
+export const NO_FAULTS: Faults = { crash: 0, lost: 0, late: 0, stall: 0, all: 0 };
+const MAX_STEPS = 2_000;
+
+export interface Exploration {
+  states: number;
+  ends: number;
+  /** The steps that led to a wrong end, and what is wrong. */
+  wrong?: { steps: string[]; problems: string[] };
+}
+
+/** What is wrong at the end, by the service's own list of what it applied. */
+function problemsOf({ rows, effects }: World): string[] {
+  const found: string[] = [];
+  for (const { key, operation, state } of rows.entries) {
+    const times = effects.filter((effect) => effect.key === key).length;
+    if (operation !== "update" && times > 1) found.push(`${key} was applied ${times} times`);
+    if (state === "applied" && times === 0) found.push(`${key} is applied, but was not`);
+    if (["rejected", "pending", "canceled"].includes(state) && times > 0)
+      found.push(`${key} is ${state}, but was applied`);
+    if (state === "sending") found.push(`${key} is still sending`);
+    if (state === "unknown" && (operation === "update" || operation === "receive")) found.push(`${key} is unknown`);
+  }
+  const order = effects.filter(({ item }) => item === "A").map(({ key }) => key);
+  if (order.join() !== [...order].sort().join()) found.push(`out of order: ${order.join(", ")}`);
+  return found;
+}
+
+/** Follows a list of choices, then the first one each time, until a known state or the end. */
+async function follow(
+  path: readonly string[],
+  known: Set<string>,
+  { specs, faults, ...options }: ExploreOptions,
+): Promise<{ branches: string[][]; problems?: string[]; steps: string[]; isEnd: boolean }> {
+  const world = new World(specs, faults, options);
+  try {
+    await world.start();
+    await world.start();
+    const steps: string[] = [];
+    const branches: string[][] = [];
+    while (!world.isOver) {
+      if (steps.length >= path.length) {
+        const key = world.key();
+        if (known.has(key)) return { branches, steps, isEnd: false };
+        known.add(key);
+      }
+      const choices = world.choices();
+      const [first, ...others] = choices;
+      const choice = path[steps.length] ?? first;
+      if (choice === undefined || steps.length > MAX_STEPS)
+        return { branches, steps, problems: ["it does not end"], isEnd: true };
+      if (steps.length >= path.length) for (const other of others) branches.push([...steps, other]);
+      await world.take(choice);
+      steps.push(choice);
+    }
+    // A process without faults finds out what became of everything.
+    await world.start();
+    for (let step = 0; !world.isOver; step += 1) {
+      const [choice] = world.choices().filter((one) => !/^(crash|stall|lose|late)/.test(one));
+      if (choice === undefined || step > MAX_STEPS) throw new Error("the last process does not end");
+      await world.take(choice);
+    }
+    return { branches, steps, problems: problemsOf(world), isEnd: true };
+  } finally {
+    world.dispose();
+  }
+}
+
+/** Every state that can be reached, each once. Stops at the first wrong end. */
+export async function explore(options: ExploreOptions): Promise<Exploration> {
+  const known = new Set<string>();
+  const waiting: string[][] = [[]];
+  let ends = 0;
+  for (let path = waiting.pop(); path; path = waiting.pop()) {
+    const { branches, problems = [], steps, isEnd } = await follow(path, known, options);
+    waiting.push(...branches);
+    ends += Number(isEnd);
+    if (problems.length > 0) return { states: known.size, ends, wrong: { steps, problems } };
+  }
+  return { states: known.size, ends };
+}

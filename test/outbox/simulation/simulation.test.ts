@@ -1,0 +1,54 @@
+import { afterAll, describe, expect, it } from "vitest";
+import { ONLY_IN_TEST_ALL, RUN_ALL } from "../../support/runs.js";
+import { explore, NO_FAULTS } from "./explore.js";
+import type { EntrySpec, Faults } from "./world.js";
+
+const RECEIPTS: EntrySpec[] = [
+  { operation: "receive", item: "A" },
+  { operation: "issue", item: "A" },
+  { operation: "receive", item: "B" },
+];
+const ITEMS: EntrySpec[] = [
+  { operation: "update", item: "A" },
+  { operation: "receive", item: "A" },
+  { operation: "create", item: "B" },
+];
+/** One of each, but not more than so many together. */
+const anyOf = (all: number): Faults => ({ crash: 1, lost: 1, late: 1, stall: 1, all });
+
+const EXPLORED: [string, readonly EntrySpec[], Faults, number][] = [
+  ["without a fault, two items at once", RECEIPTS, NO_FAULTS, 2],
+  ["a crash, a lost response, a late effect or a stalled sender", RECEIPTS, anyOf(1), 1],
+  ["a crash, a lost response and a late effect together", RECEIPTS, { ...anyOf(3), stall: 0 }, 1],
+  ["writes of items, with any fault", ITEMS, anyOf(1), 1],
+];
+const FIGURES: string[] = [];
+
+describe("two processes and three entries, two of them of one item", () => {
+  afterAll(() => {
+    if (FIGURES.length > 0) console.log(FIGURES.join("\n"));
+  });
+
+  it.each(
+    EXPLORED,
+  )("nothing is doubled, lost, out of order or misreported: %s", async (name, specs, faults, concurrency) => {
+    if (!RUN_ALL && faults.all > 0) return;
+    const { states, ends, wrong } = await explore({ specs, faults, concurrency });
+    FIGURES.push(`${name}: ${states} states, ${ends} ends`);
+    expect(wrong).toBeUndefined();
+    expect(ends).toBeGreaterThan(1);
+  });
+
+  it.each([
+    ["takes over at once", { planted: { takesOverAtOnce: true } }],
+    ["decides at once what is uncertain", { planted: { decidesAtOnce: true } }],
+    // Otherwise its lease protects it: a request that has not left by then does not leave any more.
+    ["does not compare the name", { planted: { ignoresSender: true }, settleMs: 5 }],
+  ])("a sender that %s is found", async (_, fault) => {
+    if (!RUN_ALL) return;
+    const { wrong } = await explore({ specs: RECEIPTS, faults: anyOf(1), ...fault });
+    expect(wrong).toBeDefined();
+  });
+});
+
+it.skipIf(RUN_ALL)(`the whole exploration: ${ONLY_IN_TEST_ALL}`, () => {});

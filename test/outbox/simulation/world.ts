@@ -1,0 +1,475 @@
+import { createHash } from "node:crypto";
+import {
+  ConflictError,
+  type InventoryClient,
+  type Lot,
+  NotFoundError,
+  OutcomeUnknownError,
+  type RequestOptions,
+} from "../../../src/index.js";
+import type { StoredEntry } from "../../../src/outbox/entry.js";
+import { markOf } from "../../../src/outbox/marks.js";
+import { type RunSettings, runOutbox } from "../../../src/outbox/run.js";
+import type { OpenStore } from "../../../src/outbox/store.js";
+import { markAsServiceError } from "../../../src/shared/errors/service-error.js";
+import { type Planted, type Rows, storeMethods } from "./fake-store.js";
+
+/*
+ * Two processes that run one outbox, a database, a service and time, all of which do one step at a time. A step is chosen by
+ * whoever explores; between two steps everything happens that needs no step.
+ *
+ *   db        a command of a process, with its result
+ *   send      the first byte of a request: the last moment in which the process can decide otherwise
+ *   arrive    a request takes effect
+ *   respond   a response arrives
+ *   crash, stall, resume   of a process, at any moment; a stalled one does nothing, not even what its timers want
+ *   lose-before, lose-after, late   instead of `arrive`: the response is lost, and the request has no effect, has it, or has it
+ *             at the last moment
+ *   time      nothing else can happen: the next timer fires
+ */
+
+const { setTimeout: realSetTimeout, clearTimeout: realClearTimeout } = globalThis;
+const realNow = performance.now;
+const realDate = Date.now;
+
+const SETTLE_MS = 20;
+const LEASE_MS = 40;
+const TIMEOUT_MS = 18;
+const STORE_ID = "store";
+/** More turns of the microtask queue than any chain of promises between two steps needs. */
+const TURNS = 40;
+
+/** How many of each fault may still happen. */
+export interface Faults {
+  crash: number;
+  lost: number;
+  late: number;
+  stall: number;
+  /** All of them together. */
+  all: number;
+}
+
+interface Step {
+  name: string;
+  process: number;
+  /** Whether nobody else can tell when it happens, so that its order with other steps makes no difference. */
+  isInvisible(): boolean;
+  act(): void;
+}
+
+interface Timer {
+  due: number;
+  process: number;
+  callback: () => void;
+}
+
+interface Process {
+  state: "running" | "stalled" | "crashed" | "done";
+  /** What it has observed, which determines what it does. */
+  history: string[];
+  steps: Step[];
+}
+
+export interface EntrySpec {
+  operation: StoredEntry["operation"];
+  item: string;
+}
+
+export interface ExploreOptions {
+  specs: readonly EntrySpec[];
+  faults: Faults;
+  planted?: Planted;
+  /** @default 1 */
+  concurrency?: number;
+  settleMs?: number;
+}
+
+export class World {
+  readonly rows: Rows;
+  readonly effects: { key: string; item: string }[] = [];
+  readonly #items = new Map<string, string>();
+  readonly #lots: (Pick<Lot, "recNo" | "remark" | "received"> & { item: string })[] = [];
+  readonly #processes: Process[] = [];
+  readonly #planted: Planted;
+  #network: Step[] = [];
+  #timers: Timer[] = [];
+  #now = 1_000_000;
+  #current = 0;
+  #faults: Faults;
+  readonly late: string[] = [];
+
+  constructor(
+    specs: readonly EntrySpec[],
+    faults: Faults,
+    { planted = {}, concurrency = 1, settleMs = SETTLE_MS }: Omit<ExploreOptions, "specs" | "faults"> = {},
+  ) {
+    this.#concurrency = concurrency;
+    this.#settleMs = settleMs;
+    this.#faults = { ...faults };
+    this.#planted = planted;
+    const entries = specs.map(({ operation, item }, index): StoredEntry => {
+      const key = `k${index}`;
+      const remark = markOf(STORE_ID, key);
+      const input = operation === "receive" ? { itemID: item, units: 1, wid: 1, reasonCode: 1, remark } : {};
+      const fields = { create: { shortID: item, description: key }, update: { shortID: item, description: key } };
+      const sent = operation === "create" || operation === "update" ? fields[operation] : { itemID: item, ...input };
+      return {
+        ...{ sequence: index + 1, key, operation, lane: item.toLowerCase(), inputHash: key, addedAt: 0, boundTo: null },
+        ...{ input: JSON.stringify({ ...sent }), state: "pending", attempts: 0, sentAt: null, clockAheadMs: null },
+        ...{ settledAt: null, result: null, error: null },
+      };
+    });
+    for (const { item, operation } of specs) if (operation === "update") this.#items.set(item, "before");
+    this.rows = { entries, sender: { sender: "", beat: 0, leaseMs: 0, settleMs: 0 } };
+    Object.assign(globalThis, {
+      setTimeout: (callback: () => void, delayMs: number) => {
+        const timer = { due: this.#now + Math.max(0, delayMs), process: this.#current, callback };
+        this.#timers.push(timer);
+        return timer;
+      },
+      clearTimeout: (timer: Timer) => {
+        this.#timers = this.#timers.filter((one) => one !== timer);
+      },
+    });
+    performance.now = () => this.#now;
+    Date.now = () => 1_700_000_000_000 + this.#now;
+  }
+
+  /** Gives time back to everybody else. */
+  dispose(): void {
+    Object.assign(globalThis, { setTimeout: realSetTimeout, clearTimeout: realClearTimeout });
+    performance.now = realNow;
+    Date.now = realDate;
+  }
+
+  async start(): Promise<void> {
+    const process: Process = { state: "running", history: [], steps: [] };
+    const index = this.#processes.push(process) - 1;
+    this.#current = index;
+    const settings: RunSettings = {
+      client: this.#client(index) as never,
+      store: this.#store(index),
+      settleMs: this.#planted.decidesAtOnce ? 0 : this.#settleMs,
+      leaseMs: LEASE_MS,
+      closed: new AbortController().signal,
+    };
+    const end = (what: string) => {
+      if (process.state !== "crashed") process.state = "done";
+      process.history.push(what);
+    };
+    runOutbox(settings, { concurrency: this.#concurrency }).then(
+      () => end("ended"),
+      (error: unknown) => {
+        if (String(error).includes("may be applied twice")) this.late.push(String(error));
+        end(String(error));
+      },
+    );
+    await settle();
+  }
+
+  /** What can happen next. */
+  choices(): string[] {
+    const ready = [
+      ...this.#readyOf(this.#processes.map((_, index) => index)),
+      ...this.#network.map(({ name }) => name),
+    ];
+    const { crash, lost, late, stall, all } = this.#faults;
+    // Nobody else can tell when these happen, so that their order with other steps makes no difference.
+    const invisible = this.#processes
+      .flatMap(({ steps }, index) => (this.#isRunning(index) ? steps : []))
+      .find((step) => step.isInvisible());
+    if (invisible) return [invisible.name];
+    // Both processes do the same: of what one of them does first, only one case is followed.
+    const isFirst = (name: string) => !name.startsWith("takeLock of 1") || this.#hasHeld(0) || !this.#isRunning(0);
+    const choices = ready.filter(isFirst);
+    for (const [index, { state }] of this.#processes.entries()) {
+      if (state === "stalled") choices.push(`resume ${index}`);
+      if (all > 0 && crash > 0 && (state === "running" || state === "stalled")) choices.push(`crash ${index}`);
+      if (all > 0 && stall > 0 && state === "running" && this.#hasHeld(index)) choices.push(`stall ${index}`);
+    }
+    for (const { name } of this.#network) {
+      if (!name.startsWith("arrive") || all === 0) continue;
+      if (lost > 0) choices.push(name.replace("arrive", "lose-before"), name.replace("arrive", "lose-after"));
+      if (late > 0) choices.push(name.replace("arrive", "late"));
+    }
+    if (ready.length === 0 && this.#timers.some(({ process }) => this.#isRunning(process))) choices.unshift("time");
+    return choices;
+  }
+
+  async take(choice: string): Promise<void> {
+    const [name = "", rest = ""] = choice.split(/ (.*)/s);
+    const process = this.#processes[Number(rest)];
+    switch (name) {
+      case "time": {
+        const running = this.#timers.filter((timer) => this.#isRunning(timer.process));
+        const next = running.reduce((one, other) => (other.due < one.due ? other : one));
+        this.#now = Math.max(this.#now, next.due);
+        this.#timers = this.#timers.filter((timer) => timer !== next);
+        this.#run(next.process, `time ${this.#now}`, next.callback);
+        break;
+      }
+      case "crash":
+        this.#use("crash");
+        if (process) process.state = "crashed";
+        if (process) process.steps = [];
+        this.#timers = this.#timers.filter((timer) => timer.process !== Number(rest));
+        break;
+      case "stall":
+        this.#use("stall");
+        if (process) process.state = "stalled";
+        break;
+      case "resume":
+        if (process) process.state = "running";
+        // Its timers fire late.
+        for (const timer of this.#timers.filter(({ due, process: of }) => of === Number(rest) && due <= this.#now))
+          timer.due = this.#now;
+        break;
+      default: {
+        const isFault = ["lose-before", "lose-after", "late"].includes(name);
+        const found = isFault ? `arrive ${rest}` : choice;
+        const step = [...this.#network, ...this.#processes.flatMap(({ steps }) => steps)].find(
+          (one) => one.name === found,
+        );
+        if (!step) throw new Error(`no step ${choice}`);
+        if (isFault) this.#use(name === "late" ? "late" : "lost");
+        this.#network = this.#network.filter((one) => one !== step);
+        for (const one of this.#processes) one.steps = one.steps.filter((other) => other !== step);
+        this.#fault = isFault ? name : undefined;
+        this.#run(step.process, "", step.act);
+      }
+    }
+    await settle();
+  }
+
+  #fault: string | undefined;
+  readonly #concurrency: number;
+  readonly #settleMs: number;
+
+  get isOver(): boolean {
+    return this.#network.length === 0 && this.#processes.every(({ state }) => state === "done" || state === "crashed");
+  }
+
+  /** Equal for states from which the same can happen. */
+  key(): string {
+    const names = new Map<string, string>();
+    const sorted = (steps: readonly Step[]) => steps.map(({ name }) => name).sort();
+    const text = JSON.stringify([
+      this.rows.entries.map(digestOf),
+      this.rows.sender,
+      this.effects.map(({ key }) => key),
+      // A process works on several items at once: in which order it has observed what makes no difference.
+      this.#processes.map(({ state, history, steps }) => [state, [...history].sort(), sorted(steps)]),
+      sorted(this.#network),
+      this.#timers.map(({ due, process }) => `${process} ${due}`).sort(),
+      this.#now,
+      this.#faults,
+      this.late,
+    ]);
+    const named = text.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, (name) => {
+      const known = names.get(name) ?? `sender ${names.size}`;
+      names.set(name, known);
+      return known;
+    });
+    return createHash("md5").update(named).digest("base64");
+  }
+
+  #use(fault: keyof Faults): void {
+    this.#faults[fault] -= 1;
+    this.#faults.all -= 1;
+  }
+
+  #isRunning(process: number): boolean {
+    return process < 0 || this.#processes[process]?.state === "running";
+  }
+
+  #readyOf(processes: readonly number[]): string[] {
+    return processes.flatMap((index) =>
+      this.#isRunning(index) ? (this.#processes[index]?.steps.map(({ name }) => name) ?? []) : [],
+    );
+  }
+
+  /** Whether it is the sender, or was. */
+  #hasHeld(index: number): boolean {
+    return this.#processes[index]?.history.some((line) => line.startsWith("takeLock")) ?? false;
+  }
+
+  #run(process: number, what: string, act: () => void): void {
+    if (process >= 0) this.#current = process;
+    if (what !== "" && process >= 0) this.#processes[process]?.history.push(what);
+    act();
+  }
+
+  /** A step of a process, whose result it then observes. */
+  #step<T>(process: number, name: string, act: () => T, isInvisible = () => false): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const own = this.#processes[process];
+      let unique = `${name} of ${process}`;
+      while (own?.steps.some((step) => step.name === unique)) unique += "'";
+      own?.steps.push({
+        name: unique,
+        process,
+        isInvisible,
+        act: () => {
+          try {
+            const result = act();
+            own.history.push(
+              `${name} ${JSON.stringify(Array.isArray(result) ? result.map(digestOf) : digestOf(result))}`,
+            );
+            resolve(result);
+          } catch (error) {
+            own.history.push(`${name} ${String(error)}`);
+            reject(error);
+          }
+        },
+      });
+    });
+  }
+
+  #store(process: number): OpenStore {
+    const methods: Record<string, (...args: never[]) => unknown> = storeMethods(this.rows, this.#planted);
+    const { rows } = this;
+    const store = {
+      id: STORE_ID,
+      database: { kind: "sqlite" },
+      names: { store: "store", entries: "entries" },
+      async *list() {
+        yield* rows.entries;
+      },
+    };
+    return new Proxy(store, {
+      get: (target, name) => {
+        const method = methods[String(name)];
+        if (!method) return Reflect.get(target, name);
+        return (...args: never[]) => {
+          const key = name === "change" || name === "begin" ? ` ${Object(args[0]).key}` : "";
+          const isInvisible = () => isInvisibleCommand(String(name), args[0], rows);
+          return this.#step(process, `${String(name)}${key}`, () => method(...args), isInvisible);
+        };
+      },
+    }) as never;
+  }
+
+  #client(process: number) {
+    const call = (operation: string) => (input: object, options: RequestOptions) =>
+      this.#write(process, operation, input, options);
+    const item = async (shortID: string) => {
+      const description = await this.#step(process, `item ${shortID}`, () => this.#items.get(shortID) ?? null);
+      if (description !== null) return { shortID, description };
+      const error = new NotFoundError(apiError(404));
+      markAsServiceError(error);
+      throw error;
+    };
+    return {
+      timeoutMs: TIMEOUT_MS,
+      bulkAllowance: { available: 1, share: 1, intervalMs: 1, pausedMs: 0 },
+      inventory: {
+        receive: call("receive"),
+        issue: call("issue"),
+        getLots: (itemID: string) =>
+          this.#step(process, `lots ${itemID}`, () => this.#lots.filter((lot) => lot.item === itemID)),
+      },
+      items: {
+        get: item,
+        create: call("create"),
+        update: (shortID: string, changes: object, options: RequestOptions) =>
+          this.#write(process, "update", { shortID, ...changes }, options),
+      },
+    } satisfies Record<string, unknown> & { inventory: Partial<Record<keyof InventoryClient["inventory"], unknown>> };
+  }
+
+  /** One attempt, as the client makes it. */
+  async #write(
+    process: number,
+    operation: string,
+    input: object,
+    { signal, beforeSend }: RequestOptions,
+  ): Promise<object> {
+    const { remark, itemID, shortID, description } = Object(input);
+    const entry = this.rows.entries.find((one) => one.operation === operation && one.input === JSON.stringify(input));
+    const key = entry?.key ?? "";
+    const item = String(itemID ?? shortID);
+    signal?.throwIfAborted();
+    const aborted = new Promise<never>((_, reject) => {
+      signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
+    });
+    aborted.catch(() => {});
+    const beforeFirstByte = await Promise.race([
+      Promise.resolve(beforeSend?.({ attempt: 1, clockAheadMs: 0 })),
+      aborted,
+    ]);
+    await Promise.race([this.#step(process, `send ${key}`, () => beforeFirstByte?.()), aborted]);
+    const sentAt = this.#now;
+    const lost = (cause: unknown) => {
+      const path = `/${operation}`;
+      return new OutcomeUnknownError("lost", { request: { method: "POST", path, sentAt }, cause, status: undefined });
+    };
+    const takeEffect = () => {
+      if (operation === "create" && this.#items.has(item)) return false;
+      this.effects.push({ key, item });
+      if (operation === "create" || operation === "update") this.#items.set(item, description);
+      if (operation === "receive")
+        this.#lots.push({ recNo: this.effects.length, remark, item, received: new Date(Date.now()).toISOString() });
+      return true;
+    };
+    const response = new Promise<object>((resolve, reject) => {
+      const attempt = entry?.attempts;
+      const name = `${key}.${attempt}.${process}`;
+      const respond = (act: () => void, what: string) => {
+        const own = this.#processes[process];
+        if (own?.state === "crashed") return;
+        own?.steps.push({
+          name: `respond ${name}`,
+          process,
+          isInvisible: () => true,
+          act: () => {
+            own.history.push(`respond ${name} ${what}`);
+            act();
+          },
+        });
+      };
+      this.#network.push({
+        name: `arrive ${name}`,
+        process: -1,
+        isInvisible: () => false,
+        act: () => {
+          const fault = this.#fault;
+          if (fault === "late")
+            this.#timers.push({ due: sentAt + this.#settleMs - 1, process: -1, callback: () => void takeEffect() });
+          const isDone = fault === undefined || fault === "lose-after" ? takeEffect() : true;
+          if (fault !== undefined) respond(() => reject(lost(new Error(fault))), fault);
+          else if (isDone) respond(() => resolve({ status: "done" }), "done");
+          else {
+            const refused = new ConflictError(apiError(409));
+            markAsServiceError(refused);
+            respond(() => reject(refused), "refused");
+          }
+        },
+      });
+    });
+    response.catch(() => {});
+    return Promise.race([response, aborted.catch((reason: unknown) => Promise.reject(lost(reason)))]);
+  }
+}
+
+/** Commands that change nothing for others, or whose result is the same a moment later. */
+function isInvisibleCommand(name: string, argument: unknown, { sender }: Rows): boolean {
+  if (name === "next") return argument === 1;
+  if (name === "sender") return sender.sender !== "";
+  if (name === "releaseLock") return sender.sender !== argument;
+  return ["lastPlace", "count", "get", "beat"].includes(name);
+}
+
+/** What matters of an entry; anything else as it is. */
+function digestOf(value: unknown): unknown {
+  const { key, state, attempts } = Object(value);
+  return typeof key === "string" ? `${key} ${state} ${attempts}` : value;
+}
+
+const apiError = (status: number) => ({
+  ...{ status, code: "error", message: `${status}`, serviceMessage: "", method: "GET", path: "/Item" },
+  ...{ headers: {}, attempts: 1, details: undefined },
+});
+
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < TURNS; turn += 1) await undefined;
+}

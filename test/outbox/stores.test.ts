@@ -1,0 +1,288 @@
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
+import net from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Client } from "pg";
+import { afterAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { ConfigurationError, InventoryClient, StorageError } from "../../src/index.js";
+import { createOutbox, type OutboxStore, postgresOutboxStore, sqliteOutboxStore } from "../../src/outbox/index.js";
+import { openSqlite } from "../../src/storage/sqlite/sql-database.js";
+import { findPostgres, openPool } from "../support/postgres-server.js";
+import { connectionReset, createWorld, isWrite, receipt } from "./support/world.js";
+
+const folder = mkdtempSync(join(tmpdir(), "stocklot-stores-"));
+const postgres = await findPostgres();
+afterAll(async () => {
+  rmSync(folder, { recursive: true, force: true });
+  await postgres?.close();
+});
+let files = 0;
+const newFile = () => join(folder, `${files++}.db`);
+const newSchema = () => `stores_${process.pid}_${files++}`;
+
+const clientOf = (address: string, clientId: string, serviceId?: string) =>
+  new InventoryClient({ baseUrl: address, clientId, clientSecret: "secret", serviceId });
+
+const STORES: [string, () => () => OutboxStore][] = [
+  [
+    "SQLite",
+    () => {
+      const path = newFile();
+      return () => sqliteOutboxStore({ path });
+    },
+  ],
+  [
+    "PostgreSQL",
+    () => {
+      const schema = newSchema();
+      return () => postgresOutboxStore({ connectionString: postgres?.url ?? "", schema });
+    },
+  ],
+];
+
+describe.each(STORES)("an outbox in %s", (name, newStore) => {
+  beforeEach(({ skip }) => skip(name === "PostgreSQL" && !postgres, "there is no PostgreSQL"));
+
+  it("keeps what was added, whatever characters it has, and adds a key once, also from several processes", async () => {
+    const store = newStore();
+    const outboxes = [1, 2, 3].map(() => createOutbox({ store: store(), mark: false }));
+    const keys = ["a", "A", "ä", "\u{1F4E6}", "q\"'%_\\", "k".repeat(200)];
+    await Promise.all(outboxes.map((outbox) => outbox.addMany(keys.map((key) => receipt(key, { remark: key })))));
+    const found: unknown[] = [];
+    for await (const { key, input } of outboxes[0]?.entries() ?? []) found.push([key, Object(input).remark]);
+    expect(found).toEqual(keys.map((key) => [key, key]));
+    for (const outbox of outboxes) await outbox.close();
+  });
+
+  it("resolves, cancels and prunes, and recognises keys for ever", async () => {
+    const outbox = createOutbox({ store: newStore()(), mark: false });
+    await outbox.addMany([receipt("a"), receipt("b")]);
+    expect(await outbox.cancel("a")).toMatchObject({ state: "canceled" });
+    expect(await outbox.cancel("a")).toMatchObject({ state: "canceled" });
+    await expect(outbox.resolve("b", "applied")).rejects.toThrow('"b" is pending, not unknown or rejected');
+    await expect(outbox.cancel("c")).rejects.toThrow('there is no entry "c"');
+    expect(await outbox.prune({ olderThanMs: -1 }).catch(() => 0)).toBe(0);
+    expect(await outbox.prune({ olderThanMs: 0 })).toBe(1);
+    expect((await outbox.get("a"))?.input).toBeUndefined();
+    expect(await outbox.add(receipt("a"))).toMatchObject({ state: "canceled" });
+    await expect(outbox.add(receipt("a", { units: 9 }))).rejects.toThrow('"a" was added before');
+    expect(await outbox.summary()).toMatchObject({ pending: 1, canceled: 1, oldestUnsettledMs: expect.any(Number) });
+    await outbox.close();
+  });
+
+  it("replaces rejected entries only", async () => {
+    const world = createWorld();
+    const outbox = world.createOutbox({ store: newStore()() });
+    await outbox.addMany([receipt("bad", { itemID: "NONE" }), receipt("good")]);
+    await outbox.run();
+    const replaced = [receipt("bad", { units: 7 }), receipt("good")];
+    await expect(outbox.addMany(replaced)).rejects.toThrow('"bad" was added before');
+    expect(await outbox.addMany(replaced, { replaceRejected: true })).toMatchObject([
+      { state: "pending", input: { itemID: "BOLT", units: 7 } },
+      { state: "applied" },
+    ]);
+    const other = [receipt("good", { units: 1 }), receipt("new")];
+    await expect(outbox.addMany(other, { replaceRejected: true })).rejects.toThrow('"good" was added before');
+    expect(await outbox.get("new")).toBeUndefined();
+    expect(await outbox.run()).toMatchObject({ applied: 1 });
+    await outbox.close();
+  });
+
+  it("belongs to one service and account; a serviceId may change its address", async () => {
+    const store = newStore();
+    const use = async (client: InventoryClient) => {
+      const outbox = createOutbox({ client, store: store() });
+      await outbox.addMany([]).finally(() => outbox.close());
+    };
+    await use(clientOf("https://one.test/v1", "id"));
+    await use(clientOf("https://one.test/v1/", "id"));
+    await expect(use(clientOf("https://two.test/v1", "id"))).rejects.toThrow(
+      /"https:\/\/one.test\/v1".*"https:\/\/two/,
+    );
+    await expect(use(clientOf("https://one.test/v1", "other"))).rejects.toThrow('the client ID "id"');
+    await use(clientOf("https://one.test/v1", "id", "warehouse"));
+    await use(clientOf("https://two.test/v1", "other", "warehouse"));
+    await expect(use(clientOf("https://one.test/v1", "id", "another"))).resolves.toBeUndefined();
+  });
+
+  it("ends a run whose database has lost commits, and names what was sent since", async () => {
+    const world = createWorld();
+    const store = newStore();
+    const outbox = world.createOutbox({ store: store(), leaseMs: 200 });
+    await outbox.addMany([receipt("a"), receipt("b")]);
+    const opened = await (store() as { open(): ReturnType<OutboxStore["open"]> }).open();
+    let isRestored = false;
+    world.intercept = async (request, send) => {
+      if (isWrite(request) && !isRestored) {
+        isRestored = true;
+        await opened.database.transaction((run) => run(`UPDATE ${opened.names.store} SET beat = -5`));
+      }
+      return send();
+    };
+    const error: unknown = await outbox.run().catch((reason) => reason);
+    expect(error).toBeInstanceOf(StorageError);
+    expect(String(error)).toContain('Sent since: "a". Check them.');
+    await opened.database.close();
+    await outbox.close();
+  });
+});
+
+describe("an outbox in SQLite", () => {
+  it("is its file and the log: the file alone is complete after a clean end", async () => {
+    const path = newFile();
+    const outbox = createOutbox({ store: sqliteOutboxStore({ path }) });
+    await outbox.add(receipt("a"));
+    expect(existsSync(`${path}-wal`)).toBe(true);
+    await outbox.close();
+    const copy = newFile();
+    copyFileSync(path, copy);
+    expect(await createOutbox({ store: sqliteOutboxStore({ path: copy }) }).summary()).toMatchObject({ pending: 1 });
+  });
+
+  it("of another format is refused", async () => {
+    const path = newFile();
+    const database = await openSqlite({ path });
+    const sql = "CREATE TABLE stocklot_outbox_store (id text, service text, version integer)";
+    await database.transaction(async (run) => {
+      await run(sql);
+      await run("INSERT INTO stocklot_outbox_store VALUES ('x', NULL, 2)");
+    });
+    await database.close();
+    const outbox = createOutbox({ store: sqliteOutboxStore({ path }) });
+    await expect(outbox.summary()).rejects.toBeInstanceOf(ConfigurationError);
+  });
+
+  it("cannot join a transaction", () =>
+    expect(
+      createOutbox({ store: sqliteOutboxStore({ path: newFile() }) }).add(receipt("a"), { client: {} }),
+    ).rejects.toBeInstanceOf(ConfigurationError));
+});
+
+describe("an outbox in PostgreSQL", () => {
+  beforeEach(({ skip }) => skip(!postgres, "there is no PostgreSQL"));
+  const connectionString = postgres?.url ?? "";
+
+  it.each([
+    false,
+    true,
+  ])("joins transactions on their connections alone, ten at once (tables exist: %s)", async (exist) => {
+    const schema = newSchema();
+    const store = () => postgresOutboxStore({ connectionString, schema });
+    const client = clientOf("https://one.test/v1", "id");
+    if (exist) await createOutbox({ client, store: store() }).add(receipt("yesterday"));
+    const pool = openPool({ connectionString, max: 10 });
+    onTestFinished(() => pool.end());
+    const outbox = createOutbox({ client, store: postgresOutboxStore({ pool, schema }) });
+    const connections = await Promise.all(Array.from({ length: 10 }, () => pool.connect()));
+    await Promise.all(
+      connections.map(async (connection, index) => {
+        await connection.query("BEGIN");
+        await outbox.add(receipt(`k${index}`), { client: connection });
+        await connection.query(index === 3 ? "ROLLBACK" : "COMMIT");
+        connection.release();
+      }),
+    );
+    // The one that was rolled back may have created the tables, so that the others have done it again.
+    expect(await outbox.summary()).toMatchObject({ pending: exist ? 10 : 9 });
+    expect(await outbox.get("k3")).toBeUndefined();
+    expect(await outbox.get("k4")).toMatchObject({ input: { remark: expect.stringMatching(/^\[sl:/) } });
+  });
+
+  it("leaves a transaction usable if its entry is refused", async () => {
+    const client = new Client({ connectionString });
+    await client.connect();
+    onTestFinished(() => client.end());
+    const outbox = createOutbox({ store: postgresOutboxStore({ connectionString, schema: newSchema() }) });
+    await outbox.add(receipt("a"));
+    await client.query("BEGIN");
+    await outbox.add(receipt("b"), { client });
+    await expect(outbox.add(receipt("a", { units: 9 }), { client })).rejects.toThrow('"a" was added before');
+    await client.query("COMMIT");
+    expect(await outbox.summary()).toMatchObject({ pending: 2 });
+    await outbox.close();
+  });
+
+  it("works with any settings of the pool and the database", async () => {
+    const settings = ["array_nulls=off", "quote_all_identifiers=on", "TimeZone=Asia/Kathmandu"];
+    const isolation = "default_transaction_isolation=serializable";
+    const options = [...settings, isolation].map((setting) => `-c ${setting}`).join(" ");
+    // The types of pg do not know that setting.
+    const pool = openPool(Object({ connectionString, max: 2, options, binary: true }));
+    onTestFinished(() => pool.end());
+    const world = createWorld();
+    const outbox = world.createOutbox({ store: postgresOutboxStore({ pool, schema: newSchema() }), mark: "remark" });
+    await outbox.addMany([receipt("a"), receipt("b", { itemID: "NONE" })]);
+    let isLost = false;
+    world.intercept = async (request, send) => {
+      const isOfBolt = isWrite(request) && (await request.clone().text()).includes("BOLT");
+      const response = await send();
+      if (!isOfBolt || isLost) return response;
+      isLost = true;
+      throw connectionReset();
+    };
+    expect(await outbox.run()).toMatchObject({ applied: 1, rejected: 1 });
+    expect(await outbox.get("a")).toMatchObject({ attempts: 1, addedAt: expect.any(Number), state: "applied" });
+    expect(await outbox.summary()).toMatchObject({ applied: 1, rejected: 1, pending: 0 });
+  });
+
+  it("uses another connection after the server has become read-only or has ended one", async () => {
+    const pool = openPool({ connectionString, max: 1 });
+    onTestFinished(() => pool.end());
+    const outbox = createOutbox({ store: postgresOutboxStore({ pool, schema: newSchema() }) });
+    await outbox.add(receipt("a"));
+    const { rows } = await pool.query("SELECT pg_backend_pid() AS pid");
+    const admin = new Client({ connectionString });
+    await admin.connect();
+    await admin.query("SELECT pg_terminate_backend($1)", [rows[0].pid]);
+    await admin.end();
+    await outbox.add(receipt("b"));
+    expect(await outbox.summary()).toMatchObject({ pending: 2 });
+  });
+});
+
+/** A message of the protocol of PostgreSQL. */
+function message(type: string, ...parts: (string | number[])[]): Buffer {
+  const body = Buffer.concat(parts.map((part) => Buffer.from(part as string)));
+  const head = Buffer.alloc(5);
+  head.write(type);
+  head.writeInt32BE(body.length + 4, 1);
+  return Buffer.concat([head, body]);
+}
+
+async function serverThat(act: (socket: net.Socket, greeting: Buffer) => void) {
+  const server = net.createServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => act(socket, Buffer.concat([message("R", [0, 0, 0, 0]), message("Z", "I")])));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  return `postgres://u@127.0.0.1:${Object(server.address()).port}/db`;
+}
+
+describe("a PostgreSQL server", () => {
+  it("that ends a connection in the moment in which it was opened ends no process", async () => {
+    const ended = message("E", "SFATAL\0", "C57P01\0", "Mterminating connection\0", "\0");
+    const connectionString = await serverThat((socket, greeting) => socket.end(Buffer.concat([greeting, ended])));
+    const outbox = createOutbox({ store: postgresOutboxStore({ connectionString }) });
+    await expect(outbox.summary()).rejects.toBeInstanceOf(StorageError);
+    const pool = openPool({ connectionString });
+    onTestFinished(() => pool.end());
+    const other = createOutbox({ store: postgresOutboxStore({ pool }) });
+    await expect(other.summary()).rejects.toBeInstanceOf(StorageError);
+  });
+
+  it("that is a standby after a failover is left: each call tries a new connection", async () => {
+    let connections = 0;
+    const refusal = "SERROR\0VERROR\0C0A000\0Mcannot set transaction read-write mode during recovery\0\0";
+    const connectionString = await serverThat((socket, greeting) => {
+      connections += 1;
+      socket.write(greeting);
+      socket.on("data", () => socket.write(Buffer.concat([message("E", refusal), message("Z", "I")])));
+    });
+    const outbox = createOutbox({ store: postgresOutboxStore({ connectionString }) });
+    for (let call = 1; call <= 2; call += 1) {
+      await expect(outbox.cancel("k")).rejects.toMatchObject({ problem: "read-only" });
+      expect(connections).toBeGreaterThanOrEqual(2 * call);
+    }
+  });
+});
