@@ -1,5 +1,4 @@
 import { accountOf } from "../client/for-add-ons.js";
-import type { InventoryClient } from "../client/index.js";
 import { checkConfiguration, checkInput, checkMethodOptions } from "../shared/check.js";
 import { copyPlainData } from "../shared/copy-of.js";
 import { ConfigurationError, InputValidationError } from "../shared/errors/index.js";
