@@ -55,7 +55,7 @@ export interface ClientOptions {
    * Headers of every request, token requests included, for example the key of an API gateway. `headers` of a call take
    * precedence. `authorization`, `host` and framing headers such as `content-length` cannot be set. The object is read
    * once, when the client is created. The values are treated as secrets: errors, logs and hooks do not show them,
-   * unless they are shorter than 4 characters, or part of the data of a write in `OutcomeUnknownError.request`.
+   * unless they are shorter than 16 characters, or part of the data of a write in `OutcomeUnknownError.request`.
    * @default none
    */
   headers?: Readonly<Record<string, string>> | undefined;

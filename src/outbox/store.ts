@@ -346,7 +346,7 @@ export class OpenStore {
     return rows.length > 0;
   }
 
-  /** Gives the lock up. */
+  /** Releases the lock. */
   async releaseLock(sender: string): Promise<void> {
     const sql = `UPDATE ${this.names.store} SET sender = '', beat = beat + 1 WHERE sender = $1`;
     await this.database.transaction((run) => run(sql, [sender]));

@@ -96,7 +96,7 @@ class CountApplication {
     return { ...this.#report, requests, durationMs: monotonicNowMs() - startedAt };
   }
 
-  /** One item, or all that are left if they share a reading. If the lock is lost, those that are left are begun again. */
+  /** One item, or all that are left if one look at the lots serves them. If the lock is lost, those that are left are begun again. */
   async #applyItems(waiting: CountChange[][], held: HeldOutbox): Promise<void> {
     this.#lots.forget();
     do {
@@ -193,7 +193,7 @@ interface LotReading {
 
 /** Reads the lots of items: singly, or those of the whole warehouse at once if the service does not sort them. */
 class LotReader {
-  /** Whether one reading serves several items. */
+  /** Whether one look at the lots serves several items. */
   isShared = false;
   readonly #reader: PlanReader;
   readonly #wid: number;

@@ -23,7 +23,7 @@ import type { ItemChange, ItemPlanContent, ReportedItem } from "./document.js";
  *   as before                         the write is sent. A SKU can be created once, and a second update or discontinuation
  *                                     changes nothing
  *   under another spelling            stale; and what the service takes for a planned item is never discontinued
- *   with stock (discontinue)          stale, unless the plan was made with stock
+ *   with stock (discontinue)          stale, unless the plan is one with stock
  *   anything else                     stale
  *
  *   the write                         then
