@@ -120,7 +120,7 @@ export class Outbox {
    * before anything else is sent for that item. Of several runs, in one process or in many, one sends at a time; the
    * others wait for it.
    *
-   * It resolves when every entry that was stored when it was called is settled (whoever sends it), `unknown`, behind an
+   * It resolves when every entry that was stored when it was called is settled (by any process), `unknown`, behind an
    * `unknown` one, or has failed in this run. An entry that has failed, such as one that is too large for a proxy, stays
    * `pending` with its `error`; one whose second attempt ended without an outcome, or whose outcome could not be looked up,
    * stays `sending`.
