@@ -48,7 +48,12 @@ export class InventoryClient {
   /** Lots, stock levels and transactions. */
   readonly inventory: Inventory;
   /** The service: its `serviceId`, and the address without a slash at its end. */
-  readonly service: { readonly id: string; readonly address: string };
+  readonly service: {
+    /** The option `serviceId`; by default the address. */
+    readonly id: string;
+    /** The base URL without credentials, query and trailing slash. */
+    readonly address: string;
+  };
   /** The time limit of one attempt, in ms. @internal */
   readonly timeoutMs: number;
   readonly #limiter: RateLimiter;

@@ -72,6 +72,6 @@ export type { ItemScope, ItemSearchOptions } from "./resources/item-lookup.js";
 export type { CreatedItem, DiscontinuedItem, UpdatedItem } from "./resources/item-status.js";
 export type { Items } from "./resources/items.js";
 export type { Query } from "./send/payload.js";
-export type { RequestOptions, ResponseInfo } from "./send/request-options.js";
+export type { BeforeSend, RequestOptions, ResponseInfo } from "./send/request-options.js";
 export type { RetryOptions } from "./send/retry-options.js";
 export type { FetchLike } from "./transport/fetch.js";

@@ -11,15 +11,29 @@ import { lazy, string, withCheck } from "../shared/field.js";
 import { fieldOf, isObject, messageOf } from "../shared/unknown.js";
 import { type MarkField, markOf, withMark } from "./marks.js";
 
-export const OUTBOX_OPERATIONS = ["receive", "move", "issue", "create", "update", "discontinue"] as const;
+export const OUTBOX_OPERATIONS = [
+  "receive",
+  "move",
+  "issue",
+  "create",
+  "update",
+  "discontinue",
+] as const satisfies readonly OutboxOperation[];
 
 /** The writes that an outbox accepts: methods of `client.inventory` and `client.items`. */
-export type OutboxOperation = (typeof OUTBOX_OPERATIONS)[number];
+export type OutboxOperation = "receive" | "move" | "issue" | "create" | "update" | "discontinue";
 
 /** Whether a second, identical write changes nothing, unless somebody else has written in between. */
 export const isIdempotent = (operation: OutboxOperation) => operation === "update" || operation === "discontinue";
 
-export const OUTBOX_STATES = ["pending", "sending", "applied", "rejected", "unknown", "canceled"] as const;
+export const OUTBOX_STATES = [
+  "pending",
+  "sending",
+  "applied",
+  "rejected",
+  "unknown",
+  "canceled",
+] as const satisfies readonly OutboxState[];
 
 /**
  * - `pending`: certainly not applied; it will be sent
@@ -29,7 +43,7 @@ export const OUTBOX_STATES = ["pending", "sending", "applied", "rejected", "unkn
  * - `unknown`: it can no longer take effect by itself, and nobody can prove what became of it; a person decides, see
  *   `outbox.resolve`
  */
-export type OutboxState = (typeof OUTBOX_STATES)[number];
+export type OutboxState = "pending" | "sending" | "applied" | "rejected" | "unknown" | "canceled";
 
 /** The item to discontinue or to update. */
 export interface ItemReference {

@@ -358,8 +358,8 @@ class OutboxRun implements Sender {
     }
     if (change.state !== "applied") throw new Interrupted();
     throw new LateOutcome(
-      `Attempt ${attempts} for "${key}" was applied, but this process was silent too long, and another one has taken ` +
-        `over: the entry is ${present?.state} by now, and may be applied twice. Check it.`,
+      `Attempt ${attempts} for "${key}" was applied, but this process was silent for longer than its lease, and another ` +
+        `one has taken over: the entry is ${present?.state} by now, and may be applied twice. Check it.`,
     );
   }
 

@@ -18,4 +18,5 @@ export type { FieldChange, ItemChange, ItemPlanCounts, ReportedItem } from "./it
 export type { ItemPlan } from "./items/item-plan.js";
 export { type PlanItemsOptions, planItems } from "./items/plan-items.js";
 export { readPlan } from "./read-plan.js";
+export type { ReadProgress } from "./reader.js";
 export type { PlanApplyOptions, PlanApplyProgress, PlanEstimate } from "./report.js";

@@ -27,6 +27,7 @@ export function assertSameService(method: string, recorded: string, { id }: Serv
 
 /** A service, and the account that uses it. */
 export interface ServiceAccount extends ServiceIdentity {
+  /** The client ID of the account. */
   readonly clientId: string;
 }
 

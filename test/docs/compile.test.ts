@@ -66,7 +66,6 @@ describe.skipIf(!RUN_ALL)(`examples and snippets (${ONLY_IN_TEST_ALL})`, () => {
         "findReceipt",
         "move",
         "issue",
-        "checkpoint",
         "createRateLimiter",
         "createRedisRateLimiter",
         "createRedisTokenStore",

@@ -241,7 +241,7 @@ describe("a lost response", () => {
     expect(await outbox.run()).toMatchObject({ applied: 1 });
   });
 
-  it("does not become unknown because a proxy answers the look-up", async () => {
+  it("does not become unknown because a proxy responds to the look-up", async () => {
     const world = createWorld();
     const outbox = world.createOutbox(MARKED);
     await outbox.add(receipt("a"));

@@ -16,7 +16,7 @@ import { type Planted, type Rows, storeMethods } from "./fake-store.js";
 
 /*
  * Two processes that run one outbox, a database, a service and time, all of which do one step at a time. A step is chosen by
- * whoever explores; between two steps everything happens that needs no step.
+ * the exploration; between two steps everything happens that needs no step.
  *
  *   db        a command of a process, with its result
  *   send      the first byte of a request: the last moment in which the process can decide otherwise
