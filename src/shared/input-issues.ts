@@ -43,8 +43,17 @@ export function findInputIssues(schema: z.ZodType, value: unknown, wording: Issu
   return issues.filter((_, index) => fields.indexOf(fields[index] ?? "") === index);
 }
 
-/** What is wrong with a value, if zod's own message is not meant for users; `undefined` for rare kinds. */
-export function describeProblem(issue: z.core.$ZodRawIssue): string | undefined {
+/** How a response differs from its schema. In English, whatever messages the application has set in zod. */
+export function describeMismatch(issue: z.core.$ZodRawIssue): string {
+  const { code, input } = issue;
+  if (code === "invalid_type") return `expected ${issue.expected}, received ${input === null ? "null" : typeof input}`;
+  if (code === "invalid_value")
+    return `expected ${joinAlternatives(issue.values.map((value) => JSON.stringify(value)))}`;
+  return "is not as documented";
+}
+
+/** What is wrong with a value. zod's own messages are not meant for users, and the application may have set others. */
+export function describeProblem(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {
     case "invalid_type":
       if (issue.input === undefined)
@@ -61,7 +70,7 @@ export function describeProblem(issue: z.core.$ZodRawIssue): string | undefined 
     case "invalid_value":
       return `must be ${joinAlternatives(issue.values.map((value) => JSON.stringify(value)))}`;
     default:
-      return undefined;
+      return "is not valid";
   }
 }
 
