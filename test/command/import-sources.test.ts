@@ -24,6 +24,8 @@ const args = (operation: string, { file, outbox }: ReturnType<typeof written>, .
   operation,
   "--outbox",
   outbox,
+  "--mark",
+  "none",
   ...more,
 ];
 

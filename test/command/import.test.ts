@@ -46,7 +46,11 @@ describe("stocklot import", () => {
       err: expect.stringMatching(/^\d+\.csv: this delivery of \S+Z was complete before\. Nothing was sent\.\n$/),
     });
     const booked = sandbox.requests.filter(({ path }) => path === "/Inventory/Receive");
-    expect(booked.map(({ body }) => body)).toMatchObject([{ units: 5 }, { units: 5 }, { units: 2.5, remark: "a, b" }]);
+    expect(booked.map(({ body }) => body)).toMatchObject([
+      { units: 5 },
+      { units: 5 },
+      { units: 2.5, remark: expect.stringMatching(/ a, b$/) },
+    ]);
   });
 
   it("continues after a kill, and books each line once", async () => {
@@ -202,7 +206,7 @@ describe("stocklot import", () => {
     expect(await run(receive(first, ...key), env)).toMatchObject({ code: 1, out: expect.stringContaining("NO-SUCH") });
     const { code, out, err } = await run(receive(second, ...key), env);
     expect({ code, out }).toEqual({ code: 0, out: expect.not.stringContaining("rejected  POST") });
-    expect(err).toMatch(/^1 line; [^\n]*\n1 entry of earlier imports needs your attention, too\.\n$/);
+    expect(err).toMatch(/^1 line\.\n1 entry of earlier imports needs your attention, too\.\n$/);
     const again = await run(receive(first, ...key, "--json"), env);
     expect(JSON.parse(again.out)).toMatchObject({
       open: [{ state: "rejected", input: { itemID: "NO-SUCH" } }],
@@ -218,20 +222,6 @@ describe("stocklot import", () => {
     expect((await run(receive(second), env)).code).toBe(1);
     const { err } = await run(receive(first), env);
     expect(err).toContain("\n1 entry of earlier imports needs your attention, too.\n");
-  });
-
-  it("refuses a changed line with a known key, and sends nothing", async () => {
-    const { sandbox, env } = await serve();
-    const text = "id,itemID,units,wid,reasonCode\n1,BOLT-M8,5,1,1\n";
-    const given = csvFile(text);
-    const args = receive(given, "--key", "id");
-    expect((await run(args, env)).code).toBe(0);
-    const sent = sandbox.requests.length;
-    writeFileSync(given.file, text.replace(",5,", ",6,"));
-    const { code, err } = await run(args, env);
-    expect(code).toBe(2);
-    expect(err).toMatch(/^stocklot: "1" was added before with another operation or input\. .*a key of its own.*\n$/);
-    expect(sandbox.requests.length).toBe(sent);
   });
 
   it("skips and counts known lines of a cumulative export with a column of keys", async () => {
@@ -250,7 +240,10 @@ describe("stocklot import", () => {
     const { env } = await serve({ faults: [{ path: "/Inventory/Move", fault: "drop-after", times: 1 }] });
     const lines = "itemID,units,wid,toSpot\nBOLT-M8,1,1,X\n";
     const first = csvFile(lines);
-    const move = ({ file, outbox }: typeof first) => ["import", file, "--operation", "move", "--outbox", outbox];
+    const move = ({ file, outbox }: typeof first) => [
+      ...["import", file, "--operation", "move", "--outbox", outbox],
+      ...["--settle", "300ms", "--timeout", "300ms"],
+    ];
     const unknown = await run(move(first), env);
     expect(unknown).toMatchObject({ code: 1, out: expect.stringMatching(/:2 +unknown +/) });
     // It is counted once, though this run has not sent it.
@@ -260,7 +253,7 @@ describe("stocklot import", () => {
     const second = { ...csvFile(lines.replace("X", "Y")), outbox: first.outbox };
     expect(await run(move(second), env)).toMatchObject({
       code: 1,
-      out: expect.stringMatching(/^this run +0 .* 1\n$/m),
+      out: expect.stringMatching(/^this run +0 +0 +1 +0\n/m),
     });
   });
 
@@ -318,13 +311,6 @@ describe("stocklot import", () => {
     expect(code).toBe(1);
     expect(err).toMatch(/^stocklot: sqlite \S+: it is not a database, .* Check the path\. [^\n]*\n$/);
     expect(sandbox.requests).toEqual([]);
-  });
-
-  it("refuses a key that two lines share", async () => {
-    const text = `${HEADER},no\nBOLT-M8,5,1,1,x,a\nBOLT-M8,5,1,1,x,a\n`;
-    const { code, err } = await run(receive(csvFile(text), "--key", "no", "--dry-run"), {});
-    expect(code).toBe(2);
-    expect(err).toContain('line 3: the key "a" is that of line 2, too');
   });
 
   it.each([

@@ -37,12 +37,12 @@ describe("stocklot plan and apply", () => {
     const plan = join(directory, "plan.json");
     expect(await run([...args, "--out", plan], env)).toMatchObject({
       code: 0,
-      err: expect.stringContaining(`stocklot apply ${plan} --outbox outbox.db`),
+      err: expect.stringContaining(`Apply it with stocklot apply ${plan}\n`),
     });
-    const outbox = join(directory, "outbox.db");
-    const applied = await run(["apply", plan, "--outbox", outbox], env);
+    expect((await run(["plan", "show", plan], {})).out).toBe(shown.out);
+    const applied = await run(["apply", plan], env);
     expect(applied).toMatchObject({ code: 0, out: expect.stringMatching(/^42 items applied, \d+ requests/m) });
-    const again = await run(["apply", plan, "--outbox", outbox, "--json"], env);
+    const again = await run(["apply", plan, "--json"], env);
     expect(again.code).toBe(0);
     expect(JSON.parse(again.out)).toMatchObject({ applied: 42, stale: [], rejected: [], unknown: [] });
     expect(sandbox.requests.filter(({ method, path }) => method === "POST" && path === "/Item")).toHaveLength(1);

@@ -2,6 +2,7 @@ import { createReadStream } from "node:fs";
 import { open } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
+import { setImmediate } from "node:timers/promises";
 import { CsvError, parse } from "csv-parse";
 import { isObject, messageOf } from "../../shared/unknown.js";
 import { CommandError } from "../exit.js";
@@ -35,8 +36,18 @@ export const rowFormatOf = (path: string): RowFormat => (/\.(ndjson|jsonl)$/i.te
 export const fileRows = (file: RowFile): AsyncGenerator<Row> =>
   file.format === "ndjson" ? ndjsonRows(file) : csvRows(file);
 
+const CHUNK_BYTES = 65_536;
+
 const streamOf = ({ path, bytes }: RowFile): Readable =>
-  bytes === undefined ? createReadStream(path) : Readable.from([bytes]);
+  bytes === undefined ? createReadStream(path) : Readable.from(chunksOf(bytes));
+
+/** As a file is read: signals are handled in between. */
+async function* chunksOf(bytes: Buffer): AsyncGenerator<Buffer> {
+  for (let start = 0; start < bytes.length; start += CHUNK_BYTES) {
+    yield bytes.subarray(start, start + CHUNK_BYTES);
+    await setImmediate();
+  }
+}
 
 async function* ndjsonRows(file: RowFile): AsyncGenerator<Row> {
   const input = streamOf(file);
