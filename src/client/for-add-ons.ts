@@ -4,8 +4,7 @@
  */
 export { isServiceError } from "../shared/errors/service-error.js";
 export { accountOf } from "./client.js";
-export { judgeLots, type LotsOfItem, type ReceiptEvidence } from "./find/find-receipt.js";
-export { isSameSku, isSameValue } from "./find/sent-write.js";
+export type { LotsOfItem } from "./find/find-receipt.js";
 export {
   finiteRateLimitOptionsSchema,
   type RateLimitSettings,

@@ -1,5 +1,5 @@
-import { isServiceError } from "../client/for-add-ons.js";
-import { type InventoryClient, type Item, type Lot, NotFoundError, type RequestOptions } from "../client/index.js";
+import { isServiceError, type LotsOfItem } from "../client/for-add-ons.js";
+import { type InventoryClient, type Item, NotFoundError, type RequestOptions } from "../client/index.js";
 import { serviceTimeMs } from "../service/date.js";
 import { comparableSku } from "../service/key.js";
 import { isSameValue } from "../service/same-value.js";
@@ -31,10 +31,6 @@ interface Search {
  */
 const MARGIN_MS = 48 * 3_600_000;
 
-/** More lots do not fit on one page, and those of several pages prove no absence. */
-const MAX_LOTS = 250;
-const areAllLotsOfItem = (lots: readonly Lot[]): boolean => lots.length <= MAX_LOTS;
-
 /**
  * Looks for the lot of a receipt. All lots of the item are read, found by its part number: the service may list another
  * spelling of the SKU. One with the mark of this entry is its own. It is absent if none has the mark, and each lot has the
@@ -43,8 +39,9 @@ const areAllLotsOfItem = (lots: readonly Lot[]): boolean => lots.length <= MAX_L
  */
 export async function lookForLot({ client, store, entry, options }: Search): Promise<Found> {
   const input = inputOf(entry);
-  const lots = await lotsOf(client, String(fieldOf(input, "itemID")), options);
-  if (!lots) return { outcome: "unclear", reason: "the item cannot be found by its SKU" };
+  const found = await lotsOf(client, String(fieldOf(input, "itemID")), options);
+  if (!found) return { outcome: "unclear", reason: "the item cannot be found by its SKU" };
+  const { lots, provesAbsence } = found;
   const mark = markOf(store.id, entry.key);
   const own = hasMark(input, mark) ? lots.find((lot) => hasText(lot, mark)) : undefined;
   if (own) return { outcome: "applied", result: { recNo: own.recNo } };
@@ -60,13 +57,18 @@ export async function lookForLot({ client, store, entry, options }: Search): Pro
   const recNos = candidates.map(({ recNo }) => recNo);
   if (recNos.length > 0)
     return { outcome: "unclear", reason: `lots ${recNos.slice(0, 10).join(", ")} may be its own`, lots: recNos };
-  if (!areAllLotsOfItem(lots)) return { outcome: "unclear", reason: "the item has too many lots to be sure of all" };
+  if (!provesAbsence)
+    return { outcome: "unclear", reason: "the service's list does not show all lots of the item for sure" };
   return { outcome: "absent" };
 }
 
-async function lotsOf(client: InventoryClient, itemID: string, options: RequestOptions): Promise<Lot[] | undefined> {
+async function lotsOf(
+  client: InventoryClient,
+  itemID: string,
+  options: RequestOptions,
+): Promise<LotsOfItem | undefined> {
   try {
-    return await client.inventory.getLots(itemID, {}, options);
+    return await client.inventory.readLotsOfItem(itemID, {}, options);
   } catch (error) {
     if (isNoSuchItem(error)) return undefined;
     throw error;
