@@ -22,14 +22,11 @@ export type {
   CallInfo,
   CallObservation,
   ClientState,
-  Instrumentation,
   ProgressEvent,
 } from "./observe/events.js";
 export { instrument, reportProgress } from "./observe/observer.js";
 export { readServiceConnection, type ServiceConnection } from "./options.js";
-export { parseJsonOrUndefined, readText } from "./send/body.js";
 export { encodeJson } from "./send/payload.js";
 export { GZIP_PROBLEM, uncheckedAs } from "./send/response.js";
 export { dateHeaderMs, serviceTimeBefore } from "./send/service-clock.js";
-export { isSuccessStatus } from "./transport/exchange.js";
 export { isLoopbackHost } from "./transport/undici.js";
