@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { CallObservation, Instrumentation } from "../../src/client/for-add-ons.js";
 import { instrument } from "../../src/client/for-add-ons.js";
+import type { CallObservation, Instrumentation } from "../../src/client/observe/events.js";
 import { type ClientOptions, InventoryClient } from "../../src/index.js";
 import { isToken } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
