@@ -36,7 +36,7 @@ const described = (schema: z.ZodType, about: string, fields: Fields): Component 
 });
 
 const page = (record: z.ZodType, of: string): Component => ({
-  ...documented(pageEnvelopeSchema(record), "paging/page.ts", "Page", "", { value: "The records of this page." }),
+  ...documented(pageEnvelopeSchema(record), "client/lists/page.ts", "Page", "", { value: "The records of this page." }),
   about: `One page of ${of}.`,
 });
 

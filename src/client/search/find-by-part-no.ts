@@ -60,19 +60,28 @@ export async function findByPartNo<T>(list: SortedList<T>, partNo: number): Prom
     notePlace(memory, { partNo, position: page.start + from, length: Math.max(1, to - from) });
     if (from === to) {
       await proveOrder(list);
-      ensureAbsent(list, partNo, page.partNos[from - 1], page.partNos[to]);
+      await ensureAbsent(list, partNo);
     }
     return { records: page.records.slice(from, to), isFromOnePage: true };
   }
   throw new UnsearchableListError(`${label}: the list changes faster than one part number can be found in it`);
 }
 
-/** A part number that stands nowhere among numbers may stand elsewhere if the service sorts them as text. */
-function ensureAbsent({ label, memory }: SortedList<unknown>, partNo: number, before?: number, after?: number): void {
-  const isBetween =
-    (before === undefined || isTextBefore(before, partNo)) && (after === undefined || isTextBefore(partNo, after));
-  if (memory.isNumeric || isBetween) return;
+/** A part number that stands nowhere among numbers may stand elsewhere if the service sorts them as text, often at an end. */
+async function ensureAbsent(list: SortedList<unknown>, partNo: number): Promise<void> {
+  const { label, memory, pages } = list;
+  const isShown = () => memory.isNumeric || pages.some((page) => containsTextPlace(page, partNo));
+  if (isShown()) return;
+  await readEnd(list, "DESC");
+  await readEnd(list, "ASC");
+  if (isShown()) return;
   throw new UnsearchableListError(`${label}: no page has shown whether partNo is sorted as a number or as text`);
+}
+
+/** Whether a page contains the place that a part number would have among strings. */
+function containsTextPlace({ partNos, isFirst, isLast }: SortedPage<unknown>, partNo: number): boolean {
+  const next = partNos.findIndex((other) => isTextBefore(partNo, other));
+  return next < 0 ? isLast : next > 0 || isFirst;
 }
 
 /** The records of a part number on a page: from the index `from` up to, not including, `to`. */
@@ -93,7 +102,7 @@ interface Bound {
 }
 
 /** Probes that interpolation may waste. */
-const SPARE_PROBES = 2.5;
+const SPARE_PROBES = 1.5;
 
 /**
  * The part of the list in which a part number begins: after `#low`, at or before `#high`, as pages of this search have shown.

@@ -36,8 +36,8 @@ export interface ListMemory {
   /** Records in the list; 0 before the first page. */
   total: number;
   places: Map<number, Place>;
-  /** The ends of the list that were read, in the order asked for. */
-  knownEnds: Set<Direction>;
+  /** The part numbers at the ends of the list that were read, by the direction asked for. */
+  knownEnds: Map<Direction, number | undefined>;
   /** The order is proved (`proveOrder`). */
   isProven: boolean;
   /** Why it cannot be proved, if that was tried. */
@@ -52,7 +52,7 @@ export const createListMemory = (maxPageSize: number): ListMemory => ({
   maxPageSize,
   total: 0,
   places: new Map(),
-  knownEnds: new Set(),
+  knownEnds: new Map(),
   isProven: false,
   isNumeric: false,
 });
@@ -129,13 +129,13 @@ export const isTextBefore = (one: number, other: number | undefined) => String(o
 /** The page at one end of the list. */
 export async function readEnd<T>(list: SortedList<T>, direction: Direction): Promise<SortedPage<T>> {
   const page = await readSorted(list, { page: 1, pageSize: list.memory.maxPageSize }, direction);
-  list.memory.knownEnds.add(direction);
+  list.memory.knownEnds.set(direction, direction === "ASC" ? page.partNos[0] : page.partNos.at(-1));
   return page;
 }
 
 /**
- * Proves, once, that the service sorts the list by `partNo`: the first pages of both directions are in the order asked for,
- * and a page without `sort` is not. A service that ignores an unknown column has its own order, which cannot both ascend and
+ * Proves, once, that the service sorts the list by `partNo`: the first pages of both directions are in the order asked for, do
+ * not begin with the same part number (then `direction` may be ignored), and a page without `sort` is not in that order. A service that ignores an unknown column has its own order, which cannot both ascend and
  * descend, unless it consists of imports in the order of part numbers; then `sort` makes no difference.
  */
 export async function proveOrder<T>(list: SortedList<T>): Promise<void> {
@@ -145,6 +145,9 @@ export async function proveOrder<T>(list: SortedList<T>): Promise<void> {
   if (!memory.knownEnds.has("DESC")) await readEnd(list, "DESC");
   const ascending = list.pages.find(({ isFirst }) => isFirst) ?? (await readEnd(list, "ASC"));
   if (ascending.isLast) return;
+  if (memory.knownEnds.get("DESC") === ascending.partNos[0]) {
+    throw new UnsearchableListError(`${label}: both directions begin with the same partNo`);
+  }
   const { value } = await list.fetch({ page: 1, pageSize: memory.maxPageSize }, undefined);
   const [first = 0] = value.map(partNoOf);
   const isElsewhere = first > (ascending.partNos.at(-1) ?? 0);

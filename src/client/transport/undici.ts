@@ -105,7 +105,9 @@ function withPatientConnector(options: object, timeoutMs: number): object {
     const signal = AbortSignal.timeout(timeoutMs);
     connect(Object.assign({ signal }, target), (error, socket) => {
       if (!error) return callback(null, socket);
-      callback(new ProxyFailure(signal.aborted ? new Error(`no response within ${timeoutMs} ms`) : error), null);
+      const isLate = signal.aborted && { code: "UND_ERR_CONNECT_TIMEOUT" };
+      const cause = isLate ? Object.assign(new Error(`no response within ${timeoutMs} ms`), isLate) : error;
+      callback(new ProxyFailure(cause), null);
     });
   };
   return { ...options, connect: patient };
