@@ -34,6 +34,7 @@ const client = new InventoryClient({
   baseUrl: server.url,
   ...sandbox.credentials,
   rateLimit,
+  timeoutMs: 2_000,
   hooks: {
     token: ({ expiresAt }) =>
       say(`The client received a token, valid until ${new Date(expiresAt).toLocaleTimeString("en-GB")}.`),
@@ -112,6 +113,8 @@ heading("Outbox: writes that survive lost responses and crashes");
 const outbox = createOutbox({
   client,
   store: sqliteOutboxStore({ path: join(folder, "outbox.db") }),
+  // After a lost response, the receipt is looked for when the request can no longer take effect: by default after a minute.
+  settleMs: 2_000,
 });
 await outbox.addMany(
   [10, 20, 30].map((units, index) => ({

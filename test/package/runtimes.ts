@@ -6,7 +6,7 @@ import { runWorker } from "./workerd.js";
 export const mainPath = z.object({
   steps: z.number(),
   failed: z.record(z.string(), z.string()),
-  report: z.string(),
+  transport: z.enum(["undici", "fetch"]),
 });
 
 /** A runtime, as it is called in docs/deployment.md. */

@@ -365,8 +365,11 @@ export class World {
       inventory: {
         receive: call("receive"),
         issue: call("issue"),
-        getLots: (itemID: string) =>
-          this.#step(process, `lots ${itemID}`, () => this.#lots.filter((lot) => lot.item === itemID)),
+        readLotsOfItem: (itemID: string) =>
+          this.#step(process, `lots ${itemID}`, () => ({
+            lots: this.#lots.filter((lot) => lot.item === itemID),
+            provesAbsence: true,
+          })),
       },
       items: {
         get: item,

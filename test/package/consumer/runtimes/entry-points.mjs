@@ -34,16 +34,14 @@ export async function useEntryPoints({ folder }) {
     },
     "stocklot/redis": async () => {
       const { createRedisRateLimiter, createRedisTokenStore } = await import("stocklot/redis");
-      // Redis is unreachable: each process continues alone.
-      const unreachable = () => Promise.reject(new Error("connect ECONNREFUSED"));
-      const redis = { eval: unreachable, evalsha: unreachable, get: unreachable, set: unreachable, del: unreachable };
-      const warnings = [];
-      const onWarning = (warning) => warnings.push(warning);
-      await readWith({
-        rateLimiter: createRedisRateLimiter({ redis, key: "acme", requests: 100, onWarning }),
+      // Redis is unreachable: nothing is sent.
+      const redis = { eval: () => Promise.reject(new Error("connect ECONNREFUSED")) };
+      const reading = readWith({
+        rateLimiter: createRedisRateLimiter({ redis, key: "acme", requests: 100 }),
         tokenStore: createRedisTokenStore({ redis, key: "acme" }),
       });
-      if (warnings.length === 0) throw new Error("Redis was not used");
+      const error = await reading.catch((reason) => reason);
+      if (error?.name !== "ConnectionError" || error.applied !== "no") throw new Error(`not unreachable: ${error}`);
     },
     "stocklot/msw": async () => {
       const { getResponse } = await import("msw");

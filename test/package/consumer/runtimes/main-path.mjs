@@ -5,6 +5,12 @@ import { InventoryClient } from "stocklot";
 export async function runMainPath({ url, limitedUrl, refusedUrl, credentials }) {
   const failed = {};
   let steps = 0;
+  let transport = "undici";
+  const { fetch } = globalThis;
+  globalThis.fetch = (...request) => {
+    transport = "fetch";
+    return fetch(...request);
+  };
   const step = async (name, run) => {
     steps += 1;
     await run().catch((error) => (failed[name] = String(error?.stack ?? error)));
@@ -126,7 +132,8 @@ export async function runMainPath({ url, limitedUrl, refusedUrl, credentials }) 
     await client.close();
     expectError(await errorOf(client.items.get("BOLT-M8")), "ClientClosedError");
   });
-  return { steps, failed, report: client.debugReport().split("\n").slice(0, 3).join("\n") };
+  globalThis.fetch = fetch;
+  return { steps, failed, transport };
 }
 
 function check(expected, actual, detail = "") {
