@@ -36,12 +36,17 @@ export async function run(args: readonly string[]): Promise<number> {
     tell(`error: unknown option '${secretOption}': ${SECRET_ADVICE}`);
     return EXIT.usage;
   }
+  let hintFor = (_message: string) => "";
   try {
-    await createProgram().parseAsync(args, { from: "user" });
+    const program = createProgram().hook("preAction", (_, command) => {
+      hintFor = (message) => hintOf(message, command);
+    });
+    await program.parseAsync(args, { from: "user" });
     return Number(process.exitCode ?? EXIT.success);
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.success : EXIT.usage;
-    tell(`stocklot: ${failureMessage(error)}`);
+    const message = failureMessage(error);
+    tell(`stocklot: ${message}${hintFor(message)}`);
     return exitCodeOf(error);
   }
 }
@@ -116,28 +121,35 @@ const OPTION_ERROR_CODES = ["commander.unknownOption", "commander.missingMandato
 
 const MAX_MISSPELT_LETTERS = 4;
 
-/** Makes messages of the library name the options of this subcommand, and the variables that are set. */
+/** Options of the client that its messages name, with the option of the command and the variable that set them. */
+const SETTINGS: readonly (readonly [name: string, option: string, variable?: string])[] = [
+  ["baseUrl", "--base-url", "STOCKLOT_BASE_URL"],
+  ["clientId", "--client-id", "STOCKLOT_CLIENT_ID"],
+  ["clientSecret", "--client-secret-file", "STOCKLOT_CLIENT_SECRET"],
+  ["allowInsecureHttp", "--allow-insecure-http"],
+  ["timeoutMs", "--timeout"],
+  ["responseValidation", "--response-validation"],
+];
+
+/** What sets the options of the client that a message names: an option of this subcommand, or the variable that is set. */
+function hintOf(message: string, command: Command): string {
+  const means = SETTINGS.flatMap(([name, long, variable]) => {
+    const option = command.options.find((known) => known.long === long);
+    if (!option || !new RegExp(`\\b${name}\\b`).test(message)) return [];
+    const isByVariable =
+      variable !== undefined && process.env[variable] && !command.getOptionValue(option.attributeName());
+    return `${name} by ${isByVariable ? variable : long}`;
+  });
+  return means.length === 0 ? "" : `\nHere, ${means.join(", ").replace(" by ", " is set by ")}.`;
+}
+
+/** Makes the other messages of the library name the options of this subcommand. */
 function useWordingOf(command: Command): void {
   const options: Readonly<Record<string, unknown>> = command.opts();
   const has = (name: string) => command.options.some(({ long }) => long === name);
-  const setting = (option: string, name: string, variable: string) =>
-    options[name] === undefined && process.env[variable] ? variable : option;
   setWording({
-    baseUrl: setting("--base-url", "baseUrl", "STOCKLOT_BASE_URL"),
-    clientId: setting("--client-id", "clientId", "STOCKLOT_CLIENT_ID"),
-    clientSecret: setting("--client-secret-file", "clientSecretFile", "STOCKLOT_CLIENT_SECRET"),
-    allowInsecureHttp: "--allow-insecure-http",
-    timeoutMs: "--timeout",
-    maxResponseBytes: "16 MiB",
     connectionString: has("--postgres") ? "--postgres" : "an outbox in PostgreSQL",
     maxDiscontinuedShare: "--max-discontinued-share",
-    acceptResponses: has("--response-validation")
-      ? "To accept such responses anyway, set --response-validation warn."
-      : "",
-    orTrustIssuer: "",
-    useOwnTls: "",
-    useClientCertificate:
-      "If the server requires a client certificate, only a program can send it: see the guide on deployment.",
     chooseSchema: "Create one, or set the search_path of the user.",
     serviceId: "set --service-id (or STOCKLOT_SERVICE_ID) to",
     acceptAccount: "add --accept-account",

@@ -18,10 +18,6 @@ afterAll(() => {
 // Each command is a process of its own, which takes seconds.
 beforeEach(({ skip }) => skip(!RUN_ALL, ONLY_IN_TEST_ALL));
 
-/** Names of the library, which a user of the command has no use for. */
-const LIBRARY_NAMES =
-  /baseUrl|clientSecret|timeoutMs|responseValidation|dispatcher|outbox\.|client\.|allowRemovals|maxResponseBytes/;
-
 const COMMANDS = {
   export: ["export", "lots"],
   mirror: ["mirror", "--sqlite", join(directory, "stock.db")],
@@ -48,22 +44,26 @@ describe("a message names the option, or the variable that is set", () => {
     const { env } = await serve();
     const url = `http://127.0.0.1:${await freePort()}/api/v1`;
     const byVariable = await run(COMMANDS.export, { ...env, STOCKLOT_BASE_URL: url });
-    expect(byVariable.err).toMatch(/ Check the scheme, host and port in STOCKLOT_BASE_URL\.\n$/);
+    expect(byVariable.err).toMatch(
+      / Check the scheme, host and port in baseUrl\.\nHere, baseUrl is set by STOCKLOT_BASE_URL\.\n$/,
+    );
     const byOption = await run([...COMMANDS.export, "--base-url", url], env);
-    expect(byOption.err).toMatch(/ Check the scheme, host and port in --base-url\.\n$/);
+    expect(byOption.err).toMatch(
+      / Check the scheme, host and port in baseUrl\.\nHere, baseUrl is set by --base-url\.\n$/,
+    );
     const version = await run(COMMANDS.export, { ...env, STOCKLOT_BASE_URL: `${env.STOCKLOT_BASE_URL}9` });
     expect(version.err).toMatch(
-      /^stocklot: POST \/Token: 404 .* Check STOCKLOT_BASE_URL: it must end with the version/,
+      /^stocklot: POST \/Token: 404 .* baseUrl.* version.*\nHere, baseUrl is set by STOCKLOT_BASE_URL\.\n$/,
     );
-    for (const { code, err } of [byVariable, byOption, version])
-      expect({ code, err }).toEqual({ code: 1, err: expect.not.stringMatching(LIBRARY_NAMES) });
+    expect([byVariable, byOption, version].map(({ code }) => code)).toEqual([1, 1, 1]);
   });
 
   it("of the time limit", async () => {
     const { env } = await serve({ faults: [{ path: "/Inventory", fault: "hang" }] });
     const { err } = await run([...COMMANDS.export, "--timeout", "100ms"], env);
-    expect(err).toMatch(/^stocklot: GET \/Inventory: no complete response within --timeout \(100 ms\)/);
-    expect(err).not.toMatch(LIBRARY_NAMES);
+    expect(err).toMatch(
+      /^stocklot: GET \/Inventory: no complete response within timeoutMs \(100 ms\).*\nHere, timeoutMs is set by --timeout\.\n$/,
+    );
   });
 
   it("of certificates", async () => {
@@ -71,24 +71,24 @@ describe("a message names the option, or the variable that is set", () => {
     for (const args of [...Object.values(COMMANDS), move("certificates")]) {
       const { code, err } = await run(args, env);
       expect(code).toBe(1);
-      expect(err).toMatch(/Name the file with the issuer's certificate in NODE_EXTRA_CA_CERTS\.\n$/);
-      expect(err).not.toMatch(LIBRARY_NAMES);
+      expect(err).toMatch(/the server's certificate was refused.* name the issuer's file in NODE_EXTRA_CA_CERTS/);
     }
   });
 });
 
 describe.each(["export", "mirror"] as const)("%s --response-validation", (name) => {
   it("is named by the error, warns, or is off", async () => {
-    const env = await withUnits("0.1234567890123456789");
+    const env = await withUnits('"many"');
     const args = name === "mirror" ? ["mirror", "--sqlite", join(directory, "validation.db")] : COMMANDS[name];
     const refused = await run(args, env);
     expect(refused.code).toBe(1);
-    expect(refused.err).toMatch(/units.* To accept such responses anyway, set --response-validation warn\.\n$/);
-    expect(refused.err).not.toMatch(LIBRARY_NAMES);
+    expect(refused.err).toMatch(
+      /units.* To accept such responses anyway, .*\nHere, responseValidation is set by --response-validation\.\n$/,
+    );
     const warned = await run([...args, "--response-validation", "warn"], env);
     expect(warned.code).toBe(0);
     expect(warned.err).toMatch(
-      /^warning: GET \/Inventory: the response is not .*value\[\d+\]\.units: [^\n]*exactly[^\n]*\n/,
+      /^warning: GET \/Inventory: the response is not .*value\[\d+\]\.units: expected number, received string[^\n]*\n/,
     );
     expect(warned.err).not.toMatch(/To accept/);
     const off = await run([...args, "--response-validation", "off"], env);
@@ -102,7 +102,7 @@ describe("export --response-validation warn", () => {
   it("writes values of another type as they are, and limits the warnings", async () => {
     const env = await serveOddly(
       {
-        changeQuery: (query) => query.set("pageSize", "10"),
+        changeQuery: (query) => query.set("pageSize", String(Math.min(10, Number(query.get("pageSize"))))),
         changeResponse: async (response, path) =>
           path.endsWith("/Inventory")
             ? new Response((await response.text()).replace(/"units":[\d.]+/g, '"units":"many"'), response)
@@ -154,10 +154,9 @@ it("messages of the service change nothing in a terminal", async () => {
 
 it("import says how to decide about a line of unknown outcome", async () => {
   const { env } = await serve({ faults: [{ path: "/Inventory/Move", fault: "drop-after", times: 1 }] });
-  const { code, out, err } = await run(move("unknown"), env);
+  const { code, out } = await run([...move("unknown"), "--settle", "300ms", "--timeout", "300ms"], env);
   expect(code).toBe(1);
   expect(out).toMatch(
     /:2 +unknown +The outcome is unknown: .* Check whether it was applied, then run stocklot outbox \S+unknown\.db resolve moves\.csv:2 applied, or the same with not-applied\.\n$/,
   );
-  expect(out + err).not.toMatch(LIBRARY_NAMES);
 });

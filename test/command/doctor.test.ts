@@ -170,16 +170,14 @@ describe("stocklot doctor", () => {
     expect(JSON.stringify(problems)).not.toContain("canary-password");
   });
 
-  it("names the proxy as the library does: entries of NO_PROXY may have a port", async () => {
+  it("names the variable of the proxy that the library uses: entries of NO_PROXY may have a port", async () => {
     const proxied = {
       STOCKLOT_BASE_URL: "https://localhost:1/api/v1",
       HTTPS_PROXY: "user:canary-password@127.0.0.1:2",
     };
     const { env } = await serve();
     const through = await diagnose({ ...env, ...proxied, NO_PROXY: "localhost:9" });
-    expect(through.problems[0]?.hint).toContain(
-      "Tried: localhost:1 through the proxy http://127.0.0.1:2 (HTTPS_PROXY).",
-    );
+    expect(through.problems[0]?.hint).toContain("Tried: localhost:1 through the proxy of HTTPS_PROXY.");
     const direct = await diagnose({ ...env, ...proxied, NO_PROXY: "localhost:1" });
     expect(direct.problems[0]?.hint).toContain("Tried: localhost:1, without a proxy.");
   });
@@ -191,24 +189,28 @@ describe("stocklot doctor", () => {
     expect(err).not.toContain("    at ");
   });
 
-  it("names settings as the command does", async () => {
+  it("names settings as the library does, and says what sets them", async () => {
     const none = await run(["doctor"], {});
     expect(none.err).toBe(`stocklot: \
---base-url is required (or the environment variable STOCKLOT_BASE_URL); \
---client-id is required (or the environment variable STOCKLOT_CLIENT_ID); \
---client-secret-file is required (or the environment variable STOCKLOT_CLIENT_SECRET). For example:
+baseUrl is required (or the environment variable STOCKLOT_BASE_URL); \
+clientId is required (or the environment variable STOCKLOT_CLIENT_ID); \
+clientSecret is required (or the environment variable STOCKLOT_CLIENT_SECRET). For example:
   export STOCKLOT_BASE_URL=https://inventory.example.com/api/v1
   export STOCKLOT_CLIENT_ID=my-client
   export STOCKLOT_CLIENT_SECRET=...
+Here, baseUrl is set by --base-url, clientId by --client-id, clientSecret by --client-secret-file.
 `);
     const { env } = await serve();
     const http = await run(["doctor", "--base-url", "http://inventory.example.com/api/v1"], env);
     expect(http).toMatchObject({
       code: 2,
-      err: "stocklot: --base-url must begin with https:, since http: sends the secret unencrypted. To allow http:, set --allow-insecure-http.\n",
+      err: "stocklot: baseUrl must begin with https:, since http: sends the secret unencrypted. To allow http:, set allowInsecureHttp.\nHere, baseUrl is set by --base-url, allowInsecureHttp by --allow-insecure-http.\n",
     });
     const noUrl = await run(["doctor", "--base-url", "inventory"], env);
-    expect(noUrl).toMatchObject({ code: 2, err: "stocklot: --base-url must be a URL, such as https://host/api/v1.\n" });
+    expect(noUrl).toMatchObject({
+      code: 2,
+      err: "stocklot: baseUrl must be a URL, such as https://host/api/v1.\nHere, baseUrl is set by --base-url.\n",
+    });
   });
 });
 

@@ -100,6 +100,9 @@ function classify(error: unknown, depth: number): NetworkFailure | undefined {
     const [, problem, advice = "", permanent] = rule;
     return { problem, detail, advice, permanent: permanent !== undefined };
   }
+  // A call of the system, with a code that is rare on sockets.
+  if (typeof fieldOf(error, "syscall") === "string")
+    return { problem: "the connection broke", detail, advice: "", permanent: false };
   const cause = fieldOf(error, "cause");
   // A fetch that failed because of an error of another kind is an exception of code.
   if (isObject(cause)) return classify(cause, depth + 1);

@@ -15,15 +15,14 @@ export function describeAddress(url: URL): string {
 }
 
 /** The variable of the environment that names a proxy for the service, unless NO_PROXY names the service. */
-function proxyVariableFor({ protocol, hostname }: URL): string | undefined {
+function proxyVariableFor({ protocol, hostname, port }: URL): string | undefined {
   if (protocol === "http:" && isLoopbackHost(hostname)) return undefined;
-  const excluded = (process.env.no_proxy ?? process.env.NO_PROXY ?? "").split(/[,\s]+/);
-  if (
-    excluded.some(
-      (entry) => entry === "*" || (entry !== "" && `.${hostname}`.endsWith(`.${entry.replace(/^\*?\./, "")}`)),
-    )
-  )
-    return undefined;
+  const excluded = (process.env.no_proxy ?? process.env.NO_PROXY ?? "").split(/[,\s]+/).some((entry) => {
+    const [, host = entry, ofPort] = /^(.+):(\d+)$/.exec(entry) ?? [];
+    if (ofPort !== undefined && ofPort !== (port || (protocol === "https:" ? "443" : "80"))) return false;
+    return host === "*" || (host !== "" && `.${hostname}`.endsWith(`.${host.replace(/^\*?\./, "")}`));
+  });
+  if (excluded) return undefined;
   const names = ["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY"];
   return names.slice(protocol === "https:" ? 0 : 2).find((name) => process.env[name]);
 }

@@ -85,7 +85,7 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
     corrects,
     outboxFile,
   };
-  const { lines, count, invalid, problems } = await readLines(settings, signal);
+  const { lines, count, invalid, problems } = await readLines(settings, signal, flags.dryRun === true);
   if (flags.json && (flags.dryRun || invalid > 0)) await print(JSON.stringify({ lines: count, invalid, problems }));
   if (invalid > 0) throw new CommandError(`${invalid} of ${count} lines are invalid; nothing was sent.`);
   if (flags.dryRun) {

@@ -154,7 +154,7 @@ function describeIssueOfLine(
 const MAX_LISTED = 50;
 
 interface Validation {
-  /** All lines, if none is invalid. */
+  /** All lines, if none is invalid and they are to be sent. */
   lines: ImportedLine[];
   count: number;
   invalid: number;
@@ -163,9 +163,10 @@ interface Validation {
 }
 
 /** Reads the whole file before anything is stored or sent. */
-export async function readLines(settings: ImportSettings, signal: AbortSignal): Promise<Validation> {
+export async function readLines(settings: ImportSettings, signal: AbortSignal, isDryRun: boolean): Promise<Validation> {
   const result: Validation = { lines: [], count: 0, invalid: 0, problems: [] };
-  const lineOfKey = new Map<string, number>();
+  // Without a column of keys, the number of the line makes each key unique.
+  const lineOfKey = settings.keyColumn === undefined ? undefined : new Map<string, number>();
   for await (const row of fileRows(settings)) {
     if (signal.aborted) throw failureOrInterruption(signal.reason, signal, "nothing was sent");
     const columns = result.count === 0 && settings.format === "csv" ? columnProblem(row, settings) : undefined;
@@ -174,7 +175,7 @@ export async function readLines(settings: ImportSettings, signal: AbortSignal): 
     const imported = importedRow(row, settings);
     const problems = problemsOf(imported, lineOfKey);
     if ("entry" in imported && problems.length === 0) {
-      result.lines.push(imported);
+      if (!isDryRun) result.lines.push(imported);
       continue;
     }
     result.invalid += 1;
@@ -186,11 +187,11 @@ export async function readLines(settings: ImportSettings, signal: AbortSignal): 
   return result;
 }
 
-function problemsOf(imported: ImportedRow, lineOfKey: Map<string, number>): string[] {
+function problemsOf(imported: ImportedRow, lineOfKey: Map<string, number> | undefined): string[] {
   if ("problems" in imported) return imported.problems;
   const { line, entry } = imported;
-  const earlier = lineOfKey.get(entry.key);
-  lineOfKey.set(entry.key, line);
+  const earlier = lineOfKey?.get(entry.key);
+  lineOfKey?.set(entry.key, line);
   // Keys identify a line for ever, so two lines of a file must not share one.
   return earlier === undefined ? [] : [`the key "${entry.key}" is that of line ${earlier}, too`];
 }

@@ -1,20 +1,10 @@
 /** How messages name what their reader can set or call. */
 const LIBRARY_WORDING = {
-  baseUrl: "baseUrl",
-  clientId: "clientId",
-  clientSecret: "clientSecret",
-  allowInsecureHttp: "allowInsecureHttp",
-  timeoutMs: "timeoutMs",
-  maxResponseBytes: "maxResponseBytes",
   connectionString: "connectionString",
   maxDiscontinuedShare: "maxDiscontinuedShare",
   /** A row of the caller's, by its index. */
   row: (index: number) => `row ${index}`,
   /** The rest are phrases; empty if the reader has no such means. */
-  acceptResponses: 'To accept such responses anyway, set responseValidation to "warn" or "off".',
-  orTrustIssuer: ", or pass a dispatcher with connect: { ca }",
-  useOwnTls: "To use TLS settings of your own, pass a dispatcher.",
-  useClientCertificate: "If the server requires a client certificate, pass a dispatcher with connect: { cert, key }.",
   chooseSchema: "Set the option schema.",
   serviceId: "create the client with the option serviceId:",
   acceptAccount: "call run({ acceptAccount: true })",
