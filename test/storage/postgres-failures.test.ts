@@ -28,7 +28,12 @@ class Client extends EventEmitter {
 /** Its pool has these connections, one after another; the last one always. */
 const connectionTo = (...clients: [Client, ...Client[]]) =>
   new PostgresConnection({
-    pool: { totalCount: 1, connect: async () => (clients.length > 1 ? clients.shift() : clients[0]), query: () => {} },
+    pool: {
+      totalCount: 1,
+      connect: (callback: (error: undefined, client: Client | undefined) => void) =>
+        callback(undefined, clients.length > 1 ? clients.shift() : clients[0]),
+      query: () => {},
+    },
   } as unknown as ConstructorParameters<typeof PostgresConnection>[0]);
 
 const reported = (code: string) => Object.assign(new Error(code), { code, severity: "ERROR" });

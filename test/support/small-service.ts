@@ -161,11 +161,13 @@ export class SmallService {
   #transact(path: string, { itemID, units, wid, ...rest }: Fields): ServiceResponse {
     const kind = /^\/Inventory\/(Receive|Move|Issue)$/.exec(path)?.[1]?.toLowerCase();
     if (kind !== "receive" && kind !== "move" && kind !== "issue") return errorResponse(404, "not_found", "Not found.");
-    if (!this.items.has(String(itemID))) return errorResponse(400, "bad_request", "Unknown item.");
+    const item = this.items.get(String(itemID));
+    if (!item) return errorResponse(400, "bad_request", "Unknown item.");
     this.effects[kind] += 1;
     if (kind !== "receive") return { status: 200, body: { recNo: 1 } };
     const { spot = "", serial = "", serial2 = null, rfidTag = null, remark = "", jobid: jobID = 0 } = rest;
     const lot = this.addLot({
+      partNo: item.partNo,
       shortID: itemID,
       units,
       wID: wid,
