@@ -102,7 +102,7 @@ interface Bound {
 }
 
 /** Probes that interpolation may waste. */
-const SPARE_PROBES = 1.5;
+const SPARE_PROBES = 2.1;
 
 /**
  * The part of the list in which a part number begins: after `#low`, at or before `#high`, as pages of this search have shown.
