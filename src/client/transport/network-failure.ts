@@ -80,6 +80,8 @@ export function describeNetworkFailure(error: unknown): NetworkFailure | undefin
 export const isNetworkFailure = (error: unknown): boolean => describeNetworkFailure(error) !== undefined;
 
 const MAX_DEPTH = 8;
+/** Calls of the system on a socket. Other ones, such as `open`, are those of the caller's own code. */
+const SOCKET_CALLS: ReadonlySet<unknown> = new Set(["connect", "getaddrinfo", "read", "write", "shutdown"]);
 
 function classify(error: unknown, depth: number): NetworkFailure | undefined {
   if (!isObject(error) || depth > MAX_DEPTH) return undefined;
@@ -100,8 +102,8 @@ function classify(error: unknown, depth: number): NetworkFailure | undefined {
     const [, problem, advice = "", permanent] = rule;
     return { problem, detail, advice, permanent: permanent !== undefined };
   }
-  // A call of the system, with a code that is rare on sockets.
-  if (typeof fieldOf(error, "syscall") === "string")
+  // With a code that is rare on sockets.
+  if (SOCKET_CALLS.has(fieldOf(error, "syscall")))
     return { problem: "the connection broke", detail, advice: "", permanent: false };
   const cause = fieldOf(error, "cause");
   // A fetch that failed because of an error of another kind is an exception of code.
