@@ -24,40 +24,57 @@ const PUBLIC_HEADERS: ReadonlySet<string> = new Set(["accept", "content-type", "
 
 /** Strings that must not be shown. The one that was used last is the last. */
 class Secrets {
-  /** The alternatives of a pattern that match each of them. */
-  readonly #sources = new Map<string, string>();
+  /** What matches each of them. */
+  readonly #forms = new Map<string, Form[]>();
   #pattern: RegExp | undefined;
 
   add(secret: string): void {
-    const source = this.#sources.get(secret) ?? sourceOf(secret);
-    this.#sources.delete(secret);
-    this.#sources.set(secret, source);
-    const [oldest] = this.#sources.keys();
-    if (this.#sources.size > MAX_SECRETS && oldest !== undefined) this.#sources.delete(oldest);
+    const forms = this.#forms.get(secret) ?? formsOf(secret);
+    this.#forms.delete(secret);
+    this.#forms.set(secret, forms);
+    const [oldest] = this.#forms.keys();
+    if (this.#forms.size > MAX_SECRETS && oldest !== undefined) this.#forms.delete(oldest);
     this.#pattern = undefined;
   }
 
   replaceIn(text: string): string {
-    if (this.#sources.size === 0) return text;
-    this.#pattern ??= new RegExp([...this.#sources.values()].join("|"), "gi");
+    if (this.#forms.size === 0) return text;
+    this.#pattern ??= patternOf([...this.#forms.values()].flat());
     return text.replace(this.#pattern, REDACTED);
   }
+}
+
+/** Sources of a pattern: that of the first character, and that of the others. */
+interface Form {
+  first: string;
+  rest: string;
+}
+
+/** At most places of a text no first character matches, so each of them is tried only once, however many secrets there are. */
+function patternOf(forms: readonly Form[]): RegExp {
+  const restsByFirst = new Map<string, string[]>();
+  for (const { first, rest } of forms) restsByFirst.set(first, [...(restsByFirst.get(first) ?? []), rest]);
+  return new RegExp([...restsByFirst].map(([first, rests]) => `${first}(?:${rests.join("|")})`).join("|"), "gi");
 }
 
 /** The beginning of a long secret is enough; what follows it is hidden, too. */
 const MAX_MATCHED_LENGTH = 256;
 const REST_SOURCE = "[^\\s\"'<>]*";
 
-/** Matches a secret as it is, and with its characters encoded as in a URL, a form, JSON or HTML; and its base64. */
-function sourceOf(secret: string): string {
+/** A secret as it is, and with its characters encoded as in a URL, a form, JSON or HTML; and its base64. */
+function formsOf(secret: string): Form[] {
   const base64 = btoa(String.fromCharCode(...new TextEncoder().encode(secret.slice(0, 3 * MAX_MATCHED_LENGTH))));
-  const base64Source = [...base64.replace(/=+$/, "")]
-    .map((char) => ({ "+": "(?:[+-]|%2B)", "/": "(?:[/_]|%2F)" })[char] ?? char)
-    .join("");
-  const start = [...secret].slice(0, MAX_MATCHED_LENGTH).map(sourceOfCharacter).join("");
-  const alternatives = `${start}|${base64Source}`;
-  if (secret.length > MAX_MATCHED_LENGTH) return `(?:${alternatives})${REST_SOURCE}`;
-  return secret.length < MIN_UNAMBIGUOUS_LENGTH ? `(?<!\\w)(?:${alternatives})(?!\\w)` : alternatives;
+  const sourceOfBase64 = (char: string) => ({ "+": "(?:[+-]|%2B)", "/": "(?:[/_]|%2F)" })[char] ?? char;
+  const spellings = [
+    [...secret].slice(0, MAX_MATCHED_LENGTH).map(sourceOfCharacter),
+    [...base64.replace(/=+$/, "")].map(sourceOfBase64),
+  ];
+  const isShort = secret.length < MIN_UNAMBIGUOUS_LENGTH;
+  const end = isShort ? "(?!\\w)" : secret.length > MAX_MATCHED_LENGTH ? REST_SOURCE : "";
+  return spellings.map(([first = "", ...others]) => ({
+    first: isShort ? `(?<!\\w)${first}` : first,
+    rest: others.join("") + end,
+  }));
 }
 
 const NAMED_ENTITIES: Readonly<Record<string, string>> = { "&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos" };
