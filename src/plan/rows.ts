@@ -1,6 +1,6 @@
 import { copyPlainData } from "../shared/copy-of.js";
 import { InputValidationError, type Issue } from "../shared/errors/index.js";
-import { race, whenAborted } from "../shared/time/wait.js";
+import { untilAborted } from "../shared/time/wait.js";
 import { isObject } from "../shared/unknown.js";
 
 const isIterable = (value: unknown) => isObject(value) && (Symbol.iterator in value || Symbol.asyncIterator in value);
@@ -55,7 +55,7 @@ async function* endedBy(
   try {
     for (;;) {
       signal.throwIfAborted();
-      const { done, value } = await race(Promise.resolve(rows.next()), whenAborted(signal));
+      const { done, value } = await untilAborted(signal, Promise.resolve(rows.next()));
       if (done) return;
       yield value;
     }

@@ -17,8 +17,7 @@
 import { isAccessToken } from "../../service/token.js";
 import { AuthenticationError } from "../../shared/errors/index.js";
 import { rememberSecret } from "../../shared/errors/redact.js";
-import { untilAborted } from "../../shared/time/abort.js";
-import { afterMs, race } from "../../shared/time/wait.js";
+import { afterMs, race, untilAborted } from "../../shared/time/wait.js";
 import { messageOf } from "../../shared/unknown.js";
 import type { StoredToken, TokenStore } from "./token-store.js";
 

@@ -1,5 +1,5 @@
 import { PaginationError } from "../../shared/errors/index.js";
-import { race, whenAborted } from "../../shared/time/wait.js";
+import { untilAborted } from "../../shared/time/wait.js";
 import { overlappingPage } from "./choose-page.js";
 import {
   endOfPage,
@@ -261,7 +261,7 @@ export class ListReader<T> {
     const isFurther = this.#hasRequested;
     this.#hasRequested = true;
     const { signal } = abort;
-    const response = race(this.#session.fetch(request, { isFurther, signal }), whenAborted(signal));
+    const response = untilAborted(signal, this.#session.fetch(request, { isFurther, signal }));
     // Its failure is reported when the page is next.
     response.catch(() => {});
     const requested = { request, response, abort };

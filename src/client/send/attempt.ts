@@ -1,5 +1,5 @@
-import { untilAborted } from "../../shared/time/abort.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
+import { untilAborted } from "../../shared/time/wait.js";
 import type { TokenManager } from "../auth/token-manager.js";
 import { type RateLimiter, type Slot, SlotTooLate } from "../limiter/rate-limiter.js";
 import type { Observer } from "../observe/observer.js";

@@ -5,7 +5,7 @@ import { redactStart } from "../../shared/errors/redact.js";
 import { type LazySchema, lazy } from "../../shared/field.js";
 import { boundedIssues, describeMismatch, MAX_ISSUES } from "../../shared/input-issues.js";
 import type { StandardSchema } from "../../shared/standard-schema.js";
-import { untilAborted } from "../../shared/time/abort.js";
+import { untilAborted } from "../../shared/time/wait.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { parseJsonOrUndefined, readValidText } from "./body.js";
 import type { Call, ResponseContext, ResponseReader } from "./call.js";

@@ -4,7 +4,7 @@ import { buffer } from "node:stream/consumers";
 import { Argument, Command, Option } from "commander";
 import type { InventoryClient } from "../../client/index.js";
 import type { Outbox } from "../../outbox/outbox.js";
-import { race, whenAborted } from "../../shared/time/wait.js";
+import { untilAborted } from "../../shared/time/wait.js";
 import { isFileMissingError } from "../../storage/storage-failure.js";
 import { type ConnectionFlags, withClient, withConnection } from "../connection.js";
 import { outboxStoreOf } from "../database.js";
@@ -112,7 +112,7 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
 /** A file is read once: it may change meanwhile. */
 async function contentsOf(path: string, signal: AbortSignal): Promise<Buffer> {
   if (path === STANDARD_INPUT)
-    return race(buffer(process.stdin), whenAborted(signal)).catch((error: unknown) => {
+    return untilAborted(signal, buffer(process.stdin)).catch((error: unknown) => {
       throw failureOrInterruption(error, signal, "nothing was sent");
     });
   const stats = await stat(path).catch((error: unknown) => {

@@ -1,5 +1,5 @@
 import { onAbort } from "../../shared/time/abort.js";
-import { afterMs, race, whenAborted } from "../../shared/time/wait.js";
+import { afterMs, race, untilAborted } from "../../shared/time/wait.js";
 import type { MirrorBatch, MirrorSink } from "../sink.js";
 import type { MirrorKey, MirrorRecord, MirrorResource } from "../tables.js";
 import type { ChangesQuery, MirrorChange } from "./history.js";
@@ -77,6 +77,6 @@ export class AbortableSink {
     const stopListening = onAbort(signal, () => {
       this.#isHanging = true;
     });
-    return race(result, whenAborted(signal)).finally(stopListening);
+    return untilAborted(signal, result).finally(stopListening);
   }
 }

@@ -1,4 +1,4 @@
-import { race, whenAborted } from "../../shared/time/wait.js";
+import { untilAborted } from "../../shared/time/wait.js";
 import { bodyPieces, bodyToBytes, type SandboxRequest, type SandboxResponse } from "../http/messages.js";
 import type { SandboxService } from "../service.js";
 
@@ -13,7 +13,7 @@ export function createFetchAdapter(service: SandboxService): SandboxFetch {
       const request = await toSandboxRequest(input, init, signal);
       return toFetchResponse(await service.handle(request), request);
     };
-    return race(respond(), whenAborted(signal));
+    return untilAborted(signal, respond());
   };
 }
 

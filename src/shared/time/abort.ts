@@ -54,10 +54,3 @@ export function abortable<T>(
     const stop = begin(settle(resolve), settle(reject));
   });
 }
-
-/** The promise's result, or a rejection with the signal's reason as soon as that aborts. */
-export const untilAborted = <T>(signal: AbortSignal, promise: Promise<T>): Promise<T> =>
-  abortable(signal, (resolve, reject) => {
-    promise.then(resolve, reject);
-    return () => {};
-  });

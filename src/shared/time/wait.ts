@@ -49,6 +49,10 @@ export function whenAborted(signal: AbortSignal): WaitEnd {
   };
 }
 
+/** The promise's result, or a rejection with the signal's reason as soon as that aborts. A later rejection is ignored. */
+export const untilAborted = <T>(signal: AbortSignal, promise: Promise<T>): Promise<T> =>
+  race(promise, whenAborted(signal));
+
 /** A time limit is counted in this many steps. */
 const STEPS = 20;
 
