@@ -50,7 +50,7 @@ interface Form {
   rest: string;
 }
 
-/** At most places of a text no first character matches, so each of them is tried only once, however many secrets there are. */
+/** Where no secret begins, each first character is tried only once, however many secrets there are. */
 function patternOf(forms: readonly Form[]): RegExp {
   const restsByFirst = new Map<string, string[]>();
   for (const { first, rest } of forms) restsByFirst.set(first, [...(restsByFirst.get(first) ?? []), rest]);
