@@ -1,4 +1,4 @@
-import { durationOf } from "../client/for-add-ons.js";
+import { durationOf, reportProgress } from "../client/for-add-ons.js";
 import {
   type InventoryClient,
   NotImplementedError,
@@ -406,8 +406,10 @@ class OutboxRun implements Sender {
     this.#toSend = Math.max(0, this.#toSend - 1);
     const { onResult, onProgress } = options;
     if (onResult) callSafely(() => onResult(entryOf(entry)));
+    const { applied, rejected, unknown } = results;
+    reportProgress({ source: "outbox", applied, rejected, unknown, pending: this.#toSend });
     if (!onProgress) return;
-    const done = results.applied + results.rejected + results.unknown;
+    const done = applied + rejected + unknown;
     const paceMs = (monotonicNowMs() - this.#startedAt) / done;
     const etaMs = durationOf(this.#toSend, this.client.bulkAllowance, paceMs);
     callSafely(() => onProgress({ ...results, pending: this.#toSend, etaMs }));

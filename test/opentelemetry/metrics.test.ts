@@ -1,6 +1,10 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createRateLimiter, InventoryClient } from "stocklot";
 import { createMirror } from "stocklot/mirror";
 import { instrumentStocklot } from "stocklot/opentelemetry";
+import { createOutbox, sqliteOutboxStore } from "stocklot/outbox";
 import type { SandboxOptions } from "stocklot/sandbox";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { reportProgress } from "../../src/client/for-add-ons.js";
@@ -210,10 +214,20 @@ describe("the metrics of outbox and mirror", () => {
     ]);
   });
 
-  it("show what a real mirror publishes", async () => {
+  it("show what a real outbox and a real mirror report", async () => {
     const { collect, client } = await measured();
+    const folder = mkdtempSync(join(tmpdir(), "stocklot-metrics-"));
+    const outbox = createOutbox({ client, store: sqliteOutboxStore({ path: join(folder, "outbox.db") }) });
+    await outbox.add({ key: "1", operation: "receive", input: { itemID: "BOLT-M8", units: 1, wid: 1, reasonCode: 1 } });
+    await outbox.run();
+    await outbox.close();
+    rmSync(folder, { recursive: true });
     await createMirror({ client, sink: new MemorySink() }).run();
     const metrics = await collect();
+    expect(metrics.get("stocklot.outbox.entries")?.points).toContainEqual({
+      attributes: { "stocklot.outbox.state": "applied" },
+      value: 1,
+    });
     expect(metrics.get("stocklot.mirror.run.duration")?.points).toMatchObject([
       { attributes: { "stocklot.mirror.run.kind": "full" }, value: { count: 1 } },
     ]);
