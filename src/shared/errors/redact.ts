@@ -15,6 +15,8 @@ import { isBrandedError } from "./brand.js";
 
 const REDACTED = "[redacted]";
 const MAX_SECRETS = 1_000;
+/** Headers of single calls often have a value that occurs once, such as the ID of a trace. */
+const MAX_CALL_HEADERS = 50;
 /** A shorter one may be an ordinary word: one of less than 8 characters counts only as a whole word, of less than 4 never. */
 const MIN_LENGTH = 4;
 const MIN_UNAMBIGUOUS_LENGTH = 8;
@@ -24,37 +26,57 @@ const PUBLIC_HEADERS: ReadonlySet<string> = new Set(["accept", "content-type", "
 
 /** Strings that must not be shown. The one that was used last is the last. */
 class Secrets {
-  /** What matches each of them. */
   readonly #forms = new Map<string, Form[]>();
-  #pattern: RegExp | undefined;
+  readonly #max: number;
+  #cores: RegExp | undefined;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
 
   add(secret: string): void {
-    const forms = this.#forms.get(secret) ?? formsOf(secret);
+    const known = this.#forms.get(secret);
     this.#forms.delete(secret);
-    this.#forms.set(secret, forms);
+    this.#forms.set(secret, known ?? formsOf(secret));
+    if (known) return;
     const [oldest] = this.#forms.keys();
-    if (this.#forms.size > MAX_SECRETS && oldest !== undefined) this.#forms.delete(oldest);
-    this.#pattern = undefined;
+    if (this.#forms.size > this.#max && oldest !== undefined) this.#forms.delete(oldest);
+    this.#cores = undefined;
   }
 
   replaceIn(text: string): string {
     if (this.#forms.size === 0) return text;
-    this.#pattern ??= patternOf([...this.#forms.values()].flat());
-    return text.replace(this.#pattern, REDACTED);
+    this.#cores ??= coresPattern([...this.#forms.values()].flat());
+    if (!this.#cores.test(text)) return text;
+    const lower = text.toLowerCase();
+    let replaced = text;
+    for (const form of [...this.#forms.values()].flat()) {
+      if (!lower.includes(form.core)) continue;
+      form.pattern ??= new RegExp(form.source, "gi");
+      replaced = replaced.replace(form.pattern, REDACTED);
+    }
+    return replaced;
   }
 }
 
-/** Sources of a pattern: that of the first character, and that of the others. */
+/** One way in which a secret may be written. Patterns are large, and few are ever needed: they are built at first use. */
 interface Form {
-  first: string;
-  rest: string;
+  /** The longest part that every encoding leaves as it is, in lower case. Only a text that contains it can match. */
+  core: string;
+  source: string;
+  pattern?: RegExp;
 }
 
-/** Where no secret begins, each first character is tried only once, however many secrets there are. */
-function patternOf(forms: readonly Form[]): RegExp {
-  const restsByFirst = new Map<string, string[]>();
-  for (const { first, rest } of forms) restsByFirst.set(first, [...(restsByFirst.get(first) ?? []), rest]);
-  return new RegExp([...restsByFirst].map(([first, rests]) => `${first}(?:${rests.join("|")})`).join("|"), "gi");
+const MAX_CORE_LENGTH = 16;
+
+/** At most places of a text no core begins, so each first character is tried only once, however many there are. */
+function coresPattern(forms: readonly Form[]): RegExp {
+  const restsByFirst = new Map<string, Set<string>>();
+  for (const { core } of forms) {
+    const first = core.slice(0, 1);
+    restsByFirst.set(first, (restsByFirst.get(first) ?? new Set()).add(core.slice(1)));
+  }
+  return new RegExp([...restsByFirst].map(([first, rests]) => `${first}(?:${[...rests].join("|")})`).join("|"), "i");
 }
 
 /** The beginning of a long secret is enough; what follows it is hidden, too. */
@@ -65,16 +87,18 @@ const REST_SOURCE = "[^\\s\"'<>]*";
 function formsOf(secret: string): Form[] {
   const base64 = btoa(String.fromCharCode(...new TextEncoder().encode(secret.slice(0, 3 * MAX_MATCHED_LENGTH))));
   const sourceOfBase64 = (char: string) => ({ "+": "(?:[+-]|%2B)", "/": "(?:[/_]|%2F)" })[char] ?? char;
-  const spellings = [
-    [...secret].slice(0, MAX_MATCHED_LENGTH).map(sourceOfCharacter),
-    [...base64.replace(/=+$/, "")].map(sourceOfBase64),
-  ];
   const isShort = secret.length < MIN_UNAMBIGUOUS_LENGTH;
-  const end = isShort ? "(?!\\w)" : secret.length > MAX_MATCHED_LENGTH ? REST_SOURCE : "";
-  return spellings.map(([first = "", ...others]) => ({
-    first: isShort ? `(?<!\\w)${first}` : first,
-    rest: others.join("") + end,
-  }));
+  const [start, end] = isShort ? ["(?<!\\w)", "(?!\\w)"] : ["", secret.length > MAX_MATCHED_LENGTH ? REST_SOURCE : ""];
+  const formOf = (text: string, kept: RegExp, sourceOf: (char: string) => string): Form => ({
+    core: text
+      .split(kept)
+      .reduce((longest, part) => (part.length > longest.length ? part : longest), "")
+      .slice(0, MAX_CORE_LENGTH)
+      .toLowerCase(),
+    source: start + [...text].map(sourceOf).join("") + end,
+  });
+  const text = [...secret].slice(0, MAX_MATCHED_LENGTH).join("");
+  return [formOf(text, /\W+/, sourceOfCharacter), formOf(base64.replace(/=+$/, ""), /[^A-Za-z0-9]+/, sourceOfBase64)];
 }
 
 const NAMED_ENTITIES: Readonly<Record<string, string>> = { "&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos" };
@@ -102,21 +126,28 @@ function sourceOfCharacter(char: string): string {
 
 const escaped = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
 
-const credentials = /* @__PURE__ */ new Secrets();
-const headerValues = /* @__PURE__ */ new Secrets();
+const credentials = /* @__PURE__ */ new Secrets(MAX_SECRETS);
+const headerValues = /* @__PURE__ */ new Secrets(MAX_SECRETS);
+const callHeaderValues = /* @__PURE__ */ new Secrets(MAX_CALL_HEADERS);
 
 /** To be called before a secret or a token is used. */
 export function rememberSecret(secret: string): void {
   if (secret.length >= MIN_LENGTH) credentials.add(secret);
 }
 
-/** The long values of headers, and the credentials of those that begin with a scheme: `ApiKey 0123…`. */
-export function rememberHeaders(headers: Readonly<Record<string, string>>): void {
+/** The long values of a client's headers, and the credentials of those that begin with a scheme: `ApiKey 0123…`. */
+export const rememberHeaders = (headers: Readonly<Record<string, string>>): void => addValues(headerValues, headers);
+
+/** The same for the headers of a single call. */
+export const rememberCallHeaders = (headers: Readonly<Record<string, string>>): void =>
+  addValues(callHeaderValues, headers);
+
+function addValues(values: Secrets, headers: Readonly<Record<string, string>>): void {
   for (const [name, raw] of Object.entries(headers)) {
     const value = raw.trim();
     const forms = [value, value.slice(value.indexOf(" ") + 1).trim()];
     if (PUBLIC_HEADERS.has(name.toLowerCase())) continue;
-    for (const form of forms) if (form.length >= MIN_HEADER_LENGTH) headerValues.add(form);
+    for (const form of forms) if (form.length >= MIN_HEADER_LENGTH) values.add(form);
   }
 }
 
@@ -128,7 +159,8 @@ export const redactCredentials = (text: string): string =>
   credentials.replaceIn(text.replace(NAMED_SECRET_PATTERN, `$1${REDACTED}`));
 
 /** Replaces all secrets in a string. */
-export const redact = (text: string): string => headerValues.replaceIn(redactCredentials(text));
+export const redact = (text: string): string =>
+  callHeaderValues.replaceIn(headerValues.replaceIn(redactCredentials(text)));
 
 /** How much of a string is searched behind what is shown: a secret may continue there. */
 const SEARCHED_BEYOND_LENGTH = 8_192;
