@@ -28,7 +28,8 @@ const PUBLIC_HEADERS: ReadonlySet<string> = new Set(["accept", "content-type", "
 class Secrets {
   readonly #forms = new Map<string, Form[]>();
   readonly #max: number;
-  #cores: RegExp | undefined;
+  /** All forms, by the beginning of their core; empty if it has to be built. */
+  readonly #formsByStart = new Map<number, Form[]>();
 
   constructor(max: number) {
     this.#max = max;
@@ -41,21 +42,34 @@ class Secrets {
     if (known) return;
     const [oldest] = this.#forms.keys();
     if (this.#forms.size > this.#max && oldest !== undefined) this.#forms.delete(oldest);
-    this.#cores = undefined;
+    this.#formsByStart.clear();
   }
 
   replaceIn(text: string): string {
-    if (this.#forms.size === 0) return text;
-    this.#cores ??= coresPattern([...this.#forms.values()].flat());
-    if (!this.#cores.test(text)) return text;
-    const lower = text.toLowerCase();
     let replaced = text;
-    for (const form of [...this.#forms.values()].flat()) {
-      if (!lower.includes(form.core)) continue;
+    for (const form of this.#formsIn(text.toLowerCase())) {
       form.pattern ??= new RegExp(form.source, "gi");
       replaced = replaced.replace(form.pattern, REDACTED);
     }
     return replaced;
+  }
+
+  /** Those whose core occurs. Looks at each character once, however many secrets there are. */
+  #formsIn(lower: string): Iterable<Form> {
+    if (this.#formsByStart.size === 0) {
+      for (const form of [...this.#forms.values()].flat()) {
+        const start = startOf(form.core);
+        this.#formsByStart.set(start, [...(this.#formsByStart.get(start) ?? []), form]);
+      }
+    }
+    const found = new Set(this.#formsByStart.get(NO_START));
+    let start = 0;
+    for (let end = 1; end <= lower.length; end += 1) {
+      start = ((start << 8) | (lower.charCodeAt(end - 1) & 0xff)) & 0xffffff;
+      for (const form of this.#formsByStart.get(start) ?? [])
+        if (lower.startsWith(form.core, end - START_LENGTH)) found.add(form);
+    }
+    return found;
   }
 }
 
@@ -67,16 +81,13 @@ interface Form {
   pattern?: RegExp;
 }
 
-const MAX_CORE_LENGTH = 16;
+const START_LENGTH = 3;
+const NO_START = -1;
 
-/** At most places of a text no core begins, so each first character is tried only once, however many there are. */
-function coresPattern(forms: readonly Form[]): RegExp {
-  const restsByFirst = new Map<string, Set<string>>();
-  for (const { core } of forms) {
-    const first = core.slice(0, 1);
-    restsByFirst.set(first, (restsByFirst.get(first) ?? new Set()).add(core.slice(1)));
-  }
-  return new RegExp([...restsByFirst].map(([first, rests]) => `${first}(?:${[...rests].join("|")})`).join("|"), "i");
+/** The first three characters of a core as a number; a shorter core has none, and may be anywhere. */
+function startOf(core: string): number {
+  if (core.length < START_LENGTH) return NO_START;
+  return [...core.slice(0, START_LENGTH)].reduce((start, char) => (start << 8) | char.charCodeAt(0), 0);
 }
 
 /** The beginning of a long secret is enough; what follows it is hidden, too. */
@@ -93,7 +104,6 @@ function formsOf(secret: string): Form[] {
     core: text
       .split(kept)
       .reduce((longest, part) => (part.length > longest.length ? part : longest), "")
-      .slice(0, MAX_CORE_LENGTH)
       .toLowerCase(),
     source: start + [...text].map(sourceOf).join("") + end,
   });
