@@ -24,8 +24,12 @@ export function redisKeyName(key = "default", what: string): string {
   return `{stocklot:${key.replace(/[%{}]/g, encodeURIComponent)}}:${what}`;
 }
 
-/** If Redis does not reply for this long, it is unreachable: a client that has lost its connection queues commands. */
-const REPLY_TIMEOUT_MS = 900;
+/**
+ * If Redis does not reply for this long, it is unreachable: a client that has lost its connection queues commands. Together
+ * less than the second in which a call without Redis fails. Without the token store, a call still has the limiter to ask.
+ */
+export const SLOTS_TIMEOUT_MS = 600;
+export const TOKEN_TIMEOUT_MS = 300;
 
 /**
  * Runs a script. Rejects if Redis does not reply. The error shows nothing that was sent: Redis quotes the arguments of
@@ -36,11 +40,12 @@ export async function runScript(
   script: string,
   keys: readonly string[],
   values: readonly (string | number)[],
+  timeoutMs: number,
 ): Promise<unknown> {
-  const noReply = () => new Error(`Redis has not replied for ${REPLY_TIMEOUT_MS} ms`);
+  const noReply = () => new Error(`Redis has not replied for ${timeoutMs} ms`);
   const reply = (async () => redis.eval(script, keys.length, ...keys, ...values.map(String)))();
   try {
-    return await race(reply, afterMs(REPLY_TIMEOUT_MS, noReply));
+    return await race(reply, afterMs(timeoutMs, noReply));
   } catch (error) {
     const isReply = error instanceof Error && error.name === "ReplyError";
     throw new Error(isReply ? `${/^[A-Z]+/.exec(error.message)?.[0] ?? "an error"} of Redis` : messageOf(error));

@@ -5,7 +5,7 @@ import { checkConfiguration } from "../shared/check.js";
 import { lazy } from "../shared/field.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
 import { sleep } from "../shared/time/wait.js";
-import { type RedisClient, redisKeyName, redisOptionsShape, runScript } from "./redis-client.js";
+import { type RedisClient, redisKeyName, redisOptionsShape, runScript, TOKEN_TIMEOUT_MS } from "./redis-client.js";
 
 /** A token that all processes with the same `key` share. */
 export interface RedisTokenStoreOptions {
@@ -54,7 +54,7 @@ export function createRedisTokenStore(options: RedisTokenStoreOptions): TokenSto
   const { redis, key } = options;
   const name = redisKeyName(key, "token");
   const run = (script: string, values: readonly (string | number)[], of = name) =>
-    runScript(redis, script, [of], values);
+    runScript(redis, script, [of], values, TOKEN_TIMEOUT_MS);
   return {
     async get(account = "") {
       const [accessToken, storedFor, remainingMs] = storedTokenSchema().parse(await run(GET, []));

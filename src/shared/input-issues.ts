@@ -17,8 +17,10 @@ export interface IssueWording {
   quotesStrings: boolean;
 }
 
-/** A hostile response can cause millions of issues. */
-export const MAX_ISSUES = 100;
+/** A hostile response can cause millions of issues. More than any page has records. */
+export const MAX_ISSUES = 10_000;
+/** Of one object. Each is compared with the known names. */
+const MAX_UNKNOWN_NAMES = 100;
 
 /** What is wrong with a value by its schema, at most one issue per field. */
 export function findInputIssues(schema: z.ZodType, value: unknown, wording: IssueWording): DescribableIssue[] {
@@ -35,12 +37,12 @@ export function findInputIssues(schema: z.ZodType, value: unknown, wording: Issu
     .flatMap((issue): DescribableIssue[] =>
       issue.code === "unrecognized_keys"
         ? issue.keys
-            .slice(0, MAX_ISSUES)
+            .slice(0, MAX_UNKNOWN_NAMES)
             .map((name) => issueOfName(name, issue.path, knownNames.get(issue.keys) ?? [], wording))
         : [boundedIssue({ path: issue.path, message: withWrongValue(issue, wording) }, wording.at)],
     );
-  const fields = issues.map(({ path }) => JSON.stringify(path));
-  return issues.filter((_, index) => fields.indexOf(fields[index] ?? "") === index);
+  const fields = new Set<string>();
+  return issues.filter(({ path }) => fields.size < fields.add(JSON.stringify(path)).size);
 }
 
 /** How a response differs from its schema. In English, whatever messages the application has set in zod. */

@@ -25,4 +25,4 @@ export const toOneLine = (text: string) =>
     .join(" ");
 
 /** An exception of the caller's may quote a whole response. */
-const MAX_REASON_LENGTH = 2_000;
+const MAX_REASON_LENGTH = 1_000;

@@ -39,6 +39,14 @@ const failureOf = (promise: Promise<unknown>): Promise<unknown> =>
 const OFF = { retry: false } as const;
 
 describe("an error status", () => {
+  it("with a long text has all of it as serviceMessage, and a message of at most 2 000 characters", async () => {
+    const text = `Wrong rows: ${Array.from({ length: 2_000 }, (_, row) => row).join(", ")}`;
+    const client = on.client(json(documented(400, "bad_request", text), 400), OFF);
+    const error = await failureOf(client.items.get("X"));
+    expect(error).toMatchObject({ serviceMessage: text, message: expect.stringMatching(/^GET .Item: 400 Wrong rows/) });
+    expect((error as Error).message.length).toBeLessThan(2_001);
+  });
+
   it.each([
     [400, "bad_request", BadRequestError],
     [403, "forbidden", PermissionError],

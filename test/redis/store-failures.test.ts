@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { inspect, promisify } from "node:util";
 import { Redis } from "ioredis";
-import { ConnectionError, InventoryClient, type RateLimiter } from "stocklot";
+import { ConnectionError, InventoryClient, type RateLimiter, type TokenStore } from "stocklot";
 import { createRedisRateLimiter, createRedisTokenStore } from "stocklot/redis";
 import { afterAll, describe, expect, test } from "vitest";
 import { NoSlots } from "../../src/client/limiter/rate-limiter.js";
@@ -20,8 +20,9 @@ const [restarted, hanging, lasting, emptied] = servers;
 const NOBODY_LISTENS = "redis://127.0.0.1:1";
 const CANARY = "Xq7ZkW3vJ9pLm2RtYb8NcF5s";
 
-const clientWith = (rateLimiter: RateLimiter, sent: string[] = []) =>
+const clientWith = (rateLimiter: RateLimiter, sent: string[] = [], tokenStore?: TokenStore) =>
   new InventoryClient({
+    tokenStore,
     baseUrl: "https://service.test/api/v1",
     clientId: "id",
     clientSecret: "secret",
@@ -44,6 +45,16 @@ describe.concurrent("when Redis was never there", () => {
       expect(error).toBeInstanceOf(ConnectionError);
       expect(error).toMatchObject({ applied: "no", message: expect.stringContaining("limiter cannot reach Redis") });
     }
+    expect(sent).toEqual([]);
+  });
+
+  test("neither do calls with a token store hang: they reject within a second, unsent", async () => {
+    const sent: string[] = [];
+    const redis = connect(NOBODY_LISTENS);
+    const client = clientWith(limiterAt(NOBODY_LISTENS, {}), sent, createRedisTokenStore({ redis, key: newKey() }));
+    const attempt = errorOf(client.items.get("A"));
+    expect(await turnsOf(attempt)).toBeLessThan(2_500);
+    expect(await attempt).toBeInstanceOf(ConnectionError);
     expect(sent).toEqual([]);
   });
 

@@ -72,6 +72,17 @@ describe.each<[string, () => ClientOptions]>([
   });
 });
 
+it("a long value of a single call's header is visible nowhere", async () => {
+  const server = await startServer();
+  const recorded: unknown[] = [];
+  const note = (value: unknown) => void recorded.push(value);
+  const client = connect(server, { retry: false, logger: { debug: note, info: note, warn: note, error: note } });
+  server.plan(faults.status(400, { message: `unknown key ${API_KEY}`, headers: { "x-echo": API_KEY } }));
+  recorded.push(await errorOf(client.items.get("BOLT", { headers: { "X-Api-Key": API_KEY }, onResponse: note })));
+  expect(findLeaks(recorded, [API_KEY])).toEqual([]);
+  expect(recorded.at(-1)).toMatchObject({ status: 400 });
+});
+
 describe("header values that are ordinary words", () => {
   const receipt = { itemID: "BOLT", units: 1, wid: 3, reasonCode: 1, remark: "order acme-tenant" };
   const request = { method: "POST", path: "/Inventory/Receive", body: receipt };

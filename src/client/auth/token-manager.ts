@@ -121,33 +121,39 @@ export class TokenManager {
   async #fetch(signal: AbortSignal): Promise<StoredToken> {
     const { store, account, request } = this.#options;
     await untilAborted(signal, this.#pendingSave);
+    let isAway = false;
+    /** A store that does not reply is not asked for anything else: it may take as long each time. */
+    const ask = async <T>(action: string, run: () => Promise<T>): Promise<T | undefined> => {
+      if (isAway) return undefined;
+      const result = await this.#useStore(action, () => inTime(run()), signal);
+      isAway = result === FAILED;
+      return result === FAILED ? undefined : result;
+    };
     // The store may still return them: the one that was refused, and the present one, which is about to expire.
-    const excluded = [this.#refused, this.#token?.accessToken];
     const refused = this.#refused;
-    if (refused !== undefined) await this.#useStore("delete", () => inTime(store.delete(refused)), signal);
-    const stored = await this.#readUsable(excluded, signal);
+    const excluded = [refused, this.#token?.accessToken];
+    const read = async () => {
+      const stored = await ask("get", () => store.get(account));
+      if (!isUsable(stored) || excluded.includes(stored.accessToken)) return undefined;
+      rememberSecret(stored.accessToken);
+      return stored;
+    };
+    if (refused !== undefined) await ask("delete", () => store.delete(refused));
+    const stored = await read();
     if (stored) return stored;
-    const unlock = store.lock && (await this.#useStore("lock", () => this.#lock(signal), signal));
+    const mayLock = store.lock && !isAway;
+    const unlock = mayLock ? await this.#useStore("lock", () => this.#lock(signal), signal) : undefined;
     try {
       // The previous holder of the lock may have stored a new token, also if this process continues without the lock.
-      const storedByOther = store.lock && (await this.#readUsable(excluded, signal));
+      const storedByOther = mayLock && (await read());
       if (storedByOther) return storedByOther;
       const token = await request(signal);
       // Calls do not wait for the store.
       this.#pendingSave = this.#useStore("set", () => inTime(store.set({ ...token }, account)));
       return token;
     } finally {
-      if (unlock) void this.#pendingSave.then(() => this.#useStore("unlock", unlock));
+      if (typeof unlock === "function") void this.#pendingSave.then(() => this.#useStore("unlock", unlock));
     }
-  }
-
-  /** The token of the store, if it can be used. */
-  async #readUsable(excluded: readonly unknown[], signal: AbortSignal): Promise<StoredToken | undefined> {
-    const { store, account } = this.#options;
-    const stored = await this.#useStore("get", () => inTime(store.get(account)), signal);
-    if (!isUsable(stored) || excluded.includes(stored.accessToken)) return undefined;
-    rememberSecret(stored.accessToken);
-    return stored;
   }
 
   /** Takes the lock of the store. One that comes when no call waits for it any more is released. */
@@ -158,17 +164,19 @@ export class TokenManager {
   }
 
   /** Runs an action of the store. If it fails, the client continues without its result. */
-  async #useStore<T>(action: string, run: () => Promise<T>, signal?: AbortSignal): Promise<T | undefined> {
+  async #useStore<T>(action: string, run: () => Promise<T>, signal?: AbortSignal): Promise<T | typeof FAILED> {
     signal?.throwIfAborted();
     try {
       return await (signal ? untilAborted(signal, run()) : run());
     } catch (error) {
       signal?.throwIfAborted();
       this.#options.warn(`the token store failed to ${action}: ${messageOf(error)}`);
-      return undefined;
+      return FAILED;
     }
   }
 }
+
+const FAILED = Symbol("the action of the store failed");
 
 /** The result of an action of the store, unless it takes too long. The store of a caller may return no promise. */
 const inTime = <T>(result: Promise<T>): Promise<T> =>

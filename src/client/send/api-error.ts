@@ -11,7 +11,7 @@ import {
   ServerError,
   ValidationError,
 } from "../../shared/errors/index.js";
-import { redactStart } from "../../shared/errors/redact.js";
+import { redact, redactStart } from "../../shared/errors/redact.js";
 import { fieldOf, isObject } from "../../shared/unknown.js";
 import type { WireResponse } from "../transport/exchange.js";
 import { parseJsonOrUndefined, readText } from "./body.js";
@@ -45,8 +45,6 @@ export function createApiError(call: Call, response: WireResponse, pauseMs: numb
   return new ErrorClass({ ...init, details: undefined });
 }
 
-/** A longer text of the service is cut off. */
-const MAX_SERVICE_TEXT_LENGTH = 1_000;
 const MAX_ERROR_EXCERPT_LENGTH = 200;
 /** How much of a body is searched for an excerpt: HTML begins with tags. */
 const MAX_SEARCHED_LENGTH = 20 * MAX_ERROR_EXCERPT_LENGTH;
@@ -82,7 +80,7 @@ export function readErrorBody(response: WireResponse): ErrorBody {
   const firstString = (...names: string[]) => {
     const texts = names.map((name) => fieldOf(given, name)).filter((value) => typeof value === "string");
     const text = texts.find((value) => value !== "");
-    return text && redactServiceText(text);
+    return text && redact(text);
   };
   const hasTexts = ["error", "message"].every((name) => typeof fieldOf(given, name) === "string");
   return {
@@ -93,8 +91,6 @@ export function readErrorBody(response: WireResponse): ErrorBody {
   };
 }
 
-const redactServiceText = (text: string) => redactStart(text, MAX_SERVICE_TEXT_LENGTH);
-
 /** The messages by field; anything but a string is ignored. */
 function readDetails(details: unknown): ErrorBody["details"] {
   if (!isObject(details) || Array.isArray(details)) return undefined;
@@ -103,7 +99,7 @@ function readDetails(details: unknown): ErrorBody["details"] {
     [given]
       .flat()
       .filter((message) => typeof message === "string")
-      .map(redactServiceText),
+      .map(redact),
   ]);
   return Object.fromEntries(messages.filter(([, found]) => found.length > 0));
 }

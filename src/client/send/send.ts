@@ -5,7 +5,7 @@ import {
   StocklotError,
   TimeoutError,
 } from "../../shared/errors/index.js";
-import { redactData } from "../../shared/errors/redact.js";
+import { redactData, rememberCallHeaders } from "../../shared/errors/redact.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { fieldOf, messageOf, toOneLine } from "../../shared/unknown.js";
 import { NoSlots, type RateLimiter, SlotTooLate } from "../limiter/rate-limiter.js";
@@ -216,6 +216,7 @@ export class ClientSender implements Sender {
     const { settings } = this.#config;
     if (!options) return settings;
     const { timeoutMs = settings.timeoutMs, retry, headers, priority, onResponse, beforeSend } = options;
+    if (headers) rememberCallHeaders(headers);
     return {
       timeoutMs,
       maxResponseBytes: settings.maxResponseBytes,

@@ -1,5 +1,5 @@
 import { brandErrorClass } from "./brand.js";
-import { redact, redactData } from "./redact.js";
+import { redact, redactData, redactStart } from "./redact.js";
 import { markAsServiceError } from "./service-error.js";
 import { StocklotError } from "./stocklot-error.js";
 
@@ -76,8 +76,12 @@ export class ApiError extends StocklotError {
   }
 }
 
+/** How much of the service's text is in the message of the error. */
+const MAX_SHOWN_LENGTH = 1_000;
+
 function formatApiErrorMessage({ method, path, status, message, hint }: ApiErrorInit): string {
-  const problem = `${method} ${path}: ${status} ${message || "(the response has no message)"}`;
+  const text = redactStart(message, MAX_SHOWN_LENGTH) || "(the response has no message)";
+  const problem = `${method} ${path}: ${status} ${text}`;
   if (!hint) return problem;
   return `${/[.!?]$/.test(problem) ? problem : `${problem}.`} ${hint}`;
 }

@@ -1,6 +1,8 @@
 import { fieldOf, messageOf } from "../unknown.js";
 import { brandErrorClass, errorClassSymbol } from "./brand.js";
-import { copyOfCause, redact } from "./redact.js";
+import { copyOfCause, redactStart } from "./redact.js";
+
+const MAX_MESSAGE_LENGTH = 2_000;
 
 /** One problem of a value: where it is, and what is wrong. */
 export interface Issue {
@@ -29,7 +31,7 @@ export abstract class StocklotError extends Error {
     message: string,
     { cause, applied = "no" }: { cause?: unknown; applied?: StocklotError["applied"] } = {},
   ) {
-    super(redact(message), cause === undefined ? {} : { cause: copyOfCause(cause) });
+    super(redactStart(message, MAX_MESSAGE_LENGTH), cause === undefined ? {} : { cause: copyOfCause(cause) });
     this.applied = applied;
   }
 

@@ -40,17 +40,16 @@ export function abortable<T>(
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason);
-    const abort = () => {
+    const stopListening = onAbort(signal, () => {
       stop();
       reject(signal.reason);
-    };
+    });
     const settle =
       <V>(end: (value: V) => void) =>
       (value: V) => {
-        signal.removeEventListener("abort", abort);
+        stopListening();
         end(value);
       };
-    signal.addEventListener("abort", abort, { once: true });
     const stop = begin(settle(resolve), settle(reject));
   });
 }
