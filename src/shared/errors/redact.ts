@@ -75,7 +75,7 @@ class Secrets {
 
 /** One way in which a secret may be written. Patterns are large, and few are ever needed: they are built at first use. */
 interface Form {
-  /** The longest part that every encoding leaves as it is, in lower case. Only a text that contains it can match. */
+  /** The longest part that every encoding leaves as it is, in lower case. Nothing else can match. */
   core: string;
   source: string;
   pattern?: RegExp;
