@@ -4,7 +4,7 @@
  */
 export { isServiceError } from "../shared/errors/service-error.js";
 export { accountOf } from "./client.js";
-export type { LotsOfItem } from "./find/find-receipt.js";
+export { judgeLots, type LotsOfItem } from "./find/find-receipt.js";
 export {
   finiteRateLimitOptionsSchema,
   type RateLimitSettings,

@@ -1,6 +1,5 @@
-import { isServiceError, type LotsOfItem } from "../client/for-add-ons.js";
+import { isServiceError, judgeLots, type LotsOfItem } from "../client/for-add-ons.js";
 import { type InventoryClient, type Item, NotFoundError, type RequestOptions } from "../client/index.js";
-import { serviceTimeMs } from "../service/date.js";
 import { comparableSku } from "../service/key.js";
 import { isSameValue } from "../service/same-value.js";
 import { fieldOf } from "../shared/unknown.js";
@@ -26,12 +25,6 @@ interface Search {
 }
 
 /**
- * How long before the request the lot of another receipt must have been received at least, to be no candidate. Times of
- * records may be days without a time, in another time zone, and behind the clock of the `Date` header.
- */
-const MARGIN_MS = 48 * 3_600_000;
-
-/**
  * Looks for the lot of a receipt. All lots of the item are read, found by its part number: the service may list another
  * spelling of the SKU. One with the mark of this entry is its own. It is absent if none has the mark, and each lot has the
  * mark of another receipt of this outbox, or was received long before. Any other lot may be its own, with a remark that the
@@ -41,25 +34,24 @@ export async function lookForLot({ client, store, entry, options }: Search): Pro
   const input = inputOf(entry);
   const found = await lotsOf(client, String(fieldOf(input, "itemID")), options);
   if (!found) return { outcome: "unclear", reason: "the item cannot be found by its SKU" };
-  const { lots, provesAbsence } = found;
   const mark = markOf(store.id, entry.key);
-  const own = hasMark(input, mark) ? lots.find((lot) => hasText(lot, mark)) : undefined;
-  if (own) return { outcome: "applied", result: { recNo: own.recNo } };
-  const since =
-    entry.sentAt === null || entry.clockAheadMs === null ? -Infinity : entry.sentAt + entry.clockAheadMs - MARGIN_MS;
+  const isMarked = hasMark(input, mark);
   const marks = await marksOfOthers(store, entry);
-  const candidates = lots.filter(
-    (lot) =>
-      !((serviceTimeMs(lot.received) ?? Infinity) < since) &&
-      // Anybody can copy the remark of a lot.
-      !marks.some((other) => hasText(lot, other) && !hasText(input, other)),
-  );
-  const recNos = candidates.map(({ recNo }) => recNo);
-  if (recNos.length > 0)
-    return { outcome: "unclear", reason: `lots ${recNos.slice(0, 10).join(", ")} may be its own`, lots: recNos };
-  if (!provesAbsence)
-    return { outcome: "unclear", reason: "the service's list does not show all lots of the item for sure" };
-  return { outcome: "absent" };
+  const { sentAt, clockAheadMs } = entry;
+  const { outcome, lots } = judgeLots(found, {
+    isOwn: (lot) => isMarked && hasText(lot, mark),
+    // Anybody can copy the remark of a lot.
+    isOthers: (lot) => marks.some((other) => hasText(lot, other) && !hasText(input, other)),
+    sentAt: sentAt === null || clockAheadMs === null ? undefined : sentAt + clockAheadMs,
+  });
+  const recNos = lots.map(({ recNo }) => recNo);
+  if (outcome === "applied") return { outcome, result: { recNo: recNos[0] } };
+  if (outcome === "absent") return { outcome };
+  const reason =
+    recNos.length > 0
+      ? `lots ${recNos.slice(0, 10).join(", ")} may be its own`
+      : "the service's list does not show all lots of the item for sure";
+  return { outcome: "unclear", reason, lots: recNos };
 }
 
 async function lotsOf(

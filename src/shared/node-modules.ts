@@ -10,12 +10,6 @@ export const nodeZlib: OptionalModule<typeof import("node:zlib")> = globalThis.p
 
 export const nodeHttp: OptionalModule<typeof import("node:http")> = globalThis.process?.getBuiltinModule?.("node:http");
 
-export const diagnosticsChannel: OptionalModule<typeof import("node:diagnostics_channel")> =
-  globalThis.process?.getBuiltinModule?.("node:diagnostics_channel");
-
-export const asyncHooks: OptionalModule<typeof import("node:async_hooks")> =
-  globalThis.process?.getBuiltinModule?.("node:async_hooks");
-
 export const workerThreads: OptionalModule<typeof import("node:worker_threads")> =
   globalThis.process?.getBuiltinModule?.("node:worker_threads");
 

@@ -4,9 +4,6 @@ declare const navigator: { userAgent?: string } | undefined;
 /** Looked up at each call, so that a test can set it. */
 export const isDeno = () => globalThis.process?.versions?.deno !== undefined;
 
-/** Whether the fetch of the runtime uses the proxy of the environment variables. */
-export const isFetchProxied = () => isDeno() || globalThis.process?.versions?.bun !== undefined;
-
 /** Name and version of the runtime, as far as it reports them. */
 export function runtimeName(): string {
   const { node, bun, deno } = globalThis.process?.versions ?? {};
@@ -16,10 +13,4 @@ export function runtimeName(): string {
   // Workers imitate Node.js.
   if (userAgent === "Cloudflare-Workers") return "Cloudflare Workers";
   return node ? `Node.js v${node}` : (userAgent ?? "an unknown runtime");
-}
-
-/** Operating system and processor, as far as the runtime reports them. */
-export function platformName(): string {
-  const { platform, arch } = globalThis.process ?? {};
-  return platform && arch ? `${platform} ${arch}` : "unknown platform";
 }

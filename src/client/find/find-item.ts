@@ -3,7 +3,7 @@ import { NotFoundError } from "../../shared/errors/index.js";
 import { fieldOf } from "../../shared/unknown.js";
 import type { RequestOptions } from "../send/request-options.js";
 import { lookUntilCertain, type OutcomeSearch } from "./look-until-certain.js";
-import { isRedacted, isSameSku, isSameValue, type SentCreation } from "./sent-write.js";
+import { isRedacted, isSameSku, isStoredAs, type SentCreation } from "./sent-write.js";
 import { compareWithSending, SendingTime } from "./service-time.js";
 
 /** The outcome of a `create` whose response was lost. */
@@ -20,7 +20,7 @@ export interface FoundItem {
   item?: Item;
 }
 
-export interface ItemSearch extends OutcomeSearch {
+interface ItemSearch extends OutcomeSearch {
   sent: SentCreation;
   get(shortID: string, options: RequestOptions): Promise<Item>;
 }
@@ -52,7 +52,7 @@ function outcomeOf(item: Item, body: SentCreation["body"], sentAt: number | unde
   if (created === "before") return "not-applied";
   const isAsSent = Object.entries(body).every(
     ([field, value]) =>
-      PRESERVED_FIELDS.includes(field) || !Object.hasOwn(item, field) || isSameValue(value, fieldOf(item, field)),
+      PRESERVED_FIELDS.includes(field) || !Object.hasOwn(item, field) || isStoredAs(value, fieldOf(item, field)),
   );
   return created === "after" && isAsSent ? "applied" : "ambiguous";
 }

@@ -3,7 +3,7 @@ import { NotFoundError, PermissionError } from "../../shared/errors/index.js";
 import { fieldOf } from "../../shared/unknown.js";
 import type { RequestOptions } from "../send/request-options.js";
 import { lookUntilCertain, type OutcomeSearch } from "./look-until-certain.js";
-import { isBlank, isRedacted, isSameValue, type SentReceipt } from "./sent-write.js";
+import { isBlank, isRedacted, isStoredAs, type SentReceipt } from "./sent-write.js";
 import { compareWithSending, SendingTime } from "./service-time.js";
 
 /** The outcome of a `receive` whose response was lost. */
@@ -27,7 +27,7 @@ export interface LotsOfItem {
 }
 
 /** How lots are judged by one receipt. */
-export interface ReceiptEvidence {
+interface ReceiptEvidence {
   /** Whether the lot has what only this receipt's lot can have. */
   isOwn(lot: Lot): boolean;
   /** Whether the lot is known to be another receipt's. */
@@ -49,14 +49,13 @@ export function judgeLots(
   const own = lots.filter(isOwn);
   if (own.length > 0) return { outcome: "applied", lots: own };
   const candidates = lots.filter((lot) => compareWithSending(lot.received, sentAt) !== "before" && !isOthers(lot));
-  const isAbsent = candidates.length === 0 && provesAbsence && sentAt !== undefined;
-  return { outcome: isAbsent ? "absent" : "ambiguous", lots: candidates };
+  return { outcome: candidates.length === 0 && provesAbsence ? "absent" : "ambiguous", lots: candidates };
 }
 
 /** Receipts that this client has sent, by the number in the response. */
-export type KnownReceipts = ReadonlyMap<number, object>;
+type KnownReceipts = ReadonlyMap<number, object>;
 
-export interface ReceiptSearch extends OutcomeSearch {
+interface ReceiptSearch extends OutcomeSearch {
   sent: SentReceipt;
   others: KnownReceipts;
   /** Reads the lots of an item, in all warehouses or in one. Fields that the search does not use need not be valid. */
@@ -95,7 +94,8 @@ export async function findReceipt(search: ReceiptSearch): Promise<FoundReceipt> 
     const sentAt = time.ms;
     const isOwn = (lot: Lot) => compareWithSending(lot.received, sentAt) === "after" && isOwnLot(body, lot);
     const found = judgeLots(all, { isOwn, isOthers: (lot) => isOtherLot(lot, body, others), sentAt });
-    if (found.outcome === "absent") return { found: { outcome: "not-applied", lots: [] }, isFinal: false };
+    // If it is unclear when it was sent, so is whether it can still take effect.
+    if (found.outcome === "absent" && sentAt !== undefined) return { found: { outcome: "not-applied", lots: [] }, isFinal: false };
     // Two lots with the same text cannot be told apart.
     const isApplied = found.outcome === "applied" && found.lots.length === 1;
     return {
@@ -121,7 +121,7 @@ const TEXTS = ["serial", "serial2", "remark"] as const;
 
 /** By its RFID tag, or by equality in all fields, a string among them: equality alone may be chance. */
 function isOwnLot(body: SentReceipt["body"], lot: Lot): boolean {
-  if (!isBlank(body.rfidTag) && isSameValue(body.rfidTag, lot.rFIDTag)) return true;
+  if (!isBlank(body.rfidTag) && isStoredAs(body.rfidTag, lot.rFIDTag)) return true;
   return TEXTS.some((name) => !isBlank(body[name])) && isEqual(body, lot);
 }
 
@@ -130,7 +130,7 @@ function isEqual(body: object, lot: Lot): boolean {
   if (isBlank(fieldOf(body, "serial")) && !isBlank(lot.serial)) return false;
   return SHARED_FIELDS.every(([name, stored]) => {
     const sent = fieldOf(body, name);
-    return sent === undefined || isSameValue(sent, lot[stored]);
+    return sent === undefined || isStoredAs(sent, lot[stored]);
   });
 }
 
@@ -141,7 +141,7 @@ function isEqual(body: object, lot: Lot): boolean {
 function isOtherLot(lot: Lot, body: SentReceipt["body"], others: KnownReceipts): boolean {
   const other = others.get(lot.recNo);
   const hasOwnText = (name: (typeof TEXTS)[number] | "rfidTag") =>
-    !isBlank(fieldOf(other, name)) && !isSameValue(fieldOf(other, name), body[name]);
+    !isBlank(fieldOf(other, name)) && !isStoredAs(fieldOf(other, name), body[name]);
   return other !== undefined && isEqual(other, lot) && [...TEXTS, "rfidTag" as const].some(hasOwnText);
 }
 

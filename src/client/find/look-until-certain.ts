@@ -27,8 +27,8 @@ export interface FindOptions extends RequestOptions {
 export interface OutcomeSearch {
   /** The method that the caller knows, for messages. */
   method: string;
-  /** How long ago the request was sent, in ms. */
-  ageMs: number;
+  /** The request, and how long ago it was sent, in ms. */
+  sent: { ageMs: number };
   options: FindOptions;
   /** Aborted when the client is closed. */
   closed: AbortSignal;
@@ -51,13 +51,13 @@ export function readFindOptions(method: string, options: FindOptions): FindOptio
 
 /** Looks until the outcome is final, or until a look has begun when the request can no longer take effect. */
 export async function lookUntilCertain<Found>(
-  { method, ageMs, closed, options }: OutcomeSearch,
+  { method, sent, closed, options }: OutcomeSearch,
   look: (options: RequestOptions) => Promise<{ found: Found; isFinal: boolean }>,
 ): Promise<Found> {
   const { settleMs = DEFAULT_SETTLE_MS, totalTimeoutMs, ...requestOptions } = options;
   const clock = new MonotonicClock();
   const startedAt = clock.now();
-  const endsAt = startedAt + Math.max(0, settleMs - ageMs);
+  const endsAt = startedAt + Math.max(0, settleMs - sent.ageMs);
   const deadline = startedAt + (totalTimeoutMs ?? Infinity);
   const timeLeft = () => (totalTimeoutMs === undefined ? {} : { totalTimeoutMs: Math.max(1, deadline - clock.now()) });
   options.signal?.throwIfAborted();

@@ -70,7 +70,7 @@ const REDACTED = "[redacted]";
 export const isRedacted = (value: string) => value.includes(REDACTED);
 
 /** Whether a record has the value that was sent. If that was redacted, the value of the record is redacted before comparing. */
-export function isSameValue(sent: unknown, stored: unknown): boolean {
+export function isStoredAs(sent: unknown, stored: unknown): boolean {
   const [wanted, shown] = [normalize(sent), normalize(stored)];
   return wanted === shown || (isRedacted(wanted) && wanted === redactCredentials(shown));
 }

@@ -6,7 +6,7 @@ import { dateHeaderMs } from "../send/service-clock.js";
  * A record that was written this long before a request was sent is not that request's. Dates of records may be days without a
  * time, in any time zone, and behind the `Date` header.
  */
-export const CERTAINLY_BEFORE_MS = 48 * 3_600_000;
+const CERTAINLY_BEFORE_MS = 48 * 3_600_000;
 /** `Date` headers are in whole seconds, and dates of records may be, too. */
 const TOLERANCE_MS = 2_000;
 

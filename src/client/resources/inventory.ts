@@ -271,11 +271,9 @@ export class Inventory {
    * @throws TimeoutError if the outcome is not certain within `options.totalTimeoutMs`.
    */
   async findReceipt(sent: OutcomeUnknownError | SentRequest, options: FindOptions = {}): Promise<FoundReceipt> {
-    const receipt = readSentReceipt(sent);
     return findReceipt({
       method: "inventory.findReceipt",
-      sent: receipt,
-      ageMs: receipt.ageMs,
+      sent: readSentReceipt(sent),
       options: readFindOptions("inventory.findReceipt", options),
       closed: this.#sender.closed,
       others: this.#sentReceipts,

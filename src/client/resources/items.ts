@@ -188,11 +188,9 @@ export class Items {
    * @throws TimeoutError if the outcome is not certain within `options.totalTimeoutMs`.
    */
   async findCreated(sent: OutcomeUnknownError | SentRequest, options: FindOptions = {}): Promise<FoundItem> {
-    const creation = readSentCreation(sent);
     return findCreated({
       method: "items.findCreated",
-      sent: creation,
-      ageMs: creation.ageMs,
+      sent: readSentCreation(sent),
       options: readFindOptions("items.findCreated", options),
       closed: this.#sender.closed,
       get: (shortID, lookOptions) => this.get(shortID, lookOptions),

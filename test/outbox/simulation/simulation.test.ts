@@ -13,7 +13,7 @@ const ITEMS: EntrySpec[] = [
   { operation: "receive", item: "A" },
   { operation: "create", item: "B" },
 ];
-/** One of each, but not more than so many together. */
+/** At most this many. */
 const anyOf = (all: number): Faults => ({ crash: 1, lost: 1, late: 1, stall: 1, all });
 
 const EXPLORED: [string, readonly EntrySpec[], Faults, number][] = [

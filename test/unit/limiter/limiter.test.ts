@@ -331,7 +331,7 @@ describe("the estimate of a wait", () => {
 });
 
 describe("a call that waits", () => {
-  test("is told of a long wait when it queues, and of each pause", async () => {
+  test("reports a long wait when a call queues, and each pause", async () => {
     const limiter = limiterOf({ requests: 1, intervalMs: 10_000 });
     const slot = await ask(limiter);
     const waits: unknown[] = [];
