@@ -95,7 +95,8 @@ export async function findReceipt(search: ReceiptSearch): Promise<FoundReceipt> 
     const isOwn = (lot: Lot) => compareWithSending(lot.received, sentAt) === "after" && isOwnLot(body, lot);
     const found = judgeLots(all, { isOwn, isOthers: (lot) => isOtherLot(lot, body, others), sentAt });
     // If it is unclear when it was sent, so is whether it can still take effect.
-    if (found.outcome === "absent" && sentAt !== undefined) return { found: { outcome: "not-applied", lots: [] }, isFinal: false };
+    if (found.outcome === "absent" && sentAt !== undefined)
+      return { found: { outcome: "not-applied", lots: [] }, isFinal: false };
     // Two lots with the same text cannot be told apart.
     const isApplied = found.outcome === "applied" && found.lots.length === 1;
     return {
