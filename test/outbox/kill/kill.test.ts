@@ -32,6 +32,8 @@ const MAX_STEPS = 20;
 const MAX_DELAYS_MS = [0, 30, 300];
 /** Some processes are suspended: longer than their leases, but not longer than what they send late is waited for. */
 const LONGEST_SUSPENSION_MS = 3_000;
+/** The clocks of each process are ahead or behind: its machine may be another one. */
+const LARGEST_SKEW_MS = 48 * 3_600_000;
 const TIMES = { settleMs: 2_500, leaseMs: 1_200 };
 
 const postgres = await findPostgres();
@@ -111,7 +113,7 @@ async function killOften(
   service: FaultyService,
   kills: number,
   random: Random,
-  options: Omit<WorkerOptions, "from" | "to" | "name">,
+  options: Omit<WorkerOptions, "from" | "to" | "name" | "monotonicAheadMs" | "wallAheadMs">,
 ): Promise<string[]> {
   const acknowledged: string[] = [];
   const lives = new Map<string, () => void>();
@@ -121,7 +123,10 @@ async function killOften(
     const from = Math.max(0, started * ADDED_NEW - ADDED + ADDED_NEW);
     const name = `worker-${started}`;
     started += 1;
-    const child = fork(program, [JSON.stringify({ ...options, name, from, to: from + ADDED })]);
+    const aheadMs = () => random(2 * LARGEST_SKEW_MS) - LARGEST_SKEW_MS;
+    const clocks = { monotonicAheadMs: Math.abs(aheadMs()), wallAheadMs: [0, aheadMs(), aheadMs()] };
+    const worker: WorkerOptions = { ...options, ...clocks, name, from, to: from + ADDED };
+    const child = fork(program, [JSON.stringify(worker)]);
     const killedAfter = 1 + random(MAX_STEPS);
     const suspendedAfter = random(3) === 0 ? 1 + random(MAX_STEPS / 2) : undefined;
     const delayMs = random(MAX_DELAYS_MS[random(MAX_DELAYS_MS.length)] ?? 0);

@@ -17,11 +17,21 @@ export interface WorkerOptions {
   /** Numbers of the entries to add. */
   from: number;
   to: number;
+  /** How far its clocks are ahead, in ms: the monotonic one, and the wall clock, which is set again and again. */
+  monotonicAheadMs: number;
+  wallAheadMs: readonly number[];
 }
 
 const ADDED_ONE_BY_ONE = 3;
+const CLOCK_IS_SET_EVERY_MS = 700;
 
-const { name, service, store, from, to, ...options }: WorkerOptions = JSON.parse(process.argv[2] ?? "{}");
+const { name, service, store, from, to, monotonicAheadMs, wallAheadMs, ...options }: WorkerOptions = JSON.parse(
+  process.argv[2] ?? "{}",
+);
+const [monotonicNow, wallNow] = [performance.now.bind(performance), Date.now];
+performance.now = () => monotonicNow() + monotonicAheadMs;
+Date.now = () =>
+  wallNow() + (wallAheadMs[Math.floor(monotonicNow() / CLOCK_IS_SET_EVERY_MS) % wallAheadMs.length] ?? 0);
 const client = new InventoryClient({
   ...service,
   headers: { "x-sender": name },
