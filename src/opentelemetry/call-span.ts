@@ -12,16 +12,7 @@ import {
 } from "@opentelemetry/api";
 import type { AttemptEnd, CallEnd, CallInfo, CallObservation } from "../client/for-add-ons.js";
 import type { RateLimitedEvent, RequestEvent, RetryEvent } from "../client/index.js";
-import {
-  callAttributes,
-  ERROR_TYPE_ATTRIBUTE,
-  errorAttributes,
-  RESEND_COUNT_ATTRIBUTE,
-  STATUS_CODE_ATTRIBUTE,
-  statusAttributes,
-  URL_FULL_ATTRIBUTE,
-  URL_TEMPLATE_ATTRIBUTE,
-} from "./attributes.js";
+import { callAttributes, outcomeAttributes } from "./attributes.js";
 import type { Metrics } from "./metrics.js";
 
 /** Set by any instrumentation of undici, which then propagates the context itself. */
@@ -32,15 +23,16 @@ const isUndiciInstrumented = () =>
 /** The span and the metrics of one call, with a child span for each attempt. */
 export class CallSpan implements CallObservation {
   readonly #tracer: Tracer;
-  /** Undefined if metrics are not recorded. */
-  readonly #metrics: Metrics | undefined;
   readonly #info: CallInfo;
   readonly #attributes: Attributes;
   /** The context of the caller, with the span of the call. */
   readonly #context: Context;
-  /** Undefined if it is not recorded, as a sampler may decide: then its attempts have no spans, either. */
-  readonly #span: Span | undefined;
+  readonly #onEnd: () => void;
   readonly #startedAt = performance.now();
+  /** Undefined if metrics are not recorded, or no longer. */
+  #metrics: Metrics | undefined;
+  /** Undefined if it is not recorded, as a sampler may decide: then its attempts have no spans, either. */
+  #span: Span | undefined;
   #attempt: Span | undefined;
   #attemptError: Attributes = {};
   #retries = 0;
@@ -48,8 +40,9 @@ export class CallSpan implements CallObservation {
   readonly isObserved: boolean;
 
   /** Called where the caller called: its context is the parent, however long the call waits. */
-  constructor(tracer: Tracer, metrics: Metrics | undefined, info: CallInfo) {
+  constructor(tracer: Tracer, metrics: Metrics | undefined, info: CallInfo, onEnd: () => void) {
     this.#tracer = tracer;
+    this.#onEnd = onEnd;
     this.#metrics = metrics;
     this.#info = info;
     this.#attributes = callAttributes(info);
@@ -60,7 +53,7 @@ export class CallSpan implements CallObservation {
     this.#span = span.isRecording() ? span : undefined;
     const isPropagated = isSpanContextValid(span.spanContext()) || propagation.fields().length > 0;
     this.isObserved = this.#span !== undefined || metrics !== undefined || isPropagated;
-    if (metrics) metrics.addClient(info.client);
+    metrics?.addClient(info.client);
   }
 
   within(run: () => void): void {
@@ -79,16 +72,16 @@ export class CallSpan implements CallObservation {
     if (!isUndiciInstrumented())
       propagation.inject(own, undefined, { set: (_, name, value) => setHeader(name, value) });
     const startedAt = performance.now();
-    context.with(own, () => void run().then((end) => this.#attemptEnded(end, span, performance.now() - startedAt)));
+    context.with(own, () => void run().then((end) => this.#attemptEnded(end, performance.now() - startedAt)));
   }
 
-  #attemptEnded({ status, error }: AttemptEnd, span: Span | undefined, durationMs: number): void {
-    const outcome = { ...statusAttributes(status), ...errorAttributes(error) };
-    const { [ERROR_TYPE_ATTRIBUTE]: type } = outcome;
-    this.#attemptError = type === undefined ? {} : { [ERROR_TYPE_ATTRIBUTE]: type };
+  #attemptEnded({ status, error }: AttemptEnd, durationMs: number): void {
+    const type = error ?? (status !== undefined && status >= 400 ? String(status) : undefined);
+    this.#attemptError = outcomeAttributes(undefined, type);
+    const outcome = outcomeAttributes(status, type);
     this.#metrics?.attemptDuration.record(durationMs / 1_000, { ...this.#attributes, ...outcome });
     if (status === 429) this.#metrics?.rejections.add(1, this.#attributes);
-    if (span) endWith(span, outcome);
+    endWith(this.#attempt, outcome);
     this.#attempt = undefined;
   }
 
@@ -108,33 +101,35 @@ export class CallSpan implements CallObservation {
   }
 
   ended({ status, error }: CallEnd): void {
-    const outcome = { ...(status !== undefined && { [STATUS_CODE_ATTRIBUTE]: status }), ...errorAttributes(error) };
+    const outcome = outcomeAttributes(status, error);
     const attributes = { ...this.#attributes, ...outcome };
     this.#metrics?.callDuration.record((performance.now() - this.#startedAt) / 1_000, attributes);
     const { method, path } = this.#info;
     if (method === "POST" && path === "/Token") this.#metrics?.tokenRequests.add(1, attributes);
-    if (this.#span) endWith(this.#span, { ...outcome, ...resendCount(this.#retries) });
+    endWith(this.#span, { ...outcome, ...resendCount(this.#retries) });
+    this.#onEnd();
   }
 
-  /** Nothing further is recorded. */
+  /** Ends the spans. Nothing further is recorded. */
   abandon(): void {
     this.#attempt?.end();
     this.#span?.end();
+    this.#attempt = this.#span = this.#metrics = undefined;
   }
 
   #start(kind: SpanKind, parent: Context, more: Attributes = {}): Span {
     const { method, url } = this.#info;
-    const name = [method, this.#attributes[URL_TEMPLATE_ATTRIBUTE]].join(" ").trim();
-    const attributes = { ...this.#attributes, [URL_FULL_ATTRIBUTE]: url, ...more };
+    const name = [method, this.#attributes["url.template"]].join(" ").trim();
+    const attributes = { ...this.#attributes, "url.full": url, ...more };
     return this.#tracer.startSpan(name, { kind, attributes }, parent);
   }
 }
 
-function endWith(span: Span, outcome: Attributes): void {
-  span.setAttributes(outcome);
-  if (ERROR_TYPE_ATTRIBUTE in outcome) span.setStatus({ code: SpanStatusCode.ERROR });
-  span.end();
+function endWith(span: Span | undefined, outcome: Attributes): void {
+  span?.setAttributes(outcome);
+  if ("error.type" in outcome) span?.setStatus({ code: SpanStatusCode.ERROR });
+  span?.end();
 }
 
 /** How often a request was sent before; no attribute for the first attempt. */
-const resendCount = (count: number): Attributes => (count > 0 ? { [RESEND_COUNT_ATTRIBUTE]: count } : {});
+const resendCount = (count: number): Attributes => (count > 0 ? { "http.request.resend_count": count } : {});

@@ -1,6 +1,6 @@
 import type { Attributes, BatchObservableCallback, Meter } from "@opentelemetry/api";
 import type { ClientState, ProgressEvent } from "../client/for-add-ons.js";
-import { errorAttributes, serverAttributes } from "./attributes.js";
+import { outcomeAttributes, serverAttributes } from "./attributes.js";
 
 /** The bounds that the conventions recommend for HTTP requests, in s. */
 const REQUEST_BOUNDARIES_S = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
@@ -16,81 +16,66 @@ export function createMetrics(meter: Meter) {
   const duration = (name: string, description: string, explicitBucketBoundaries: number[]) =>
     meter.createHistogram(name, { description, unit: "s", advice: { explicitBucketBoundaries } });
   const counter = (name: string, description: string, unit: string) => meter.createCounter(name, { description, unit });
-  const calls = {
-    callDuration: duration(
-      "stocklot.call.duration",
-      "Duration of calls, with their waits, attempts and back-offs.",
-      WAIT_BOUNDARIES_S,
-    ),
-    attemptDuration: duration(
-      "http.client.request.duration",
-      "Duration of HTTP client requests.",
-      REQUEST_BOUNDARIES_S,
-    ),
-    slotWait: duration(
-      "stocklot.rate_limit.wait.duration",
-      "Time that attempts waited for a slot of the rate limit.",
-      WAIT_BOUNDARIES_S,
-    ),
-    pauseDuration: duration(
-      "stocklot.rate_limit.pause.duration",
-      "Length of the pauses after a 429.",
-      WAIT_BOUNDARIES_S,
-    ),
+  const limits = observeRateLimits(meter);
+  const copies = observeCopies(meter);
+  const entries = meter.createGauge("stocklot.outbox.entries", {
+    description: "Entries of the last run of the outbox, by state.",
+    unit: "{entry}",
+  });
+  const runDuration = duration("stocklot.mirror.run.duration", "Runs of the mirror.", RUN_BOUNDARIES_S);
+  return {
+    callDuration: duration("stocklot.call.duration", "Calls: waits, attempts and back-offs.", WAIT_BOUNDARIES_S),
+    attemptDuration: duration("http.client.request.duration", "HTTP client requests.", REQUEST_BOUNDARIES_S),
+    slotWait: duration("stocklot.rate_limit.wait.duration", "Waits of attempts for a slot.", WAIT_BOUNDARIES_S),
+    pauseDuration: duration("stocklot.rate_limit.pause.duration", "Pauses after a 429.", WAIT_BOUNDARIES_S),
     retries: counter("stocklot.call.retries", "Retries.", "{retry}"),
     rejections: counter("stocklot.rate_limit.rejections", "Responses with status 429.", "{response}"),
     tokenRequests: counter("stocklot.token.requests", "Calls that requested an access token.", "{call}"),
-  };
-  const limits = observeRateLimits(meter);
-  const progress = observeProgress(meter);
-  return {
-    ...calls,
     addClient: limits.add,
-    progress: progress.report,
+    progress(event: ProgressEvent) {
+      if (event.source === "outbox") {
+        const { source, ...counts } = event;
+        for (const [state, count] of Object.entries(counts)) entries.record(count, { "stocklot.outbox.state": state });
+        return;
+      }
+      const { durationMs, kind, error, lists } = event;
+      runDuration.record(durationMs / 1_000, {
+        "stocklot.mirror.run.kind": kind,
+        ...outcomeAttributes(undefined, error),
+      });
+      copies.report(lists);
+    },
     stop() {
       limits.stop();
-      progress.stop();
+      copies.stop();
     },
   };
 }
 
 /** Queue and slots of all clients that have made a call, by server. They are read when metrics are collected. */
 function observeRateLimits(meter: Meter) {
-  const queued = meter.createObservableUpDownCounter("stocklot.rate_limit.queue.length", {
-    description: "Calls that wait for a slot of the rate limit.",
-    unit: "{call}",
-  });
-  const available = meter.createObservableUpDownCounter("stocklot.rate_limit.slots.available", {
-    description: "Slots of the rate limit that are free.",
-    unit: "{slot}",
-  });
-  /** Weak, so that clients that are no longer used can be collected. */
-  const clients = new Set<WeakRef<ClientState>>();
+  const gauge = (name: string, description: string, unit: string) =>
+    meter.createObservableUpDownCounter(`stocklot.rate_limit.${name}`, { description, unit });
+  const queued = gauge("queue.length", "Calls that wait for a slot of the rate limit.", "{call}");
+  const available = gauge("slots.available", "Slots of the rate limit that are free.", "{slot}");
+  /** By origin. Weak, so that clients that are no longer used can be collected. */
+  const clients = new Map<string, Set<WeakRef<ClientState>>>();
   const known = new WeakSet<ClientState>();
-  /** Origins. Without a client that is open they report 0, since the SDK would repeat their last values. */
-  const servers = new Set<string>();
   const observe: BatchObservableCallback = (result) => {
-    const totals = new Map([...servers].map((origin) => [origin, { queued: 0, available: 0 }]));
-    // Clients that share a limiter count once.
-    const limiters = new Set<object>();
-    for (const reference of clients) {
-      const client = reference.deref();
-      if (!client || client.isClosed) {
-        clients.delete(reference);
-        continue;
-      }
-      const total = totals.get(new URL(client.url).origin);
-      if (!total || limiters.has(client.limiter)) continue;
-      limiters.add(client.limiter);
-      const snapshot = client.limiter.snapshot();
-      total.queued += snapshot.queued;
-      total.available += snapshot.available;
-    }
-    for (const [origin, total] of totals) {
+    for (const [origin, references] of clients) {
+      const open = [...references].flatMap((reference) => {
+        const client = reference.deref();
+        if (client && !client.isClosed) return [client];
+        references.delete(reference);
+        return [];
+      });
+      // Clients that share a limiter count once. Without a client that is open there are none: the SDK would repeat the last.
+      const snapshots = [...new Set(open.map(({ limiter }) => limiter))].map((limiter) => limiter.snapshot());
       const attributes = serverAttributes(new URL(origin));
-      result.observe(queued, total.queued, attributes);
+      const sum = (name: "queued" | "available") => snapshots.reduce((total, snapshot) => total + snapshot[name], 0);
+      result.observe(queued, sum("queued"), attributes);
       // A client without a limit has no number of slots.
-      if (Number.isFinite(total.available)) result.observe(available, total.available, attributes);
+      if (Number.isFinite(sum("available"))) result.observe(available, sum("available"), attributes);
     }
   };
   meter.addBatchObservableCallback(observe, [queued, available]);
@@ -98,32 +83,21 @@ function observeRateLimits(meter: Meter) {
     add(client: ClientState) {
       if (known.has(client)) return;
       known.add(client);
-      clients.add(new WeakRef(client));
-      servers.add(new URL(client.url).origin);
+      const { origin } = new URL(client.url);
+      clients.set(origin, (clients.get(origin) ?? new Set()).add(new WeakRef(client)));
     },
     stop: () => meter.removeBatchObservableCallback(observe, [queued, available]),
   };
 }
 
-/** The progress of outboxes and mirrors. */
-function observeProgress(meter: Meter) {
-  const entries = meter.createGauge("stocklot.outbox.entries", {
-    description: "Entries of the last run of the outbox, by state.",
-    unit: "{entry}",
-  });
-  const runDuration = meter.createHistogram("stocklot.mirror.run.duration", {
-    description: "Duration of the runs of the mirror.",
-    unit: "s",
-    advice: { explicitBucketBoundaries: RUN_BOUNDARIES_S },
-  });
+/** The copies of mirrors, by list. */
+function observeCopies(meter: Meter) {
   const records = meter.createGauge("stocklot.mirror.records", {
     description: "Records in the copy.",
     unit: "{record}",
   });
-  const lag = meter.createObservableGauge("stocklot.mirror.lag", {
-    description: "Age of the copy. It grows until the next run.",
-    unit: "s",
-  });
+  const description = "Age of the copy. It grows until the next run.";
+  const lag = meter.createObservableGauge("stocklot.mirror.lag", { description, unit: "s" });
   /** The time that the copy of each list shows, in ms since the epoch. */
   const upToDateAt = new Map<string, number>();
   const listAttribute = (list: string): Attributes => ({ "stocklot.mirror.resource": list });
@@ -132,18 +106,8 @@ function observeProgress(meter: Meter) {
   };
   meter.addBatchObservableCallback(observe, [lag]);
   return {
-    report(event: ProgressEvent) {
-      if (event.source === "outbox") {
-        const { applied, rejected, unknown, pending } = event;
-        for (const [state, count] of Object.entries({ applied, rejected, unknown, pending }))
-          entries.record(count, { "stocklot.outbox.state": state });
-        return;
-      }
-      runDuration.record(event.durationMs / 1_000, {
-        "stocklot.mirror.run.kind": event.kind,
-        ...errorAttributes(event.error),
-      });
-      for (const [list, copy] of Object.entries(event.lists)) {
+    report(lists: Readonly<Record<string, { records: number; lagMs: number | null }>>) {
+      for (const [list, copy] of Object.entries(lists)) {
         records.record(copy.records, listAttribute(list));
         if (copy.lagMs !== null) upToDateAt.set(list, Date.now() - copy.lagMs);
       }

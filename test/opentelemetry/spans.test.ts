@@ -4,7 +4,6 @@ import type { ReadableSpan } from "@opentelemetry/sdk-trace-node";
 import * as conventions from "@opentelemetry/semantic-conventions/incubating";
 import type { StoredToken } from "stocklot";
 import { describe, expect, it } from "vitest";
-import * as attributes from "../../src/opentelemetry/attributes.js";
 import { findUrlTemplate } from "../../src/opentelemetry/attributes.js";
 import {
   attempts,
@@ -239,17 +238,4 @@ it("the templates are the paths of the OpenAPI document", () => {
   for (const path of Object.keys(paths)) expect(findUrlTemplate(path.replace(/\{\w+\}/, "BOLT%2FM8"))).toBe(path);
   for (const path of ["/Orders", "/Item/1/2", "/Inventory/", "/Inventory/StockLevels/3/4"])
     expect(findUrlTemplate(path)).toBeUndefined();
-});
-
-it("the names of the attributes are those of the conventions", () => {
-  expect(attributes).toMatchObject({
-    ERROR_TYPE_ATTRIBUTE: conventions.ATTR_ERROR_TYPE,
-    REQUEST_METHOD_ATTRIBUTE: conventions.ATTR_HTTP_REQUEST_METHOD,
-    RESEND_COUNT_ATTRIBUTE: conventions.ATTR_HTTP_REQUEST_RESEND_COUNT,
-    STATUS_CODE_ATTRIBUTE: conventions.ATTR_HTTP_RESPONSE_STATUS_CODE,
-    SERVER_ADDRESS_ATTRIBUTE: conventions.ATTR_SERVER_ADDRESS,
-    SERVER_PORT_ATTRIBUTE: conventions.ATTR_SERVER_PORT,
-    URL_FULL_ATTRIBUTE: conventions.ATTR_URL_FULL,
-    URL_TEMPLATE_ATTRIBUTE: conventions.ATTR_URL_TEMPLATE,
-  });
 });
