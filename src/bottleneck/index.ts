@@ -21,8 +21,6 @@ import { ConfigurationError } from "../shared/errors/index.js";
 import { MonotonicClock } from "../shared/time/clock.js";
 import { fieldOf, messageOf } from "../shared/unknown.js";
 
-export type { RateLimiter, RateLimitOptions, RateLimitSnapshot } from "../client/index.js";
-
 /** The limit of a Bottleneck that the limiter creates for itself. */
 export interface BottleneckRateLimiterOptions extends RateLimitOptions {
   /** Requests in any interval, token requests included. Not `Infinity`. */

@@ -14,7 +14,6 @@ export type { StockLevel } from "../service/stock-level.js";
 export type { IssueInput, MoveInput, ReceiveInput } from "../service/transaction.js";
 export {
   ApiError,
-  type ApiErrorInit,
   AuthenticationError,
   BadRequestError,
   ClientClosedError,
@@ -35,7 +34,6 @@ export {
   ServerError,
   StocklotError,
   StorageError,
-  type StorageErrorInit,
   type StorageProblem,
   TimeoutError,
   UnexpectedRemovalsError,

@@ -4,7 +4,6 @@
  * @module stocklot/redis
  */
 // Everything else is private.
-export type { RateLimiter, RateLimitOptions, RateLimitSnapshot, StoredToken, TokenStore } from "../client/index.js";
 export type { RedisClient } from "./redis-client.js";
 export { createRedisRateLimiter, type RedisRateLimiterOptions } from "./redis-rate-limiter.js";
 export { createRedisTokenStore, type RedisTokenStoreOptions } from "./redis-token-store.js";

@@ -1,4 +1,4 @@
-import { brandErrorClass } from "./brand.js";
+import { brandErrorClasses } from "./brand.js";
 import { redact, redactData, redactStart } from "./redact.js";
 import { markAsServiceError } from "./service-error.js";
 import { StocklotError } from "./stocklot-error.js";
@@ -38,10 +38,6 @@ export interface ApiErrorInit {
  * Source: service interface, "Errors".
  */
 export class ApiError extends StocklotError {
-  static {
-    brandErrorClass(ApiError, "ApiError");
-  }
-
   /** The HTTP status. */
   readonly status: number;
   /**
@@ -87,56 +83,28 @@ function formatApiErrorMessage({ method, path, status, message, hint }: ApiError
 }
 
 /** 400: the request is malformed or data is missing. A duplicate SKU may come as this or as a {@link ConflictError}. */
-export class BadRequestError extends ApiError {
-  static {
-    brandErrorClass(BadRequestError, "BadRequestError");
-  }
-}
+export class BadRequestError extends ApiError {}
 
 /**
  * 401 also with a new token, or a 4xx response of `POST /Token` other than 429: the service rejected the credentials
  * (400, 401, 403), or `baseUrl` is wrong (404, 405).
  */
-export class AuthenticationError extends ApiError {
-  static {
-    brandErrorClass(AuthenticationError, "AuthenticationError");
-  }
-}
+export class AuthenticationError extends ApiError {}
 
 /** 404: there is no such item, alias or record. */
-export class NotFoundError extends ApiError {
-  static {
-    brandErrorClass(NotFoundError, "NotFoundError");
-  }
-}
+export class NotFoundError extends ApiError {}
 
 /** 409: the request conflicts with the current state, for example a SKU that is taken. */
-export class ConflictError extends ApiError {
-  static {
-    brandErrorClass(ConflictError, "ConflictError");
-  }
-}
+export class ConflictError extends ApiError {}
 
 /** 501: the endpoint exists, but does not support the operation. Never retried. */
-export class NotImplementedError extends ApiError {
-  static {
-    brandErrorClass(NotImplementedError, "NotImplementedError");
-  }
-}
+export class NotImplementedError extends ApiError {}
 
 /** Any 5xx except 501, after the retries are used up. */
-export class ServerError extends ApiError {
-  static {
-    brandErrorClass(ServerError, "ServerError");
-  }
-}
+export class ServerError extends ApiError {}
 
 /** 400 with the code `validation_error`: one or more fields failed the service's validation. */
 export class ValidationError extends BadRequestError {
-  static {
-    brandErrorClass(ValidationError, "ValidationError");
-  }
-
   /** The service's messages by field name; empty if there are none. */
   override readonly details: Record<string, string[]>;
 
@@ -163,10 +131,6 @@ const PERMISSION_REASON_PATTERNS: readonly [RegExp, PermissionReason][] = [
 
 /** 403: the caller may not do this. Source: service interface, "Errors", rule 2. */
 export class PermissionError extends ApiError {
-  static {
-    brandErrorClass(PermissionError, "PermissionError");
-  }
-
   /** Read from the service's own text. */
   readonly reason: PermissionReason;
 
@@ -178,10 +142,6 @@ export class PermissionError extends ApiError {
 
 /** 429, after the retries are used up. The client still pauses before its next request. */
 export class RateLimitError extends ApiError {
-  static {
-    brandErrorClass(RateLimitError, "RateLimitError");
-  }
-
   /** How long the client still pauses, in ms. The first 429 decides: the time that it requested, otherwise 30 to 60 seconds. */
   readonly retryAfterMs: number;
 
@@ -190,3 +150,16 @@ export class RateLimitError extends ApiError {
     this.retryAfterMs = init.retryAfterMs;
   }
 }
+
+brandErrorClasses({
+  ApiError,
+  BadRequestError,
+  AuthenticationError,
+  NotFoundError,
+  ConflictError,
+  NotImplementedError,
+  ServerError,
+  ValidationError,
+  PermissionError,
+  RateLimitError,
+});

@@ -3,13 +3,15 @@ export function errorClassSymbol(name: string): symbol {
   return Symbol.for(`stocklot.${name}`);
 }
 
-/** Sets the name of a class, whatever a bundler calls it, and its symbol, by which the other copy of the package knows it. */
-export function brandErrorClass(errorClass: { readonly prototype: object }, name: string): void {
-  Object.defineProperty(errorClass, "name", { value: name, configurable: true });
-  Object.defineProperties(errorClass.prototype, {
-    name: { value: name, configurable: true, writable: true },
-    [errorClassSymbol(name)]: { value: name },
-  });
+/** Sets the names of classes, whatever a bundler calls them, and their symbols, by which the other copy of the package knows them. */
+export function brandErrorClasses(classes: Readonly<Record<string, { readonly prototype: object }>>): void {
+  for (const [name, errorClass] of Object.entries(classes)) {
+    Object.defineProperty(errorClass, "name", { value: name, configurable: true });
+    Object.defineProperties(errorClass.prototype, {
+      name: { value: name, configurable: true, writable: true },
+      [errorClassSymbol(name)]: { value: name },
+    });
+  }
 }
 
 /** Whether a value is an error of this package, of either copy. */

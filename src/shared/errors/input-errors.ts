@@ -1,13 +1,9 @@
-import { brandErrorClass } from "./brand.js";
+import { brandErrorClasses } from "./brand.js";
 import { redactData } from "./redact.js";
 import { type Issue, StocklotError } from "./stocklot-error.js";
 
 /** The arguments of a method are wrong. Nothing was sent. */
 export class InputValidationError extends StocklotError {
-  static {
-    brandErrorClass(InputValidationError, "InputValidationError");
-  }
-
   /** The problems, one entry per field. */
   readonly issues: Issue[];
 
@@ -33,8 +29,6 @@ const formatIssuePath = (path: Issue["path"]) =>
 /**
  * The options of a client, limiter or token store are wrong.
  */
-export class ConfigurationError extends StocklotError {
-  static {
-    brandErrorClass(ConfigurationError, "ConfigurationError");
-  }
-}
+export class ConfigurationError extends StocklotError {}
+
+brandErrorClasses({ InputValidationError, ConfigurationError });

@@ -1,4 +1,4 @@
-import { brandErrorClass } from "./brand.js";
+import { brandErrorClasses } from "./brand.js";
 import { redactCredentials, redactData } from "./redact.js";
 import { StocklotError } from "./stocklot-error.js";
 
@@ -24,10 +24,6 @@ export interface SentRequest {
  * of the abort.
  */
 export class OutcomeUnknownError extends StocklotError {
-  static {
-    brandErrorClass(OutcomeUnknownError, "OutcomeUnknownError");
-  }
-
   /** What was sent, and when. */
   readonly request: SentRequest;
 
@@ -43,3 +39,5 @@ export class OutcomeUnknownError extends StocklotError {
     if (init.status !== undefined) this.status = init.status;
   }
 }
+
+brandErrorClasses({ OutcomeUnknownError });

@@ -1,4 +1,4 @@
-import { brandErrorClass } from "./brand.js";
+import { brandErrorClasses } from "./brand.js";
 import { redactData } from "./redact.js";
 import { type Issue, StocklotError } from "./stocklot-error.js";
 
@@ -7,10 +7,6 @@ import { type Issue, StocklotError } from "./stocklot-error.js";
  * not JSON, or the body is larger than `maxResponseBytes`.
  */
 export class ResponseValidationError extends StocklotError {
-  static {
-    brandErrorClass(ResponseValidationError, "ResponseValidationError");
-  }
-
   /** The HTTP status of the response. */
   readonly status: number;
   /** What is wrong, field by field. */
@@ -30,8 +26,6 @@ export class ResponseValidationError extends StocklotError {
  * Paging cannot continue: the service reports more records but returns no new ones, or with `gapless` the client cannot
  * prove that no record was missed.
  */
-export class PaginationError extends StocklotError {
-  static {
-    brandErrorClass(PaginationError, "PaginationError");
-  }
-}
+export class PaginationError extends StocklotError {}
+
+brandErrorClasses({ ResponseValidationError, PaginationError });

@@ -1,5 +1,5 @@
 import { fieldOf, messageOf } from "../unknown.js";
-import { brandErrorClass, errorClassSymbol } from "./brand.js";
+import { brandErrorClasses, errorClassSymbol } from "./brand.js";
 import { copyOfCause, redactStart } from "./redact.js";
 
 const MAX_MESSAGE_LENGTH = 2_000;
@@ -17,10 +17,6 @@ export interface Issue {
  * and the CommonJS copy of the package are loaded in one process. No message, field or cause shows a secret.
  */
 export abstract class StocklotError extends Error {
-  static {
-    brandErrorClass(StocklotError, "StocklotError");
-  }
-
   /**
    * Whether the service has applied the write of the call: `no` also for a call that is no write. `unknown` if it was sent, and
    * no response proves what became of it.
@@ -62,3 +58,5 @@ function causeToJSON(cause: unknown): unknown {
   if (!(cause instanceof Error)) return messageOf(cause);
   return { name: cause.name, message: cause.message, code: fieldOf(cause, "code") };
 }
+
+brandErrorClasses({ StocklotError });

@@ -1,4 +1,4 @@
-import { brandErrorClass } from "./brand.js";
+import { brandErrorClasses } from "./brand.js";
 import { redact } from "./redact.js";
 import { StocklotError } from "./stocklot-error.js";
 
@@ -48,10 +48,6 @@ export interface StorageErrorInit {
 
 /** A sink of the mirror or a store of the outbox failed. The service is not involved. `cause` is the error of the driver. */
 export class StorageError extends StocklotError {
-  static {
-    brandErrorClass(StorageError, "StorageError");
-  }
-
   /** `"sqlite"`, `"postgres"`, or the name of a sink or store of your own. */
   readonly storage: string;
   /** Path or address, without user name and password. */
@@ -72,3 +68,5 @@ export class StorageError extends StocklotError {
     this.mayBeStored = init.mayBeStored ?? false;
   }
 }
+
+brandErrorClasses({ StorageError });

@@ -1,4 +1,4 @@
-import { brandErrorClass } from "./brand.js";
+import { brandErrorClasses } from "./brand.js";
 import { StocklotError } from "./stocklot-error.js";
 import { wording } from "./wording.js";
 
@@ -8,10 +8,6 @@ import { wording } from "./wording.js";
  * or all of several). The list or the source may not be complete. Nothing was removed or discontinued.
  */
 export class UnexpectedRemovalsError extends StocklotError {
-  static {
-    brandErrorClass(UnexpectedRemovalsError, "UnexpectedRemovalsError");
-  }
-
   /** The resource, as `MirrorResource` names it; `items` of a plan. */
   readonly resource: string;
   /**
@@ -52,3 +48,5 @@ function mirrorMessage({
   const before = earlier > 0 ? ` ${earlier} others were removed in the last seven days.` : "";
   return `mirror.run: the service no longer lists ${unseen} of the ${inCopy} records of ${resource}. None of them was removed from the copy.${before} If that is correct, ${wording().confirmRemovals}.`;
 }
+
+brandErrorClasses({ UnexpectedRemovalsError });
