@@ -4,7 +4,7 @@ import { runs } from "../support/runs.js";
 import { Simulation, type SimulationOptions, simulate } from "./support/simulation.js";
 import { inVirtualTime, useVirtualTime } from "./support/virtual-time.js";
 
-const seeds = Array.from({ length: runs(30) }, (_, seed) => seed);
+const seeds = Array.from({ length: runs(15) }, (_, seed) => seed);
 
 /** What is wrong, by the service's own list of what it applied. */
 function problems(simulation: Simulation, entries: readonly OutboxEntry[], { mark }: SimulationOptions): string[] {

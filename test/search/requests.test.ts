@@ -31,7 +31,7 @@ function lists(distributions: typeof COUNTED, random: () => number) {
 describe("A search for one item costs few requests, the look-up of the item included", () => {
   const random = createRandom(1);
   const choose = (numbers: number[]) =>
-    Array.from({ length: Math.max(100, runs(300)) }, () => numbers[Math.floor(random() * numbers.length)] ?? 0);
+    Array.from({ length: Math.max(100, runs(120)) }, () => numbers[Math.floor(random() * numbers.length)] ?? 0);
 
   it.each(lists(COUNTED, random))("if part numbers are handed out one after another: $name", async ({
     items,

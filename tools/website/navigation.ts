@@ -61,29 +61,3 @@ export const ENTRY_POINTS = [
   "stocklot/bottleneck",
   "stocklot/opentelemetry",
 ] as const;
-
-/** The names that the API reference of `stocklot` lists first. All others follow in groups by their kind. */
-export const API_GROUPS: Readonly<Record<string, readonly string[]>> = {
-  Client: ["InventoryClient", "Items", "Inventory", "Paginator"],
-  Options: [
-    "ClientOptions",
-    "RequestOptions",
-    "ListOptions",
-    "PagingOptions",
-    "RateLimitOptions",
-    "RetryOptions",
-    "FindOptions",
-  ],
-  Records: ["Item", "Lot", "StockLevel", "Page"],
-  Inputs: [
-    "ReceiveInput",
-    "MoveInput",
-    "IssueInput",
-    "CreateItemInput",
-    "ItemChanges",
-    "ItemListParams",
-    "InventoryListParams",
-    "ListParams",
-  ],
-  Results: ["TransactionResult", "CreatedItem", "UpdatedItem", "DiscontinuedItem", "FoundReceipt", "FoundItem"],
-};

@@ -5,7 +5,7 @@ import type { MarkdownEnv, MarkdownRenderer } from "vitepress";
 export function renderForSearch(source: string, environment: MarkdownEnv, markdown: MarkdownRenderer): string {
   const html = markdown.render(source, environment);
   if (environment.frontmatter?.search === false) return "";
-  return environment.relativePath.startsWith("api/") ? html.replace(/<h([4-6])[^>]*>[\s\S]*?<\/h\1>/g, "") : html;
+  return environment.relativePath.startsWith("api/") ? html.replace(/<h([46])[^>]*>[\s\S]*?<\/h\1>/g, "") : html;
 }
 
 /** The search box of VitePress mixes the roles of a button, a list box and links. Here it is a dialog with links. */
