@@ -33,9 +33,7 @@ const READ_MOST = ["index.html", ...GUIDE_PAGES, ...API_PAGES, "CONTRIBUTING.htm
 const CHECKED = [
   "index.html",
   "docs/quick-start.html",
-  "docs/recipes.html",
   "docs/data.html",
-  "docs/reliability.html",
   "docs/scaling.html",
   API_CLIENT,
 ];

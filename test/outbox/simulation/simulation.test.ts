@@ -30,23 +30,21 @@ describe("two processes and three entries, two of them of one item", () => {
   });
 
   it.each(
-    EXPLORED,
+    EXPLORED.filter(([, , faults]) => RUN_ALL || faults.all === 0),
   )("nothing is doubled, lost, out of order or misreported: %s", async (name, specs, faults, concurrency) => {
-    if (!RUN_ALL && faults.all > 0) return;
     const { states, ends, wrong } = await explore({ specs, faults, concurrency });
     FIGURES.push(`${name}: ${states} states, ${ends} ends`);
     expect(wrong).toBeUndefined();
     expect(ends).toBeGreaterThan(1);
   });
 
-  it.each([
+  it.runIf(RUN_ALL).each([
     ["takes over at once", { planted: { takesOverAtOnce: true } }],
     ["decides at once what is uncertain", { planted: { decidesAtOnce: true } }],
     // Otherwise its lease protects it: a request that has not left by then does not leave any more.
-    ["does not compare the name", { planted: { ignoresSender: true }, settleMs: 5 }],
+    ["does not compare the name", { planted: { ignoresSender: true }, settleMs: 5, specs: RECEIPTS.slice(0, 1) }],
   ])("a sender that %s is found", async (_, fault) => {
-    if (!RUN_ALL) return;
-    const { wrong } = await explore({ specs: RECEIPTS, faults: anyOf(1), ...fault });
+    const { wrong } = await explore({ specs: RECEIPTS, faults: anyOf(1), concurrency: 1, ...fault });
     expect(wrong).toBeDefined();
   });
 });
