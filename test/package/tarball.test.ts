@@ -44,6 +44,8 @@ describe("the packed tarball", () => {
     const ours = files.filter((file) => /(^|\/)(src|test|bench|coverage|node_modules|out)\/|\.test\./.test(file));
     expect(ours.filter((file) => !/^bench\/charts\/\w+\.svg$/.test(file))).toEqual([]);
     expect(files.filter((file) => /\.(map|tgz|log|tsbuildinfo)$/.test(file))).toEqual([]);
+    // What concerns those who change the package, not those who use it.
+    expect(files.filter((file) => /CONTRIBUTING|CODE_OF_CONDUCT|releasing|decisions/.test(file))).toEqual([]);
   });
 
   it("is small", () => {
