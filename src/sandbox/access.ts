@@ -32,7 +32,7 @@ export class AccessControl {
 
   identifyCaller(request: SandboxRequest, path: string, now: number): CallerIdentity {
     const wantsToken = path === "/Token" && request.method === "POST";
-    const issued = wantsToken ? undefined : this.#tokens.get(parseBearerToken(request.header("authorization")));
+    const issued = wantsToken ? undefined : this.#tokens.get(parseBearerToken(request.headers.get("authorization")));
     const client = wantsToken ? this.#claimedClient(request) : issued?.client;
     const byAddress = this.#settings.rateLimit && this.#settings.rateLimit.per === "address";
     const rateKey = client && !byAddress ? client.clientId : `address ${request.address}`;
@@ -84,7 +84,7 @@ export class AccessControl {
   /** The client that a token request names, whether or not its secret is right. */
   #claimedClient(request: SandboxRequest): SandboxClient | undefined {
     try {
-      const clientId = parseFormFields(request.header("content-type"), request.body).get("client_id");
+      const clientId = parseFormFields(request.headers.get("content-type"), request.body).get("client_id");
       return this.#settings.clients.find((known) => known.clientId === clientId);
     } catch {
       return undefined;

@@ -73,7 +73,7 @@ export function dispatchRequest(context: ServiceContext): SandboxResponse {
 function callEndpoint(context: ServiceContext): SandboxResponse {
   const { request, path, identity, access } = context;
   const { method, body } = request;
-  const contentType = request.header("content-type");
+  const contentType = request.headers.get("content-type");
   if (path === undefined) throw notFoundError("There is no such resource.");
   if (path === "/Token" && method === "POST") {
     return handleTokenRequest(context, parseFormFields(contentType, body));

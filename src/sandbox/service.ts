@@ -15,6 +15,7 @@ import {
   splitRequestTarget,
 } from "./http/messages.js";
 import type { SandboxSettings } from "./options/settings.js";
+import { rewriteResponse } from "./rewrite.js";
 import { createSandboxState } from "./state.js";
 
 /** The service itself, behind every adapter: turns a request into a response and records it. */
@@ -60,7 +61,10 @@ export class SandboxService {
       // The caller disconnected before the request arrived.
       if (request.signal.aborted) return DROPPED_RESPONSE;
     }
-    const response = this.#respond(request, path, query, logged);
+    const served = this.#respond(request, path, query, logged);
+    const { rewrite } = this.settings;
+    const isOwn = !["status", "drop", "hang"].includes(logged.fault ?? "");
+    const response = served && rewrite && isOwn ? await rewriteResponse(rewrite, served, request) : served;
     logged.status = response && response.delivery.kind !== "drop" ? response.status : null;
     this.listeners.notify((listener) => listener.request?.(logged));
     if (!response) return this.hanging.add(request.signal);
@@ -99,7 +103,7 @@ export class SandboxService {
       method: request.method,
       path,
       query: redactQuery(query),
-      body: redactBody(request.header("content-type"), request.body),
+      body: redactBody(request.headers.get("content-type"), request.body),
       status: null,
       clientId: undefined,
       at: this.now(),

@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { nodeHttp, nodeUtil, nodeZlib } from "../../shared/node-modules.js";
 import {
+  BODILESS_STATUSES,
   bodyPieces,
   bodyToBytes,
   type SandboxRequest,
@@ -77,7 +78,7 @@ async function serveNodeRequest(
   outgoing: ServerResponse,
 ): Promise<void> {
   const request = toSandboxRequest(incoming, outgoing, await readRequestBody(incoming));
-  const acceptsGzip = service.settings.compression && /\bgzip\b/.test(request.header("accept-encoding") ?? "");
+  const acceptsGzip = service.settings.compression && /\bgzip\b/.test(request.headers.get("accept-encoding") ?? "");
   await sendNodeResponse(await service.handle(request), outgoing, request.signal, acceptsGzip);
 }
 
@@ -88,7 +89,7 @@ function toSandboxRequest(incoming: IncomingMessage, outgoing: ServerResponse, b
   return {
     method: incoming.method ?? "GET",
     target: toOriginForm(incoming.url ?? "/"),
-    header: (name) => incoming.headers[name]?.toString() ?? null,
+    headers: new Headers(Object.entries(incoming.headers).map(([name, value]) => [name, String(value)])),
     body,
     address: incoming.socket.remoteAddress ?? "",
     signal: caller.signal,
@@ -120,12 +121,12 @@ async function sendNodeResponse(
       outgoing.socket?.resetAndDestroy();
       return;
     case "whole":
-      if (acceptsGzip && body.length >= MIN_LENGTH_TO_COMPRESS) {
+      if (acceptsGzip && typeof body === "string" && body.length >= MIN_LENGTH_TO_COMPRESS) {
         const packed = await gzip(body);
         const encoding = { "content-encoding": "gzip", vary: "Accept-Encoding" };
         outgoing.writeHead(status, { ...headers, ...encoding, "content-length": packed.length }).end(packed);
       } else {
-        const length = status === 204 || status === 304 ? {} : { "content-length": bodyToBytes(body).length };
+        const length = BODILESS_STATUSES.has(status) ? {} : { "content-length": bodyToBytes(body).length };
         outgoing.writeHead(status, { ...headers, ...length }).end(body);
       }
       return;

@@ -145,5 +145,5 @@ function proxyErrorPageHtml(status: number): string {
 
 /** Almost JSON: a parser fails at the end only. */
 function withInvalidJson(response: SandboxResponse): SandboxResponse {
-  return { ...response, body: `${response.body.slice(0, -1)},]` };
+  return { ...response, body: `${String(response.body).slice(0, -1)},]` };
 }

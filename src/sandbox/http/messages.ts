@@ -5,7 +5,7 @@ export interface SandboxRequest {
   readonly method: string;
   /** Path and query exactly as sent, for example `/api/v1/Item?key=A%2FB&type=id`. */
   readonly target: string;
-  header(name: string): string | null;
+  readonly headers: Headers;
   /** The whole body as a string; empty if there is none. */
   readonly body: string;
   /** Remote address, for a rate limit per address. */
@@ -13,6 +13,12 @@ export interface SandboxRequest {
   /** Aborted when the caller has disconnected or aborted. */
   readonly signal: AbortSignal;
 }
+
+/** No network resolves this name, so a client without the sandbox's `fetch` fails instead of reaching another server. */
+export const SANDBOX_ORIGIN = "https://stocklot-sandbox.test";
+
+/** Statuses of responses that must not have a body. */
+export const BODILESS_STATUSES: ReadonlySet<number> = new Set([204, 205, 304]);
 
 /** The version segment that every path begins with. */
 export const SERVICE_BASE_PATH = "/api/v1";
@@ -44,7 +50,7 @@ export interface SandboxResponse {
   readonly status: number;
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
+  readonly body: string | Uint8Array<ArrayBuffer>;
   readonly delivery: ResponseDelivery;
 }
 
@@ -102,7 +108,8 @@ export async function* bodyPieces(
 
 const encoder = new TextEncoder();
 
-export const bodyToBytes = (body: string): Uint8Array => encoder.encode(body);
+export const bodyToBytes = (body: SandboxResponse["body"]): Uint8Array =>
+  typeof body === "string" ? encoder.encode(body) : body;
 
 /** Machine-readable codes of the error table, with their status. */
 export const STATUS_BY_ERROR_CODE = {

@@ -96,6 +96,23 @@ export interface SandboxOptions {
   now?: (() => number) | undefined;
   /** Rules for faulty responses. @default none */
   faults?: readonly FaultRule[] | undefined;
+  /**
+   * Called with each response of the service, errors included, after the request has taken effect: what it returns is
+   * sent instead. The responses of fault rules are sent as they are. The request's URL begins with `sandbox.baseUrl`.
+   *
+   * @example
+   * import { createSandbox } from "stocklot/sandbox";
+   *
+   * // Wrong credentials: OAuth's error object instead of the service's.
+   * const sandbox = createSandbox({
+   *   rewrite: (response, request) =>
+   *     request.url.endsWith("/Token") && response.status === 401
+   *       ? Response.json({ error: "invalid_client" }, { status: 400 })
+   *       : response,
+   * });
+   * @default the response is sent as it is
+   */
+  rewrite?: ((response: Response, request: Request) => Response | Promise<Response>) | undefined;
 
   /**
    * Response to a create: `"reference"` is `{ shortID, status }`, `"item"` the full item with `active`.

@@ -113,6 +113,7 @@ const sandboxOptionsSchema = lazy(() =>
       .default(0),
     now: functionSchemaOf<() => number>().default(() => () => Date.now()),
     faults: z.array(faultRuleSchema()).default([]),
+    rewrite: functionSchemaOf<NonNullable<SandboxOptions["rewrite"]>>().optional(),
     createForm: z.enum(["reference", "item"]).default("reference"),
     duplicateStatus: z.literal([400, 409]).default(409),
     alternateNames: z.boolean().default(true),
