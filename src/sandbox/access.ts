@@ -150,14 +150,6 @@ class RateLimitWindow {
     return { limit: requests, used: times.length, remaining, freeAt: remaining > 0 ? now : frees + intervalMs };
   }
 
-  /** That of every client or address so far, for the page. */
-  usages(now: number): { key: string; used: number; limit: number }[] {
-    return [...this.#times.keys()].map((key) => {
-      const { used, limit } = this.usage(key, now);
-      return { key, used, limit };
-    });
-  }
-
   /** The times within the window, oldest first; older ones are dropped. */
   #timesInWindow(key: string, now: number): number[] {
     const times = this.#times.get(key) ?? [];

@@ -1,9 +1,6 @@
-import type { MessagePort } from "node:worker_threads";
-import { workerThreads } from "../shared/node-modules.js";
-import { onAbort } from "../shared/time/abort.js";
 import { sleep } from "../shared/time/wait.js";
 import { AccessControl } from "./access.js";
-import { addToLog, type LoggedRequest, redactBody, redactQuery, SandboxListeners } from "./activity.js";
+import { addToLog, type LoggedRequest, RequestListeners, redactBody, redactQuery } from "./activity.js";
 import { createRandomGenerator } from "./data/random.js";
 import { dispatchRequest } from "./dispatch.js";
 import { applyFault, FaultRules } from "./faults/fault-rules.js";
@@ -22,9 +19,7 @@ import { createSandboxState } from "./state.js";
 export class SandboxService {
   /** Always the same array, so that a test can keep a reference. */
   readonly requests: LoggedRequest[] = [];
-  readonly listeners = new SandboxListeners();
-  /** Requests that never get a response. */
-  readonly hanging = new HangingRequests();
+  readonly listeners = new RequestListeners();
   #advancedMs = 0;
   /** What a reset replaces. */
   current: ReturnType<typeof startService>;
@@ -44,11 +39,9 @@ export class SandboxService {
 
   /** Restores the initial state: data, tokens, counters, clock, log, and the faults of the options. */
   reset(): void {
-    this.hanging.endAll();
     this.#advancedMs = 0;
     this.requests.length = 0;
     this.current = startService(this.settings, this.now());
-    this.listeners.notify((listener) => listener.reset?.());
   }
 
   async handle(request: SandboxRequest): Promise<SandboxResponse> {
@@ -66,8 +59,8 @@ export class SandboxService {
     const isOwn = !["status", "drop", "hang"].includes(logged.fault ?? "");
     const response = served && rewrite && isOwn ? await rewriteResponse(rewrite, served, request) : served;
     logged.status = response && response.delivery.kind !== "drop" ? response.status : null;
-    this.listeners.notify((listener) => listener.request?.(logged));
-    if (!response) return this.hanging.add(request.signal);
+    this.listeners.notify(logged);
+    if (!response) return new Promise(() => {});
     if (halfLatency > 0) await sleep(halfLatency, request.signal);
     return response;
   }
@@ -79,7 +72,7 @@ export class SandboxService {
     query: URLSearchParams,
     logged: LoggedRequest,
   ): SandboxResponse | undefined {
-    const { settings, listeners } = this;
+    const { settings } = this;
     const { access, state, faults } = this.current;
     const now = this.now();
     const identity = access.identifyCaller(request, path ?? "", now);
@@ -89,8 +82,7 @@ export class SandboxService {
     logged.remaining = access.rateWindow?.usage(identity.rateKey, now).remaining ?? null;
     if (limited) return withDateHeader(limited, now);
 
-    const serviceResponse = () =>
-      dispatchRequest({ request, path, query, identity, access, state, settings, now, listeners });
+    const serviceResponse = () => dispatchRequest({ request, path, query, identity, access, state, settings, now });
     const fault = faults.takeFaultFor({ method: request.method, path: logged.path, clientId });
     if (!fault) return withDateHeader(serviceResponse(), now);
     logged.fault = fault.type;
@@ -132,43 +124,4 @@ function startService(settings: SandboxSettings, now: number) {
 
 function withDateHeader(response: SandboxResponse, now: number): SandboxResponse {
   return { ...response, headers: { date: new Date(now).toUTCString(), ...response.headers } };
-}
-
-/**
- * Requests that never get a response. While there is one, the process stays alive, as with a real connection: the
- * caller's timeout may be an unreferenced timer, which does not keep the process alive.
- */
-class HangingRequests {
-  readonly #ends = new Set<() => void>();
-  // An open port keeps the process alive, and unlike a timer it is not affected by fake timers.
-  #port: MessagePort | undefined;
-
-  /** Never resolves. The request ends when the signal is aborted. */
-  add(signal: AbortSignal): Promise<never> {
-    if (!signal.aborted) {
-      const stop = onAbort(signal, () => end());
-      const end = () => {
-        stop();
-        this.#ends.delete(end);
-        if (this.#ends.size > 0) return;
-        this.#port?.close();
-        this.#port = undefined;
-      };
-      this.#ends.add(end);
-      this.#port ??= openPort();
-    }
-    return new Promise(() => {});
-  }
-
-  /** No longer keeps the process alive for the requests that hang now. */
-  endAll(): void {
-    for (const end of [...this.#ends]) end();
-  }
-}
-
-/** Only Node.js, Bun and Deno end a process when nothing keeps it alive; elsewhere there is no port. */
-function openPort(): MessagePort | undefined {
-  const port = workerThreads && new workerThreads.MessageChannel().port1;
-  port?.ref?.();
-  return port;
 }

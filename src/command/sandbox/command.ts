@@ -29,9 +29,6 @@ interface SandboxFlags {
   json?: true;
 }
 
-/** Requests that the command keeps for its page. */
-const LOG_SIZE = 1000;
-
 const FAULT_HELP = `
 A fault rule is [METHOD] [path] fault [detail=number ...], for example
   --fault "POST /Inventory/Receive drop-after times=1"
@@ -43,7 +40,7 @@ probability; for slow delay and chunk; for truncated and oversized bytes.`;
 
 export function sandboxCommand(): Command {
   return new Command("sandbox")
-    .description("serve the Inventory and Item Catalog Service from memory, with a web page at /")
+    .description("serve the Inventory and Item Catalog Service from memory")
     .option("-p, --port <port>", "port; 0 takes a free one", integerOption(0, 65_535), 4010)
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .addOption(
@@ -75,7 +72,7 @@ async function serve(flags: SandboxFlags): Promise<void> {
   const { port, host, shell, json } = flags;
   const copied = flags.from === undefined ? undefined : await readCopyData(flags.from);
   const sandbox = createSandbox({ ...sandboxOptions(flags), ...copied?.options });
-  const server = await sandbox.listen({ port, host, page: true }).catch((error: unknown) => {
+  const server = await sandbox.listen({ port, host }).catch((error: unknown) => {
     throw listenError(error, port);
   });
   const paint = painter(process.stdout);
@@ -96,7 +93,6 @@ function sandboxOptions(flags: SandboxFlags): SandboxOptions {
   const { items, lots, seed, rateLimit, readOnly = false } = flags;
   return {
     clients: [{ clientId: "sandbox-client", clientSecret: "sandbox-secret", readOnly }],
-    requestLogSize: LOG_SIZE,
     faults: flags.fault,
     items,
     lots,
@@ -131,7 +127,7 @@ function listenError(error: unknown, port: number): unknown {
 export function greeting(shell: Shell, url: string, { credentials }: Sandbox): string {
   const { comment, set } = SHELLS[shell];
   return [
-    `${comment} stocklot sandbox, page at ${new URL("/", url).href} (Ctrl-C stops it)`,
+    `${comment} stocklot sandbox (Ctrl-C stops it)`,
     set("STOCKLOT_BASE_URL", url),
     set("STOCKLOT_CLIENT_ID", credentials.clientId),
     set("STOCKLOT_CLIENT_SECRET", credentials.clientSecret),

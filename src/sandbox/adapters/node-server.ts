@@ -1,5 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import { nodeHttp, nodeUtil, nodeZlib } from "../../shared/node-modules.js";
+import { nodeHttp } from "../../shared/node-modules.js";
 import {
   BODILESS_STATUSES,
   bodyPieces,
@@ -8,7 +8,6 @@ import {
   type SandboxResponse,
   SERVICE_BASE_PATH,
 } from "../http/messages.js";
-import { PageServer } from "../page/page-server.js";
 import type { SandboxService } from "../service.js";
 
 /** Options of `sandbox.listen`. */
@@ -17,12 +16,6 @@ export interface ListenOptions {
   port?: number | undefined;
   /** Address to listen on. @default "127.0.0.1" */
   host?: string | undefined;
-  /**
-   * Serve a web page at `/` that shows stock, requests and transactions live. Browsers must open it as localhost or
-   * under the address of `host`; the service itself is served under any name.
-   * @default false
-   */
-  page?: boolean | undefined;
 }
 
 /** A sandbox that listens on HTTP. */
@@ -38,12 +31,10 @@ export interface SandboxServer {
 /** Rejects with Node's own error, for example `EADDRINUSE` when the port is taken. */
 export async function startSandboxServer(
   service: SandboxService,
-  { port = 0, host = "127.0.0.1", page = false }: ListenOptions = {},
+  { port = 0, host = "127.0.0.1" }: ListenOptions = {},
 ): Promise<SandboxServer> {
   if (!nodeHttp) throw new Error("sandbox.listen: this runtime has no node:http. Use sandbox.fetch.");
-  const site = page ? new PageServer(service, host) : undefined;
   const server = nodeHttp.createServer((request, response) => {
-    if (site?.handles(request)) return site.handle(request, response);
     serveNodeRequest(service, request, response).catch(() => response.destroy());
   });
   // Above the idle timeout of common clients, so that the client closes the connection.
@@ -57,15 +48,13 @@ export async function startSandboxServer(
       resolve({
         url: `http://${host.includes(":") ? `[${host}]` : host}:${actual}${SERVICE_BASE_PATH}`,
         port: actual,
-        close: () => stopSandboxServer(service, server, site),
+        close: () => stopSandboxServer(server),
       });
     });
   });
 }
 
-function stopSandboxServer(service: SandboxService, server: Server, site: PageServer | undefined): Promise<void> {
-  service.hanging.endAll();
-  site?.close();
+function stopSandboxServer(server: Server): Promise<void> {
   return new Promise((closed) => {
     server.close(() => closed());
     server.closeAllConnections();
@@ -78,8 +67,7 @@ async function serveNodeRequest(
   outgoing: ServerResponse,
 ): Promise<void> {
   const request = toSandboxRequest(incoming, outgoing, await readRequestBody(incoming));
-  const acceptsGzip = service.settings.compression && /\bgzip\b/.test(request.headers.get("accept-encoding") ?? "");
-  await sendNodeResponse(await service.handle(request), outgoing, request.signal, acceptsGzip);
+  await sendNodeResponse(await service.handle(request), outgoing, request.signal);
 }
 
 function toSandboxRequest(incoming: IncomingMessage, outgoing: ServerResponse, body: string): SandboxRequest {
@@ -113,23 +101,17 @@ async function sendNodeResponse(
   response: SandboxResponse,
   outgoing: ServerResponse,
   signal: AbortSignal,
-  acceptsGzip: boolean,
 ): Promise<void> {
   const { status, headers, body, delivery } = response;
   switch (delivery.kind) {
     case "drop":
       outgoing.socket?.resetAndDestroy();
       return;
-    case "whole":
-      if (acceptsGzip && typeof body === "string" && body.length >= MIN_LENGTH_TO_COMPRESS) {
-        const packed = await gzip(body);
-        const encoding = { "content-encoding": "gzip", vary: "Accept-Encoding" };
-        outgoing.writeHead(status, { ...headers, ...encoding, "content-length": packed.length }).end(packed);
-      } else {
-        const length = BODILESS_STATUSES.has(status) ? {} : { "content-length": bodyToBytes(body).length };
-        outgoing.writeHead(status, { ...headers, ...length }).end(body);
-      }
+    case "whole": {
+      const length = BODILESS_STATUSES.has(status) ? {} : { "content-length": bodyToBytes(body).length };
+      outgoing.writeHead(status, { ...headers, ...length }).end(body);
       return;
+    }
     case "slow":
     case "truncated":
       return sendPieces(response, outgoing, signal);
@@ -147,13 +129,4 @@ async function sendPieces(response: SandboxResponse, outgoing: ServerResponse, s
   }
   if (isTruncated) outgoing.destroy();
   else outgoing.end();
-}
-
-/** Below this, compressing costs more than it saves. */
-const MIN_LENGTH_TO_COMPRESS = 2048;
-
-/** The body as gzip, compressed on another thread, as fast as possible. */
-function gzip(body: string): Promise<Uint8Array> {
-  if (!nodeUtil || !nodeZlib) throw new Error("this runtime has no node:zlib");
-  return nodeUtil.promisify<string, { level: number }, Uint8Array>(nodeZlib.gzip)(body, { level: 1 });
 }

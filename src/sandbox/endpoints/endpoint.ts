@@ -1,5 +1,4 @@
 import type { AccessControl, CallerIdentity } from "../access.js";
-import type { SandboxListeners } from "../activity.js";
 import type { JsonObject } from "../http/body.js";
 import {
   notFoundError,
@@ -23,8 +22,6 @@ export interface ServiceContext {
   readonly settings: SandboxSettings;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** Are notified of transactions. */
-  readonly listeners: SandboxListeners;
 }
 
 /** An authorized request, as an endpoint sees it. */

@@ -3,7 +3,6 @@ import * as z from "zod";
 import type { Item } from "../../service/item.js";
 import type { Lot } from "../../service/lot.js";
 import { integer } from "../../shared/field.js";
-import type { StockTransaction } from "../activity.js";
 import { SAMPLE_JOBS, SAMPLE_OWNERS } from "../data/generated-items.js";
 import { optionalDateFilter, optionalFilter, parseBodyFields, positiveNumber, requiredString } from "../http/body.js";
 import {
@@ -80,7 +79,6 @@ export function handleReceive(context: EndpointContext): SandboxResponse {
     },
     now,
   );
-  notifyListeners(context, "receive", receipt, recNo);
   return transactionResponse(settings.receiveStatus, settings.receiveForm, recNo, "received");
 }
 
@@ -118,7 +116,6 @@ export function handleMove(context: EndpointContext): SandboxResponse {
     .map((picked) => moveLot(context, picked, destination));
   const recNo = moved[0]?.recNo ?? picks[0].lot.recNo;
 
-  if (moved.length > 0) notifyListeners(context, "move", move, recNo);
   return transactionResponse(200, settings.moveForm, recNo, "moved");
 }
 
@@ -161,19 +158,7 @@ export function handleIssue(context: EndpointContext): SandboxResponse {
     state.lots.change(lot, { units: left.toNumber(), ...(usedUp && { shipped: formatIsoTime(now) }) }, now);
   }
   const { recNo } = picks[0].lot;
-  notifyListeners(context, "issue", issue, recNo);
   return transactionResponse(200, settings.issueForm, recNo, "issued");
-}
-
-function notifyListeners(
-  { client, now, listeners }: EndpointContext,
-  kind: StockTransaction["kind"],
-  { itemID, units, wid, shipToWid }: { itemID: string; units: number; wid: number; shipToWid?: number | undefined },
-  recNo: number,
-): void {
-  const other = shipToWid === undefined ? {} : { shipToWid };
-  const transaction = { kind, at: now, clientId: client.clientId, shortID: itemID, units, wid, ...other, recNo };
-  listeners.notify((listener) => listener.transaction?.(transaction));
 }
 
 /** The response to a transaction, in the form of the options: the document does not show one. */

@@ -45,20 +45,6 @@ export class FaultRules {
     this.#random = createRandomGenerator(this.#seed);
   }
 
-  /** The rules that can still apply, as the page shows them. */
-  get descriptions(): string[] {
-    return this.#rules
-      .filter(({ rule, applied }) => applied < rule.times)
-      .map(({ rule: { method, path = "*", times, fault }, applied }) => {
-        const name =
-          fault.type === "status"
-            ? fault.status
-            : `${fault.type}${"when" in fault && fault.when === "after" ? "-after" : ""}`;
-        const left = times === Number.POSITIVE_INFINITY ? "always" : `${times - applied} more`;
-        return `${[method, path, name].filter(Boolean).join(" ")} (${left})`;
-      });
-  }
-
   /** The fault to apply to this request, if any. */
   takeFaultFor(subject: FaultableRequest): CompleteFault | undefined {
     for (const active of this.#rules) {

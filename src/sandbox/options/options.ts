@@ -160,6 +160,4 @@ export interface SandboxOptions {
   createdBy?: "omit" | "text" | "integer" | undefined;
   /** Maximum length of `sandbox.requests`; the oldest requests are removed first. @default 100_000 */
   requestLogSize?: number | undefined;
-  /** Compress responses on `listen()` for clients that accept gzip. @default true */
-  compression?: boolean | undefined;
 }

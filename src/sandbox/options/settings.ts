@@ -134,7 +134,6 @@ const sandboxOptionsSchema = lazy(() =>
     reasonCodes: z.array(integer()).optional(),
     createdBy: z.enum(["omit", "text", "integer"]).default("omit"),
     requestLogSize: countOrInfinitySchema().default(100_000),
-    compression: z.boolean().default(true),
   } satisfies Record<keyof SandboxOptions, z.ZodType>),
 );
 

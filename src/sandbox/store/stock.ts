@@ -55,14 +55,6 @@ export class StockTotals {
     return quantities;
   }
 
-  /** What is in stock in one warehouse, for the page. Adds up units of different measures. */
-  summary(wID: number) {
-    const all = this.all().flatMap((stock) => quantitiesIn(stock, [wID]));
-    const { inStock, onHold, available } = addUp(0, all);
-    const items = all.filter((quantities) => quantities.inStock.gt(0)).length;
-    return { items, lots: all.reduce((sum, { openLots }) => sum + openLots, 0), inStock, onHold, available };
-  }
-
   /** Adds a lot to the totals, or removes it from them. */
   countLot(lot: Lot, sign: 1 | -1): StockQuantities {
     const quantities = this.quantities(lot.partNo, lot.wID);
