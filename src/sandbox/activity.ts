@@ -23,11 +23,13 @@ export interface LoggedRequest {
   fault: string | undefined;
 }
 
-/** Adds a request, and removes the oldest ones beyond this many. */
-export function addToLog(records: LoggedRequest[], logged: LoggedRequest, size: number): void {
+const MAX_LOGGED_REQUESTS = 100_000;
+
+/** Adds a request, and removes the oldest ones beyond 100 000. */
+export function addToLog(records: LoggedRequest[], logged: LoggedRequest): void {
   records.push(logged);
   // Not at every request: moving a hundred thousand records down by one costs more than the request itself.
-  if (records.length > size * 1.25) records.splice(0, records.length - size);
+  if (records.length > MAX_LOGGED_REQUESTS * 1.25) records.splice(0, records.length - MAX_LOGGED_REQUESTS);
 }
 
 const REDACTED = "[redacted]";

@@ -1,8 +1,8 @@
 import type { LoggedRequest } from "./activity.js";
 import { createFetchAdapter, type SandboxFetch } from "./adapters/fetch.js";
 import { type ListenOptions, type SandboxServer, startSandboxServer } from "./adapters/node-server.js";
+import { completeFaultRule, type FaultRule } from "./faults.js";
 import { SANDBOX_ORIGIN, SERVICE_BASE_PATH } from "./http/messages.js";
-import { completeFaultRule, type FaultRule } from "./options/fault-rule.js";
 import type { SandboxClient, SandboxOptions } from "./options/options.js";
 import { resolveSandboxSettings } from "./options/settings.js";
 import { SandboxService } from "./service.js";

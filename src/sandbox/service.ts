@@ -3,7 +3,7 @@ import { AccessControl } from "./access.js";
 import { addToLog, type LoggedRequest, RequestListeners, redactBody, redactQuery } from "./activity.js";
 import { createRandomGenerator } from "./data/random.js";
 import { dispatchRequest } from "./dispatch.js";
-import { applyFault, FaultRules } from "./faults/fault-rules.js";
+import { applyFault, FaultRules } from "./faults.js";
 import {
   DROPPED_RESPONSE,
   pathRelativeToBase,
@@ -56,8 +56,8 @@ export class SandboxService {
     }
     const served = this.#respond(request, path, query, logged);
     const { rewrite } = this.settings;
-    const isOwn = !["status", "drop", "hang"].includes(logged.fault ?? "");
-    const response = served && rewrite && isOwn ? await rewriteResponse(rewrite, served, request) : served;
+    const isOfService = logged.fault === undefined || ["truncated", "slow"].includes(logged.fault);
+    const response = served && rewrite && isOfService ? await rewriteResponse(rewrite, served, request) : served;
     logged.status = response && response.delivery.kind !== "drop" ? response.status : null;
     this.listeners.notify(logged);
     if (!response) return new Promise(() => {});
@@ -77,16 +77,14 @@ export class SandboxService {
     const now = this.now();
     const identity = access.identifyCaller(request, path ?? "", now);
     const limited = access.countRequest(identity, now);
-    const clientId = identity.client?.clientId;
-    logged.clientId = clientId;
-    logged.remaining = access.rateWindow?.usage(identity.rateKey, now).remaining ?? null;
+    logged.clientId = identity.client?.clientId;
+    logged.remaining = access.remaining(identity, now);
     if (limited) return withDateHeader(limited, now);
 
-    const serviceResponse = () => dispatchRequest({ request, path, query, identity, access, state, settings, now });
-    const fault = faults.takeFaultFor({ method: request.method, path: logged.path, clientId });
-    if (!fault) return withDateHeader(serviceResponse(), now);
-    logged.fault = fault.type;
-    const response = applyFault(fault, serviceResponse);
+    const serve = () => dispatchRequest({ request, path, query, identity, access, state, settings, now });
+    const fault = faults.takeFaultFor(logged);
+    logged.fault = fault?.type;
+    const response = fault ? applyFault(fault, serve) : serve();
     return response && withDateHeader(response, now);
   }
 
@@ -102,7 +100,7 @@ export class SandboxService {
       remaining: null,
       fault: undefined,
     };
-    addToLog(this.requests, logged, this.settings.requestLogSize);
+    addToLog(this.requests, logged);
     return logged;
   }
 
@@ -116,7 +114,7 @@ function startService(settings: SandboxSettings, now: number) {
   return {
     access: new AccessControl(settings),
     state: createSandboxState(settings, now),
-    faults: new FaultRules(settings),
+    faults: new FaultRules(settings.seed, settings.faults),
     /** For latencies. */
     random: createRandomGenerator(settings.seed),
   };

@@ -1,4 +1,3 @@
-import { Big } from "big.js";
 import type * as z from "zod";
 import { type Item, itemSchema } from "../service/item.js";
 import { type Lot, lotSchema } from "../service/lot.js";
@@ -207,11 +206,7 @@ function checkUserOrderQuantities(
   });
   return (totals) => {
     for (const { partNo, wid, onOrder = 0, committed = 0, packed = 0, aSN = 0 } of known) {
-      const stock = totals.quantities(partNo, wid);
-      stock.onOrder = new Big(onOrder);
-      stock.committed = new Big(committed);
-      stock.packed = new Big(packed);
-      stock.aSN = new Big(aSN);
+      Object.assign(totals.quantities(partNo, wid), { onOrder, committed, packed, aSN });
     }
   };
 }

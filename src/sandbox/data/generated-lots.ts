@@ -1,9 +1,8 @@
-import { Big } from "big.js";
 import type { Item } from "../../service/item.js";
 import type { Lot } from "../../service/lot.js";
 import type { SandboxWarehouse } from "../options/options.js";
 import { FIRST_REC_NO, type SetOrderQuantities, type StoredLot } from "../store/stock.js";
-import { formatIsoTime } from "../values.js";
+import { addDecimals, formatIsoTime } from "../values.js";
 import {
   GENERATED_HISTORY_END_MS,
   GENERATED_HISTORY_START_MS,
@@ -142,17 +141,16 @@ export function generateOrderQuantities(seed: number): SetOrderQuantities {
     for (const { partNo, byWarehouse } of totals.all()) {
       for (const [wID, stock] of byWarehouse) {
         const random = createRandomGenerator(deriveSeed(seed ^ ORDER_QUANTITY_SEED_SALT ^ wID, partNo));
-        const free = stock.inStock.minus(stock.onHold).toNumber();
+        const free = addDecimals(stock.inStock, -stock.onHold);
         stock.committed = randomWholeQuantityOrZero(random, 0.35, free * 0.4);
         stock.packed = randomWholeQuantityOrZero(random, 0.2, free * 0.15);
-        stock.onOrder = randomBoolean(random, 0.3) ? new Big(randomInteger(random, 1, 40) * 25) : stock.onOrder;
-        stock.aSN = randomBoolean(random, 0.15) ? new Big(randomInteger(random, 1, 20) * 10) : stock.aSN;
+        stock.onOrder = randomBoolean(random, 0.3) ? randomInteger(random, 1, 40) * 25 : stock.onOrder;
+        stock.aSN = randomBoolean(random, 0.15) ? randomInteger(random, 1, 20) * 10 : stock.aSN;
       }
     }
   };
 }
 
-function randomWholeQuantityOrZero(random: RandomGenerator, probability: number, most: number): Big {
-  const wanted = randomBoolean(random, probability) ? Math.floor(random() * most) : 0;
-  return new Big(wanted);
+function randomWholeQuantityOrZero(random: RandomGenerator, probability: number, most: number): number {
+  return randomBoolean(random, probability) ? Math.floor(random() * most) : 0;
 }

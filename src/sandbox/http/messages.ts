@@ -17,9 +17,6 @@ export interface SandboxRequest {
 /** No network resolves this name, so a client without the sandbox's `fetch` fails instead of reaching another server. */
 export const SANDBOX_ORIGIN = "https://stocklot-sandbox.test";
 
-/** Statuses of responses that must not have a body. */
-export const BODILESS_STATUSES: ReadonlySet<number> = new Set([204, 205, 304]);
-
 /** The version segment that every path begins with. */
 export const SERVICE_BASE_PATH = "/api/v1";
 
@@ -31,19 +28,9 @@ export function pathRelativeToBase(path: string): string | undefined {
 }
 
 export function splitRequestTarget(target: string): { path: string; query: URLSearchParams } {
-  const mark = target.indexOf("?");
-  if (mark === -1) return { path: target, query: EMPTY_QUERY };
-  return { path: target.slice(0, mark), query: new URLSearchParams(target.slice(mark + 1)) };
+  const [path = "", ...query] = target.split("?");
+  return { path, query: new URLSearchParams(query.join("?")) };
 }
-
-const EMPTY_QUERY = new URLSearchParams();
-
-/** How the body reaches the client; anything but `whole` is due to a fault. */
-type ResponseDelivery =
-  | { readonly kind: "whole" }
-  | { readonly kind: "drop" }
-  | { readonly kind: "slow"; readonly delayMs: number; readonly chunkBytes: number }
-  | { readonly kind: "truncated"; readonly bytes: number | undefined };
 
 /** A response, before an adapter translates it for its transport. */
 export interface SandboxResponse {
@@ -51,39 +38,43 @@ export interface SandboxResponse {
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | Uint8Array<ArrayBuffer>;
-  readonly delivery: ResponseDelivery;
+  /** How the body reaches the client; anything but `whole` is due to a fault. */
+  readonly delivery:
+    | { readonly kind: "whole" | "drop" }
+    | { readonly kind: "truncated"; readonly bytes: number | undefined }
+    | { readonly kind: "slow"; readonly delayMs: number; readonly chunkBytes: number };
 }
+
+/** Statuses of responses that must not have a body. */
+export const BODILESS_STATUSES: ReadonlySet<number> = new Set([204, 205, 304]);
+
+type ResponseHeaders = SandboxResponse["headers"];
 
 export function createResponse(
   status: number,
-  body = "",
-  contentType?: "text/plain" | "text/html" | "application/json",
+  body: string,
+  contentType: "text/plain" | "application/json",
+  headers: ResponseHeaders = {},
 ): SandboxResponse {
-  const headers = contentType === undefined ? {} : { "content-type": `${contentType}; charset=utf-8` };
-  return { status, headers, body, delivery: { kind: "whole" } };
+  const all = { "content-type": `${contentType}; charset=utf-8`, ...headers };
+  return { status, headers: all, body, delivery: { kind: "whole" } };
 }
 
-export function jsonResponse(
-  status: number,
-  body: unknown,
-  headers?: Readonly<Record<string, string>>,
-): SandboxResponse {
-  const response = createResponse(status, JSON.stringify(body) ?? "", "application/json");
-  return { ...response, headers: { ...response.headers, ...headers } };
-}
+export const jsonResponse = (status: number, body: unknown, headers?: ResponseHeaders) =>
+  createResponse(status, JSON.stringify(body) ?? "", "application/json", headers);
 
 /** The document's error object; without a code if the document has none for the status. */
 export function errorResponse(
   status: number,
   error: string | undefined,
   message: string,
-  { details, headers }: { details?: FieldErrors | undefined; headers?: Readonly<Record<string, string>> } = {},
+  { details, headers }: { details?: FieldErrors | undefined; headers?: ResponseHeaders } = {},
 ): SandboxResponse {
   return jsonResponse(status, { statusCode: status, error, message, ...(details && { details }) }, headers);
 }
 
 /** The connection breaks before the response. */
-export const DROPPED_RESPONSE: SandboxResponse = { ...createResponse(0), delivery: { kind: "drop" } };
+export const DROPPED_RESPONSE: SandboxResponse = { status: 0, headers: {}, body: "", delivery: { kind: "drop" } };
 
 /**
  * The body in the pieces in which it is sent if it arrives slowly, with a pause before each, or not as a whole: then half
@@ -147,17 +138,14 @@ export class ServiceError extends Error {
 }
 
 export const badRequestError = (message: string) => new ServiceError("bad_request", message);
-/** A conflict with the current state, for which a service may also respond with 400. */
-export const conflictError = (status: 400 | 409, message: string) =>
-  new ServiceError(status === 409 ? "conflict" : "bad_request", message);
+export const conflictError = (message: string) => new ServiceError("conflict", message);
 export const notFoundError = (message: string) => new ServiceError("not_found", message);
-export const validationError = (details: FieldErrors) =>
-  new ServiceError("validation_error", "Model validation failed.", details);
 export const unauthorizedError = () =>
   new ServiceError("unauthorized", "Authentication is missing, invalid or expired.");
-
-/** The three 403 errors of the section "Authentication". */
+/** The 403 errors of the section "Authentication". */
 export const insufficientPermissionsError = () => new ServiceError("forbidden", "Insufficient permissions.");
 export const readOnlyAccountError = () => new ServiceError("forbidden", "Account is read-only.");
 export const warehouseOutOfScopeError = () =>
   new ServiceError("forbidden", "Warehouse is outside the client's authorized scope.");
+export const validationError = (details: FieldErrors) =>
+  new ServiceError("validation_error", "Model validation failed.", details);

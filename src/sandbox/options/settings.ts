@@ -3,9 +3,9 @@ import { itemSchema } from "../../service/item.js";
 import { lotSchema } from "../../service/lot.js";
 import { checkConfiguration, configurationError } from "../../shared/check.js";
 import { integer, lazy } from "../../shared/field.js";
-import { countOrInfinitySchema, functionSchemaOf } from "../../shared/option.js";
+import { functionSchemaOf } from "../../shared/option.js";
+import { faultRuleSchema } from "../faults.js";
 import { datetimeString, delayMilliseconds, integerAtLeast, nonBlankString, nonNegativeQuantity } from "../values.js";
-import { faultRuleSchema } from "./fault-rule.js";
 import type { SandboxClient, SandboxItem, SandboxLot, SandboxOptions, SandboxWarehouse } from "./options.js";
 
 type Completed = z.output<ReturnType<typeof sandboxOptionsSchema>>;
@@ -115,25 +115,8 @@ const sandboxOptionsSchema = lazy(() =>
     faults: z.array(faultRuleSchema()).default([]),
     rewrite: functionSchemaOf<NonNullable<SandboxOptions["rewrite"]>>().optional(),
     createForm: z.enum(["reference", "item"]).default("reference"),
-    duplicateStatus: z.literal([400, 409]).default(409),
-    alternateNames: z.boolean().default(true),
-    receiveForm: transactionFormSchema().default("object"),
-    moveForm: transactionFormSchema().default("object"),
-    issueForm: transactionFormSchema().default("object"),
-    receiveStatus: z.literal([200, 201]).default(201),
-    tokenFailureStatus: z.literal([400, 401, 403]).default(401),
-    tokenFailureForm: z.enum(["envelope", "oauth"]).default("envelope"),
-    expiresInForm: z.enum(["number", "text", "missing"]).default("number"),
-    unknownItemStatus: z.literal([400, 404]).default(400),
-    shortageStatus: z.literal([400, 409]).default(400),
-    unknownWarehouse: z.enum(["forbidden", "not-found"]).default("forbidden"),
-    heldLots: z.enum(["allow", "refuse"]).default("allow"),
-    invalidPaging: z.enum(["clamp", "refuse"]).default("clamp"),
     modifiedSinceOn: listNamesSchema(),
     sortOn: listNamesSchema(),
-    reasonCodes: z.array(integer()).optional(),
-    createdBy: z.enum(["omit", "text", "integer"]).default("omit"),
-    requestLogSize: countOrInfinitySchema().default(100_000),
   } satisfies Record<keyof SandboxOptions, z.ZodType>),
 );
 
@@ -169,13 +152,6 @@ function latencyRangeSchema() {
 
 function countOrRecordsSchema(record: z.ZodType) {
   return z.union([integerAtLeast(0), z.array(record)], { error: "must be an integer or an array" });
-}
-
-function transactionFormSchema() {
-  const names = ["object", "number", "text", "nested", "empty"] as const;
-  return z.union([z.enum(names), functionSchemaOf<(recNo: number) => unknown>()], {
-    error: `must be a function or one of ${names.join(", ")}`,
-  });
 }
 
 /** An item of the caller's. */
