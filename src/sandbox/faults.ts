@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { checkConfiguration } from "../shared/check.js";
-import { lazy } from "../shared/field.js";
+import { lazy, withCheck } from "../shared/field.js";
 import { countOrInfinitySchema, valueThat } from "../shared/option.js";
 import { fieldOf } from "../shared/unknown.js";
 import { nearestNameHint } from "../shared/unknown-name.js";
@@ -105,7 +105,7 @@ export const faultRuleSchema = lazy(() =>
     skip: integerAtLeast(0).default(0),
     times: countOrInfinitySchema().default(Number.POSITIVE_INFINITY),
     probability: z.number().min(0).max(1).default(1),
-    fault: z.preprocess(expandShorthand, faultSchema()),
+    fault: withCheck(z.unknown().transform(expandShorthand), describeUnknownFault).pipe(faultSchema()),
   }),
 );
 
@@ -125,22 +125,20 @@ function faultSchema() {
   );
   const headers = z.record(z.string(), z.string()).refine(areValidHeaders, "must be names and values that HTTP allows");
   const [delayMs, chunkBytes] = [delayMilliseconds().default(50), integerAtLeast(1).default(256)];
-  return z.discriminatedUnion(
-    "type",
-    [
-      z.strictObject({
-        ...{ type: z.literal("status"), status, body: z.unknown().optional(), headers: headers.optional(), when },
-      }),
-      z.strictObject({ type: z.enum(["drop", "hang"]), when }),
-      z.strictObject({ type: z.literal("truncated"), bytes: integerAtLeast(0).optional() }),
-      z.strictObject({ type: z.literal("slow"), delayMs, chunkBytes }),
-    ],
-    { error: ({ input }) => describeUnknownFault(fieldOf(input, "type")) },
-  );
+  const [body, bytes] = [z.unknown().optional(), integerAtLeast(0).optional()];
+  return z.discriminatedUnion("type", [
+    z.strictObject({ type: z.literal("status"), status, body, headers: headers.optional(), when }),
+    z.strictObject({ type: z.enum(["drop", "hang"]), when }),
+    z.strictObject({ type: z.literal("truncated"), bytes }),
+    z.strictObject({ type: z.literal("slow"), delayMs, chunkBytes }),
+  ]);
 }
 
-const describeUnknownFault = (name: unknown) =>
-  `must be a status or one of ${FAULT_NAMES.join(", ")}${nearestNameHint(String(name), FAULT_NAMES)}`;
+function describeUnknownFault(fault: unknown): string | undefined {
+  const name = String(fieldOf(fault, "type"));
+  if (["status", ...FAULT_NAMES].includes(name)) return undefined;
+  return `must be a status or one of ${FAULT_NAMES.join(", ")}${nearestNameHint(name, FAULT_NAMES)}`;
+}
 
 function areValidHeaders(headers: Readonly<Record<string, string>>): boolean {
   try {

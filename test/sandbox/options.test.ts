@@ -106,10 +106,10 @@ describe("invalid data", () => {
 
 describe("invalid fault rules", () => {
   const rules = [
-    [{ fault: "dorp" }, /fault.type: must be a status or one of drop, .*, slow, did you mean "drop"\?/],
-    [{ fault: "html" }, /fault.type: must be a status or one of drop, drop-after, hang, hang-after, truncated, slow/],
-    [{}, /fault.type: /],
-    [{ fault: undefined }, /fault.type: /],
+    [{ fault: "drop-aftr" }, /fault: must be a status or one of drop, .*, slow, did you mean "drop-after"\?$/],
+    [{ fault: "html" }, /fault: must be a status or one of drop, drop-after, hang, hang-after, truncated, slow$/],
+    [{}, /fault: /],
+    [{ fault: undefined }, /fault: /],
     [{ fault: null }, /fault: /],
     [{ fault: 42 }, /fault.status: must be an HTTP status from 200 to 599/],
     [{ fault: 600 }, /fault.status: /],
