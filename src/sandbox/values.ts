@@ -27,26 +27,12 @@ export function parseIsoTime(text: string): number | undefined {
   return Number.isNaN(milliseconds) ? undefined : milliseconds;
 }
 
-/** Completes a partial datetime. */
-const DATETIME_TEMPLATE = "0000-01-01T00:00:00.000Z";
-
-/** Whether the string is a date, a datetime, or the beginning of one: `2025`, `2025-01-02`, `2025-01-02T10:30`. */
-export function isDateFilter(text: string): boolean {
-  const begun = normalizeIso(text);
-  return parseIsoTime(begun) !== undefined || parseIsoTime(begun + DATETIME_TEMPLATE.slice(begun.length)) !== undefined;
-}
-
-/** Whether a datetime starts with the filter, as written or in UTC, or is the same instant. */
+/** Whether a datetime begins with the filter, as written or in UTC (`2025`, `2025-01-02T10:30`), or is the same instant. */
 export function matchesDateFilter(datetime: string, filter: string): boolean {
-  const begun = normalizeIso(filter);
-  if (normalizeIso(datetime).startsWith(begun)) return true;
-  const instant = parseIsoTime(datetime);
-  return instant !== undefined && (formatIsoTime(instant).startsWith(begun) || instant === parseIsoTime(begun));
-}
-
-/** ISO 8601 in upper case, with a T between date and time. */
-function normalizeIso(text: string): string {
-  return text.trim().toUpperCase().replace(" ", "T");
+  const normalize = (text: string) => text.trim().toUpperCase().replace(" ", "T");
+  const instant = parseIsoTime(datetime) ?? 0;
+  const isBegun = [normalize(datetime), formatIsoTime(instant)].some((text) => text.startsWith(normalize(filter)));
+  return isBegun || instant === parseIsoTime(filter);
 }
 
 export const integerAtLeast = (min: number) => z.int().min(min);
@@ -56,11 +42,10 @@ export const nonNegativeQuantity = () => z.number().min(0);
 
 export const nonBlankString = () => z.string().regex(/\S/, "must not be empty");
 
-export const datetimeString = () =>
-  dateStringMatching((text) => parseIsoTime(text) !== undefined, "must be a datetime (ISO 8601)");
-
-export const dateStringMatching = (isValid: (text: string) => boolean, error: string) =>
-  z.string(error).refine(isValid, error);
+export const datetimeString = () => {
+  const error = "must be a datetime (ISO 8601)";
+  return z.string(error).refine((text) => parseIsoTime(text) !== undefined, error);
+};
 
 /** A delay that `setTimeout` can take. */
 export const delayMilliseconds = () =>

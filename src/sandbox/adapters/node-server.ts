@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { nodeHttp } from "../../shared/node-modules.js";
 import {
   BODILESS_STATUSES,
@@ -35,7 +35,7 @@ export async function startSandboxServer(
 ): Promise<SandboxServer> {
   if (!nodeHttp) throw new Error("sandbox.listen: this runtime has no node:http. Use sandbox.fetch.");
   const server = nodeHttp.createServer((request, response) => {
-    serveNodeRequest(service, request, response).catch(() => response.destroy());
+    serve(service, request, response).catch(() => response.destroy());
   });
   // Above the idle timeout of common clients, so that the client closes the connection.
   server.keepAliveTimeout = 65_000;
@@ -48,24 +48,17 @@ export async function startSandboxServer(
       resolve({
         url: `http://${host.includes(":") ? `[${host}]` : host}:${actual}${SERVICE_BASE_PATH}`,
         port: actual,
-        close: () => stopSandboxServer(server),
+        close: () =>
+          new Promise((closed) => {
+            server.close(() => closed());
+            server.closeAllConnections();
+          }),
       });
     });
   });
 }
 
-function stopSandboxServer(server: Server): Promise<void> {
-  return new Promise((closed) => {
-    server.close(() => closed());
-    server.closeAllConnections();
-  });
-}
-
-async function serveNodeRequest(
-  service: SandboxService,
-  incoming: IncomingMessage,
-  outgoing: ServerResponse,
-): Promise<void> {
+async function serve(service: SandboxService, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
   const request = toSandboxRequest(incoming, outgoing, await readRequestBody(incoming));
   await sendNodeResponse(await service.handle(request), outgoing, request.signal);
 }
@@ -96,37 +89,21 @@ async function readRequestBody(request: IncomingMessage): Promise<string> {
   return body;
 }
 
-/** Sends the response over HTTP, or breaks the connection if a fault requires it. */
-async function sendNodeResponse(
-  response: SandboxResponse,
-  outgoing: ServerResponse,
-  signal: AbortSignal,
-): Promise<void> {
+/**
+ * Sends the response over HTTP, or breaks the connection if a fault requires it: the declared length is that of the whole
+ * body, also if not all of it is sent.
+ */
+async function sendNodeResponse(response: SandboxResponse, to: ServerResponse, signal: AbortSignal): Promise<void> {
   const { status, headers, body, delivery } = response;
-  switch (delivery.kind) {
-    case "drop":
-      outgoing.socket?.resetAndDestroy();
-      return;
-    case "whole": {
-      const length = BODILESS_STATUSES.has(status) ? {} : { "content-length": bodyToBytes(body).length };
-      outgoing.writeHead(status, { ...headers, ...length }).end(body);
-      return;
-    }
-    case "slow":
-    case "truncated":
-      return sendPieces(response, outgoing, signal);
-  }
-}
-
-/** Declares the length of the whole body, and breaks the connection once the pieces are sent if they are not all of it. */
-async function sendPieces(response: SandboxResponse, outgoing: ServerResponse, signal: AbortSignal): Promise<void> {
-  const isTruncated = response.delivery.kind === "truncated";
-  const length = Math.max(bodyToBytes(response.body).length, isTruncated ? 1 : 0);
-  outgoing.writeHead(response.status, { ...response.headers, "content-length": length });
-  outgoing.flushHeaders();
+  if (delivery.kind === "drop") return void to.socket?.resetAndDestroy();
+  const isTruncated = delivery.kind === "truncated";
+  const length = Math.max(bodyToBytes(body).length, isTruncated ? 1 : 0);
+  to.writeHead(status, BODILESS_STATUSES.has(status) ? headers : { ...headers, "content-length": length });
+  if (delivery.kind === "whole") return void to.end(body);
+  to.flushHeaders();
   for await (const piece of bodyPieces(response, signal)) {
-    await new Promise<unknown>((written) => outgoing.write(piece, written));
+    await new Promise<unknown>((written) => to.write(piece, written));
   }
-  if (isTruncated) outgoing.destroy();
-  else outgoing.end();
+  if (isTruncated) to.destroy();
+  else to.end();
 }

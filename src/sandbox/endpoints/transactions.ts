@@ -3,7 +3,7 @@ import type { Item } from "../../service/item.js";
 import type { Lot } from "../../service/lot.js";
 import { integer } from "../../shared/field.js";
 import { SAMPLE_JOBS, SAMPLE_OWNERS } from "../data/generated-items.js";
-import { optionalDateFilter, optionalFilter, parseBodyFields, positiveNumber, requiredString } from "../http/body.js";
+import { optionalFilter, parseBodyFields, positiveNumber, requiredString } from "../http/body.js";
 import { badRequestError, jsonResponse, type SandboxResponse } from "../http/messages.js";
 import { withoutUndefined } from "../options/settings.js";
 import { DEFAULT_LOT_FIELDS } from "../state.js";
@@ -79,7 +79,7 @@ const moveRequestSchema = z.object({
   shipToWid: integer().optional(),
   transitSlip: z.string().optional(),
   reference: z.string().optional(),
-  received: optionalDateFilter(),
+  received: optionalFilter(),
 });
 
 /** POST /Inventory/Move: to another bin, or to another warehouse that is in scope as well. Each unit of it moves. */

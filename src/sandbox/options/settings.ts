@@ -43,7 +43,11 @@ export function resolveSandboxSettings(options: SandboxOptions): SandboxSettings
   const warehouses = nonEmptyListOr(options.warehouses ?? collectWarehouses(options), DEFAULT_WAREHOUSES[0]);
   assertUniqueField("clients", "clientId", clients);
   assertUniqueField("warehouses", "wID", warehouses);
-  assertClientWarehousesExist(clients, warehouses);
+  for (const { clientId, warehouses: scope = [] } of clients) {
+    const unknown = scope.find((wanted) => !warehouses.some(({ wID }) => wID === wanted));
+    if (unknown === undefined) continue;
+    throw sandboxOptionError(["clients"], `there is no warehouse ${unknown}, which "${clientId}" is assigned to`);
+  }
   return {
     ...completed,
     clients,
@@ -56,32 +60,16 @@ export function resolveSandboxSettings(options: SandboxOptions): SandboxSettings
 
 /** The default warehouses and those that the data name, if the caller lists none. Names in the data take precedence. */
 function collectWarehouses({ lots, clients = [], stockLevels = [] }: SandboxOptions): SandboxWarehouse[] {
-  const names = new Map(DEFAULT_WAREHOUSES.map(({ wID, name }) => [wID, name]));
-  for (const { wID, warehouse } of Array.isArray(lots) ? lots : []) {
-    if (wID !== undefined) names.set(wID, warehouse ?? names.get(wID) ?? defaultWarehouseName(wID));
-  }
-  for (const wID of [...clients.flatMap((client) => client.warehouses ?? []), ...stockLevels.map(({ wid }) => wid)]) {
-    if (wID !== undefined && !names.has(wID)) names.set(wID, defaultWarehouseName(wID));
-  }
-  return [...names].map(([wID, name]) => ({ wID, name }));
+  const names = new Map<number | undefined, string | undefined>(DEFAULT_WAREHOUSES.map(({ wID, name }) => [wID, name]));
+  for (const { wID, warehouse } of Array.isArray(lots) ? lots : []) names.set(wID, warehouse ?? names.get(wID));
+  const others = [...clients.flatMap((client) => client.warehouses ?? []), ...stockLevels.map(({ wid }) => wid)];
+  for (const wID of others) names.set(wID, names.get(wID));
+  return [...names].flatMap(([wID, name = `Warehouse ${wID}`]) => (wID === undefined ? [] : [{ wID, name }]));
 }
-
-const defaultWarehouseName = (wID: number) => `Warehouse ${wID}`;
 
 /** The list, whose first entry the type then knows of; that it has one has been checked. */
-function nonEmptyListOr<T>([first, ...others]: readonly T[], fallback: T): [T, ...T[]] {
-  return first === undefined ? [fallback] : [first, ...others];
-}
-
-function assertClientWarehousesExist(clients: readonly SandboxClient[], warehouses: readonly SandboxWarehouse[]): void {
-  const known = new Set(warehouses.map(({ wID }) => wID));
-  for (const { clientId, warehouses: scope = [] } of clients) {
-    const unknown = scope.find((wID) => !known.has(wID));
-    if (unknown !== undefined) {
-      throw sandboxOptionError(["clients"], `there is no warehouse ${unknown}, which "${clientId}" is assigned to`);
-    }
-  }
-}
+const nonEmptyListOr = <T>([first, ...others]: readonly T[], fallback: T): [T, ...T[]] =>
+  first === undefined ? [fallback] : [first, ...others];
 
 /** Without the fields that are undefined, so that they do not override a default. */
 export function withoutUndefined<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> };
