@@ -2,6 +2,7 @@ import { parseFormFields } from "./http/body.js";
 import {
   insufficientPermissionsError,
   jsonResponse,
+  rateLimitExceededMessage,
   readOnlyAccountError,
   type SandboxRequest,
   type SandboxResponse,
@@ -151,11 +152,4 @@ class RateLimitWindow {
     const body = { message: rateLimitExceededMessage(requests, intervalMs) };
     return jsonResponse(429, body, retryAfter === false ? {} : { "retry-after": value });
   }
-}
-
-/** The message of the 429 body: "Rate Limit Exceeded. 100 per Minute". */
-export function rateLimitExceededMessage(requests = 100, intervalMs = 60_000): string {
-  const names: Readonly<Record<number, string>> = { 1000: "Second", 60000: "Minute", 3600000: "Hour" };
-  const otherwise = intervalMs % 1000 === 0 ? `${intervalMs / 1000} Seconds` : `${intervalMs} ms`;
-  return `Rate Limit Exceeded. ${requests} per ${names[intervalMs] ?? otherwise}`;
 }

@@ -4,13 +4,13 @@ import { lazy, withCheck } from "../shared/field.js";
 import { countOrInfinitySchema, valueThat } from "../shared/option.js";
 import { fieldOf } from "../shared/unknown.js";
 import { nearestNameHint } from "../shared/unknown-name.js";
-import { rateLimitExceededMessage } from "./access.js";
 import { createRandomGenerator, type RandomGenerator } from "./data/random.js";
 import {
   createResponse,
   DROPPED_RESPONSE,
   errorResponse,
   jsonResponse,
+  rateLimitExceededMessage,
   type SandboxResponse,
   STATUS_BY_ERROR_CODE,
 } from "./http/messages.js";

@@ -1,9 +1,9 @@
-import { rateLimitExceededMessage } from "../../src/sandbox/access.js";
 import {
   badRequestError,
   type ErrorCode,
   insufficientPermissionsError,
   notFoundError,
+  rateLimitExceededMessage,
   readOnlyAccountError,
   ServiceError,
   STATUS_BY_ERROR_CODE,

@@ -149,3 +149,10 @@ export const warehouseOutOfScopeError = () =>
   new ServiceError("forbidden", "Warehouse is outside the client's authorized scope.");
 export const validationError = (details: FieldErrors) =>
   new ServiceError("validation_error", "Model validation failed.", details);
+
+/** The message of the 429 body: "Rate Limit Exceeded. 100 per Minute". */
+export function rateLimitExceededMessage(requests = 100, intervalMs = 60_000): string {
+  const names: Readonly<Record<number, string>> = { 1000: "Second", 60000: "Minute", 3600000: "Hour" };
+  const otherwise = intervalMs % 1000 === 0 ? `${intervalMs / 1000} Seconds` : `${intervalMs} ms`;
+  return `Rate Limit Exceeded. ${requests} per ${names[intervalMs] ?? otherwise}`;
+}
