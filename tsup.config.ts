@@ -23,8 +23,8 @@ const shared: Options = {
   external: ["#undici"],
 };
 
-/** The sandbox brings its router and its decimals along, so that users install nothing more. */
-const bundled = ["hono", "big.js"];
+/** The sandbox brings its decimals along, so that users install nothing more. */
+const bundled = ["big.js"];
 
 /** Only the command uses them, and brings them along. */
 const commandOnly = ["commander", "csv-parse", "csv-stringify"];

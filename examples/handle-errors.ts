@@ -214,14 +214,15 @@ await provoke(ClientClosedError, async (client) => {
 
 // A response that does not match the service's document. With `responseValidation: "warn"` it would be logged and returned.
 const bolt = await clientOf({}).items.get("BOLT-M8");
-sandbox.addFault({ path: "/Item", fault: { type: "wrong-shape", body: { ...bolt, units: "many" } } });
+sandbox.addFault({ path: "/Item", fault: { type: "status", status: 200, body: { ...bolt, units: "many" } } });
 await provoke(ResponseValidationError, (client) => client.items.get("BOLT-M8"));
 
 // A list that reports more records, and returns none.
 sandbox.addFault({
   path: "/Inventory",
   fault: {
-    type: "wrong-shape",
+    type: "status",
+    status: 200,
     body: { value: [], totalCount: 2, page: 1, pageSize: 250, pageCount: 1, hasMore: true },
   },
 });
@@ -243,7 +244,7 @@ await provoke(UnexpectedRemovalsError, async () => {
   const mirror = createMirror({ client, sink: sqliteSink({ path: `${directory}/copy.db` }), resources: ["lots"] });
   await mirror.run();
   const body = { value: [], totalCount: 0, page: 1, pageSize: 250, pageCount: 0, hasMore: false };
-  addFault({ path: "/Inventory", fault: { type: "wrong-shape", body } });
+  addFault({ path: "/Inventory", fault: { type: "status", status: 200, body } });
   await mirror.run({ full: true });
 });
 

@@ -5,6 +5,7 @@
  */
 import { HttpResponse, http, type RequestHandler } from "msw";
 import type { Sandbox } from "../sandbox/index.js";
+import { configurationError } from "../shared/check.js";
 
 /** The part of a sandbox that the handlers need. */
 export type HandledSandbox = Pick<Sandbox, "baseUrl" | "fetch">;
@@ -24,10 +25,15 @@ export type HandledSandbox = Pick<Sandbox, "baseUrl" | "fetch">;
  * server.listen();
  * @param sandbox the result of `createSandbox`
  * @param baseUrl the client's base URL, version segment included; the sandbox's own by default
+ * @throws ConfigurationError if `baseUrl` is not a URL
  */
 export function sandboxHandlers(sandbox: HandledSandbox, baseUrl: string = sandbox.baseUrl): RequestHandler[] {
-  const base = baseUrl.replace(/\/+$/, "");
-  const path = new RegExp(`^${base.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")}(?:/|$)`, "i");
+  if (!URL.canParse(baseUrl)) {
+    throw configurationError("sandboxHandlers", [{ path: ["baseUrl"], message: "must be a URL" }]);
+  }
+  // As in the URL of a request: without a default port, with the host in its ASCII form.
+  const base = new URL(baseUrl).href.replace(/\/+$/, "");
+  const path = new RegExp(`^${base.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")}(?:/|$)`);
   return [
     http.all(path, async ({ request }) => {
       const target = sandbox.baseUrl + request.url.slice(base.length);

@@ -2,6 +2,7 @@ import { parseFormFields } from "./http/body.js";
 import {
   insufficientPermissionsError,
   jsonResponse,
+  rateLimitExceededMessage,
   readOnlyAccountError,
   type SandboxRequest,
   type SandboxResponse,
@@ -21,18 +22,19 @@ export interface CallerIdentity {
 
 /** Authentication, permissions and the rate limit. */
 export class AccessControl {
-  readonly rateWindow: RateLimitWindow | undefined;
   readonly #settings: SandboxSettings;
-  readonly #tokens = new Map<string, IssuedToken>();
+  readonly #window: RateLimitWindow | undefined;
+  readonly #tokens = new Map<string, { readonly client: SandboxClient; readonly expiresAt: number }>();
 
   constructor(settings: SandboxSettings) {
     this.#settings = settings;
-    this.rateWindow = settings.rateLimit ? new RateLimitWindow(settings.rateLimit) : undefined;
+    this.#window = settings.rateLimit ? new RateLimitWindow(settings.rateLimit) : undefined;
   }
 
   identifyCaller(request: SandboxRequest, path: string, now: number): CallerIdentity {
     const wantsToken = path === "/Token" && request.method === "POST";
-    const issued = wantsToken ? undefined : this.#tokens.get(parseBearerToken(request.header("authorization")));
+    const bearer = /^Bearer +(\S+)$/i.exec(request.headers.get("authorization") ?? "")?.[1] ?? "";
+    const issued = wantsToken ? undefined : this.#tokens.get(bearer);
     const client = wantsToken ? this.#claimedClient(request) : issued?.client;
     const byAddress = this.#settings.rateLimit && this.#settings.rateLimit.per === "address";
     const rateKey = client && !byAddress ? client.clientId : `address ${request.address}`;
@@ -41,14 +43,12 @@ export class AccessControl {
 
   /** Counts the request; returns a 429 if it exceeds the limit. */
   countRequest({ rateKey }: CallerIdentity, now: number): SandboxResponse | undefined {
-    const { rateLimit } = this.#settings;
-    if (!rateLimit || !this.rateWindow || this.rateWindow.admit(rateKey, now)) return undefined;
-    const { freeAt } = this.rateWindow.usage(rateKey, now);
-    return jsonResponse(
-      429,
-      { message: rateLimitExceededMessage(rateLimit) },
-      retryAfterHeaders(rateLimit.retryAfter, freeAt, now),
-    );
+    return this.#window?.admit(rateKey, now);
+  }
+
+  /** Requests that the caller has left before the next 429; null without a limit. */
+  remaining({ rateKey }: CallerIdentity, now: number): number | null {
+    return this.#window?.remaining(rateKey, now) ?? null;
   }
 
   /** A new token, or undefined for wrong credentials. Earlier tokens stay valid. */
@@ -84,23 +84,12 @@ export class AccessControl {
   /** The client that a token request names, whether or not its secret is right. */
   #claimedClient(request: SandboxRequest): SandboxClient | undefined {
     try {
-      const clientId = parseFormFields(request.header("content-type"), request.body).get("client_id");
+      const clientId = parseFormFields(request.headers.get("content-type"), request.body).get("client_id");
       return this.#settings.clients.find((known) => known.clientId === clientId);
     } catch {
       return undefined;
     }
   }
-}
-
-interface IssuedToken {
-  readonly client: SandboxClient;
-  readonly expiresAt: number;
-}
-
-function retryAfterHeaders(form: false | "seconds" | "date", freeAt: number, now: number): Record<string, string> {
-  if (form === false) return {};
-  if (form === "date") return { "retry-after": new Date(Math.ceil(freeAt / 1000) * 1000).toUTCString() };
-  return { "retry-after": String(Math.max(1, Math.ceil((freeAt - now) / 1000))) };
 }
 
 /** A random string that a header can contain. */
@@ -111,51 +100,30 @@ function randomToken(): string {
     .replaceAll("/", "_");
 }
 
-/** Empty if the header contains none. */
-const parseBearerToken = (header: string | null) => /^Bearer +(\S+)$/i.exec(header ?? "")?.[1] ?? "";
-
-interface RateLimitUsage {
-  readonly limit: number;
-  readonly used: number;
-  /** Requests left before the next 429. */
-  readonly remaining: number;
-  /** When the next slot becomes free, in milliseconds since the epoch. */
-  readonly freeAt: number;
-}
+/** A request exactly one interval old no longer counts. */
+const CLOCK_RESOLUTION_MS = 1e-3;
 
 /** Counts requests per client or address, in a sliding or a fixed window. */
 class RateLimitWindow {
   /** When the requests of each key were counted. */
   readonly #times = new Map<string, number[]>();
-
   readonly #options: SandboxRateLimitSettings;
 
   constructor(options: SandboxRateLimitSettings) {
     this.#options = options;
   }
 
-  /** Counts one request; returns false if it is over the limit. */
-  admit(key: string, now: number): boolean {
+  /** Counts one request; returns a 429 if it is over the limit. */
+  admit(key: string, now: number): SandboxResponse | undefined {
     const times = this.#timesInWindow(key, now);
-    const admitted = times.length < this.#options.requests;
-    if (admitted || this.#options.countRefused) times.push(now);
-    return admitted;
+    const { requests, countRefused } = this.#options;
+    const isOver = times.length >= requests;
+    if (!isOver || countRefused) times.push(now);
+    return isOver ? this.#refusal(times, now) : undefined;
   }
 
-  usage(key: string, now: number): RateLimitUsage {
-    const times = this.#timesInWindow(key, now);
-    const { requests, intervalMs, window } = this.#options;
-    const remaining = Math.max(0, requests - times.length);
-    const frees = window === "fixed" ? this.#windowStart(now) : (times[times.length - requests] ?? now);
-    return { limit: requests, used: times.length, remaining, freeAt: remaining > 0 ? now : frees + intervalMs };
-  }
-
-  /** That of every client or address so far, for the page. */
-  usages(now: number): { key: string; used: number; limit: number }[] {
-    return [...this.#times.keys()].map((key) => {
-      const { used, limit } = this.usage(key, now);
-      return { key, used, limit };
-    });
+  remaining(key: string, now: number): number {
+    return Math.max(0, this.#options.requests - this.#timesInWindow(key, now).length);
   }
 
   /** The times within the window, oldest first; older ones are dropped. */
@@ -172,23 +140,16 @@ class RateLimitWindow {
   #windowStart(now: number): number {
     return Math.floor(now / this.#options.intervalMs) * this.#options.intervalMs;
   }
+
+  #refusal(times: readonly number[], now: number): SandboxResponse {
+    const { requests, intervalMs, window, retryAfter } = this.#options;
+    const frees = window === "fixed" ? this.#windowStart(now) : (times[times.length - requests] ?? now);
+    const freeAt = frees + intervalMs;
+    const value =
+      retryAfter === "date"
+        ? new Date(Math.ceil(freeAt / 1000) * 1000).toUTCString()
+        : String(Math.max(1, Math.ceil((freeAt - now) / 1000)));
+    const body = { message: rateLimitExceededMessage(requests, intervalMs) };
+    return jsonResponse(429, body, retryAfter === false ? {} : { "retry-after": value });
+  }
 }
-
-/** A request exactly one interval old no longer counts. */
-const CLOCK_RESOLUTION_MS = 1e-3;
-
-/** The message of the 429 body: "Rate Limit Exceeded. 100 per Minute". */
-export function rateLimitExceededMessage({
-  requests,
-  intervalMs,
-}: Pick<SandboxRateLimitSettings, "requests" | "intervalMs">): string {
-  const unit =
-    INTERVAL_NAMES.get(intervalMs) ?? (intervalMs % 1000 === 0 ? `${intervalMs / 1000} Seconds` : `${intervalMs} ms`);
-  return `Rate Limit Exceeded. ${requests} per ${unit}`;
-}
-
-const INTERVAL_NAMES: ReadonlyMap<number, string> = new Map([
-  [1000, "Second"],
-  [60_000, "Minute"],
-  [3_600_000, "Hour"],
-]);

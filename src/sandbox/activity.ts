@@ -23,11 +23,13 @@ export interface LoggedRequest {
   fault: string | undefined;
 }
 
-/** Adds a request, and removes the oldest ones beyond this many. */
-export function addToLog(records: LoggedRequest[], logged: LoggedRequest, size: number): void {
+const MAX_LOGGED_REQUESTS = 100_000;
+
+/** Adds a request, and removes the oldest ones beyond 100 000. */
+export function addToLog(records: LoggedRequest[], logged: LoggedRequest): void {
   records.push(logged);
   // Not at every request: moving a hundred thousand records down by one costs more than the request itself.
-  if (records.length > size * 1.25) records.splice(0, records.length - size);
+  if (records.length > MAX_LOGGED_REQUESTS * 1.25) records.splice(0, records.length - MAX_LOGGED_REQUESTS);
 }
 
 const REDACTED = "[redacted]";
@@ -50,44 +52,25 @@ export function redactBody(contentType: string | null, body: string): unknown {
 
 const CLIENT_SECRET_FIELD = "client_secret";
 
-/** A receipt, move or issue that has taken effect. */
-export interface StockTransaction {
-  readonly kind: "receive" | "move" | "issue";
-  /** Milliseconds since the epoch. */
-  readonly at: number;
-  readonly clientId: string;
-  readonly shortID: string;
-  readonly units: number;
-  readonly wid: number;
-  /** The other warehouse of a move between warehouses. */
-  readonly shipToWid?: number;
-  /** The lot record that was created or changed. */
-  readonly recNo: number;
-}
+/** Called for each request, once its response is known. */
+type RequestListener = (request: LoggedRequest) => void;
 
-/** Notified of what happens: the command's log, the page, and the caller's listeners. */
-interface SandboxListener {
-  request?(logged: LoggedRequest): void;
-  transaction?(transaction: StockTransaction): void;
-  /** The sandbox was reset. */
-  reset?(): void;
-}
-
-export class SandboxListeners {
-  readonly #listeners = new Set<SandboxListener>();
-  readonly #failed = new WeakSet<SandboxListener>();
+/** The listeners of `onRequest`. */
+export class RequestListeners {
+  readonly #listeners = new Set<RequestListener>();
+  readonly #failed = new WeakSet<RequestListener>();
 
   /** Returns a function that removes the listener. */
-  add(listener: SandboxListener): () => void {
+  add(listener: RequestListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Calls each listener. One that throws or rejects changes no response; its first failure is printed as a warning. */
-  notify(call: (listener: SandboxListener) => unknown): void {
+  /** One that throws or rejects changes no response; its first failure is printed as a warning. */
+  notify(request: LoggedRequest): void {
     for (const listener of this.#listeners) {
       callSafely(
-        () => call(listener),
+        () => listener(request),
         (error) => {
           if (this.#failed.has(listener)) return;
           this.#failed.add(listener);

@@ -1,4 +1,4 @@
-import { TrieRouter } from "hono/router/trie-router";
+import { PERMISSIONS } from "../service/operations.js";
 import { messageOf } from "../shared/unknown.js";
 import type { Endpoint, ServiceContext } from "./endpoints/endpoint.js";
 import {
@@ -20,36 +20,47 @@ import {
   type SandboxResponse,
   ServiceError,
 } from "./http/messages.js";
-import type { SandboxSettings } from "./options/settings.js";
 
-/** Security IDs, as the document numbers them. */
-const READ = 11;
-const CHANGE_ITEMS = 116;
-const RECEIVE = 95;
-const MOVE = 15;
-const ISSUE = 88;
+const { itemMasterList, createModifyItem, positiveAdjustment, locateMoveUnits, negativeAdjustment } = PERMISSIONS;
 
-/** The document's table of endpoints, except POST /Token. If two paths match, the first one takes precedence. */
-const ENDPOINTS: readonly Endpoint[] = [
-  { method: "GET", path: "/Item", permission: READ, handle: handleGetItems },
-  { method: "GET", path: "/Item/All", permission: READ, handle: handleListAllItems },
-  { method: "GET", path: "/Item/:partNo", permission: READ, handle: handleGetItemByPartNo },
-  { method: "POST", path: "/Item", permission: CHANGE_ITEMS, handle: handleCreateItem },
-  { method: "PUT", path: "/Item", permission: CHANGE_ITEMS, handle: handleUpdateItem },
-  { method: "DELETE", path: "/Item/:shortID", permission: CHANGE_ITEMS, handle: handleDiscontinueItem },
-  { method: "GET", path: "/Inventory", permission: READ, handle: handleListLots },
-  { method: "GET", path: "/Inventory/StockLevels", permission: READ, handle: handleListStockLevels },
-  { method: "GET", path: "/Inventory/StockLevels/:wid", permission: READ, handle: handleListStockLevels },
-  { method: "GET", path: "/Inventory/:wid", permission: READ, handle: handleListLots },
-  { method: "POST", path: "/Inventory/Receive", permission: RECEIVE, handle: handleReceive },
-  { method: "POST", path: "/Inventory/Move", permission: MOVE, handle: handleMove },
-  { method: "POST", path: "/Inventory/Issue", permission: ISSUE, handle: handleIssue },
-];
-
-const ROUTER = new TrieRouter<Endpoint>();
-for (const endpoint of ENDPOINTS) ROUTER.add(endpoint.method, endpoint.path, endpoint);
-
-const WWW_AUTHENTICATE_HEADERS = { "www-authenticate": "Bearer" };
+/**
+ * The document's table of endpoints, except POST /Token. Paths without a parameter take precedence. The parameter is
+ * decoded later: `/Item/A%2FB` names the SKU `A/B`, not a path of three segments.
+ */
+function endpointOf(method: string, path: string): Endpoint | undefined {
+  switch (`${method} ${path}`) {
+    case "GET /Item":
+      return { permission: itemMasterList, handle: handleGetItems };
+    case "GET /Item/All":
+      return { permission: itemMasterList, handle: handleListAllItems };
+    case "POST /Item":
+      return { permission: createModifyItem, handle: handleCreateItem };
+    case "PUT /Item":
+      return { permission: createModifyItem, handle: handleUpdateItem };
+    case "GET /Inventory":
+      return { permission: itemMasterList, handle: handleListLots };
+    case "GET /Inventory/StockLevels":
+      return { permission: itemMasterList, handle: handleListStockLevels };
+    case "POST /Inventory/Receive":
+      return { permission: positiveAdjustment, handle: handleReceive };
+    case "POST /Inventory/Move":
+      return { permission: locateMoveUnits, handle: handleMove };
+    case "POST /Inventory/Issue":
+      return { permission: negativeAdjustment, handle: handleIssue };
+  }
+  const [, parent, param] = /^(\/.+)\/([^/]+)$/.exec(path) ?? [];
+  switch (`${method} ${parent}`) {
+    case "GET /Item":
+      return { permission: itemMasterList, handle: handleGetItemByPartNo, param };
+    case "DELETE /Item":
+      return { permission: createModifyItem, handle: handleDiscontinueItem, param };
+    case "GET /Inventory":
+      return { permission: itemMasterList, handle: handleListLots, param };
+    case "GET /Inventory/StockLevels":
+      return { permission: itemMasterList, handle: handleListStockLevels, param };
+  }
+  return undefined;
+}
 
 /**
  * The response that the document describes to a request that the rate limit has admitted. A {@link ServiceError} becomes
@@ -59,44 +70,31 @@ export function dispatchRequest(context: ServiceContext): SandboxResponse {
   try {
     return callEndpoint(context);
   } catch (error) {
-    if (error instanceof ServiceError) {
-      const { status, code, message, details } = error;
-      return errorResponse(status, code, message, {
-        details,
-        ...(status === 401 && { headers: WWW_AUTHENTICATE_HEADERS }),
-      });
+    if (!(error instanceof ServiceError)) {
+      return errorResponse(500, "internal_error", `Unexpected server error: ${messageOf(error)}`);
     }
-    return errorResponse(500, "internal_error", `Unexpected server error: ${messageOf(error)}`);
+    const { status, code, message, details } = error;
+    const headers = status === 401 ? { "www-authenticate": "Bearer" } : {};
+    return errorResponse(status, code, message, { details, headers });
   }
 }
 
 function callEndpoint(context: ServiceContext): SandboxResponse {
   const { request, path, identity, access } = context;
-  const { method, body } = request;
-  const contentType = request.header("content-type");
+  const { method, body, headers } = request;
+  const contentType = headers.get("content-type");
   if (path === undefined) throw notFoundError("There is no such resource.");
-  if (path === "/Token" && method === "POST") {
-    return handleTokenRequest(context, parseFormFields(contentType, body));
-  }
+  if (path === "/Token" && method === "POST") return handleTokenRequest(context, parseFormFields(contentType, body));
+
   const client = access.authenticate(identity);
   // HEAD is a GET whose body the adapters leave out.
-  const route = findRoute(method === "HEAD" ? "GET" : method, path);
-  if (!route) throw notFoundError(`There is no resource ${method} ${path}.`);
-  const { endpoint, params } = route;
-  access.authorize(client, endpoint.permission, endpoint.method !== "GET");
-  return endpoint.handle({ ...context, client, params, json: () => parseJsonObject(contentType, body) });
-}
-
-/**
- * Finds the endpoint for a path that is still encoded, and decodes the parameters only then: `/Item/A%2FB` names the
- * SKU `A/B`, not a path of three segments.
- */
-function findRoute(method: string, path: string): { endpoint: Endpoint; params: Record<string, string> } | undefined {
-  const [match] = ROUTER.match(method, path)[0];
-  if (!match) return undefined;
-  const [endpoint, params] = match;
-  const decoded = Object.entries(params).map(([name, value]) => [name, decodePathParam(String(value))]);
-  return { endpoint, params: Object.fromEntries(decoded) };
+  const effective = method === "HEAD" ? "GET" : method;
+  const endpoint = endpointOf(effective, path);
+  if (!endpoint) throw notFoundError(`There is no resource ${method} ${path}.`);
+  const { permission, handle, param } = endpoint;
+  access.authorize(client, permission, effective !== "GET");
+  const decoded = param === undefined ? {} : { param: decodePathParam(param) };
+  return handle({ ...context, client, ...decoded, json: () => parseJsonObject(contentType, body) });
 }
 
 function decodePathParam(text: string): string {
@@ -113,25 +111,8 @@ function handleTokenRequest({ access, settings, now }: ServiceContext, form: URL
   const clientId = form.get("client_id");
   const clientSecret = form.get("client_secret");
   if (!clientId || !clientSecret) throw badRequestError("client_id and client_secret are required.");
-
   const token = access.issueToken(clientId, clientSecret, now);
-  if (token === undefined) return refusedCredentialsResponse(settings);
-  const { tokenTtlSeconds, expiresInForm } = settings;
-  return jsonResponse(200, {
-    access_token: token,
-    token_type: "bearer",
-    ...(expiresInForm !== "missing" && {
-      expires_in: expiresInForm === "text" ? String(tokenTtlSeconds) : tokenTtlSeconds,
-    }),
-  });
-}
-
-/** The document does not show the response to wrong credentials, so it is an option. */
-function refusedCredentialsResponse({
-  tokenFailureStatus: status,
-  tokenFailureForm,
-}: SandboxSettings): SandboxResponse {
-  if (tokenFailureForm === "oauth") return jsonResponse(status, { error: "invalid_client" });
-  const code = { 400: "bad_request", 401: "unauthorized", 403: "forbidden" } as const;
-  return errorResponse(status, code[status], "The client credentials are not valid.");
+  // The document does not show the response to wrong credentials.
+  if (token === undefined) throw new ServiceError("unauthorized", "The client credentials are not valid.");
+  return jsonResponse(200, { access_token: token, token_type: "bearer", expires_in: settings.tokenTtlSeconds });
 }

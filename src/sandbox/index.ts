@@ -7,7 +7,7 @@
 export type { LoggedRequest } from "./activity.js";
 export type { FetchInput, SandboxFetch } from "./adapters/fetch.js";
 export type { ListenOptions, SandboxServer } from "./adapters/node-server.js";
-export type { Fault, FaultRule, FaultShorthand } from "./options/fault-rule.js";
+export type { Fault, FaultRule, FaultShorthand } from "./faults.js";
 export type {
   SandboxClient,
   SandboxItem,
@@ -16,6 +16,5 @@ export type {
   SandboxRateLimit,
   SandboxStockLevel,
   SandboxWarehouse,
-  TransactionForm,
 } from "./options/options.js";
 export { createSandbox, type Sandbox } from "./sandbox.js";

@@ -1,14 +1,11 @@
 import type { LoggedRequest } from "./activity.js";
 import { createFetchAdapter, type SandboxFetch } from "./adapters/fetch.js";
 import { type ListenOptions, type SandboxServer, startSandboxServer } from "./adapters/node-server.js";
-import { SERVICE_BASE_PATH } from "./http/messages.js";
-import { completeFaultRule, type FaultRule } from "./options/fault-rule.js";
+import { completeFaultRule, type FaultRule } from "./faults.js";
+import { SANDBOX_ORIGIN, SERVICE_BASE_PATH } from "./http/messages.js";
 import type { SandboxClient, SandboxOptions } from "./options/options.js";
 import { resolveSandboxSettings } from "./options/settings.js";
 import { SandboxService } from "./service.js";
-
-/** No network resolves this name, so a client without the sandbox's `fetch` fails instead of reaching another server. */
-const SANDBOX_ORIGIN = "https://stocklot-sandbox.test";
 
 /** The whole Inventory and Item Catalog Service, in memory. */
 export interface Sandbox {
@@ -77,7 +74,7 @@ export function createSandbox(options: SandboxOptions = {}): Sandbox {
     listen: (listenOptions) => startSandboxServer(service, listenOptions),
     addFault: (rule) => service.current.faults.add(completeFaultRule(rule)),
     clearFaults: () => service.current.faults.clear(),
-    onRequest: (listener) => service.listeners.add({ request: listener }),
+    onRequest: (listener) => service.listeners.add(listener),
     advance: (milliseconds) => service.advance(milliseconds),
     revokeTokens: () => service.current.access.revokeTokens(),
     reset: () => service.reset(),

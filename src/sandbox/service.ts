@@ -1,12 +1,9 @@
-import type { MessagePort } from "node:worker_threads";
-import { workerThreads } from "../shared/node-modules.js";
-import { onAbort } from "../shared/time/abort.js";
 import { sleep } from "../shared/time/wait.js";
 import { AccessControl } from "./access.js";
-import { addToLog, type LoggedRequest, redactBody, redactQuery, SandboxListeners } from "./activity.js";
+import { addToLog, type LoggedRequest, RequestListeners, redactBody, redactQuery } from "./activity.js";
 import { createRandomGenerator } from "./data/random.js";
 import { dispatchRequest } from "./dispatch.js";
-import { applyFault, FaultRules } from "./faults/fault-rules.js";
+import { applyFault, FaultRules } from "./faults.js";
 import {
   DROPPED_RESPONSE,
   pathRelativeToBase,
@@ -15,15 +12,14 @@ import {
   splitRequestTarget,
 } from "./http/messages.js";
 import type { SandboxSettings } from "./options/settings.js";
+import { rewriteResponse } from "./rewrite.js";
 import { createSandboxState } from "./state.js";
 
 /** The service itself, behind every adapter: turns a request into a response and records it. */
 export class SandboxService {
   /** Always the same array, so that a test can keep a reference. */
   readonly requests: LoggedRequest[] = [];
-  readonly listeners = new SandboxListeners();
-  /** Requests that never get a response. */
-  readonly hanging = new HangingRequests();
+  readonly listeners = new RequestListeners();
   #advancedMs = 0;
   /** What a reset replaces. */
   current: ReturnType<typeof startService>;
@@ -43,11 +39,9 @@ export class SandboxService {
 
   /** Restores the initial state: data, tokens, counters, clock, log, and the faults of the options. */
   reset(): void {
-    this.hanging.endAll();
     this.#advancedMs = 0;
     this.requests.length = 0;
     this.current = startService(this.settings, this.now());
-    this.listeners.notify((listener) => listener.reset?.());
   }
 
   async handle(request: SandboxRequest): Promise<SandboxResponse> {
@@ -60,10 +54,13 @@ export class SandboxService {
       // The caller disconnected before the request arrived.
       if (request.signal.aborted) return DROPPED_RESPONSE;
     }
-    const response = this.#respond(request, path, query, logged);
+    const served = this.#respond(request, path, query, logged);
+    const { rewrite } = this.settings;
+    const isOfService = logged.fault === undefined || ["truncated", "slow"].includes(logged.fault);
+    const response = served && rewrite && isOfService ? await rewriteResponse(rewrite, served, request) : served;
     logged.status = response && response.delivery.kind !== "drop" ? response.status : null;
-    this.listeners.notify((listener) => listener.request?.(logged));
-    if (!response) return this.hanging.add(request.signal);
+    this.listeners.notify(logged);
+    if (!response) return new Promise(() => {});
     if (halfLatency > 0) await sleep(halfLatency, request.signal);
     return response;
   }
@@ -75,22 +72,19 @@ export class SandboxService {
     query: URLSearchParams,
     logged: LoggedRequest,
   ): SandboxResponse | undefined {
-    const { settings, listeners } = this;
+    const { settings } = this;
     const { access, state, faults } = this.current;
     const now = this.now();
     const identity = access.identifyCaller(request, path ?? "", now);
     const limited = access.countRequest(identity, now);
-    const clientId = identity.client?.clientId;
-    logged.clientId = clientId;
-    logged.remaining = access.rateWindow?.usage(identity.rateKey, now).remaining ?? null;
+    logged.clientId = identity.client?.clientId;
+    logged.remaining = access.remaining(identity, now);
     if (limited) return withDateHeader(limited, now);
 
-    const serviceResponse = () =>
-      dispatchRequest({ request, path, query, identity, access, state, settings, now, listeners });
-    const fault = faults.takeFaultFor({ method: request.method, path: logged.path, clientId });
-    if (!fault) return withDateHeader(serviceResponse(), now);
-    logged.fault = fault.type;
-    const response = applyFault(fault, serviceResponse);
+    const serve = () => dispatchRequest({ request, path, query, identity, access, state, settings, now });
+    const fault = faults.takeFaultFor(logged);
+    logged.fault = fault?.type;
+    const response = fault ? applyFault(fault, serve) : serve();
     return response && withDateHeader(response, now);
   }
 
@@ -99,14 +93,14 @@ export class SandboxService {
       method: request.method,
       path,
       query: redactQuery(query),
-      body: redactBody(request.header("content-type"), request.body),
+      body: redactBody(request.headers.get("content-type"), request.body),
       status: null,
       clientId: undefined,
       at: this.now(),
       remaining: null,
       fault: undefined,
     };
-    addToLog(this.requests, logged, this.settings.requestLogSize);
+    addToLog(this.requests, logged);
     return logged;
   }
 
@@ -120,7 +114,7 @@ function startService(settings: SandboxSettings, now: number) {
   return {
     access: new AccessControl(settings),
     state: createSandboxState(settings, now),
-    faults: new FaultRules(settings),
+    faults: new FaultRules(settings.seed, settings.faults),
     /** For latencies. */
     random: createRandomGenerator(settings.seed),
   };
@@ -128,43 +122,4 @@ function startService(settings: SandboxSettings, now: number) {
 
 function withDateHeader(response: SandboxResponse, now: number): SandboxResponse {
   return { ...response, headers: { date: new Date(now).toUTCString(), ...response.headers } };
-}
-
-/**
- * Requests that never get a response. While there is one, the process stays alive, as with a real connection: the
- * caller's timeout may be an unreferenced timer, which does not keep the process alive.
- */
-class HangingRequests {
-  readonly #ends = new Set<() => void>();
-  // An open port keeps the process alive, and unlike a timer it is not affected by fake timers.
-  #port: MessagePort | undefined;
-
-  /** Never resolves. The request ends when the signal is aborted. */
-  add(signal: AbortSignal): Promise<never> {
-    if (!signal.aborted) {
-      const stop = onAbort(signal, () => end());
-      const end = () => {
-        stop();
-        this.#ends.delete(end);
-        if (this.#ends.size > 0) return;
-        this.#port?.close();
-        this.#port = undefined;
-      };
-      this.#ends.add(end);
-      this.#port ??= openPort();
-    }
-    return new Promise(() => {});
-  }
-
-  /** No longer keeps the process alive for the requests that hang now. */
-  endAll(): void {
-    for (const end of [...this.#ends]) end();
-  }
-}
-
-/** Only Node.js, Bun and Deno end a process when nothing keeps it alive; elsewhere there is no port. */
-function openPort(): MessagePort | undefined {
-  const port = workerThreads && new workerThreads.MessageChannel().port1;
-  port?.ref?.();
-  return port;
 }

@@ -1,4 +1,3 @@
-import { Big } from "big.js";
 import type * as z from "zod";
 import { type Item, itemSchema } from "../service/item.js";
 import { type Lot, lotSchema } from "../service/lot.js";
@@ -20,43 +19,23 @@ export interface SandboxState {
 
 /** The data that a sandbox starts with, and returns to when it is reset. */
 export function createSandboxState(settings: SandboxSettings, now: number): SandboxState {
-  const items = createInitialItems(settings, now);
-  const catalog = new ItemCatalog(items, createInitialAliases(settings, items), FIRST_PART_NO);
-  const lots = createInitialLots(settings, items, now);
+  const { items, lots, seed, warehouses, stockLevels } = settings;
+  const isGenerated = typeof items === "number";
+  const known = isGenerated ? generateItems(seed, items) : items;
+  const named = typeof lots === "number" ? [] : collectItemsNamedByLots(lots, known);
+  const all = completeUserItems([...known, ...named], now);
+  const aliases = settings.aliases ? checkUserAliases(settings.aliases, all) : generateAliases(isGenerated ? all : []);
+  const catalog = new ItemCatalog(all, aliases, FIRST_PART_NO);
+  const generatedQuantities = typeof lots === "number" ? generateOrderQuantities(seed) : undefined;
+  const quantities = stockLevels ? checkUserOrderQuantities(stockLevels, catalog, warehouses) : generatedQuantities;
   return {
     catalog,
-    lots: new LotStore(lots, createOrderQuantities(settings, catalog)),
-    warehouses: new Map(settings.warehouses.map(({ wID, name }) => [wID, name])),
+    lots: new LotStore(
+      typeof lots === "number" ? generateLots(seed, lots, all, warehouses) : completeUserLots(lots, all, settings, now),
+      quantities,
+    ),
+    warehouses: new Map(warehouses.map(({ wID, name }) => [wID, name])),
   };
-}
-
-function createInitialItems({ items, lots, seed }: SandboxSettings, now: number): Item[] {
-  const known = typeof items === "number" ? generateItems(seed, items) : items;
-  const named = typeof lots === "number" ? [] : collectItemsNamedByLots(lots, known);
-  return completeUserItems([...known, ...named], now);
-}
-
-function createInitialAliases({ items, aliases }: SandboxSettings, known: readonly Item[]): Map<string, string> {
-  if (aliases) return checkUserAliases(aliases, known);
-  return typeof items === "number" ? generateAliases(known) : new Map();
-}
-
-function createInitialLots(
-  { lots, seed, warehouses }: SandboxSettings,
-  items: readonly Item[],
-  now: number,
-): StoredLot[] {
-  if (typeof lots !== "number") return completeUserLots(lots, items, warehouses, now);
-  const [first, ...others] = items;
-  return first ? generateLots(seed, lots, [first, ...others], warehouses) : [];
-}
-
-function createOrderQuantities(
-  { stockLevels, lots, seed, warehouses }: SandboxSettings,
-  catalog: ItemCatalog,
-): SetOrderQuantities | undefined {
-  if (stockLevels) return checkUserOrderQuantities(stockLevels, catalog, warehouses);
-  return typeof lots === "number" ? generateOrderQuantities(seed) : undefined;
 }
 
 /** The default of every field of an item, in the document's order. */
@@ -122,7 +101,7 @@ function collectItemsNamedByLots(lots: readonly SandboxLot[], known: readonly Sa
 function completeUserLots(
   given: readonly SandboxLot[],
   items: readonly Item[],
-  warehouses: readonly [SandboxWarehouse, ...SandboxWarehouse[]],
+  { warehouses }: SandboxSettings,
   now: number,
 ): StoredLot[] {
   assertUniqueField("lots", "recNo", given);
@@ -207,11 +186,7 @@ function checkUserOrderQuantities(
   });
   return (totals) => {
     for (const { partNo, wid, onOrder = 0, committed = 0, packed = 0, aSN = 0 } of known) {
-      const stock = totals.quantities(partNo, wid);
-      stock.onOrder = new Big(onOrder);
-      stock.committed = new Big(committed);
-      stock.packed = new Big(packed);
-      stock.aSN = new Big(aSN);
+      Object.assign(totals.quantities(partNo, wid), { onOrder, committed, packed, aSN });
     }
   };
 }

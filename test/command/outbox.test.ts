@@ -52,7 +52,6 @@ describe("stocklot outbox", () => {
   async function openEntries(file = newFile(), options: SandboxOptions = {}) {
     const { sandbox, env } = await serve({
       faults: [{ path: "/Inventory/Receive", fault: "drop-after", skip: 1, times: 1 }],
-      unknownWarehouse: "not-found",
       ...options,
     });
     const imported = await importLines(

@@ -2,6 +2,7 @@ import { setupServer } from "msw/node";
 import { sandboxHandlers } from "stocklot/msw";
 import { createSandbox, type SandboxOptions, type SandboxServer } from "stocklot/sandbox";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { duplicatesAs400, inTurn, transactionForms } from "../support/other-forms.js";
 import { NotApplicable } from "./check.js";
 import { SUITE } from "./suite.js";
 import { Target, type TargetOptions } from "./target.js";
@@ -20,7 +21,13 @@ const FORMS: readonly (readonly [string, SandboxOptions])[] = [
   ["the default forms", {}],
   [
     "the other forms",
-    { createForm: "item", duplicateStatus: 400, receiveForm: "text", receiveStatus: 200, moveForm: "empty" },
+    {
+      createForm: "item",
+      rewrite: inTurn(
+        duplicatesAs400,
+        transactionForms({ Receive: (recNo) => new Response(String(recNo)), Move: () => new Response(null) }),
+      ),
+    },
   ],
 ];
 
@@ -76,7 +83,7 @@ it("the suite notices a service that does not keep to it", async () => {
   const sandbox = createSandbox({
     ...OPTIONS,
     rateLimit: false,
-    faults: [{ path: /^\/(Item|Inventory)/, fault: "wrong-shape" }],
+    faults: [{ path: /^\/(Item|Inventory)/, fault: { type: "status", status: 200, body: { unexpected: true } } }],
   });
   const { main: credentials, ...others } = CLIENTS;
   const service = new Target({ baseUrl: sandbox.baseUrl, fetch: sandbox.fetch, credentials, others });

@@ -25,13 +25,6 @@ describe("fault rules", () => {
     expect(await statuses(sandbox, Array(5).fill("/Item"))).toEqual([200, 500, 500, 200, 200]);
   });
 
-  it("strike one client only", async () => {
-    const clients = ["one", "two"].map((clientId) => ({ clientId, clientSecret: "s" }));
-    const sandbox = createSandbox({ clients, faults: [{ clientId: "two", path: "/Item", fault: 500 }] });
-    expect(await statuses(sandbox, ["/Item"])).toEqual([200]);
-    expect((await callerOf(sandbox, { clientId: "two", clientSecret: "s" }).get("/Item")).status).toBe(500);
-  });
-
   it("strike a share of the requests, the same ones each time", async () => {
     const faults = [{ path: "/Item/1", probability: 0.3, fault: 500 }];
     const run = () => statuses(createSandbox({ faults, rateLimit: false }), Array(200).fill("/Item/1"));

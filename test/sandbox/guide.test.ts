@@ -1,29 +1,13 @@
 import { readFileSync } from "node:fs";
-import {
-  AuthenticationError,
-  BadRequestError,
-  type ClientOptions,
-  ConflictError,
-  ConnectionError,
-  InventoryClient,
-  NotFoundError,
-  NotImplementedError,
-  OutcomeUnknownError,
-  PermissionError,
-  RateLimitError,
-  ResponseValidationError,
-  ServerError,
-  TimeoutError,
-  ValidationError,
-} from "stocklot";
-import { createSandbox, type SandboxOptions } from "stocklot/sandbox";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { type ClientOptions, InventoryClient } from "stocklot";
+import { createSandbox, type FaultRule, type SandboxOptions } from "stocklot/sandbox";
+import { expect, it, onTestFinished, vi } from "vitest";
 
-const reference = readFileSync(new URL("../../docs/testing-reference.md", import.meta.url), "utf8");
-
-afterEach(() => {
-  vi.useRealTimers();
-});
+const RECEIPT = { itemID: "A", units: 1, wid: 1, reasonCode: 1 };
+const read = (client: InventoryClient) => client.items.get("A");
+const receive = (client: InventoryClient) => client.inventory.receive(RECEIPT);
+const withFault = (rule: FaultRule): SandboxOptions => ({ faults: [rule] });
+const as = (client: object): SandboxOptions => ({ clients: [{ clientId: "c", clientSecret: "s", ...client }] });
 
 function start(options: SandboxOptions = {}, clientOptions: Partial<ClientOptions> = {}) {
   const sandbox = createSandbox({ items: [{ shortID: "A" }], lots: [{ shortID: "A", units: 3 }], ...options });
@@ -32,114 +16,73 @@ function start(options: SandboxOptions = {}, clientOptions: Partial<ClientOption
   return { sandbox, client };
 }
 
-const receipt = { itemID: "A", units: 1, wid: 1, reasonCode: 1 };
-const as = (client: object): SandboxOptions => ({ clients: [{ clientId: "c", clientSecret: "s", ...client }] });
+const htmlForItems: NonNullable<SandboxOptions["rewrite"]> = (response, request) =>
+  request.url.includes("/Item") ? new Response("<html>", { headers: { "content-type": "text/html" } }) : response;
 
-describe("the table of errors in the guide", () => {
-  it("holds: arguments and data", async () => {
-    const { client } = start();
-    const bad = client.request({ method: "POST", path: "/Item", body: {} });
-    await expect(bad).rejects.toBeInstanceOf(ValidationError);
-    await expect(client.inventory.issue({ ...receipt, units: 9 })).rejects.toBeInstanceOf(BadRequestError);
-    await expect(client.inventory.receive({ ...receipt, itemID: "B" })).rejects.toBeInstanceOf(BadRequestError);
-    await expect(client.items.get("no such SKU")).rejects.toBeInstanceOf(NotFoundError);
-    await expect(client.items.create({ shortID: "A" })).rejects.toBeInstanceOf(ConflictError);
-    const other = start({ duplicateStatus: 400 }).client;
-    await expect(other.items.create({ shortID: "A" })).rejects.toBeInstanceOf(BadRequestError);
-  });
+interface Row {
+  readonly name: string;
+  readonly options?: SandboxOptions;
+  readonly call: (client: InventoryClient) => Promise<unknown>;
+  readonly fields?: object;
+}
 
-  it("holds: who asks", async () => {
-    await expect(start({}, { clientSecret: "wrong" }).client.items.get("A")).rejects.toBeInstanceOf(
-      AuthenticationError,
-    );
-    const { sandbox, client } = start();
-    sandbox.addFault({ path: "/Item", fault: 401 });
-    await expect(client.items.get("A")).rejects.toBeInstanceOf(AuthenticationError);
+/** The guide's table "Provoking each error". */
+const ROWS: readonly Row[] = [
+  { name: "InputValidationError", call: (client) => client.inventory.receive({ ...RECEIPT, units: 0 }) },
+  { name: "ValidationError", call: (client) => client.request({ method: "POST", path: "/Item", body: {} }) },
+  { name: "BadRequestError", call: (client) => client.inventory.issue({ ...RECEIPT, units: 9 }) },
+  { name: "NotFoundError", call: (client) => client.items.get("no such SKU") },
+  { name: "ConflictError", call: (client) => client.items.create({ shortID: "A" }) },
+  { name: "AuthenticationError", options: withFault({ path: "/Item", fault: 401 }), call: read },
+  { name: "PermissionError", options: as({ permissions: [11] }), call: receive },
+  { name: "PermissionError", options: as({ readOnly: true }), call: receive, fields: { reason: "read-only" } },
+  { name: "PermissionError", options: as({ warehouses: [2] }), call: receive },
+  { name: "NotImplementedError", options: withFault({ path: "/Item*", fault: 501 }), call: read },
+  { name: "ServerError", options: withFault({ path: "/Item*", fault: 503 }), call: read },
+  { name: "RateLimitError", options: withFault({ path: "/Item*", fault: 429 }), call: read },
+  { name: "ConnectionError", options: withFault({ method: "GET", fault: "drop" }), call: read },
+  { name: "TimeoutError", options: withFault({ method: "GET", fault: "hang" }), call: read },
+  { name: "OutcomeUnknownError", options: withFault({ path: "/Inventory/*", fault: "drop-after" }), call: receive },
+  { name: "OutcomeUnknownError", options: withFault({ path: "/Inventory/*", fault: "truncated" }), call: receive },
+  {
+    name: "ResponseValidationError",
+    options: withFault({ path: "/Item*", fault: { type: "status", status: 200, body: {} } }),
+    call: read,
+  },
+  { name: "ResponseValidationError", options: { rewrite: htmlForItems }, call: read },
+];
 
-    const powerless = start(as({ permissions: [11] })).client.inventory.receive(receipt);
-    await expect(powerless).rejects.toMatchObject({ reason: "insufficient-permissions" });
-    const reader = start(as({ readOnly: true })).client.inventory.receive(receipt);
-    await expect(reader).rejects.toMatchObject({ reason: "read-only" });
-    const scoped = start(as({ warehouses: [1] }))
-      .client.inventory.listLots({ wid: 2 })
-      .toArray();
-    await expect(scoped).rejects.toMatchObject({ reason: "warehouse-out-of-scope" });
-    const body = { statusCode: 403, error: "forbidden", message: "Report access denied." };
-    const report = start({ faults: [{ path: "/Item", fault: { type: "status", status: 403, body } }] }).client;
-    const denied = report.items.get("A");
-    await expect(denied).rejects.toBeInstanceOf(PermissionError);
-    await expect(denied).rejects.toMatchObject({ reason: "report-access-denied" });
-  });
+it.each(ROWS)("the guide's way to a $name: %#", async ({ name, options, call, fields = {} }) => {
+  const { client } = start(options, { timeoutMs: 300 });
+  await expect(call(client)).rejects.toMatchObject({ name, ...fields });
+});
 
-  it.each([
-    [429, RateLimitError],
-    [501, NotImplementedError],
-    [503, ServerError],
-    ["drop", ConnectionError],
-    ["hang", TimeoutError],
-    ["wrong-shape", ResponseValidationError],
-    ["invalid-json", ResponseValidationError],
-    ["empty", ResponseValidationError],
-    ["oversized", ResponseValidationError],
-  ] as const)("holds: the fault %s", async (fault, kind) => {
-    const { client } = start({ faults: [{ method: "GET", fault }] }, { timeoutMs: 300 });
-    await expect(client.items.get("A", fault === "hang" ? {} : { timeoutMs: 20_000 })).rejects.toBeInstanceOf(kind);
-  });
-
-  it("holds: a write whose response is lost", async () => {
-    for (const fault of ["drop-after", 503, "truncated"] as const) {
-      const { client } = start({ faults: [{ path: "/Inventory/Receive", fault }] });
-      await expect(client.inventory.receive(receipt)).rejects.toBeInstanceOf(OutcomeUnknownError);
-    }
-  });
-
-  it.each(["wrong-shape", "invalid-json", "empty"] as const)("holds: writes with the fault %s", async (fault) => {
-    const { client } = start({
-      faults: [
-        { path: "/Item*", fault },
-        { path: "/Inventory/*", fault },
-      ],
-    });
-    await expect(client.items.create({ shortID: "B" })).rejects.toBeInstanceOf(ResponseValidationError);
-    await expect(client.items.update("A", { uOM: "EA" })).rejects.toBeInstanceOf(ResponseValidationError);
-    await expect(client.items.discontinue("A")).rejects.toBeInstanceOf(ResponseValidationError);
-    await expect(client.inventory.receive(receipt)).resolves.toHaveProperty("body");
-    await expect(client.inventory.issue(receipt)).resolves.toHaveProperty("body");
-  });
-
-  it("holds: a transaction with an oversized response", async () => {
-    const { client } = start({ faults: [{ path: "/Inventory/*", fault: "oversized" }] });
-    await expect(client.inventory.receive(receipt)).rejects.toBeInstanceOf(OutcomeUnknownError);
-  });
-
-  it("holds: expired and refused tokens are replaced", async () => {
-    const { sandbox, client } = start();
-    await client.items.get("A");
-    sandbox.advance(3_600_000);
-    await client.items.get("A");
-    sandbox.revokeTokens();
-    await client.items.get("A");
-    expect(sandbox.requests.filter(({ path }) => path === "/Token")).toHaveLength(3);
-  });
+it("expired and revoked tokens are replaced", async () => {
+  const { sandbox, client } = start();
+  await client.items.get("A");
+  sandbox.advance(3_600_000);
+  await client.items.get("A");
+  sandbox.revokeTokens();
+  await client.items.get("A");
+  expect(sandbox.requests.filter(({ path }) => path === "/Token")).toHaveLength(3);
 });
 
 it("fake timers drive client and sandbox alike", async () => {
   vi.useFakeTimers();
-  const sandbox = createSandbox({ rateLimit: { requests: 5 } });
-  const { baseUrl, credentials, fetch } = sandbox;
-  const client = new InventoryClient({ baseUrl, ...credentials, fetch, rateLimit: false });
-  const numbers = [1001, 1002, 1003, 1004, 1005, 1006];
-  const responses = Promise.all(numbers.map((partNo) => client.items.getByPartNo(partNo)));
+  onTestFinished(() => void vi.useRealTimers());
+  const { sandbox, client } = start({ rateLimit: { requests: 5 } }, { rateLimit: false, retry: undefined });
+  const responses = Promise.all(Array.from({ length: 6 }, () => client.items.get("A")));
   await vi.runAllTimersAsync();
   expect(await responses).toHaveLength(6);
   expect(sandbox.requests.some(({ status }) => status === 429)).toBe(true);
 });
 
 it("the table of options names every option, and no other", () => {
+  const guide = readFileSync(new URL("../../docs/testing.md", import.meta.url), "utf8");
   const source = readFileSync(new URL("../../src/sandbox/options/options.ts", import.meta.url), "utf8");
   const declared = /export interface SandboxOptions \{([\s\S]*?)\n\}/.exec(source)?.[1] ?? "";
   const names = [...declared.matchAll(/^ {2}(\w+)\?:/gm)].map((match) => match[1]);
-  const section = /## All options\n([\s\S]*?)\n## /.exec(reference)?.[1] ?? "";
+  const section = /## All options\n([\s\S]*?)\n## /.exec(guide)?.[1] ?? "";
   const listed = [...section.matchAll(/^\| ([^|]+) \|/gm)].flatMap((row) =>
     [...(row[1] ?? "").matchAll(/`(\w+)`/g)].map((match) => match[1]),
   );

@@ -28,11 +28,9 @@ describe("invalid options", () => {
     [{ rateLimit: { request: 5 } }, /rateLimit: unknown option "request", did you mean "requests"\?$/],
     [{ rateLimit: { window: "rolling" } }, /rateLimit.window: must be "sliding" or "fixed", not "rolling"/],
     [{ createForm: "full" }, /createForm: /],
-    [{ duplicateStatus: 418 }, /duplicateStatus: must be 400 or 409, not 418/],
-    [{ receiveForm: "xml" }, /receiveForm: /],
+    [{ rewrite: {} }, /rewrite: must be a function/],
+    [{ receiveForm: "xml" }, /unknown option "receiveForm"/],
     [{ modifiedSinceOn: ["orders"] }, /modifiedSinceOn\[0\]: /],
-    [{ requestLogSize: -1 }, /requestLogSize: /],
-    [{ compression: "yes" }, /compression: /],
   ])("%j is a ConfigurationError that names it", expectConfigurationError);
 
   it("are not those that are undefined", async () => {
@@ -108,16 +106,16 @@ describe("invalid data", () => {
 
 describe("invalid fault rules", () => {
   const rules = [
-    [{ fault: "dorp" }, /fault.type: must be a status or one of drop, drop-after/],
-    [{}, /fault.type: /],
-    [{ fault: undefined }, /fault.type: /],
+    [{ fault: "drop-aftr" }, /fault: must be a status or one of drop, .*, slow, did you mean "drop-after"\?$/],
+    [{ fault: "html" }, /fault: must be a status or one of drop, drop-after, hang, hang-after, truncated, slow$/],
+    [{}, /fault: /],
+    [{ fault: undefined }, /fault: /],
     [{ fault: null }, /fault: /],
     [{ fault: 42 }, /fault.status: must be an HTTP status from 200 to 599/],
     [{ fault: 600 }, /fault.status: /],
     [{ fault: { type: "status" } }, /fault.status: /],
     [{ fault: { type: "status", status: 503, header: {} } }, /fault: unknown option "header", did you mean "headers"/],
     [{ fault: { type: "status", status: 503, headers: { "a b": "c" } } }, /fault.headers: /],
-    [{ fault: { type: "html", status: 0 } }, /fault.status: /],
     [{ fault: { type: "slow", chunkBytes: 0 } }, /fault.chunkBytes: must be at least 1, not 0/],
     [{ fault: { type: "slow", delayMs: -1 } }, /fault.delayMs: must be at least 0, not -1/],
     [{ fault: { type: "truncated", bytes: 1.5 } }, /fault.bytes: must be an integer/],
@@ -131,7 +129,7 @@ describe("invalid fault rules", () => {
     [{ fault: "drop", path: "/Item?page=1" }, /path: /],
     [{ fault: "drop", path: 5 }, /path: must be a string or a regular expression/],
     [{ fault: "drop", method: "" }, /method: /],
-    [{ fault: "drop", clientId: 7 }, /clientId: must be a string/],
+    [{ fault: "drop", clientId: "c" }, /unknown option "clientId"/],
     [undefined, /must be an object/],
   ] as const;
 

@@ -62,13 +62,6 @@ it("shows a request as soon as it has arrived, before it has a response", async 
   expect(requests).toMatchObject([{ status: 401 }]);
 });
 
-it("removes the oldest when there are more than its size", async () => {
-  const { fetch, baseUrl, requests } = createSandbox({ requestLogSize: 8, rateLimit: false });
-  for (let call = 0; call < 40; call += 1) await fetch(`${baseUrl}/Item/${call}`);
-  expect(requests.length).toBeLessThanOrEqual(10);
-  expect(requests.at(-1)?.path).toBe("/Item/39");
-});
-
 it("calls listeners until they are removed", async () => {
   const sandbox = createSandbox();
   const seen: (number | null)[] = [];

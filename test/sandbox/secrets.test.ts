@@ -10,7 +10,7 @@ const DEEP = [{}, { depth: null }, { depth: null, showHidden: true }, { depth: n
 describe("inspecting shows neither a secret nor a token:", () => {
   it.each(DEEP)("sandbox, credentials, requests and server with %j", async (options) => {
     const sandbox = createSandbox({ clients, rateLimit: false });
-    const server = await sandbox.listen({ page: true });
+    const server = await sandbox.listen();
     const api = callerOf(sandbox);
     const { authorization = "" } = await api.authorization();
     const token = authorization.slice("Bearer ".length);

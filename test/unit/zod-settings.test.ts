@@ -9,7 +9,7 @@ afterEach(() => {
 });
 
 const open = () => {
-  const sandbox = createSandbox({ faults: [{ path: "/Item", fault: "wrong-shape" }] });
+  const sandbox = createSandbox({ faults: [{ path: "/Item", fault: { type: "status", status: 200, body: {} } }] });
   const { baseUrl, credentials, fetch } = sandbox;
   return (responseValidation: "error" | "warn") =>
     new InventoryClient({ baseUrl, ...credentials, fetch, responseValidation, logger: undefined });

@@ -1,9 +1,9 @@
-import { rateLimitExceededMessage } from "../../src/sandbox/access.js";
 import {
   badRequestError,
   type ErrorCode,
   insufficientPermissionsError,
   notFoundError,
+  rateLimitExceededMessage,
   readOnlyAccountError,
   ServiceError,
   STATUS_BY_ERROR_CODE,
@@ -100,7 +100,7 @@ export const ERROR_EXAMPLES = {
   rateLimited: {
     summary: "Over the limit",
     description: SHOWN,
-    value: { message: rateLimitExceededMessage({ requests: 100, intervalMs: 60_000 }) },
+    value: { message: rateLimitExceededMessage() },
   },
 } satisfies Readonly<Record<string, JsonObject>>;
 

@@ -29,7 +29,6 @@ export const GUIDE_GROUPS: readonly PageGroup[] = [
       "docs/csv-and-streams.md",
       "docs/command.md",
       "docs/testing.md",
-      "docs/testing-reference.md",
     ],
   },
   {

@@ -2,13 +2,12 @@ import { Command } from "commander";
 import type { ClientOptions } from "../../client/index.js";
 import { type ConnectionFlags, connectionOptions, withConnection } from "../connection.js";
 import { EXIT, interruptSignal } from "../exit.js";
-import { painter, plural, print, type Style, tell, withProgress } from "../terminal.js";
-import { type Examination, examine } from "./examine.js";
+import { painter, plural, print, type Style, withProgress } from "../terminal.js";
+import { examine } from "./examine.js";
 import type { Finding } from "./finding.js";
 
 interface DoctorFlags extends ConnectionFlags {
   json?: true;
-  asSandboxOptions?: true;
 }
 
 const MARKS: Readonly<Record<Finding["verdict"], { mark: string; style: Style }>> = {
@@ -21,21 +20,16 @@ export function doctorCommand(): Command {
   const command = new Command("doctor")
     .description("check the connection, the credentials and the behaviour of the service; writes nothing")
     .option("--json", "print the findings as JSON")
-    .option("--as-sandbox-options", "print only the options of a sandbox that behaves like this service, as JSON")
     .addHelpText("after", "\nExit code: 0, or 1 if something will not work.")
     .action(diagnose);
   return withConnection(command);
 }
 
 async function diagnose(flags: DoctorFlags): Promise<void> {
-  const { findings, sandboxOptions } = await examineWithProgress(await connectionOptions(flags));
+  const findings = await examineWithProgress(await connectionOptions(flags));
   const problems = findings.filter(({ verdict }) => verdict === "problem");
   process.exitCode = problems.length > 0 ? EXIT.failure : EXIT.success;
-  if (flags.asSandboxOptions) {
-    for (const finding of problems) tell(lines(finding, process.stderr));
-    return print(JSON.stringify(sandboxOptions, null, 2));
-  }
-  if (flags.json) return print(JSON.stringify({ findings, sandboxOptions }, null, 2));
+  if (flags.json) return print(JSON.stringify({ findings }, null, 2));
   for (const finding of findings) await print(lines(finding, process.stdout));
   await print(problems.length > 0 ? `\n${plural(problems.length, "problem")}` : "\nNo problems.");
 }
@@ -43,7 +37,7 @@ async function diagnose(flags: DoctorFlags): Promise<void> {
 /** Requests of an examination of a service on which every list can be read. */
 const USUAL_REQUESTS = 15;
 
-const examineWithProgress = (options: ClientOptions & { baseUrl: string }): Promise<Examination> =>
+const examineWithProgress = (options: ClientOptions & { baseUrl: string }): Promise<Finding[]> =>
   withProgress((progress) => {
     let requests = 0;
     const request = () => {

@@ -1,8 +1,6 @@
 import { isIP } from "node:net";
 import { connect } from "node:tls";
 import { isLoopbackHost } from "../../client/for-add-ons.js";
-import { type ClientOptions, InventoryClient } from "../../client/index.js";
-import { AuthenticationError, StocklotError } from "../../shared/errors/index.js";
 import { type Finding, note, ok, problem } from "./finding.js";
 
 const SOON_MS = 14 * 24 * 3_600_000;
@@ -100,8 +98,6 @@ function readCertificate({ hostname, port }: URL, signal: AbortSignal | undefine
 
 const DAY_MS = 86_400_000;
 const SHORT_TOKEN_MS = 60_000;
-/** Nobody's, so that no failed attempt is counted against a real client. */
-const UNKNOWN_CREDENTIALS = { clientId: "stocklot-doctor", clientSecret: "not-a-secret" };
 
 export function tokenFinding(lifetimeMs = 0): Finding {
   if (hasNoExpiry(lifetimeMs)) {
@@ -114,21 +110,4 @@ export function tokenFinding(lifetimeMs = 0): Finding {
 }
 
 /** Without a usable `expires_in` the client uses a token for a day. */
-export const hasNoExpiry = (lifetimeMs: number) => lifetimeMs > 0.99 * DAY_MS;
-
-/** How the service refuses unknown credentials. */
-export async function tokenFailure(
-  options: ClientOptions,
-  signal?: AbortSignal,
-): Promise<AuthenticationError | undefined> {
-  const client = new InventoryClient({ ...options, ...UNKNOWN_CREDENTIALS });
-  try {
-    await client.items.list({ pageSize: 1 }, { signal, retry: false }).page();
-  } catch (error) {
-    if (error instanceof AuthenticationError) return error;
-    if (!StocklotError.is(error)) throw error;
-  } finally {
-    await client.close();
-  }
-  return undefined;
-}
+const hasNoExpiry = (lifetimeMs: number) => lifetimeMs > 0.99 * DAY_MS;

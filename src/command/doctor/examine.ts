@@ -1,5 +1,4 @@
 import { type ClientOptions, createRateLimiter } from "../../client/index.js";
-import type { SandboxOptions } from "../../sandbox/options/options.js";
 import { LISTS } from "../../service/lists.js";
 import { READS } from "../../service/operations.js";
 import {
@@ -10,25 +9,19 @@ import {
   StocklotError,
   TimeoutError,
 } from "../../shared/errors/index.js";
-import { describeAddress, hasNoExpiry, tlsFindings, tokenFailure, tokenFinding } from "./connection.js";
+import { describeAddress, tlsFindings, tokenFinding } from "./connection.js";
 import { type Finding, ok, problem } from "./finding.js";
-import { itemSearchFindings, seenWarehouses, warehouseFindings } from "./list-parts.js";
+import { itemSearchFindings, warehouseFindings } from "./list-parts.js";
 import { contradictionFindings, type ListFacts, listFindings, pageNumberFindings, probeList } from "./lists.js";
 import { DEFAULT_REQUESTS_PER_MINUTE, dateFindings, responseFindings, validationFindings } from "./responses.js";
 import { type ProbedPage, ServiceProbe } from "./service-probe.js";
 import { noResponseFindings, problemOf, responseHint, type Unreadable, unreadableFindings } from "./unreadable.js";
 
-/** What an examination found, and the options of a sandbox that behaves the same. */
-export interface Examination {
-  findings: Finding[];
-  sandboxOptions: SandboxOptions;
-}
-
 /** Examines the service and the set-up with about 15 requests. Writes nothing. */
 export async function examine(
   { baseUrl, rateLimit, ...options }: ClientOptions & { baseUrl: string },
   signal?: AbortSignal,
-): Promise<Examination> {
+): Promise<Finding[]> {
   const connection: Finding[] = [];
   const rateLimiter = createRateLimiter(rateLimit || undefined);
   const probe = new ServiceProbe({ ...options, baseUrl, rateLimiter }, signal);
@@ -37,7 +30,7 @@ export async function examine(
     address = describeAddress(new URL(baseUrl));
     connection.push(...(await tlsFindings(new URL(baseUrl), signal)));
     const facts = await readLists(probe);
-    const findings = [
+    return [
       ok("address", address),
       ...connection,
       tokenFinding(probe.tokenLifetimeMs),
@@ -47,11 +40,9 @@ export async function examine(
         : []),
       ...responseFindings(probe, (rateLimit || undefined)?.requests ?? DEFAULT_REQUESTS_PER_MINUTE),
     ];
-    const failure = await tokenFailure({ ...options, baseUrl, rateLimiter }, signal);
-    return { findings, sandboxOptions: sandboxOptions(probe, facts, failure) };
   } catch (error) {
     if (signal?.aborted || !StocklotError.is(error)) throw error;
-    return { findings: withFailure(error, connection, address, baseUrl), sandboxOptions: {} };
+    return withFailure(error, connection, address, baseUrl);
   } finally {
     await probe.client.close();
   }
@@ -153,30 +144,4 @@ function unreadableLists(lists: readonly ListFacts[], allItems: ProbedPage | und
     ...unreadable,
     { name: "items", path: READS.listAllItems.path, error, hint: `export items and mirror need it. ${hint}` },
   ];
-}
-
-/** Options of a sandbox that behaves like this service, as far as it was seen. */
-function sandboxOptions(
-  { pages, tokenLifetimeMs: lifetimeMs = 0 }: ServiceProbe,
-  { lists, allItems }: ServiceFacts,
-  failure: AuthenticationError | undefined,
-): SandboxOptions {
-  if (pages.length === 0) return {};
-  const durations = pages.map(({ durationMs }) => Math.round(durationMs));
-  const count = (name: string) => lists.find(({ list }) => list.name === name)?.first?.page?.totalCount;
-  const status = [400, 401, 403].find((known): known is 400 | 401 | 403 => known === failure?.status);
-  const warehouses = seenWarehouses(lists);
-  return {
-    items: allItems?.page?.totalCount ?? count("items"),
-    lots: count("lots"),
-    ...(warehouses.length > 0 && { warehouses }),
-    latencyMs: [Math.min(...durations), Math.max(...durations)],
-    ...(hasNoExpiry(lifetimeMs) ? { expiresInForm: "missing" } : { tokenTtlSeconds: Math.ceil(lifetimeMs / 1_000) }),
-    ...(status && { tokenFailureStatus: status }),
-    ...(failure && { tokenFailureForm: failure.code === "invalid_client" ? "oauth" : "envelope" }),
-    modifiedSinceOn: lists
-      .filter(({ honoursModifiedSince }) => honoursModifiedSince !== false)
-      .map(({ list }) => list.name),
-    sortOn: lists.filter(({ honoursSort }) => honoursSort !== false).map(({ list }) => list.name),
-  };
 }

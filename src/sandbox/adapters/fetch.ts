@@ -1,5 +1,6 @@
 import { untilAborted } from "../../shared/time/wait.js";
 import { bodyPieces, bodyToBytes, type SandboxRequest, type SandboxResponse } from "../http/messages.js";
+import { toWebResponse } from "../rewrite.js";
 import type { SandboxService } from "../service.js";
 
 /** Called like the global `fetch`; responds without a network. */
@@ -29,7 +30,7 @@ async function toSandboxRequest(input: FetchInput, init: RequestInit, signal: Ab
   return {
     method: request.method,
     target: pathname + search,
-    header: (name) => request.headers.get(name),
+    headers: request.headers,
     body: request.body ? await request.text() : "",
     address: "127.0.0.1",
     signal,
@@ -42,29 +43,14 @@ function abortSignalOf(input: FetchInput, init: RequestInit): AbortSignal | unde
   return typeof input === "object" && "signal" in input ? input.signal : undefined;
 }
 
-/** Statuses that a `Response` must not have a body with. */
-const BODILESS_STATUSES = new Set([204, 205, 304]);
-
-/** The closest equivalent in fetch: a `Response` or a rejection. */
-function toFetchResponse(
-  response: SandboxResponse,
-  { method, signal }: Pick<SandboxRequest, "method" | "signal">,
-): Promise<Response> | Response {
+/** The closest equivalent in fetch. Throws if the connection breaks before the response. */
+function toFetchResponse(response: SandboxResponse, { method, signal }: SandboxRequest): Response {
   const { status, headers, body, delivery } = response;
-  if (method === "HEAD" && delivery.kind !== "drop") return new Response(null, { status, headers });
-  switch (delivery.kind) {
-    case "drop":
-      return Promise.reject(connectionResetError());
-    case "whole":
-      return new Response(body === "" || BODILESS_STATUSES.has(status) ? null : body, { status, headers });
-    case "slow":
-      return new Response(createBodyStream(response, signal), { status, headers });
-    case "truncated":
-      return new Response(createBodyStream(response, signal), {
-        status,
-        headers: { ...headers, "content-length": String(bodyToBytes(body).length) },
-      });
-  }
+  if (delivery.kind === "drop") throw connectionResetError();
+  if (method === "HEAD") return new Response(null, { status, headers });
+  if (delivery.kind === "whole") return toWebResponse(response);
+  const length = delivery.kind === "truncated" ? { "content-length": String(bodyToBytes(body).length) } : {};
+  return new Response(createBodyStream(response, signal), { status, headers: { ...headers, ...length } });
 }
 
 /** The pieces as a stream, which fails at the end if the body is truncated or the signal is aborted. */

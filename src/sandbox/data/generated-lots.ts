@@ -1,9 +1,8 @@
-import { Big } from "big.js";
 import type { Item } from "../../service/item.js";
 import type { Lot } from "../../service/lot.js";
 import type { SandboxWarehouse } from "../options/options.js";
 import { FIRST_REC_NO, type SetOrderQuantities, type StoredLot } from "../store/stock.js";
-import { formatIsoTime } from "../values.js";
+import { addDecimals, formatIsoTime } from "../values.js";
 import {
   GENERATED_HISTORY_END_MS,
   GENERATED_HISTORY_START_MS,
@@ -31,75 +30,58 @@ const DECIMAL_PLACES_BY_UNIT: ReadonlyMap<string, number> = new Map([
   ["L", 1],
 ]);
 
-/** What the random fields of a lot are based on. */
-interface LotHistory {
-  readonly item: Item;
-  readonly warehouse: SandboxWarehouse;
-  readonly receivedAt: number;
-  readonly shippedAt: number | undefined;
-  readonly modifiedAt: number;
-  readonly active: boolean;
-  readonly hold: boolean;
-  readonly units: number;
-}
-
-/** `count` lots of the given items, oldest first. */
+/** `count` lots of the given items, oldest first; none without items. */
 export function generateLots(
   seed: number,
   count: number,
-  items: readonly [Item, ...Item[]],
+  [first, ...others]: readonly Item[],
   warehouses: readonly [SandboxWarehouse, ...SandboxWarehouse[]],
 ): StoredLot[] {
+  if (!first) return [];
+  const items = [first, ...others] as const;
   const stepMs = (GENERATED_HISTORY_END_MS - GENERATED_HISTORY_START_MS) / count;
   return Array.from({ length: count }, (_, index) => {
     const recNo = FIRST_REC_NO + index;
     const random = createRandomGenerator(deriveSeed(seed ^ LOT_SEED_SALT, recNo));
     const receivedAt = GENERATED_HISTORY_START_MS + Math.floor((index * stepMs) / 1000) * 1000;
     // The first lots are stock of the first item, one in each warehouse: examples can rely on it.
-    const history = generateHistory(random, receivedAt, items, warehouses, warehouses[index]);
-    return { lot: toWireLot(recNo, history, random), receivedAt, modifiedAt: history.modifiedAt };
+    return generateLot(random, { recNo, receivedAt, items, warehouses, exampleWarehouse: warehouses[index] });
   });
 }
 
-function generateHistory(
-  random: RandomGenerator,
-  receivedAt: number,
-  items: readonly [Item, ...Item[]],
-  warehouses: readonly [SandboxWarehouse, ...SandboxWarehouse[]],
-  exampleWarehouse: SandboxWarehouse | undefined,
-): LotHistory {
+/** What a lot is generated from, besides random numbers. */
+interface LotBasis {
+  readonly recNo: number;
+  readonly receivedAt: number;
+  readonly items: readonly [Item, ...Item[]];
+  readonly warehouses: readonly [SandboxWarehouse, ...SandboxWarehouse[]];
+  readonly exampleWarehouse: SandboxWarehouse | undefined;
+}
+
+/** The order of the random numbers is part of the data: a seed generates the same in every version. */
+function generateLot(random: RandomGenerator, basis: LotBasis): StoredLot {
+  const { recNo, receivedAt, items, warehouses, exampleWarehouse } = basis;
   // Squared, so that a few items have many lots and most have few; likewise for warehouses.
   const randomItem = items[Math.floor(random() ** 2 * items.length)] ?? items[0];
   const randomWarehouse = warehouses[Math.floor(random() ** 1.5 * warehouses.length)] ?? warehouses[0];
   const item = exampleWarehouse ? items[0] : randomItem;
+  const warehouse = exampleWarehouse ?? randomWarehouse;
   const isShipped = randomBoolean(random, 0.3) && !exampleWarehouse;
   const shippedAt = isShipped ? receivedAt + randomInteger(random, 1, 90 * 86_400) * 1000 : undefined;
   const active = !randomBoolean(random, 0.01) || exampleWarehouse !== undefined;
-  return {
-    item,
-    warehouse: exampleWarehouse ?? randomWarehouse,
-    receivedAt,
-    shippedAt,
-    modifiedAt: shippedAt ?? receivedAt + randomInteger(random, 0, 7 * DAY_MS),
-    active,
-    hold: active && !isShipped && randomBoolean(random, 0.05) && !exampleWarehouse,
-    units: isShipped ? 0 : randomQuantity(random, DECIMAL_PLACES_BY_UNIT.get(item.uOM) ?? 0),
-  };
-}
-
-function randomQuantity(random: RandomGenerator, places: number): number {
-  return randomInteger(random, 1, 500 * 10 ** places) / 10 ** places;
-}
-
-function toWireLot(recNo: number, generated: LotHistory, random: RandomGenerator): Lot {
-  const { item, warehouse, shippedAt } = generated;
+  const modifiedAt = shippedAt ?? receivedAt + randomInteger(random, 0, 7 * DAY_MS);
+  const hold = active && !isShipped && randomBoolean(random, 0.05) && !exampleWarehouse;
+  const units = isShipped ? 0 : randomQuantity(random, DECIMAL_PLACES_BY_UNIT.get(item.uOM) ?? 0);
   const job = randomBoolean(random, 0.08) ? SAMPLE_JOBS[randomInteger(random, 0, SAMPLE_JOBS.length - 1)] : undefined;
-  const owner =
-    item.dfltOwner === 0 && randomBoolean(random, 0.05)
-      ? SAMPLE_OWNERS[randomInteger(random, 1, SAMPLE_OWNERS.length - 1)]
-      : undefined;
-  const received = formatIsoTime(generated.receivedAt);
-  return {
+  const isConsigned = item.dfltOwner === 0 && randomBoolean(random, 0.05);
+  const owner = isConsigned ? SAMPLE_OWNERS[randomInteger(random, 1, SAMPLE_OWNERS.length - 1)] : undefined;
+  const received = formatIsoTime(receivedAt);
+  const spot = randomBinName(random);
+  const serial = randomBoolean(random, 0.6) ? `L${received.slice(2, 4)}-${recNo}` : "";
+  const serial2 = randomBoolean(random, 0.15) ? `B${randomInteger(random, 1000, 9999)}` : null;
+  const rFIDTag = randomBoolean(random, 0.2) ? `E280${randomHexDigits(random)}${randomHexDigits(random)}` : null;
+  const remark = !hold && randomBoolean(random, 0.12) ? randomChoice(random, SAMPLE_REMARKS) : "";
+  const lot: Lot = {
     recNo,
     partNo: item.partNo,
     shortID: item.shortID,
@@ -107,23 +89,24 @@ function toWireLot(recNo: number, generated: LotHistory, random: RandomGenerator
     associate: owner?.name ?? SAMPLE_OWNERS.find(({ id }) => id === item.dfltOwner)?.name ?? "",
     warehouse: warehouse.name,
     wID: warehouse.wID,
-    spot: randomBinName(random),
-    units: generated.units,
+    spot,
+    units,
     received,
     shipped: shippedAt === undefined ? null : formatIsoTime(shippedAt),
-    serial: randomBoolean(random, 0.6) ? `L${received.slice(2, 4)}-${recNo}` : "",
-    serial2: randomBoolean(random, 0.15) ? `B${randomInteger(random, 1000, 9999)}` : null,
-    rFIDTag: randomBoolean(random, 0.2) ? `E280${randomHexDigits(random)}${randomHexDigits(random)}` : null,
-    remark: generated.hold
-      ? "Held for inspection"
-      : randomBoolean(random, 0.12)
-        ? randomChoice(random, SAMPLE_REMARKS)
-        : "",
-    hold: generated.hold,
+    serial,
+    serial2,
+    rFIDTag,
+    remark: hold ? "Held for inspection" : remark,
+    hold,
     jobID: job?.id ?? 0,
     jobName: job?.name ?? null,
-    active: generated.active,
+    active,
   };
+  return { lot, receivedAt, modifiedAt };
+}
+
+function randomQuantity(random: RandomGenerator, places: number): number {
+  return randomInteger(random, 1, 500 * 10 ** places) / 10 ** places;
 }
 
 /** Aisle, bay and level: `B-07-3`. */
@@ -142,17 +125,16 @@ export function generateOrderQuantities(seed: number): SetOrderQuantities {
     for (const { partNo, byWarehouse } of totals.all()) {
       for (const [wID, stock] of byWarehouse) {
         const random = createRandomGenerator(deriveSeed(seed ^ ORDER_QUANTITY_SEED_SALT ^ wID, partNo));
-        const free = stock.inStock.minus(stock.onHold).toNumber();
+        const free = addDecimals(stock.inStock, -stock.onHold);
         stock.committed = randomWholeQuantityOrZero(random, 0.35, free * 0.4);
         stock.packed = randomWholeQuantityOrZero(random, 0.2, free * 0.15);
-        stock.onOrder = randomBoolean(random, 0.3) ? new Big(randomInteger(random, 1, 40) * 25) : stock.onOrder;
-        stock.aSN = randomBoolean(random, 0.15) ? new Big(randomInteger(random, 1, 20) * 10) : stock.aSN;
+        stock.onOrder = randomBoolean(random, 0.3) ? randomInteger(random, 1, 40) * 25 : stock.onOrder;
+        stock.aSN = randomBoolean(random, 0.15) ? randomInteger(random, 1, 20) * 10 : stock.aSN;
       }
     }
   };
 }
 
-function randomWholeQuantityOrZero(random: RandomGenerator, probability: number, most: number): Big {
-  const wanted = randomBoolean(random, probability) ? Math.floor(random() * most) : 0;
-  return new Big(wanted);
+function randomWholeQuantityOrZero(random: RandomGenerator, probability: number, most: number): number {
+  return randomBoolean(random, probability) ? Math.floor(random() * most) : 0;
 }

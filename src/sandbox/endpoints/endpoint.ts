@@ -1,5 +1,4 @@
 import type { AccessControl, CallerIdentity } from "../access.js";
-import type { SandboxListeners } from "../activity.js";
 import type { JsonObject } from "../http/body.js";
 import {
   notFoundError,
@@ -23,46 +22,40 @@ export interface ServiceContext {
   readonly settings: SandboxSettings;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** Are notified of transactions. */
-  readonly listeners: SandboxListeners;
 }
 
 /** An authorized request, as an endpoint sees it. */
 export interface EndpointContext extends ServiceContext {
   readonly client: SandboxClient;
-  /** Path parameters, decoded. */
-  readonly params: Readonly<Record<string, string>>;
+  /** The path's last segment, decoded, if that is a parameter. */
+  readonly param?: string;
   /** The body; throws a `ServiceError` if it is not a JSON object. */
   json(): JsonObject;
 }
 
-/** One row of the document's table of endpoints. */
+/** One row of the document's table of endpoints, for a request. */
 export interface Endpoint {
-  readonly method: "GET" | "POST" | "PUT" | "DELETE";
-  readonly path: string;
   /** Security ID that the client needs. */
   readonly permission: number;
   readonly handle: (context: EndpointContext) => SandboxResponse;
+  /** The path's last segment, still encoded, if that is a parameter. */
+  readonly param?: string | undefined;
 }
 
 /** The existing warehouses that the client is assigned to. */
-function warehouseScopeOfClient({ client, state }: EndpointContext): number[] {
-  return [...state.warehouses.keys()].filter((wID) => client.warehouses?.includes(wID) ?? true);
-}
+const warehousesInScope = ({ client, state }: EndpointContext): number[] =>
+  [...state.warehouses.keys()].filter((wID) => client.warehouses?.includes(wID) ?? true);
 
 /** Throws 403 for a warehouse outside the client's scope. An unknown warehouse is in no scope. */
 export function assertWarehouseInScope(context: EndpointContext, wID: number): void {
-  if (warehouseScopeOfClient(context).includes(wID)) return;
-  if (!context.state.warehouses.has(wID) && context.settings.unknownWarehouse === "not-found") {
-    throw notFoundError(`Warehouse ${wID} was not found.`);
-  }
+  if (warehousesInScope(context).includes(wID)) return;
   throw warehouseOutOfScopeError();
 }
 
 /** The warehouse in the path, or all in the client's scope. Throws 403 if the warehouse is out of scope. */
 export function requestedWarehouses(context: EndpointContext): number[] {
-  const { wid } = context.params;
-  if (wid === undefined) return warehouseScopeOfClient(context);
+  const { param: wid } = context;
+  if (wid === undefined) return warehousesInScope(context);
   // A number too large for a double needs no special case: no warehouse has it, so it is in no scope.
   if (!/^-?\d+$/.test(wid)) throw notFoundError(`There is no warehouse ${wid}.`);
   assertWarehouseInScope(context, Number(wid));

@@ -3,7 +3,7 @@ import type { Item } from "../../service/item.js";
 import { integer } from "../../shared/field.js";
 import { parseBodyFields, requiredString } from "../http/body.js";
 import { badRequestError, conflictError, jsonResponse, notFoundError, type SandboxResponse } from "../http/messages.js";
-import { type SandboxSettings, withoutUndefined } from "../options/settings.js";
+import { withoutUndefined } from "../options/settings.js";
 import { DEFAULT_ITEM_FIELDS } from "../state.js";
 import type { StoredItem } from "../store/item-catalog.js";
 import type { EndpointContext } from "./endpoint.js";
@@ -23,13 +23,13 @@ export function handleListAllItems(context: EndpointContext): SandboxResponse {
 }
 
 export function handleGetItemByPartNo(context: EndpointContext): SandboxResponse {
-  const partNo = context.params.partNo ?? "";
+  const partNo = context.param ?? "";
   const stored = /^\d+$/.test(partNo) ? context.state.catalog.findByPartNo(Number(partNo)) : undefined;
   if (!stored) throw notFoundError(`There is no item with part number ${partNo}.`);
-  return jsonResponse(200, toItemResponseBody(stored, context.settings));
+  return jsonResponse(200, stored.item);
 }
 
-function handleGetItemByKey({ query, state, settings }: EndpointContext): SandboxResponse {
+function handleGetItemByKey({ query, state }: EndpointContext): SandboxResponse {
   const key = query.get("key");
   const type = query.get("type");
   if (key === null || (type !== "id" && type !== "alias")) {
@@ -37,11 +37,11 @@ function handleGetItemByKey({ query, state, settings }: EndpointContext): Sandbo
   }
   const stored = type === "id" ? state.catalog.findBySku(key) : state.catalog.findByAlias(key);
   if (!stored) throw notFoundError(type === "id" ? `Item ${key} was not found.` : `Alias ${key} was not found.`);
-  return jsonResponse(200, toItemResponseBody(stored, settings));
+  return jsonResponse(200, stored.item);
 }
 
 /** A flat array, without an envelope. */
-function handleListItemsOfCategory({ query, state, settings }: EndpointContext): SandboxResponse {
+function handleListItemsOfCategory({ query, state }: EndpointContext): SandboxResponse {
   const category = query.get("Category") ?? "";
   if (!/^-?\d+$/.test(category)) throw badRequestError("Category must be an integer.");
   const found = state.catalog.records
@@ -49,22 +49,23 @@ function handleListItemsOfCategory({ query, state, settings }: EndpointContext):
     .filter(({ item }) => !item.discontinued && item.category === Number(category));
   return jsonResponse(
     200,
-    found.map((stored) => toItemResponseBody(stored, settings)),
+    found.map(({ item }) => item),
   );
 }
 
 function itemPageResponse(context: EndpointContext, which: "active" | "all"): SandboxResponse {
-  const { state, settings } = context;
+  const { state } = context;
   return listPageResponse<StoredItem, keyof Item>(context, {
     name: "items",
     records: state.catalog.records,
     defaultDirection: "ASC",
     shows: ({ item }) => which === "all" || !item.discontinued,
     modifiedAt: ({ modifiedAt }) => modifiedAt,
-    toBody: (stored) => toItemResponseBody(stored, settings),
+    toBody: ({ item }) => item,
   });
 }
 
+/** The fields of a create and an update. Some have another name in the quick start, which a create takes, too. */
 const itemRequestSchema = z.object({
   shortID: requiredString(),
   description: z.string().optional(),
@@ -77,7 +78,6 @@ const itemRequestSchema = z.object({
   discontinued: z.boolean().optional(),
 });
 
-/** The quick-start names beside those of the item object. */
 const quickStartItemRequestSchema = itemRequestSchema.extend({
   unit: z.string().optional(),
   categoryID: integer().optional(),
@@ -85,19 +85,17 @@ const quickStartItemRequestSchema = itemRequestSchema.extend({
 
 /** POST /Item. A new item is active, whatever is sent. */
 export function handleCreateItem(context: EndpointContext): SandboxResponse {
-  const { state, settings, now, client } = context;
-  const schema = settings.alternateNames ? quickStartItemRequestSchema : itemRequestSchema;
-  const sent: z.infer<typeof quickStartItemRequestSchema> = parseBodyFields(schema, context.json());
+  const { state, settings, now } = context;
+  const sent = parseBodyFields(quickStartItemRequestSchema, context.json());
   const { shortID, discontinued: _ignored, unit, categoryID, ...own } = sent;
   // If both names are sent, that of the item object takes precedence.
   const fields = withoutUndefined({ ...own, uOM: own.uOM ?? unit, category: own.category ?? categoryID });
   // The document states both 400 and 409 for a SKU that exists.
-  if (state.catalog.findBySku(shortID))
-    throw conflictError(settings.duplicateStatus, `An item with ShortID ${shortID} already exists.`);
+  if (state.catalog.findBySku(shortID)) throw conflictError(`An item with ShortID ${shortID} already exists.`);
 
-  const stored = state.catalog.create({ ...DEFAULT_ITEM_FIELDS, ...fields, shortID }, client.clientId, now);
+  const stored = state.catalog.create({ ...DEFAULT_ITEM_FIELDS, ...fields, shortID }, now);
   if (settings.createForm === "reference") return jsonResponse(201, { shortID, status: "created" });
-  return jsonResponse(201, { ...toItemResponseBody(stored, settings), active: true });
+  return jsonResponse(201, { ...stored.item, active: true });
 }
 
 /** PUT /Item. Part number, SKU, creation time and creator are preserved, whatever is sent. */
@@ -115,7 +113,7 @@ export function handleUpdateItem(context: EndpointContext): SandboxResponse {
 
 /** DELETE /Item/{shortID}: the item and its lots remain. */
 export function handleDiscontinueItem(context: EndpointContext): SandboxResponse {
-  const stored = findExistingItem(context, context.params.shortID ?? "");
+  const stored = findExistingItem(context, context.param ?? "");
   context.state.catalog.update(stored, { discontinued: true }, context.now);
   return jsonResponse(200, { shortID: stored.item.shortID, status: "discontinued" });
 }
@@ -124,11 +122,4 @@ function findExistingItem({ state }: EndpointContext, shortID: string): StoredIt
   const stored = state.catalog.findBySku(shortID);
   if (!stored) throw notFoundError(`Item ${shortID} was not found.`);
   return stored;
-}
-
-/** The item as the service shows it. The type of `createdBy` is not shown in the document, so it is an option. */
-function toItemResponseBody({ item, createdBy }: StoredItem, settings: SandboxSettings): Item {
-  if (settings.createdBy === "omit") return item;
-  const index = settings.clients.findIndex(({ clientId }) => clientId === createdBy);
-  return Object.assign({}, item, { createdBy: settings.createdBy === "text" ? createdBy : index + 1 });
 }

@@ -64,11 +64,8 @@ export function listPageResponse<T, Column extends string>(
   { query, settings }: EndpointContext,
   list: PagedList<T, Column>,
 ): SandboxResponse {
-  const page = readPositiveInteger(query, "page", 1, settings);
-  const pageSize = Math.min(
-    readPositiveInteger(query, "pageSize", SERVICE_DEFAULT_PAGE_SIZE, settings),
-    SERVICE_MAX_PAGE_SIZE,
-  );
+  const page = readPositiveInteger(query, "page", 1);
+  const pageSize = Math.min(readPositiveInteger(query, "pageSize", SERVICE_DEFAULT_PAGE_SIZE), SERVICE_MAX_PAGE_SIZE);
   const since = settings.modifiedSinceOn.includes(list.name) ? readModifiedSince(query) : undefined;
   const { column, isDescending } = readOrder(list, query, settings);
   const isFound = (record: T) => list.shows(record) && (since === undefined || list.modifiedAt(record) >= since);
@@ -128,17 +125,11 @@ function readModifiedSince(query: URLSearchParams): number | undefined {
   throw validationError({ modifiedSince: ["The field modifiedSince must be a datetime (ISO 8601)."] });
 }
 
-function readPositiveInteger(
-  query: URLSearchParams,
-  name: string,
-  fallback: number,
-  { invalidPaging }: SandboxSettings,
-): number {
+/** The nearest valid value for one below 1; the default for what is no integer. */
+function readPositiveInteger(query: URLSearchParams, name: string, fallback: number): number {
   const text = query.get(name);
   if (text === null || text === "") return fallback;
   const value = /^[+-]?\d+$/.test(text) ? Number(text) : Number.NaN;
   if (value >= 1) return Math.min(value, Number.MAX_SAFE_INTEGER);
-  if (invalidPaging === "refuse")
-    throw validationError({ [name]: [`The field ${name} must be an integer of at least 1.`] });
   return Number.isNaN(value) ? fallback : 1;
 }

@@ -1,24 +1,13 @@
-import { Big } from "big.js";
 import * as z from "zod";
 import type { Item } from "../../service/item.js";
 import type { Lot } from "../../service/lot.js";
 import { integer } from "../../shared/field.js";
-import type { StockTransaction } from "../activity.js";
 import { SAMPLE_JOBS, SAMPLE_OWNERS } from "../data/generated-items.js";
-import { optionalDateFilter, optionalFilter, parseBodyFields, positiveNumber, requiredString } from "../http/body.js";
-import {
-  badRequestError,
-  conflictError,
-  createResponse,
-  jsonResponse,
-  notFoundError,
-  type SandboxResponse,
-  validationError,
-} from "../http/messages.js";
-import type { TransactionForm } from "../options/options.js";
-import type { SandboxSettings } from "../options/settings.js";
+import { optionalFilter, parseBodyFields, positiveNumber, requiredString } from "../http/body.js";
+import { badRequestError, jsonResponse, type SandboxResponse } from "../http/messages.js";
+import { withoutUndefined } from "../options/settings.js";
 import { DEFAULT_LOT_FIELDS } from "../state.js";
-import { datetimeString, formatIsoTime, matchesDateFilter } from "../values.js";
+import { addDecimals, datetimeString, formatIsoTime, matchesDateFilter } from "../values.js";
 import { assertWarehouseInScope, type EndpointContext } from "./endpoint.js";
 
 /** What every stock transaction requires. */
@@ -52,9 +41,8 @@ const receiveRequestSchema = z.object({
 
 /** POST /Inventory/Receive: creates a lot. */
 export function handleReceive(context: EndpointContext): SandboxResponse {
-  const { state, settings, now } = context;
+  const { state, now } = context;
   const receipt = parseBodyFields(receiveRequestSchema, context.json());
-  assertAllowedReasonCode(receipt.reasonCode, settings);
   assertWarehouseInScope(context, receipt.wid);
   const { partNo, shortID, description, dfltOwner } = findTransactionItem(context, receipt.itemID);
   const job = SAMPLE_JOBS.find(({ id }) => id === receipt.jobid);
@@ -80,8 +68,7 @@ export function handleReceive(context: EndpointContext): SandboxResponse {
     },
     now,
   );
-  notifyListeners(context, "receive", receipt, recNo);
-  return transactionResponse(settings.receiveStatus, settings.receiveForm, recNo, "received");
+  return jsonResponse(201, { recNo, status: "received" });
 }
 
 const moveRequestSchema = z.object({
@@ -92,46 +79,29 @@ const moveRequestSchema = z.object({
   shipToWid: integer().optional(),
   transitSlip: z.string().optional(),
   reference: z.string().optional(),
-  received: optionalDateFilter(),
+  received: optionalFilter(),
 });
 
-/** Where stock goes; a missing field stays unchanged. */
-type MoveDestination = Pick<Lot, "wID" | "warehouse"> & Partial<Pick<Lot, "spot">>;
-
-/** POST /Inventory/Move: to another bin, or to another warehouse that is in scope as well. */
+/** POST /Inventory/Move: to another bin, or to another warehouse that is in scope as well. Each unit of it moves. */
 export function handleMove(context: EndpointContext): SandboxResponse {
-  const { state, settings } = context;
+  const { state, now } = context;
   const move = parseBodyFields(moveRequestSchema, context.json());
   assertWarehouseInScope(context, move.wid);
-  if (move.shipToWid !== undefined) assertWarehouseInScope(context, move.shipToWid);
-  const { partNo } = findTransactionItem(context, move.itemID);
-  const picks = pickLots(context, { ...move, partNo, spot: move.fromSpot });
-
   const wID = move.shipToWid ?? move.wid;
-  const destination = {
-    wID,
-    warehouse: state.warehouses.get(wID) ?? "",
-    ...(move.toSpot !== undefined && { spot: move.toSpot }),
-  };
-  const moved = picks
-    .filter(({ lot }) => !isAtDestination(lot, destination))
-    .map((picked) => moveLot(context, picked, destination));
-  const recNo = moved[0]?.recNo ?? picks[0].lot.recNo;
+  if (wID !== move.wid) assertWarehouseInScope(context, wID);
+  const item = findTransactionItem(context, move.itemID);
+  const destination = { wID, warehouse: state.warehouses.get(wID) ?? "", ...withoutUndefined({ spot: move.toSpot }) };
+  // What lies there already cannot be moved there.
+  const isElsewhere = (lot: Lot) => lot.wID !== wID || lot.spot !== (move.toSpot ?? lot.spot);
+  const picks = pickLots(context, { ...move, item, spot: move.fromSpot }, isElsewhere);
 
-  if (moved.length > 0) notifyListeners(context, "move", move, recNo);
-  return transactionResponse(200, settings.moveForm, recNo, "moved");
-}
-
-/** Such a lot is neither split nor modified. */
-function isAtDestination({ wID, spot }: Lot, destination: MoveDestination): boolean {
-  return wID === destination.wID && spot === (destination.spot ?? spot);
-}
-
-/** A whole lot keeps its record; part of one becomes a new lot with the same date of receipt. */
-function moveLot({ state, now }: EndpointContext, { lot, taken, left }: PickedLot, destination: MoveDestination): Lot {
-  if (left.eq(0)) return state.lots.change(lot, destination, now);
-  state.lots.change(lot, { units: left.toNumber() }, now);
-  return state.lots.add({ ...lot, ...destination, units: taken.toNumber() }, now);
+  const [first] = picks.map(({ lot, taken, left }) => {
+    // A whole lot keeps its record; part of one becomes a new lot with the same date of receipt.
+    if (left === 0) return state.lots.change(lot, destination, now);
+    state.lots.change(lot, { units: left }, now);
+    return state.lots.add({ ...lot, ...destination, units: taken }, now);
+  });
+  return jsonResponse(200, { recNo: first?.recNo, status: "moved" });
 }
 
 const issueRequestSchema = z.object({
@@ -149,60 +119,21 @@ const issueRequestSchema = z.object({
 
 /** POST /Inventory/Issue: takes stock out of the lots that fit; a lot that is used up is shipped. */
 export function handleIssue(context: EndpointContext): SandboxResponse {
-  const { state, settings, now } = context;
+  const { state, now } = context;
   const issue = parseBodyFields(issueRequestSchema, context.json());
-  assertAllowedReasonCode(issue.reasonCode, settings);
   assertWarehouseInScope(context, issue.wid);
-  const { partNo } = findTransactionItem(context, issue.itemID);
-  const picks = pickLots(context, { ...issue, partNo });
-
+  const item = findTransactionItem(context, issue.itemID);
+  const picks = pickLots(context, { ...issue, item });
   for (const { lot, left } of picks) {
-    const usedUp = left.eq(0);
-    state.lots.change(lot, { units: left.toNumber(), ...(usedUp && { shipped: formatIsoTime(now) }) }, now);
+    const usedUp = left === 0;
+    state.lots.change(lot, { units: left, ...(usedUp && { shipped: formatIsoTime(now) }) }, now);
   }
-  const { recNo } = picks[0].lot;
-  notifyListeners(context, "issue", issue, recNo);
-  return transactionResponse(200, settings.issueForm, recNo, "issued");
-}
-
-function notifyListeners(
-  { client, now, listeners }: EndpointContext,
-  kind: StockTransaction["kind"],
-  { itemID, units, wid, shipToWid }: { itemID: string; units: number; wid: number; shipToWid?: number | undefined },
-  recNo: number,
-): void {
-  const other = shipToWid === undefined ? {} : { shipToWid };
-  const transaction = { kind, at: now, clientId: client.clientId, shortID: itemID, units, wid, ...other, recNo };
-  listeners.notify((listener) => listener.transaction?.(transaction));
-}
-
-/** The response to a transaction, in the form of the options: the document does not show one. */
-function transactionResponse(status: number, form: TransactionForm, recNo: number, done: string): SandboxResponse {
-  if (typeof form === "function") return jsonResponse(status, form(recNo));
-  switch (form) {
-    case "number":
-      return jsonResponse(status, recNo);
-    case "text":
-      return createResponse(status, String(recNo), "text/plain");
-    case "nested":
-      return jsonResponse(status, { data: { recNo } });
-    case "empty":
-      return createResponse(status);
-    case "object":
-      return jsonResponse(status, { recNo, status: done });
-  }
-}
-
-/** Throws the validation error for a reason code that the options do not allow. */
-function assertAllowedReasonCode(code: number, { reasonCodes }: SandboxSettings): void {
-  if (reasonCodes && !reasonCodes.includes(code)) {
-    throw validationError({ reasonCode: [`The field reasonCode must be one of ${reasonCodes.join(", ")}.`] });
-  }
+  return jsonResponse(200, { recNo: picks[0].lot.recNo, status: "issued" });
 }
 
 /** The filters of a move or an issue. */
 interface LotSelection extends z.infer<z.ZodObject<typeof selectionFields>> {
-  readonly partNo: number;
+  readonly item: Item;
   readonly wid: number;
   readonly units: number;
   readonly spot?: string | undefined;
@@ -213,38 +144,39 @@ interface LotSelection extends z.infer<z.ZodObject<typeof selectionFields>> {
 /** A lot, and how much of it is taken. */
 interface PickedLot {
   readonly lot: Lot;
-  readonly taken: Big;
-  readonly left: Big;
+  readonly taken: number;
+  readonly left: number;
 }
 
 /** Takes the quantity from the matching lots, oldest first. Throws if there is not enough. */
-function pickLots({ state, settings }: EndpointContext, selection: LotSelection): [PickedLot, ...PickedLot[]] {
-  const wanted = new Big(selection.units);
+function pickLots(
+  { state }: EndpointContext,
+  selection: LotSelection,
+  mayTake: (lot: Lot) => boolean = () => true,
+): [PickedLot, ...PickedLot[]] {
   const picks: PickedLot[] = [];
-  let found = new Big(0);
-  const shelf = state.lots.openLots(selection.partNo, selection.wid);
-  for (const lot of shelf) {
-    if (!matchesSelection(lot, selection) || (lot.hold && settings.heldLots === "refuse")) continue;
-    const units = new Big(lot.units);
-    const taken = smallerOf(units, wanted.minus(found));
-    picks.push({ lot, taken, left: units.minus(taken) });
-    found = found.plus(taken);
-    if (found.gte(wanted)) break;
+  let missing = selection.units;
+  const open = state.lots.openLots(selection.item.partNo, selection.wid);
+  for (const lot of open.filter((lot) => matchesSelection(lot, selection) && mayTake(lot))) {
+    const taken = Math.min(lot.units, missing);
+    picks.push({ lot, taken, left: addDecimals(lot.units, -taken) });
+    missing = addDecimals(missing, -taken);
+    if (missing === 0) break;
   }
   const [first, ...others] = picks;
-  if (!first || found.lt(wanted)) {
-    // Every matching lot was picked, so a filter or a hold has excluded the other open lots.
-    const reason = shelf.length > picks.length ? "match" : "are in stock";
-    throw conflictError(settings.shortageStatus, `Only ${found.toNumber()} of ${selection.units} units ${reason}.`);
-  }
-  return [first, ...others];
+  if (first && missing === 0) return [first, ...others];
+  // Every matching lot was picked, so a filter, or the destination, has excluded the other open lots.
+  const reason = open.length > picks.length ? "match" : "are in stock";
+  const isThere = open.some((lot) => matchesSelection(lot, selection) && !mayTake(lot));
+  const hint = isThere ? " Others are at the destination already: the move would not change them." : "";
+  const found = addDecimals(selection.units, -missing);
+  throw badRequestError(`Only ${found} of ${selection.units} units ${reason}.${hint}`);
 }
 
-function findTransactionItem({ state, settings }: EndpointContext, itemID: string): Item {
+function findTransactionItem({ state }: EndpointContext, itemID: string): Item {
   const stored = state.catalog.findBySku(itemID);
   if (stored) return stored.item;
-  const message = `Item ${itemID} does not exist.`;
-  throw settings.unknownItemStatus === 404 ? notFoundError(message) : badRequestError(message);
+  throw badRequestError(`Item ${itemID} does not exist.`);
 }
 
 function matchesSelection(lot: Lot, { recno, spot, serial, serial2, rfidTag, received }: LotSelection): boolean {
@@ -256,8 +188,4 @@ function matchesSelection(lot: Lot, { recno, spot, serial, serial2, rfidTag, rec
     (rfidTag === undefined || lot.rFIDTag === rfidTag) &&
     (received === undefined || matchesDateFilter(lot.received, received))
   );
-}
-
-function smallerOf(a: Big, b: Big): Big {
-  return a.lt(b) ? a : b;
 }

@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { describeProblem } from "../../shared/input-issues.js";
 import { isObject } from "../../shared/unknown.js";
-import { dateStringMatching, isDateFilter } from "../values.js";
 import { badRequestError, type FieldErrors, validationError } from "./messages.js";
 
 /** A JSON object, field by field. */
@@ -54,13 +53,6 @@ export const requiredString = () => z.preprocess(blankToUndefined, z.string());
 
 /** Selects records; blank selects all of them. */
 export const optionalFilter = () => z.preprocess(blankToUndefined, z.string().optional());
-
-/** A date or the beginning of one; blank counts as left out. */
-export const optionalDateFilter = () =>
-  z.preprocess(
-    blankToUndefined,
-    dateStringMatching(isDateFilter, "must be a date or the beginning of one (ISO 8601)").optional(),
-  );
 
 function blankToUndefined(value: unknown): unknown {
   return typeof value === "string" && value.trim() === "" ? undefined : value;

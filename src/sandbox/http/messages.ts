@@ -5,7 +5,7 @@ export interface SandboxRequest {
   readonly method: string;
   /** Path and query exactly as sent, for example `/api/v1/Item?key=A%2FB&type=id`. */
   readonly target: string;
-  header(name: string): string | null;
+  readonly headers: Headers;
   /** The whole body as a string; empty if there is none. */
   readonly body: string;
   /** Remote address, for a rate limit per address. */
@@ -13,6 +13,9 @@ export interface SandboxRequest {
   /** Aborted when the caller has disconnected or aborted. */
   readonly signal: AbortSignal;
 }
+
+/** No network resolves this name, so a client without the sandbox's `fetch` fails instead of reaching another server. */
+export const SANDBOX_ORIGIN = "https://stocklot-sandbox.test";
 
 /** The version segment that every path begins with. */
 export const SERVICE_BASE_PATH = "/api/v1";
@@ -25,59 +28,53 @@ export function pathRelativeToBase(path: string): string | undefined {
 }
 
 export function splitRequestTarget(target: string): { path: string; query: URLSearchParams } {
-  const mark = target.indexOf("?");
-  if (mark === -1) return { path: target, query: EMPTY_QUERY };
-  return { path: target.slice(0, mark), query: new URLSearchParams(target.slice(mark + 1)) };
+  const [path = "", ...query] = target.split("?");
+  return { path, query: new URLSearchParams(query.join("?")) };
 }
-
-const EMPTY_QUERY = new URLSearchParams();
-
-/** How the body reaches the client; anything but `whole` is due to a fault. */
-type ResponseDelivery =
-  | { readonly kind: "whole" }
-  | { readonly kind: "drop" }
-  | { readonly kind: "slow"; readonly delayMs: number; readonly chunkBytes: number }
-  | { readonly kind: "truncated"; readonly bytes: number | undefined };
 
 /** A response, before an adapter translates it for its transport. */
 export interface SandboxResponse {
   readonly status: number;
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-  readonly delivery: ResponseDelivery;
+  readonly body: string | Uint8Array<ArrayBuffer>;
+  /** How the body reaches the client; anything but `whole` is due to a fault. */
+  readonly delivery:
+    | { readonly kind: "whole" | "drop" }
+    | { readonly kind: "truncated"; readonly bytes: number | undefined }
+    | { readonly kind: "slow"; readonly delayMs: number; readonly chunkBytes: number };
 }
+
+/** Statuses of responses that must not have a body. */
+export const BODILESS_STATUSES: ReadonlySet<number> = new Set([204, 205, 304]);
+
+type ResponseHeaders = SandboxResponse["headers"];
 
 export function createResponse(
   status: number,
-  body = "",
-  contentType?: "text/plain" | "text/html" | "application/json",
+  body: string,
+  contentType: "text/plain" | "application/json",
+  headers: ResponseHeaders = {},
 ): SandboxResponse {
-  const headers = contentType === undefined ? {} : { "content-type": `${contentType}; charset=utf-8` };
-  return { status, headers, body, delivery: { kind: "whole" } };
+  const all = { "content-type": `${contentType}; charset=utf-8`, ...headers };
+  return { status, headers: all, body, delivery: { kind: "whole" } };
 }
 
-export function jsonResponse(
-  status: number,
-  body: unknown,
-  headers?: Readonly<Record<string, string>>,
-): SandboxResponse {
-  const response = createResponse(status, JSON.stringify(body) ?? "", "application/json");
-  return { ...response, headers: { ...response.headers, ...headers } };
-}
+export const jsonResponse = (status: number, body: unknown, headers?: ResponseHeaders) =>
+  createResponse(status, JSON.stringify(body) ?? "", "application/json", headers);
 
 /** The document's error object; without a code if the document has none for the status. */
 export function errorResponse(
   status: number,
   error: string | undefined,
   message: string,
-  { details, headers }: { details?: FieldErrors | undefined; headers?: Readonly<Record<string, string>> } = {},
+  { details, headers }: { details?: FieldErrors | undefined; headers?: ResponseHeaders } = {},
 ): SandboxResponse {
   return jsonResponse(status, { statusCode: status, error, message, ...(details && { details }) }, headers);
 }
 
 /** The connection breaks before the response. */
-export const DROPPED_RESPONSE: SandboxResponse = { ...createResponse(0), delivery: { kind: "drop" } };
+export const DROPPED_RESPONSE: SandboxResponse = { status: 0, headers: {}, body: "", delivery: { kind: "drop" } };
 
 /**
  * The body in the pieces in which it is sent if it arrives slowly, with a pause before each, or not as a whole: then half
@@ -102,7 +99,8 @@ export async function* bodyPieces(
 
 const encoder = new TextEncoder();
 
-export const bodyToBytes = (body: string): Uint8Array => encoder.encode(body);
+export const bodyToBytes = (body: SandboxResponse["body"]): Uint8Array =>
+  typeof body === "string" ? encoder.encode(body) : body;
 
 /** Machine-readable codes of the error table, with their status. */
 export const STATUS_BY_ERROR_CODE = {
@@ -140,17 +138,21 @@ export class ServiceError extends Error {
 }
 
 export const badRequestError = (message: string) => new ServiceError("bad_request", message);
-/** A conflict with the current state, for which a service may also respond with 400. */
-export const conflictError = (status: 400 | 409, message: string) =>
-  new ServiceError(status === 409 ? "conflict" : "bad_request", message);
+export const conflictError = (message: string) => new ServiceError("conflict", message);
 export const notFoundError = (message: string) => new ServiceError("not_found", message);
-export const validationError = (details: FieldErrors) =>
-  new ServiceError("validation_error", "Model validation failed.", details);
 export const unauthorizedError = () =>
   new ServiceError("unauthorized", "Authentication is missing, invalid or expired.");
-
-/** The three 403 errors of the section "Authentication". */
+/** The 403 errors of the section "Authentication". */
 export const insufficientPermissionsError = () => new ServiceError("forbidden", "Insufficient permissions.");
 export const readOnlyAccountError = () => new ServiceError("forbidden", "Account is read-only.");
 export const warehouseOutOfScopeError = () =>
   new ServiceError("forbidden", "Warehouse is outside the client's authorized scope.");
+export const validationError = (details: FieldErrors) =>
+  new ServiceError("validation_error", "Model validation failed.", details);
+
+/** The message of the 429 body: "Rate Limit Exceeded. 100 per Minute". */
+export function rateLimitExceededMessage(requests = 100, intervalMs = 60_000): string {
+  const names: Readonly<Record<number, string>> = { 1000: "Second", 60000: "Minute", 3600000: "Hour" };
+  const otherwise = intervalMs % 1000 === 0 ? `${intervalMs / 1000} Seconds` : `${intervalMs} ms`;
+  return `Rate Limit Exceeded. ${requests} per ${names[intervalMs] ?? otherwise}`;
+}

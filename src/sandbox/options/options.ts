@@ -1,7 +1,7 @@
 import type { Item } from "../../service/item.js";
 import type { Lot } from "../../service/lot.js";
 import type { StockLevel } from "../../service/stock-level.js";
-import type { FaultRule } from "./fault-rule.js";
+import type { FaultRule } from "../faults.js";
 
 /** An integration user of the service. */
 export interface SandboxClient {
@@ -58,12 +58,6 @@ export interface SandboxRateLimit {
   countRefused?: boolean | undefined;
 }
 
-/**
- * Body of the response to a transaction: `object` is `{ recNo, status }`, `number` a bare number, `text` the number as
- * plain text, `nested` is `{ data: { recNo } }`, `empty` no body; a function returns the JSON body for a record number.
- */
-export type TransactionForm = "object" | "number" | "text" | "nested" | "empty" | ((recNo: number) => unknown);
-
 /** All options. The guide "Testing" lists them with their defaults. */
 export interface SandboxOptions {
   /**
@@ -96,53 +90,31 @@ export interface SandboxOptions {
   now?: (() => number) | undefined;
   /** Rules for faulty responses. @default none */
   faults?: readonly FaultRule[] | undefined;
+  /**
+   * Called with each response of the service, errors included, after the request has taken effect: what it returns is
+   * sent instead. The responses of fault rules are sent as they are. The request's URL begins with `sandbox.baseUrl`.
+   *
+   * @example
+   * import { createSandbox } from "stocklot/sandbox";
+   *
+   * // Wrong credentials: OAuth's error object instead of the service's.
+   * const sandbox = createSandbox({
+   *   rewrite: (response, request) =>
+   *     request.url.endsWith("/Token") && response.status === 401
+   *       ? Response.json({ error: "invalid_client" }, { status: 400 })
+   *       : response,
+   * });
+   * @default the response is sent as it is
+   */
+  rewrite?: ((response: Response, request: Request) => Response | Promise<Response>) | undefined;
 
   /**
    * Response to a create: `"reference"` is `{ shortID, status }`, `"item"` the full item with `active`.
    * @default "reference"
    */
   createForm?: "reference" | "item" | undefined;
-  /** Status for a SKU that exists already: 400 `bad_request` or 409 `conflict`. @default 409 */
-  duplicateStatus?: 400 | 409 | undefined;
-  /** Accept `unit` for `uOM` and `categoryID` for `category` in a create. @default true */
-  alternateNames?: boolean | undefined;
-  /** Response to a receipt. @default "object" */
-  receiveForm?: TransactionForm | undefined;
-  /** Response to a move. @default "object" */
-  moveForm?: TransactionForm | undefined;
-  /** Response to an issue. @default "object" */
-  issueForm?: TransactionForm | undefined;
-  /** Status of a successful receipt, which creates a lot. @default 201 */
-  receiveStatus?: 200 | 201 | undefined;
-  /** Status for wrong credentials. @default 401 */
-  tokenFailureStatus?: 400 | 401 | 403 | undefined;
-  /** Body for wrong credentials: the error object, or OAuth's `{ error: "invalid_client" }`. @default "envelope" */
-  tokenFailureForm?: "envelope" | "oauth" | undefined;
-  /** Form of `expires_in`. @default "number" */
-  expiresInForm?: "number" | "text" | "missing" | undefined;
-  /** Status when a transaction names an unknown item. @default 400 */
-  unknownItemStatus?: 400 | 404 | undefined;
-  /** Status when a move or an issue exceeds the stock. @default 400 */
-  shortageStatus?: 400 | 409 | undefined;
-  /** Response for a warehouse that does not exist: 403 out of scope, or 404. @default "forbidden" */
-  unknownWarehouse?: "forbidden" | "not-found" | undefined;
-  /** Whether lots on hold can be moved and issued. @default "allow" */
-  heldLots?: "allow" | "refuse" | undefined;
-  /**
-   * For a `page` or `pageSize` that is below 1 or not a number: use the nearest valid value, or respond with 400.
-   * @default "clamp"
-   */
-  invalidPaging?: "clamp" | "refuse" | undefined;
   /** Lists that support `modifiedSince`; the others ignore it. @default all three */
   modifiedSinceOn?: readonly ("items" | "lots" | "stockLevels")[] | undefined;
   /** Lists that support `sort`; the others ignore it, and keep their default order. @default all three */
   sortOn?: readonly ("items" | "lots" | "stockLevels")[] | undefined;
-  /** Reason codes that are accepted. @default any integer */
-  reasonCodes?: readonly number[] | undefined;
-  /** Whether items have the field `createdBy`, and its type. @default "omit" */
-  createdBy?: "omit" | "text" | "integer" | undefined;
-  /** Maximum length of `sandbox.requests`; the oldest requests are removed first. @default 100_000 */
-  requestLogSize?: number | undefined;
-  /** Compress responses on `listen()` for clients that accept gzip. @default true */
-  compression?: boolean | undefined;
 }

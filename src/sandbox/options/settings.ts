@@ -3,9 +3,9 @@ import { itemSchema } from "../../service/item.js";
 import { lotSchema } from "../../service/lot.js";
 import { checkConfiguration, configurationError } from "../../shared/check.js";
 import { integer, lazy } from "../../shared/field.js";
-import { countOrInfinitySchema, functionSchemaOf } from "../../shared/option.js";
+import { functionSchemaOf } from "../../shared/option.js";
+import { faultRuleSchema } from "../faults.js";
 import { datetimeString, delayMilliseconds, integerAtLeast, nonBlankString, nonNegativeQuantity } from "../values.js";
-import { faultRuleSchema } from "./fault-rule.js";
 import type { SandboxClient, SandboxItem, SandboxLot, SandboxOptions, SandboxWarehouse } from "./options.js";
 
 type Completed = z.output<ReturnType<typeof sandboxOptionsSchema>>;
@@ -43,7 +43,11 @@ export function resolveSandboxSettings(options: SandboxOptions): SandboxSettings
   const warehouses = nonEmptyListOr(options.warehouses ?? collectWarehouses(options), DEFAULT_WAREHOUSES[0]);
   assertUniqueField("clients", "clientId", clients);
   assertUniqueField("warehouses", "wID", warehouses);
-  assertClientWarehousesExist(clients, warehouses);
+  for (const { clientId, warehouses: scope = [] } of clients) {
+    const unknown = scope.find((wanted) => !warehouses.some(({ wID }) => wID === wanted));
+    if (unknown === undefined) continue;
+    throw sandboxOptionError(["clients"], `there is no warehouse ${unknown}, which "${clientId}" is assigned to`);
+  }
   return {
     ...completed,
     clients,
@@ -56,32 +60,16 @@ export function resolveSandboxSettings(options: SandboxOptions): SandboxSettings
 
 /** The default warehouses and those that the data name, if the caller lists none. Names in the data take precedence. */
 function collectWarehouses({ lots, clients = [], stockLevels = [] }: SandboxOptions): SandboxWarehouse[] {
-  const names = new Map(DEFAULT_WAREHOUSES.map(({ wID, name }) => [wID, name]));
-  for (const { wID, warehouse } of Array.isArray(lots) ? lots : []) {
-    if (wID !== undefined) names.set(wID, warehouse ?? names.get(wID) ?? defaultWarehouseName(wID));
-  }
-  for (const wID of [...clients.flatMap((client) => client.warehouses ?? []), ...stockLevels.map(({ wid }) => wid)]) {
-    if (wID !== undefined && !names.has(wID)) names.set(wID, defaultWarehouseName(wID));
-  }
-  return [...names].map(([wID, name]) => ({ wID, name }));
+  const names = new Map<number | undefined, string | undefined>(DEFAULT_WAREHOUSES.map(({ wID, name }) => [wID, name]));
+  for (const { wID, warehouse } of Array.isArray(lots) ? lots : []) names.set(wID, warehouse ?? names.get(wID));
+  const others = [...clients.flatMap((client) => client.warehouses ?? []), ...stockLevels.map(({ wid }) => wid)];
+  for (const wID of others) names.set(wID, names.get(wID));
+  return [...names].flatMap(([wID, name = `Warehouse ${wID}`]) => (wID === undefined ? [] : [{ wID, name }]));
 }
-
-const defaultWarehouseName = (wID: number) => `Warehouse ${wID}`;
 
 /** The list, whose first entry the type then knows of; that it has one has been checked. */
-function nonEmptyListOr<T>([first, ...others]: readonly T[], fallback: T): [T, ...T[]] {
-  return first === undefined ? [fallback] : [first, ...others];
-}
-
-function assertClientWarehousesExist(clients: readonly SandboxClient[], warehouses: readonly SandboxWarehouse[]): void {
-  const known = new Set(warehouses.map(({ wID }) => wID));
-  for (const { clientId, warehouses: scope = [] } of clients) {
-    const unknown = scope.find((wID) => !known.has(wID));
-    if (unknown !== undefined) {
-      throw sandboxOptionError(["clients"], `there is no warehouse ${unknown}, which "${clientId}" is assigned to`);
-    }
-  }
-}
+const nonEmptyListOr = <T>([first, ...others]: readonly T[], fallback: T): [T, ...T[]] =>
+  first === undefined ? [fallback] : [first, ...others];
 
 /** Without the fields that are undefined, so that they do not override a default. */
 export function withoutUndefined<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> };
@@ -113,27 +101,10 @@ const sandboxOptionsSchema = lazy(() =>
       .default(0),
     now: functionSchemaOf<() => number>().default(() => () => Date.now()),
     faults: z.array(faultRuleSchema()).default([]),
+    rewrite: functionSchemaOf<NonNullable<SandboxOptions["rewrite"]>>().optional(),
     createForm: z.enum(["reference", "item"]).default("reference"),
-    duplicateStatus: z.literal([400, 409]).default(409),
-    alternateNames: z.boolean().default(true),
-    receiveForm: transactionFormSchema().default("object"),
-    moveForm: transactionFormSchema().default("object"),
-    issueForm: transactionFormSchema().default("object"),
-    receiveStatus: z.literal([200, 201]).default(201),
-    tokenFailureStatus: z.literal([400, 401, 403]).default(401),
-    tokenFailureForm: z.enum(["envelope", "oauth"]).default("envelope"),
-    expiresInForm: z.enum(["number", "text", "missing"]).default("number"),
-    unknownItemStatus: z.literal([400, 404]).default(400),
-    shortageStatus: z.literal([400, 409]).default(400),
-    unknownWarehouse: z.enum(["forbidden", "not-found"]).default("forbidden"),
-    heldLots: z.enum(["allow", "refuse"]).default("allow"),
-    invalidPaging: z.enum(["clamp", "refuse"]).default("clamp"),
     modifiedSinceOn: listNamesSchema(),
     sortOn: listNamesSchema(),
-    reasonCodes: z.array(integer()).optional(),
-    createdBy: z.enum(["omit", "text", "integer"]).default("omit"),
-    requestLogSize: countOrInfinitySchema().default(100_000),
-    compression: z.boolean().default(true),
   } satisfies Record<keyof SandboxOptions, z.ZodType>),
 );
 
@@ -169,13 +140,6 @@ function latencyRangeSchema() {
 
 function countOrRecordsSchema(record: z.ZodType) {
   return z.union([integerAtLeast(0), z.array(record)], { error: "must be an integer or an array" });
-}
-
-function transactionFormSchema() {
-  const names = ["object", "number", "text", "nested", "empty"] as const;
-  return z.union([z.enum(names), functionSchemaOf<(recNo: number) => unknown>()], {
-    error: `must be a function or one of ${names.join(", ")}`,
-  });
 }
 
 /** An item of the caller's. */

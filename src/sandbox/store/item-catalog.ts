@@ -5,8 +5,6 @@ import { SortedRecords } from "./sorted-records.js";
 /** An item, and what the service stores about it but does not always show. */
 export interface StoredItem {
   readonly item: Item;
-  /** ID of the client that created it. */
-  readonly createdBy: string;
   /** Milliseconds since the epoch. */
   modifiedAt: number;
 }
@@ -25,7 +23,6 @@ export class ItemCatalog {
     const records = items.map(
       (item): StoredItem => ({
         item: { ...item },
-        createdBy: "seed",
         modifiedAt: parseIsoTime(item.modified) ?? 0,
       }),
     );
@@ -54,10 +51,10 @@ export class ItemCatalog {
   }
 
   /** Adds an item under the next part number, created now and active, whatever the fields contain. */
-  create(fields: Item, createdBy: string, now: number): StoredItem {
+  create(fields: Item, now: number): StoredItem {
     const at = formatIsoTime(now);
     const item = { ...fields, partNo: this.#nextPartNo++, created: at, modified: at, discontinued: false };
-    const stored = { item, createdBy, modifiedAt: now };
+    const stored = { item, modifiedAt: now };
     this.#bySku.set(item.shortID, stored);
     this.#byPartNo.set(item.partNo, stored);
     this.records.markChanged(stored);

@@ -1,17 +1,14 @@
-import { Big } from "big.js";
 import { type Lot, lotSchema } from "../../service/lot.js";
 import type { StockLevel } from "../../service/stock-level.js";
-import { parseIsoTime } from "../values.js";
+import { addDecimals, parseIsoTime } from "../values.js";
 import { SortedRecords } from "./sorted-records.js";
 
 /** What a stock level shows, except `available`, which follows from the others. */
 type QuantityName = Exclude<keyof StockLevel, "partNo" | "available">;
 
-interface StockQuantities extends Record<QuantityName, Big> {
+interface StockQuantities extends Record<QuantityName, number> {
   /** Lots of the item here, shipped ones included. */
   lots: number;
-  /** Those of them that are in stock. */
-  openLots: number;
   /** Milliseconds since the epoch. */
   modifiedAt: number;
 }
@@ -55,22 +52,13 @@ export class StockTotals {
     return quantities;
   }
 
-  /** What is in stock in one warehouse, for the page. Adds up units of different measures. */
-  summary(wID: number) {
-    const all = this.all().flatMap((stock) => quantitiesIn(stock, [wID]));
-    const { inStock, onHold, available } = addUp(0, all);
-    const items = all.filter((quantities) => quantities.inStock.gt(0)).length;
-    return { items, lots: all.reduce((sum, { openLots }) => sum + openLots, 0), inStock, onHold, available };
-  }
-
   /** Adds a lot to the totals, or removes it from them. */
   countLot(lot: Lot, sign: 1 | -1): StockQuantities {
     const quantities = this.quantities(lot.partNo, lot.wID);
     quantities.lots += sign;
     if (isOpenLot(lot)) {
-      quantities.openLots += sign;
-      quantities.inStock = quantities.inStock.plus(sign * lot.units);
-      if (lot.hold) quantities.onHold = quantities.onHold.plus(sign * lot.units);
+      quantities.inStock = addDecimals(quantities.inStock, sign * lot.units);
+      if (lot.hold) quantities.onHold = addDecimals(quantities.onHold, sign * lot.units);
     }
     return quantities;
   }
@@ -93,30 +81,20 @@ export function stockLevelIn(warehouses: readonly number[]): (stock: ItemStock) 
 
 /** Whether there is a stock level: for lots, even shipped ones, and for quantities on order or promised to orders. */
 export function hasStockLevel({ lots, onOrder, committed, packed, aSN }: StockQuantities): boolean {
-  return lots > 0 || [onOrder, committed, packed, aSN].some((quantity) => !quantity.eq(0));
+  return lots > 0 || [onOrder, committed, packed, aSN].some((quantity) => quantity !== 0);
 }
 
-const ZERO = new Big(0);
-
 function createZeroQuantities(): StockQuantities {
-  const none = { inStock: ZERO, onOrder: ZERO, onHold: ZERO, committed: ZERO, packed: ZERO, aSN: ZERO };
-  return { ...none, lots: 0, openLots: 0, modifiedAt: 0 };
+  const none = { inStock: 0, onOrder: 0, onHold: 0, committed: 0, packed: 0, aSN: 0 };
+  return { ...none, lots: 0, modifiedAt: 0 };
 }
 
 /** The stock level that the quantities of several warehouses add up to. */
 function addUp(partNo: number, parts: readonly StockQuantities[]): StockLevel {
-  const sum = (name: QuantityName) => parts.reduce((total, part) => total.plus(part[name]), ZERO);
+  const sum = (name: QuantityName) => parts.reduce((total, part) => addDecimals(total, part[name]), 0);
   const [inStock, onHold, committed, packed] = [sum("inStock"), sum("onHold"), sum("committed"), sum("packed")];
-  return {
-    partNo,
-    available: inStock.minus(onHold).minus(committed).minus(packed).toNumber(),
-    inStock: inStock.toNumber(),
-    onOrder: sum("onOrder").toNumber(),
-    onHold: onHold.toNumber(),
-    committed: committed.toNumber(),
-    packed: packed.toNumber(),
-    aSN: sum("aSN").toNumber(),
-  };
+  const available = [onHold, committed, packed].reduce((rest, quantity) => addDecimals(rest, -quantity), inStock);
+  return { partNo, available, inStock, onOrder: sum("onOrder"), onHold, committed, packed, aSN: sum("aSN") };
 }
 
 /** A receive record, and what the service stores about it but does not show. Times in milliseconds since the epoch. */

@@ -10,6 +10,7 @@ import { createTables, OpenStore } from "../../../src/outbox/store.js";
 import { createSandbox, type SandboxOptions } from "../../../src/sandbox/index.js";
 import { findSqliteDriver } from "../../../src/storage/sqlite/driver.js";
 import { openSqlite } from "../../../src/storage/sqlite/sql-database.js";
+import { duplicatesAs400, inTurn, transactionForms } from "../../support/other-forms.js";
 import { type Random, seededRandom } from "../../unit/paging/changing-list.js";
 import { wait } from "./virtual-time.js";
 
@@ -65,9 +66,11 @@ export class Simulation {
       items: SKUS.map((shortID) => ({ shortID })),
       lots: SKUS.map((shortID) => ({ shortID, wID: 3, units: 1_000, spot: "A-1", received: "2020-01-01T00:00:00Z" })),
       rateLimit: false,
-      duplicateStatus: this.random(2) === 0 ? 400 : 409,
       createForm: this.random(2) === 0 ? "item" : "reference",
-      receiveForm: this.random(4) === 0 ? "empty" : "object",
+      rewrite: inTurn(
+        ...(this.random(2) === 0 ? [duplicatesAs400] : []),
+        ...(this.random(4) === 0 ? [transactionForms({ Receive: () => new Response(null, { status: 201 }) })] : []),
+      ),
       // A clock of its own, which the local clock does not affect.
       now: () => start + performance.now(),
       ...options.sandbox,

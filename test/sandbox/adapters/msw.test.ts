@@ -1,8 +1,9 @@
 import { setupServer } from "msw/node";
+import { ConfigurationError, InventoryClient } from "stocklot";
 import { sandboxHandlers } from "stocklot/msw";
 import { createSandbox } from "stocklot/sandbox";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { abortedWhenHanging, Caller } from "../support/caller.js";
+import { Caller } from "../support/caller.js";
 
 const BASE_URL = "https://inventory.example/tenant-7/api/v1";
 const sandbox = createSandbox({ rateLimit: false, items: [{ shortID: "A" }] });
@@ -45,19 +46,19 @@ describe("sandboxHandlers", () => {
     complaints.mockRestore();
   });
 
-  it("turn a dropped connection into a network error, and break off truncated bodies", async () => {
-    const caller = api();
-    await caller.authorization();
-    sandbox.addFault({ path: "/Item", fault: "drop", times: 1 });
-    await expect(caller.get("/Item")).rejects.toBeInstanceOf(TypeError);
-    sandbox.addFault({ path: "/Item", fault: "truncated", times: 1 });
-    await expect(caller.get("/Item")).rejects.toThrow("terminated");
-    sandbox.addFault({ path: "/Item", fault: "hang", times: 1 });
-    const hanging = fetch(`${BASE_URL}/Item`, {
-      signal: abortedWhenHanging(sandbox),
-      headers: await caller.authorization(),
-    });
-    await expect(hanging).rejects.toThrow("enough");
-    expect((await caller.get("/Item")).status).toBe(200);
+  it.each([
+    "https://inventory.example:443/api/v1",
+    "https://Inventory.Example/api/v1/",
+    "https://münchen.example/api/v1",
+    "http://127.0.0.1:80/a%20b/v1",
+  ])("respond under every base URL that the client accepts: %s", async (baseUrl) => {
+    server.use(...sandboxHandlers(sandbox, baseUrl));
+    const client = new InventoryClient({ baseUrl, ...sandbox.credentials, fetch: globalThis.fetch, retry: false });
+    expect(await client.items.get("A")).toMatchObject({ shortID: "A" });
+    await client.close();
+  });
+
+  it("refuse what is no URL", () => {
+    expect(() => sandboxHandlers(sandbox, "/api/v1")).toThrow(ConfigurationError);
   });
 });

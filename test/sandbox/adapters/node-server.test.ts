@@ -1,18 +1,9 @@
-import { execFile } from "node:child_process";
 import { Agent, request as httpRequest, type IncomingMessage } from "node:http";
 import { connect } from "node:net";
-import { promisify } from "node:util";
-import { gunzipSync } from "node:zlib";
-import {
-  createSandbox,
-  type Fault,
-  type FaultShorthand,
-  type SandboxOptions,
-  type SandboxServer,
-} from "stocklot/sandbox";
+import { createSandbox, type SandboxOptions, type SandboxServer } from "stocklot/sandbox";
 import { afterEach, describe, expect, it } from "vitest";
 import { turnsOf } from "../../support/loop-time.js";
-import { abortedWhenHanging, Caller } from "../support/caller.js";
+import { Caller } from "../support/caller.js";
 
 const servers: SandboxServer[] = [];
 afterEach(async () => {
@@ -34,17 +25,8 @@ async function wire(url: string, headers: Record<string, string>, agent?: Agent)
       .on("error", reject)
       .end();
   });
-  const chunks: Buffer[] = [];
-  const arrivals: number[] = [];
-  try {
-    for await (const chunk of response) {
-      chunks.push(chunk);
-      arrivals.push(performance.now());
-    }
-  } catch (error) {
-    return { response, body: Buffer.concat(chunks), arrivals, error };
-  }
-  return { response, body: Buffer.concat(chunks), arrivals, error: undefined };
+  for await (const _chunk of response);
+  return response;
 }
 
 describe("sandbox.listen", () => {
@@ -66,32 +48,9 @@ describe("sandbox.listen", () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const first = await wire(`${server.url}/Item`, headers, agent);
     const second = await wire(`${server.url}/Item`, headers, agent);
-    expect(second.response.socket).toBe(first.response.socket);
-    expect(first.response.headers.date).toBe("Sun, 02 Feb 2031 03:04:05 GMT");
+    expect(second.socket).toBe(first.socket);
+    expect(first.headers.date).toBe("Sun, 02 Feb 2031 03:04:05 GMT");
     agent.destroy();
-  });
-
-  it("compresses a page of lots for clients that take gzip, and leaves small responses alone", async () => {
-    const { api, server } = await serve();
-    const headers = await api.authorization();
-    const zipped = { ...headers, "accept-encoding": "gzip, deflate" };
-    const plain = await wire(`${server.url}/Inventory?pageSize=250`, headers);
-    const packed = await wire(`${server.url}/Inventory?pageSize=250`, zipped);
-    expect(plain.response.headers["content-encoding"]).toBeUndefined();
-    expect(packed.response.headers).toMatchObject({ "content-encoding": "gzip", vary: "Accept-Encoding" });
-    expect(packed.body.length * 5).toBeLessThan(plain.body.length);
-    expect(gunzipSync(packed.body)).toEqual(plain.body);
-    const ordinary = await wire(`${server.url}/Inventory`, zipped);
-    expect(ordinary.response.headers["content-encoding"]).toBe("gzip");
-    expect(JSON.parse(gunzipSync(ordinary.body).toString()).value).toHaveLength(25);
-    const small = await wire(`${server.url}/Item?pageSize=1`, zipped);
-    expect(small.response.headers["content-encoding"]).toBeUndefined();
-    const never = await serve({ compression: false });
-    const same = await wire(`${never.server.url}/Inventory?pageSize=250`, {
-      ...(await never.api.authorization()),
-      ...{ "accept-encoding": "gzip" },
-    });
-    expect(same.response.headers["content-encoding"]).toBeUndefined();
   });
 
   it("responds to HEAD as GET, without the body", async () => {
@@ -135,132 +94,5 @@ describe("sandbox.listen", () => {
       socket.on("end", () => resolve(text)).on("error", reject);
     });
     expect(response).toMatch(/^HTTP\/1.1 401 /);
-  });
-
-  it("has no page by default", async () => {
-    const { server } = await serve();
-    expect((await fetch(new URL("/", server.url))).status).toBe(404);
-  });
-});
-
-describe("faults on real connections", () => {
-  async function faulty(fault: Fault | FaultShorthand) {
-    const { sandbox, server, api } = await serve({ items: [{ shortID: "A" }] });
-    const headers = await api.authorization();
-    sandbox.addFault({ path: "/Inventory/Receive", fault });
-    const body = JSON.stringify({ itemID: "A", units: 1, wid: 1, reasonCode: 1 });
-    const receive = (signal?: AbortSignal) =>
-      fetch(`${server.url}/Inventory/Receive`, {
-        method: "POST",
-        headers: { ...headers, "content-type": "application/json" },
-        body,
-        ...(signal && { signal }),
-      });
-    const lots = async () => (await api.get("/Inventory")).body.totalCount;
-    return { sandbox, server, headers, receive, lots };
-  }
-
-  it.each([
-    ["drop", 0],
-    ["drop-after", 1],
-  ] as const)("%s breaks the connection before or after the effect", async (fault, applied) => {
-    const { receive, lots } = await faulty(fault);
-    await expect(receive()).rejects.toMatchObject({ message: "fetch failed", cause: { code: "ECONNRESET" } });
-    expect(await lots()).toBe(applied);
-  });
-
-  it("hang keeps the connection open and silent", async () => {
-    const { receive, lots, sandbox } = await faulty("hang-after");
-    await expect(receive(abortedWhenHanging(sandbox))).rejects.toThrow("enough");
-    expect(await lots()).toBe(1);
-  });
-
-  it("slow sends the body piece by piece", async () => {
-    const { sandbox, server, headers } = await faulty(500);
-    sandbox.addFault({ path: "/Item", fault: { type: "slow", delayMs: 40, chunkBytes: 100 } });
-    const { body, arrivals, error } = await wire(`${server.url}/Item`, headers);
-    expect(error).toBeUndefined();
-    expect(JSON.parse(body.toString())).toMatchObject({ totalCount: 1 });
-    expect(arrivals.length).toBeGreaterThan(2);
-    expect((arrivals.at(-1) ?? 0) - (arrivals[0] ?? 0)).toBeGreaterThan(60);
-  });
-
-  it("truncated announces more than it sends", async () => {
-    const { sandbox, server, headers } = await faulty(500);
-    sandbox.addFault({ path: "/Item", fault: { type: "truncated", bytes: 20 } });
-    const { response, body, error } = await wire(`${server.url}/Item`, headers);
-    expect(error).toMatchObject({ code: "ECONNRESET" });
-    expect(body).toHaveLength(20);
-    expect(Number(response.headers["content-length"])).toBeGreaterThan(200);
-  });
-
-  it("truncated never sends everything, however much the rule allows", async () => {
-    const { receive, sandbox } = await faulty({ type: "truncated", bytes: 1e6 });
-    await expect((await receive()).text()).rejects.toThrow("terminated");
-    const api = new Caller(sandbox.baseUrl, sandbox.credentials, sandbox.fetch);
-    await expect(api.post("/Inventory/Receive", {})).rejects.toThrow("terminated");
-  });
-
-  it("a status without a body has none on the wire either", async () => {
-    const { receive } = await faulty({ type: "status", status: 204 });
-    const response = await receive();
-    expect([response.status, await response.text(), response.headers.get("content-length")]).toEqual([204, "", null]);
-  });
-
-  it.each([
-    ["empty", ""],
-    ["html", "<!DOCTYPE html>"],
-    ["invalid-json", "{"],
-    ["wrong-shape", '{"unexpected":true}'],
-  ] as const)("%s changes the body", async (fault, beginning) => {
-    const { receive } = await faulty(fault);
-    const text = await (await receive()).text();
-    expect(text.startsWith(beginning)).toBe(true);
-    if (fault === "empty") expect(text).toBe("");
-  });
-
-  it("oversized sends as much as the rule says", async () => {
-    const { receive } = await faulty({ type: "oversized", bytes: 5_000_000 });
-    expect((await (await receive()).arrayBuffer()).byteLength).toBe(5_000_002);
-  });
-});
-
-describe("a process with a sandbox", () => {
-  const entry = new URL("../../../src/sandbox/index.ts", import.meta.url).href;
-  const run = async (body: string) => {
-    const script = `
-      const { createSandbox } = await import(${JSON.stringify(entry)});
-      const sandbox = createSandbox({ faults: [{ path: "/Item", fault: "hang" }] });
-      const hang = (signal) => sandbox.fetch(sandbox.baseUrl + "/Item", { signal });
-      ${body}
-    `;
-    const args = ["--import", "tsx", "--input-type=module", "-e", script];
-    return (await promisify(execFile)(process.execPath, args, { timeout: 100_000 })).stdout.trim();
-  };
-
-  it("ends by itself, even while a request hangs, once the server is closed", async () => {
-    const closing = `
-      const server = await sandbox.listen({ page: true });
-      hang();
-      await sandbox.fetch(sandbox.baseUrl + "/Inventory");
-      await server.close();
-      console.log("done");
-    `;
-    expect(await run(closing)).toBe("done");
-  });
-
-  it("stays alive while a request hangs over fetch, until the signal fires", async () => {
-    // The timer of AbortSignal.timeout does not keep a process alive.
-    const waiting = `
-      await hang(AbortSignal.timeout(300)).catch((error) => console.log(error.name));
-      console.log("after");
-    `;
-    expect(await run(waiting)).toBe("TimeoutError\nafter");
-  });
-
-  it("ends after a reset", async () => {
-    expect(await run(`hang(); hang(); setTimeout(() => { sandbox.reset(); console.log("reset"); }, 50);`)).toBe(
-      "reset",
-    );
   });
 });

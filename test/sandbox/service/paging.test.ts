@@ -42,14 +42,11 @@ describe("the paged envelope", () => {
     "pageSize=-1",
     "pageSize=",
     "pageSize=1.5",
-  ])("clamps %s to a valid value, or refuses it when the options say so", async (query) => {
+  ])("takes the nearest valid value for %s", async (query) => {
     const { status, body } = await api.get(`/Item?${query}`);
     expect(status).toBe(200);
     expect(body.page).toBe(1);
     expect(body.pageSize).toBeGreaterThanOrEqual(1);
-    if (query === "pageSize=") return;
-    const strict = callerOf(createSandbox({ items: names(1), invalidPaging: "refuse" }));
-    expect(await strict.get(`/Item?${query}`)).toMatchObject({ status: 400, body: { error: "validation_error" } });
   });
 
   it("of nothing has no pages", async () => {

@@ -46,20 +46,6 @@ describe("receiving", () => {
     });
   });
 
-  it.each([
-    ["number", 100_001, "100001"],
-    ["text", 100_001, "100001"],
-    ["nested", { data: { recNo: 100_001 } }, '{"data":{"recNo":100001}}'],
-    ["empty", "", ""],
-    [(recNo: number) => ({ Result: [recNo] }), { Result: [100_001] }, '{"Result":[100001]}'],
-  ] as const)("responds in the form %s", async (receiveForm, body, text) => {
-    const response = await open({ receiveForm, receiveStatus: 200 }).post("/Inventory/Receive", receipt(1));
-    expect([response.status, response.body, response.text]).toEqual([200, body, text]);
-    expect(response.headers.get("content-type") ?? "none").toMatch(
-      receiveForm === "text" ? /^text\/plain/ : receiveForm === "empty" ? /none/ : /^application\/json/,
-    );
-  });
-
   it("names every field that is missing or wrong", async () => {
     const { status, body } = await open().post("/Inventory/Receive", { units: 0, wid: "1", expires: "soon" });
     expect(status).toBe(400);
@@ -83,11 +69,8 @@ describe("receiving", () => {
     }
   });
 
-  it("refuses an unknown item, and a reason code that the options exclude", async () => {
+  it("refuses an unknown item", async () => {
     expect((await open().post("/Inventory/Receive", receipt(1, { itemID: "B" }))).status).toBe(400);
-    const picky = open({ unknownItemStatus: 404, reasonCodes: [4, 5] });
-    expect((await picky.post("/Inventory/Receive", receipt(1, { itemID: "B", reasonCode: 4 }))).status).toBe(404);
-    expect((await picky.post("/Inventory/Receive", receipt(1))).body.details).toHaveProperty("reasonCode");
   });
 });
 
@@ -140,14 +123,6 @@ describe("issuing", () => {
       body: { statusCode: 400, error: "bad_request" },
     });
     expect(await units(api)).toEqual([3, 5, 7, 9, 9, 9]);
-    const strict = open({ lots, shortageStatus: 409 });
-    expect((await strict.post("/Inventory/Issue", { ...receipt(1), ...more })).body.error).toBe("conflict");
-  });
-
-  it("leaves held lots alone when the options say so", async () => {
-    const held = [{ shortID: "A", units: 5, hold: true }];
-    expect((await open({ lots: held }).post("/Inventory/Issue", receipt(1))).status).toBe(200);
-    expect((await open({ lots: held, heldLots: "refuse" }).post("/Inventory/Issue", receipt(1))).status).toBe(400);
   });
 });
 
@@ -200,30 +175,30 @@ describe("moving", () => {
   });
 
   it.each([
-    ["no destination", {}],
-    ["the bin it is in", { fromSpot: "S1", toSpot: "S1" }],
-    ["the warehouse it is in", { shipToWid: 1 }],
-    ["blanks", { fromSpot: "", toSpot: " ", serial: "", serial2: "", rfidTag: "", received: "" }],
-  ])("to %s changes nothing", async (_name, more) => {
-    const sandbox = createSandbox({ now: () => NOW, lots });
-    const api = callerOf(sandbox);
+    ["without a destination", {}],
+    ["to the bin it is in", { fromSpot: "S1", toSpot: "S1" }],
+    ["of a lot to the bin it is in", { recno: 1, toSpot: "S1" }],
+    ["to the warehouse it is in", { shipToWid: 1 }],
+    ["with blanks", { fromSpot: "", toSpot: " ", serial: "", serial2: "", rfidTag: "", received: "" }],
+  ])("%s would change nothing, and is an error", async (_name, more) => {
+    const api = open({ lots });
     const before = await lotsBy(api);
     const { status, body } = await api.post("/Inventory/Move", move(2, more));
-    expect([status, body]).toEqual([200, { recNo: 1, status: "moved" }]);
+    expect([status, body.message]).toEqual([400, expect.stringMatching(/^Only 0 of 2 units match\. .* destination/)]);
     expect(await lotsBy(api)).toEqual(before);
-    expect((await api.get("/Inventory?modifiedSince=2025-03-01")).body.totalCount).toBe(0);
   });
 
-  it("leaves alone what is there already and moves the rest", async () => {
-    const there = { shortID: "A", recNo: 3, units: 1, received: "2024-01-01T00:00:00Z", spot: "S9" };
+  it("never says that it moved without moving: stock that is there already does not count", async () => {
+    const there = { shortID: "A", recNo: 3, units: 10, received: "2024-01-01T00:00:00Z", spot: "S9" };
     const api = open({ lots: [...lots, there] });
-    expect((await api.post("/Inventory/Move", move(3, { toSpot: "S9" }))).body.recNo).toBe(4);
+    expect((await api.post("/Inventory/Move", move(9, { toSpot: "S9" }))).body.message).toMatch(/^Only 8 of 9 units/);
+    expect((await api.post("/Inventory/Move", move(4, { toSpot: "S9" }))).body).toEqual({ recNo: 1, status: "moved" });
     const spots = (await lotsBy(api)).map(({ units, spot }: { units: number; spot: string }) => [units, spot]);
     expect(spots).toEqual([
-      [1, "S1"],
-      [5, "S1"],
+      [3, "S9"],
+      [4, "S1"],
+      [10, "S9"],
       [1, "S9"],
-      [2, "S9"],
     ]);
   });
 });
@@ -257,15 +232,6 @@ describe("the filter by date of receipt", () => {
     expect(await moved(received)).toBe(recNo);
   });
 
-  it("refuses what is no date", async () => {
-    for (const received of ["yesterday", "02.01.2025", "2025-13", "20250102", "2025-01-02T25"]) {
-      expect(await moved(received), received).toMatchObject({
-        error: "validation_error",
-        details: { received: ["The field received must be a date or the beginning of one (ISO 8601)."] },
-      });
-    }
-  });
-
   it("fits nothing on another day", async () => {
     expect((await moved("2025-01-05")).message).toBe("Only 0 of 1 units match.");
   });
@@ -284,11 +250,6 @@ describe("the message about a shortage", () => {
     ["another lot is named", 1, { recno: 9 }, "Only 0 of 1 units match."],
   ])("says when %s", async (_name, units, more, message) => {
     expect((await open({ lots }).post("/Inventory/Issue", receipt(units, more))).body.message).toBe(message);
-  });
-
-  it("says when a hold leaves too little", async () => {
-    const response = await open({ lots, heldLots: "refuse" }).post("/Inventory/Issue", receipt(4));
-    expect(response.body.message).toBe("Only 3 of 4 units match.");
   });
 });
 
