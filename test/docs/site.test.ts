@@ -30,13 +30,7 @@ const API_PAGES = ENTRY_POINTS.map((name) => `api/${name}.html`);
 const READ_MOST = ["index.html", ...GUIDE_PAGES, ...API_PAGES, "CONTRIBUTING.html"];
 
 /** The pages whose accessibility is checked. */
-const CHECKED = [
-  "index.html",
-  "docs/quick-start.html",
-  "docs/data.html",
-  "docs/scaling.html",
-  API_CLIENT,
-];
+const CHECKED = ["index.html", "docs/quick-start.html", "docs/data.html", "docs/scaling.html", API_CLIENT];
 
 // A warning of TypeDoc is an error, and so is a link between pages that leads nowhere.
 beforeAll(async () => {
