@@ -8,7 +8,20 @@ const all = { STOCKLOT_TEST: "all" };
 const LIMIT_MS = 600_000;
 
 /** Files that take longest, for their part by waiting. */
-const LONGEST = ["docs/site", "command/acceptance", "command/import-corrections", "outbox/schedules", "command/count"];
+const LONGEST = [
+  "docs/site",
+  "examples/examples",
+  "outbox/schedules",
+  "outbox/kill/kill",
+  "outbox/simulation/simulation",
+  "search/requests",
+  "search/exact",
+  "mirror/schedules",
+  "mirror/kill",
+  "command/acceptance",
+  "command/import-corrections",
+  "command/count",
+];
 
 /** The longest files come first: the last one would run alone. */
 class LongestFirst extends BaseSequencer {
