@@ -30,8 +30,8 @@ export async function overhead(quick: boolean): Promise<Section> {
     title: "Overhead of one call",
     note: `items.get with everything on: limiter, token, retry, validation, gzip requested. ${NOTE}`,
     checks: [
-      { what: "one call, × the floor (wall)", value: own.wall.median, atMost: 1.2 },
-      { what: "one call, × the floor (CPU)", value: own.cpu.median, atMost: 1.2 },
+      { what: "one call, × the floor (wall)", value: own.wall.median, atMost: 1.15 },
+      { what: "one call, × the floor (CPU)", value: own.cpu.median, atMost: 1.15 },
       { what: `the nearest of ${OTHERS.join(", ")}, × stocklot (wall)`, value: nearest("wall"), atLeast: 2 },
       { what: "the same (CPU)", value: nearest("cpu"), atLeast: 2 },
     ],
@@ -45,7 +45,7 @@ export async function page(quick: boolean): Promise<Section> {
     ...inSection(figures, "How long does a page of 250 lots take?"),
     title: "A page of 250 lots",
     note: `inventory.listLots({ page }).page(), validated; of the others only hey-api's client validates. ${NOTE}`,
-    checks: [{ what: "a page of 250 lots, × the floor (wall)", value: own.wall.median, atMost: 1.3 }],
+    checks: [{ what: "a page of 250 lots, × the floor (wall)", value: own.wall.median, atMost: 1.2 }],
   };
 }
 
