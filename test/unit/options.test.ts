@@ -133,6 +133,21 @@ describe("address and credentials", () => {
     expect(() => new InventoryClient()).not.toThrow();
   });
 
+  it("come from the environment without the line break at their end, as a file of a secret has one", async () => {
+    const sent: string[] = [];
+    const fetch = async (url: string, init: RequestInit) => {
+      sent.push(`${url} ${init.body}`);
+      return Response.json({}, { status: 401 });
+    };
+    vi.stubEnv("STOCKLOT_BASE_URL", "https://inventory.test/api/v1/\n");
+    vi.stubEnv("STOCKLOT_CLIENT_ID", "id\r\n");
+    vi.stubEnv("STOCKLOT_CLIENT_SECRET", "canary-secret\n");
+    await new InventoryClient({ fetch }).items.get("X").catch(() => {});
+    expect(sent).toEqual([
+      "https://inventory.test/api/v1/Token grant_type=client_credentials&client_id=id&client_secret=canary-secret",
+    ]);
+  });
+
   it("are all named when they are missing", () => {
     for (const name of ["STOCKLOT_BASE_URL", "STOCKLOT_CLIENT_ID", "STOCKLOT_CLIENT_SECRET"]) vi.stubEnv(name, "");
     expect(refusal({})).toMatch(/STOCKLOT_BASE_URL.*STOCKLOT_CLIENT_ID.*STOCKLOT_CLIENT_SECRET/);

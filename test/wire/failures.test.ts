@@ -1,10 +1,12 @@
 import { execFile } from "node:child_process";
+import dns from "node:dns";
 import { createServer as createTcpServer, type Socket } from "node:net";
+import { Readable } from "node:stream";
 import { createServer as createTlsServer, type TlsOptions } from "node:tls";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { Agent, fetch as undiciFetch } from "undici";
-import { afterAll, afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { afterAll, afterEach, describe, expect, it, type MockInstance, onTestFinished, vi } from "vitest";
 import {
   ApiError,
   type ClientOptions,
@@ -391,4 +393,34 @@ it("NODE_EXTRA_CA_CERTS is the solution that messages name", async () => {
     env: { ...process.env, NODE_EXTRA_CA_CERTS: certificates.authorityFile },
   });
   expect(stdout.trim()).toBe("BOLT");
+});
+
+it.each<[string, ClientOptions]>([
+  ["undici", {}],
+  ["fetch", { fetch: globalThis.fetch }],
+])("a host with several addresses that refuse is one failure of %s, which names them all", async (_, transport) => {
+  const addresses = [
+    { address: "::1", family: 6 },
+    { address: "127.0.0.1", family: 4 },
+  ];
+  const lookup = vi.spyOn(dns, "lookup") as unknown as MockInstance;
+  onTestFinished(() => lookup.mockRestore());
+  lookup.mockImplementation((...given: unknown[]) => (given.at(-1) as (...found: unknown[]) => void)(null, addresses));
+  const client = connect("http://localhost:59/api/v1", { retry: false, ...transport });
+  const error = await errorOf(client.items.get("X"));
+  expect(error).toBeInstanceOf(ConnectionError);
+  expect(String(error)).toContain("connect ECONNREFUSED ::1:59; connect ECONNREFUSED 127.0.0.1:59");
+});
+
+it("the response of another fetch library, whose body is a stream of Node.js, is a ConfigurationError, and sent once", async () => {
+  let sent = 0;
+  const nodeFetch: unknown = async () => {
+    sent += 1;
+    return { status: 200, headers: new Headers(), body: Readable.from(["{}"]) };
+  };
+  const client = connect("https://a.test/api/v1", { ...withToken, fetch: nodeFetch as typeof fetch });
+  const error = await errorOf(client.items.get("X"));
+  expect(error).toBeInstanceOf(ConfigurationError);
+  expect(String(error)).toContain("WHATWG Response");
+  expect(sent).toBe(1);
 });
