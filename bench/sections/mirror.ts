@@ -30,7 +30,6 @@ export async function mirror(quick: boolean): Promise<Section> {
   const first = await measure(() => copy.run({ onProgress: sample }));
   const again = await measure(() => copy.run({ full: true, onProgress: sample }));
   const quiet = await copy.run();
-  await sink.close();
   const queries = await measureQueries(path);
   await client.close();
   sandbox.disconnect();

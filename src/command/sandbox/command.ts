@@ -180,8 +180,8 @@ async function dataOf(copy: MirrorCopy) {
     if (lot.units >= 0) lots.push({ ...servedFields("lots", lot), warehouse: undefined });
     else negative += 1;
   }
-  const { resources } = await copy.status();
-  const asOf = Math.min(resources.items?.asOf ?? 0, resources.lots?.asOf ?? 0);
+  const read = (await copy.status()).filter(({ list }) => list === "items" || list === "lots");
+  const asOf = Math.min(...read.map((status) => status.asOf ?? 0));
   const leftOut = negative === 0 ? "" : ` ${plural(negative, "lot")} with negative units left out.`;
   const remark =
     `${plural(items.length, "item")} and ${plural(lots.length, "lot")} of the copy, as of ${dateTime(asOf)}.${leftOut} ` +
