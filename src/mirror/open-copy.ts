@@ -43,30 +43,24 @@ export interface CopyItemFilter {
   category?: number | undefined;
 }
 
-/** Which lots to read: those that have all of these values. */
-export interface CopyLotFilter {
-  /** The SKU of the item, without regard to case and surrounding spaces. */
+/** Which stock levels to read: those that have all of these values. */
+export interface CopyStockLevelFilter {
+  /** The SKU of the item, without regard to case and surrounding spaces. For stock levels, the copy must have items. */
   shortID?: string | undefined;
   /** The part number of the item. */
   partNo?: number | undefined;
-  /** ID of the warehouse. */
+  /** ID of a warehouse. Stock levels: those that the mirror reads with the option `warehouses`, by default the sums of all. */
   wID?: number | undefined;
+}
+
+/** Which lots to read: those that have all of these values. */
+export interface CopyLotFilter extends CopyStockLevelFilter {
   /** The bin, exactly as served. */
   spot?: string | undefined;
   /** The serial number, exactly as served. */
   serial?: string | undefined;
   /** The RFID tag, exactly as served. */
   rFIDTag?: string | undefined;
-}
-
-/** Which stock levels to read: those that have all of these values. */
-export interface CopyStockLevelFilter {
-  /** The SKU of the item, without regard to case and surrounding spaces. Requires that the copy has items. */
-  shortID?: string | undefined;
-  /** The part number of the item. */
-  partNo?: number | undefined;
-  /** ID of a warehouse: its levels, which the mirror reads with the option `warehouses`. By default the sums of all. */
-  wID?: number | undefined;
 }
 
 /**

@@ -99,40 +99,24 @@ export function createMirrorReport(
   const resources: MirrorReport["resources"] = {};
   for (const resource of RESOURCES) {
     const ofResource = lists.filter(({ list }) => list.resource === resource);
-    if (ofResource.length > 0) resources[resource] = createResourceReport(ofResource);
+    const inCopy = sumOf(ofResource, "inCopy");
+    const beganAgain = ofResource.some((list) => list.beganAgain);
+    if (ofResource.length > 0) resources[resource] = { ...sumsOf(ofResource), inCopy, beganAgain };
   }
-  const counts = sumMirrorCounts(lists);
-  return {
-    kind: runKindOf(lists.flatMap(({ modes }) => modes)),
-    ...counts,
-    durationMs,
-    // A run that is shorter than an interval uses at least one.
-    quotaUsed: Math.min(1, counts.requests / (limit * Math.max(1, durationMs / intervalMs))),
-    resources,
-  };
+  const { modes: _, ...sums } = sumsOf(lists);
+  // A run that is shorter than an interval uses at least one.
+  const quotaUsed = Math.min(1, sums.requests / (limit * Math.max(1, durationMs / intervalMs)));
+  return { ...sums, durationMs, quotaUsed, resources };
 }
 
-function createResourceReport(lists: readonly ListReport[]): MirrorResourceReport {
+const sumOf = (lists: readonly ListReport[], name: keyof MirrorCounts | "inCopy") =>
+  lists.reduce((sum, list) => sum + list[name], 0);
+
+function sumsOf(lists: readonly ListReport[]) {
   const modes = lists.flatMap((list) => list.modes);
+  const sum = (name: keyof MirrorCounts) => sumOf(lists, name);
   return {
-    kind: runKindOf(modes),
-    modes,
-    ...sumMirrorCounts(lists),
-    inCopy: lists.reduce((sum, { inCopy }) => sum + inCopy, 0),
-    beganAgain: lists.some((list) => list.beganAgain),
-    durationMs: lists.reduce((sum, list) => sum + list.durationMs, 0),
-  };
-}
-
-function sumMirrorCounts(reports: readonly Omit<MirrorCounts, "durationMs">[]) {
-  const sum = (name: keyof Omit<MirrorCounts, "durationMs">) =>
-    reports.reduce((total, report) => total + report[name], 0);
-  return {
-    records: sum("records"),
-    added: sum("added"),
-    changed: sum("changed"),
-    removed: sum("removed"),
-    pages: sum("pages"),
-    requests: sum("requests"),
+    ...{ kind: runKindOf(modes), modes, records: sum("records"), added: sum("added"), changed: sum("changed") },
+    ...{ removed: sum("removed"), pages: sum("pages"), requests: sum("requests"), durationMs: sum("durationMs") },
   };
 }

@@ -13,8 +13,8 @@ export const COPY_FORMAT = 3;
 /** The column for fields that have no column of their own. */
 export const EXTRA_COLUMN = "extra";
 
-/** `json` is stored as the string that was written. */
-export type SqlType = ColumnType | "json";
+/** `json` is stored as the string that was written, `time` in ISO 8601. */
+export type SqlType = ColumnType | "json" | "time";
 
 export type Columns = Readonly<Record<string, SqlType>>;
 
@@ -40,7 +40,7 @@ export interface Dialect {
 
 export const SQLITE_DIALECT: Dialect = {
   kind: "sqlite",
-  types: { integer: "INTEGER", decimal: "REAL", text: "TEXT", boolean: "INTEGER", json: "TEXT" },
+  types: { integer: "INTEGER", decimal: "REAL", text: "TEXT", boolean: "INTEGER", json: "TEXT", time: "TEXT" },
   nameOf: quoteName,
   skuOf: (column) => `lower(trim(${column}))`,
   numbersOf: (parameter) => `(SELECT value FROM json_each(${parameter}))`,
@@ -49,7 +49,7 @@ export const SQLITE_DIALECT: Dialect = {
 export const postgresDialect = (schema: string): Dialect => ({
   kind: "postgres",
   // `json`, not `jsonb`: that cannot hold a NUL, not even an escaped one.
-  types: { integer: "bigint", decimal: "numeric", text: "text", boolean: "boolean", json: "json" },
+  types: { integer: "bigint", decimal: "numeric", text: "text", boolean: "boolean", json: "json", time: "text" },
   nameOf: (name) => `${quoteName(schema)}.${quoteName(name)}`,
   // Any other collation may change more letters than SQLite does, or others.
   skuOf: (column) => `lower(btrim(${column}) COLLATE "C")`,
@@ -61,44 +61,24 @@ export const columnsOf = ({ columns }: Table): Columns => ({ ...columns, [EXTRA_
 
 const namesOf = (names: readonly string[]) => names.map(quoteName).join(", ");
 
-/** The columns of `mirror_status`. Times are in ISO 8601. */
+/** The columns of `mirror_status`. The last three are the mirror's own. */
 export const STATUS_COLUMNS = {
-  list: "text",
-  wID: "integer",
-  asOf: "text",
-  fullPassAt: "text",
-  refused: "integer",
-  unlisted: "integer",
-  increments: "boolean",
-  changesFrom: "text",
-  error: "text",
-  failedSince: "text",
-  since: "text",
-  passAt: "text",
-  interrupted: "boolean",
+  ...{ list: "text", wID: "integer" },
+  ...{ asOf: "time", fullPassAt: "time", refused: "integer", unlisted: "integer", increments: "boolean" },
+  ...{ changesFrom: "time", error: "text", failedSince: "time" },
+  ...{ since: "time", passAt: "time", interrupted: "boolean" },
 } as const satisfies Columns;
 
 /** The columns of `changes`. */
 export const CHANGES_COLUMNS = {
-  seq: "integer",
-  at: "text",
-  resource: "text",
-  key: "text",
-  type: "text",
-  before: "json",
-  after: "json",
+  ...{ seq: "integer", at: "text", resource: "text", key: "text", type: "text" },
+  ...{ before: "json", after: "json" },
 } as const satisfies Columns;
 
 /** The columns of `stocklot_mirror`: version counts commits, seq is that of the last change, expired of the last that expired. */
 export const COPY_COLUMNS = {
-  format: "integer",
-  version: "integer",
-  service: "text",
-  address: "text",
-  client_id: "text",
-  history_days: "decimal",
-  seq: "integer",
-  expired: "integer",
+  ...{ format: "integer", version: "integer", service: "text", address: "text", client_id: "text" },
+  ...{ history_days: "decimal", seq: "integer", expired: "integer" },
 } as const satisfies Columns;
 
 /** What a copy consists of. */

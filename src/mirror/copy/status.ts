@@ -1,7 +1,7 @@
 import type { SqlValue } from "../../storage/database.js";
 import { type MirrorList, type MirrorResource, RESOURCES, tableOf } from "../tables.js";
 import type { CopyDatabase } from "./database.js";
-import type { STATUS_COLUMNS, Statement } from "./sql.js";
+import { insertSql, type SqlType, STATUS_COLUMNS, type Statement } from "./sql.js";
 
 /** How complete and how recent the copy of one list is. Times are in ms since the epoch. */
 export interface MirrorListStatus {
@@ -65,63 +65,41 @@ export async function readListRows({ dialect, query }: CopyDatabase): Promise<Li
 const placeOf = ({ list }: ListRow) => RESOURCES.indexOf(list.resource);
 
 function rowOf(row: Readonly<Record<string, unknown>>): ListRow {
-  const number = (value: unknown) => (value == null ? null : Number(value));
-  const time = (value: unknown) => (value == null ? null : Date.parse(String(value)));
-  const boolean = (value: unknown) => (value == null ? null : value === 1 || value === "t");
-  return {
-    // A mirror wrote it.
-    list: { resource: String(row.list) as MirrorResource, wID: number(row.wID) },
-    state: {
-      asOf: time(row.asOf),
-      fullPassAt: time(row.fullPassAt),
-      refused: number(row.refused),
-      unlisted: number(row.unlisted),
-      increments: boolean(row.increments),
-      changesFrom: time(row.changesFrom),
-      error: row.error == null ? null : String(row.error),
-      failedSince: time(row.failedSince),
-      since: time(row.since),
-      passAt: time(row.passAt),
-      interrupted: boolean(row.interrupted) ?? false,
-    },
-  };
+  const values = Object.entries(STATUS_COLUMNS).map(([name, type]) => [name, fromColumn(type, row[name])]);
+  // A mirror wrote it.
+  const { list, wID, ...state }: ListState & { list: MirrorResource; wID: number | null } = Object.fromEntries(values);
+  return { list: { resource: list, wID }, state };
 }
 
-const toIso = (time: number | null) => (time === null ? null : new Date(time).toISOString());
-const toBit = (value: boolean | null) => (value === null ? null : Number(value));
+function fromColumn(type: SqlType, value: unknown): SqlValue | boolean {
+  if (value == null) return null;
+  if (type === "boolean") return value === 1 || value === "t";
+  if (type === "time") return Date.parse(String(value));
+  return type === "integer" ? Number(value) : String(value);
+}
 
-/** The statements that replace the row of a list, or delete it. */
+function toColumn(type: SqlType, value: SqlValue | boolean): SqlValue {
+  if (type === "time" && value !== null) return new Date(Number(value)).toISOString();
+  // No database stores another string.
+  if (typeof value === "string") return value.toWellFormed().replaceAll("\0", "");
+  return typeof value === "boolean" ? Number(value) : value;
+}
+
+/** The statements that replace the row of a list; without a state they delete it. */
 export function saveListRow(
   { list, state }: { list: MirrorList; state: ListState | undefined },
   { dialect }: CopyDatabase,
-) {
-  const table = dialect.nameOf("mirror_status");
+): Statement[] {
   const { resource, wID } = list;
-  const statements: Statement[] = [
-    // Only the lists of one resource have a warehouse.
-    { sql: `DELETE FROM ${table} WHERE "list" = $1 AND coalesce("wID", 0) = $2`, rows: [[resource, wID ?? 0]] },
-  ];
-  if (state === undefined) return statements;
-  const values: Record<keyof typeof STATUS_COLUMNS, SqlValue> = {
-    list: resource,
-    wID,
-    asOf: toIso(state.asOf),
-    fullPassAt: toIso(state.fullPassAt),
-    refused: state.refused,
-    unlisted: state.unlisted,
-    increments: toBit(state.increments),
-    changesFrom: toIso(state.changesFrom),
-    // No database stores another string.
-    error: state.error?.toWellFormed().replaceAll("\0", "") ?? null,
-    failedSince: toIso(state.failedSince),
-    since: toIso(state.since),
-    passAt: toIso(state.passAt),
-    interrupted: toBit(state.interrupted),
-  };
-  const names = Object.keys(values);
-  const sql = `INSERT INTO ${table} (${names.map((name) => `"${name}"`).join(", ")})
-VALUES (${names.map((_, index) => `$${index + 1}`).join(", ")})`;
-  return [...statements, { sql, rows: [Object.values(values)] }];
+  // Only the lists of one resource have a warehouse.
+  const sql = `DELETE FROM ${dialect.nameOf("mirror_status")} WHERE "list" = $1 AND coalesce("wID", 0) = $2`;
+  const removal: Statement = { sql, rows: [[resource, wID ?? 0]] };
+  if (state === undefined) return [removal];
+  const row = { list: resource, wID, ...state };
+  const columns = Object.keys(row) as (keyof typeof row)[];
+  const values = columns.map((name) => toColumn(STATUS_COLUMNS[name], row[name]));
+  const types = Object.fromEntries(columns.map((name) => [name, STATUS_COLUMNS[name]]));
+  return [removal, { sql: insertSql(dialect, "mirror_status", types), rows: [values], columns }];
 }
 
 /** How many records the copy has of a list. */
@@ -150,8 +128,10 @@ export async function readStatus(
 
 /** The status of a list. */
 export function statusOf({ list, state }: ListRow, records: number, now: number): MirrorListStatus {
-  const { since: _, passAt: __, interrupted: ___, ...shown } = state;
-  const lagMs = state.asOf === null ? null : Math.max(0, now - state.asOf);
-  const { asOf, ...rest } = shown;
-  return { list: list.resource, wID: list.wID, records, asOf, lagMs, ...rest };
+  const { asOf, since: _, passAt: __, interrupted: ___, ...shown } = state;
+  return { list: list.resource, wID: list.wID, records, asOf, lagMs: lagOf(asOf, now), ...shown };
 }
+
+/** The time since `asOf`, in ms. */
+export const lagOf = (asOf: number | null, now: number): number | null =>
+  asOf === null ? null : Math.max(0, now - asOf);

@@ -96,25 +96,23 @@ export class ListReader {
     return (await openList(this.client, this.list, params, this.#options()).page()).totalCount;
   }
 
-  /** Whether the list has records for a date in ten years, or rejects the date. */
+  /** Whether the list has records for a date in ten years, or rejects it. */
   async ignoresModifiedSince(): Promise<boolean> {
-    try {
-      return (await this.count(afterEveryChange(Date.now()))) > 0;
-    } catch (error) {
-      if (!isRefusalOfIncrements(error)) throw error;
-      return !ServerError.is(error);
-    }
+    const count = await this.#countUnlessRefused(afterEveryChange(Date.now()));
+    return typeof count === "number" ? count > 0 : !ServerError.is(count);
   }
 
   /** Whether the list cannot be read for this date. */
   async refuses(modifiedSince: Date): Promise<boolean> {
-    try {
-      await this.count(modifiedSince);
-      return false;
-    } catch (error) {
-      if (isRefusalOfIncrements(error)) return true;
+    return typeof (await this.#countUnlessRefused(modifiedSince)) !== "number";
+  }
+
+  /** The number of records, or the refusal. */
+  #countUnlessRefused(modifiedSince: Date): Promise<unknown> {
+    return this.count(modifiedSince).catch((error: unknown) => {
+      if (isRefusalOfIncrements(error)) return error;
       throw error;
-    }
+    });
   }
 
   #options(observe?: (response: ResponseInfo) => void): RequestOptions {

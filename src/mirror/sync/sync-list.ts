@@ -2,7 +2,7 @@ import type { InventoryClient } from "../../client/index.js";
 import { UnexpectedRemovalsError } from "../../shared/errors/index.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import type { Copy } from "../copy/copy.js";
-import type { ListState } from "../copy/status.js";
+import { type ListState, lagOf } from "../copy/status.js";
 import type { ListReport, MirrorProgress, MirrorReadMode } from "../report.js";
 import type { MirrorList } from "../tables.js";
 import { isRefusalOfIncrements, ListReader, Reading } from "./list-reader.js";
@@ -112,7 +112,6 @@ export class ListSync {
   }
 
   async report(): Promise<ListReport> {
-    const { asOf } = this.#state;
     return {
       list: this.list,
       modes: this.#modes,
@@ -121,7 +120,7 @@ export class ListSync {
       inCopy: await this.copy.count(this.list),
       beganAgain: this.#beganAgain,
       durationMs: this.#durationMs,
-      lagMs: asOf === null ? null : Math.max(0, Date.now() - asOf),
+      lagMs: lagOf(this.#state.asOf, Date.now()),
     };
   }
 

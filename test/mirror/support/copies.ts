@@ -38,18 +38,25 @@ export async function useCopies(name: string) {
 
 /** All records that a copy has of a resource, by key, whether their lists are complete or not. */
 export async function recordsIn(sink: MirrorSink, resource: MirrorResource): Promise<Map<MirrorKey, MirrorRecord>> {
+  return (await allRecordsIn(sink, [resource])).get(resource) ?? new Map();
+}
+
+/** The same of several resources, of one moment if nobody writes. */
+export async function allRecordsIn(sink: MirrorSink, resources: readonly MirrorResource[]) {
+  const found = new Map<MirrorResource, Map<MirrorKey, MirrorRecord>>();
   const database = await sink.openReader();
-  if (database === undefined) return new Map();
-  const table = tableOf(resource);
-  const codec = new RowCodec(table);
-  const rows = await database.query(`SELECT * FROM ${database.dialect.nameOf(table.name)}`);
-  await database.close();
-  return new Map(
-    rows.map((row) => {
+  for (const resource of database ? resources : []) {
+    const table = tableOf(resource);
+    const codec = new RowCodec(table);
+    const rows = (await database?.query(`SELECT * FROM ${database.dialect.nameOf(table.name)}`)) ?? [];
+    const records = rows.map((row): [MirrorKey, MirrorRecord] => {
       const [number, wID] = table.key.map((field) => Number(row[field])).reverse();
       return [keyOf({ resource, wID: wID ?? null }, Number(number)), codec.decode(row)];
-    }),
-  );
+    });
+    found.set(resource, new Map(records));
+  }
+  await database?.close();
+  return found;
 }
 
 /** The status of one list. */
