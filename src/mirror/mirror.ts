@@ -1,6 +1,6 @@
 import { accountOf, reportProgress } from "../client/for-add-ons.js";
 import { checkConfiguration } from "../shared/check.js";
-import { ConfigurationError } from "../shared/errors/index.js";
+import { ConfigurationError, StorageError } from "../shared/errors/index.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
 import { repeat } from "../shared/time/repeat.js";
 import { Copy } from "./copy/copy.js";
@@ -161,7 +161,7 @@ export class Mirror {
       return createMirrorReport(all, monotonicNowMs() - startedAtMs, client.rateLimit);
     } catch (error) {
       // Why the run failed matters more than what can be said of it.
-      if (reports.length === 0) reports = await reportsOf(lists).catch(() => []);
+      if (reports.length === 0 && !StorageError.is(error)) reports = await reportsOf(lists).catch(() => []);
       publishEnd(error);
       throw error;
     } finally {
