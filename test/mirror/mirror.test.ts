@@ -9,6 +9,7 @@ import {
   sqliteSink,
 } from "../../src/mirror/index.js";
 import { createSandbox } from "../../src/sandbox/index.js";
+import { RUN_ALL } from "../support/runs.js";
 import { seededRandom } from "../unit/paging/changing-list.js";
 import { ChangingService, type ServiceBehaviour } from "./support/changing-service.js";
 import { Killed, recordsIn, statusOf, useCopies, watchedSink } from "./support/copies.js";
@@ -386,6 +387,23 @@ describe("a run", () => {
     }
   });
 });
+
+it.skipIf(!RUN_ALL)(
+  "a full pass of 100 000 lots that is interrupted begins again, and says so",
+  async () => {
+    const sandbox = createSandbox({ rateLimit: false, items: 50, lots: 100_000 });
+    const { baseUrl, credentials, fetch } = sandbox;
+    const client = new InventoryClient({ baseUrl, ...credentials, fetch, rateLimit: false });
+    const mirror = createMirror({ client, sink: newSink(), resources: ["lots"] });
+    const stop = new AbortController();
+    const onProgress = ({ received }: MirrorProgress) => received > 60_000 && stop.abort(new Error("enough"));
+    await expect(mirror.run({ signal: stop.signal, onProgress })).rejects.toThrow("enough");
+    const { resources } = await mirror.run();
+    expect(resources.lots).toMatchObject({ records: 100_000, inCopy: 100_000, beganAgain: true });
+    expect(await mirror.run()).toMatchObject({ requests: 1 });
+  },
+  120_000,
+);
 
 describe("a watch", () => {
   it("runs again and again until its signal aborts, and passes errors to onError", async () => {
