@@ -23,7 +23,7 @@ const server = createServer(async (request, response) => {
     for await (const { wID, spot, units } of copy.lots({ shortID: searchParams.get("sku") ?? "" })) {
       bins.push({ wID, spot, units });
     }
-    const { lots } = (await copy.status()).resources;
+    const lots = (await copy.status()).find(({ list }) => list === "lots");
     reply(200, { bins, asOf: lots?.asOf ? new Date(lots.asOf) : null });
   } catch (error) {
     if (error instanceof InputValidationError) return reply(400, { error: error.message });

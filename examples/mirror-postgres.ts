@@ -7,7 +7,7 @@
 import { InventoryClient } from "stocklot";
 import { createMirror, postgresSink } from "stocklot/mirror";
 import { connect } from "./connect.js";
-import { mirrorBar, printReport } from "./mirror-report.js";
+import { printReport } from "./mirror-report.js";
 
 const connectionString = process.env.DATABASE_URL;
 if (!connectionString) {
@@ -21,21 +21,10 @@ const mirror = createMirror({ client, sink: postgresSink({ connectionString, sch
 const stop = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort());
 
-let bar = mirrorBar();
 await mirror.watch({
   everyMs: Number(seconds) * 1_000,
   signal: stop.signal,
-  onProgress: (progress) => bar.update(progress),
-  onReport: (report) => {
-    bar.end();
-    printReport(report);
-    bar = mirrorBar();
-  },
-  onError: (error) => {
-    bar.end();
-    console.error("failed, retrying:", error instanceof Error ? error.message : error);
-    bar = mirrorBar();
-  },
+  onReport: printReport,
+  onError: (error) => console.error("failed, retrying:", error instanceof Error ? error.message : error),
 });
-bar.end();
 await client.close();

@@ -6,7 +6,7 @@
 import { mkdir, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { InventoryClient } from "stocklot";
-import { createMirror, sqliteSink } from "stocklot/mirror";
+import { createMirror, openCopy, sqliteSink } from "stocklot/mirror";
 import { connect, outFile } from "./connect.js";
 import { mirrorBar, printReport } from "./mirror-report.js";
 
@@ -18,16 +18,8 @@ await mkdir(dirname(path), { recursive: true });
 if (sandbox && !given) for (const end of ["", "-wal", "-shm"]) await rm(path + end, { force: true });
 
 const client = new InventoryClient(service);
-const mirror = createMirror({
-  client,
-  sink: sqliteSink({ path }),
-  onEvent: (event) => {
-    if (event.type === "added" || event.type === "gap") return;
-    const key = "recNo" in event.record ? `lot ${event.record.recNo}` : `${event.resource} ${event.record.partNo}`;
-    const fields = event.type === "changed" ? event.changes.map(({ field }) => field).join(", ") : "";
-    console.log(`  ${key} ${event.type} ${fields}`);
-  },
-});
+const sink = sqliteSink({ path });
+const mirror = createMirror({ client, sink, history: { days: 90 } });
 
 await run();
 if (sandbox) {
@@ -39,6 +31,7 @@ if (sandbox) {
   await client.inventory.receive({ itemID: lot.shortID, units: 5, wid: lot.wID, reasonCode: 1 });
   console.log("(changed one item, received one lot)");
   await run();
+  await printChanges();
 }
 await client.close();
 
@@ -46,4 +39,14 @@ async function run(): Promise<void> {
   const bar = mirrorBar();
   const report = await mirror.run({ onProgress: bar.update }).finally(bar.end);
   printReport(report);
+}
+
+/** What the history of the copy has: the first full pass is no change. */
+async function printChanges(): Promise<void> {
+  const copy = await openCopy(sink);
+  for await (const { resource, key, type, after } of copy.changes()) {
+    const fields = type === "changed" ? Object.keys(after ?? {}).join(", ") : "";
+    console.log(`  ${resource} ${key} ${type} ${fields}`);
+  }
+  await copy.close();
 }

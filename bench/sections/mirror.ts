@@ -5,12 +5,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { InventoryClient } from "../../src/index.js";
+import { RowCodec } from "../../src/mirror/copy/row-codec.js";
+import { createCopySql, indexesOf, SQLITE_DIALECT, upsertSql } from "../../src/mirror/copy/sql.js";
 import { createMirror, sqliteSink } from "../../src/mirror/index.js";
+import { tableOf } from "../../src/mirror/tables.js";
 import { findSqliteDriver } from "../../src/storage/sqlite/driver.js";
 import { collectGarbage } from "../measure.js";
+import { lot } from "../records.js";
 import type { Section } from "../results.js";
 
 const MIB = 1_024 * 1_024;
+const PAGE_SIZE = 250;
 /** Memory samples per run. */
 const SAMPLES = 20;
 
@@ -27,10 +32,14 @@ export async function mirror(quick: boolean): Promise<Section> {
   await client.inventory.listLots().page();
   let held: number[] = [];
   let next = 0;
+  const readSeconds = await cpuSecondsOf(async () => {
+    for await (const _ of client.inventory.listLots({}, { gapless: true, readAhead: 2 }).pages());
+  });
   const first = await measure(() => copy.run({ onProgress: sample }));
   const again = await measure(() => copy.run({ full: true, onProgress: sample }));
   const quiet = await copy.run();
-  await sink.close();
+  const insertSeconds = await measureInserts(join(folder, "inserts.db"), lots);
+  const storeSeconds = lots / first.perCpuSecond - readSeconds;
   const queries = await measureQueries(path);
   await client.close();
   sandbox.disconnect();
@@ -72,6 +81,8 @@ export async function mirror(quick: boolean): Promise<Section> {
     rows: [
       ...rows("first run", first),
       ...rows("full run, nothing new", again),
+      ["first run, without reading: CPU time per lot", { value: (storeSeconds / lots) * 1e6, digits: 1, unit: "µs" }],
+      ["prepared inserts: CPU time per lot", { value: (insertSeconds / lots) * 1e6, digits: 1, unit: "µs" }],
       ["run without changes: requests", { value: quiet.requests, digits: 0 }],
       ...queries.flatMap(({ name, indexedMs, scannedMs }): Section["rows"] => [
         [`${name}, with its index`, { value: indexedMs, digits: 2, unit: "ms" }],
@@ -81,9 +92,43 @@ export async function mirror(quick: boolean): Promise<Section> {
     checks: [
       { what: "first run, lots per second", value: first.perSecond, atLeast: 20_000 },
       { what: "first run, held MiB at the end − at the start", value: first.drift, atMost: 16 },
+      {
+        what: "CPU time: first run without reading ÷ prepared inserts",
+        value: storeSeconds / insertSeconds,
+        atMost: 2.5,
+      },
       { what: "run without changes, requests", value: quiet.requests, atMost: 2 },
     ],
   };
+}
+
+/** The CPU time of an action, in seconds. */
+async function cpuSecondsOf(action: () => unknown): Promise<number> {
+  await collectGarbage();
+  const before = process.cpuUsage();
+  await action();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1e6;
+}
+
+/** The CPU time, in seconds, in which the driver alone stores lots in the same table, page by page, and indexes them. */
+async function measureInserts(path: string, lots: number): Promise<number> {
+  const { DatabaseSync } = await findSqliteDriver();
+  const database = new DatabaseSync(path);
+  const codec = new RowCodec(tableOf("lots"));
+  database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
+  for (const sql of createCopySql(SQLITE_DIALECT)) database.exec(sql);
+  const insert = database.prepare(upsertSql(SQLITE_DIALECT, tableOf("lots")).replaceAll("$", "?"));
+  const seconds = await cpuSecondsOf(() => {
+    for (let first = 1; first <= lots; first += PAGE_SIZE) {
+      database.exec("BEGIN");
+      for (let recNo = first; recNo < first + PAGE_SIZE; recNo += 1) insert.run(...codec.encode(lot(recNo)));
+      database.exec("COMMIT");
+    }
+    for (const { sql } of indexesOf("lots", SQLITE_DIALECT)) database.exec(sql);
+  });
+  database.close();
+  return seconds;
 }
 
 /** Queries that an index of the copy serves. Their values are those of a lot in the middle. */

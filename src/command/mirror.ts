@@ -1,23 +1,23 @@
 import { existsSync, statSync } from "node:fs";
 import { Command, Option } from "commander";
 import type { InventoryClient } from "../client/index.js";
-import { MAX_HISTORY_DAYS } from "../mirror/copy/history.js";
-import { parseMirrorState } from "../mirror/copy/state.js";
-import { mirrorStatusOf } from "../mirror/copy/status.js";
+import { MAX_HISTORY_DAYS } from "../mirror/copy/changes.js";
+import { readStatus } from "../mirror/copy/status.js";
 import {
   createMirror,
   type Mirror,
+  type MirrorListStatus,
   type MirrorOptions,
   type MirrorReport,
   type MirrorSink,
   postgresSink,
   sqliteSink,
 } from "../mirror/index.js";
-import { mirrorListOfId, mirrorListsOf, RESOURCES } from "../mirror/tables.js";
+import { listName, mirrorListsOf, RESOURCES } from "../mirror/tables.js";
 import { type ConnectionFlags, withClient, withConnection, withResponseValidation } from "./connection.js";
 import { assertPostgresAddress } from "./database.js";
 import { CommandError, durationOption, EXIT, integerOption, integersOption } from "./exit.js";
-import { dateTime, print, seconds, table, tell, withProgress } from "./terminal.js";
+import { dateTime, print, printable, seconds, table, tell, withProgress } from "./terminal.js";
 
 interface MirrorFlags extends ConnectionFlags {
   sqlite?: string;
@@ -27,7 +27,6 @@ interface MirrorFlags extends ConnectionFlags {
   watch?: number;
   full?: true;
   allowRemovals?: true;
-  acceptAccount?: true;
   status?: true;
   maxLag?: number;
   json?: true;
@@ -47,24 +46,22 @@ export function mirrorCommand(): Command {
     .addOption(
       new Option("--watch <interval>", "run again and again at this interval, for instance 30s, 5m or 1h")
         .argParser(durationOption)
-        .conflicts(["full", "allowRemovals", "acceptAccount"]),
+        .conflicts(["full", "allowRemovals"]),
     )
     .option("--full", "read everything, not only changes")
     .option("--allow-removals", "confirm a run that removes a large part of the copy")
-    .option("--accept-account", "go on with a copy that another client ID has read; reads everything again")
     .addOption(
       new Option("--status", "print the state of the copy; needs neither the service nor credentials").conflicts([
         "watch",
         "full",
         "allowRemovals",
-        "acceptAccount",
       ]),
     )
     .option("--max-lag <time>", "with --status: fail if the copy is older than this, for instance 26h", durationOption)
     .option("--json", "print reports as JSON, one per line")
     .addHelpText(
       "after",
-      "\nExit code: 0, or 1 if a run fails. With --status: 1 if the copy is incomplete\nor too old, or the last run failed.",
+      "\nExit code: 0, or 1 if a run fails. With --status: 1 if the copy is incomplete\nor too old, or a list could not be read.",
     )
     .action(mirrorRecords);
   return withResponseValidation(withConnection(command));
@@ -89,9 +86,19 @@ async function mirrorRecords(flags: MirrorFlags): Promise<void> {
  */
 async function savedWarehouses(sink: MirrorSink, { sqlite }: MirrorFlags): Promise<number[] | undefined> {
   if (sqlite !== undefined && !statSync(sqlite, { throwIfNoEntry: false })?.isFile()) return undefined;
-  const { mirrored = [] } = parseMirrorState(await sink.readState?.());
-  const saved = mirrored.flatMap(mirrorListOfId).flatMap(({ wID }) => wID ?? []);
+  const saved = (await statusOf(sink)).flatMap(({ wID }) => wID ?? []);
   return saved.length === 0 ? undefined : saved;
+}
+
+/** What the copy says of itself; nothing if there is none. */
+async function statusOf(sink: MirrorSink, warehouses?: readonly number[]): Promise<MirrorListStatus[]> {
+  const database = await sink.openReader();
+  try {
+    const asked = mirrorListsOf(database && warehouses ? ["warehouseStockLevels"] : RESOURCES, warehouses ?? []);
+    return await readStatus(database, database && !warehouses ? [] : asked);
+  } finally {
+    await database?.close();
+  }
 }
 
 const warehousesOption = (text: string) => (text === "none" ? [] : integersOption(text));
@@ -109,16 +116,13 @@ function sinkOf({ sqlite, postgres }: MirrorFlags): MirrorSink {
   throw new CommandError("--sqlite or --postgres is required.");
 }
 
-async function runOnce(
-  mirror: Mirror,
-  { full, allowRemovals, acceptAccount, json }: MirrorFlags,
-  signal: AbortSignal,
-): Promise<void> {
-  const options = { full, allowRemovals, acceptAccount, signal };
+async function runOnce(mirror: Mirror, { full, allowRemovals, json }: MirrorFlags, signal: AbortSignal): Promise<void> {
+  const options = { full, allowRemovals, signal };
   const report = await withProgress((progress) =>
     mirror.run({
       ...options,
-      onProgress: ({ resource, received, totalCount }) => progress.update(`${resource}: ${received} of ${totalCount}`),
+      onProgress: ({ resource, beganAgain, received, totalCount }) =>
+        progress.update(`${resource}: ${received} of ${totalCount}${beganAgain ? ", from the beginning again" : ""}`),
     }),
   );
   await printReport(report, json);
@@ -145,6 +149,8 @@ async function printReport(report: MirrorReport, json: true | undefined): Promis
     inCopy,
   ]);
   await print(table(["resource", "added", "changed", "removed", "records"], rows));
+  for (const [resource, { beganAgain }] of Object.entries(report.resources))
+    if (beganAgain) await print(`${resource}: a full pass was interrupted, so this run has begun it again.`);
   await print(`${report.requests} requests, ${seconds(report.durationMs)}`);
 }
 
@@ -158,23 +164,22 @@ async function printStatus(
       `--sqlite: ${sqlite} does not exist, so there is no copy yet. Check the path, or run the mirror.`,
       EXIT.failure,
     );
-  const state = parseMirrorState(await sink.readState?.());
-  const saved = warehouses === undefined ? state.mirrored?.flatMap(mirrorListOfId) : undefined;
-  const lists = saved ?? mirrorListsOf(RESOURCES, warehouses ?? []);
-  const status = mirrorStatusOf(state, lists, Date.now());
-  const { lastRun } = status;
-  const isTooOld = Object.values(status.resources).some(({ lagMs }) => lagMs !== null && lagMs > maxLag);
-  process.exitCode = status.complete && !lastRun?.error && !isTooOld ? EXIT.success : EXIT.failure;
-  if (json) return print(JSON.stringify(status));
-  const rows = Object.entries(status.resources).map(([resource, { mirrored, records, asOf, lagMs }]) => [
-    mirrored ? resource : `${resource} (no longer mirrored)`,
-    records,
-    asOf === null ? "never" : dateTime(asOf),
-    lagMs === null ? "" : seconds(lagMs),
+  const lists = await statusOf(sink, warehouses);
+  const isComplete = lists.length > 0 && lists.every(({ asOf }) => asOf !== null);
+  const isTooOld = lists.some(({ lagMs }) => lagMs !== null && lagMs > maxLag);
+  const failed = lists.filter(({ error }) => error !== null);
+  process.exitCode = isComplete && failed.length === 0 && !isTooOld ? EXIT.success : EXIT.failure;
+  if (json) return print(JSON.stringify(lists));
+  const nameOf = ({ list, wID }: MirrorListStatus) => listName({ resource: list, wID });
+  const rows = lists.map((list) => [
+    nameOf(list),
+    list.records,
+    list.asOf === null ? "never" : dateTime(list.asOf),
+    list.lagMs === null ? "" : seconds(list.lagMs),
   ]);
-  await print(table(["resource", "records", "as of", "lag"], rows));
-  if (lastRun)
-    await print(`last run: ${dateTime(lastRun.endedAt)}${lastRun.error ? `, failed: ${lastRun.error.message}` : ""}`);
-  if (!status.complete) await print("The copy is not complete yet.");
+  await print(table(["list", "records", "as of", "lag"], rows));
+  for (const list of failed)
+    await print(`${nameOf(list)}: failed since ${dateTime(list.failedSince ?? 0)}: ${printable(list.error, 2_000)}`);
+  if (!isComplete) await print("The copy is not complete yet.");
   if (isTooOld) await print(`The copy is older than ${seconds(maxLag)}.`);
 }

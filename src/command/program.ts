@@ -152,8 +152,6 @@ function useWordingOf(command: Command): void {
     maxDiscontinuedShare: "--max-discontinued-share",
     chooseSchema: "Create one, or set the search_path of the user.",
     serviceId: "set --service-id (or STOCKLOT_SERVICE_ID) to",
-    acceptAccount: "add --accept-account",
-    orReadIncomplete: "",
     confirmRemovals: "confirm it with --allow-removals",
     decideOutcome: (key) =>
       `run ${outboxCommandLine(String(options.outbox ?? command.args[0]), "resolve", key, "applied")}, or the same with not-applied`,

@@ -1,35 +1,32 @@
-import { accountOf } from "../client/for-add-ons.js";
+import { accountOf, reportProgress } from "../client/for-add-ons.js";
 import { checkConfiguration } from "../shared/check.js";
-import { ConfigurationError } from "../shared/errors/index.js";
+import { ConfigurationError, StorageError } from "../shared/errors/index.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
 import { repeat } from "../shared/time/repeat.js";
-import { AbortableSink } from "./copy/abortable-sink.js";
-import { LocalCopy } from "./copy/local-copy.js";
-import { parseMirrorState } from "./copy/state.js";
-import { type MirrorStatus, mirrorStatusOf } from "./copy/status.js";
+import { Copy } from "./copy/copy.js";
+import type { CopyDatabase } from "./copy/database.js";
+import { type MirrorListStatus, readStatus } from "./copy/status.js";
 import {
   checkMirrorRunOptions,
   checkWatchOptions,
   type MirrorOptions,
   mirrorOptionsSchema,
   type RunOptions,
-  type WatchInterval,
   type WatchOptions,
 } from "./options.js";
-import type { MirrorReport } from "./report.js";
-import { MirrorRun } from "./run/mirror-run.js";
-import { ListUpdate, type SyncSettings } from "./sync/list-update.js";
-import { CONFIRMING_PASS_DELAY_MS } from "./sync/removals.js";
+import { createMirrorReport, droppedReport, type ListReport, type MirrorReport, runKindOf } from "./report.js";
+import { type RunEnd, runLists } from "./sync/run.js";
+import { ListSync } from "./sync/sync-list.js";
 import { findAbandonedLists, type MirrorList, type MirrorResource, mirrorListsOf, RESOURCES } from "./tables.js";
 
 const MINUTE_MS = 60_000;
 /** Less than a day, so that a job that runs every night makes a full pass every night. */
 const DEFAULT_FULL_PASS_INTERVAL_MS = 23 * 60 * MINUTE_MS;
+const DEFAULT_OVERLAP_MS = 10 * MINUTE_MS;
+const DEFAULT_MAX_REMOVED_SHARE = 0.2;
 
 /** The resources that are mirrored by default. */
 const DEFAULT_RESOURCES: readonly MirrorResource[] = ["items", "lots", "stockLevels"];
-
-const DEFAULT_MAX_REMOVED_SHARE = 0.2;
 
 /**
  * Creates a mirror: a local copy of items, lots and stock levels that stays in sync. The first run reads everything,
@@ -52,16 +49,10 @@ export class Mirror {
   readonly #options: MirrorOptions;
   readonly #resources: readonly MirrorResource[];
   readonly #lists: readonly MirrorList[];
-  readonly #confirmingPassDelayMs: number;
   #isRunning = false;
-  /** The copy of the run in progress. */
-  #copy: LocalCopy | undefined;
 
-  /**
-   * @internal
-   * @param confirmingPassDelayMs Tests wait less for the confirming pass.
-   */
-  constructor(options: MirrorOptions, confirmingPassDelayMs = CONFIRMING_PASS_DELAY_MS) {
+  /** @internal */
+  constructor(options: MirrorOptions) {
     checkConfiguration("createMirror", mirrorOptionsSchema(), options);
     const { warehouses = [], resources = DEFAULT_RESOURCES } = options;
     this.#options = { ...options };
@@ -69,45 +60,34 @@ export class Mirror {
       (resource) => resources.includes(resource) || (resource === "warehouseStockLevels" && warehouses.length > 0),
     );
     this.#lists = mirrorListsOf(this.#resources, warehouses);
-    this.#confirmingPassDelayMs = confirmingPassDelayMs;
   }
 
   /**
-   * Updates the copy. Afterwards the copy has every record that the service showed as added or changed before the run began.
-   * Removed records are found by counts and full passes, see {@link MirrorOptions.fullPassEveryMs}: `awaitsFullPass` of the
-   * status is true as long as some are left.
+   * Brings the copy up to date: `mirror.status()` shows how far. A list that fails does not stop the others; the run then
+   * ends with the first error.
    *
-   * The run opens the sink at its beginning and closes it at its end, so nothing stays open between two runs.
+   * The run opens the sink at its beginning and closes it at its end, so nothing stays open between two runs. It may be
+   * interrupted at any point, also by a kill. What was saved stays; a full pass that was interrupted begins again.
    *
-   * A run may be interrupted at any point, also by a kill. The copy stays as it is; a full pass that was
-   * interrupted begins again.
-   *
-   * @throws ConfigurationError when this mirror is running already, when another version of the package wrote the copy,
-   * or when the copy belongs to another service, or was read by another account.
-   * @throws UnexpectedRemovalsError when the service no longer lists a large part of a resource, see
+   * @throws ConfigurationError when this mirror is running already, when another version of the package wrote the copy, when
+   * it belongs to another service or client ID, or when another mirror writes to it.
+   * @throws UnexpectedRemovalsError when the service no longer lists a large part of a list, see
    * {@link MirrorOptions.maxRemovedShare}. The rest of the copy is up to date then.
+   * @throws StorageError when the database fails.
    * @throws PaginationError when the list changes too fast to be read without gaps.
-   * @throws what the client, the sink, `onEvent` and `onProgress` throw.
+   * @throws what the client and `onProgress` throw.
    */
   async run(options: RunOptions = {}): Promise<MirrorReport> {
     checkMirrorRunOptions(options, this.#resources);
-    return await this.#exclusively(async () => {
+    if (this.#isRunning)
+      throw new ConfigurationError("mirror: this mirror is running already. Wait for its run to end, or abort it.");
+    this.#isRunning = true;
+    try {
       options.signal?.throwIfAborted();
-      const { client, warehouses, history } = this.#options;
-      const run = new MirrorRun(this.#lists, client.rateLimit);
-      try {
-        const report = await this.#withCopy(options, (copy) => {
-          const abandoned = findAbandonedLists(Object.keys(copy.state.lists), warehouses);
-          const dropped = this.#listUpdates(copy, options, abandoned);
-          return run.update(copy, { updated: this.#listUpdates(copy, options), dropped, history });
-        });
-        run.publishEnd();
-        return report;
-      } catch (error) {
-        run.publishEnd(error);
-        throw error;
-      }
-    });
+      return await this.#run(options);
+    } finally {
+      this.#isRunning = false;
+    }
   }
 
   /**
@@ -124,11 +104,14 @@ export class Mirror {
    */
   async watch(options: WatchOptions): Promise<void> {
     checkWatchOptions(options, this.#resources);
-    const { everyMs, signal, onProgress, onReport, onError } = options;
-    const schedule = new WatchSchedule(everyMs, this.#resources);
+    const { everyMs, resources, signal, onReport, onError } = options;
+    let startedAt = Number.NEGATIVE_INFINITY;
     await repeat({
-      run: () => this.run({ resources: schedule.takeDue(monotonicNowMs()), signal, onProgress }),
-      nextRunAt: () => schedule.nextAt,
+      run: () => {
+        startedAt = monotonicNowMs();
+        return this.run({ resources, signal });
+      },
+      nextRunAt: () => startedAt + everyMs,
       ends: [signal],
       onReport,
       onError,
@@ -136,118 +119,85 @@ export class Mirror {
   }
 
   /**
-   * Reports how complete and how recent the copy is. It sends no request, and also works during a run and while another
-   * process writes the copy.
+   * Reports how complete and how recent the copy of each list is: the rows of `mirror_status`, and those of lists that were
+   * not read yet. It sends no request, changes nothing, and also works during a run and while another process writes the copy.
    *
    * @throws ConfigurationError when another version of the package wrote the copy.
-   * @throws what the sink throws.
+   * @throws StorageError when the database fails.
    */
-  async status(): Promise<MirrorStatus> {
-    const state = this.#copy?.state ?? parseMirrorState(await this.#readState());
-    return mirrorStatusOf(state, this.#lists, Date.now());
-  }
-
-  /**
-   * Opens the sink, works on the copy, and closes the sink whatever happens. It works a second time if the last commit of a
-   * killed process has reached the database after this process had opened the copy.
-   */
-  async #withCopy<T>(
-    { signal, acceptAccount = false }: Pick<RunOptions, "signal" | "acceptAccount">,
-    work: (copy: LocalCopy) => Promise<T>,
-  ): Promise<T> {
-    const { onEvent, client, sink: givenSink } = this.#options;
-    for (let isRetry = false; ; isRetry = true) {
-      const sink = new AbortableSink(givenSink, signal);
-      try {
-        const options = { lists: this.#lists, onEvent, client: { ...accountOf(client), acceptAccount } };
-        const copy = await LocalCopy.open(sink, options);
-        this.#copy = copy;
-        try {
-          return await work(copy);
-        } catch (error) {
-          if (isRetry || signal?.aborted || !(await copy.wasOvertaken().catch(() => false))) throw error;
-        }
-      } finally {
-        this.#copy = undefined;
-        await sink.close();
-      }
+  async status(): Promise<MirrorListStatus[]> {
+    const database = await this.#options.sink.openReader();
+    try {
+      return await readStatus(database, this.#lists);
+    } finally {
+      await database?.close();
     }
   }
 
-  /** The state as it was saved last. */
-  async #readState(): Promise<string | undefined> {
-    const { sink } = this.#options;
-    if (sink.readState) return await sink.readState();
-    const state = await sink.open();
-    // A run that is beginning may have opened it too, and closes it.
-    if (!this.#isRunning) await sink.close();
-    return state;
+  async #run(options: RunOptions): Promise<MirrorReport> {
+    const { client, sink, history } = this.#options;
+    const startedAtMs = monotonicNowMs();
+    let database: CopyDatabase | undefined;
+    let lists: readonly ListSync[] = [];
+    let reports: ListReport[] = [];
+    const publishEnd = (error?: unknown) =>
+      reportProgress({
+        source: "mirror",
+        kind: runKindOf(reports.flatMap(({ modes }) => modes)),
+        durationMs: monotonicNowMs() - startedAtMs,
+        ...(error !== undefined && { error: error instanceof Error ? error.name : typeof error }),
+        lists: progressOf(reports),
+      });
+    try {
+      database = await sink.open();
+      const copy = await Copy.begin(database, accountOf(client), { lists: this.#lists, history });
+      lists = this.#syncsOf(copy, options);
+      const abandoned = findAbandonedLists(copy.lists, this.#options.warehouses);
+      const { dropped, failure }: RunEnd = await runLists(copy, lists, abandoned, options.signal);
+      reports = await reportsOf(lists);
+      if (failure) throw failure.error;
+      publishEnd();
+      const all = [...dropped.map(droppedReport), ...reports];
+      return createMirrorReport(all, monotonicNowMs() - startedAtMs, client.rateLimit);
+    } catch (error) {
+      // Why the run failed matters more than what can be said of it.
+      if (reports.length === 0 && !StorageError.is(error)) reports = await reportsOf(lists).catch(() => []);
+      publishEnd(error);
+      throw error;
+    } finally {
+      await database?.close();
+    }
   }
 
-  #listUpdates(
-    copy: LocalCopy,
-    { signal, full = false, allowRemovals = false, resources = this.#resources, onProgress }: RunOptions,
-    lists = this.#lists.filter(({ resource }) => resources.includes(resource)),
-  ): ListUpdate[] {
+  #syncsOf(copy: Copy, options: RunOptions): ListSync[] {
+    const { signal, full = false, allowRemovals = false, resources = this.#resources, onProgress } = options;
     const {
       client,
-      overlapMs = MINUTE_MS,
+      overlapMs = DEFAULT_OVERLAP_MS,
       fullPassEveryMs = DEFAULT_FULL_PASS_INTERVAL_MS,
       maxRemovedShare = DEFAULT_MAX_REMOVED_SHARE,
     } = this.#options;
-    const settings: SyncSettings = {
-      signal,
-      full,
-      fullPassEveryMs,
-      overlapMs,
-      maxRemovedShare,
-      allowRemovals,
-      confirmingPassDelayMs: this.#confirmingPassDelayMs,
-      onProgress,
-    };
-    return lists.map((list) => new ListUpdate(list, client, copy, settings));
-  }
-
-  /** Two runs at the same time would overwrite each other. */
-  async #exclusively<T>(action: () => Promise<T>): Promise<T> {
-    if (this.#isRunning) {
-      throw new ConfigurationError("mirror: this mirror is running already. Wait for its run to end, or abort it.");
-    }
-    this.#isRunning = true;
-    try {
-      return await action();
-    } finally {
-      this.#isRunning = false;
-    }
+    const limits = { fullPassEveryMs, overlapMs, maxRemovedShare };
+    const settings = { signal, full, allowRemovals, onProgress, ...limits };
+    return this.#lists
+      .filter(({ resource }) => resources.includes(resource))
+      .map((list) => new ListSync(list, client, copy, settings));
   }
 }
 
-/** Decides when a watch reads which resources. At first, all of them are due. */
-export class WatchSchedule {
-  readonly #groups: { resources: readonly MirrorResource[]; everyMs: number; nextAt: number }[];
+async function reportsOf(lists: readonly ListSync[]): Promise<ListReport[]> {
+  const reports: ListReport[] = [];
+  for (const list of lists) reports.push(await list.report());
+  return reports;
+}
 
-  /** @param mirrored The resources of an interval for all. Resources that `interval` does not name are never due. */
-  constructor(interval: WatchInterval, mirrored: readonly MirrorResource[]) {
-    const groups: [readonly MirrorResource[], number | undefined][] =
-      typeof interval === "number"
-        ? [[mirrored, interval]]
-        : mirrored.map((resource) => [[resource], interval[resource]]);
-    this.#groups = groups.flatMap(([resources, everyMs]) =>
-      everyMs === undefined ? [] : [{ resources, everyMs, nextAt: Number.NEGATIVE_INFINITY }],
-    );
+/** For metrics: the records of each resource, and the lag of its list that is furthest behind. */
+function progressOf(reports: readonly ListReport[]) {
+  const lists: Record<string, { records: number; lagMs: number | null }> = {};
+  for (const { list, inCopy, lagMs } of reports) {
+    const known = lists[list.resource] ?? { records: 0, lagMs: 0 };
+    const lag = lagMs === null || known.lagMs === null ? null : Math.max(known.lagMs, lagMs);
+    lists[list.resource] = { records: known.records + inCopy, lagMs: lag };
   }
-
-  /** The resources that are due, or else those that are due next. They are due again one interval later. */
-  takeDue(now: number): MirrorResource[] {
-    // A timer may fire a fraction of a millisecond early.
-    const dueAt = Math.max(now, this.nextAt);
-    const due = this.#groups.filter(({ nextAt }) => nextAt <= dueAt);
-    for (const group of due) group.nextAt = now + group.everyMs;
-    return due.flatMap(({ resources }) => resources);
-  }
-
-  /** When a resource is due next. */
-  get nextAt(): number {
-    return Math.min(...this.#groups.map(({ nextAt }) => nextAt));
-  }
+  return lists;
 }

@@ -4,38 +4,34 @@ import type { Lot } from "../service/lot.js";
 import type { StockLevel } from "../service/stock-level.js";
 import { checkConfiguration, checkInput } from "../shared/check.js";
 import { ConfigurationError } from "../shared/errors/index.js";
-import { wording } from "../shared/errors/wording.js";
 import { integer, type LazySchema, lazy, optionalFields } from "../shared/field.js";
 import { objectWithMethodsSchema, valueThat } from "../shared/option.js";
-import { assertNotExpired, type MirrorChange } from "./copy/history.js";
-import { type MirrorState, parseMirrorState } from "./copy/state.js";
-import { type MirrorStatus, mirrorStatusOf } from "./copy/status.js";
-import type { MirrorReader, MirrorSink } from "./sink.js";
+import { type CopyChangesFilter, type MirrorChange, readChanges } from "./copy/changes.js";
+import type { CopyDatabase } from "./copy/database.js";
+import { RowCodec } from "./copy/row-codec.js";
+import { findSql } from "./copy/sql.js";
+import { type MirrorListStatus, readListRows, readStatus } from "./copy/status.js";
+import type { MirrorSink } from "./options.js";
 import {
-  type MirrorKey,
+  listName,
+  type MirrorList,
   type MirrorRecords,
   type MirrorResource,
-  mirrorListOf,
-  mirrorListOfId,
   RESOURCES,
+  tableOf,
   type WarehouseStockLevel,
 } from "./tables.js";
 
 /*
  * Reading a copy without a client, beside the mirror that writes it.
  *
- * Each iteration reads the saved state first. It is rejected unless the lists that it needs were read to their end: a copy
- * that lacks records would otherwise look like a service that has none. Then it reads batch after batch (`createSqlReader`).
+ * Each iteration first checks that the lists it needs were read to their end: a copy that lacks records would otherwise look
+ * like a service that has none. Then each batch is one query, which continues behind the key of the batch before. So no
+ * transaction stays open while the caller works, and a batch has what is in the copy by then.
  */
 
-/** Options of {@link openCopy}. */
-export interface OpenCopyOptions {
-  /**
-   * Reads resources whose first full pass has not ended, too. They lack records.
-   * @default false
-   */
-  incomplete?: boolean | undefined;
-}
+/** Records that one query returns. */
+const BATCH_SIZE = 1_000;
 
 /** Which items to read: those that have all of these values. */
 export interface CopyItemFilter {
@@ -47,14 +43,18 @@ export interface CopyItemFilter {
   category?: number | undefined;
 }
 
-/** Which lots to read: those that have all of these values. */
-export interface CopyLotFilter {
-  /** The SKU of the item, without regard to case and surrounding spaces. */
+/** Which stock levels to read: those that have all of these values. */
+export interface CopyStockLevelFilter {
+  /** The SKU of the item, without regard to case and surrounding spaces. For stock levels, the copy must have items. */
   shortID?: string | undefined;
   /** The part number of the item. */
   partNo?: number | undefined;
-  /** ID of the warehouse. */
+  /** ID of a warehouse. Stock levels: those that the mirror reads with the option `warehouses`, by default the sums of all. */
   wID?: number | undefined;
+}
+
+/** Which lots to read: those that have all of these values. */
+export interface CopyLotFilter extends CopyStockLevelFilter {
   /** The bin, exactly as served. */
   spot?: string | undefined;
   /** The serial number, exactly as served. */
@@ -62,31 +62,6 @@ export interface CopyLotFilter {
   /** The RFID tag, exactly as served. */
   rFIDTag?: string | undefined;
 }
-
-/** Which stock levels to read: those that have all of these values. */
-export interface CopyStockLevelFilter {
-  /** The SKU of the item, without regard to case and surrounding spaces. Requires that the copy has items. */
-  shortID?: string | undefined;
-  /** The part number of the item. */
-  partNo?: number | undefined;
-  /** ID of a warehouse: its levels, which the mirror reads with the option `warehouses`. By default the sums of all. */
-  wID?: number | undefined;
-}
-
-/** Which changes to read: those that have all of these values. */
-export interface CopyChangesFilter {
-  /**
-   * The `seq` of a change, its number: those that follow it.
-   * @default the changes from the oldest on
-   */
-  after?: number | undefined;
-  /** The resource. */
-  resource?: MirrorResource | undefined;
-  /** The key of a record. */
-  key?: MirrorKey | undefined;
-}
-
-const openCopyOptionsSchema = lazy(() => z.strictObject({ incomplete: z.boolean().optional() }));
 
 /**
  * Opens the copy of a mirror to read it, without a client, also while a mirror writes it. Nothing is written: a file that is
@@ -99,40 +74,27 @@ const openCopyOptionsSchema = lazy(() => z.strictObject({ incomplete: z.boolean(
  * const copy = await openCopy(sqliteSink({ path: "stock.db" }));
  * for await (const lot of copy.lots({ shortID: "BOLT-M8" })) console.log(lot.spot, lot.units);
  * await copy.close();
- * @throws ConfigurationError when there is no copy, another version of the package wrote it, or nothing in it is complete.
- * @throws what the sink throws.
+ * @throws ConfigurationError when there is no copy, or another version of the package wrote it.
+ * @throws StorageError when the database fails.
  */
-export async function openCopy(sink: MirrorSink, options: OpenCopyOptions = {}): Promise<MirrorCopy> {
-  const requirement = "must be a sink with openReader(), such as sqliteSink or postgresSink";
+export async function openCopy(sink: MirrorSink): Promise<MirrorCopy> {
+  const requirement = "must be created by sqliteSink or postgresSink";
   checkConfiguration("openCopy", objectWithMethodsSchema(["openReader"], requirement), sink);
-  checkConfiguration("openCopy", openCopyOptionsSchema(), options);
-  const reader = await sink.openReader?.();
-  if (reader === undefined) throw noCopyError();
-  const copy = new MirrorCopy(reader, options);
-  try {
-    const { resources } = await copy.status();
-    const isReadable = options.incomplete || Object.values(resources).some(({ asOf }) => asOf !== null);
-    if (!isReadable) throw incompleteError("openCopy", "the service");
-    return copy;
-  } catch (error) {
-    await copy.close();
-    throw error;
-  }
+  const database = await sink.openReader();
+  if (database !== undefined) return new MirrorCopy(database);
+  throw new ConfigurationError(
+    "openCopy: there is no copy here. Run a mirror first, or correct the path or the schema.",
+  );
 }
-
-const noCopyError = () =>
-  new ConfigurationError("openCopy: there is no copy here. Run a mirror first, or correct the path or the schema.");
 
 /** Created by {@link openCopy}. */
 export class MirrorCopy {
-  readonly #reader: MirrorReader;
-  readonly #includesIncomplete: boolean;
+  readonly #database: CopyDatabase;
   #isClosed = false;
 
   /** @internal */
-  constructor(reader: MirrorReader, { incomplete = false }: OpenCopyOptions) {
-    this.#reader = reader;
-    this.#includesIncomplete = incomplete;
+  constructor(database: CopyDatabase) {
+    this.#database = database;
   }
 
   /**
@@ -140,15 +102,19 @@ export class MirrorCopy {
    *
    * @throws InputValidationError when the filter is wrong.
    * @throws ConfigurationError when the copy has no items, or their first full pass has not ended.
-   * @throws what the sink throws.
+   * @throws StorageError when the database fails.
    */
   async *items(filter: CopyItemFilter = {}): AsyncGenerator<Item, void, undefined> {
-    yield* this.#find("copy.items", "items", checkFilter("copy.items", itemFilterSchema, filter), ["items"]);
+    yield* this.#find("copy.items", "items", checkFilter("copy.items", itemFilterSchema, filter), [
+      { resource: "items", wID: null },
+    ]);
   }
 
   /** Lots, in the same way. */
   async *lots(filter: CopyLotFilter = {}): AsyncGenerator<Lot, void, undefined> {
-    yield* this.#find("copy.lots", "lots", checkFilter("copy.lots", lotFilterSchema, filter), ["lots"]);
+    yield* this.#find("copy.lots", "lots", checkFilter("copy.lots", lotFilterSchema, filter), [
+      { resource: "lots", wID: null },
+    ]);
   }
 
   /** Stock levels, in the same way: those of one warehouse with `wID`, otherwise the sums of all. */
@@ -159,43 +125,38 @@ export class MirrorCopy {
     const where = checkFilter("copy.stockLevels", stockLevelFilterSchema, filter);
     const resource = filter.wID === undefined ? "stockLevels" : "warehouseStockLevels";
     // Stock levels have no SKU: it is looked up among the items.
-    const needed = [mirrorListOf(resource, filter.wID).id, ...(filter.shortID === undefined ? [] : ["items"])];
-    yield* this.#find("copy.stockLevels", resource, where, needed);
+    const needed: MirrorList[] = filter.shortID === undefined ? [] : [{ resource: "items", wID: null }];
+    yield* this.#find("copy.stockLevels", resource, where, [{ resource, wID: filter.wID ?? null }, ...needed]);
   }
 
   /**
    * The changes that the history of the copy has, in the order of their `seq`, which is that of commits. With the `seq` of
-   * the last one as `after`, a later call continues behind it.
+   * the last one as `after`, a later call continues behind it. None is skipped.
    *
    * @throws InputValidationError when the filter is wrong, or rows behind `after` have expired.
-   * @throws ConfigurationError when the copy has no history.
-   * @throws what the sink throws.
+   * @throws ConfigurationError when the copy has no history, or rows expire before they are read.
+   * @throws StorageError when the database fails.
    */
   async *changes(filter: CopyChangesFilter = {}): AsyncGenerator<MirrorChange, void, undefined> {
     const { after, resource, key } = checkInput("copy.changes", changesFilterSchema, filter);
-    const { history } = await this.#readState("copy.changes");
-    if (history?.days === undefined) throw noHistoryError();
-    const oldest = await this.#oldestChange();
-    const start = after ?? (oldest ?? history.seq + 1) - 1;
-    assertNotExpired("copy.changes", history, start, oldest);
-    for await (const changes of this.#reader.changes({ after: start, resource, key })) {
-      yield* changes;
+    this.#assertOpen("copy.changes");
+    for await (const change of readChanges(this.#database, { after, resource, key })) {
+      yield change;
       this.#assertOpen("copy.changes");
     }
   }
 
-  /** How complete and how recent the copy is: the same as `mirror.status()`. */
-  async status(): Promise<MirrorStatus> {
-    const state = await this.#readState("copy.status");
-    const lists = (state.mirrored ?? Object.keys(state.lists)).flatMap(mirrorListOfId);
-    return mirrorStatusOf(state, lists, Date.now());
+  /** How complete and how recent the copy of each list is: the rows of `mirror_status`. */
+  async status(): Promise<MirrorListStatus[]> {
+    this.#assertOpen("copy.status");
+    return await readStatus(this.#database);
   }
 
   /** Closes the file or connection. A pool or client that was passed to the sink stays open. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    await this.#reader.close();
+    await this.#database.close();
   }
 
   /** The same as {@link close}, for `await using`. */
@@ -208,55 +169,46 @@ export class MirrorCopy {
     method: string,
     resource: R,
     where: CopyFilter,
-    needed: readonly string[],
+    needed: readonly MirrorList[],
   ): AsyncGenerator<MirrorRecords[R], void, undefined> {
-    const state = await this.#readState(method);
-    for (const id of needed) this.#assertReadable(method, id, state);
-    for await (const records of this.#reader.find(resource, where)) {
-      yield* records;
-      this.#assertOpen(method);
+    this.#assertOpen(method);
+    await this.#assertComplete(method, needed);
+    const table = tableOf(resource);
+    const codec = new RowCodec(table);
+    for (let last: number[] | undefined = []; last !== undefined; ) {
+      // SQLite is read synchronously: a long iteration must not stop the rest of the process.
+      await new Promise(setImmediate);
+      const { sql, values } = findSql(this.#database.dialect, table, where, last, BATCH_SIZE);
+      const rows = await this.#database.query(sql, values);
+      for (const row of rows) {
+        // The rows of a resource were encoded from its records.
+        yield codec.decode(row) as MirrorRecords[R];
+        this.#assertOpen(method);
+      }
+      const end = rows.at(BATCH_SIZE - 1);
+      last = end && table.key.map((field) => Number(end[field]));
     }
   }
 
-  async #oldestChange(): Promise<number | undefined> {
-    for await (const [first] of this.#reader.changes({ after: 0 })) return first?.seq;
-    return undefined;
-  }
-
-  async #readState(method: string): Promise<MirrorState> {
-    this.#assertOpen(method);
-    const saved = await this.#reader.readState();
-    if (saved === undefined) throw noCopyError();
-    return parseMirrorState(saved);
-  }
-
-  /** Also between two batches: the reader of PostgreSQL would connect again. */
+  /** Also between two batches: PostgreSQL would connect again. */
   #assertOpen(method: string): void {
     if (this.#isClosed) throw new ConfigurationError(`${method}: the copy was closed. Open it again.`);
   }
 
-  #assertReadable(method: string, listId: string, { lists, mirrored = [] }: MirrorState): void {
-    if (lists[listId]?.lastPass !== undefined) return;
-    if (lists[listId] === undefined && !mirrored.includes(listId)) {
+  async #assertComplete(method: string, needed: readonly MirrorList[]): Promise<void> {
+    const rows = await readListRows(this.#database);
+    for (const list of needed) {
+      const name = listName(list);
+      const row = rows.find((known) => listName(known.list) === name);
+      if (row?.state.asOf != null) continue;
       throw new ConfigurationError(
-        `${method}: the copy has no ${listId}, since no mirror reads them. ${MIRROR_ADVICE}`,
+        row
+          ? `${method}: the copy of ${name} is incomplete, since its first full pass has not ended. Wait for it.`
+          : `${method}: the copy has no ${name}, since no mirror reads them. ${MIRROR_ADVICE}`,
       );
     }
-    if (this.#includesIncomplete) return;
-    throw incompleteError(method, listId);
   }
 }
-
-const noHistoryError = () =>
-  new ConfigurationError(
-    "copy.changes: the copy has no history. Create its mirror with the option history: { days }; changes from then on are recorded.",
-  );
-
-const incompleteError = (method: string, what: string) =>
-  new ConfigurationError(
-    `${method}: the copy of ${what} is incomplete, since the first full pass has not ended. ` +
-      `Wait for it${wording().orReadIncomplete}.`,
-  );
 
 const MIRROR_ADVICE = "Name the resource in the option resources of the mirror, or the warehouse in warehouses.";
 

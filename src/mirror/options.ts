@@ -11,22 +11,24 @@ import {
   objectWithMethodsSchema,
   requiredOption,
 } from "../shared/option.js";
-import { isObject } from "../shared/unknown.js";
-import type { MirrorEvent } from "./copy/events.js";
-import { historyOptionSchema, type MirrorHistoryOptions } from "./copy/history.js";
+import { historyOptionSchema, type MirrorHistoryOptions } from "./copy/changes.js";
+import type { PostgresSink } from "./copy/postgres.js";
+import type { SqliteSink } from "./copy/sqlite.js";
 import type { MirrorProgress, MirrorReport } from "./report.js";
-import type { MirrorSink } from "./sink.js";
 import { type MirrorResource, RESOURCES } from "./tables.js";
+
+/** Where a copy is stored: created by `sqliteSink` or `postgresSink`. */
+export type MirrorSink = SqliteSink | PostgresSink;
 
 /** Options of {@link createMirror}. */
 export interface MirrorOptions {
   /** The client that sends the requests. The mirror does not close it. */
   client: InventoryClient;
-  /** Where the copy is stored: `sqliteSink`, `postgresSink`, or your own {@link MirrorSink}. */
+  /** Where the copy is stored: `sqliteSink` or `postgresSink`. */
   sink: MirrorSink;
   /**
-   * The resources to mirror, always in the order items, lots, stock levels. Lots contain the description of their item:
-   * mirror items too if lots must show changes of the description soon, by an additional full pass.
+   * The resources to mirror, always in the order items, lots, stock levels. Lots contain the description of their item; it
+   * changes in the copy with the next full pass of the lots, or when the lot is modified. The table `items` has it earlier.
    * @default ["items", "lots", "stockLevels"]
    */
   resources?: readonly MirrorResource[] | undefined;
@@ -38,10 +40,9 @@ export interface MirrorOptions {
    */
   warehouses?: readonly number[] | undefined;
   /**
-   * The largest share of a resource that a run may remove, from 0 to 1. If a run would remove more than this share, and
-   * more than 50 records, it removes none of them and ends with an `UnexpectedRemovalsError`, unless `allowRemovals` is
-   * set. Removals of the last seven days count, too, so that many small ones cannot drain a copy unnoticed. For stock levels
-   * per warehouse, the share applies to each warehouse.
+   * The largest share of a list that a run may remove, from 0 to 1. If a run would remove all records of a list, or more than
+   * this share and more than 50, it removes none of them and ends with an `UnexpectedRemovalsError`, unless `allowRemovals`
+   * is set.
    * @default 0.2
    */
   maxRemovedShare?: number | undefined;
@@ -53,25 +54,16 @@ export interface MirrorOptions {
    */
   history?: MirrorHistoryOptions | false | undefined;
   /**
-   * Called with each change of a record, one at a time, after the change is in the copy; a promise is awaited. After a
-   * crash, or after an error of this function, the events of the last page are emitted again. An error ends the run.
-   * With `history` it receives all recorded changes that it has not received, whichever mirror of the copy wrote them. A
-   * copy has one such listener; others read `copy.changes()`. Without, it receives what this mirror writes.
-   * @default none
-   */
-  onEvent?: ((event: MirrorEvent) => unknown) | undefined;
-  /**
-   * Time between two full passes, in ms. A run also does a full pass if it detects that records were removed
-   * (after a pass of more than a minute only if that ended ten times as long ago), and always for a list that ignores
-   * `modifiedSince`. `Infinity` for only these.
+   * Time between two full passes of a list, in ms; `Infinity` for none but the first. A list that does not honour
+   * `modifiedSince` has a full pass in each run.
    * @default 82_800_000, 23 hours: a daily job makes a full pass every time
    */
   fullPassEveryMs?: number | undefined;
   /**
-   * Overlap of an increment with the read before it, in ms by the service's clock. It allows for clocks within the service
-   * that differ, and for changes that become visible later than their date. Records that have not changed are not
-   * written again.
-   * @default 60_000
+   * Overlap of an increment with the read before it, in ms by the service's clock. It allows for changes that become visible
+   * later than their date, for clocks within the service that differ, and for dates of whole seconds. Records that have not
+   * changed are not written again.
+   * @default 600_000
    */
   overlapMs?: number | undefined;
 }
@@ -89,8 +81,7 @@ export interface RunOptions {
    */
   onProgress?: ((progress: MirrorProgress) => unknown) | undefined;
   /**
-   * Reads everything, removes the records that the service has removed, and checks again which lists honour
-   * `modifiedSince`.
+   * Makes a full pass of each list.
    * @default false
    */
   full?: boolean | undefined;
@@ -105,35 +96,22 @@ export interface RunOptions {
    * @default false
    */
   allowRemovals?: boolean | undefined;
-  /**
-   * Accepts a copy that another account (client ID) of the service has read, and reads everything again: this account
-   * may see other records. Until then the copy counts as incomplete.
-   * @default false
-   */
-  acceptAccount?: boolean | undefined;
 }
-
-/** Time between two runs of a watch, in ms: one for all resources, or one for each. */
-export type WatchInterval = number | Partial<Record<MirrorResource, number | undefined>>;
 
 /** Options of a watch. */
 export interface WatchOptions {
+  /** Time from the start of a run to the start of the next, in ms. After a run that takes longer, the next one starts at once. */
+  everyMs: number;
   /**
-   * Time from the start of a run to the start of the next, in ms: one for all resources, or one for each, such as
-   * `{ lots: 60_000, stockLevels: 15 * 60_000 }`. Resources that are left out are not read. After a run that takes
-   * longer, the next run starts immediately.
+   * The resources to update.
+   * @default all resources of the mirror
    */
-  everyMs: WatchInterval;
+  resources?: readonly MirrorResource[] | undefined;
   /**
    * Ends the watch, and interrupts the current run.
    * @default none
    */
   signal?: AbortSignal | undefined;
-  /**
-   * Called after each page that was saved; a promise is awaited. An error is handled like that of a run.
-   * @default none
-   */
-  onProgress?: ((progress: MirrorProgress) => unknown) | undefined;
   /**
    * Called after each run; a promise is awaited. An error is handled like that of a run.
    * @default none
@@ -157,10 +135,7 @@ export const mirrorOptionsSchema = lazy(() =>
     .strictObject({
       client: requiredOption(inventoryClientSchema()),
       sink: requiredOption(
-        objectWithMethodsSchema(
-          ["open", "keys", "read", "commit", "close"],
-          "must have the methods open, keys, read, commit and close",
-        ),
+        objectWithMethodsSchema(["open", "openReader"], "must be created by sqliteSink or postgresSink"),
       ),
       resources: resourceNamesSchema().optional(),
       warehouses: z
@@ -169,17 +144,12 @@ export const mirrorOptionsSchema = lazy(() =>
         .optional(),
       maxRemovedShare: z.number().min(0).max(1).optional(),
       history: historyOptionSchema().optional(),
-      onEvent: functionSchema().optional(),
       fullPassEveryMs: durationMsSchema().optional(),
       overlapMs: z.number().min(0).optional(),
     })
     .refine(({ resources, warehouses }) => warehouses !== undefined || !resources?.includes("warehouseStockLevels"), {
       path: ["warehouses"],
       error: "is required to mirror warehouseStockLevels",
-    })
-    .refine(({ history, sink }) => !history || "changes" in Object(sink), {
-      path: ["history"],
-      error: "the sink does not support it: it has no method changes()",
     }),
 );
 
@@ -190,44 +160,33 @@ const runOptionsSchema = lazy(() =>
     resources: resourceNamesSchema().optional(),
     onProgress: functionSchema().optional(),
     allowRemovals: z.boolean().optional(),
-    acceptAccount: z.boolean().optional(),
   }),
 );
 
-/** One interval per resource. */
-const intervalByResourceSchema = () =>
-  z
-    .partialRecord(z.enum(RESOURCES), durationMsSchema().optional())
-    .refine((byResource) => Object.values(byResource).some((everyMs) => everyMs !== undefined), "must name a resource");
-
-const createWatchOptionsSchema = (everyMs: z.ZodType) =>
+const watchOptionsSchema = lazy(() =>
   z.strictObject({
-    everyMs: requiredOption(everyMs),
+    everyMs: requiredOption(durationMsSchema()),
+    resources: resourceNamesSchema().optional(),
     signal: abortSignalSchema().optional(),
-    onProgress: functionSchema().optional(),
     onReport: functionSchema().optional(),
     onError: functionSchema().optional(),
-  });
-
-const watchOptionsSchema = lazy(() => createWatchOptionsSchema(durationMsSchema()));
-
-const watchByResourceOptionsSchema = lazy(() => createWatchOptionsSchema(intervalByResourceSchema()));
+  }),
+);
 
 /** Rejects options that are wrong, with an `InputValidationError`. */
 export function checkMirrorRunOptions(options: RunOptions, mirrored: readonly MirrorResource[]): void {
   checkMethodOptions("mirror.run", runOptionsSchema, options);
-  checkIsMirrored("mirror.run", "resources", options.resources ?? [], mirrored);
+  checkIsMirrored("mirror.run", options.resources, mirrored);
 }
 
 export function checkWatchOptions(options: WatchOptions, mirrored: readonly MirrorResource[]): void {
-  const everyMs: unknown = isObject(options) ? options.everyMs : undefined;
-  checkMethodOptions("mirror.watch", isObject(everyMs) ? watchByResourceOptionsSchema : watchOptionsSchema, options);
-  if (isObject(everyMs)) checkIsMirrored("mirror.watch", "everyMs", Object.keys(everyMs), mirrored);
+  checkMethodOptions("mirror.watch", watchOptionsSchema, options);
+  checkIsMirrored("mirror.watch", options.resources, mirrored);
 }
 
-function checkIsMirrored(method: string, option: string, names: readonly string[], mirrored: readonly string[]): void {
+function checkIsMirrored(method: string, names: readonly string[] = [], mirrored: readonly string[]): void {
   const issues = names
     .filter((name) => !mirrored.includes(name))
-    .map((name) => ({ path: [option], message: `this mirror does not mirror ${name}` }));
+    .map((name) => ({ path: ["resources"], message: `this mirror does not mirror ${name}` }));
   if (issues.length > 0) throw new InputValidationError(method, issues);
 }

@@ -1,5 +1,4 @@
-import type { MirrorList } from "./tables.js";
-import { type MirrorResource, RESOURCES } from "./tables.js";
+import { type MirrorList, type MirrorResource, RESOURCES } from "./tables.js";
 
 /**
  * How a list is read:
@@ -34,29 +33,12 @@ export interface MirrorCounts {
 export interface MirrorResourceReport extends MirrorCounts {
   /** `full` if the list was read completely, the first time included. */
   kind: MirrorRunKind;
-  /** How the list was read, in order. A full pass follows an increment if the counts show removals. */
+  /** How the list was read, in order. */
   modes: MirrorReadMode[];
   /** Records in the copy after the run. */
   inCopy: number;
-  /**
-   * Number of records that the copy has in excess of the service's count: they were removed from the service, and the
-   * next full pass detects them. `null` while that is unknown.
-   */
-  surplus: number | null;
-  /**
-   * Number of records that the copy lacks by the service's count, after a full pass or increment that should have listed
-   * all of them: the order of the list changes between two pages, or the count is wrong. Such a full pass removes nothing.
-   * `null` while that is unknown.
-   */
-  missing: number | null;
-  /**
-   * True if the copy may differ from the service until the next full pass. Either an additional full pass would cost
-   * too much now (additional passes that take more than a minute use at most a tenth of the time), or the last one did
-   * not list all records, see `missing`, or the counts differ since. The next scheduled full pass, or `run({ full: true })`, corrects the copy.
-   */
-  awaitsFullPass: boolean;
-  /** Whether the list honours `modifiedSince`, so that increments can be read; `null` while that is unknown. */
-  honoursModifiedSince: boolean | null;
+  /** True if a full pass before this run was interrupted, so that this one has begun again. */
+  beganAgain: boolean;
 }
 
 /** What a run did. */
@@ -78,10 +60,12 @@ export interface MirrorReport extends MirrorCounts {
 export interface MirrorProgress {
   /** The resource that is being read. */
   resource: MirrorResource;
-  /** ID of the warehouse, if stock levels per warehouse are being read. */
-  wID?: number;
+  /** ID of the warehouse, if stock levels per warehouse are being read; otherwise `null`. */
+  wID: number | null;
   /** How the resource is being read. */
   mode: MirrorReadMode;
+  /** True if a full pass was interrupted before, so that this one has begun again. */
+  beganAgain: boolean;
   /** Records of this list that were read and saved. */
   received: number;
   /** Records in the list, or modified since, as the service counted last. */
@@ -96,7 +80,15 @@ export const runKindOf = (modes: readonly MirrorReadMode[]): MirrorRunKind =>
 /** What a run did for one list. */
 export interface ListReport extends Omit<MirrorResourceReport, "kind"> {
   list: MirrorList;
+  /** See `MirrorListStatus.lagMs`. */
+  lagMs: number | null;
 }
+
+/** The report of a list that is not mirrored any more. */
+export const droppedReport = ({ list, removed }: { list: MirrorList; removed: number }): ListReport => ({
+  ...{ list, modes: [], records: 0, added: 0, changed: 0, removed, pages: 0, requests: 0, durationMs: 0 },
+  ...{ inCopy: 0, beganAgain: false, lagMs: null },
+});
 
 /** The report of a run, from those of its lists. */
 export function createMirrorReport(
@@ -107,46 +99,24 @@ export function createMirrorReport(
   const resources: MirrorReport["resources"] = {};
   for (const resource of RESOURCES) {
     const ofResource = lists.filter(({ list }) => list.resource === resource);
-    if (ofResource.length > 0) resources[resource] = createResourceReport(ofResource);
+    const inCopy = sumOf(ofResource, "inCopy");
+    const beganAgain = ofResource.some((list) => list.beganAgain);
+    if (ofResource.length > 0) resources[resource] = { ...sumsOf(ofResource), inCopy, beganAgain };
   }
-  const counts = sumMirrorCounts(lists);
-  return {
-    kind: runKindOf(lists.flatMap(({ modes }) => modes)),
-    ...counts,
-    durationMs,
-    // A run that is shorter than an interval uses at least one.
-    quotaUsed: Math.min(1, counts.requests / (limit * Math.max(1, durationMs / intervalMs))),
-    resources,
-  };
+  const { modes: _, ...sums } = sumsOf(lists);
+  // A run that is shorter than an interval uses at least one.
+  const quotaUsed = Math.min(1, sums.requests / (limit * Math.max(1, durationMs / intervalMs)));
+  return { ...sums, durationMs, quotaUsed, resources };
 }
 
-function createResourceReport(lists: readonly ListReport[]): MirrorResourceReport {
+const sumOf = (lists: readonly ListReport[], name: keyof MirrorCounts | "inCopy") =>
+  lists.reduce((sum, list) => sum + list[name], 0);
+
+function sumsOf(lists: readonly ListReport[]) {
   const modes = lists.flatMap((list) => list.modes);
-  const sumOfKnown = (name: "surplus" | "missing") =>
-    lists.reduce((sum: number | null, { [name]: count }) => (count === null ? sum : (sum ?? 0) + count), null);
-  const [support, ...others] = new Set(lists.map(({ honoursModifiedSince }) => honoursModifiedSince));
+  const sum = (name: keyof MirrorCounts) => sumOf(lists, name);
   return {
-    kind: runKindOf(modes),
-    modes,
-    ...sumMirrorCounts(lists),
-    inCopy: lists.reduce((sum, { inCopy }) => sum + inCopy, 0),
-    surplus: sumOfKnown("surplus"),
-    missing: sumOfKnown("missing"),
-    awaitsFullPass: lists.some((list) => list.awaitsFullPass),
-    honoursModifiedSince: others.length === 0 ? (support ?? null) : null,
-    durationMs: lists.reduce((sum, list) => sum + list.durationMs, 0),
-  };
-}
-
-function sumMirrorCounts(reports: readonly Omit<MirrorCounts, "durationMs">[]) {
-  const sum = (name: keyof Omit<MirrorCounts, "durationMs">) =>
-    reports.reduce((total, report) => total + report[name], 0);
-  return {
-    records: sum("records"),
-    added: sum("added"),
-    changed: sum("changed"),
-    removed: sum("removed"),
-    pages: sum("pages"),
-    requests: sum("requests"),
+    ...{ kind: runKindOf(modes), modes, records: sum("records"), added: sum("added"), changed: sum("changed") },
+    ...{ removed: sum("removed"), pages: sum("pages"), requests: sum("requests"), durationMs: sum("durationMs") },
   };
 }

@@ -44,9 +44,6 @@ export type MirrorRecord = MirrorRecords[MirrorResource];
  */
 export type MirrorKey = number | string;
 
-/** The keys of one resource. */
-export type MirrorKeyOf<R extends MirrorResource> = R extends "warehouseStockLevels" ? string : number;
-
 /** The type of a documented field. It may also be `null`: if the service documents that, or leaves the field out. */
 export type ColumnType = "integer" | "decimal" | "text" | "boolean";
 
@@ -89,23 +86,6 @@ export function tableOf(resource: MirrorResource): Table {
   return table;
 }
 
-/** One value for each resource. */
-export const mapResources = <T>(create: (resource: MirrorResource) => T): Readonly<Record<MirrorResource, T>> => ({
-  items: create("items"),
-  lots: create("lots"),
-  stockLevels: create("stockLevels"),
-  warehouseStockLevels: create("warehouseStockLevels"),
-});
-
-/** The key of a record, or of its row. */
-export function keyOf({ key }: Table, record: object): MirrorKey {
-  const fields = key.map((field) => Number(Reflect.get(record, field)));
-  return fields.length === 1 ? Number(fields[0]) : fields.join("/");
-}
-
-/** The values of `table.key`, from a key. */
-export const fieldsOfKey = (key: MirrorKey): number[] => (typeof key === "number" ? [key] : key.split("/").map(Number));
-
 const jsonTypeSchema = /* @__PURE__ */ z.enum(["integer", "number", "string", "boolean", "null"]);
 
 type JsonType = z.infer<typeof jsonTypeSchema>;
@@ -137,57 +117,37 @@ function columnTypesOfSchema(schema: z.ZodType): Record<string, ColumnType> {
 
 /** A list of the service that is mirrored. A resource is one list, except stock levels per warehouse: one per warehouse. */
 export interface MirrorList {
-  /** The name of the list in the saved state: `"lots"`, or `"warehouseStockLevels/3"`. */
-  id: string;
   resource: MirrorResource;
-  /** The warehouse, of a list that has only one. */
-  wID?: number;
+  /** The warehouse, of a list that has only one; otherwise `null`. */
+  wID: number | null;
 }
 
 const PER_WAREHOUSE_RESOURCE = "warehouseStockLevels";
 
-/** The list of a resource, or of one warehouse of it. */
-export const mirrorListOf = (resource: MirrorResource, wID?: number): MirrorList =>
-  wID === undefined ? { id: resource, resource } : { id: `${resource}/${wID}`, resource, wID };
+/** `lots`, or `warehouseStockLevels/3`. */
+export const listName = ({ resource, wID }: MirrorList): string => (wID === null ? resource : `${resource}/${wID}`);
 
 /** The lists of these resources, in the order in which they are read. */
 export const mirrorListsOf = (resources: readonly MirrorResource[], warehouses: readonly number[]): MirrorList[] =>
   RESOURCES.filter((resource) => resources.includes(resource)).flatMap((resource): MirrorList[] =>
-    resource === PER_WAREHOUSE_RESOURCE
-      ? warehouses.map((wID) => mirrorListOf(resource, wID))
-      : [mirrorListOf(resource)],
+    resource === PER_WAREHOUSE_RESOURCE ? warehouses.map((wID) => ({ resource, wID })) : [{ resource, wID: null }],
   );
 
-/** The list with this id in a saved state; none if another version has saved it. */
-export function mirrorListOfId(id: string): MirrorList[] {
-  const [name, wID] = id.split("/");
-  const resource = RESOURCES.find((known) => known === name);
-  return resource === undefined ? [] : [mirrorListOf(resource, wID === undefined ? undefined : Number(wID))];
-}
-
 /**
- * The lists of warehouses that a saved state has, but that were taken out of the option. Without the option, a mirror
- * leaves them as they are, as it does with other resources that it does not read.
+ * The lists of warehouses that a copy has, but that were taken out of the option. Without the option, a mirror leaves them as
+ * they are, as it does with other resources that it does not read.
  */
-export function findAbandonedLists(
-  savedIds: readonly string[],
+export const findAbandonedLists = (
+  inCopy: readonly MirrorList[],
   warehouses: readonly number[] | undefined,
-): MirrorList[] {
-  if (warehouses === undefined) return [];
-  return savedIds
-    .flatMap(mirrorListOfId)
-    .filter(({ resource, wID = 0 }) => resource === PER_WAREHOUSE_RESOURCE && !warehouses.includes(wID));
-}
+): MirrorList[] =>
+  warehouses === undefined ? [] : inCopy.filter(({ wID }) => wID !== null && !warehouses.includes(wID));
 
 /** The key of a record, from the number that identifies it within its list. */
-export const resourceKeyOf = ({ wID }: MirrorList, number: number): MirrorKey =>
-  wID === undefined ? number : `${wID}/${number}`;
+export const keyOf = ({ wID }: MirrorList, number: number): MirrorKey => (wID === null ? number : `${wID}/${number}`);
 
-/** The number that identifies a record within the list; `undefined` if the record belongs to another list. */
-export function recordNumberInList({ wID }: MirrorList, key: MirrorKey): number | undefined {
-  const [number, warehouse] = fieldsOfKey(key).reverse();
-  return warehouse === wID ? number : undefined;
-}
+/** The field that identifies a record within its list. */
+export const numberFieldOf = ({ resource }: MirrorList): string => tableOf(resource).key.at(-1) ?? "";
 
 /** A record as its list has it, with the number that identifies it there. */
 export interface NumberedRecord {
@@ -196,11 +156,12 @@ export interface NumberedRecord {
 }
 
 /** A record of a list. One without a number cannot be stored. The stock levels of one warehouse do not contain its ID. */
-export function numberedRecord({ resource, wID }: MirrorList, listed: MirrorRecord): NumberedRecord {
-  const field = tableOf(resource).key.at(-1) ?? "";
+export function numberedRecord(list: MirrorList, listed: MirrorRecord): NumberedRecord {
+  const { resource, wID } = list;
+  const field = numberFieldOf(list);
   const number: unknown = Reflect.get(listed, field);
   if (typeof number === "number" && Number.isSafeInteger(number))
-    return { number, record: wID === undefined ? listed : { ...listed, wID } };
+    return { number, record: wID === null ? listed : { ...listed, wID } };
   throw new ResponseValidationError(`mirror: a record of ${resource} has no ${field}`, {
     status: 200,
     issues: [{ path: [field], message: "must be an integer" }],

@@ -17,8 +17,9 @@ export interface SqlDatabase {
    * Runs commands in one transaction that is on disk when it resolves. With SQLite, it excludes all others.
    *
    * @param work Called again if the transaction has to be retried. It must await nothing but its commands.
+   * @param timeoutMs How long one command may take on a server, in ms; a minute unless stated.
    */
-  transaction<T>(work: (query: Query) => Promise<T>): Promise<T>;
+  transaction<T>(work: (query: Query) => Promise<T>, timeoutMs?: number): Promise<T>;
   /** Closes files and connections. */
   close(): Promise<void>;
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
-import { InventoryClient, type Item, type Lot } from "stocklot";
+import { InventoryClient } from "stocklot";
 import { createMirror, sqliteSink } from "stocklot/mirror";
 import { beforeEach, describe, expect, it } from "vitest";
 import { greeting, requestLine } from "../../src/command/sandbox/command.js";
@@ -32,33 +32,23 @@ async function started(...args: string[]) {
 
 /** What a service may have: a field that it left out, one that it has added, a lot with negative units. */
 async function addOddRecords(path: string): Promise<void> {
-  const sink = sqliteSink({ path });
-  const previousState = await sink.open();
-  const item: Item = {
-    ...DEFAULT_ITEM_FIELDS,
-    partNo: 9_001,
-    shortID: "ODD-1",
-    created: "2026-01-01T00:00:00Z",
-    modified: "2026-01-01T00:00:00Z",
+  const database = await sqliteSink({ path }).open();
+  const columns = (record: object) => Object.keys(record).map((name) => `"${name}"`);
+  const insert = async (table: string, record: Record<string, string | number | boolean | null>) => {
+    const values = Object.values(record).map((value) => (typeof value === "boolean" ? Number(value) : value));
+    const places = values.map((_, index) => `$${index + 1}`);
+    await database.query(`INSERT INTO ${table} (${columns(record)}) VALUES (${places})`, values);
   };
-  const lot: Lot = {
+  const { putUp: _, ...item } = DEFAULT_ITEM_FIELDS;
+  const dates = { created: "2026-01-01T00:00:00Z", modified: "2026-01-01T00:00:00Z" };
+  await insert("items", { ...item, partNo: 9_001, shortID: "ODD-1", ...dates });
+  const lot = {
     ...DEFAULT_LOT_FIELDS,
-    partNo: 9_001,
-    shortID: "ODD-1",
-    received: "2026-01-01T00:00:00Z",
-    wID: 77,
-    warehouse: "Attic",
+    ...{ partNo: 9_001, shortID: "ODD-1", received: "2026-01-01T00:00:00Z", wID: 77, warehouse: "Attic" },
   };
-  const odd: Item = JSON.parse(JSON.stringify({ ...item, putUp: null }));
-  const state = previousState ?? "";
-  const batch = { remove: [], previousState, state };
-  await sink.commit({ ...batch, resource: "items", upsert: [odd] });
-  const lots = [
-    { ...lot, recNo: 9_000_001, units: 3, grade: "A" },
-    { ...lot, recNo: 9_000_002, units: -2 },
-  ];
-  await sink.commit({ ...batch, resource: "lots", upsert: lots });
-  await sink.close();
+  await insert("lots", { ...lot, recNo: 9_000_001, units: 3, extra: '{"grade":"A"}' });
+  await insert("lots", { ...lot, recNo: 9_000_002, units: -2 });
+  await database.close();
 }
 
 describe("stocklot sandbox", () => {

@@ -325,24 +325,6 @@ describe.concurrent("receive-from-csv", () => {
   });
 });
 
-describe.concurrent("mirror-own-sink", () => {
-  it("keeps its copy in a file, from run to run", async ({ expect }) => {
-    const file = join(folder, "own", "copy.json");
-    expect(await run("mirror-own-sink.ts", [file])).toMatchObject({
-      code: 0,
-      err: "",
-      out: expect.stringMatching(/^[1-9]\d* added, 0 changed, 0 removed\n$/m),
-    });
-    await withService({ items: 20, lots: 50 }, async (_, environment) => {
-      const other = join(folder, "own", "other.json");
-      expect((await run("mirror-own-sink.ts", [other], environment)).out).toMatch(/^[1-9]\d* added, /m);
-      expect((await run("mirror-own-sink.ts", [other], environment)).out).toMatch(/^0 added, 0 changed, 0 removed\n$/m);
-      const { records } = JSON.parse(await readFile(other, "utf8"));
-      expect(Object.keys(records.lots)).toHaveLength(50);
-    });
-  });
-});
-
 describe.concurrent("mirror-sqlite", () => {
   it("copies everything, then what has changed, and reports it", async ({ expect }) => {
     const path = join(folder, "stock.db");

@@ -7,10 +7,11 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { InventoryClient } from "../../src/index.js";
-import { type MirrorKey, sqliteSink } from "../../src/mirror/index.js";
+import { sqliteSink } from "../../src/mirror/index.js";
 import { createSandbox } from "../../src/sandbox/index.js";
 import { RUN_ALL } from "../support/runs.js";
 import { type Random, seededRandom } from "../unit/paging/changing-list.js";
+import { recordsIn } from "./support/copies.js";
 
 /** `STOCKLOT_KILLS=500 npx vitest run --mode all test/mirror/kill` kills this often. */
 const KILLS = RUN_ALL ? Number(process.env.STOCKLOT_KILLS ?? 50) : 4;
@@ -70,8 +71,6 @@ async function mirrorInto(path: string, service: Service, isDue?: () => boolean)
 
 /** Compares every record of the copy with the service. */
 async function expectCopy(path: string, client: InventoryClient): Promise<void> {
-  const sink = sqliteSink({ path });
-  await sink.open();
   const lists = [
     ["items", "partNo", client.items.list({ includeDiscontinued: true })],
     ["lots", "recNo", client.inventory.listLots()],
@@ -79,11 +78,8 @@ async function expectCopy(path: string, client: InventoryClient): Promise<void> 
   ] as const;
   for (const [resource, key, list] of lists) {
     const byKey = (records: readonly object[]) => new Map(records.map((record) => [Reflect.get(record, key), record]));
-    const keys: MirrorKey[] = [];
-    for await (const some of sink.keys(resource)) keys.push(...some);
-    expect(byKey(await sink.read(resource, keys)), resource).toEqual(byKey(await list.toArray()));
+    expect(await recordsIn(sqliteSink({ path }), resource), resource).toEqual(byKey(await list.toArray()));
   }
-  await sink.close();
 }
 
 /** Fills copies until `kills` processes were killed at random moments. */

@@ -1,614 +1,497 @@
-import { setTimeout as delay } from "node:timers/promises";
-import { describe, expect, it } from "vitest";
-import { ConfigurationError, InputValidationError } from "../../src/index.js";
-import type { MirrorEvent, MirrorOptions, MirrorProgress } from "../../src/mirror/index.js";
-import { Mirror } from "../../src/mirror/mirror.js";
-import { MemorySink } from "../support/memory-sink.js";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it, vi } from "vitest";
+import { ConfigurationError, InputValidationError, InventoryClient } from "../../src/index.js";
+import {
+  createMirror,
+  type MirrorOptions,
+  type MirrorProgress,
+  type MirrorReport,
+  sqliteSink,
+} from "../../src/mirror/index.js";
+import { createSandbox } from "../../src/sandbox/index.js";
+import { RUN_ALL } from "../support/runs.js";
 import { seededRandom } from "../unit/paging/changing-list.js";
 import { ChangingService, type ServiceBehaviour } from "./support/changing-service.js";
+import { Killed, recordsIn, statusOf, useCopies, watchedSink } from "./support/copies.js";
+
+const { sinks: SINKS } = await useCopies("mirror");
+const newSink = SINKS.SQLite ?? expect.fail();
 
 const HOUR_MS = 3_600_000;
-
-/** A mirror that does not wait long for the confirmation of many removals. */
-const createMirror = (options: MirrorOptions) => new Mirror(options, 20);
-
-interface Setting extends Partial<ServiceBehaviour> {
-  items?: number;
-  lots?: number;
-  options?: Partial<MirrorOptions>;
-}
+const RESOURCES = ["items", "lots", "stockLevels"] as const;
 
 /** A service with some records that are an hour old, and a mirror of it. */
-function setUp({ items = 30, lots = 700, options = {}, ...behaviour }: Setting = {}) {
-  const service = new ChangingService(seededRandom(3), behaviour);
-  for (let left = items; left > 0; left -= 1) service.addItem();
-  for (let left = lots; left > 0; left -= 1) service.addLot();
+function setUp(behaviour: Partial<ServiceBehaviour> = {}, options: Partial<MirrorOptions> = {}) {
+  const service = new ChangingService(seededRandom(4), behaviour);
+  for (let left = 30; left > 0; left -= 1) service.addItem();
+  for (let left = 300; left > 0; left -= 1) service.addLot();
   service.advance(HOUR_MS);
-  const sink = new MemorySink();
-  const events: MirrorEvent[] = [];
-  const onEvent = (event: MirrorEvent) => void events.push(event);
-  const mirror = createMirror({ client: service.client(), sink, onEvent, ...options });
-  const expectEqual = () => {
-    for (const resource of ["items", "lots", "stockLevels"] as const) {
-      expect(sink.all(resource), resource).toEqual(service.records(resource));
-    }
+  const sink = newSink();
+  const client = service.client();
+  const create = (more: Partial<MirrorOptions> = {}) => createMirror({ client, sink, ...options, ...more });
+  const expectEqual = async () => {
+    for (const resource of RESOURCES)
+      expect(await recordsIn(sink, resource), resource).toEqual(new Map(service.records(resource)));
   };
-  return { service, sink, events, mirror, expectEqual };
+  return { service, sink, create, mirror: create(), expectEqual };
 }
 
-/** The same after a first run that was interrupted when it had read half of the lots. */
-async function setUpInterrupted(behaviour: Partial<ServiceBehaviour> = {}) {
-  const set = setUp({ lots: 2_000, ...behaviour });
-  const { service, sink, mirror } = set;
-  service.beforePage = (request) => {
-    if (request.includes("/Inventory?") && sink.all("lots").size >= 1_000) throw new Error("interrupted");
-  };
-  await expect(mirror.run()).rejects.toThrow();
-  service.beforePage = () => {};
-  return set;
-}
-
-const IGNORED = { modifiedSince: { items: "ignored", lots: "ignored", stockLevels: "ignored" } } as const;
+const modesOf = ({ resources }: MirrorReport) => RESOURCES.map((name) => resources[name]?.modes.join("+"));
 
 describe("the first run", () => {
-  it("saves how long the full pass took, which limits the next one out of turn", async () => {
-    const { mirror, sink } = setUp({ lots: 50 });
-    const startedAt = performance.now();
-    await mirror.run();
-    const tookMs = performance.now() - startedAt;
-    const { durationMs } = JSON.parse(String(sink.state)).lists.lots.lastPass;
-    expect(durationMs).toBeGreaterThanOrEqual(0);
-    expect(durationMs).toBeLessThanOrEqual(tookMs);
-  });
-
-  it("copies everything, emits an event for each record, and reports", async () => {
-    const { service, mirror, events, expectEqual } = setUp();
-    const report = await mirror.run();
-    expectEqual();
-    expect(events.filter(({ type }) => type === "added")).toHaveLength(report.added);
-    expect(report).toMatchObject({ kind: "full", changed: 0, removed: 0, quotaUsed: 0 });
-    expect(report.records).toBe(report.added);
-    expect(report.requests).toBe(service.requests.length);
-    expect(report.resources.lots).toMatchObject({
-      modes: ["first"],
-      added: 700,
-      inCopy: 700,
-      pages: 3,
-      honoursModifiedSince: true,
-      surplus: 0,
-      awaitsFullPass: false,
-    });
-    for (const { durationMs = 0 } of Object.values(report.resources)) {
-      expect(durationMs).toBeGreaterThan(0);
-      expect(durationMs).toBeLessThanOrEqual(report.durationMs);
-    }
-  });
-
-  it("copies only the resources that were requested", async () => {
-    const { service, mirror, sink } = setUp({ options: { resources: ["stockLevels"] } });
-    const report = await mirror.run();
-    expect(Object.keys(report.resources)).toEqual(["stockLevels"]);
-    expect(sink.all("lots").size).toBe(0);
-    expect(new Set(service.requests.map((request) => request.split("?")[0]))).toEqual(
-      new Set(["/Inventory/StockLevels"]),
-    );
-  });
-
-  it("lists discontinued items too", async () => {
-    const { service, mirror, sink } = setUp({ lots: 0 });
+  it("copies everything, discontinued items too, and reports", async () => {
+    const { service, mirror, expectEqual } = setUp();
     service.discontinueItem();
-    await mirror.run();
-    expect([...sink.all("items").values()].filter((item) => "discontinued" in item && item.discontinued)).toHaveLength(
-      1,
-    );
+    const report = await mirror.run();
+    await expectEqual();
+    expect(report).toMatchObject({ kind: "full", changed: 0, removed: 0, quotaUsed: 0 });
+    expect(report.resources.lots).toMatchObject({ modes: ["first"], added: 300, inCopy: 300, beganAgain: false });
+    expect(report.added).toBe(report.records);
   });
 
-  it("begins again after an interruption, and is equal then, whatever has changed or was removed meanwhile", async () => {
-    for (const behaviour of [{}, IGNORED]) {
-      const { service, mirror, expectEqual } = await setUpInterrupted(behaviour);
-      service.advance(HOUR_MS);
-      service.describeItem();
-      for (let left = 50; left > 0; left -= 1) service.changeLot();
-      for (let left = 30; left > 0; left -= 1) service.removeLot();
-      const { resources } = await mirror.run();
-      expectEqual();
-      expect(resources.lots?.modes[0]).toBe("first");
-    }
-  });
-
-  it("treats rows without a state as old", async () => {
-    const { service, sink, mirror, expectEqual } = setUp();
-    await mirror.run();
-    sink.forget();
-    for (let left = 5; left > 0; left -= 1) service.removeLot();
-    const { resources } = await mirror.run();
-    expectEqual();
-    expect(resources.lots).toMatchObject({ inCopy: 695, removed: 5, added: 0 });
-    expect((await mirror.run()).kind).toBe("increment");
-  });
-
-  it("is still due if it was interrupted", async () => {
-    const { service, mirror, expectEqual } = setUp({ lots: 2_000 });
-    await mirror.run();
-    service.advance(HOUR_MS);
-    service.describeItem();
-    let left = 5;
-    service.beforePage = (request) => {
-      if (!request.includes("/Inventory?") || request.includes("modifiedSince")) return;
-      left -= 1;
-      if (left < 0) throw new Error("interrupted");
+  it("begins again after an interruption, says so, and is equal then, whatever has changed meanwhile", async () => {
+    const { service, mirror, expectEqual } = setUp({ maxPageSize: 50 });
+    const stop = new AbortController();
+    const onProgress = ({ resource, received }: MirrorProgress) => {
+      if (resource === "lots" && received >= 100) stop.abort(new Error("enough"));
     };
-    await expect(mirror.run()).rejects.toThrow();
-    service.beforePage = () => {};
-    const { resources } = await mirror.run();
-    expect(resources.lots?.modes).toContain("full");
-    expectEqual();
+    await expect(mirror.run({ signal: stop.signal, onProgress })).rejects.toThrow("enough");
+    expect(statusOf(await mirror.status(), "lots")).toMatchObject({ asOf: null, error: null });
+    expect(statusOf(await mirror.status(), "lots").records).toBeGreaterThanOrEqual(100);
+    for (let left = 20; left > 0; left -= 1) service.removeLot();
+    service.describeItem();
+    const progress: MirrorProgress[] = [];
+    const { resources } = await mirror.run({ onProgress: (one) => void progress.push(one) });
+    await expectEqual();
+    expect(resources.lots).toMatchObject({ modes: ["first"], beganAgain: true });
+    expect(progress.find(({ resource }) => resource === "lots")).toMatchObject({ received: 50, beganAgain: true });
+    expect((await mirror.run()).resources.lots?.beganAgain).toBe(false);
+  });
+
+  it("reads a list again from its beginning after a full pass of a complete list was interrupted", async () => {
+    const { service, mirror, create, sink, expectEqual } = setUp({ maxPageSize: 50 });
+    await mirror.run();
+    service.removeLot();
+    service.changeLot();
+    let left = 5;
+    const killed = watchedSink(sink, () => {
+      left -= 1;
+      if (left < 0) throw new Killed();
+    });
+    await expect(create({ sink: killed }).run({ full: true })).rejects.toThrow();
+    expect((await recordsIn(sink, "lots")).size).toBe(300);
+    const { resources } = await mirror.run({ full: true });
+    expect(RESOURCES.map((name) => resources[name]?.beganAgain)).toEqual([false, true, false]);
+    await expectEqual();
   });
 });
 
 describe("an increment", () => {
-  it("reads little, and reports which fields changed", async () => {
-    const { service, mirror, events, expectEqual } = setUp();
+  it("of a quiet copy costs a request per list", async () => {
+    const { mirror } = setUp();
     await mirror.run();
+    for (let run = 0; run < 3; run += 1)
+      expect(await mirror.run()).toMatchObject({ kind: "increment", requests: 3, added: 0, changed: 0 });
+  });
+
+  it("reads what was modified, and moves asOf once a full pass has proved that it lists all changes", async () => {
+    const { service, mirror, expectEqual } = setUp();
+    await mirror.run();
+    const first = statusOf(await mirror.status(), "lots");
+    expect(first).toMatchObject({ increments: null });
     service.advance(HOUR_MS);
-    events.length = 0;
-    const request = service.requests.length;
-    service.changeItem({ uOM: "KG" });
-    const report = await mirror.run();
-    expectEqual();
-    expect(report).toMatchObject({ kind: "increment", added: 0, changed: 1, removed: 0, records: 1 });
-    expect(report.requests).toBe(6);
-    expect(service.requests.length - request).toBe(6);
-    expect(events).toHaveLength(1);
-    expect(events[0]).toMatchObject({ type: "changed", resource: "items", record: { uOM: "KG" } });
-    const changes = events[0]?.type === "changed" ? events[0].changes : [];
-    expect(changes.map(({ field }) => field).sort()).toEqual(["modified", "uOM"]);
-    expect(changes).toContainEqual({ field: "uOM", before: "EA", after: "KG" });
+    service.changeLot();
+    expect(modesOf(await mirror.run())).toEqual(["increment", "increment", "increment"]);
+    await expectEqual();
+    expect(statusOf(await mirror.status(), "lots")).toMatchObject({ increments: null, asOf: first.asOf });
+    service.changeLot();
+    service.changeItem();
+    expect(modesOf(await mirror.run({ full: true }))).toEqual(["full+increment", "full+increment", "full+increment"]);
+    const proved = await mirror.status();
+    expect(proved.map(({ increments }) => increments)).toEqual([true, true, true]);
+    service.advance(HOUR_MS);
+    service.addLot();
+    await mirror.run();
+    await expectEqual();
+    const [was, is] = [statusOf(proved, "lots"), statusOf(await mirror.status(), "lots")];
+    expect(Math.abs((is.asOf ?? 0) - (was.asOf ?? 0) - HOUR_MS)).toBeLessThan(1_000);
+    expect(is.fullPassAt).toBe(was.fullPassAt);
   });
 
-  it("finds changes in the same second as its beginning, and changes that show late", async () => {
-    const { service, mirror, expectEqual } = setUp({ resolutionMs: 1_000, latenessMs: 20_000 });
+  it("is all that an edited description costs, and of items only", async () => {
+    const { service, mirror } = setUp();
     await mirror.run();
-    for (let round = 0; round < 20; round += 1) {
-      service.changeLot();
-      service.changeItem();
-      await mirror.run();
-      expectEqual();
+    service.changeLot();
+    service.changeItem();
+    await mirror.run({ full: true });
+    for (let edit = 0; edit < 3; edit += 1) {
+      service.advance(HOUR_MS);
+      service.describeItem();
+      expect(await mirror.run()).toMatchObject({ kind: "increment", requests: 3, changed: 1 });
     }
+    // The lots have it with their next full pass, which does not doubt increments.
+    const { resources } = await mirror.run({ full: true });
+    expect(resources.lots?.changed).toBeGreaterThan(0);
+    expect(statusOf(await mirror.status(), "lots").increments).toBe(true);
   });
 
-  it.each([-400, 0.1, 400])("is based on the service's clock, %d days from this machine's", async (days) => {
-    const { service, mirror, expectEqual } = setUp({ startsAt: Date.now() + days * 24 * HOUR_MS });
+  it.each<[string, Partial<ServiceBehaviour>]>([
+    ["of whole seconds", { resolutionMs: 1_000 }],
+    ["that lag less than overlapMs", { modifiedLagMs: 590_000 }],
+    ["before the change is visible", { latenessMs: 500_000, resolutionMs: 1_000 }],
+  ])("misses nothing if the service writes dates %s", async (_, behaviour) => {
+    const { service, mirror, expectEqual } = setUp(behaviour);
     await mirror.run();
-    service.changeLot();
-    const report = await mirror.run();
-    expectEqual();
-    expect(report.kind).toBe("increment");
-  });
-
-  it("is not possible if responses have no Date header", async () => {
-    const { service, mirror, expectEqual } = setUp({ hasDateHeader: false });
-    await mirror.run();
-    service.changeLot();
-    expect((await mirror.run()).kind).toBe("full");
-    expectEqual();
+    for (let run = 0; run < 30; run += 1) {
+      service.advance(run % 3 === 0 ? 150 : 30_000);
+      service.changeLot();
+      service.addLot();
+      service.changeItem();
+      expect((await mirror.run()).kind).toBe("increment");
+      await expectEqual();
+    }
   });
 
   it.each([
     "ignored",
     "refused",
-    "fails",
-  ] as const)("is replaced by a full pass if modifiedSince is %s", async (lots) => {
-    const { service, mirror, expectEqual } = setUp({
-      modifiedSince: { items: "honoured", lots, stockLevels: "honoured" },
-    });
+  ] as const)("is not made of a list whose modifiedSince is %s: each run makes a full pass", async (filter) => {
+    const modifiedSince = { items: "honoured", lots: filter, stockLevels: "honoured" } as const;
+    const { service, mirror, expectEqual } = setUp({ modifiedSince });
     await mirror.run();
-    for (let round = 0; round < 3; round += 1) {
-      service.changeLot();
-      service.removeLot();
-      const { resources } = await mirror.run();
-      expectEqual();
-      expect(resources.lots).toMatchObject({ modes: ["full"], removed: 1 });
-      expect(resources.lots?.honoursModifiedSince).toBe(lots === "fails" ? null : false);
-      expect(resources.items?.modes).toEqual(["increment"]);
-    }
-    const probes = service.requests.filter(
-      (request) => request.startsWith("/Inventory?") && request.includes("modifiedSince="),
-    );
-    if (lots !== "fails") expect(probes, "probed once").toHaveLength(lots === "ignored" ? 1 : 1);
+    expect((await mirror.status()).map(({ increments }) => increments)).toEqual([null, false, null]);
+    service.changeLot();
+    service.removeLot();
+    expect(modesOf(await mirror.run())).toEqual(["increment", "full", "increment"]);
+    expect(await recordsIn(newSink(), "lots")).toEqual(service.records("lots"));
+    await mirror.run({ full: true });
+    await expectEqual();
   });
 
-  it("is followed by a full pass if the service's clock is set back, or was wrong", async () => {
-    const { service, mirror, expectEqual } = setUp({ startsAt: Date.parse("2026-06-01T02:00:00Z") });
+  it("is not made of a list that fails for each date", async () => {
+    const modifiedSince = { items: "honoured", lots: "fails", stockLevels: "honoured" } as const;
+    const { mirror } = setUp({ modifiedSince });
     await mirror.run();
-    service.advance(-2 * HOUR_MS);
-    service.advance(10 * 60_000);
-    service.changeLot();
-    service.advance(20 * 60_000);
-    expect((await mirror.run()).kind).toBe("full");
-    expectEqual();
-    // Increments that missed a change are not used again until one has listed all changes.
-    service.changeLot();
-    expect((await mirror.run()).resources.lots).toMatchObject({ modes: ["full", "increment"] });
-    service.changeLot();
-    expect((await mirror.run()).kind).toBe("increment");
-    expectEqual();
+    expect(modesOf(await mirror.run())).toEqual(["increment", "increment+full", "increment"]);
+    expect(statusOf(await mirror.status(), "lots").increments).toBe(false);
+    expect(modesOf(await mirror.run())).toEqual(["increment", "full", "increment"]);
   });
 
-  it("is followed by a full pass if records appear without a new date", async () => {
-    const { service, mirror, expectEqual } = setUp();
-    service.hideLots((lot) => lot.wID === 2);
+  it("is given up for good if it does not list what a full pass finds", async () => {
+    const modifiedSince = { items: "honoured", lots: "received", stockLevels: "honoured" } as const;
+    const { service, mirror, expectEqual } = setUp({ modifiedSince });
     await mirror.run();
     service.advance(HOUR_MS);
-    service.hideLots(() => false);
-    const { resources } = await mirror.run();
-    expectEqual();
-    expect(resources.lots?.modes.slice(0, 3)).toEqual(["increment", "increment", "full"]);
+    service.changeLot();
+    await mirror.run({ full: true });
+    expect(statusOf(await mirror.status(), "lots").increments).toBe(false);
+    service.changeLot();
+    expect(modesOf(await mirror.run())).toEqual(["increment", "full", "increment"]);
+    await expectEqual();
   });
 
-  it("is given up if modifiedSince does not list all changes", async () => {
-    const { service, mirror, expectEqual } = setUp({
-      modifiedSince: { items: "honoured", lots: "received", stockLevels: "honoured" },
-    });
+  it("is not doubted for a record that was removed after the full pass had read it", async () => {
+    const { service, mirror } = setUp();
     await mirror.run();
-    for (let round = 0; round < 2; round += 1) {
-      service.advance(HOUR_MS);
+    service.advance(HOUR_MS);
+    service.addLot();
+    const newest = Math.max(...[...service.records("lots").keys()].map(Number));
+    service.beforePage = (path) => {
+      if (path.startsWith("/Inventory?") && path.includes("modifiedSince") && !path.includes("pageSize=1&"))
+        service.hideLots(({ recNo }) => recNo === newest);
+    };
+    await mirror.run({ full: true });
+    expect(statusOf(await mirror.status(), "lots").increments).toBe(null);
+  });
+
+  it("is not possible without a Date header", async () => {
+    const { service, mirror, expectEqual } = setUp({ hasDateHeader: false });
+    await mirror.run();
+    service.changeLot();
+    service.removeLot();
+    expect(modesOf(await mirror.run())).toEqual(["full", "full", "full"]);
+    await expectEqual();
+  });
+
+  it("is followed by a full pass if the service's clock was set back", async () => {
+    const { service, mirror, expectEqual } = setUp();
+    await mirror.run();
+    service.advance(-5 * HOUR_MS);
+    service.changeLot();
+    expect(modesOf(await mirror.run())).toEqual(["increment+full", "increment+full", "increment+full"]);
+    await expectEqual();
+  });
+});
+
+describe("asOf", () => {
+  it.each([-400, 400])("is of the clock that is behind, %d days from this machine's", async (days) => {
+    const startsAt = Date.now() + days * 24 * HOUR_MS;
+    const { mirror } = setUp({ startsAt });
+    const startedAt = Date.now();
+    await mirror.run();
+    for (const { asOf, lagMs, fullPassAt } of await mirror.status()) {
+      const expected = days < 0 ? startsAt + HOUR_MS : startedAt;
+      expect(Math.abs((asOf ?? 0) - expected)).toBeLessThan(10_000);
+      expect(fullPassAt).toBe(asOf);
+      expect(Math.abs((lagMs ?? 0) - (Date.now() - expected))).toBeLessThan(10_000);
+    }
+  });
+});
+
+describe("a full pass", () => {
+  it("is made when fullPassEveryMs has passed, after the changes of all lists were read", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    try {
+      const { service, mirror, expectEqual } = setUp();
+      await mirror.run();
+      service.changeItem();
       service.changeLot();
       await mirror.run({ full: true });
-      expectEqual();
-      service.changeLot();
+      vi.setSystemTime(Date.now() + 22 * HOUR_MS);
+      service.removeLot();
+      expect((await mirror.run()).kind).toBe("increment");
+      vi.setSystemTime(Date.now() + 2 * HOUR_MS);
+      service.requests.length = 0;
+      expect(modesOf(await mirror.run())).toEqual(["increment+full", "increment+full", "increment+full"]);
+      await expectEqual();
+      const kinds = service.requests.map((request) => request.includes("modifiedSince"));
+      expect(kinds.slice(0, 3)).toEqual([true, true, true]);
+    } finally {
+      vi.useRealTimers();
     }
-    const { resources } = await mirror.run();
-    expectEqual();
-    expect(resources.lots).toMatchObject({ modes: ["full"], honoursModifiedSince: false });
-  });
-
-  it("reads all lots when the description of an item has changed, which they show", async () => {
-    const { service, mirror, expectEqual } = setUp();
-    await mirror.run();
-    service.advance(HOUR_MS);
-    service.describeItem();
-    const { resources } = await mirror.run();
-    expectEqual();
-    expect(resources.lots?.modes).toEqual(["increment", "full"]);
-    expect(resources.lots?.honoursModifiedSince, "the increment of lots was not at fault").toBe(true);
-    expect((await mirror.run()).kind).toBe("increment");
   });
 });
 
-describe("a record that the service has removed", () => {
-  it("is noticed by the count, and found by a full pass", async () => {
-    const { service, mirror, events, expectEqual } = setUp();
+describe("a list that fails", () => {
+  it("stops no other, in full passes and increments, and the status says which, since when, and why", async () => {
+    const sandbox = createSandbox({ rateLimit: false, items: 10, lots: 40 });
+    const { baseUrl, credentials, fetch } = sandbox;
+    const client = new InventoryClient({ baseUrl, ...credentials, fetch, rateLimit: false, retry: false });
+    const mirror = createMirror({ client, sink: newSink(), warehouses: [1, 3], fullPassEveryMs: 1_000 });
     await mirror.run();
-    events.length = 0;
-    const before = service.records("lots");
-    service.removeLot();
-    service.addLot();
-    service.advance(HOUR_MS);
-    const { resources } = await mirror.run();
-    expectEqual();
-    expect(resources.lots).toMatchObject({ modes: ["increment", "full"], added: 1, removed: 1, surplus: 0 });
-    const removed = [...before.values()].find(({ recNo }) => !service.records("lots").has(recNo));
-    expect(events).toContainEqual({ type: "removed", resource: "lots", key: removed?.recNo, record: removed });
-  });
-
-  it("is found by a full pass at an interval", async () => {
-    const { mirror, service } = setUp({ options: { fullPassEveryMs: 1 } });
-    await mirror.run();
-    service.removeLot();
-    await delay(5);
-    expect((await mirror.run()).resources.lots).toMatchObject({ modes: ["increment", "full"], removed: 1 });
-  });
-
-  it("is not looked for in lists that show fewer records than they count, which is reported", async () => {
-    const { service, mirror, sink, events } = setUp({ ...IGNORED, sorts: false });
-    const reports = [await mirror.run()];
-    service.shuffles = true;
-    for (let run = 0; run < 5; run += 1) reports.push(await mirror.run({ full: true }));
-    expect(events.some(({ type }) => type === "removed")).toBe(false);
-    expect(sink.all("lots").size).toBe(700);
-
-    const late = setUp({ ...IGNORED, sorts: false });
-    late.service.shuffles = true;
-    const { resources } = await late.mirror.run();
-    const missing = 700 - late.sink.all("lots").size;
-    expect(missing).toBeGreaterThan(0);
-    expect(resources.lots).toMatchObject({ missing, awaitsFullPass: true });
-    late.service.shuffles = false;
-    expect((await late.mirror.run()).resources.lots).toMatchObject({ missing: 0, awaitsFullPass: false });
-    late.expectEqual();
-  });
-
-  it("is never concluded from an interrupted full pass", async () => {
-    const { service, mirror, sink, events } = setUp({ lots: 3_000, ...IGNORED });
-    await mirror.run();
-    const pages = [1, 4, 9];
-    for (const page of pages) {
-      let seen = 0;
-      service.beforePage = (request) => {
-        if (request.startsWith("/Inventory?")) seen += 1;
-        if (seen > page) throw new Error("interrupted");
-      };
-      await expect(mirror.run()).rejects.toThrow();
-      expect(sink.all("lots").size).toBe(3_000);
+    const before = await mirror.status();
+    await sleep(1_100);
+    sandbox.addFault({ path: "/Inventory/StockLevels/3", fault: 403 });
+    const failedAt: unknown[] = [];
+    for (let run = 0; run < 3; run += 1) {
+      await sleep(1_100);
+      const startedAt = Date.now();
+      await expect(mirror.run()).rejects.toMatchObject({ name: "PermissionError" });
+      const status = await mirror.status();
+      for (const list of status.filter(({ wID }) => wID !== 3)) {
+        expect(list).toMatchObject({ error: null, failedSince: null });
+        expect(list.asOf).toBeGreaterThan(startedAt - 1_200);
+        expect(list.fullPassAt).toBe(list.asOf);
+      }
+      const forbidden = statusOf(status, "warehouseStockLevels", 3);
+      expect(forbidden.error).toMatch(/^PermissionError: GET \/Inventory\/StockLevels\/3: 403 /);
+      expect(forbidden.asOf).toBe(statusOf(before, "warehouseStockLevels", 3).asOf);
+      failedAt.push(forbidden.failedSince);
     }
-    expect(events.some(({ type }) => type === "removed")).toBe(false);
-  });
-
-  it("needs a second pass if a list comes empty, and returns with the list", async () => {
-    const { service, mirror, sink, expectEqual } = setUp();
+    expect(new Set(failedAt).size).toBe(1);
+    sandbox.clearFaults();
     await mirror.run();
-    service.hideLots(() => true);
-    const { resources } = await mirror.run({ allowRemovals: true });
-    expect(resources.lots).toMatchObject({ modes: ["increment", "full", "full"], removed: 700 });
-    expect(sink.all("lots").size).toBe(0);
-    service.hideLots(() => false);
-    await mirror.run();
-    expectEqual();
-  });
-
-  it("needs a second pass if lists are not sorted by key", async () => {
-    const { service, mirror, expectEqual } = setUp({ ...IGNORED, sorts: false });
-    await mirror.run();
-    service.removeLot();
-    const { resources } = await mirror.run();
-    expectEqual();
-    expect(resources.lots?.modes).toEqual(["full", "full"]);
-  });
-});
-
-describe("events", () => {
-  it("are awaited, one at a time, and the copy has their record", async () => {
-    let atOnce = 0;
-    let most = 0;
-    const { sink, mirror } = setUp({
-      items: 5,
-      lots: 20,
-      options: {
-        onEvent: async ({ resource, record }) => {
-          if (resource === undefined) return expect.fail("a gap");
-          atOnce += 1;
-          most = Math.max(most, atOnce);
-          await delay(1);
-          const key = "recNo" in record ? record.recNo : record.partNo;
-          expect(sink.all(resource).get(key)).toEqual(record);
-          atOnce -= 1;
-        },
-      },
+    expect(statusOf(await mirror.status(), "warehouseStockLevels", 3)).toMatchObject({
+      error: null,
+      failedSince: null,
     });
-    await mirror.run();
-    expect(most).toBe(1);
   });
 
-  it("are emitted again when the listener fails, and none is lost", async () => {
-    const received: number[] = [];
-    let left = 10;
-    const { sink, mirror } = setUp({
-      items: 0,
-      lots: 600,
-      options: {
-        resources: ["lots"],
-        onEvent: ({ record }) => {
-          if (left === 0) throw new Error("listener");
-          left -= 1;
-          received.push(record && "recNo" in record ? record.recNo : 0);
-        },
-      },
-    });
-    await expect(mirror.run()).rejects.toThrow("listener");
-    expect(sink.all("lots").size).toBe(250);
-    left = 10_000;
+  it("is retried while connections break, so that a run ends well", async () => {
+    const { service, mirror, expectEqual } = setUp({ maxPageSize: 50 });
+    const failures = new Map<string, number>();
+    service.beforePage = (path) => {
+      const failed = failures.get(path) ?? 0;
+      failures.set(path, failed + 1);
+      if (failed < 7) throw new TypeError("fetch failed");
+    };
     await mirror.run();
-    expect(new Set(received).size).toBe(600);
-    expect(received.length).toBe(610);
+    await expectEqual();
   });
-});
 
-it("an event of a field that appeared or disappeared is emitted again after a failure", async () => {
-  let fail = false;
-  const received: MirrorEvent[] = [];
-  const { service, mirror, expectEqual } = setUp({
-    options: {
-      onEvent: (event) => {
-        if (fail) throw new Error("listener");
-        received.push(event);
-      },
-    },
-  });
-  await mirror.run();
-  for (const extra of [{ netWeight: 1.5 }, { netWeight: undefined }]) {
-    service.changeItem(extra);
-    fail = true;
-    await expect(mirror.run()).rejects.toThrow("listener");
-    fail = false;
-    received.length = 0;
+  it("ends the run for all if the credentials are refused, which the status shows", async () => {
+    const { service, mirror, create } = setUp();
     await mirror.run();
-    expect(received.filter(({ resource }) => resource === "items")).toHaveLength(1);
-  }
-  expectEqual();
+    const client = service.client({ fetch: async () => Response.json({ message: "no" }, { status: 401 }) });
+    await expect(create({ client }).run()).rejects.toMatchObject({ name: "AuthenticationError" });
+    const status = await mirror.status();
+    expect(status.map(({ error }) => error?.split(":")[0])).toEqual(Array(3).fill("AuthenticationError"));
+  });
 });
 
 describe("a run", () => {
-  it("reports progress after each page that was saved", async () => {
-    const { sink, mirror } = setUp();
-    const progressReports: (MirrorProgress & { saved: number })[] = [];
-    await mirror.run({
-      onProgress: (progress) => progressReports.push({ ...progress, saved: sink.all(progress.resource).size }),
-    });
-    expect(progressReports.map(({ resource, received, saved }) => [resource, received === saved])).toEqual(
-      progressReports.map(({ resource }) => [resource, true]),
-    );
-    expect(progressReports.at(0)).toMatchObject({ resource: "items", mode: "first", received: 30, totalCount: 30 });
-    expect(progressReports.filter(({ resource }) => resource === "lots").at(-1)).toMatchObject({
-      received: 700,
-      totalCount: 700,
-    });
-  });
-
-  it("ends with the signal's reason when it aborts, and the next run continues", async () => {
-    const { mirror, sink, expectEqual } = setUp({ lots: 2_000 });
-    const controller = new AbortController();
-    const reason = new Error("enough");
-    const onProgress = ({ resource }: MirrorProgress) => resource === "lots" && controller.abort(reason);
-    await expect(mirror.run({ signal: controller.signal, onProgress })).rejects.toBe(reason);
-    expect(sink.all("lots").size).toBeLessThan(1_000);
-    await expect(mirror.run({ signal: controller.signal })).rejects.toBe(reason);
-    await mirror.run();
-    expectEqual();
-  });
-
-  it("closes its sink, also when it fails", async () => {
-    const { service, mirror, sink } = setUp({
-      lots: 300,
-      options: { onEvent: () => void expect(sink.isOpen).toBe(true) },
-    });
-    await mirror.run();
-    expect(sink.isOpen).toBe(false);
-    service.beforePage = () => {
-      throw new Error("interrupted");
-    };
-    await expect(mirror.run()).rejects.toThrow();
-    expect(sink.isOpen).toBe(false);
-  });
-
   it("awaits onProgress, and ends with its error", async () => {
     const { mirror } = setUp();
     const onProgress = async () => {
-      await delay(1);
-      throw new Error("progress");
+      await sleep(1);
+      throw new RangeError("mine");
     };
-    await expect(mirror.run({ onProgress })).rejects.toThrow("progress");
+    await expect(mirror.run({ onProgress })).rejects.toThrow(new RangeError("mine"));
   });
 
-  it("reads items before lots, in whatever order they are named", async () => {
-    const { service, mirror } = setUp({ options: { resources: ["lots", "items"] } });
-    await mirror.run();
-    expect(service.requests.findIndex((request) => request.startsWith("/Item"))).toBe(0);
-  });
-
-  it("is one at a time", async () => {
-    const { mirror } = setUp();
-    const first = mirror.run();
-    await expect(mirror.run()).rejects.toBeInstanceOf(ConfigurationError);
-    await first;
-  });
-
-  it("refuses wrong options, and a state that it does not know", async () => {
-    const { mirror, sink, service } = setUp();
-    await expect(mirror.run({ ful: true } as never)).rejects.toBeInstanceOf(InputValidationError);
-    await expect(mirror.watch({ everyMs: 0 })).rejects.toBeInstanceOf(InputValidationError);
-    const client = service.client();
-    expect(() => createMirror({ client, sink, resources: [] })).toThrow(ConfigurationError);
-    expect(() => createMirror({ client, sink, resources: ["lots", "lots"] })).toThrow("once");
-    expect(() => createMirror({ client: {}, sink } as never)).toThrow("client: must be an InventoryClient");
-    expect(() => createMirror({ client, sink, overlap: 3 } as never)).toThrow("overlap");
-    const old = new MemorySink();
-    await old.commit({ resource: "lots", upsert: [], remove: [], previousState: undefined, state: '{"version":0}' });
-    await expect(createMirror({ client, sink: old }).run()).rejects.toThrow("another version");
+  it("is one at a time, and of resources that the mirror has", async () => {
+    const { mirror, create } = setUp();
+    const run = mirror.run();
+    await expect(mirror.run()).rejects.toThrow("running already");
+    await run;
+    expect(Object.keys((await mirror.run({ resources: ["lots", "items"] })).resources)).toEqual(["items", "lots"]);
+    await expect(create({ resources: ["items"] }).run({ resources: ["lots"] })).rejects.toThrow(InputValidationError);
   });
 
   it("fails, and writes nothing, when another mirror has written to the copy meanwhile", async () => {
-    const { service, sink, mirror } = setUp();
-    const other = createMirror({ client: service.client(), sink });
-    let commits = 0;
-    let others: Promise<string> | undefined;
-    sink.beforeCommit = () => {
-      commits += 1;
-      // It starts again from the state of the first mirror, which has written since; then one of the two gives up.
-      if (commits === 2) others = outcomeOf(other.run());
-    };
-    const outcomes = [await outcomeOf(mirror.run()), await others];
-    expect(outcomes).toContain("another mirror writes to this copy");
-  });
-
-  it("starts again if the last commit of a killed process arrives after the copy was opened", async () => {
-    const { service, sink, mirror, expectEqual } = setUp();
+    const { service, mirror, create } = setUp();
     await mirror.run();
     service.changeLot();
-    const state = sink.state;
-    let last = true;
-    service.beforePage = () => {
-      if (!last) return;
-      last = false;
-      void sink.commit({ resource: "lots", upsert: [], remove: [], previousState: state, state: `${state} ` });
+    let hasRun = false;
+    const other = create();
+    service.beforePage = () => {};
+    const onProgress = async () => {
+      if (!hasRun) await other.run();
+      hasRun = true;
     };
+    const run = create().run({ full: true, onProgress });
+    await expect(run).rejects.toThrow(ConfigurationError);
+    await expect(run).rejects.toThrow("another mirror writes");
     await mirror.run();
-    expectEqual();
   });
 
-  it("reads the changes of all lists before it reads one completely", async () => {
-    const { service, mirror, sink } = setUp({ options: { fullPassEveryMs: 1 } });
+  it("refuses a copy of another service or client ID, and names both", async () => {
+    const { service, sink, mirror, create } = setUp();
     await mirror.run();
-    service.advance(HOUR_MS);
-    service.changeLot();
-    await delay(5);
-    let pages = 0;
-    service.beforePage = (request) => {
-      if (!request.includes("modifiedSince")) pages += 1;
-      if (pages > 2) throw new Error("interrupted");
-    };
-    await expect(mirror.run()).rejects.toThrow();
-    for (const resource of ["lots", "stockLevels"] as const) {
-      expect(sink.all(resource), resource).toEqual(service.records(resource));
+    const [before, requests] = [await recordsIn(sink, "lots"), service.requests.length];
+    const other = create({ client: service.client({ baseUrl: "https://other.example/api/v1" }) });
+    await expect(other.run()).rejects.toThrow(/belongs to the service "http:.*the client to "https:.*Use a new copy/);
+    const narrow = create({ client: service.client({ clientId: "narrow" }) });
+    await expect(narrow.run()).rejects.toThrow(/client ID "mirror".*"narrow".*Use a new copy/);
+    expect(service.requests).toHaveLength(requests);
+    expect(await recordsIn(sink, "lots")).toEqual(before);
+  });
+
+  it("takes over the name of its service, which may then move", async () => {
+    const { service, mirror, create } = setUp();
+    await mirror.run();
+    await create({ client: service.client({ serviceId: "acme" }) }).run();
+    await create({ client: service.client({ serviceId: "acme", baseUrl: "https://other.example/api/v1" }) }).run();
+    await expect(mirror.run()).rejects.toThrow('serviceId: "acme"');
+  });
+
+  it("copies and compares deeply nested fields", async () => {
+    const { service, create, expectEqual } = setUp();
+    const mirror = create({ client: service.client({ responseValidation: "off" }) });
+    for (const levels of [50, 90]) {
+      let value: unknown = {};
+      for (let level = 1; level < levels; level += 1) value = level % 2 ? [value] : { in: value };
+      service.changeItem({ extra: value });
+      await mirror.run();
+      await expectEqual();
     }
   });
 });
 
+it.skipIf(!RUN_ALL)(
+  "a full pass of 100 000 lots that is interrupted begins again, and says so",
+  async () => {
+    const sandbox = createSandbox({ rateLimit: false, items: 50, lots: 100_000 });
+    const { baseUrl, credentials, fetch } = sandbox;
+    const client = new InventoryClient({ baseUrl, ...credentials, fetch, rateLimit: false });
+    const mirror = createMirror({ client, sink: newSink(), resources: ["lots"] });
+    const stop = new AbortController();
+    const onProgress = ({ received }: MirrorProgress) => received > 60_000 && stop.abort(new Error("enough"));
+    await expect(mirror.run({ signal: stop.signal, onProgress })).rejects.toThrow("enough");
+    const { resources } = await mirror.run();
+    expect(resources.lots).toMatchObject({ records: 100_000, inCopy: 100_000, beganAgain: true });
+    expect(await mirror.run()).toMatchObject({ requests: 1 });
+  },
+  120_000,
+);
+
 describe("a watch", () => {
-  it("runs again and again until its signal aborts", async () => {
-    const { service, mirror, expectEqual } = setUp({ lots: 50 });
-    const controller = new AbortController();
-    const added: number[] = [];
+  it("runs again and again until its signal aborts, and passes errors to onError", async () => {
+    const { service, mirror } = setUp();
+    const stop = new AbortController();
+    const seen: string[] = [];
+    service.beforePage = () => (seen.length === 1 ? 403 : undefined);
     await mirror.watch({
-      everyMs: 5,
-      signal: controller.signal,
-      onReport: (report) => {
-        added.push(report.added);
-        if (added.length === 3) controller.abort();
-        else service.addLot();
+      everyMs: 1,
+      resources: ["items"],
+      signal: stop.signal,
+      onReport: ({ kind }) => {
+        seen.push(kind);
+        if (seen.length === 3) stop.abort();
       },
+      onError: (error) => void seen.push(error instanceof Error ? error.name : ""),
     });
-    expect(added, "the lot, and once the stock level of its item").toHaveLength(3);
-    expectEqual();
+    expect(seen).toEqual(["full", "PermissionError", "increment"]);
   });
 
-  it("ends with the error of a run, or passes it to onError and continues", async () => {
-    const { service, mirror } = setUp({ lots: 50 });
-    service.beforePage = () => {
-      throw new Error("interrupted");
+  it("rejects with the error of a run, of onReport or of onError", async () => {
+    const { service, mirror } = setUp();
+    const fail = (message: string) => () => {
+      throw new Error(message);
     };
-    await expect(mirror.watch({ everyMs: 5 })).rejects.toThrow();
-    const controller = new AbortController();
-    let errors = 0;
-    const onError = () => {
-      errors += 1;
-      service.beforePage = () => {};
-    };
-    await mirror.watch({ everyMs: 5, signal: controller.signal, onError, onReport: () => controller.abort() });
-    expect(errors).toBe(1);
+    await expect(mirror.watch({ everyMs: 1, onReport: fail("report") })).rejects.toThrow("report");
+    service.beforePage = () => 403;
+    await expect(mirror.watch({ everyMs: 1 })).rejects.toThrow("403");
+    await expect(mirror.watch({ everyMs: 1, onError: fail("handler") })).rejects.toThrow("handler");
   });
 
   it("ends at once when aborted while it waits, or before it starts", async () => {
-    const { service, mirror } = setUp({ lots: 50 });
-    const controller = new AbortController();
-    let reports = 0;
-    const onReport = () => {
-      reports += 1;
-      // The watch waits for its next run then.
-      setTimeout(() => controller.abort());
-    };
-    await mirror.watch({ everyMs: HOUR_MS, signal: controller.signal, onReport });
-    expect(reports).toBe(1);
-    const { length } = service.requests;
-    await mirror.watch({ everyMs: HOUR_MS, signal: controller.signal, onReport });
-    expect(service.requests).toHaveLength(length);
-    expect(reports).toBe(1);
+    const { mirror } = setUp();
+    const stop = new AbortController();
+    const onReport = () => void setTimeout(() => stop.abort(), 5);
+    await mirror.watch({ everyMs: HOUR_MS, signal: stop.signal, onReport });
+    await mirror.watch({ everyMs: HOUR_MS, signal: AbortSignal.abort() });
   });
 });
 
-/** `done`, or the message of the error. */
-const outcomeOf = (run: Promise<unknown>) =>
-  run.then(
-    () => "done",
-    (error: Error) => error.message,
-  );
+it("other calls of the client go on during a run: they take the slots that pages may not use", async () => {
+  const rateLimit = { requests: 20, intervalMs: 500 };
+  const sandbox = createSandbox({ items: 5, lots: 10_000, rateLimit });
+  const { baseUrl, credentials, fetch } = sandbox;
+  const client = new InventoryClient({ baseUrl, ...credentials, fetch, rateLimit: { ...rateLimit, reserved: 4 } });
+  const [item] = await client.items.list().toArray({ limit: 1 });
+  let isOver = false;
+  const run = createMirror({ client, sink: newSink() }).run();
+  void run.finally(() => {
+    isOver = true;
+  });
+  for (let booked = 0; booked < 6; booked += 1) {
+    await client.inventory.receive({ itemID: item?.shortID ?? "", units: 1, wid: 1, reasonCode: 1 });
+    expect(isOver, "the run goes on").toBe(false);
+  }
+  expect((await run).quotaUsed).toBeGreaterThan(0.3);
+  expect(sandbox.requests.filter(({ status }) => status === 429)).toEqual([]);
+});
+
+it.each([
+  ["run", null, "mirror.run: options: must be an object"],
+  ["run", { full: "yes" }, "mirror.run: full: must be "],
+  ["run", { acceptAccount: true }, 'mirror.run: unknown field "acceptAccount"'],
+  ["watch", undefined, "mirror.watch: everyMs: is required"],
+  ["watch", { everyMs: { lots: 5 } }, "mirror.watch: everyMs: must be"],
+  ["watch", { everyMs: 5, onError: {} }, "mirror.watch: onError: must be a function"],
+] as const)("mirror.%s(%j) is refused", async (method, options, message) => {
+  const { mirror } = setUp();
+  const call: Promise<unknown> = Reflect.apply(mirror[method], mirror, [options]);
+  await expect(call).rejects.toBeInstanceOf(InputValidationError);
+  await expect(call).rejects.toThrow(message);
+});
+
+it.each([
+  [{ sink: undefined }, "sink: is required"],
+  [{ sink: {} }, "sink: must be created by sqliteSink or postgresSink"],
+  [{ overlapMs: -1 }, "overlapMs: must be "],
+  [{ resources: ["lot"] }, "resources[0]: must be "],
+  [{ resources: ["warehouseStockLevels"] }, "warehouses: is required"],
+  [{ warehouses: [1, 1] }, "must name each warehouse once"],
+  [{ warehouses: [1.5] }, "warehouses[0]"],
+  [{ maxRemovedShare: 2 }, "maxRemovedShare"],
+  [{ history: { days: 0 } }, "history: must be false, or { days }"],
+  [{ history: { days: 1, day: 2 } }, "history: must be false, or { days }"],
+  [{ onEvent: () => {} }, 'unknown option "onEvent"'],
+])("createMirror refuses %j", (options, message) => {
+  const given = { client: new ChangingService(seededRandom(1)).client(), sink: sqliteSink({ path: "a" }), ...options };
+  const create = () => Reflect.apply(createMirror, undefined, [given]);
+  expect(create).toThrow(ConfigurationError);
+  expect(create).toThrow(message);
+});

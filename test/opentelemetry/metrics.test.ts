@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRateLimiter, InventoryClient } from "stocklot";
-import { createMirror } from "stocklot/mirror";
+import { createMirror, sqliteSink } from "stocklot/mirror";
 import { instrumentStocklot } from "stocklot/opentelemetry";
 import { createOutbox, sqliteOutboxStore } from "stocklot/outbox";
 import type { SandboxOptions } from "stocklot/sandbox";
@@ -10,7 +10,6 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { reportProgress } from "../../src/client/for-add-ons.js";
 import type { ClientOptions } from "../../src/index.js";
 import { collectGarbage } from "../support/garbage.js";
-import { MemorySink } from "../support/memory-sink.js";
 import { connect, type Point, SECRET, startMetrics } from "./support.js";
 
 /** A client whose calls are measured. */
@@ -221,8 +220,8 @@ describe("the metrics of outbox and mirror", () => {
     await outbox.add({ key: "1", operation: "receive", input: { itemID: "BOLT-M8", units: 1, wid: 1, reasonCode: 1 } });
     await outbox.run();
     await outbox.close();
+    await createMirror({ client, sink: sqliteSink({ path: join(folder, "copy.db") }) }).run();
     rmSync(folder, { recursive: true });
-    await createMirror({ client, sink: new MemorySink() }).run();
     const metrics = await collect();
     expect(metrics.get("stocklot.outbox.entries")?.points).toContainEqual({
       attributes: { "stocklot.outbox.state": "applied" },

@@ -6,8 +6,9 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { StorageError } from "stocklot";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
-import { SqliteConnection, type SqliteConnectionOptions } from "../../src/storage/sqlite/connection.js";
-import { loadNodeDriver, loadPackageDriver, type SqliteDatabase } from "../../src/storage/sqlite/driver.js";
+import type { Query, SqlDatabase } from "../../src/storage/database.js";
+import { loadNodeDriver, loadPackageDriver } from "../../src/storage/sqlite/driver.js";
+import { openSqlite, type SqliteDatabaseOptions } from "../../src/storage/sqlite/sql-database.js";
 import { builtProgram } from "../support/built-program.js";
 import { turnsOf } from "../support/loop-time.js";
 
@@ -32,8 +33,8 @@ describe.each(["package", "node"] as const)("an SQLite connection, driver: %s", 
   let files = 0;
   let path: string;
   const opened: { close(): unknown }[] = [];
-  const open = async (options: Partial<SqliteConnectionOptions> = {}) => {
-    const connection = await SqliteConnection.open({ path, synchronous: "FULL", loadDriver, ...options });
+  const open = async (options: Partial<SqliteDatabaseOptions> = {}) => {
+    const connection = await openSqlite({ path, loadDriver, ...options });
     opened.push(connection);
     return connection;
   };
@@ -43,14 +44,9 @@ describe.each(["package", "node"] as const)("an SQLite connection, driver: %s", 
     opened.push(database);
     return database;
   };
-  const insert = (value: number) => (database: SqliteDatabase) => database.exec(`INSERT INTO t VALUES (${value})`);
-  const values = (connection: SqliteConnection) =>
-    connection.read((database) =>
-      database
-        .prepare("SELECT a FROM t")
-        .all()
-        .map(({ a }) => a),
-    );
+  const insert = (value: number) => (query: Query) => query("INSERT INTO t VALUES ($1)", [value]);
+  const values = async (connection: SqlDatabase) =>
+    (await connection.transaction((query) => query("SELECT a FROM t"))).map(({ a }) => a);
 
   beforeEach(() => {
     path = join(directory, `${name}-${++files}.db`);
@@ -66,9 +62,9 @@ describe.each(["package", "node"] as const)("an SQLite connection, driver: %s", 
     }
   });
 
-  const withTable = async (options: Partial<SqliteConnectionOptions> = {}) => {
+  const withTable = async (options: Partial<SqliteDatabaseOptions> = {}) => {
     const connection = await open(options);
-    await connection.transaction((database) => database.exec("CREATE TABLE t (a)"));
+    await connection.transaction((query) => query("CREATE TABLE t (a)"));
     return connection;
   };
 
@@ -78,7 +74,7 @@ describe.each(["package", "node"] as const)("an SQLite connection, driver: %s", 
     const before = existsSync("/proc/self/fd") ? descriptors() : 0;
     for (let run = 0; run < 50; run += 1) {
       const connection = await open();
-      await connection.transaction((database) => database.prepare("INSERT INTO t VALUES (?)").run(run));
+      await connection.transaction(insert(run));
       await values(connection);
       await connection.close();
       expect(existsSync(`${path}-wal`)).toBe(false);
@@ -88,11 +84,11 @@ describe.each(["package", "node"] as const)("an SQLite connection, driver: %s", 
   });
 
   it.each([
-    ["FULL", 2],
-    ["NORMAL", 1],
-  ] as const)("waits for the disk as it is told: %s", async (synchronous, setting) => {
-    const connection = await open({ synchronous });
-    const read = (pragma: string) => connection.read((database) => database.prepare(`PRAGMA ${pragma}`).all());
+    [true, 2],
+    [false, 1],
+  ] as const)("waits for the disk as it is told: %s", async (durable, setting) => {
+    const connection = await open({ durable });
+    const read = (pragma: string) => connection.transaction((query) => query(`PRAGMA ${pragma}`));
     expect(await read("synchronous")).toMatchObject([{ synchronous: setting }]);
     expect(await read("journal_mode")).toMatchObject([{ journal_mode: "wal" }]);
   });
@@ -110,8 +106,8 @@ describe.each(["package", "node"] as const)("an SQLite connection, driver: %s", 
 
   it("rolls a failed transaction back, and passes the error of the action on", async () => {
     const connection = await withTable();
-    const failing = connection.transaction((database) => {
-      insert(1)(database);
+    const failing = connection.transaction(async (query) => {
+      await insert(1)(query);
       throw new RangeError("mine");
     });
     await expect(failing).rejects.toThrow(new RangeError("mine"));
@@ -160,26 +156,10 @@ describe.each(["package", "node"] as const)("an SQLite connection, driver: %s", 
     await expect(open({ lockWaitMs: 100 })).rejects.toMatchObject({ name: "StorageError", problem: "locked" });
   });
 
-  it("stops waiting when its signal aborts, and does what needs no wait nevertheless", async () => {
-    const stop = new AbortController();
-    const connection = await withTable({ signal: stop.signal });
-    const other = await openOther();
-    other.exec("BEGIN IMMEDIATE");
-    const waiting = [1, 2, 3].map((value) => connection.transaction(insert(value)));
-    const results = Promise.allSettled(waiting);
-    await sleep(50);
-    stop.abort(new Error("enough"));
-    expect(await turnsOf(results)).toBeLessThan(200);
-    expect(await results).toMatchObject(waiting.map(() => ({ status: "rejected", reason: stop.signal.reason })));
-    other.exec("ROLLBACK");
-    await connection.transaction(insert(4));
-    expect(await values(connection)).toEqual([4]);
-  });
-
   it("reports a full disk, and works again when there is space", async () => {
     const connection = await withTable();
-    await connection.read((database) => database.exec("PRAGMA max_page_count = 4"));
-    const large = (database: SqliteDatabase) => database.prepare("INSERT INTO t VALUES (?)").run("x".repeat(50_000));
+    await connection.transaction((query) => query("PRAGMA max_page_count = 4"));
+    const large = (query: Query) => query("INSERT INTO t VALUES ($1)", ["x".repeat(50_000)]);
     const full = connection.transaction(large);
     await expect(full).rejects.toThrow(StorageError);
     await expect(full).rejects.toThrow("no space is left (database or disk is full). The change was not stored. Free");
@@ -191,7 +171,7 @@ describe.each(["package", "node"] as const)("an SQLite connection, driver: %s", 
     });
     await connection.transaction(insert(1));
     expect(await values(connection)).toEqual([1]);
-    await connection.read((database) => database.exec("PRAGMA max_page_count = 1000"));
+    await connection.transaction((query) => query("PRAGMA max_page_count = 1000"));
     await connection.transaction(large);
   });
 

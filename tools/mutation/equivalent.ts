@@ -10,7 +10,7 @@ interface Equivalent extends Pick<Mutant, "file" | "line" | "change"> {
 /** Mutants that change nothing that a caller could observe. */
 const EQUIVALENT: readonly Equivalent[] = [
   {
-    file: "src/storage/sqlite/connection.ts",
+    file: "src/storage/sqlite/sql-database.ts",
     line: "if (!isBusyError(error) || monotonicNowMs() - requestedAt > lockWaitMs)",
     change: "> → >=",
     reason: "It decides only at the very instant at which the time has passed.",

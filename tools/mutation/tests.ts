@@ -21,7 +21,7 @@ const NEAR_TESTS: Readonly<Record<string, readonly string[]>> = {
   "src/shared/errors": ["test/unit"],
   "src/client/limiter": ["test/unit/limiter", "test/unit", "test/http"],
   "src/client/lists": ["test/unit/paging", "test/search"],
-  "src/storage": ["test/storage", "test/outbox/stores", "test/mirror/sinks"],
+  "src/storage": ["test/storage", "test/outbox/stores", "test/mirror/databases"],
 };
 
 /** Most mutants are killed within these milliseconds of tests. */

@@ -26,6 +26,7 @@ export const GUIDE_GROUPS: readonly PageGroup[] = [
       "docs/plan.md",
       "docs/count.md",
       "docs/mirroring.md",
+      "docs/copy-sql.md",
       "docs/csv-and-streams.md",
       "docs/command.md",
       "docs/testing.md",

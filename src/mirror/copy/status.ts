@@ -1,161 +1,137 @@
-import type { MirrorRunKind } from "../report.js";
-import { type MirrorList, type MirrorResource, mirrorListOfId, RESOURCES } from "../tables.js";
-import { historyFrom } from "./history.js";
-import { awaitsFullPass, type MirrorState, NEW_LIST_STATE, reportedDifference } from "./state.js";
+import type { SqlValue } from "../../storage/database.js";
+import { type MirrorList, type MirrorResource, RESOURCES, tableOf } from "../tables.js";
+import type { CopyDatabase } from "./database.js";
+import { insertSql, type SqlType, STATUS_COLUMNS, type Statement } from "./sql.js";
 
-/** How complete and how recent the copy of one resource is. */
-export interface MirrorResourceStatus {
-  /** False if this mirror does not read the resource: the copy has records of it from another one, which grow old. */
-  mirrored: boolean;
+/** How complete and how recent the copy of one list is. Times are in ms since the epoch. */
+export interface MirrorListStatus {
+  /** The resource that the list contains. */
+  list: MirrorResource;
+  /** The warehouse, of stock levels per warehouse; otherwise `null`. */
+  wID: number | null;
   /** Records in the copy. */
   records: number;
-  /**
-   * The copy has all records that the service showed as added or changed until this time, in ms since the epoch, by this
-   * machine's clock; `null` until the whole list was read once. Records that were removed until then are still in the copy
-   * if `awaitsFullPass` is true, or if as many were added while the counts were compared: then the next run removes them.
-   */
+  /** The copy has every change that the service dated before this; `null` until the list was read completely. */
   asOf: number | null;
-  /** The time that has passed since `asOf`, in ms; `null` if `asOf` is `null`. */
+  /** The time since `asOf`, in ms; `null` if that is `null`. */
   lagMs: number | null;
-  /** True if the copy may differ until the next full pass, see {@link MirrorResourceReport.awaitsFullPass}. */
-  awaitsFullPass: boolean;
-  /** Number of records that the copy lacks by the service's count, as last reported; `null` if that is unknown. */
-  missing: number | null;
-}
-
-/** A run that has ended. */
-export interface MirrorRunStatus {
-  /** When it began, in ms since the epoch. */
-  startedAt: number;
-  /** When it ended, in ms since the epoch. */
-  endedAt: number;
-  /** `full` if any list was read completely. */
-  kind: MirrorRunKind;
-  /** Why it failed; missing if it succeeded. */
-  error?: {
-    /** The class of the error. */
-    name: string;
-    /** Its message. */
-    message: string;
-  };
-}
-
-/** How complete and how recent a copy is. */
-export interface MirrorStatus {
+  /** Records that were removed before this are not in the copy; `null` if that is not known of any time. */
+  fullPassAt: number | null;
+  /** Removals that the last full pass refused, see `UnexpectedRemovalsError`; `null` if none. */
+  refused: number | null;
+  /** Records that the service counted and the last full pass did not list; `null` before the first one. */
+  unlisted: number | null;
   /**
-   * False until each list was read to its end once. Until then, the copy contains only a part of the service's records.
+   * Whether `modifiedSince` lists all changes, so that increments move `asOf`: `true`, `false` (for good), or `null` while that
+   * is not known.
    */
-  complete: boolean;
-  /** The run that ended last; `null` until the first one has ended. A run that was killed does not count. */
-  lastRun: MirrorRunStatus | null;
-  /** The history of the copy; missing if changes are not recorded. */
-  history?: MirrorHistoryStatus;
-  /** The status of each resource. */
-  resources: Partial<Record<MirrorResource, MirrorResourceStatus>>;
+  increments: boolean | null;
+  /** Since when the table `changes` has every change of the list; `null` if changes are not recorded. */
+  changesFrom: number | null;
+  /** Class and message of the error with which the last read of the list failed; `null` if it succeeded. */
+  error: string | null;
+  /** When the first of the reads ended that have failed since the last success; `null` if the last one succeeded. */
+  failedSince: number | null;
 }
 
-/** The history of a copy. */
-export interface MirrorHistoryStatus {
-  /** How long changes are kept, in days. */
-  days: number;
-  /**
-   * The first moment that it covers, in ms since the epoch: all resources and warehouses of the copy are recorded
-   * since then. `null` while no first full pass has ended.
-   */
-  from: number | null;
+/** What is known of a list: what its row of `mirror_status` has. */
+export interface ListState extends Omit<MirrorListStatus, "list" | "wID" | "records" | "lagMs"> {
+  /** The service's clock when the last read began; `null` without a `Date` header. */
+  since: number | null;
+  /** When the last full pass began that was read to its end, by the clock of this machine. */
+  passAt: number | null;
+  /** Whether a full pass has begun and not ended since. */
+  interrupted: boolean;
 }
 
-/** The status of one resource, and the run that ended last, as the table `mirror_status` of a copy shows it. */
-export interface MirrorStatusRow {
-  /** The resource. */
-  resource: MirrorResource;
-  /** See {@link MirrorResourceStatus.mirrored}. */
-  mirrored: boolean;
-  /** False until each list of the resource was read to its end once. */
-  complete: boolean;
-  /** Records in the copy. */
-  records: number;
-  /** See {@link MirrorResourceStatus.asOf}, in ISO 8601. */
-  asOf: string | null;
-  /** See {@link MirrorResourceStatus.awaitsFullPass}. */
-  awaitsFullPass: boolean;
-  /** Number of records that the copy lacks, see {@link MirrorResourceStatus.missing}. */
-  missing: number | null;
-  /** When the last run began, in ISO 8601. */
-  lastRunStartedAt: string | null;
-  /** When the last run ended, in ISO 8601. */
-  lastRunEndedAt: string | null;
-  /** `full` if it has read any list completely. */
-  lastRunKind: MirrorRunKind | null;
-  /** Name and message of the error of the last run; `null` if it succeeded. */
-  lastRunError: string | null;
+/** A list that was never read. */
+export const NEW_LIST_STATE: ListState = {
+  ...{ asOf: null, fullPassAt: null, refused: null, unlisted: null, increments: null, changesFrom: null },
+  ...{ error: null, failedSince: null, since: null, passAt: null, interrupted: false },
+};
+
+/** A row of `mirror_status`. */
+export interface ListRow {
+  list: MirrorList;
+  state: ListState;
 }
 
-/** The status of a copy, for a mirror that reads these lists. */
-export function mirrorStatusOf(state: MirrorState, lists: readonly MirrorList[], now: number): MirrorStatus {
-  const statuses = resourceStatusesOf(state, lists, now);
-  return {
-    complete: statuses.every(({ mirrored, complete }) => complete || !mirrored),
-    lastRun: state.lastRun ? withoutUndefinedError(state.lastRun) : null,
-    ...(state.history?.days !== undefined && {
-      history: { days: state.history.days, from: historyFrom(state.history) },
-    }),
-    resources: Object.fromEntries(statuses.map(({ resource, complete: _, ...status }) => [resource, status])),
-  };
+/** The rows of a copy, in the order in which lists are read. */
+export async function readListRows({ dialect, query }: CopyDatabase): Promise<ListRow[]> {
+  const rows = await query(`SELECT * FROM ${dialect.nameOf("mirror_status")}`);
+  return rows.map(rowOf).sort((a, b) => placeOf(a) - placeOf(b) || (a.list.wID ?? 0) - (b.list.wID ?? 0));
 }
 
-/** The same as rows. */
-export function createStatusRows(state: MirrorState, lists: readonly MirrorList[]): MirrorStatusRow[] {
-  const { lastRun } = state;
-  const run = {
-    lastRunStartedAt: toIsoOrNull(lastRun?.startedAt),
-    lastRunEndedAt: toIsoOrNull(lastRun?.endedAt),
-    lastRunKind: lastRun?.kind ?? null,
-    lastRunError: lastRun?.error ? `${lastRun.error.name}: ${lastRun.error.message}` : null,
-  };
-  return resourceStatusesOf(state, lists, 0).map(({ asOf, lagMs: _, ...status }) => ({
-    ...status,
-    asOf: toIsoOrNull(asOf),
-    ...run,
-  }));
+const placeOf = ({ list }: ListRow) => RESOURCES.indexOf(list.resource);
+
+function rowOf(row: Readonly<Record<string, unknown>>): ListRow {
+  const values = Object.entries(STATUS_COLUMNS).map(([name, type]) => [name, fromColumn(type, row[name])]);
+  // A mirror wrote it.
+  const { list, wID, ...state }: ListState & { list: MirrorResource; wID: number | null } = Object.fromEntries(values);
+  return { list: { resource: list, wID }, state };
 }
 
-const toIsoOrNull = (time: number | null | undefined) => (time == null ? null : new Date(time).toISOString());
-
-const withoutUndefinedError = ({ error, ...run }: NonNullable<MirrorState["lastRun"]>): MirrorRunStatus => ({
-  ...run,
-  ...(error && { error }),
-});
-
-/** A resource that the mirror reads, or whose records the copy has. */
-interface ResourceStatus extends MirrorResourceStatus {
-  resource: MirrorResource;
-  /** True if each list was read to its end once. */
-  complete: boolean;
+function fromColumn(type: SqlType, value: unknown): SqlValue | boolean {
+  if (value == null) return null;
+  if (type === "boolean") return value === 1 || value === "t";
+  if (type === "time") return Date.parse(String(value));
+  return type === "integer" ? Number(value) : String(value);
 }
 
-const resourceStatusesOf = (state: MirrorState, lists: readonly MirrorList[], now: number): ResourceStatus[] =>
-  RESOURCES.flatMap((resource): ResourceStatus[] => {
-    const mirrored = lists.filter((list) => list.resource === resource);
-    const inCopy = Object.entries(state.lists).flatMap(([id, { count }]) => (count > 0 ? mirrorListOfId(id) : []));
-    const read = mirrored.length > 0 ? mirrored : inCopy.filter((list) => list.resource === resource);
-    if (read.length === 0) return [];
-    const states = read.map(({ id }) => state.lists[id] ?? NEW_LIST_STATE);
-    const complete = states.every(({ lastPass }) => lastPass !== undefined);
-    const asOf = complete ? Math.min(...states.map((list) => list.asOf ?? Number.NaN)) : Number.NaN;
-    const missing = states.flatMap((list) => reportedDifference(list).missing ?? []);
-    return [
-      {
-        resource,
-        mirrored: mirrored.length > 0,
-        complete,
-        records: sumOf(states.map(({ count }) => count)),
-        asOf: Number.isNaN(asOf) ? null : asOf,
-        lagMs: Number.isNaN(asOf) ? null : Math.max(0, now - asOf),
-        awaitsFullPass: states.some(awaitsFullPass),
-        missing: missing.length === 0 ? null : sumOf(missing),
-      },
-    ];
-  });
+function toColumn(type: SqlType, value: SqlValue | boolean): SqlValue {
+  if (type === "time" && value !== null) return new Date(Number(value)).toISOString();
+  // No database stores another string.
+  if (typeof value === "string") return value.toWellFormed().replaceAll("\0", "");
+  return typeof value === "boolean" ? Number(value) : value;
+}
 
-const sumOf = (numbers: readonly number[]) => numbers.reduce((sum, number) => sum + number, 0);
+/** The statements that replace the row of a list; without a state they delete it. */
+export function saveListRow(
+  { list, state }: { list: MirrorList; state: ListState | undefined },
+  { dialect }: CopyDatabase,
+): Statement[] {
+  const { resource, wID } = list;
+  // Only the lists of one resource have a warehouse.
+  const sql = `DELETE FROM ${dialect.nameOf("mirror_status")} WHERE "list" = $1 AND coalesce("wID", 0) = $2`;
+  const removal: Statement = { sql, rows: [[resource, wID ?? 0]] };
+  if (state === undefined) return [removal];
+  const row = { list: resource, wID, ...state };
+  const columns = Object.keys(row) as (keyof typeof row)[];
+  const values = columns.map((name) => toColumn(STATUS_COLUMNS[name], row[name]));
+  const types = Object.fromEntries(columns.map((name) => [name, STATUS_COLUMNS[name]]));
+  return [removal, { sql: insertSql(dialect, "mirror_status", types), rows: [values], columns }];
+}
+
+/** How many records the copy has of a list. */
+export async function countRecords({ dialect, query }: CopyDatabase, { resource, wID }: MirrorList): Promise<number> {
+  const scope = wID === null ? "" : ` WHERE "wID" = ${wID}`;
+  const [row] = await query(`SELECT count(*) AS count FROM ${dialect.nameOf(tableOf(resource).name)}${scope}`);
+  return Number(row?.count);
+}
+
+/** The status of a copy: of the lists that it has, and of those that a mirror is to read. */
+export async function readStatus(
+  database: CopyDatabase | undefined,
+  mirrored: readonly MirrorList[] = [],
+): Promise<MirrorListStatus[]> {
+  const rows = database ? await readListRows(database) : [];
+  const isKnown = (list: MirrorList) =>
+    rows.some((row) => row.list.resource === list.resource && row.list.wID === list.wID);
+  const missing = mirrored.filter((list) => !isKnown(list)).map((list) => ({ list, state: NEW_LIST_STATE }));
+  const statuses: MirrorListStatus[] = [];
+  for (const row of [...rows, ...missing]) {
+    const records = database ? await countRecords(database, row.list) : 0;
+    statuses.push(statusOf(row, records, Date.now()));
+  }
+  return statuses;
+}
+
+/** The status of a list. */
+export function statusOf({ list, state }: ListRow, records: number, now: number): MirrorListStatus {
+  const { asOf, since: _, passAt: __, interrupted: ___, ...shown } = state;
+  return { list: list.resource, wID: list.wID, records, asOf, lagMs: lagOf(asOf, now), ...shown };
+}
+
+/** The time since `asOf`, in ms. */
+export const lagOf = (asOf: number | null, now: number): number | null =>
+  asOf === null ? null : Math.max(0, now - asOf);

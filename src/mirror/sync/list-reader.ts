@@ -1,5 +1,13 @@
-import { dateHeaderMs, serviceTimeBefore } from "../../client/for-add-ons.js";
-import type { InventoryClient, ListOptions, Paginator, RequestOptions, ResponseInfo } from "../../client/index.js";
+import { afterEveryChange, serviceTimeBefore } from "../../client/for-add-ons.js";
+import {
+  ApiError,
+  type InventoryClient,
+  type ListOptions,
+  type Paginator,
+  type RequestOptions,
+  type ResponseInfo,
+  ServerError,
+} from "../../client/index.js";
 import type { Item } from "../../service/item.js";
 import type { Lot } from "../../service/lot.js";
 import type { StockLevel } from "../../service/stock-level.js";
@@ -8,90 +16,117 @@ import { type MirrorList, type NumberedRecord, numberedRecord } from "../tables.
 /** How many pages are requested while one is written. */
 const READ_AHEAD = 2;
 
-/** A page of a list. */
-export interface ListedPage {
-  records: readonly NumberedRecord[];
-  totalCount: number;
-}
+/** Connections that break for a minute end no run. */
+const RETRY = { maxRetries: 8, maxDelayMs: 60_000 };
 
-/** A list that is being read. */
-export interface ListPages {
-  pages: AsyncIterable<ListedPage>;
-  /**
-   * The moment since which the next increment must read: by the service's clock, in ms, not later than the first request.
-   * `undefined` if responses have no `Date` header.
-   */
-  since(): number | undefined;
-  /** The first `Date` header, in ms. */
-  firstDate(): number | undefined;
+/** A list that is being read, or was read. */
+export class Reading {
+  /** Numbers of the records that were listed. */
+  readonly numbers = new Set<number>();
+  /** When it began: by the clock of this machine or the service's, whichever is behind. In ms. */
+  beganAt = Date.now();
+  /** The service's clock when it began, in ms; `null` if responses have no `Date` header. */
+  since: number | null = null;
+  /** Whether numbers were listed in ascending order. They never change, so none was missed then. */
+  #isAscending = true;
+  #last = Number.NEGATIVE_INFINITY;
+  #totals: number[] = [];
+
+  /** Notes the clock of the first response. */
+  observe(response: ResponseInfo): void {
+    if (this.since !== null) return;
+    this.since = serviceTimeBefore(response) ?? null;
+    this.beganAt = Math.min(this.beganAt, this.since ?? this.beganAt);
+  }
+
+  add(records: readonly NumberedRecord[], totalCount: number): void {
+    this.#totals = [this.#totals[0] ?? totalCount, totalCount];
+    for (const { number } of records) {
+      this.#isAscending &&= number > this.#last;
+      this.#last = number;
+      this.numbers.add(number);
+    }
+  }
+
+  get hasAscended(): boolean {
+    return this.#isAscending && this.numbers.size > 0;
+  }
+
+  /** How many records the service has counted all the time and not listed. */
+  get unlisted(): number {
+    return Math.max(0, Math.min(...this.#totals) - this.numbers.size);
+  }
 }
 
 /** Reads one list: gapless, at the lowest priority, and with statistics. */
 export class ListReader {
   /** The cost of reading so far. */
   readonly stats = { requests: 0, pages: 0, records: 0 };
-  readonly #client: InventoryClient;
-  readonly #list: MirrorList;
-  readonly #signal: AbortSignal | undefined;
 
-  constructor(client: InventoryClient, list: MirrorList, { signal }: { signal: AbortSignal | undefined }) {
-    this.#client = client;
-    this.#list = list;
-    this.#signal = signal;
-  }
+  constructor(
+    private readonly client: InventoryClient,
+    private readonly list: MirrorList,
+    private readonly signal: AbortSignal | undefined,
+  ) {}
 
-  /** Those that were modified since then, or all. */
-  read(modifiedSince?: Date): ListPages {
-    let since: number | undefined;
-    let firstDate: number | undefined;
-    const paginator = openList(
-      this.#client,
-      this.#list,
+  /** Reads the records that were modified since then, or all, page by page into `reading`. */
+  async *read(
+    reading: Reading,
+    modifiedSince?: Date,
+  ): AsyncGenerator<{ records: NumberedRecord[]; totalCount: number }, void, undefined> {
+    const options = this.#options((response) => reading.observe(response));
+    const list = openList(
+      this.client,
+      this.list,
       { modifiedSince },
-      {
-        ...this.#requestOptions((response) => {
-          firstDate ??= dateHeaderMs(response.headers);
-          since ??= serviceTimeBefore(response);
-        }),
-        gapless: true,
-        readAhead: READ_AHEAD,
-      },
+      { ...options, gapless: true, readAhead: READ_AHEAD },
     );
-    return {
-      pages: this.#pagesOf(paginator),
-      since: () => since,
-      firstDate: () => firstDate,
-    };
-  }
-
-  /** How many records the service reports, in one request for one record. */
-  async count(modifiedSince?: Date): Promise<number> {
-    const { totalCount } = await openList(
-      this.#client,
-      this.#list,
-      { modifiedSince, pageSize: 1 },
-      this.#requestOptions(),
-    ).page();
-    return totalCount;
-  }
-
-  async *#pagesOf(paginator: ReturnType<typeof openList>): ListPages["pages"] {
-    for await (const { value, totalCount } of paginator.pages()) {
+    for await (const { value, totalCount } of list.pages()) {
       this.stats.pages += 1;
       this.stats.records += value.length;
-      yield { records: value.map((record) => numberedRecord(this.#list, record)), totalCount };
+      const records = value.map((record) => numberedRecord(this.list, record));
+      reading.add(records, totalCount);
+      yield { records, totalCount };
     }
   }
 
-  #requestOptions(observe?: (response: ResponseInfo) => void): RequestOptions {
-    const signal = this.#signal;
+  /** How many records the list has, as the service counts them. */
+  async count(modifiedSince?: Date): Promise<number> {
+    const params = { modifiedSince, pageSize: 1 };
+    return (await openList(this.client, this.list, params, this.#options()).page()).totalCount;
+  }
+
+  /** Whether the list has records for a date in ten years, or rejects it. */
+  async ignoresModifiedSince(): Promise<boolean> {
+    const count = await this.#countUnlessRefused(afterEveryChange(Date.now()));
+    return typeof count === "number" ? count > 0 : !ServerError.is(count);
+  }
+
+  /** Whether the list cannot be read for this date. */
+  async refuses(modifiedSince: Date): Promise<boolean> {
+    return typeof (await this.#countUnlessRefused(modifiedSince)) !== "number";
+  }
+
+  /** The number of records, or the refusal. */
+  #countUnlessRefused(modifiedSince: Date): Promise<unknown> {
+    return this.count(modifiedSince).catch((error: unknown) => {
+      if (isRefusalOfIncrements(error)) return error;
+      throw error;
+    });
+  }
+
+  #options(observe?: (response: ResponseInfo) => void): RequestOptions {
     const onResponse = (response: ResponseInfo) => {
       this.stats.requests += response.attempts;
       observe?.(response);
     };
-    return { priority: "low", onResponse, ...(signal === undefined ? {} : { signal }) };
+    return { priority: "low", retry: RETRY, onResponse, ...(this.signal && { signal: this.signal }) };
   }
 }
+
+/** Whether a service may fail in this way for a list without `modifiedSince`. */
+export const isRefusalOfIncrements = (error: unknown): boolean =>
+  error instanceof ApiError && (error.status === 400 || error.status >= 500);
 
 interface ListParams {
   modifiedSince?: Date | undefined;
@@ -101,7 +136,7 @@ interface ListParams {
 /** The endpoints that list everything, discontinued items included. */
 function openList(
   { items, inventory }: InventoryClient,
-  { resource, wID = 0 }: MirrorList,
+  { resource, wID }: MirrorList,
   params: ListParams,
   options: ListOptions,
 ): Paginator<Item> | Paginator<Lot> | Paginator<StockLevel> {
@@ -113,6 +148,6 @@ function openList(
     case "stockLevels":
       return inventory.listStockLevels(params, options);
     case "warehouseStockLevels":
-      return inventory.listStockLevels({ ...params, wid: wID }, options);
+      return inventory.listStockLevels({ ...params, wid: wID ?? 0 }, options);
   }
 }

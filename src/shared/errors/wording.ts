@@ -7,8 +7,6 @@ const LIBRARY_WORDING = {
   /** The rest are phrases; empty if the reader has no such means. */
   chooseSchema: "Set the option schema.",
   serviceId: "create the client with the option serviceId:",
-  acceptAccount: "call run({ acceptAccount: true })",
-  orReadIncomplete: ", or open the copy with the option incomplete: true",
   confirmRemovals: "confirm it with run({ allowRemovals: true })",
   /** About the entry with this key. */
   decideOutcome: (_key: string) => "call outbox.resolve",

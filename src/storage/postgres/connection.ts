@@ -4,36 +4,22 @@ import {
   type OwnPostgresPool,
   type PooledPostgresClient,
   type PostgresPool,
-  type PostgresQuery,
   type PostgresQueryable,
+  type PostgresSource,
   postgresAddressOf,
   queryWithTextResult,
 } from "./driver.js";
 import { isRolledBackForOthers, isServerGone, PostgresSession, postgresStorageError, rejectAfter } from "./session.js";
 
-/** How long a script may take, in ms. */
-const SQL_SCRIPT_TIMEOUT_MS = 30 * 60_000;
-
 /** How often a transaction is tried that the server rolls back because of other ones, as after a deadlock. */
 const MAX_ATTEMPTS = 5;
 
-export interface PostgresConnectionOptions {
-  /** Address of the database, for a pool of its own. One of `connectionString`, `pool` and `client` is given. */
-  connectionString?: string | undefined;
-  /** The caller's pool. */
-  pool?: PostgresQueryable | undefined;
-  /** The caller's connection. */
-  client?: PostgresQueryable | undefined;
+export interface PostgresConnectionOptions extends PostgresSource {
   /**
    * Connections of the own pool.
    * @default 1
    */
   maxConnections?: number;
-  /**
-   * Ends every wait, half a second after it aborted.
-   * @default none
-   */
-  signal?: AbortSignal | undefined;
   /**
    * Whether a commit waits until it is on the disk, whatever `synchronous_commit` the database has.
    * @default false
@@ -61,10 +47,8 @@ export interface PostgresConnectionOptions {
  * does not respond. Failures are `StorageError`s. Limits are set in each transaction, not in the session, so that a
  * pooler such as pgbouncer can be used.
  */
-export class PostgresConnection implements PostgresQueryable {
+export class PostgresConnection {
   readonly #options: PostgresConnectionOptions;
-  /** The caller's pool or connection. */
-  readonly #given: PostgresQueryable | undefined;
   readonly #waitMs: number;
   readonly #commandTimeoutMs: number;
   readonly #address: string;
@@ -72,20 +56,9 @@ export class PostgresConnection implements PostgresQueryable {
 
   constructor(options: PostgresConnectionOptions) {
     this.#options = options;
-    this.#given = options.pool ?? options.client;
     this.#waitMs = options.waitMs ?? 30_000;
     this.#commandTimeoutMs = options.commandTimeoutMs ?? 60_000;
     this.#address = postgresAddressOf(options);
-  }
-
-  /** Runs one command, in a transaction of its own. */
-  async query(query: PostgresQuery): Promise<{ rows: unknown[] }> {
-    return await this.#autocommit(query, this.#commandTimeoutMs);
-  }
-
-  /** Runs commands that return no rows, all in one transaction. They may take half an hour, for indexes of a large table. */
-  async runScript(commands: readonly string[]): Promise<void> {
-    await this.#autocommit(queryWithTextResult(commands.join(";\n")), SQL_SCRIPT_TIMEOUT_MS);
   }
 
   /**
@@ -136,13 +109,6 @@ export class PostgresConnection implements PostgresQueryable {
     }
   }
 
-  #autocommit(query: PostgresQuery, timeoutMs: number): Promise<{ rows: unknown[] }> {
-    const given = this.#given;
-    // Queries of the caller could get into a transaction on its only connection. So there is none, and no limits on the server.
-    if (given && !isPostgresPool(given)) return this.#sessionOn(given, timeoutMs).send(query, { mayBeStored: true });
-    return this.transaction((session) => session.query(query), timeoutMs);
-  }
-
   /** An idle connection may have been lost unnoticed. Nothing was done on it, so another one is tried. */
   async #begin(timeoutMs: number): Promise<{ client: PooledPostgresClient; session: PostgresSession }> {
     for (let attempt = 1; ; attempt += 1) {
@@ -153,7 +119,7 @@ export class PostgresConnection implements PostgresQueryable {
         return { client, session };
       } catch (error) {
         releaseClient(client, session);
-        if (attempt === 2 || !session.isLost || this.#options.signal?.aborted) throw error;
+        if (attempt === 2 || !session.isLost) throw error;
       }
     }
   }
@@ -179,7 +145,7 @@ export class PostgresConnection implements PostgresQueryable {
       }),
     );
     try {
-      return await rejectAfter(connecting, this.#waitMs, this.#options.signal);
+      return await rejectAfter(connecting, this.#waitMs);
     } catch (error) {
       // The connection may still be established later.
       connecting
@@ -188,20 +154,19 @@ export class PostgresConnection implements PostgresQueryable {
           client.release();
         })
         .catch(ignoreError);
-      const { signal } = this.#options;
-      throw error === signal?.reason ? error : postgresStorageError(error, this.#address, false);
+      throw postgresStorageError(error, this.#address, false);
     }
   }
 
   async #pool(): Promise<PostgresPool> {
-    if (isPostgresPool(this.#given)) return this.#given;
-    const { connectionString = "", maxConnections = 1 } = this.#options;
+    const { pool, connectionString = "", maxConnections = 1 } = this.#options;
+    if (isPostgresPool(pool)) return pool;
     this.#ownPool ??= createPostgresPool(connectionString, maxConnections, this.#waitMs);
     return await this.#ownPool;
   }
 
   #sessionOn(queryable: PostgresQueryable, timeoutMs: number): PostgresSession {
-    return new PostgresSession(queryable, { address: this.#address, signal: this.#options.signal, timeoutMs });
+    return new PostgresSession(queryable, { address: this.#address, timeoutMs });
   }
 }
 

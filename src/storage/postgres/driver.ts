@@ -1,7 +1,6 @@
 import { ConfigurationError } from "../../shared/errors/index.js";
 import { wording } from "../../shared/errors/wording.js";
-import { fieldOf, isObject } from "../../shared/unknown.js";
-import { quoteName } from "../tables.js";
+import { fieldOf } from "../../shared/unknown.js";
 
 /** A query as `pg` takes it. */
 export interface PostgresQuery {
@@ -83,6 +82,14 @@ export interface OwnPostgresPool extends PostgresPool {
 export const isPostgresPool = (value: unknown): value is PostgresPool =>
   isQueryable(value) && "connect" in value && typeof value.connect === "function" && "totalCount" in value;
 
+/** Where a database is: one of both is given. */
+export interface PostgresSource {
+  /** Address of the database, for a pool of its own. */
+  connectionString?: string | undefined;
+  /** The caller's pool. */
+  pool?: PostgresQueryable | undefined;
+}
+
 /** How often an idle TCP connection is probed, so that firewalls do not forget it, in ms. */
 const TCP_KEEP_ALIVE_MS = 10_000;
 
@@ -114,17 +121,11 @@ export async function createPostgresPool(
 }
 
 /** Host, port and database of a connection, without user name and password. */
-export function postgresAddressOf(source: {
-  connectionString?: string | undefined;
-  pool?: unknown;
-  client?: unknown;
-}): string {
-  const { connectionString, pool, client } = source;
+export function postgresAddressOf({ connectionString, pool }: PostgresSource): string {
   const options = fieldOf(pool, "options");
   const text = connectionString ?? fieldOf(options, "connectionString");
   if (typeof text === "string") return postgresAddressOfUrl(text);
-  const place = isObject(options) ? options : client;
-  const [host, port, database] = ["host", "port", "database"].map((name) => fieldOf(place, name));
+  const [host, port, database] = ["host", "port", "database"].map((name) => fieldOf(options, name));
   return `${host ?? "localhost"}:${port ?? 5432}/${database ?? ""}`;
 }
 
@@ -153,13 +154,4 @@ export async function usableSchema(
   if (given !== undefined) return given;
   if (typeof schema === "string") return schema;
   throw new ConfigurationError(`PostgreSQL: no schema of the search_path exists. ${wording().chooseSchema}`);
-}
-
-/**
- * The command that creates a schema if it does not exist. `IF NOT EXISTS` alone requires the right to create schemas
- * even if the schema exists.
- */
-export async function missingSchema(queryable: PostgresQueryable, schema: string): Promise<string[]> {
-  const found = await queryRows(queryable, "SELECT FROM pg_namespace WHERE nspname = $1", [schema]);
-  return found.length > 0 ? [] : [`CREATE SCHEMA IF NOT EXISTS ${quoteName(schema)}`];
 }

@@ -1,7 +1,6 @@
 import { ConfigurationError, StorageError, type StorageProblem } from "../../shared/errors/index.js";
 import { wording } from "../../shared/errors/wording.js";
-import { startTimer } from "../../shared/time/clock.js";
-import { afterMs, race, type WaitEnd, whenAborted } from "../../shared/time/wait.js";
+import { afterMs, race } from "../../shared/time/wait.js";
 import { fieldOf, messageOf } from "../../shared/unknown.js";
 import { createStorageError } from "../storage-failure.js";
 import type { PostgresQuery, PostgresQueryable } from "./driver.js";
@@ -9,18 +8,14 @@ import type { PostgresQuery, PostgresQueryable } from "./driver.js";
 interface PostgresSessionSettings {
   /** Named in errors. */
   address: string;
-  signal: AbortSignal | undefined;
   /** How long a command may take, in ms. */
   timeoutMs: number;
 }
 
-/** Time after an abort in which a command that was sent may still end, so that its outcome is known, in ms. */
-const REPLY_GRACE_AFTER_ABORT_MS = 500;
-
 /** How much longer than the server this side waits for the end of a command, in ms: the server's reason is the better one. */
 const REPLY_TIMEOUT_MARGIN_MS = 5_000;
 
-/** Sends commands on one connection. Failures are `StorageError`s, or the reason of the signal. */
+/** Sends commands on one connection. Failures are `StorageError`s. */
 export class PostgresSession implements PostgresQueryable {
   readonly #queryable: PostgresQueryable;
   readonly #settings: PostgresSessionSettings;
@@ -38,36 +33,22 @@ export class PostgresSession implements PostgresQueryable {
 
   /** Sends a command. `mayBeStored`: it commits what it changes. */
   async send(query: PostgresQuery, { mayBeStored }: { mayBeStored: boolean }): Promise<{ rows: unknown[] }> {
-    const { address, signal, timeoutMs } = this.#settings;
+    const { address, timeoutMs } = this.#settings;
     try {
-      return await rejectAfter(this.#queryable.query(query), timeoutMs + REPLY_TIMEOUT_MARGIN_MS, signal);
+      return await rejectAfter(this.#queryable.query(query), timeoutMs + REPLY_TIMEOUT_MARGIN_MS);
     } catch (error) {
       this.isLost ||= !isRefusedByPostgres(error) || isReadOnlyServer(error);
-      throw error === signal?.reason ? error : postgresStorageError(error, address, mayBeStored);
+      throw postgresStorageError(error, address, mayBeStored);
     }
   }
 }
 
-/** The result of a promise; rejects after a time, and some time after the signal aborted. */
-export const rejectAfter = <T>(promise: Promise<T>, limitMs: number, signal: AbortSignal | undefined): Promise<T> =>
+/** The result of a promise; rejects after a time. */
+export const rejectAfter = <T>(promise: Promise<T>, limitMs: number): Promise<T> =>
   race(
     promise,
     afterMs(limitMs, () => new NoReplyError(limitMs)),
-    ...(signal ? [afterAbort(signal)] : []),
   );
-
-const afterAbort =
-  (signal: AbortSignal): WaitEnd =>
-  (reject) => {
-    let stopTimer = () => {};
-    const stopListening = whenAborted(signal)((reason) => {
-      stopTimer = startTimer(REPLY_GRACE_AFTER_ABORT_MS, () => reject(reason));
-    });
-    return () => {
-      stopListening();
-      stopTimer();
-    };
-  };
 
 /** The server did not respond to a command in time. */
 class NoReplyError extends Error {
@@ -102,10 +83,10 @@ function sqlStateOf(error: unknown): string | undefined {
 
 const INSUFFICIENT_PRIVILEGE = "42501";
 
-/** A mirror or outbox needs more rights when its tables are created, or changed by an update of the package. */
+/** A mirror or outbox needs more rights when its tables are created. */
 const GRANT_ADVICE =
   "Grant USAGE on the schema, and SELECT, INSERT, UPDATE and DELETE on all its tables. " +
-  "Tables and views are created and changed by their owner, who also needs CREATE on the schema: run this once as that user.";
+  "Who creates the tables also needs CREATE on the schema.";
 
 /** Whether the server has rejected a command, and the connection still works. */
 function isRefusedByPostgres(error: unknown): boolean {

@@ -17,7 +17,7 @@ export function openPostgres(options: PostgresConnectionOptions): PostgresDataba
   const connection = new PostgresConnection({ ...options, durable: true });
   return {
     kind: "postgres",
-    transaction: (work) => connection.transaction((session) => work(queryOn(session))),
+    transaction: (work, timeoutMs) => connection.transaction((session) => work(queryOn(session)), timeoutMs),
     joined: (client) => queryOn(connection.joined(client)),
     close: () => connection.close(),
   };

@@ -12,8 +12,6 @@ export interface SqliteDriver {
 export interface SqliteDatabase {
   exec(sql: string): void;
   prepare(sql: string): SqliteStatement;
-  /** Defines a function for SQL. */
-  function(name: string, implementation: () => SqliteValue): void;
   close(): void;
 }
 

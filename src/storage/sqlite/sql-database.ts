@@ -4,8 +4,7 @@ import type { Query, SqlDatabase } from "../database.js";
 import { findSqliteDriver, type SqliteDatabase, type SqliteDriver, type SqliteStatement } from "./driver.js";
 import { isBusyError, sqliteStorageError } from "./failure.js";
 
-/** How long a lock of another process is waited for, in ms. */
-const LOCK_WAIT_MS = 30_000;
+const DEFAULT_LOCK_WAIT_MS = 30_000;
 
 /** How long SQLite itself waits for a lock, in ms. It blocks the event loop meanwhile. */
 const BUSY_TIMEOUT_MS = 5;
@@ -21,29 +20,40 @@ export interface SqliteDatabaseOptions {
    * @default false
    */
   readOnly?: boolean;
+  /**
+   * Whether a commit waits until it is on the disk. Otherwise a power failure may undo the last ones, each as a whole.
+   * @default true
+   */
+  durable?: boolean;
+  /**
+   * How long a lock of another process is waited for, in ms.
+   * @default 30_000
+   */
+  lockWaitMs?: number;
   /** @default findSqliteDriver */
   loadDriver?: () => Promise<SqliteDriver>;
 }
 
 /**
  * Opens a database with a write-ahead log, so that others can read while this process writes. A commit waits until it is on
- * the disk.
+ * the disk, unless stated.
  *
  * @throws StorageError when the file cannot be opened, or is locked for too long.
  * @throws ConfigurationError when there is no driver.
  */
-export async function openSqlite({ path, readOnly = false, loadDriver }: SqliteDatabaseOptions): Promise<SqlDatabase> {
-  const driver = await (loadDriver ?? findSqliteDriver)();
-  const database = await whileBusy(path, () => openFile(driver, path, readOnly));
+export async function openSqlite(options: SqliteDatabaseOptions): Promise<SqlDatabase> {
+  const { path, readOnly = false, loadDriver = findSqliteDriver } = options;
+  const driver = await loadDriver();
+  const database = await whileBusy(options, () => openFile(driver, options));
   const statements = new Map<string, SqliteStatement>();
   const query: Query = async (sql, values = []) => {
     const statement = statements.get(sql) ?? database.prepare(sql.replaceAll("$", "?"));
     statements.set(sql, statement);
     return statement.all(...values);
   };
-  const transact = async <T>(work: (query: Query) => Promise<T>): Promise<T> => {
+  const transact = async <T>(work: (query: Query) => Promise<T>, requestedAt: number): Promise<T> => {
     // The write lock comes first, so that nothing that was read can change before the commit.
-    await whileBusy(path, () => database.exec(readOnly ? "BEGIN" : "BEGIN IMMEDIATE"));
+    await whileBusy(options, () => database.exec(readOnly ? "BEGIN" : "BEGIN IMMEDIATE"), requestedAt);
     let isCommitting = false;
     try {
       const result = await work(query);
@@ -60,7 +70,8 @@ export async function openSqlite({ path, readOnly = false, loadDriver }: SqliteD
   return {
     kind: "sqlite",
     transaction(work) {
-      const result = last.then(() => transact(work));
+      const requestedAt = monotonicNowMs();
+      const result = last.then(() => transact(work, requestedAt));
       last = result.catch(() => {});
       return result;
     },
@@ -77,11 +88,17 @@ export async function openSqlite({ path, readOnly = false, loadDriver }: SqliteD
   };
 }
 
-function openFile({ DatabaseSync }: SqliteDriver, path: string, readOnly: boolean): SqliteDatabase {
+function openFile(
+  { DatabaseSync }: SqliteDriver,
+  { path, readOnly = false, durable = true }: SqliteDatabaseOptions,
+): SqliteDatabase {
   const database = new DatabaseSync(path, { readOnly });
   try {
     database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
-    if (!readOnly) database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
+    if (readOnly) return database;
+    const [row] = database.prepare("PRAGMA journal_mode = WAL").all();
+    // Some file systems do not support a log. Then only FULL is safe.
+    database.exec(`PRAGMA synchronous = ${durable || row?.journal_mode !== "wal" ? "FULL" : "NORMAL"}`);
     return database;
   } catch (error) {
     database.close();
@@ -98,14 +115,17 @@ function rollBackQuietly(database: SqliteDatabase): void {
 }
 
 /** Retries while another process has the lock. SQLite's own waiting would block the event loop. */
-async function whileBusy<T>(path: string, action: () => T): Promise<T> {
-  const startedAt = monotonicNowMs();
+async function whileBusy<T>(
+  { path, lockWaitMs = DEFAULT_LOCK_WAIT_MS }: SqliteDatabaseOptions,
+  action: () => T,
+  requestedAt = monotonicNowMs(),
+): Promise<T> {
   for (;;) {
     try {
       return action();
     } catch (error) {
-      if (!isBusyError(error) || monotonicNowMs() - startedAt > LOCK_WAIT_MS)
-        throw sqliteStorageError(error, { path, waitedMs: LOCK_WAIT_MS, isCommitting: false });
+      if (!isBusyError(error) || monotonicNowMs() - requestedAt > lockWaitMs)
+        throw sqliteStorageError(error, { path, waitedMs: lockWaitMs, isCommitting: false });
     }
     await sleep(Math.random() * MAX_RETRY_DELAY_MS);
   }

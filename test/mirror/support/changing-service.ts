@@ -48,8 +48,8 @@ const HONEST: ServiceBehaviour = {
  * removed too, dates may be coarse or late, and `modifiedSince` may have any effect.
  */
 export class ChangingService {
-  /** Called before each page is cut, with the path and query of the request. */
-  beforePage: (path: string) => void = () => {};
+  /** Called before each page is cut, with the path and query of the request. A number is the status of the response. */
+  beforePage: (path: string) => unknown = () => {};
   /** Cuts each page of lots from another order, as a database may if records are equal in what it sorts by. */
   shuffles = false;
   /** Lots that are counted, and not listed. */
@@ -79,7 +79,8 @@ export class ChangingService {
       clientId: "mirror",
       clientSecret: "a secret",
       rateLimit: false,
-      retry: false,
+      // A run retries in any case.
+      retry: { maxRetries: 0, minDelayMs: 1 },
       fetch: (request) => this.#respond(new URL(String(request))),
       ...options,
     });
@@ -103,9 +104,9 @@ export class ChangingService {
     this.#isHidden = isHidden;
   }
 
-  /** Dates changes by the clock of the `Date` header from now on. */
-  correctClock(): void {
-    this.#behaviour.modifiedLagMs = 0;
+  /** The service's clock. */
+  get now(): number {
+    return this.#now;
   }
 
   advance(ms: number): void {
@@ -242,7 +243,9 @@ export class ChangingService {
     };
     if (path === "/Token") return reply(200, { access_token: "token", token_type: "bearer", expires_in: 3600 });
     this.requests.push(path + url.search);
-    this.beforePage(path + url.search);
+    const status = this.beforePage(path + url.search);
+    if (typeof status === "number")
+      return reply(status, { statusCode: status, error: "planted", message: "planted", details: null });
     const [, list = path, wid] = /^(.*StockLevels)\/(\d+)$/.exec(path) ?? [];
     const resource = LISTS[list];
     if (resource === undefined)

@@ -1,8 +1,12 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type MirrorSink, postgresSink, sqliteSink } from "stocklot/mirror";
+import type { MirrorKey, MirrorListStatus, MirrorRecord, MirrorResource, MirrorSink } from "stocklot/mirror";
+import { postgresSink, sqliteSink } from "stocklot/mirror";
 import { afterAll, beforeAll, beforeEach } from "vitest";
+import { RowCodec } from "../../../src/mirror/copy/row-codec.js";
+import type { Statement } from "../../../src/mirror/copy/sql.js";
+import { keyOf, tableOf } from "../../../src/mirror/tables.js";
 import { findPostgres, openPool } from "../../support/postgres-server.js";
 
 /** Where the tests of a file keep copies: a new SQLite file for each test, and an empty schema if there is a PostgreSQL. */
@@ -11,14 +15,15 @@ export async function useCopies(name: string) {
   const schema = `${name}_${process.pid}`;
   const pool = openPool({ connectionString: postgres?.url ?? "" });
   const files = { folder: "", count: 0, path: "" };
-  beforeAll(async () => {
-    files.folder = await mkdtemp(join(tmpdir(), `stocklot-${name}-`));
-  });
-  beforeEach(async () => {
+  const reset = async () => {
     files.count += 1;
     files.path = join(files.folder, `copy-${files.count}.db`);
     if (postgres) await pool.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
+  };
+  beforeAll(async () => {
+    files.folder = await mkdtemp(join(tmpdir(), `stocklot-${name}-`));
   });
+  beforeEach(reset);
   afterAll(async () => {
     await rm(files.folder, { recursive: true });
     await pool.end();
@@ -28,5 +33,83 @@ export async function useCopies(name: string) {
     SQLite: () => sqliteSink({ path: files.path }),
     ...(postgres && { PostgreSQL: () => postgresSink({ connectionString: postgres.url, schema }) }),
   };
-  return { files, postgres, schema, pool, sinks };
+  return { files, postgres, schema, pool, sinks, reset };
+}
+
+/** All records that a copy has of a resource, by key, whether their lists are complete or not. */
+export async function recordsIn(sink: MirrorSink, resource: MirrorResource): Promise<Map<MirrorKey, MirrorRecord>> {
+  return (await allRecordsIn(sink, [resource])).get(resource) ?? new Map();
+}
+
+/** The same of several resources, of one moment if nobody writes. */
+export async function allRecordsIn(sink: MirrorSink, resources: readonly MirrorResource[]) {
+  const found = new Map<MirrorResource, Map<MirrorKey, MirrorRecord>>();
+  const database = await sink.openReader();
+  for (const resource of database ? resources : []) {
+    const table = tableOf(resource);
+    const codec = new RowCodec(table);
+    const rows = (await database?.query(`SELECT * FROM ${database.dialect.nameOf(table.name)}`)) ?? [];
+    const records = rows.map((row): [MirrorKey, MirrorRecord] => {
+      const [number, wID] = table.key.map((field) => Number(row[field])).reverse();
+      return [keyOf({ resource, wID: wID ?? null }, Number(number)), codec.decode(row)];
+    });
+    found.set(resource, new Map(records));
+  }
+  await database?.close();
+  return found;
+}
+
+/** The status of one list. */
+export function statusOf(
+  status: readonly MirrorListStatus[],
+  list: MirrorResource,
+  wID: number | null = null,
+): MirrorListStatus {
+  const found = status.find((one) => one.list === list && one.wID === wID);
+  if (found === undefined) throw new Error(`no status of ${list}`);
+  return found;
+}
+
+/** Stands for a process that is killed. Recognised by its name: as a cause of ours it is a copy. */
+export class Killed extends Error {
+  override name = "Killed";
+}
+
+/** Passes errors that were caused by a kill. */
+export function expectKilled(error: unknown): void {
+  for (let cause = error; cause !== undefined; cause = (cause as Error).cause)
+    if ((cause as Error).name === "Killed") return;
+  throw error;
+}
+
+/** A sink that calls back before and after each commit. Once that has thrown, the opened copy accepts no commit. */
+export function watchedSink(
+  sink: MirrorSink,
+  onCommit: (moment: "before" | "after", statements: readonly Statement[]) => void,
+): MirrorSink {
+  const watched = {
+    openReader: () => sink.openReader(),
+    async open() {
+      const database = await sink.open();
+      let isDead = false;
+      const call = (moment: "before" | "after", statements: readonly Statement[]) => {
+        if (isDead) throw new Killed();
+        try {
+          onCommit(moment, statements);
+        } catch (error) {
+          isDead = true;
+          throw error;
+        }
+      };
+      return {
+        ...database,
+        async commit(version: number, statements: readonly Statement[]) {
+          call("before", statements);
+          await database.commit(version, statements);
+          call("after", statements);
+        },
+      };
+    },
+  };
+  return watched as unknown as MirrorSink;
 }

@@ -1,7 +1,7 @@
 /** A process of its own that writes to a database without the rights of root, and prints the error as JSON. */
 
-import { SqliteConnection } from "../../../src/storage/sqlite/connection.js";
 import { findSqliteDriver } from "../../../src/storage/sqlite/driver.js";
+import { openSqlite } from "../../../src/storage/sqlite/sql-database.js";
 
 /** The user `nobody`, who owns no files. */
 const NOBODY = 65_534;
@@ -14,8 +14,8 @@ if (process.getuid?.() === 0) {
   process.setuid?.(NOBODY);
 }
 try {
-  const connection = await SqliteConnection.open({ path, synchronous: "FULL", loadDriver: async () => driver });
-  await connection.transaction((database) => database.exec(`CREATE TABLE created AS SELECT zeroblob(${bytes})`));
+  const connection = await openSqlite({ path, loadDriver: async () => driver });
+  await connection.transaction((query) => query(`CREATE TABLE created AS SELECT zeroblob(${bytes})`));
   await connection.close();
   console.log("{}");
 } catch (error) {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
-import { type ColumnType, type MirrorRecord, type MirrorResource, tableOf } from "../../../../src/mirror/tables.js";
-import { newLot } from "../../../support/records.js";
+import { type ColumnType, type MirrorRecord, type MirrorResource, tableOf } from "../../../src/mirror/tables.js";
+import { newLot } from "../../support/records.js";
 
 /** A lot as the service returns it. */
 export const lot = (recNo: number, changes: object = {}): MirrorRecord => ({

@@ -1,7 +1,5 @@
 import type { ColumnType, MirrorRecord, Table } from "../tables.js";
-
-/** The column for fields that have no column of their own. */
-export const EXTRA_COLUMN = "extra";
+import { EXTRA_COLUMN } from "./sql.js";
 
 /** A value that a database column can store. Booleans are 0 and 1. */
 type ColumnValue = string | number | null;

@@ -1,0 +1,191 @@
+import { isDeepStrictEqual } from "node:util";
+import { ConfigurationError, InputValidationError } from "../../shared/errors/index.js";
+import { valueThat } from "../../shared/option.js";
+import { fieldOf, isObject } from "../../shared/unknown.js";
+import type { SqlRow, SqlValue } from "../../storage/database.js";
+import type { MirrorKey, MirrorRecord, MirrorResource, Table } from "../tables.js";
+import { type CopyDatabase, type CopyRow, readCopyRow } from "./database.js";
+import { decodeExtraFields, encodeExtraFields } from "./row-codec.js";
+import { CHANGES_COLUMNS, insertSql, type Statement } from "./sql.js";
+
+/*
+ * The history of a copy: each change of a record is a row of the table `changes`, written in the transaction that changes
+ * the record. The row of `stocklot_mirror`, which every commit locks, has `seq`, the number of the last change, and
+ * `expired`, that of the last one that was removed. So numbers are consecutive, and ascend in the order of commits.
+ */
+
+/** How long a history lasts. */
+export interface MirrorHistoryOptions {
+  /** How long changes are kept, in days: above 0, at most 36 525. Older ones are removed at the end of a run. */
+  days: number;
+}
+
+/** A change of one record, as the table `changes` has it. */
+export interface MirrorChange extends RecordChange {
+  /** The number of the row: ascending in the order of commits, never reused. */
+  seq: number;
+  /** When the copy learned of the change, in ISO 8601. */
+  at: string;
+  /** The resource that the record belongs to. */
+  resource: MirrorResource;
+}
+
+/** A change of one record of a resource. */
+export interface RecordChange {
+  /** What happened to the record. */
+  type: "added" | "changed" | "removed";
+  /** Identifies the record within the resource. */
+  key: MirrorKey;
+  /** The fields that differ, as they were; of a removed record all fields; `null` of an added one. */
+  before: Readonly<Record<string, unknown>> | null;
+  /** The fields that differ, as they are; of an added record all fields; `null` of a removed one. */
+  after: Readonly<Record<string, unknown>> | null;
+}
+
+/** Which rows of the table `changes` to read: those that have all of these values. */
+export interface CopyChangesFilter {
+  /**
+   * The `seq` of a change, its number: those that follow it.
+   * @default the changes from the oldest on
+   */
+  after?: number | undefined;
+  /** The resource. */
+  resource?: MirrorResource | undefined;
+  /** The key of a record. */
+  key?: MirrorKey | undefined;
+}
+
+/** A century of days, so that dates stay valid. */
+export const MAX_HISTORY_DAYS = 36_525;
+
+export const historyOptionSchema = () =>
+  valueThat<MirrorHistoryOptions | false>((value) => {
+    const days = fieldOf(value, "days");
+    const isOn = isObject(value) && Object.keys(value).length === 1 && typeof days === "number";
+    return value === false || (isOn && days > 0 && days <= MAX_HISTORY_DAYS);
+  }, `must be false, or { days } with a number of days from above 0 to ${MAX_HISTORY_DAYS}`);
+
+/** What differs between a record of the copy, if it has one, and a record of the list; `undefined` if nothing does. */
+export function compareRecords(
+  table: Table,
+  key: MirrorKey,
+  before: MirrorRecord | undefined,
+  after: MirrorRecord,
+): RecordChange | undefined {
+  if (before === undefined) return { type: "added", key, before: null, after: { ...after } };
+  const fields = differingFields(table, before, after);
+  if (fields.length === 0) return undefined;
+  return { type: "changed", key, before: valuesOf(table, before, fields), after: valuesOf(table, after, fields) };
+}
+
+/** The fields in which two versions of a record differ. A documented field that is missing counts as `null`. */
+const differingFields = (table: Table, before: MirrorRecord, after: MirrorRecord): string[] =>
+  [...new Set([...Object.keys(before), ...Object.keys(after)])].filter((field) => {
+    const was = columnValueOf(table, before, field);
+    const is = columnValueOf(table, after, field);
+    return was !== is && !isDeepStrictEqual(was, is);
+  });
+
+/** The values of these fields. JSON has no `undefined`: a field that the record does not have is left out. */
+const valuesOf = (table: Table, record: MirrorRecord, fields: readonly string[]) =>
+  Object.fromEntries(
+    fields
+      .map((field): [string, unknown] => [field, columnValueOf(table, record, field)])
+      .filter(([, value]) => value !== undefined),
+  );
+
+function columnValueOf(table: Table, record: MirrorRecord, field: string): unknown {
+  const value: unknown = Object.hasOwn(record, field) ? Reflect.get(record, field) : undefined;
+  return value === undefined && Object.hasOwn(table.columns, field) ? null : value;
+}
+
+/**
+ * Fields that a lot shows of its item, warehouse, job and owner. They change with those, and the service does not document
+ * that the lot then counts as modified.
+ */
+const FIELDS_OF_OTHERS: ReadonlySet<string> = new Set(["shortID", "description", "associate", "warehouse", "jobName"]);
+
+/** Whether an increment must list the record that has changed. */
+export const mustCountAsModified = (resource: MirrorResource, { type, before, after }: RecordChange): boolean =>
+  resource !== "lots" ||
+  type !== "changed" ||
+  Object.keys({ ...before, ...after }).some((field) => !FIELDS_OF_OTHERS.has(field));
+
+/** The statement that adds rows to the history, with the numbers behind `seq`. */
+export function recordChanges(
+  { dialect }: CopyDatabase,
+  resource: MirrorResource,
+  changes: readonly RecordChange[],
+  seq: number,
+): Statement {
+  const at = new Date().toISOString();
+  const json = (fields: object | null) => fields && encodeExtraFields(fields);
+  const rows = changes.map(({ key, type, before, after }, index): SqlValue[] => [
+    ...[seq + 1 + index, at, resource, String(key), type],
+    ...[json(before), json(after)],
+  ]);
+  return { sql: insertSql(dialect, "changes", CHANGES_COLUMNS), rows, columns: Object.keys(CHANGES_COLUMNS) };
+}
+
+/** Changes that one query of a reader returns. */
+const BATCH_SIZE = 1_000;
+
+/** The rows of the history that a filter selects, in ascending order of `seq`. No transaction outlasts a batch. */
+export async function* readChanges(
+  database: CopyDatabase,
+  { after, resource, key }: CopyChangesFilter,
+): AsyncGenerator<MirrorChange, void, undefined> {
+  const copy = await readCopyRow(database);
+  if (copy.historyDays === null) throw noHistoryError();
+  assertNotExpired(copy, after ?? copy.expired);
+  const { dialect, query } = database;
+  const where = { ...(resource && { resource }), ...(key !== undefined && { key: String(key) }) };
+  const conditions = ['"seq" > $1', ...Object.keys(where).map((name, index) => `"${name}" = $${index + 2}`)];
+  const sql = `SELECT changes.*, (SELECT expired FROM ${dialect.nameOf("stocklot_mirror")}) AS expired
+FROM ${dialect.nameOf("changes")} AS changes WHERE ${conditions.join(" AND ")} ORDER BY "seq" LIMIT ${BATCH_SIZE}`;
+  let last = after ?? copy.expired;
+  for (;;) {
+    const rows = await query(sql, [last, ...Object.values(where)]);
+    // Rows and `expired` are of one moment.
+    const expired = rows.length === 0 ? (await readCopyRow(database)).expired : Number(rows[0]?.expired);
+    if (expired > last) throw expiredWhileReadError(last, expired);
+    yield* rows.map(changeOf);
+    const end = rows.at(BATCH_SIZE - 1);
+    if (end === undefined) return;
+    last = Number(end.seq);
+  }
+}
+
+function changeOf({ seq, at, resource, key, type, before, after }: SqlRow): MirrorChange {
+  const fieldsIn = (json: unknown) => (typeof json === "string" ? decodeExtraFields(json) : null);
+  return {
+    seq: Number(seq),
+    at: String(at),
+    // A mirror wrote them.
+    resource: resource as MirrorResource,
+    key: String(key).includes("/") ? String(key) : Number(key),
+    type: type as MirrorChange["type"],
+    before: fieldsIn(before),
+    after: fieldsIn(after),
+  };
+}
+
+const noHistoryError = () =>
+  new ConfigurationError(
+    "copy.changes: the copy has no history. Create its mirror with the option history: { days }; changes from then on are recorded.",
+  );
+
+const expiredWhileReadError = (last: number, expired: number) =>
+  new ConfigurationError(
+    `copy.changes: rows that follow ${last} have expired while they were read, up to ${expired}. ` +
+      `Read the records, then continue with after: ${expired}; read faster, or keep changes for more days.`,
+  );
+
+function assertNotExpired({ seq, expired }: CopyRow, after: number): void {
+  if (after >= expired && after <= seq) return;
+  const message =
+    after > seq
+      ? `${after} is greater than ${seq}, the last row. The copy was created anew: begin without after`
+      : `the rows from ${after + 1} to ${expired} have expired. Read the records, then continue with after: ${expired}`;
+  throw new InputValidationError("copy.changes", [{ path: ["after"], message }]);
+}

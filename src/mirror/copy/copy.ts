@@ -1,0 +1,295 @@
+import { ConfigurationError } from "../../shared/errors/index.js";
+import type { ServiceAccount } from "../../storage/service.js";
+import {
+  keyOf,
+  listName,
+  type MirrorList,
+  type MirrorRecord,
+  type MirrorResource,
+  type NumberedRecord,
+  numberFieldOf,
+  RESOURCES,
+  tableOf,
+} from "../tables.js";
+import {
+  compareRecords,
+  type MirrorHistoryOptions,
+  mustCountAsModified,
+  type RecordChange,
+  recordChanges,
+} from "./changes.js";
+import { type CopyDatabase, type CopyRow, readCopyRow } from "./database.js";
+import { RowCodec } from "./row-codec.js";
+import { columnsOf, deleteSql, type Statement, upsertSql } from "./sql.js";
+import { countRecords, type ListRow, type ListState, NEW_LIST_STATE, readListRows, saveListRow } from "./status.js";
+
+/** What a page of a list has changed in the copy. */
+export interface WrittenPage {
+  added: number;
+  changed: number;
+  /** Numbers of the records that the service must count as modified since the copy had them last. */
+  modified: number[];
+}
+
+/** Numbers that one query returns, or records that are looked up. */
+const BATCH_SIZE = 1_000;
+const NUMBERS_BATCH_SIZE = 10_000;
+
+const DAY_MS = 24 * 60 * 60_000;
+
+/** The copy as one run uses it. A commit is one transaction: records, what is known of their list, and their changes. */
+export class Copy {
+  readonly #database: CopyDatabase;
+  #row: CopyRow;
+  readonly #states: Map<string, ListRow>;
+
+  private constructor(database: CopyDatabase, row: CopyRow, lists: readonly ListRow[]) {
+    this.#database = database;
+    this.#row = row;
+    this.#states = new Map(lists.map((known) => [listName(known.list), known]));
+  }
+
+  /**
+   * Begins a run.
+   *
+   * @param lists Those of the mirror. Each has a row from now on.
+   * @param history `undefined` leaves the history as the copy has it.
+   * @throws ConfigurationError when the copy belongs to another service or client ID.
+   */
+  static async begin(
+    database: CopyDatabase,
+    account: ServiceAccount,
+    { lists, history }: { lists: readonly MirrorList[]; history: MirrorHistoryOptions | false | undefined },
+  ): Promise<Copy> {
+    const row = await readCopyRow(database, "FOR SHARE");
+    const copy = new Copy(database, row, await readListRows(database));
+    if (row.account) assertSameAccount(row.account, account);
+    if (row.account?.id !== account.id || row.account.address !== account.address) {
+      const { id, address, clientId } = account;
+      await copy.#commit([copy.#update("service = $1, address = $2, client_id = $3", [id, address, clientId])]);
+    }
+    await copy.#switchHistory(history);
+    await copy.#addRows(lists.filter((list) => !copy.#states.has(listName(list))));
+    // A run may have been killed before they were created.
+    for (const resource of RESOURCES) if (copy.#isComplete(resource)) await database.createIndexes(resource);
+    return copy;
+  }
+
+  /** The lists that the copy has read. */
+  get lists(): MirrorList[] {
+    return [...this.#states.values()].map(({ list }) => list);
+  }
+
+  stateOf(list: MirrorList): ListState {
+    return this.#states.get(listName(list))?.state ?? NEW_LIST_STATE;
+  }
+
+  count(list: MirrorList): Promise<number> {
+    return countRecords(this.#database, list);
+  }
+
+  /** Saves what is known of a list, together with the removal of records. */
+  async save(list: MirrorList, patch: Partial<ListState>, remove: readonly number[] = []): Promise<void> {
+    const before = this.stateOf(list);
+    const changesFrom =
+      this.#row.historyDays !== null && before.asOf === null && patch.asOf != null ? Date.now() : null;
+    const state = { ...before, ...(changesFrom !== null && { changesFrom }), ...patch };
+    const { statements, changes } = await this.#removal(list, remove);
+    await this.#commit([...statements, ...saveListRow({ list, state }, this.#database)], list, changes);
+    this.#states.set(listName(list), { list, state });
+    if (before.asOf === null && state.asOf !== null) await this.#database.createIndexes(list.resource);
+  }
+
+  /** Writes the records of a page that are new, or differ from the copy. */
+  async write(list: MirrorList, records: readonly NumberedRecord[]): Promise<WrittenPage> {
+    const { resource } = list;
+    const table = tableOf(resource);
+    const known = await this.#read(
+      list,
+      records.map(({ number }) => number),
+    );
+    const written: WrittenPage = { added: 0, changed: 0, modified: [] };
+    const changes: RecordChange[] = [];
+    const upsert: MirrorRecord[] = [];
+    for (const { number, record } of records) {
+      const change = compareRecords(table, keyOf(list, number), known.get(number), record);
+      if (change === undefined) continue;
+      changes.push(change);
+      upsert.push(record);
+      written[change.type === "added" ? "added" : "changed"] += 1;
+      if (mustCountAsModified(resource, change)) written.modified.push(number);
+    }
+    if (upsert.length === 0) return written;
+    const { dialect } = this.#database;
+    const codec = codecOf(resource);
+    const rows = upsert.map((record) => codec.encode(record));
+    const columns = Object.keys(columnsOf(table));
+    await this.#commit([{ sql: upsertSql(dialect, table), rows, columns }], list, changes);
+    return written;
+  }
+
+  /** The numbers of the copy's records of a list that are not among these. */
+  async numbersOutside(list: MirrorList, listed: ReadonlySet<number>): Promise<number[]> {
+    const { dialect, query } = this.#database;
+    const field = `"${numberFieldOf(list)}"`;
+    const sql = `SELECT ${field} AS number FROM ${dialect.nameOf(tableOf(list.resource).name)}
+WHERE ${field} > $1${scopeOf(list)} ORDER BY ${field} LIMIT ${NUMBERS_BATCH_SIZE}`;
+    const outside: number[] = [];
+    for (let last: number | undefined = Number.MIN_SAFE_INTEGER - 1; last !== undefined; ) {
+      const numbers: number[] = (await query(sql, [last])).map(({ number }) => Number(number));
+      for (const number of numbers) if (!listed.has(number)) outside.push(number);
+      last = numbers.at(NUMBERS_BATCH_SIZE - 1);
+    }
+    return outside;
+  }
+
+  /** Removes all records of a list that is not mirrored any more, and its row. Returns how many. */
+  async drop(list: MirrorList): Promise<number> {
+    const numbers = await this.numbersOutside(list, new Set());
+    const { statements, changes } = await this.#removal(list, numbers);
+    await this.#commit([...statements, ...saveListRow({ list, state: undefined }, this.#database)], list, changes);
+    this.#states.delete(listName(list));
+    return numbers.length;
+  }
+
+  /** Removes the changes that are too old, from the oldest on: those that stay are consecutive, whatever clocks did. */
+  async expireChanges(): Promise<void> {
+    const { historyDays, seq, expired } = this.#row;
+    if (historyDays === null) return;
+    const { dialect, query } = this.#database;
+    const oldest = new Date(Date.now() - historyDays * DAY_MS).toISOString();
+    const first = `SELECT "seq" FROM ${dialect.nameOf("changes")} WHERE "at" >= $1 ORDER BY "seq" LIMIT 1`;
+    const [row] = await query(first, [oldest]);
+    const upTo = row === undefined ? seq : Number(row.seq) - 1;
+    if (upTo <= expired) return;
+    await this.#commit([
+      ...this.#deleteChanges(upTo),
+      {
+        sql: `UPDATE ${dialect.nameOf("mirror_status")} SET "changesFrom" = $1 WHERE "changesFrom" < $2`,
+        rows: [[oldest, oldest]],
+      },
+    ]);
+    this.#row.expired = upTo;
+    for (const { state } of this.#states.values()) {
+      if (state.changesFrom !== null) state.changesFrom = Math.max(state.changesFrom, Date.parse(oldest));
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#database.close();
+  }
+
+  #isComplete(resource: MirrorResource): boolean {
+    return [...this.#states.values()].some(({ list, state }) => list.resource === resource && state.asOf !== null);
+  }
+
+  async #addRows(lists: readonly MirrorList[]): Promise<void> {
+    if (lists.length === 0) return;
+    const rows = lists.map((list): ListRow => ({ list, state: NEW_LIST_STATE }));
+    await this.#commit(rows.flatMap((row) => saveListRow(row, this.#database)));
+    for (const row of rows) this.#states.set(listName(row.list), row);
+  }
+
+  /** Switches the recording of changes on or off. Off removes all rows, and skips a number, so that no reader misses that. */
+  async #switchHistory(history: MirrorHistoryOptions | false | undefined): Promise<void> {
+    const { historyDays, seq } = this.#row;
+    const days = history === undefined ? historyDays : history === false ? null : history.days;
+    if (days === historyDays) return;
+    const statements = [this.#update("history_days = $1", [days])];
+    const skipped = days === null ? seq + 1 : seq;
+    if (days === null) statements.push(...this.#deleteChanges(skipped), this.#update("seq = $1", [skipped]));
+    const isSwitched = days === null || historyDays === null;
+    for (const row of isSwitched ? this.#states.values() : []) {
+      const changesFrom = days === null || row.state.asOf === null ? null : Date.now();
+      row.state = { ...row.state, changesFrom };
+      statements.push(...saveListRow(row, this.#database));
+    }
+    await this.#commit(statements);
+    this.#row = { ...this.#row, historyDays: days, seq: skipped, ...(days === null && { expired: skipped }) };
+  }
+
+  #deleteChanges(upTo: number): Statement[] {
+    const sql = `DELETE FROM ${this.#database.dialect.nameOf("changes")} WHERE "seq" <= $1`;
+    return [{ sql, rows: [[upTo]] }, this.#update("expired = $1", [upTo])];
+  }
+
+  #update(assignments: string, values: Statement["rows"][number]): Statement {
+    return { sql: `UPDATE ${this.#database.dialect.nameOf("stocklot_mirror")} SET ${assignments}`, rows: [values] };
+  }
+
+  async #removal(
+    list: MirrorList,
+    numbers: readonly number[],
+  ): Promise<{ statements: Statement[]; changes: RecordChange[] }> {
+    if (numbers.length === 0) return { statements: [], changes: [] };
+    const table = tableOf(list.resource);
+    const rows = numbers.map((number) => [number]);
+    const changes: RecordChange[] = [];
+    // Without a history nobody asks what they were.
+    for (let start = 0; this.#isRecorded(list) && start < numbers.length; start += BATCH_SIZE) {
+      const records = await this.#read(list, numbers.slice(start, start + BATCH_SIZE));
+      for (const [number, record] of records)
+        changes.push({ type: "removed", key: keyOf(list, number), before: { ...record }, after: null });
+    }
+    const sql = deleteSql(this.#database.dialect, table, scopeOf(list));
+    return { statements: [{ sql, rows, columns: ["number"] }], changes };
+  }
+
+  /** A list is recorded once its first full pass has ended. */
+  #isRecorded(list: MirrorList): boolean {
+    return this.#row.historyDays !== null && this.stateOf(list).asOf !== null;
+  }
+
+  async #read(list: MirrorList, numbers: readonly number[]): Promise<Map<number, MirrorRecord>> {
+    const { dialect, query } = this.#database;
+    const table = tableOf(list.resource);
+    const field = numberFieldOf(list);
+    const names = Object.keys(columnsOf(table)).map((name) => `"${name}"`);
+    const sql = `SELECT ${names.join(", ")} FROM ${dialect.nameOf(table.name)}
+WHERE "${field}" IN ${dialect.numbersOf("$1")}${scopeOf(list)}`;
+    const rows = await query(sql, [JSON.stringify(numbers)]);
+    const codec = codecOf(list.resource);
+    return new Map(rows.map((row) => [Number(row[field]), codec.decode(row)]));
+  }
+
+  /** Commits, and records changes of a list with it. */
+  async #commit(
+    statements: readonly Statement[],
+    list?: MirrorList,
+    changes: readonly RecordChange[] = [],
+  ): Promise<void> {
+    const recorded = list && this.#isRecorded(list) ? changes : [];
+    const seq = this.#row.seq + recorded.length;
+    const history =
+      list === undefined || recorded.length === 0
+        ? []
+        : [recordChanges(this.#database, list.resource, recorded, this.#row.seq), this.#update("seq = $1", [seq])];
+    await this.#database.commit(this.#row.version, [...statements, ...history]);
+    this.#row = { ...this.#row, version: this.#row.version + 1, seq };
+  }
+}
+
+const codecs = new Map<MirrorResource, RowCodec>();
+
+function codecOf(resource: MirrorResource): RowCodec {
+  const codec = codecs.get(resource) ?? new RowCodec(tableOf(resource));
+  codecs.set(resource, codec);
+  return codec;
+}
+
+/** Restricts a query to the rows of a list. */
+const scopeOf = ({ wID }: MirrorList) => (wID === null ? "" : ` AND "wID" = ${wID}`);
+
+function assertSameAccount(recorded: ServiceAccount, own: ServiceAccount): void {
+  const isSameService = recorded.id === own.id || recorded.address === own.address;
+  if (isSameService && recorded.clientId === own.clientId) return;
+  const [theirs, ours] = isSameService
+    ? [`the client ID "${recorded.clientId}"`, `"${own.clientId}"`]
+    : [`the service "${recorded.id}"`, `"${own.id}"`];
+  throw new ConfigurationError(
+    `mirror: the copy belongs to ${theirs}, and the client to ${ours}. Nothing was changed. Use a new copy for each.` +
+      (isSameService
+        ? ""
+        : ` If it is the same service, create the client with the option serviceId: "${recorded.id}".`),
+  );
+}

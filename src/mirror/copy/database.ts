@@ -1,0 +1,166 @@
+import { ConfigurationError } from "../../shared/errors/index.js";
+import type { Query, SqlDatabase, SqlRow, SqlValue } from "../../storage/database.js";
+import type { MirrorResource } from "../tables.js";
+import { COPY_COLUMNS, COPY_FORMAT, createCopySql, type Dialect, indexesOf, RELATIONS, type Statement } from "./sql.js";
+
+/** The database of a copy, as a run or a reader uses it. */
+export interface CopyDatabase {
+  readonly dialect: Dialect;
+  /** Runs one command, in a transaction of its own. */
+  query(sql: string, values?: readonly SqlValue[]): Promise<SqlRow[]>;
+  /**
+   * Runs statements in one transaction, which makes `version + 1` of this version of the copy.
+   *
+   * @throws ConfigurationError when the copy has another version by now: another mirror writes to it. Nothing is changed.
+   */
+  commit(version: number, statements: readonly Statement[]): Promise<void>;
+  /** Creates the indexes of a resource that are missing. */
+  createIndexes(resource: MirrorResource): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Creating an index of a large table may take this long, in ms. */
+const INDEX_TIMEOUT_MS = 30 * 60_000;
+
+/** @param location Named in errors. */
+function copyDatabase(database: SqlDatabase, dialect: Dialect, location: string): CopyDatabase {
+  const copy = dialect.nameOf("stocklot_mirror");
+  const nextVersion = `UPDATE ${copy} SET version = version + 1 WHERE version = $1 RETURNING version`;
+  return {
+    dialect,
+    query: (sql, values) => database.transaction((query) => query(sql, values)),
+    commit: (version, statements) =>
+      database.transaction(async (query) => {
+        // The lock of this row also serialises commits, so that readers see changes in the order of their numbers.
+        const updated = await query(nextVersion, [version]);
+        if (updated.length === 0) throw otherMirrorError(location);
+        for (const statement of statements) await execute(query, statement, dialect);
+      }),
+    createIndexes: (resource) =>
+      database.transaction(async (query) => {
+        const indexes = indexesOf(resource, dialect);
+        const found = new Set(dialect.kind === "postgres" ? await namesOfIndexes(query, dialect) : []);
+        // Only the owner of a table may create one, even if it exists.
+        for (const { name, sql } of indexes) if (!found.has(name)) await query(sql);
+      }, INDEX_TIMEOUT_MS),
+    close: () => database.close(),
+  };
+}
+
+async function execute(query: Query, { sql, rows, columns }: Statement, { kind }: Dialect): Promise<void> {
+  if (rows.length === 0) return;
+  if (kind === "sqlite" || columns === undefined) {
+    for (const row of rows) await query(sql, row);
+    return;
+  }
+  const objects = rows.map((row) => Object.fromEntries(columns.map((name, index) => [name, row[index]])));
+  await query(sql, [JSON.stringify(objects)]);
+}
+
+async function namesOfIndexes(query: Query, { nameOf }: Dialect): Promise<string[]> {
+  const sql = `SELECT relname FROM pg_class WHERE relkind = 'i' AND relnamespace =
+  (SELECT relnamespace FROM pg_class WHERE oid = to_regclass($1))`;
+  return (await query(sql, [nameOf("stocklot_mirror")])).map(({ relname }) => String(relname));
+}
+
+const otherMirrorError = (location: string) =>
+  new ConfigurationError(
+    `mirror: another mirror writes to the copy in ${location}. Nothing was written. Only one mirror may write to a copy.`,
+  );
+
+const NEW_COPY_ADVICE = "Use a new copy: another file or schema, or drop the tables.";
+
+/** Where a copy is, and the names of the tables and views there. */
+export interface CopyPlace {
+  dialect: Dialect;
+  location: string;
+  found: ReadonlySet<string>;
+}
+
+/**
+ * The copy in a database; `undefined` if there is none and `use` is `read`, otherwise it is created.
+ *
+ * @throws ConfigurationError when there are tables of another version, or somebody else's.
+ */
+export function openCopyDatabase(
+  database: SqlDatabase,
+  use: "write",
+  findPlace: (query: Query) => Promise<CopyPlace>,
+): Promise<CopyDatabase>;
+export function openCopyDatabase(
+  database: SqlDatabase,
+  use: "read",
+  findPlace: (query: Query) => Promise<CopyPlace>,
+): Promise<CopyDatabase | undefined>;
+export async function openCopyDatabase(
+  database: SqlDatabase,
+  use: "read" | "write",
+  findPlace: (query: Query) => Promise<CopyPlace>,
+): Promise<CopyDatabase | undefined> {
+  try {
+    const place = await database.transaction(async (query) => {
+      const found = await findPlace(query);
+      if (await isCopy(query, found)) return found;
+      if (use === "write") await createCopy(query, found);
+      return use === "write" ? found : undefined;
+    });
+    if (place) return copyDatabase(database, place.dialect, place.location);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  await database.close();
+  return undefined;
+}
+
+async function createCopy(query: Query, { dialect, location, found }: CopyPlace): Promise<void> {
+  const taken = RELATIONS.find((name) => found.has(name));
+  if (taken !== undefined)
+    throw new ConfigurationError(
+      `mirror: ${location} has a table or view "${taken}" that this version of stocklot has not created. ${NEW_COPY_ADVICE}`,
+    );
+  for (const sql of createCopySql(dialect)) await query(sql);
+}
+
+async function isCopy(query: Query, { dialect, location, found }: CopyPlace): Promise<boolean> {
+  if (!found.has("stocklot_mirror")) {
+    if (!found.has("stocklot_state")) return false;
+    throw otherVersionError(location);
+  }
+  const [row] = await query(`SELECT * FROM ${dialect.nameOf("stocklot_mirror")}`);
+  if (Number(row?.format) === COPY_FORMAT) return true;
+  throw otherVersionError(location);
+}
+
+const otherVersionError = (location: string) =>
+  new ConfigurationError(
+    `mirror: the copy in ${location} was written by another version of stocklot. ${NEW_COPY_ADVICE}`,
+  );
+
+/** What the copy knows of itself. */
+export interface CopyRow {
+  version: number;
+  /** The account whose records these are; `null` before the first run. */
+  account: { id: string; address: string; clientId: string } | null;
+  /** How long changes are kept, in days; `null` if they are not recorded. */
+  historyDays: number | null;
+  seq: number;
+  expired: number;
+}
+
+/** Reads it. `lock`: waits until a commit that a killed process has left has ended. */
+export async function readCopyRow(database: CopyDatabase, lock: "" | "FOR SHARE" = ""): Promise<CopyRow> {
+  const { kind, nameOf } = database.dialect;
+  const names = Object.keys(COPY_COLUMNS).join(", ");
+  const [row = {}] = await database.query(
+    `SELECT ${names} FROM ${nameOf("stocklot_mirror")} ${kind === "postgres" ? lock : ""}`,
+  );
+  const { service, address, client_id: clientId } = row;
+  return {
+    version: Number(row.version),
+    account: service == null ? null : { id: String(service), address: String(address), clientId: String(clientId) },
+    historyDays: row.history_days == null ? null : Number(row.history_days),
+    seq: Number(row.seq),
+    expired: Number(row.expired),
+  };
+}

@@ -1,0 +1,98 @@
+import * as z from "zod";
+import { checkConfiguration } from "../../shared/check.js";
+import { lazy } from "../../shared/field.js";
+import { valueThat } from "../../shared/option.js";
+import type { Query } from "../../storage/database.js";
+import { isPostgresPool, type PostgresQueryable, usableSchema } from "../../storage/postgres/driver.js";
+import { openPostgres } from "../../storage/postgres/sql-database.js";
+import { quoteName } from "../../storage/tables.js";
+import { type CopyDatabase, type CopyPlace, openCopyDatabase } from "./database.js";
+import { postgresDialect } from "./sql.js";
+
+/** Options of {@link postgresSink}: exactly one of `pool` and `connectionString`. */
+export interface PostgresSinkOptions {
+  /**
+   * A `Pool` of `pg`. The mirror never closes it. It needs a listener for `error`, since the loss of an idle connection would
+   * end the process.
+   * @default one of `pool` and `connectionString` is required
+   */
+  pool?: PostgresQueryable | undefined;
+  /**
+   * URL of the database. The sink opens its own connection, which requires the package `pg`.
+   * @default see `pool`
+   */
+  connectionString?: string | undefined;
+  /**
+   * The schema of the tables; created if it does not exist.
+   * @default the first of the search_path that exists
+   */
+  schema?: string | undefined;
+}
+
+const postgresSinkOptionsSchema = lazy(() =>
+  z
+    .strictObject({
+      pool: valueThat<PostgresQueryable>(isPostgresPool, "must be a Pool of pg"),
+      connectionString: z.string().min(1),
+      schema: z.string().min(1),
+    })
+    .partial()
+    .refine(({ pool, connectionString }) => (pool === undefined) !== (connectionString === undefined), {
+      error: "exactly one of pool and connectionString is required",
+    }),
+);
+
+/**
+ * A copy in PostgreSQL. Column names are spelled as on the wire, so that SQL has to quote them: `select "recNo" from lots`.
+ * Integers are `bigint`, decimals `numeric`, datetimes strings as in the response, `extra` is `json`.
+ *
+ * The tables are created by the first run and belong to its user; readers need `SELECT`. The encoding of the database must be
+ * UTF8. A run rejects with a `StorageError` if the database fails, or if the wait for a lock or a connection exceeds 30 s.
+ *
+ * @throws ConfigurationError when the options are wrong.
+ */
+export const postgresSink = (options: PostgresSinkOptions): PostgresSink => new PostgresSink(options);
+
+/** Two mirrors that start at the same time create the tables one after the other. */
+const LOCK_SQL = "SELECT pg_advisory_xact_lock(hashtext('stocklot mirror'))";
+
+/** Created by {@link postgresSink}. */
+export class PostgresSink {
+  readonly #options: PostgresSinkOptions;
+
+  /** @internal */
+  constructor(options: PostgresSinkOptions) {
+    checkConfiguration("postgresSink", postgresSinkOptionsSchema(), options);
+    this.#options = { ...options };
+  }
+
+  /** Opens the copy to write it; creates one if there is none. @internal */
+  open(): Promise<CopyDatabase> {
+    const { schema, ...source } = this.#options;
+    return openCopyDatabase(openPostgres(source), "write", async (query) => {
+      const place = await placeIn(query, schema);
+      if (place.found.has("stocklot_mirror")) return place;
+      await query(LOCK_SQL);
+      // `IF NOT EXISTS` alone requires the right to create schemas even if the schema exists.
+      const [known] = await query("SELECT 1 FROM pg_namespace WHERE nspname = $1", [place.schema]);
+      if (!known) await query(`CREATE SCHEMA IF NOT EXISTS ${quoteName(place.schema)}`);
+      return placeIn(query, schema);
+    });
+  }
+
+  /** Opens the copy to read it; `undefined` if there is none. Nothing is created or changed. @internal */
+  openReader(): Promise<CopyDatabase | undefined> {
+    const { schema, ...source } = this.#options;
+    return openCopyDatabase(openPostgres({ ...source, readOnly: true }), "read", (query) => placeIn(query, schema));
+  }
+}
+
+async function placeIn(query: Query, given: string | undefined): Promise<CopyPlace & { schema: string }> {
+  const schema = await usableSchema(query, given);
+  const rows = await query(
+    "SELECT relname FROM pg_class WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)",
+    [schema],
+  );
+  const found = new Set(rows.map(({ relname }) => String(relname)));
+  return { dialect: postgresDialect(schema), schema, location: `PostgreSQL, schema ${schema}`, found };
+}

@@ -1,0 +1,205 @@
+import { quoteName } from "../../storage/tables.js";
+import { type ColumnType, type MirrorResource, RESOURCES, type Table, tableOf } from "../tables.js";
+
+/*
+ * The tables, views and indexes of a copy, and the commands for them, in the SQL of either database. Tables of resources
+ * have a column per documented field, spelled as on the wire. `mirror_status` has a row per list (status.ts), `changes` one
+ * per recorded change (changes.ts), `stocklot_mirror` a single row about the copy as a whole.
+ */
+
+/** The version of these tables. A copy of another version is refused. */
+export const COPY_FORMAT = 3;
+
+/** The column for fields that have no column of their own. */
+export const EXTRA_COLUMN = "extra";
+
+/** `json` is stored as the string that was written, `time` in ISO 8601. */
+export type SqlType = ColumnType | "json" | "time";
+
+export type Columns = Readonly<Record<string, SqlType>>;
+
+/** A command, with what it binds for each row. */
+export interface Statement {
+  sql: string;
+  rows: readonly (readonly (string | number | null)[])[];
+  /** The names of the values of a row. PostgreSQL then takes all rows at once, as JSON. */
+  columns?: readonly string[];
+}
+
+/** How the SQL of a database differs. */
+export interface Dialect {
+  readonly kind: "sqlite" | "postgres";
+  readonly types: Readonly<Record<SqlType, string>>;
+  /** The name of a table or view. */
+  nameOf(name: string): string;
+  /** A SKU without surrounding spaces, in lower case. Only letters of ASCII: SQLite knows no others. */
+  skuOf(column: string): string;
+  /** A set of integers, from a parameter that is a JSON array. */
+  numbersOf(parameter: string): string;
+}
+
+export const SQLITE_DIALECT: Dialect = {
+  kind: "sqlite",
+  types: { integer: "INTEGER", decimal: "REAL", text: "TEXT", boolean: "INTEGER", json: "TEXT", time: "TEXT" },
+  nameOf: quoteName,
+  skuOf: (column) => `lower(trim(${column}))`,
+  numbersOf: (parameter) => `(SELECT value FROM json_each(${parameter}))`,
+};
+
+export const postgresDialect = (schema: string): Dialect => ({
+  kind: "postgres",
+  // `json`, not `jsonb`: that cannot hold a NUL, not even an escaped one.
+  types: { integer: "bigint", decimal: "numeric", text: "text", boolean: "boolean", json: "json", time: "text" },
+  nameOf: (name) => `${quoteName(schema)}.${quoteName(name)}`,
+  // Any other collation may change more letters than SQLite does, or others.
+  skuOf: (column) => `lower(btrim(${column}) COLLATE "C")`,
+  numbersOf: (parameter) =>
+    `(SELECT value::bigint FROM json_array_elements_text(${parameter}::json) AS numbers(value))`,
+});
+
+export const columnsOf = ({ columns }: Table): Columns => ({ ...columns, [EXTRA_COLUMN]: "json" });
+
+const namesOf = (names: readonly string[]) => names.map(quoteName).join(", ");
+
+/** The columns of `mirror_status`. The last three are the mirror's own. */
+export const STATUS_COLUMNS = {
+  ...{ list: "text", wID: "integer" },
+  ...{ asOf: "time", fullPassAt: "time", refused: "integer", unlisted: "integer", increments: "boolean" },
+  ...{ changesFrom: "time", error: "text", failedSince: "time" },
+  ...{ since: "time", passAt: "time", interrupted: "boolean" },
+} as const satisfies Columns;
+
+/** The columns of `changes`. */
+export const CHANGES_COLUMNS = {
+  ...{ seq: "integer", at: "text", resource: "text", key: "text", type: "text" },
+  ...{ before: "json", after: "json" },
+} as const satisfies Columns;
+
+/** The columns of `stocklot_mirror`: version counts commits, seq is that of the last change, expired of the last that expired. */
+export const COPY_COLUMNS = {
+  ...{ format: "integer", version: "integer", service: "text", address: "text", client_id: "text" },
+  ...{ history_days: "decimal", seq: "integer", expired: "integer" },
+} as const satisfies Columns;
+
+/** What a copy consists of. */
+export const RELATIONS = [
+  ...["stocklot_mirror", "mirror_status", "changes", "stock"],
+  ...["items", "lots", "stock_levels", "warehouse_stock_levels"],
+];
+
+/** The commands that create a new copy. */
+export function createCopySql({ nameOf, types }: Dialect): string[] {
+  const create = (name: string, columns: Columns, constraint = "") => {
+    const defined = Object.entries(columns).map(([column, type]) => `${quoteName(column)} ${types[type]}`);
+    return `CREATE TABLE ${nameOf(name)} (${defined.join(", ")}${constraint})`;
+  };
+  const tables = RESOURCES.map(tableOf);
+  const [, ...quantities] = Object.keys(tableOf("stockLevels").columns);
+  return [
+    ...tables.map((table) => create(table.name, columnsOf(table), `, PRIMARY KEY (${namesOf(table.key)})`)),
+    create("stocklot_mirror", COPY_COLUMNS),
+    create("mirror_status", STATUS_COLUMNS),
+    create("changes", CHANGES_COLUMNS, ", PRIMARY KEY (seq)"),
+    `CREATE INDEX stocklot_changes_key ON ${nameOf("changes")} ("key", "resource", "seq")`,
+    `INSERT INTO ${nameOf("stocklot_mirror")} (format, version, seq, expired) VALUES (${COPY_FORMAT}, 0, 0, 0)`,
+    `CREATE VIEW ${nameOf("stock")} AS
+SELECT levels."partNo", items."shortID", items."description", ${quantities.map((name) => `levels.${quoteName(name)}`)}
+FROM ${nameOf("stock_levels")} AS levels LEFT JOIN ${nameOf("items")} AS items ON items."partNo" = levels."partNo"`,
+  ];
+}
+
+/** Stands for the SKU as it is compared: without surrounding spaces and case. */
+const SKU = "sku";
+
+/**
+ * Indexes for common queries, and for those of `openCopy`. The primary keys have their own. Many lots may have the same
+ * warehouse, and many items the same category: these are read in the order of their keys.
+ */
+const INDEXED_COLUMNS: Readonly<Record<MirrorResource, readonly (readonly string[])[]>> = {
+  items: [["shortID"], [SKU], ["category", "partNo"]],
+  lots: [["partNo"], ["shortID"], [SKU], ["wID", "recNo"], ["wID", "spot"], ["spot"], ["serial"], ["rFIDTag"]],
+  stockLevels: [],
+  warehouseStockLevels: [["partNo"]],
+};
+
+/** The indexes of a resource: their names, and the commands that create them. */
+export function indexesOf(resource: MirrorResource, { nameOf, skuOf }: Dialect): { name: string; sql: string }[] {
+  const table = tableOf(resource).name;
+  const expressionOf = (column: string) => (column === SKU ? skuOf(quoteName("shortID")) : quoteName(column));
+  return INDEXED_COLUMNS[resource].map((columns) => {
+    const name = ["stocklot", table, ...columns].join("_");
+    const sql = `CREATE INDEX IF NOT EXISTS ${quoteName(name)} ON ${nameOf(table)} (${columns.map(expressionOf)})`;
+    return { name, sql };
+  });
+}
+
+/** What is bound for a row: placeholders, or columns of a JSON parameter with all rows. */
+function rowsSql({ kind, types }: Dialect, columns: Columns): string {
+  const entries = Object.entries(columns);
+  if (kind === "sqlite") return `VALUES (${entries.map((_, index) => `$${index + 1}`).join(", ")})`;
+  const typed = entries.map(([name, type]) => `${quoteName(name)} ${types[type === "json" ? "text" : type]}`);
+  const selected = entries.map(([name, type]) => (type === "json" ? `${quoteName(name)}::json` : quoteName(name)));
+  return `SELECT ${selected.join(", ")} FROM json_to_recordset($1::json) AS bound(${typed.join(", ")})`;
+}
+
+/** Inserts rows, or replaces those with the same key. Not REPLACE: it would clear columns that others have added. */
+export function upsertSql(dialect: Dialect, table: Table): string {
+  const columns = columnsOf(table);
+  const names = Object.keys(columns);
+  const updates = names
+    .filter((name) => !table.key.includes(name))
+    .map((name) => `${quoteName(name)} = excluded.${quoteName(name)}`);
+  return `INSERT INTO ${dialect.nameOf(table.name)} (${namesOf(names)}) ${rowsSql(dialect, columns)}
+ON CONFLICT (${namesOf(table.key)}) DO UPDATE SET ${updates.join(", ")}`;
+}
+
+/** Inserts rows into a table without regard to what is there. */
+export const insertSql = (dialect: Dialect, table: string, columns: Columns): string =>
+  `INSERT INTO ${dialect.nameOf(table)} (${namesOf(Object.keys(columns))}) ${rowsSql(dialect, columns)}`;
+
+/** Deletes the rows whose `number` is bound, within a scope such as `AND "wID" = 3`. */
+export const deleteSql = (dialect: Dialect, table: Table, scope: string): string =>
+  `DELETE FROM ${dialect.nameOf(table.name)}
+WHERE ${quoteName(table.key.at(-1) ?? "")} IN (${dialect.kind === "sqlite" ? "$1" : rowsSql(dialect, { number: "integer" })})${scope}`;
+
+/**
+ * Reads records with these values, behind the key `last`, in ascending order of their keys.
+ *
+ * @param where A `shortID` is compared without regard to surrounding spaces and case; records without one belong to the item
+ * of their `partNo`.
+ */
+export function findSql(
+  { nameOf, skuOf }: Dialect,
+  table: Table,
+  where: Readonly<Record<string, string | number>>,
+  last: readonly number[],
+  limit: number,
+): { sql: string; values: (string | number)[] } {
+  const values: (string | number)[] = [];
+  const bind = (value: string | number) => `$${values.push(value)}`;
+  const hasSku = (sku: string) => `${skuOf(quoteName("shortID"))} IN (${comparableSkus(sku).map(bind).join(", ")})`;
+  const conditions = Object.entries(where).map(([field, value]) => {
+    if (field !== "shortID") return `${quoteName(field)} = ${bind(value)}`;
+    if (Object.hasOwn(table.columns, field)) return hasSku(String(value));
+    return `"partNo" IN (SELECT "partNo" FROM ${nameOf("items")} WHERE ${hasSku(String(value))})`;
+  });
+  if (last.length > 0) conditions.push(`(${namesOf(table.key)}) > (${last.map(bind).join(", ")})`);
+  const condition = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
+  const columns = namesOf(Object.keys(columnsOf(table)));
+  const sql = `SELECT ${columns} FROM ${nameOf(table.name)} ${condition} ORDER BY ${namesOf(table.key)} LIMIT ${limit}`;
+  return { sql, values };
+}
+
+/**
+ * The values of `skuOf` that a SKU may have: the client compares SKUs without regard to surrounding spaces and case. Of
+ * letters outside of ASCII, which the databases compare as they are, it finds those in the given case, and all in lower or
+ * all in upper case.
+ */
+function comparableSkus(sku: string): string[] {
+  const trimmed = sku.trim();
+  const spellings = [sku, trimmed, trimmed.toLowerCase(), trimmed.toUpperCase()];
+  const same = spellings.filter((spelling) => spelling.trim().toLowerCase() === trimmed.toLowerCase());
+  return [...new Set(same.map((spelling) => lowerAscii(spelling.replace(/^ +| +$/g, ""))))];
+}
+
+const lowerAscii = (text: string) => text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());

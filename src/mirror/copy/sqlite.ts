@@ -1,0 +1,61 @@
+import { existsSync } from "node:fs";
+import * as z from "zod";
+import { checkConfiguration } from "../../shared/check.js";
+import type { Query, SqlDatabase } from "../../storage/database.js";
+import type { SqliteDriver } from "../../storage/sqlite/driver.js";
+import { openSqlite } from "../../storage/sqlite/sql-database.js";
+import { type CopyDatabase, type CopyPlace, openCopyDatabase } from "./database.js";
+import { SQLITE_DIALECT } from "./sql.js";
+
+/** Options of {@link sqliteSink}. */
+export interface SqliteSinkOptions {
+  /** Path of the database file; created if it does not exist. It may contain other tables. */
+  path: string;
+}
+
+/**
+ * A copy in an SQLite database. Decimals are `REAL`, booleans 0 and 1, datetimes strings as in the response. Other processes
+ * can read while the mirror writes.
+ *
+ * The driver is `node:sqlite` if Node.js has it (22.13 and later), otherwise the package `@photostructure/sqlite`. Node.js 22
+ * warns once that its own is experimental. Writing blocks the event loop for a few milliseconds per page.
+ *
+ * A run rejects with a `StorageError` if SQLite fails, or if another process locks the database for 30 s.
+ *
+ * @throws ConfigurationError when the options are wrong.
+ */
+export const sqliteSink = (options: SqliteSinkOptions): SqliteSink => new SqliteSink(options);
+
+/** Created by {@link sqliteSink}. */
+export class SqliteSink {
+  readonly #path: string;
+  readonly #loadDriver: (() => Promise<SqliteDriver>) | undefined;
+
+  /** @internal */
+  constructor(options: SqliteSinkOptions, loadDriver?: () => Promise<SqliteDriver>) {
+    checkConfiguration("sqliteSink", z.strictObject({ path: z.string().min(1) }), options);
+    this.#path = options.path;
+    this.#loadDriver = loadDriver;
+  }
+
+  /** Opens the copy to write it; creates one if there is none. @internal */
+  async open(): Promise<CopyDatabase> {
+    // A power failure may undo the last commits, each as a whole: records together with what is known of their list.
+    return openCopyDatabase(await this.#openFile({ durable: false }), "write", this.#findPlace);
+  }
+
+  /** Opens the copy to read it; `undefined` if there is none. Nothing is created or changed. @internal */
+  async openReader(): Promise<CopyDatabase | undefined> {
+    if (!existsSync(this.#path)) return undefined;
+    return openCopyDatabase(await this.#openFile({ readOnly: true }), "read", this.#findPlace);
+  }
+
+  #openFile(options: { durable?: boolean; readOnly?: boolean }): Promise<SqlDatabase> {
+    return openSqlite({ path: this.#path, ...options, ...(this.#loadDriver && { loadDriver: this.#loadDriver }) });
+  }
+
+  readonly #findPlace = async (query: Query): Promise<CopyPlace> => {
+    const rows = await query("SELECT name FROM sqlite_schema");
+    return { dialect: SQLITE_DIALECT, location: this.#path, found: new Set(rows.map(({ name }) => String(name))) };
+  };
+}

@@ -1,0 +1,61 @@
+import { AuthenticationError, ClientClosedError } from "../../client/index.js";
+import { ConfigurationError, StorageError } from "../../shared/errors/index.js";
+import type { Copy } from "../copy/copy.js";
+import type { MirrorList } from "../tables.js";
+import { CallbackFailure, type ListSync } from "./sync-list.js";
+
+/** How a run has ended that has read its lists as far as that was possible. */
+export interface RunEnd {
+  /** Records that were removed with lists that are not mirrored any more. */
+  dropped: { list: MirrorList; removed: number }[];
+  /** The first failure. */
+  failure: { error: unknown } | undefined;
+}
+
+/**
+ * Brings lists up to date, see sync-list.ts. One that fails stops no other, unless all would fail: the run is aborted, a
+ * callback or the database has failed, or the credentials are refused.
+ *
+ * @param abandoned Lists that are not mirrored any more. Their records are removed.
+ */
+export async function runLists(
+  copy: Copy,
+  lists: readonly ListSync[],
+  abandoned: readonly MirrorList[],
+  signal: AbortSignal | undefined,
+): Promise<RunEnd> {
+  const failed = new Map<ListSync, unknown>();
+  const attempt = async (list: ListSync, step: (list: ListSync) => Promise<void>) => {
+    if (failed.has(list)) return;
+    try {
+      await step(list);
+    } catch (error) {
+      if (isFatal(error, signal)) throw error;
+      failed.set(list, error);
+      await list.fail(error);
+    }
+  };
+  const dropped: RunEnd["dropped"] = [];
+  try {
+    for (const list of abandoned) dropped.push({ list, removed: await copy.drop(list) });
+    for (const list of lists) await attempt(list, (one) => one.readChanges());
+    for (const list of lists) await attempt(list, (one) => one.makeFullPassIfNeeded());
+    await copy.expireChanges();
+  } catch (error) {
+    if (error instanceof CallbackFailure) throw error.cause;
+    // None of them can be read. An abort says nothing about the lists, and a database that fails can save nothing.
+    if (isRefusedForAll(error)) for (const list of lists) if (!failed.has(list)) await list.fail(error);
+    throw error;
+  }
+  const [error] = failed.values();
+  return { dropped, failure: failed.size === 0 ? undefined : { error } };
+}
+
+const isRefusedForAll = (error: unknown) => AuthenticationError.is(error) || ClientClosedError.is(error);
+
+const isFatal = (error: unknown, signal: AbortSignal | undefined): boolean =>
+  signal?.aborted === true ||
+  error instanceof CallbackFailure ||
+  isRefusedForAll(error) ||
+  StorageError.is(error) ||
+  ConfigurationError.is(error);

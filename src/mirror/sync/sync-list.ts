@@ -1,0 +1,266 @@
+import type { InventoryClient } from "../../client/index.js";
+import { UnexpectedRemovalsError } from "../../shared/errors/index.js";
+import { monotonicNowMs } from "../../shared/time/clock.js";
+import type { Copy } from "../copy/copy.js";
+import { type ListState, lagOf } from "../copy/status.js";
+import type { ListReport, MirrorProgress, MirrorReadMode } from "../report.js";
+import type { MirrorList } from "../tables.js";
+import { isRefusalOfIncrements, ListReader, Reading } from "./list-reader.js";
+
+/*
+ * How the copy of one list is kept equal to the list. What is known of it is a row of `mirror_status`:
+ *
+ *   asOf         the copy has every change that the service dated before this; null: never read completely
+ *   fullPassAt   when the last full pass began that removed all absent records: none that was removed before is in the copy
+ *   refused      removals that the guard refused in the last full pass; null
+ *   unlisted     records that the service counted and the last full pass did not list
+ *   since        the service's clock when the last read began; null: there is none, so there are no increments
+ *   increments   whether modifiedSince lists all changes: true, false (for good), or null: not known yet
+ *   passAt       when the last full pass began that was read to its end, whatever it concluded
+ *   interrupted  a full pass has begun, and has not ended
+ *   changesFrom, error, failedSince: see status.ts
+ *
+ * A list is new (asOf is null) or complete. A full pass that is interrupted leaves its records, and begins again.
+ *
+ * A run takes two steps. All lists take the first before any takes the second, so that an interrupted run has all changes.
+ * A list that fails stops no other; the run then ends with the first error.
+ *
+ *   1. `readChanges`: an increment, if the list is complete and may have increments. It reads what was modified since
+ *      `since` - overlapMs, and sets `since`; `asOf` only if `increments` is true. There is none before a full pass that
+ *      is asked for (`full`), or that is to prove increments: what it would read is the proof.
+ *   2. `makeFullPass`, if the list is new, has no increments, the last one was fullPassEveryMs ago, the service's clock was
+ *      set back, or for `full`, or for `allowRemovals` after a refusal. It reads everything, and ends with one commit:
+ *      - Numbers ascended: none was missed. Otherwise, if records of the copy are absent or some are unlisted, the list is
+ *        read again, and absent is what neither reading has listed.
+ *      - If the service lists fewer than it counts, the pass proves nothing: if numbers did not ascend, unless both readings
+ *        listed the same; or if records are absent and more are unlisted than before. `asOf` and `since` stay.
+ *      - Absent records are removed, unless numbers did not ascend and some are unlisted, or the guard refuses.
+ *      - If it found changes, an increment from the old `since` must list them. It decides about `increments`.
+ *   3. While removals are refused, each run ends with an UnexpectedRemovalsError, and reads nothing again until the next full
+ *      pass is due.
+ */
+
+/** What the caller asks of a run. */
+export interface SyncSettings {
+  signal: AbortSignal | undefined;
+  onProgress: ((progress: MirrorProgress) => unknown) | undefined;
+  full: boolean;
+  allowRemovals: boolean;
+  fullPassEveryMs: number;
+  overlapMs: number;
+  maxRemovedShare: number;
+}
+
+/** A callback of the caller has failed. This ends the run. */
+export class CallbackFailure extends Error {}
+
+/** The guard allows this many removals of a list, however large a part of the records they are, unless it is all of them. */
+const MAX_UNGUARDED_REMOVALS = 50;
+
+/** One list in one run. */
+export class ListSync {
+  readonly #counts = { added: 0, changed: 0, removed: 0 };
+  readonly #modes: MirrorReadMode[] = [];
+  readonly #reader: ListReader;
+  #durationMs = 0;
+  #beganAgain = false;
+  /** Whether this run has found that the list refuses increments, or that the service's clock was set back. */
+  #refusesIncrements = false;
+  #isClockSetBack = false;
+
+  constructor(
+    readonly list: MirrorList,
+    client: InventoryClient,
+    private readonly copy: Copy,
+    private readonly settings: SyncSettings,
+  ) {
+    this.#reader = new ListReader(client, list, settings.signal);
+  }
+
+  /** Step 1. */
+  readChanges(): Promise<void> {
+    return this.#measure(async () => {
+      const { since, increments, asOf } = this.#state;
+      const isProofDue = increments === null && this.#isFullPassDue();
+      if (asOf === null || since === null || increments === false || this.settings.full || isProofDue) return;
+      try {
+        await this.#readIncrement(since);
+      } catch (error) {
+        if (increments === true || !isRefusalOfIncrements(error)) throw error;
+        this.#refusesIncrements = true;
+      }
+    });
+  }
+
+  /** Steps 2 and 3. */
+  makeFullPassIfNeeded(): Promise<void> {
+    return this.#measure(async () => {
+      if (this.#isFullPassDue()) await this.#makeFullPass();
+      const { refused } = this.#state;
+      const { resource } = this.list;
+      if (refused !== null)
+        throw new UnexpectedRemovalsError({ resource, removals: refused, records: await this.copy.count(this.list) });
+      if (this.#state.error !== null) await this.copy.save(this.list, { error: null, failedSince: null });
+    });
+  }
+
+  /** Saves why the list was not read. */
+  async fail(error: unknown): Promise<void> {
+    const { name, message } = error instanceof Error ? error : { name: "Error", message: String(error) };
+    const failedSince = this.#state.failedSince ?? Date.now();
+    await this.copy.save(this.list, { error: `${name}: ${message}`, failedSince });
+  }
+
+  async report(): Promise<ListReport> {
+    return {
+      list: this.list,
+      modes: this.#modes,
+      ...this.#reader.stats,
+      ...this.#counts,
+      inCopy: await this.copy.count(this.list),
+      beganAgain: this.#beganAgain,
+      durationMs: this.#durationMs,
+      lagMs: lagOf(this.#state.asOf, Date.now()),
+    };
+  }
+
+  get #state(): ListState {
+    return this.copy.stateOf(this.list);
+  }
+
+  #isFullPassDue(): boolean {
+    const { asOf, since, increments, refused, passAt } = this.#state;
+    const { full, allowRemovals, fullPassEveryMs } = this.settings;
+    if (asOf === null || full || (allowRemovals && refused !== null)) return true;
+    if (increments === false || since === null || this.#refusesIncrements || this.#isClockSetBack) return true;
+    const age = passAt === null ? Infinity : Date.now() - passAt;
+    // A pass in the future: the clock was set back.
+    return age < 0 || age >= fullPassEveryMs;
+  }
+
+  async #readIncrement(since: number): Promise<Reading> {
+    const { overlapMs } = this.settings;
+    const { reading } = await this.#read("increment", new Date(since - overlapMs));
+    if (reading.since === null) return reading;
+    this.#isClockSetBack ||= reading.since < since - overlapMs;
+    const isCurrent = this.#state.increments === true && !this.#isClockSetBack;
+    await this.copy.save(this.list, { since: reading.since, ...(isCurrent && { asOf: reading.beganAt }) });
+    return reading;
+  }
+
+  async #makeFullPass(): Promise<void> {
+    const before = this.#state;
+    const isNew = before.asOf === null;
+    const mode = isNew ? "first" : "full";
+    const passAt = Date.now();
+    const records = await this.copy.count(this.list);
+    this.#beganAgain = before.interrupted;
+    await this.copy.save(this.list, { interrupted: true });
+
+    const first = await this.#read(mode);
+    const { reading } = first;
+    let decisive = reading;
+    let absent = await this.copy.numbersOutside(this.list, reading.numbers);
+    let hasAgreed = reading.hasAscended;
+    const modified = new Set(first.modified);
+    if (!reading.hasAscended && (absent.length > 0 || reading.unlisted > 0)) {
+      const second = await this.#read(mode);
+      decisive = second.reading;
+      for (const number of second.modified) modified.add(number);
+      absent = absent.filter((number) => !decisive.numbers.has(number));
+      hasAgreed = decisive.hasAscended || isSameSet(reading.numbers, decisive.numbers);
+    }
+
+    const { unlisted } = decisive;
+    const hasGrown = !isNew && absent.length > 0 && unlisted > (before.unlisted ?? 0);
+    const isProof = (hasAgreed || unlisted === 0) && !hasGrown;
+    const isAbsenceProof = isProof && (decisive.hasAscended || unlisted === 0);
+    const isRefused = !isNew && isAbsenceProof && this.#isTooMuch(absent.length, records, decisive.numbers.size);
+    const removed = isAbsenceProof && !isRefused ? absent : [];
+    const isClean = isProof && absent.length === removed.length;
+    const increments = await this.#checkIncrements(before, reading, modified);
+    await this.copy.save(
+      this.list,
+      {
+        passAt,
+        unlisted,
+        increments,
+        interrupted: false,
+        refused: isRefused ? absent.length : null,
+        ...(isProof && { asOf: reading.beganAt, since: reading.since }),
+        ...(isClean && { fullPassAt: reading.beganAt }),
+      },
+      removed,
+    );
+    this.#counts.removed += removed.length;
+  }
+
+  /** The guard: whether this many removals need to be confirmed. */
+  #isTooMuch(removals: number, records: number, listed: number): boolean {
+    const { allowRemovals, maxRemovedShare } = this.settings;
+    if (allowRemovals || removals === 0) return false;
+    return listed === 0 || (removals > MAX_UNGUARDED_REMOVALS && removals > records * maxRemovedShare);
+  }
+
+  /** What is known of increments after a full pass that has found these records modified. */
+  async #checkIncrements(
+    { asOf, since, increments }: ListState,
+    pass: Reading,
+    modified: ReadonlySet<number>,
+  ): Promise<boolean | null> {
+    if (increments === false) return false;
+    const from = new Date((since ?? 0) - this.settings.overlapMs);
+    // The failure may have been one of the moment.
+    if (this.#refusesIncrements) return (await this.#reader.refuses(from)) ? false : null;
+    if (increments === null && pass.numbers.size > 0 && (await this.#reader.ignoresModifiedSince())) return false;
+    if (asOf === null || since === null || modified.size === 0 || this.#isClockSetBack) return increments;
+    const { reading } = await this.#read("increment", from);
+    const missing = [...modified].filter((number) => !reading.numbers.has(number));
+    if (missing.length === 0) return true;
+    // Records that were removed since the pass are rightly missing.
+    const added = [...reading.numbers].filter((number) => !pass.numbers.has(number));
+    const removed = pass.numbers.size + pass.unlisted + added.length - (await this.#reader.count());
+    return removed >= missing.length ? null : false;
+  }
+
+  /** Reads the list, or what was modified since then, and writes it to the copy. */
+  async #read(mode: MirrorReadMode, modifiedSince?: Date): Promise<{ reading: Reading; modified: number[] }> {
+    this.#modes.push(mode);
+    const { resource, wID } = this.list;
+    const reading = new Reading();
+    const modified: number[] = [];
+    let received = 0;
+    for await (const { records, totalCount } of this.#reader.read(reading, modifiedSince)) {
+      const written = await this.copy.write(this.list, records);
+      this.#counts.added += written.added;
+      this.#counts.changed += written.changed;
+      // A first pass proves nothing about increments.
+      if (mode === "full") modified.push(...written.modified);
+      received += records.length;
+      const { requests } = this.#reader.stats;
+      const beganAgain = this.#beganAgain && mode !== "increment";
+      await this.#report({ resource, wID, mode, beganAgain, received, totalCount, requests });
+    }
+    return { reading, modified };
+  }
+
+  async #report(progress: MirrorProgress): Promise<void> {
+    try {
+      await this.settings.onProgress?.(progress);
+    } catch (cause) {
+      throw new CallbackFailure("onProgress", { cause });
+    }
+  }
+
+  async #measure(step: () => Promise<void>): Promise<void> {
+    const startedAtMs = monotonicNowMs();
+    try {
+      await step();
+    } finally {
+      this.#durationMs += monotonicNowMs() - startedAtMs;
+    }
+  }
+}
+
+const isSameSet = (one: ReadonlySet<number>, other: ReadonlySet<number>) =>
+  one.size === other.size && [...one].every((number) => other.has(number));
