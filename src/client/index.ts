@@ -34,7 +34,6 @@ export {
   ServerError,
   StocklotError,
   StorageError,
-  type StorageProblem,
   TimeoutError,
   UnexpectedRemovalsError,
   ValidationError,

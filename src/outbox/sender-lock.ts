@@ -159,9 +159,8 @@ export class SenderLock {
     if (beat >= this.#beat) return undefined;
     const keys = [...this.#sent].flatMap(([key, at]) => (at >= beat ? [`"${key}"`] : []));
     const what = keys.length === 0 ? "Nothing was sent since." : `Sent since: ${keys.join(", ")}. Check them.`;
-    const { kind: storage } = this.#store.database;
     const message = `The database of the outbox has lost commits, as after a failover or a restored backup. ${what}`;
-    return new StorageError(message, { storage, location: this.#store.names.store });
+    return new StorageError(message, { location: this.#store.names.store });
   }
 
   #lose(): void {

@@ -1,8 +1,8 @@
-import { StorageError, type StorageErrorInit, type StorageProblem } from "../shared/errors/index.js";
+import { StorageError } from "../shared/errors/index.js";
 import { fieldOf, messageOf } from "../shared/unknown.js";
 
 /** What happened, and what to do, for the message. */
-const PROBLEM_TEXTS: Readonly<Record<StorageProblem, readonly [happened: string, todo: string]>> = {
+const PROBLEM_TEXTS = {
   full: ["no space is left", "Free space, then try again."],
   "read-only": ["it is read-only", "Make the file and its directory, or the database, writable."],
   permission: ["access was denied", "Check permissions and credentials."],
@@ -15,9 +15,18 @@ const PROBLEM_TEXTS: Readonly<Record<StorageProblem, readonly [happened: string,
     "Check the path. If it is right, restore the file from a backup.",
   ],
   other: ["the operation failed", "See the cause."],
-};
+} as const satisfies Readonly<Record<string, readonly [happened: string, todo: string]>>;
 
-interface StorageFailureInput extends StorageErrorInit {
+export type StorageProblem = keyof typeof PROBLEM_TEXTS;
+
+interface StorageFailure {
+  storage: "sqlite" | "postgres";
+  location: string;
+  /** @default "other" */
+  problem?: StorageProblem;
+  mayBeStored?: boolean;
+  /** The error of the driver. */
+  cause?: unknown;
   /** Replaces the default wording of the problem. */
   happened?: string | undefined;
   /** Replaces the default advice. */
@@ -25,13 +34,17 @@ interface StorageFailureInput extends StorageErrorInit {
 }
 
 /** A `StorageError` whose message states what happened, whether the change was stored, and what to do. */
-export function createStorageError({ happened, advice, ...init }: StorageFailureInput): StorageError {
-  const { storage, location, problem = "other", mayBeStored = false, cause } = init;
+export function createStorageError(failure: StorageFailure): StorageError {
+  const { storage, location, problem = "other", mayBeStored = false, happened, advice, cause } = failure;
   const [usual, todo] = PROBLEM_TEXTS[problem];
   const reason = describeReason(cause);
   const what = `${happened ?? usual}${reason === "" ? "" : ` (${reason})`}`;
   const effect = mayBeStored ? "The change may or may not have been stored." : "The change was not stored.";
-  return new StorageError(`${storage} ${location}: ${what}. ${effect} ${advice ?? todo}`, init);
+  return new StorageError(`${storage} ${location}: ${what}. ${effect} ${advice ?? todo}`, {
+    location,
+    mayBeStored,
+    cause,
+  });
 }
 
 /** The message of a driver's error. That of several failed addresses is empty, but it has a code. */

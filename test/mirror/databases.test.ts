@@ -225,10 +225,12 @@ describe("a copy in SQLite", () => {
 
   it("rejects with a StorageError if SQLite fails", async () => {
     const path = join(files.folder, "no", "such", "copy.db");
-    const failure = { name: "StorageError", location: path, problem: "missing" };
+    const failure = { name: "StorageError", location: path, message: expect.stringContaining("does not exist") };
     await expect(fill(sqliteSink({ path }))).rejects.toMatchObject(failure);
     writeFileSync(files.path, "not a database, but longer than a header of one would be".repeat(20));
-    await expect(fill(sqliteSink({ path: files.path }))).rejects.toMatchObject({ problem: "damaged" });
+    await expect(fill(sqliteSink({ path: files.path }))).rejects.toMatchObject({
+      message: expect.stringContaining("its content is damaged"),
+    });
   });
 });
 
@@ -301,7 +303,11 @@ describe.skipIf(!postgres)("a copy in PostgreSQL", () => {
     );
     await fill(sink);
     const gone = postgresSink({ connectionString: "postgres://nobody@127.0.0.1:1/none" });
-    const failure = { name: "StorageError", location: "127.0.0.1:1/none", problem: "unreachable" };
+    const failure = {
+      name: "StorageError",
+      location: "127.0.0.1:1/none",
+      message: expect.stringContaining("there is no connection"),
+    };
     await expect(fill(gone)).rejects.toMatchObject(failure);
   });
 

@@ -281,7 +281,7 @@ describe("a PostgreSQL server", () => {
     });
     const outbox = createOutbox({ store: postgresOutboxStore({ connectionString }) });
     for (let call = 1; call <= 2; call += 1) {
-      await expect(outbox.cancel("k")).rejects.toMatchObject({ problem: "read-only" });
+      await expect(outbox.cancel("k")).rejects.toMatchObject({ message: expect.stringContaining("it is read-only") });
       expect(connections).toBeGreaterThanOrEqual(2 * call);
     }
   });

@@ -67,8 +67,6 @@ describe.skipIf(!postgres)("a PostgreSQL connection", () => {
     await expect(failing).rejects.toThrow(new RangeError("mine"));
     await expect(connection.transaction((session) => queryRows(session, "SELECT nonsense"))).rejects.toMatchObject({
       name: "StorageError",
-      storage: "postgres",
-      problem: "other",
       mayBeStored: false,
       message: expect.stringContaining('column "nonsense" does not exist'),
     });
@@ -81,7 +79,11 @@ describe.skipIf(!postgres)("a PostgreSQL connection", () => {
     const other = await lockTable();
     const waiting = connection.transaction(insert(1));
     expect(await turnsOf(waiting)).toBeLessThan(8_000);
-    await expect(waiting).rejects.toMatchObject({ name: "StorageError", problem: "locked", mayBeStored: false });
+    await expect(waiting).rejects.toMatchObject({
+      name: "StorageError",
+      message: expect.stringContaining("it was locked"),
+      mayBeStored: false,
+    });
     await other.query("ROLLBACK");
     await connection.transaction(insert(2));
     expect(await values()).toEqual([2]);
@@ -99,7 +101,10 @@ describe.skipIf(!postgres)("a PostgreSQL connection", () => {
   it("ends a command that takes too long", async () => {
     const connection = open({ connectionString, commandTimeoutMs: 100 });
     const slow = connection.transaction((session) => queryRows(session, "SELECT pg_sleep(60)"));
-    await expect(slow).rejects.toMatchObject({ problem: "timeout", mayBeStored: false });
+    await expect(slow).rejects.toMatchObject({
+      message: expect.stringContaining("it did not respond in time"),
+      mayBeStored: false,
+    });
     await expect(slow).rejects.toThrow("canceling statement due to statement timeout");
   });
 
@@ -122,13 +127,13 @@ describe.skipIf(!postgres)("a PostgreSQL connection", () => {
     const connection = open({ connectionString: network.url });
     network.cutAfter("COMMIT\0");
     await expect(connection.transaction(insert(1))).rejects.toMatchObject({
-      problem: "unreachable",
+      message: expect.stringContaining("there is no connection"),
       mayBeStored: true,
     });
     expect(await values()).toEqual([1]);
     network.cutAfter("INSERT");
     await expect(connection.transaction(insert(2))).rejects.toMatchObject({
-      problem: "unreachable",
+      message: expect.stringContaining("there is no connection"),
       mayBeStored: false,
     });
     await connection.transaction(insert(3));
@@ -152,7 +157,7 @@ describe.skipIf(!postgres)("a PostgreSQL connection", () => {
       await kill();
       await sleep(100);
     });
-    await expect(killed).rejects.toMatchObject({ problem: "unreachable" });
+    await expect(killed).rejects.toMatchObject({ message: expect.stringContaining("there is no connection") });
     await connection.transaction(insert(4));
     expect(await values()).toEqual([1, 2, 4]);
   });
@@ -161,7 +166,9 @@ describe.skipIf(!postgres)("a PostgreSQL connection", () => {
     const pool = callersPool({ max: 1 });
     const busy = await pool.connect();
     const connection = open({ pool, waitMs: 2_000 });
-    await expect(connection.transaction(insert(1))).rejects.toMatchObject({ problem: "timeout" });
+    await expect(connection.transaction(insert(1))).rejects.toMatchObject({
+      message: expect.stringContaining("it did not respond in time"),
+    });
     busy.release();
     await connection.transaction(insert(2));
     expect(await values()).toEqual([2]);
@@ -192,18 +199,25 @@ describe.skipIf(!postgres)("a PostgreSQL connection", () => {
     const connection = open({ connectionString: address.href });
     const error: unknown = await connection.transaction(insert(1)).catch((failure: unknown) => failure);
     expect(error).toBeInstanceOf(StorageError);
-    expect(error).toMatchObject({ problem: "permission", location: `${address.host}/postgres` });
+    expect(error).toMatchObject({
+      message: expect.stringContaining("access was denied"),
+      location: `${address.host}/postgres`,
+    });
     expect(findLeaks(error, [password, encodeURIComponent(password)])).toEqual([]);
     expect(findLeaks(connection, [password, encodeURIComponent(password)])).toEqual([]);
   });
 
   it.each([
-    ["nobody listens", "postgres://nobody:verysecretpassword@127.0.0.1:1/none", "unreachable", "ECONNREFUSED"],
-    ["there is no such database", () => connectionString.replace(/[^/]+$/, "no_such"), "missing", "does not exist"],
-  ])("reports that %s", async (_, url, problem, text) => {
+    [
+      "nobody listens",
+      "postgres://nobody:verysecretpassword@127.0.0.1:1/none",
+      "there is no connection (connect ECONNREFUSED",
+    ],
+    ["there is no such database", () => connectionString.replace(/[^/]+$/, "no_such"), "does not exist"],
+  ])("reports that %s", async (_, url, text) => {
     const connection = open({ connectionString: typeof url === "string" ? url : url() });
     const failing = connection.transaction(insert(1));
-    await expect(failing).rejects.toMatchObject({ name: "StorageError", problem, mayBeStored: false });
+    await expect(failing).rejects.toMatchObject({ name: "StorageError", mayBeStored: false });
     await expect(failing).rejects.toThrow(text);
     expect(findLeaks(await failing.catch((error: unknown) => error), ["verysecretpassword"])).toEqual([]);
   });

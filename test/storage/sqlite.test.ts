@@ -144,7 +144,9 @@ describe.each(["package", "node"] as const)("an SQLite connection, driver: %s", 
     expect(await turnsOf(settled)).toBeLessThan(1_000);
     const failures = await settled;
     for (const failure of failures) {
-      expect(failure).toMatchObject({ reason: { name: "StorageError", problem: "locked", mayBeStored: false } });
+      expect(failure).toMatchObject({
+        reason: { name: "StorageError", message: expect.stringContaining("it was locked"), mayBeStored: false },
+      });
     }
     await expect(connection.transaction(insert(4))).rejects.toThrow(
       `sqlite ${path}: it was locked by another process for 0.2 s (database is locked). The change was not stored.`,
@@ -153,7 +155,10 @@ describe.each(["package", "node"] as const)("an SQLite connection, driver: %s", 
 
   it("waits for a lock when it is opened, and gives up", async () => {
     (await openOther()).exec("PRAGMA locking_mode = EXCLUSIVE; CREATE TABLE t (a)");
-    await expect(open({ lockWaitMs: 100 })).rejects.toMatchObject({ name: "StorageError", problem: "locked" });
+    await expect(open({ lockWaitMs: 100 })).rejects.toMatchObject({
+      name: "StorageError",
+      message: expect.stringContaining("it was locked"),
+    });
   });
 
   it("reports a full disk, and works again when there is space", async () => {
@@ -164,9 +169,7 @@ describe.each(["package", "node"] as const)("an SQLite connection, driver: %s", 
     await expect(full).rejects.toThrow(StorageError);
     await expect(full).rejects.toThrow("no space is left (database or disk is full). The change was not stored. Free");
     await expect(full).rejects.toMatchObject({
-      storage: "sqlite",
       location: path,
-      problem: "full",
       mayBeStored: false,
     });
     await connection.transaction(insert(1));
@@ -176,21 +179,20 @@ describe.each(["package", "node"] as const)("an SQLite connection, driver: %s", 
   });
 
   it.each([
-    ["a directory that does not exist", () => join(directory, "no", "such.db"), "missing", "no such file or directory"],
-    ["a directory in place of the file", () => directory, "other", "unable to open database file"],
+    ["a directory that does not exist", () => join(directory, "no", "such.db"), "no such file or directory"],
+    ["a directory in place of the file", () => directory, "unable to open database file"],
     [
       "a file that is no database",
       () => {
         writeFileSync(path, "x".repeat(5_000));
         return path;
       },
-      "damaged",
       "file is not a database",
     ],
-  ])("reports %s", async (_, place, problem, text) => {
+  ])("reports %s", async (_, place, text) => {
     const location = place();
     const failing = open({ path: location });
-    await expect(failing).rejects.toMatchObject({ name: "StorageError", storage: "sqlite", location, problem });
+    await expect(failing).rejects.toMatchObject({ name: "StorageError", location });
     await expect(failing).rejects.toThrow(text);
   });
 
@@ -198,14 +200,12 @@ describe.each(["package", "node"] as const)("an SQLite connection, driver: %s", 
     const folder = join(directory, `${name}-read-only`);
     mkdirSync(folder, { mode: 0o555 });
     expect(openAsOrdinaryUser(join(folder, "new.db"))).toMatchObject({
-      problem: "permission",
       mayBeStored: false,
       message: expect.stringContaining("new.db: access was denied (EACCES"),
     });
     await (await withTable()).close();
     chmodSync(path, 0o444);
     expect(openAsOrdinaryUser(path)).toMatchObject({
-      problem: "read-only",
       mayBeStored: false,
       message: expect.stringContaining("it is read-only (attempt to write a readonly database)"),
     });
@@ -218,7 +218,7 @@ it.each([
 ])("an SQLite connection reports an error of the disk in $what: the change $effect", ({ bytes, ...expected }) => {
   const failure = writeWithSmallFiles(join(directory, `limited-${bytes}.db`), bytes);
   const message = expect.stringContaining(`disk I/O error). The change ${expected.effect}.`);
-  expect(failure).toMatchObject({ problem: "other", mayBeStored: expected.mayBeStored, message });
+  expect(failure).toMatchObject({ mayBeStored: expected.mayBeStored, message });
 });
 
 const program = await builtProgram(new URL("./support/open-database.ts", import.meta.url));

@@ -31,7 +31,7 @@ const samples = [
   new errors.PaginationError("no end"),
   new errors.ConfigurationError("wrong"),
   new errors.UnexpectedRemovalsError({ resource: "lots", removals: 60, records: 90 }),
-  new errors.StorageError("full", { storage: "sqlite", location: "stock.db" }),
+  new errors.StorageError("full", { location: "stock.db" }),
 ];
 
 const PARENTS: Record<string, string[]> = {
@@ -109,19 +109,16 @@ describe("the error tree", () => {
 
   it("says of a StorageError what failed where, and whether the change may be stored", () => {
     const cause = Object.assign(new Error("database or disk is full"), { code: "ERR_SQLITE_ERROR", errcode: 13 });
-    const error = new errors.StorageError("full", { storage: "sqlite", location: "stock.db", problem: "full", cause });
+    const error = new errors.StorageError("full", { location: "stock.db", cause });
     expect(JSON.parse(JSON.stringify(error))).toEqual({
       name: "StorageError",
       message: "full",
       applied: "no",
-      storage: "sqlite",
       location: "stock.db",
-      problem: "full",
       mayBeStored: false,
       cause: { name: "Error", message: "database or disk is full", code: "ERR_SQLITE_ERROR" },
     });
-    expect(new errors.StorageError("?", { storage: "own", location: "x", mayBeStored: true })).toMatchObject({
-      problem: "other",
+    expect(new errors.StorageError("?", { location: "x", mayBeStored: true })).toMatchObject({
       mayBeStored: true,
     });
   });

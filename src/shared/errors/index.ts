@@ -17,5 +17,5 @@ export { ConfigurationError, InputValidationError } from "./input-errors.js";
 export { OutcomeUnknownError, type SentRequest } from "./outcome-unknown-error.js";
 export { PaginationError, ResponseValidationError } from "./response-errors.js";
 export { type Issue, StocklotError } from "./stocklot-error.js";
-export { StorageError, type StorageErrorInit, type StorageProblem } from "./storage-error.js";
+export { StorageError } from "./storage-error.js";
 export { UnexpectedRemovalsError } from "./unexpected-removals-error.js";

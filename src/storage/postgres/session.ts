@@ -1,8 +1,8 @@
-import { ConfigurationError, StorageError, type StorageProblem } from "../../shared/errors/index.js";
+import { ConfigurationError, StorageError } from "../../shared/errors/index.js";
 import { wording } from "../../shared/errors/wording.js";
 import { afterMs, race } from "../../shared/time/wait.js";
 import { fieldOf, messageOf } from "../../shared/unknown.js";
-import { createStorageError } from "../storage-failure.js";
+import { createStorageError, type StorageProblem } from "../storage-failure.js";
 import type { PostgresQuery, PostgresQueryable } from "./driver.js";
 
 interface PostgresSessionSettings {

@@ -1,8 +1,7 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { dirname } from "node:path";
-import type { StorageProblem } from "../../shared/errors/index.js";
 import { fieldOf } from "../../shared/unknown.js";
-import { createStorageError } from "../storage-failure.js";
+import { createStorageError, type StorageProblem } from "../storage-failure.js";
 
 /** Primary result codes, https://www.sqlite.org/rescode.html. Extended codes have them in their lowest byte. */
 const PROBLEM_BY_RESULT_CODE: Readonly<Record<number, StorageProblem>> = {
@@ -40,7 +39,7 @@ export function sqliteStorageError(
   const code = primaryResultCodeOf(error);
   if (code === undefined) return error;
   const mayBeStored = isCommitting && code === SQLITE_IOERR;
-  const failure = { storage: "sqlite", location: path, mayBeStored, cause: error };
+  const failure = { storage: "sqlite" as const, location: path, mayBeStored, cause: error };
   if (code === SQLITE_CANTOPEN) return createStorageError({ ...failure, ...whyNotOpened(path) });
   const problem = PROBLEM_BY_RESULT_CODE[code] ?? "other";
   const happened = problem === "locked" ? `it was locked by another process for ${waitedMs / 1000} s` : undefined;
