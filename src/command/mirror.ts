@@ -17,7 +17,8 @@ import { mirrorListOfId, mirrorListsOf, RESOURCES } from "../mirror/tables.js";
 import { type ConnectionFlags, withClient, withConnection, withResponseValidation } from "./connection.js";
 import { assertPostgresAddress } from "./database.js";
 import { CommandError, durationOption, EXIT, integerOption, integersOption } from "./exit.js";
-import { dateTime, print, seconds, table, tell, withProgress } from "./terminal.js";
+import { withHelp } from "./help.js";
+import { dateTime, print, printJson, seconds, table, tell, withProgress } from "./terminal.js";
 
 interface MirrorFlags extends ConnectionFlags {
   sqlite?: string;
@@ -62,12 +63,12 @@ export function mirrorCommand(): Command {
     )
     .option("--max-lag <time>", "with --status: fail if the copy is older than this, for instance 26h", durationOption)
     .option("--json", "print reports as JSON, one per line")
-    .addHelpText(
-      "after",
-      "\nExit code: 0, or 1 if a run fails. With --status: 1 if the copy is incomplete\nor too old, or the last run failed.",
-    )
     .action(mirrorRecords);
-  return withResponseValidation(withConnection(command));
+  return withHelp(
+    withResponseValidation(withConnection(command)),
+    { 1: "a run failed; with --status: the copy is incomplete or too old" },
+    "stocklot mirror --sqlite stock.db",
+  );
 }
 
 async function mirrorRecords(flags: MirrorFlags): Promise<void> {
@@ -136,7 +137,7 @@ async function watch(mirror: Mirror, everyMs: number, { json }: MirrorFlags, sig
 }
 
 async function printReport(report: MirrorReport, json: true | undefined): Promise<void> {
-  if (json) return print(JSON.stringify(report));
+  if (json) return printJson(report);
   const rows = Object.entries(report.resources).map(([resource, { added, changed, removed, inCopy }]) => [
     resource,
     added,
@@ -165,7 +166,7 @@ async function printStatus(
   const { lastRun } = status;
   const isTooOld = Object.values(status.resources).some(({ lagMs }) => lagMs !== null && lagMs > maxLag);
   process.exitCode = status.complete && !lastRun?.error && !isTooOld ? EXIT.success : EXIT.failure;
-  if (json) return print(JSON.stringify(status));
+  if (json) return printJson(status);
   const rows = Object.entries(status.resources).map(([resource, { mirrored, records, asOf, lagMs }]) => [
     mirrored ? resource : `${resource} (no longer mirrored)`,
     records,

@@ -27,7 +27,7 @@ async function importing() {
       return run(["import", file, "--operation", "receive", "--outbox", outbox, ...ignored, ...more], env);
     },
     keys: async () => {
-      const { out } = await run(["outbox", outbox, "list", "--json"], {});
+      const { out } = await run(["outbox", "list", outbox, "--json"], {});
       return JSON.parse(out).map(({ key, state }: { key: string; state: string }) => `${key} ${state}`);
     },
   };

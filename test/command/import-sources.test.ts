@@ -90,7 +90,7 @@ describe("import", () => {
       { ...common, units: 0.1 },
       { ...common, units: 2, remark: "5" },
     ]);
-    const outbox = await run(["outbox", given.outbox, "list"], {});
+    const outbox = await run(["outbox", "list", given.outbox], {});
     expect(outbox.out).toContain(`${files}.${ending}:3 `);
   });
 
