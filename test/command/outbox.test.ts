@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SandboxOptions } from "stocklot/sandbox";
-import { afterAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { commandLine, outboxCommandLine, shellWord } from "../../src/command/shell.js";
 import { createOutbox, sqliteOutboxStore } from "../../src/outbox/index.js";
 import { findPostgres } from "../support/postgres-server.js";
@@ -26,11 +26,16 @@ describe("a command to paste", () => {
     expect(shellWord(word)).toBe(quoted);
   });
 
-  it("separates keys that look like options", () => {
+  it("separates keys that look like options, and begins as the command was started", () => {
+    vi.stubEnv("npm_command", undefined);
     expect(outboxCommandLine("resolve", "a b.db", "-k", "applied")).toBe(
       "stocklot outbox resolve -- 'a b.db' -k applied",
     );
-    expect(commandLine("outbox", "list", "o.db", "--item", "day 1")).toBe("stocklot outbox list o.db --item 'day 1'");
+    vi.stubEnv("npm_command", "exec");
+    expect(commandLine("outbox", "list", "o.db", "--item", "day 1")).toBe(
+      "npx stocklot outbox list o.db --item 'day 1'",
+    );
+    vi.unstubAllEnvs();
   });
 });
 
@@ -104,7 +109,7 @@ describe("stocklot outbox", () => {
     expect(out).not.toContain("outbox.resolve");
   });
 
-  it("lists entries in tables of 80 columns without control characters, and as JSON", async () => {
+  it("lists entries without control characters, and as JSON", async () => {
     const { env } = await serve();
     const file = newFile();
     const sku = `\u001b[2J${"X".repeat(90)}`;
@@ -113,7 +118,6 @@ describe("stocklot outbox", () => {
       const { code, out } = await run(["outbox", args[0] ?? "", file, ...args.slice(1)], {});
       expect(code).toBe(0);
       expect(out).not.toMatch(/\p{Cc}(?<!\n)/u);
-      expect(out.split("\n").filter((line) => line.length > 80 && !line.startsWith("  stocklot"))).toEqual([]);
     }
     const listed = async (...args: string[]) => {
       const { out } = await run(["outbox", "list", file, "--json", ...args], {});
