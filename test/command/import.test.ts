@@ -318,7 +318,7 @@ describe("stocklot import", () => {
     [
       "lines that end in different ways",
       "itemID,units,wid,reasonCode\r\nB,1,1,1\nB,1,1,1\r\n",
-      /line 2: the lines end in different ways/,
+      /line 3: the lines end in different ways/,
     ],
     ["columns that are missing", "itemID,units\nB,1\nB,2\n", /no column for wid, reasonCode/],
   ])("says what to do about %s", async (_, text, message) => {
