@@ -6,7 +6,7 @@ const STYLES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, magenta: 35 };
 export type Style = keyof typeof STYLES;
 
 /** What {@link painter} writes. */
-const STYLE_PATTERN = new RegExp(`(\\u001b\\[(?:0|${Object.values(STYLES).join("|")})m)`);
+const STYLE_PATTERN = `\\u001b\\[(?:0|${Object.values(STYLES).join("|")})m`;
 
 type TerminalStream = Writable & { isTTY?: boolean; columns?: number };
 
@@ -21,10 +21,12 @@ export function painter({ isTTY }: TerminalStream): (style: Style, text: string)
  * colours of this command on a terminal, may move a cursor or change a title. Everything that is printed goes through it.
  */
 export function harmless(text: string, isTTY = false): string {
-  const lines = text.split("\n");
-  if (!isTTY) return lines.map(withoutControlCharacters).join("\n");
-  const keepStyles = (part: string, index: number) => (index % 2 === 1 ? part : withoutControlCharacters(part));
-  return lines.map((line) => line.split(STYLE_PATTERN).map(keepStyles).join("")).join("\n");
+  // What the pattern captures has odd indexes: it stays.
+  const kept = isTTY ? new RegExp(`(\r?\n|${STYLE_PATTERN})`) : /(\r?\n)/;
+  return text
+    .split(kept)
+    .map((part, index) => (index % 2 === 1 ? part : withoutControlCharacters(part)))
+    .join("");
 }
 
 /** Writes data to standard output, as they are unless it is a terminal; waits if the reader is slower. */

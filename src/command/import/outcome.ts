@@ -35,7 +35,7 @@ export async function outcomeOf(outbox: Outbox, lines: readonly ImportedLine[]):
   return { states, open, others: all - open.filter(({ input }) => input !== null).length };
 }
 
-/** Answers three questions, in this order: what happened in this run, what needs a person, what is still open. */
+/** Reports, in this order: what happened in this run, what needs a person, what is still open. */
 export async function report(
   settings: ImportSettings,
   { requests, durationMs }: OutboxReport,
