@@ -1,6 +1,5 @@
 import { brandErrorClass } from "./brand.js";
 import { StocklotError } from "./stocklot-error.js";
-import { wording } from "./wording.js";
 
 /**
  * A run of a mirror would have removed a large part of a resource from the copy (more than `maxRemovedShare` and more than 50
@@ -50,5 +49,5 @@ function mirrorMessage({
   earlier,
 }: Record<"unseen" | "inCopy" | "earlier", number> & { resource: string }): string {
   const before = earlier > 0 ? ` ${earlier} others were removed in the last seven days.` : "";
-  return `mirror.run: the service no longer lists ${unseen} of the ${inCopy} records of ${resource}. None of them was removed from the copy.${before} If that is correct, ${wording().confirmRemovals}.`;
+  return `mirror.run: the service no longer lists ${unseen} of the ${inCopy} records of ${resource}. None of them was removed from the copy.${before} If that is correct, confirm it with run({ allowRemovals: true }).`;
 }

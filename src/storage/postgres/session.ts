@@ -1,5 +1,4 @@
 import { ConfigurationError, StorageError, type StorageProblem } from "../../shared/errors/index.js";
-import { wording } from "../../shared/errors/wording.js";
 import { startTimer } from "../../shared/time/clock.js";
 import { afterMs, race, type WaitEnd, whenAborted } from "../../shared/time/wait.js";
 import { fieldOf, messageOf } from "../../shared/unknown.js";
@@ -140,9 +139,7 @@ export const isRolledBackForOthers = (error: unknown): boolean =>
  */
 export function postgresStorageError(error: unknown, location: string, mayBeStored: boolean): unknown {
   if (fieldOf(error, "code") === "ERR_INVALID_URL")
-    return new ConfigurationError(
-      `PostgreSQL: ${wording().connectionString} must be a URL: postgres://user@host:5432/database`,
-    );
+    return new ConfigurationError(`PostgreSQL: connectionString must be a URL: postgres://user@host:5432/database`);
   const problem = problemOfPostgresError(error);
   return createStorageError({
     storage: "postgres",
