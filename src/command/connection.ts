@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
-import { type Command, Option } from "commander";
+import { Command, Option } from "commander";
 import { readServiceConnection, type ServiceConnection } from "../client/for-add-ons.js";
 import { type ClientOptions, InventoryClient, type Logger } from "../client/index.js";
 import {
@@ -14,7 +14,7 @@ import {
   interruptSignal,
 } from "./exit.js";
 import { currentShell, SHELLS } from "./shell.js";
-import { tell } from "./terminal.js";
+import { noteWaiting, tell } from "./terminal.js";
 
 /** The options that every command that connects to the service takes. */
 export interface ConnectionFlags {
@@ -29,17 +29,35 @@ export interface ConnectionFlags {
   responseValidation?: "error" | "warn" | "off";
 }
 
-/** Adds the options that concern the connection, in a group of their own after those of the command. */
+/** `stocklot help connection`: the options that every command takes that connects to the service. */
+export function connectionTopic(): Command {
+  const topic = new Command("connection")
+    .description("the options of every command that connects to the service")
+    .addHelpText("after", CONNECTION_HELP)
+    .action(() => topic.outputHelp());
+  for (const option of CONNECTION_OPTIONS()) topic.addOption(option);
+  return topic;
+}
+
+const CONNECTION_HELP = `
+The environment variables are STOCKLOT_BASE_URL, STOCKLOT_CLIENT_ID,
+STOCKLOT_CLIENT_SECRET and STOCKLOT_SERVICE_ID. stocklot doctor examines the
+connection.`;
+
+const CONNECTION_OPTIONS = () => [
+  new Option("--base-url <url>", "base URL with the version segment (default: STOCKLOT_BASE_URL)"),
+  new Option("--service-id <name>", "name of the service, if its URL may change (default: STOCKLOT_SERVICE_ID)"),
+  new Option("--client-id <id>", "client ID (default: STOCKLOT_CLIENT_ID)"),
+  new Option("--client-secret-file <file>", "file with the secret (default: STOCKLOT_CLIENT_SECRET, or a prompt)"),
+  new Option("--allow-insecure-http", "permit a base URL without TLS; the secret is then not encrypted"),
+  new Option("--rate-limit <n>", "requests per minute (default: 100)").argParser(integerOption(1)),
+  new Option("--timeout <time>", "time limit of one attempt of a request (default: 30s)").argParser(durationOption),
+];
+
+/** Adds the options of the connection. The help describes them once, under `stocklot help connection`. */
 export function withConnection(command: Command): Command {
-  return command
-    .optionsGroup("Connection:")
-    .option("--base-url <url>", "base URL with the version segment (default: STOCKLOT_BASE_URL)")
-    .option("--service-id <name>", "name of the service, if its URL may change (default: STOCKLOT_SERVICE_ID)")
-    .option("--client-id <id>", "client ID (default: STOCKLOT_CLIENT_ID)")
-    .option("--client-secret-file <file>", "file with the client secret (default: STOCKLOT_CLIENT_SECRET, or a prompt)")
-    .option("--allow-insecure-http", "permit a base URL without TLS; the secret then travels unencrypted")
-    .option("--rate-limit <n>", "requests per minute (default: 100)", integerOption(1))
-    .option("--timeout <time>", "time limit of one attempt of a request (default: 30s)", durationOption);
+  for (const option of CONNECTION_OPTIONS()) command.addOption(option.hideHelp());
+  return command.addHelpText("after", "\nConnection: see stocklot help connection");
 }
 
 /** Adds the option for services whose responses are not as documented. */
@@ -69,6 +87,7 @@ export async function connectionOptions(flags: ConnectionFlags): Promise<Connect
     timeoutMs: timeout,
     responseValidation: flags.responseValidation,
     ...(flags.responseValidation === "warn" && { logger: firstWarnings() }),
+    hooks: { waiting: ({ expectedMs }) => noteWaiting(expectedMs) },
   };
   const { baseUrl, clientId } = resolveConnection(options);
   return { ...options, baseUrl: baseUrl.href, clientId };
@@ -127,17 +146,18 @@ function resolveConnection(options: ClientOptions): ServiceConnection {
   throw new CommandError(example === "" ? `${problem}.` : `${problem}. For example:${example}`);
 }
 
-/** Undefined if there is none: then the client reports it. */
+/** Undefined if the client is to read the variable, or to report that there is none. */
 async function clientSecret({ clientSecretFile }: ConnectionFlags): Promise<string | undefined> {
   if (clientSecretFile !== undefined) return readSecretFile(clientSecretFile);
-  const { STOCKLOT_CLIENT_SECRET } = process.env;
-  if (STOCKLOT_CLIENT_SECRET) return withoutFinalLineBreaks(STOCKLOT_CLIENT_SECRET);
+  if (process.env.STOCKLOT_CLIENT_SECRET?.trim()) return undefined;
   return process.stdin.isTTY && process.stderr.isTTY ? promptSecret() : undefined;
 }
 
 /** Editors and shells add a byte order mark and line breaks, which are not part of the secret. */
 function readSecretFile(file: string): string {
-  const secret = withoutFinalLineBreaks(readTextFile(file).replace(/^\uFEFF/, ""));
+  const secret = readTextFile(file)
+    .replace(/^\uFEFF/, "")
+    .trim();
   if (secret === "") throw new CommandError(`--client-secret-file: ${file} is empty.`);
   return secret;
 }
@@ -151,8 +171,6 @@ function readTextFile(file: string): string {
     throw new CommandError(`--client-secret-file: ${failureMessage(failure)}`);
   }
 }
-
-const withoutFinalLineBreaks = (text: string) => text.replace(/[\r\n]+$/, "");
 
 /** Asks for the secret on the terminal, without showing what is typed. */
 async function promptSecret(): Promise<string> {

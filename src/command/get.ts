@@ -4,7 +4,8 @@ import type { Lot } from "../service/lot.js";
 import type { StockLevel } from "../service/stock-level.js";
 import { type ConnectionFlags, withClient, withConnection, withResponseValidation } from "./connection.js";
 import { integerOption } from "./exit.js";
-import { painter, plural, print, printable, table } from "./terminal.js";
+import { withHelp } from "./help.js";
+import { painter, plural, print, printable, printJson, table } from "./terminal.js";
 
 interface GetFlags extends ConnectionFlags {
   wid?: number;
@@ -24,7 +25,7 @@ export function getCommand(): Command {
     .option("--wid <n>", "only this warehouse", integerOption(0))
     .option("--json", "print item, stockLevel and lots as JSON; an array of these for several SKUs")
     .action(showItems);
-  return withResponseValidation(withConnection(command));
+  return withHelp(withResponseValidation(withConnection(command)), {}, "stocklot get BOLT-M8 NUT-M8 --wid 3");
 }
 
 function showItems(shortIDs: string[], flags: GetFlags): Promise<void> {
@@ -37,8 +38,8 @@ function showItems(shortIDs: string[], flags: GetFlags): Promise<void> {
       found.push({ item, stockLevel, lots: await client.inventory.getLots(shortID, { wid }, { signal }) });
     }
     const [first, second] = found;
-    const json = () => JSON.stringify(second ? found : first, null, 2);
-    await print(flags.json ? json() : found.map((stock) => describeStock(stock, wid)).join("\n\n"));
+    if (flags.json) return printJson(second ? found : first, 2);
+    await print(found.map((stock) => describeStock(stock, wid)).join("\n\n"));
   });
 }
 
@@ -62,15 +63,12 @@ function describeStock({ item, stockLevel, lots }: FoundStock, wid: number | und
 }
 
 const LOT_COLUMNS = ["recNo", "wID", "spot", "units", "received", "serial", "state"];
-/** So that a line has at most 80 columns. */
-const MAX_CELL_WIDTH = 14;
-
 const lotCells = ({ recNo, wID, spot, units, received, serial, hold, active, shipped }: Lot) => [
   recNo,
   wID,
-  printable(spot, MAX_CELL_WIDTH),
+  spot,
   units,
-  printable(received, 10),
-  printable(serial, MAX_CELL_WIDTH),
+  String(received).slice(0, 10),
+  serial,
   [hold && "on hold", !active && "inactive", shipped && "shipped"].filter(Boolean).join(", "),
 ];

@@ -17,7 +17,8 @@ import { listName, mirrorListsOf, RESOURCES } from "../mirror/tables.js";
 import { type ConnectionFlags, withClient, withConnection, withResponseValidation } from "./connection.js";
 import { assertPostgresAddress } from "./database.js";
 import { CommandError, durationOption, EXIT, integerOption, integersOption } from "./exit.js";
-import { dateTime, print, printable, seconds, table, tell, withProgress } from "./terminal.js";
+import { withHelp } from "./help.js";
+import { dateTime, print, printable, printJson, seconds, table, tell, withProgress } from "./terminal.js";
 
 interface MirrorFlags extends ConnectionFlags {
   sqlite?: string;
@@ -59,12 +60,12 @@ export function mirrorCommand(): Command {
     )
     .option("--max-lag <time>", "with --status: fail if the copy is older than this, for instance 26h", durationOption)
     .option("--json", "print reports as JSON, one per line")
-    .addHelpText(
-      "after",
-      "\nExit code: 0, or 1 if a run fails. With --status: 1 if the copy is incomplete\nor too old, or a list could not be read.",
-    )
     .action(mirrorRecords);
-  return withResponseValidation(withConnection(command));
+  return withHelp(
+    withResponseValidation(withConnection(command)),
+    { 1: "a run failed; with --status: the copy is incomplete or too old, or a list failed" },
+    "stocklot mirror --sqlite stock.db",
+  );
 }
 
 async function mirrorRecords(flags: MirrorFlags): Promise<void> {
@@ -140,7 +141,7 @@ async function watch(mirror: Mirror, everyMs: number, { json }: MirrorFlags, sig
 }
 
 async function printReport(report: MirrorReport, json: true | undefined): Promise<void> {
-  if (json) return print(JSON.stringify(report));
+  if (json) return printJson(report);
   const rows = Object.entries(report.resources).map(([resource, { added, changed, removed, inCopy }]) => [
     resource,
     added,
@@ -169,7 +170,7 @@ async function printStatus(
   const isTooOld = lists.some(({ lagMs }) => lagMs !== null && lagMs > maxLag);
   const failed = lists.filter(({ error }) => error !== null);
   process.exitCode = isComplete && failed.length === 0 && !isTooOld ? EXIT.success : EXIT.failure;
-  if (json) return print(JSON.stringify(lists));
+  if (json) return printJson(lists);
   const nameOf = ({ list, wID }: MirrorListStatus) => listName({ resource: list, wID });
   const rows = lists.map((list) => [
     nameOf(list),
@@ -179,7 +180,7 @@ async function printStatus(
   ]);
   await print(table(["list", "records", "as of", "lag"], rows));
   for (const list of failed)
-    await print(`${nameOf(list)}: failed since ${dateTime(list.failedSince ?? 0)}: ${printable(list.error, 2_000)}`);
+    await print(`${nameOf(list)}: failed since ${dateTime(list.failedSince ?? 0)}: ${printable(list.error)}`);
   if (!isComplete) await print("The copy is not complete yet.");
   if (isTooOld) await print(`The copy is older than ${seconds(maxLag)}.`);
 }

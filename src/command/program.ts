@@ -1,11 +1,12 @@
-import { type Argument, Command, CommanderError } from "commander";
-import { setWording } from "../shared/errors/wording.js";
+import { Command, CommanderError } from "commander";
 import { nearestName } from "../shared/unknown-name.js";
 import { VERSION } from "../shared/version.js";
+import { connectionTopic } from "./connection.js";
 import { doctorCommand } from "./doctor/command.js";
 import { EXIT, exitCodeOf, failureMessage } from "./exit.js";
 import { exportCommand } from "./export/command.js";
 import { getCommand } from "./get.js";
+import { arrangeHelp } from "./help.js";
 import { importCommand } from "./import/command.js";
 import { mirrorCommand } from "./mirror.js";
 import { outboxCommand } from "./outbox/command.js";
@@ -13,7 +14,6 @@ import { applyCommand } from "./plan/apply.js";
 import { countCommand } from "./plan/count.js";
 import { planCommand } from "./plan/plan-items.js";
 import { sandboxCommand } from "./sandbox/command.js";
-import { outboxCommandLine } from "./shell.js";
 import { hideExperimentalWarnings, tell } from "./terminal.js";
 
 const SECRET_OPTION_PATTERN = /^--client-?secret(?!-f)/i;
@@ -54,20 +54,17 @@ export async function run(args: readonly string[]): Promise<number> {
 const HELP = `
 First steps: stocklot sandbox serves a service to try; stocklot doctor examines
 yours. STOCKLOT_BASE_URL, STOCKLOT_CLIENT_ID and STOCKLOT_CLIENT_SECRET say
-where the service is; stocklot doctor --help has more.
+where the service is; stocklot help connection has more.
 
-Exit code: 0 success, 1 something failed or needs your attention, 2 wrong
-arguments or input, 130 Ctrl-C, 143 SIGTERM.`;
+Exit codes: 0 done, 1 something needs attention, 2 wrong use (nothing was sent),
+3 nothing to do because it was done before, 4 (plan --exit-code) there is
+something to do, 130 interrupted.`;
 
 export function createProgram(): Command {
   const stocklot = new Command("stocklot")
     .description("Look at, copy and change what the Inventory and Item Catalog Service stores.")
     .version(VERSION, "-v, --version")
-    .configureHelp({
-      subcommandTerm: (command) => command.name() + command.registeredArguments.map(argumentTerm).join(""),
-    })
-    .addHelpText("after", HELP)
-    .hook("preAction", (_, command) => useWordingOf(command));
+    .addHelpText("after", HELP);
   const commands = [
     doctorCommand(),
     sandboxCommand(),
@@ -81,25 +78,19 @@ export function createProgram(): Command {
     mirrorCommand(),
   ];
   for (const command of commands) stocklot.addCommand(command);
-  const all = [stocklot, ...commands.flatMap((command) => [command, ...command.commands])];
+  const topic = connectionTopic();
+  stocklot.addCommand(topic, { hidden: true });
+  const all = [stocklot, topic, ...commands.flatMap((command) => [command, ...command.commands])];
   const allOptions = all.flatMap(optionNames);
   for (const command of all) {
-    command
-      .exitOverride()
-      .configureOutput({ getOutHelpWidth: () => Math.min(process.stdout.columns || HELP_WIDTH, HELP_WIDTH) })
-      .showHelpAfterError("Try --help.");
+    arrangeHelp(command);
+    command.exitOverride().showHelpAfterError("Try --help.");
     const { error } = command;
     command.error = (message, options) =>
       error.call(command, describeOptionError(options?.code, command, allOptions) ?? message, options);
   }
   return stocklot;
 }
-
-const HELP_WIDTH = 80;
-
-/** All commands have options, so that the list need not say so. */
-const argumentTerm = (argument: Argument) =>
-  argument.required ? ` <${argument.name()}>` : ` [${argument.name()}${argument.variadic ? "..." : ""}]`;
 
 const optionNames = ({ options }: Command) => options.flatMap(({ long }) => long ?? []);
 
@@ -129,6 +120,12 @@ const SETTINGS: readonly (readonly [name: string, option: string, variable?: str
   ["allowInsecureHttp", "--allow-insecure-http"],
   ["timeoutMs", "--timeout"],
   ["responseValidation", "--response-validation"],
+  ["serviceId", "--service-id"],
+  ["settleMs", "--settle"],
+  ["connectionString", "--postgres"],
+  ["maxDiscontinuedShare", "--max-discontinued-share"],
+  ["allowRemovals", "--allow-removals"],
+  ["acceptAccount", "--accept-account"],
 ];
 
 /** What sets the options of the client that a message names: an option of this subcommand, or the variable that is set. */
@@ -141,19 +138,4 @@ function hintOf(message: string, command: Command): string {
     return `${name} by ${isByVariable ? variable : long}`;
   });
   return means.length === 0 ? "" : `\nHere, ${means.join(", ").replace(" by ", " is set by ")}.`;
-}
-
-/** Makes the other messages of the library name the options of this subcommand. */
-function useWordingOf(command: Command): void {
-  const options: Readonly<Record<string, unknown>> = command.opts();
-  const has = (name: string) => command.options.some(({ long }) => long === name);
-  setWording({
-    connectionString: has("--postgres") ? "--postgres" : "an outbox in PostgreSQL",
-    maxDiscontinuedShare: "--max-discontinued-share",
-    chooseSchema: "Create one, or set the search_path of the user.",
-    serviceId: "set --service-id (or STOCKLOT_SERVICE_ID) to",
-    confirmRemovals: "confirm it with --allow-removals",
-    decideOutcome: (key) =>
-      `run ${outboxCommandLine(String(options.outbox ?? command.args[0]), "resolve", key, "applied")}, or the same with not-applied`,
-  });
 }

@@ -5,7 +5,6 @@ export const SHELLS = {
   cmd: { comment: "REM", set: (name: string, value: string) => `set ${name}=${value}` },
 };
 export type Shell = keyof typeof SHELLS;
-export const SHELL_NAMES = Object.keys(SHELLS);
 
 /** The shell that most likely started this process. */
 export function currentShell({ env, platform }: Pick<NodeJS.Process, "env" | "platform"> = process): Shell {
@@ -31,10 +30,12 @@ export function shellWord(word: string): string {
   return `$'${escaped}'`;
 }
 
-/** A command about an outbox, ready to paste. The arguments are keys, or options that contain no words of the caller's. */
-export function outboxCommandLine(file: string, action: string, ...words: readonly string[]): string {
-  // A key that looks like an option would be taken for one.
-  const isKey = action === "show" || action === "resolve" || action === "cancel";
-  const separator = isKey && words.some((word) => word.startsWith("-")) ? ["--"] : [];
-  return ["stocklot", "outbox", file, action, ...separator, ...words].map(shellWord).join(" ");
-}
+/** How this command was started: npm and npx set the variable, and there is no `stocklot` on the path then. */
+const program = () => (process.env.npm_command === undefined ? ["stocklot"] : ["npx", "stocklot"]);
+
+/** A command of this program that can be pasted as it is. */
+export const commandLine = (...words: readonly string[]): string => [...program(), ...words].map(shellWord).join(" ");
+
+/** A command about entries of an outbox. A key that looks like an option would be taken for one. */
+export const outboxCommandLine = (action: string, file: string, ...words: readonly string[]): string =>
+  commandLine("outbox", action, ...(words.some((word) => word.startsWith("-")) ? ["--"] : []), file, ...words);

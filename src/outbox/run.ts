@@ -6,7 +6,6 @@ import {
   ResponseValidationError,
   TimeoutError,
 } from "../client/index.js";
-import { wording } from "../shared/errors/wording.js";
 import { onAbort } from "../shared/time/abort.js";
 import { callSafely } from "../shared/time/callback.js";
 import { monotonicNowMs, startTimer } from "../shared/time/clock.js";
@@ -437,14 +436,14 @@ const appliedChange = (result: object): EntryChange => ({
   error: null,
 });
 
-function unknownChange({ key, error: stored }: StoredEntry, found: { reason: string; lots?: number[] }): EntryChange {
+function unknownChange({ error: stored }: StoredEntry, found: { reason: string; lots?: number[] }): EntryChange {
   const error = parsed(stored);
   // The advice of an OutcomeUnknownError was followed already.
   const failure = fieldOf(error, "name") === "OutcomeUnknownError" ? (fieldOf(error, "cause") ?? error) : error;
   const why =
     error === undefined ? "the process ended before the response" : String(fieldOf(failure, "message") ?? failure);
   const reason = `The outcome is unknown: ${found.reason} (${why.replace(/\.$/, "")}).`;
-  const message = `${reason} Check whether it was applied, then ${wording().decideOutcome(key)}.`;
+  const message = `${reason} Check whether it was applied, then call outbox.resolve.`;
   const { lots } = found;
   return { state: "unknown", error: errorJson({ name: "OutcomeUnknownError", message, reason, lots }) };
 }

@@ -1,5 +1,4 @@
 import { ConfigurationError } from "../shared/errors/index.js";
-import { wording } from "../shared/errors/wording.js";
 
 /** The service of a client, as stores record it. */
 export interface ServiceIdentity {
@@ -32,7 +31,7 @@ export function assertSameAccount(
     : [`the service "${recorded.id}"`, `"${own.id}"`];
   const advice = isSameService
     ? `If both see the same stock, create both clients with one serviceId.`
-    : `If it is the same service, ${wording().serviceId} "${recorded.id}".`;
+    : `If it is the same service, create the client with the option serviceId: "${recorded.id}".`;
   throw new ConfigurationError(
     `${method}: the ${noun} belongs to ${theirs}, and the client to ${ours}. Nothing was changed or sent. ` +
       `Use a ${noun} of its own for each. ${advice}`,

@@ -151,12 +151,3 @@ it("messages of the service change nothing in a terminal", async () => {
   expect(code).toBe(1);
   expect(err).toContain("no\ufffd[2J");
 });
-
-it("import says how to decide about a line of unknown outcome", async () => {
-  const { env } = await serve({ faults: [{ path: "/Inventory/Move", fault: "drop-after", times: 1 }] });
-  const { code, out } = await run([...move("unknown"), "--settle", "300ms", "--timeout", "300ms"], env);
-  expect(code).toBe(1);
-  expect(out).toMatch(
-    /:2 +unknown +The outcome is unknown: .* Check whether it was applied, then run stocklot outbox \S+unknown\.db resolve moves\.csv:2 applied, or the same with not-applied\.\n$/,
-  );
-});

@@ -52,7 +52,7 @@ describe("import", () => {
   it.each([
     [["--set", "wid"], "must be field=value"],
     [["--set", "reasonCod=1"], '--set reasonCod: receive has no field "reasonCod", did you mean "reasonCode"?'],
-    [["--set", "wid=one", "--set", "reasonCode=1"], "line 2: input.wid must be a"],
+    [["--set", "wid=one", "--set", "reasonCode=1"], "line 2: wid must be a"],
     [["--ignore", "color"], '--ignore: there is no column "color".'],
     [["--format", "xml"], "Allowed choices are csv, ndjson"],
     [
@@ -90,7 +90,7 @@ describe("import", () => {
       { ...common, units: 0.1 },
       { ...common, units: 2, remark: "5" },
     ]);
-    const outbox = await run(["outbox", given.outbox, "list"], {});
+    const outbox = await run(["outbox", "list", given.outbox], {});
     expect(outbox.out).toContain(`${files}.${ending}:3 `);
   });
 
@@ -105,12 +105,12 @@ describe("import", () => {
     ];
     const { code, err } = await run(args("receive", written(lines.join("\n"), "ndjson"), "--dry-run"), {});
     expect(code).toBe(2);
-    expect(err).toMatch(/^line 1: input\.units must be a number/m);
+    expect(err).toMatch(/^line 1: units must be a number/m);
     expect(err).toMatch(/^line 2: is not a JSON object$/m);
     expect(err).toMatch(/^line 3: is not a JSON object: /m);
-    expect(err).toMatch(/^line 4: input\.units must be /m);
+    expect(err).toMatch(/^line 4: units must be /m);
     expect(err).toMatch(/^line 5: unknown columns: "itemid" \(did you mean "itemID"\?\)/m);
-    expect(err).toMatch(/^line 6: input\.itemID is required/m);
+    expect(err).toMatch(/^line 6: itemID is required/m);
     expect(err).toContain("6 of 6 lines are invalid; nothing was sent.");
   });
 

@@ -140,7 +140,7 @@ describe.each(SIGNALS)("%s", (signal, exitCode) => {
   });
 
   it("stops a sandbox successfully, also while a request hangs", async () => {
-    const command = start(["sandbox", "--port", "0", "--shell", "posix", "--fault", "* hang"]);
+    const command = start(["sandbox", "--port", "0", "--fault", "* hang"]);
     await waitUntil(() => command.output.out.includes("CLIENT_SECRET"));
     const [, url = ""] = /BASE_URL=(\S+)/.exec(command.output.out) ?? [];
     const request = fetch(`${url}/Item`).catch(() => "ended");

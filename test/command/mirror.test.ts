@@ -72,7 +72,9 @@ describe("stocklot mirror", () => {
     expect((await run(args, { ...before.env, STOCKLOT_SERVICE_ID: "one" })).code).toBe(0);
     const refused = await run(args, env);
     expect(refused.code).toBe(1);
-    expect(refused.err).toMatch(/records of lots\. None of them was removed .* confirm it with --allow-removals\.\n$/);
+    expect(refused.err).toMatch(
+      /records of lots\. None of them was removed .* allowRemovals: true \}\)\.\nHere, allowRemovals is set by --allow-removals\.\n$/,
+    );
     expect((await run([...args, "--allow-removals"], env)).code).toBe(0);
   });
 

@@ -37,7 +37,7 @@ describe("stocklot plan and apply", () => {
     const plan = join(directory, "plan.json");
     expect(await run([...args, "--out", plan], env)).toMatchObject({
       code: 0,
-      err: expect.stringContaining(`Apply it with stocklot apply ${plan}\n`),
+      err: expect.stringContaining(`To apply it:\n  stocklot apply ${plan}\n`),
     });
     expect((await run(["plan", "show", plan], {})).out).toBe(shown.out);
     const applied = await run(["apply", plan], env);

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
-import { hideExperimentalWarnings, painter, table } from "../../src/command/terminal.js";
+import { harmless, hideExperimentalWarnings, painter, table } from "../../src/command/terminal.js";
 import { RUN_ALL } from "../support/runs.js";
 import { waitUntil } from "../support/with-server.js";
 import { COMMAND_FILE, run, serve } from "./support/run-command.js";
@@ -29,16 +29,35 @@ describe("output", () => {
     }
   });
 
-  it("aligns numbers to the right", () => {
-    expect(
-      table(
-        ["name", "n"],
-        [
-          ["long name", 5],
-          ["x", 1000],
-        ],
-      ),
-    ).toBe("name          n\nlong name     5\nx          1000");
+  it("aligns numbers on the decimal point", () => {
+    const rows = [
+      ["long name", 5],
+      ["x", 10.25],
+      ["y", 1000.5],
+    ] as const;
+    expect(table(["name", "n"], rows).split("\n")).toEqual([
+      "name             n",
+      "long name     5",
+      "x            10.25",
+      "y          1000.5",
+    ]);
+  });
+
+  it("wraps cells that do not fit, and cuts neither them nor dates", () => {
+    const date = "2026-01-31T10:00:00Z";
+    const shown = table(["key", "date", "reason"], [["day.csv:2", date, "The warehouse is outside the scope."]], 55);
+    expect(shown.split("\n")).toEqual([
+      "key        date                  reason",
+      `day.csv:2  ${date}  The warehouse is`,
+      "                                 outside the scope.",
+    ]);
+    expect(table(["a"], [["x".repeat(200)]], Number.POSITIVE_INFINITY)).toContain("x".repeat(200));
+  });
+
+  it("makes control characters harmless, except its own colours on a terminal", () => {
+    const text = "a\u001b[2Jb\u001b[31mc\u009bd\u202ee\nf";
+    expect(harmless(text)).toBe("a\ufffd[2Jb\ufffd[31mc\ufffdd\ufffde\nf");
+    expect(harmless(text, true)).toBe("a\ufffd[2Jb\u001b[31mc\ufffdd\ufffde\nf");
   });
 });
 
@@ -87,7 +106,7 @@ describe.skipIf(!RUN_ALL || !existsSync(SCRIPT))("on a pseudo-terminal", () => {
   };
 
   it.each([
-    ["doctor", () => ["doctor"], /\r\d+ of about 15 requests.*\[K.*\[32m✓.*No problems\./s],
+    ["doctor", () => ["doctor"], /\r\d+ of about 12 requests.*\[K.*\[32m✓.*No problems\./s],
     [
       "export to a file",
       () => ["export", "lots", "-o", fileNamed("lots.csv")],
@@ -98,9 +117,9 @@ describe.skipIf(!RUN_ALL || !existsSync(SCRIPT))("on a pseudo-terminal", () => {
       () => ["export", "items", "--columns", "shortID"],
       /BOLT-M8\r+\n.*2\d\d items exported\./s,
     ],
-    ["import", () => [...receipts(40), fileNamed("once.db")], /\r\d+ applied.*\[K.*applied.*\r\nthis run +40 /s],
+    ["import", () => [...receipts(40), fileNamed("once.db")], /\r\d+ applied.*\[K.*This run: 40 lines applied/s],
     ["mirror", () => ["mirror", "--sqlite", fileNamed("once-mirror.db")], /\rlots: \d+ of 2000.*\[K.*lots +2000/s],
-    ["outbox", () => ["outbox", fileNamed("once.db"), "list", "--limit", "1"], /^key +state .*\r\n40\.csv:2 +applied /],
+    ["outbox", () => ["outbox", "list", fileNamed("once.db"), "--limit", "1"], /^key +state .*\r\n40\.csv:2 +applied /],
   ] as const)("shows colours and progress: %s", async (_, args, expected) => {
     const { env } = await serve({ latencyMs: 40 });
     const { code, shown } = await startOnTerminal(args(), env).ended;
@@ -115,7 +134,7 @@ describe.skipIf(!RUN_ALL || !existsSync(SCRIPT))("on a pseudo-terminal", () => {
     ["export", ["export", "items", "--columns", "shortID"]],
     ["mirror", ["mirror", "--sqlite", fileNamed("pipe-mirror.db")]],
     ["import", ["import", fileNamed("1.csv"), "--operation", "receive", "--outbox", fileNamed("pipe.db")]],
-    ["outbox", ["outbox", fileNamed("pipe.db"), "list"]],
+    ["outbox", ["outbox", "list", fileNamed("pipe.db")]],
   ])("shows neither in a pipe: %s", async (_, args) => {
     receipts(1);
     const { env } = await serve();
@@ -125,19 +144,30 @@ describe.skipIf(!RUN_ALL || !existsSync(SCRIPT))("on a pseudo-terminal", () => {
     expect(out + err).not.toContain("\r\u001b");
   });
 
-  it("fits a table of an outbox into the width of the terminal, without control characters of its data", async () => {
+  it("fits a table of an outbox into the width of the terminal by wrapping, without control characters", async () => {
     const { env } = await serve();
     const [file, outbox] = [fileNamed("wide.csv"), fileNamed("wide.db")];
     writeFileSync(file, `itemID,units,wid,reasonCode\n"${ESCAPE}[2J${"X".repeat(90)}",1,1,1\n`);
     expect((await run(["import", file, "--operation", "receive", "--outbox", outbox], env)).code).toBe(1);
-    for (const columns of [60, 120]) {
-      const launcher = `stty columns ${columns}`;
-      const { shown } = await startOnTerminal(["outbox", outbox, "list"], {}, launcher).ended;
+    for (const columns of [70, 120]) {
+      const { shown } = await startOnTerminal(["outbox", "list", outbox], {}, `stty columns ${columns}`).ended;
       const lines = shown.split("\r\n");
-      expect(lines[1]).toMatch(/^wide\.csv:2 +rejected +receive +\ufffd\[2JX+… +\d{4}/);
-      expect(Math.max(...lines.map((line) => line.length))).toBe(columns);
+      expect(lines[1]).toMatch(/^wide\.csv:2 +rejected +receive +\ufffd\[2JX+ +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+      expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(columns);
+      // The SKU in the table, whole.
+      expect(shown.split("Reasons:")[0]?.match(/X/g)).toHaveLength(90);
       expect(shown).not.toContain(ESCAPE);
     }
+    const { out } = await run(["outbox", "list", outbox], {});
+    expect(out).toContain("X".repeat(90));
+  });
+
+  it("says that it waits for the rate limit, and for how long", async () => {
+    const { env } = await serve({ rateLimit: { requests: 4 } });
+    const { child, output, ended } = startOnTerminal([...receipts(6), fileNamed("limit.db")], env);
+    await waitUntil(() => /\rwaiting for the rate limit, continues in \d\d s/.test(output.shown));
+    child.stdin.write(CTRL_C);
+    expect((await ended).code).toBe(130);
   });
 
   it("shows no colours with NO_COLOR", async () => {
@@ -174,7 +204,7 @@ describe.skipIf(!RUN_ALL || !existsSync(SCRIPT))("on a pseudo-terminal", () => {
   });
 
   it("colours the log of the sandbox, and stops it at Ctrl-C", async () => {
-    const { child, output, ended } = startOnTerminal(["sandbox", "--port", "0", "--shell", "posix"], {});
+    const { child, output, ended } = startOnTerminal(["sandbox", "--port", "0"], {});
     await waitUntil(() => output.shown.includes("CLIENT_SECRET"));
     const [, url = ""] = /BASE_URL=(\S+)/.exec(output.shown) ?? [];
     await fetch(`${url}/Item`);

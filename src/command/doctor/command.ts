@@ -1,10 +1,10 @@
 import { Command } from "commander";
-import type { ClientOptions } from "../../client/index.js";
 import { type ConnectionFlags, connectionOptions, withConnection } from "../connection.js";
 import { EXIT, interruptSignal } from "../exit.js";
-import { painter, plural, print, type Style, withProgress } from "../terminal.js";
-import { examine } from "./examine.js";
-import type { Finding } from "./finding.js";
+import { withHelp } from "../help.js";
+import { painter, plural, print, printJson, type Style, withProgress, wrapped } from "../terminal.js";
+import { CHECKS, type Finding } from "./checks.js";
+import { probeService } from "./probe.js";
 
 interface DoctorFlags extends ConnectionFlags {
   json?: true;
@@ -16,40 +16,38 @@ const MARKS: Readonly<Record<Finding["verdict"], { mark: string; style: Style }>
   problem: { mark: "✗", style: "red" },
 };
 
+/** Requests to a service on which every list can be read. */
+const USUAL_REQUESTS = 12;
+
 export function doctorCommand(): Command {
   const command = new Command("doctor")
     .description("check the connection, the credentials and the behaviour of the service; writes nothing")
     .option("--json", "print the findings as JSON")
-    .addHelpText("after", "\nExit code: 0, or 1 if something will not work.")
     .action(diagnose);
-  return withConnection(command);
+  return withHelp(withConnection(command), { 1: "something will not work" }, "stocklot doctor");
 }
 
 async function diagnose(flags: DoctorFlags): Promise<void> {
-  const findings = await examineWithProgress(await connectionOptions(flags));
+  const options = await connectionOptions(flags);
+  const probe = await withProgress((progress) => {
+    let requests = 0;
+    return probeService(options, interruptSignal(), () => {
+      requests += 1;
+      progress.update(`${requests} of about ${USUAL_REQUESTS} requests`);
+    });
+  });
+  const findings = CHECKS.flatMap((check) => check(probe));
   const problems = findings.filter(({ verdict }) => verdict === "problem");
   process.exitCode = problems.length > 0 ? EXIT.failure : EXIT.success;
-  if (flags.json) return print(JSON.stringify({ findings }, null, 2));
-  for (const finding of findings) await print(lines(finding, process.stdout));
+  if (flags.json) return printJson({ findings }, 2);
+  for (const finding of findings) await print(lines(finding));
   await print(problems.length > 0 ? `\n${plural(problems.length, "problem")}` : "\nNo problems.");
 }
 
-/** Requests of an examination of a service on which every list can be read. */
-const USUAL_REQUESTS = 15;
-
-const examineWithProgress = (options: ClientOptions & { baseUrl: string }): Promise<Finding[]> =>
-  withProgress((progress) => {
-    let requests = 0;
-    const request = () => {
-      requests += 1;
-      progress.update(`${requests} of about ${USUAL_REQUESTS} requests`);
-    };
-    return examine({ ...options, hooks: { request } }, interruptSignal());
-  });
-
-function lines({ aspect, verdict, summary, hint }: Finding, stream: NodeJS.WriteStream): string {
-  const paint = painter(stream);
+function lines({ aspect, verdict, summary, hint }: Finding): string {
+  const paint = painter(process.stdout);
   const { mark, style } = MARKS[verdict];
-  const line = `${paint(style, mark)} ${paint("bold", `${aspect}:`)} ${summary}`;
-  return hint === undefined ? line : `${line}\n    ${paint("dim", hint)}`;
+  const text = wrapped(`${aspect}: ${summary}`, 2).slice(aspect.length + 1);
+  const line = `${paint(style, mark)} ${paint("bold", `${aspect}:`)}${text}`;
+  return hint === undefined ? line : `${line}\n    ${wrapped(hint, 4)}`;
 }

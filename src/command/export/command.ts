@@ -4,12 +4,12 @@ import type { InventoryClient, ListOptions } from "../../client/index.js";
 import { dateInputSchema } from "../../service/date.js";
 import { LISTS } from "../../service/lists.js";
 import { BadRequestError } from "../../shared/errors/index.js";
-import { monotonicNowMs } from "../../shared/time/clock.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { type ConnectionFlags, withClient, withConnection, withResponseValidation } from "../connection.js";
 import { CommandError, integerOption, namesOption } from "../exit.js";
+import { withHelp } from "../help.js";
 import { type ListParams, modifiedSinceProbe, openList, type RecordList } from "../list-probes.js";
-import { seconds, tell, withProgress, writeOutput } from "../terminal.js";
+import { tell, withProgress, writeOutput } from "../terminal.js";
 import { OutputFile } from "./output-file.js";
 import { FORMATS, type Format, type RecordFormat, recordFormat } from "./record-format.js";
 
@@ -69,7 +69,8 @@ export function exportCommand(): Command {
       namesOption,
     )
     .action(exportRecords);
-  return withResponseValidation(withConnection(command));
+  const example = "stocklot export lots --wid 3 --output lots.csv";
+  return withHelp(withResponseValidation(withConnection(command)), { 1: "the export failed" }, example);
 }
 
 async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> {
@@ -122,15 +123,13 @@ async function writePages(
   file: OutputFile | undefined,
 ): Promise<number> {
   const write = file ? (text: string) => file.append(text) : writeOutput;
-  const startedAt = monotonicNowMs();
   let records = 0;
   return withProgress(async (progress) => {
     for await (const { value, totalCount } of list.pages()) {
       if (records === 0 && value[0]) assertColumnsExist(columns, value[0]);
       await write(format.encode(value, records));
       records += value.length;
-      const remainingMs = ((monotonicNowMs() - startedAt) / records) * (totalCount - records);
-      progress.update(`${records} of ${totalCount}${remainingMs > 0 ? `, ${seconds(remainingMs)} left` : ""}`);
+      progress.update(`${records} of ${totalCount}`);
     }
     await write(format.end(records));
     return records;

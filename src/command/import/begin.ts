@@ -2,7 +2,7 @@ import type { OutboxState } from "../../outbox/index.js";
 import type { Outbox } from "../../outbox/outbox.js";
 import { InputValidationError } from "../../shared/errors/index.js";
 import { CommandError } from "../exit.js";
-import { dateTime, plural, printable, tell } from "../terminal.js";
+import { dateTime, plural, tell } from "../terminal.js";
 import { type ImportedLine, type ImportSettings, keyPrefixOf } from "./lines.js";
 
 /*
@@ -19,12 +19,13 @@ import { type ImportedLine, type ImportSettings, keyPrefixOf } from "./lines.js"
  * All of it or nothing is stored, in one transaction.
  */
 
-/** What earlier imports did with the lines of a file: how many are in each state. */
-export type EarlierStates = Partial<Record<OutboxState, number>>;
+/** How many lines of a file are in each state. */
+export type States = Partial<Record<OutboxState, number>>;
 
 /** What is stored, once the lines are. */
 export interface Begun {
-  earlier: EarlierStates;
+  /** Before this import, without what it replaces. */
+  earlier: States;
   /** Set if all lines were settled before: when the first of them was stored. Then there is nothing to send. */
   completeSince?: number;
 }
@@ -51,21 +52,20 @@ export async function begin(outbox: Outbox, settings: ImportSettings, lines: rea
   if (toStore.length > 0)
     await outbox.addMany(toStore, { replaceRejected: corrects }).catch((error: unknown) => {
       if (!(error instanceof InputValidationError)) throw error;
-      throw new CommandError(`${error.issues.map(({ message }) => message).join(" ")} Import it again.`);
+      throw new CommandError(`${error.issues.map(({ message }) => message).join(" ")} Run it again.`);
     });
   const kept = [...stored.values()].filter(({ key }) => !changed.some(({ entry }) => entry.key === key));
-  const earlier: EarlierStates = {};
+  const earlier: States = {};
   for (const { state } of kept) earlier[state] = (earlier[state] ?? 0) + 1;
   if (stored.size === 0) return { earlier };
   const begunAt = Math.min(...[...stored.values()].map(({ addedAt }) => addedAt));
-  const name = settings.deliveryName ?? settings.path;
   if (corrects && toStore.length > 0) {
     const counts = `${kept.length} unchanged, ${added.length} added, ${changed.length} replaced`;
-    tell(`${printable(name)}: corrects the import of ${dateTime(begunAt)}: ${counts}.`);
+    tell(`${settings.name}: corrects the import of ${dateTime(begunAt)}: ${counts}.`);
   } else if (toStore.length === 0) {
     const { pending = 0, sending = 0, unknown = 0 } = earlier;
     if (pending + sending + unknown === 0) return { earlier, completeSince: begunAt };
-    tell(`${printable(name)}: continues the import of ${dateTime(begunAt)}.`);
+    tell(`${settings.name}: continues the import of ${dateTime(begunAt)}.`);
   }
   return { earlier };
 }
@@ -97,7 +97,7 @@ async function assertCorrectable(
     problems.push(...missing);
   }
   if (problems.length === 0) return;
-  const shown = problems.slice(0, MAX_LISTED).map((problem) => printable(problem));
+  const shown = problems.slice(0, MAX_LISTED);
   const more = problems.length > MAX_LISTED ? [`and ${problems.length - MAX_LISTED} more`] : [];
   const advice = "Nothing was stored or sent. What was applied can only be reversed by another write.";
   throw new CommandError(`--corrects: ${[...shown, ...more, advice].join("\n")}`);
@@ -106,22 +106,18 @@ async function assertCorrectable(
 const MAX_LISTED = 50;
 
 function otherFile(
-  { deliveryName, keyColumn, path }: ImportSettings,
-  {
-    changed,
-    added,
-    lines,
-  }: { changed: readonly ImportedLine[]; added: readonly ImportedLine[]; lines: readonly unknown[] },
+  { name, keyColumn }: ImportSettings,
+  { changed, added, lines }: Record<"changed" | "added" | "lines", readonly ImportedLine[]>,
 ): CommandError {
-  const name = printable(deliveryName ?? path);
   const [first] = changed.length > 0 ? changed : added;
   const differing =
     changed.length > 0 ? `${plural(changed.length, "line")} differ` : `${plural(added.length, "line")} are new`;
-  const what = `${name}: ${differing} from an earlier import, of ${lines.length}; the first is line ${first?.line}. Nothing was stored or sent.`;
-  const corrects = "If the file is a corrected version, add --corrects.";
-  return new CommandError(
+  const choice =
     keyColumn === undefined
-      ? `${what} If it is another delivery, name it with --delivery. ${corrects}`
-      : `${what} Give changed lines a key of their own. ${corrects}`,
+      ? "If it is another delivery, name it with --delivery."
+      : "Give changed lines a key of their own.";
+  return new CommandError(
+    `${name}: ${differing} from an earlier import, of ${lines.length}; the first is line ${first?.line}. ` +
+      `Nothing was stored or sent. ${choice} If the file is a corrected version, add --corrects.`,
   );
 }

@@ -9,14 +9,15 @@ import { isFileMissingError } from "../../storage/storage-failure.js";
 import { type ConnectionFlags, withClient, withConnection } from "../connection.js";
 import { outboxStoreOf } from "../database.js";
 import { CommandError, durationOption, failureOrInterruption, interruptSignal } from "../exit.js";
+import { withHelp } from "../help.js";
 import { withOutbox } from "../outbox/action.js";
 import { runOutbox } from "../outbox/change.js";
 import { type RowFlags, rowSettings, setOption, withColumns } from "../rows/columns.js";
 import { ROW_FORMATS, type RowFormat, rowFormatOf } from "../rows/file-rows.js";
-import { plural, print, tell } from "../terminal.js";
+import { plural, print, printable, printJson, tell } from "../terminal.js";
 import { begin } from "./begin.js";
 import { type ImportOperation, type ImportSettings, OPERATIONS, readLines } from "./lines.js";
-import { outcomeOf, report, reportComplete } from "./report.js";
+import { outcomeOf, report, reportComplete } from "./outcome.js";
 
 interface ImportFlags extends ConnectionFlags, RowFlags {
   operation: ImportOperation;
@@ -54,12 +55,16 @@ export function importCommand(): Command {
     )
     .option("--dry-run", "only validate the lines")
     .option("--json", "print the report as JSON")
-    .addHelpText(
-      "after",
-      "\nExit code: 0 if every line was applied, 1 if a person has to look at some, 2 if\na line is invalid, or lines differ from an earlier import (nothing is stored or\nsent), 3 if every line was settled before.",
-    )
     .action(importRows);
-  return withConnection(command);
+  return withHelp(
+    withConnection(command),
+    {
+      1: "a line is rejected or unknown, or still open",
+      2: "a line is invalid, or lines differ from an earlier import; nothing was sent",
+      3: "every line was settled before; nothing was sent",
+    },
+    "stocklot import day.csv --operation receive --outbox outbox.db",
+  );
 }
 
 /** As an argument, instead of a file. */
@@ -75,6 +80,7 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
   const settings: ImportSettings = {
     ...rowSettings(flags),
     path: isStandardInput ? "standard input" : path,
+    name: printable(flags.delivery ?? (isStandardInput ? "standard input" : path)),
     bytes: await contentsOf(path, signal),
     format: flags.format ?? rowFormatOf(path),
     operation,
@@ -86,7 +92,7 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
     outboxFile,
   };
   const { lines, count, invalid, problems } = await readLines(settings, signal, flags.dryRun === true);
-  if (flags.json && (flags.dryRun || invalid > 0)) await print(JSON.stringify({ lines: count, invalid, problems }));
+  if (flags.json && (flags.dryRun || invalid > 0)) await printJson({ lines: count, invalid, problems });
   if (invalid > 0) throw new CommandError(`${invalid} of ${count} lines are invalid; nothing was sent.`);
   if (flags.dryRun) {
     if (!flags.json) await print(`${plural(count, "line")} ${count === 1 ? "is" : "are"} valid.`);
@@ -97,12 +103,12 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
     signal.throwIfAborted();
     const begun = await begin(outbox, settings, lines);
     if (begun.completeSince !== undefined)
-      return reportComplete(settings, begun, await outcomeOf(outbox, lines), flags.json);
+      return reportComplete(settings, begun.completeSince, await outcomeOf(outbox, lines), flags.json);
     const { applied = 0, rejected = 0, unknown = 0 } = begun.earlier;
     const before = applied + rejected + unknown;
     tell(`${plural(count, "line")}${before > 0 ? `, of which ${before} were sent by an earlier import` : ""}.`);
     const summary = await runOutbox(outbox, signal);
-    await report(summary, begun, await outcomeOf(outbox, lines), flags.json);
+    await report(settings, summary, begun, await outcomeOf(outbox, lines), flags.json);
   };
   const work = (client: InventoryClient) =>
     withOutbox({ client, store, mark: settings.mark, settleMs: flags.settle }, importInto);

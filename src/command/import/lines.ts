@@ -9,7 +9,7 @@ import { fieldOf } from "../../shared/unknown.js";
 import { nearestName, nearestNameHint } from "../../shared/unknown-name.js";
 import { CommandError, failureOrInterruption } from "../exit.js";
 import { type ColumnSettings, fieldsOfRow, NUMBER_PATTERN, withoutOptional } from "../rows/columns.js";
-import { fileRows, type Row, type RowFile } from "../rows/file-rows.js";
+import { fileRows, type Row, type RowFile, type RowFormat } from "../rows/file-rows.js";
 import { tell } from "../terminal.js";
 
 export type ImportOperation = keyof typeof WRITES;
@@ -19,6 +19,8 @@ const fieldsOf = (operation: ImportOperation): Readonly<Record<string, z.ZodType
 
 export interface ImportSettings extends RowFile, ColumnSettings {
   operation: ImportOperation;
+  /** What messages call the file. */
+  name: string;
   /** The name of the delivery, which keys begin with; `undefined` if keys come from a column alone. */
   deliveryName: string | undefined;
   /** The column with the key; by default the number of the line. */
@@ -108,11 +110,11 @@ function importedRow(row: Row, settings: ImportSettings): ImportedRow {
     const { inputHash } = newEntry("import", { key, operation, input }, { mark }, []);
     const [name, sku] = "itemID" in input ? ["itemID", input.itemID] : ["shortID", input.shortID];
     const spaces = describeSkuSpaces(String(sku));
-    if (spaces !== undefined) return { line, problems: [`input.${name} ${spaces}`] };
+    if (spaces !== undefined) return { line, problems: [`${name} ${spaces}`] };
     return { line, entry: uncheckedAs<OutboxEntryInput>({ key, operation, input }), inputHash };
   } catch (error) {
     if (!(error instanceof InputValidationError)) throw error;
-    return { line, problems: error.issues.map((issue) => describeIssueOfLine(issue, input, shape)) };
+    return { line, problems: error.issues.map((issue) => describeIssueOfLine(issue, input, shape, settings.format)) };
   }
 }
 
@@ -139,15 +141,26 @@ function describeIssueOfLine(
   { path, message }: InputValidationError["issues"][number],
   input: object,
   shape: Readonly<Record<string, z.ZodType>>,
+  format: RowFormat,
 ): string {
   const field = String(path.at(-1));
   const cell = fieldOf(input, field);
   const isTextForNumber = typeof cell === "string" && withoutOptional(shape[field]) instanceof z.ZodNumber;
+  const name = path.filter((step) => step !== "input").join(".");
+  if (!isTextForNumber) return `${name} ${message}`.trim();
+  return `${field} must be a number, not "${cell}"${numberAdvice(cell, format)}`;
+}
+
+/** How to write a number, without guessing what it is. */
+function numberAdvice(text: string, format: RowFormat): string {
+  if (format === "ndjson" && NUMBER_PATTERN.test(text)) return `: write ${Number(text)}, without quotes`;
   // A cell that is a number is only left a string if its digits would be lost.
-  const isTooLong = isTextForNumber && NUMBER_PATTERN.test(cell);
-  const isDecimalComma = isTextForNumber && /^[+-]?\d+,\d+$/.test(cell);
-  const text = isTooLong ? `must be a number of fewer digits, not "${cell}"` : message;
-  return `${path.join(".")} ${text}${isDecimalComma ? " (write a decimal point)" : ""}`.trim();
+  if (NUMBER_PATTERN.test(text)) return ": it has more digits than a number keeps";
+  const [, whole = "", part = ""] = /^([+-]?\d{1,3}),(\d{3})$/.exec(text) ?? [];
+  if (part !== "")
+    return `: write ${whole}${part} if the comma separates thousands, ${whole}.${part} if it is a decimal one`;
+  if (/^[+-]?\d{1,3}([, ']\d{3})+(\.\d+)?$/.test(text)) return `: write ${text.replace(/[, ']/g, "")}`;
+  return /^[+-]?\d+,\d+$/.test(text) ? `: write ${text.replace(",", ".")}` : "";
 }
 
 /** Wrong lines that are listed; the rest is only counted. */

@@ -33,7 +33,7 @@ export function reasonOf(error: unknown): string {
   );
   // That of an unknown entry comes without the advice, which is for the process that sent it.
   const message = fieldOf(error, "reason") ?? fieldOf(error, "message") ?? "";
-  return printable([message, ...details].join(" ").replace(/\s+/g, " "), Number.POSITIVE_INFINITY);
+  return printable([message, ...details].join(" ").replace(/\s+/g, " "));
 }
 
 /** Does work with an outbox, and closes it. */

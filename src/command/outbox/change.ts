@@ -2,8 +2,8 @@ import type { StoredEntry } from "../../outbox/entry.js";
 import type { OutboxReport } from "../../outbox/index.js";
 import type { Outbox } from "../../outbox/outbox.js";
 import { CommandError, EXIT } from "../exit.js";
-import { outboxCommandLine } from "../shell.js";
-import { plural, print, printable, seconds, table, tell, withProgress } from "../terminal.js";
+import { commandLine } from "../shell.js";
+import { plural, print, printable, printJson, seconds, table, tell, withProgress } from "../terminal.js";
 import type { Action } from "./action.js";
 
 /** Records the decision of a person. */
@@ -18,7 +18,6 @@ export async function resolveEntry({ outbox, file, words: [key = "", decision] }
 /** Drops entries, all of them or none. */
 export async function cancelEntries({ outbox, file, words }: Action): Promise<void> {
   const keys = [...new Set(words)];
-  if (keys.length === 0) throw new CommandError("Name keys.");
   const entries: StoredEntry[] = [];
   for (const key of keys) entries.push(await findEntry(outbox, file, key));
   const problems = entries.flatMap(({ key, state, input }) => {
@@ -35,8 +34,7 @@ export async function cancelEntries({ outbox, file, words }: Action): Promise<vo
   await print(`${plural(keys.length, "entry", "entries")} canceled.`);
 }
 
-export async function pruneEntries({ outbox, flags: { olderThan } }: Action): Promise<void> {
-  if (olderThan === undefined) throw new CommandError("Set --older-than, for instance --older-than 90d.");
+export async function pruneEntries({ outbox, flags: { olderThan = 0 } }: Action): Promise<void> {
   const pruned = await outbox.prune({ olderThanMs: olderThan });
   await print(`The contents of ${plural(pruned, "entry", "entries")} removed; the keys stay.`);
 }
@@ -45,8 +43,7 @@ export async function pruneEntries({ outbox, flags: { olderThan } }: Action): Pr
 export async function findEntry(outbox: Outbox, file: string, key: string): Promise<StoredEntry> {
   const entry = await outbox.read((store) => store.get(key));
   if (entry) return entry;
-  const advice = `${outboxCommandLine(file, "list")} lists them.`;
-  throw new CommandError(`there is no entry "${printable(key)}". ${advice}`);
+  throw new CommandError(`there is no entry "${printable(key)}". List them: ${commandLine("outbox", "list", file)}`);
 }
 
 /** Sends what is pending, and shows the progress. */
@@ -58,10 +55,8 @@ export function runOutbox(outbox: Outbox, signal: AbortSignal): Promise<OutboxRe
     });
     return outbox.run({
       signal,
-      onProgress: ({ applied, rejected, unknown, pending, etaMs }) =>
-        progress.update(
-          `${applied} applied, ${rejected} rejected, ${unknown} unknown, ${pending} pending, ${seconds(etaMs)} left`,
-        ),
+      onProgress: ({ applied, rejected, unknown, pending }) =>
+        progress.update(`${applied} applied, ${rejected} rejected, ${unknown} unknown, ${pending} pending`),
     });
   });
 }
@@ -71,10 +66,10 @@ export async function runAndReport({ outbox, file, flags, signal }: Action): Pro
   const report = await runOutbox(outbox, signal);
   const { applied, rejected, unknown, pending, requests, durationMs } = report;
   process.exitCode = rejected + unknown + pending > 0 ? EXIT.failure : EXIT.success;
-  if (flags.json) return print(JSON.stringify(report));
+  if (flags.json) return printJson(report);
   const row = [applied, rejected, unknown, pending];
   await print(table(["applied", "rejected", "unknown", "pending"], [row]));
   await print(`${plural(requests, "request")}, ${seconds(durationMs)}`);
   for (const [state, count] of Object.entries({ rejected, unknown }))
-    if (count > 0) tell(`What is ${state}: ${outboxCommandLine(file, "list", "--state", state)}`);
+    if (count > 0) tell(`What is ${state}: ${commandLine("outbox", "list", file, "--state", state)}`);
 }

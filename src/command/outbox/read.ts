@@ -2,8 +2,8 @@ import { entryOf, type OutboxEntry, type StoredEntry } from "../../outbox/entry.
 import { hasMark, markOf } from "../../outbox/marks.js";
 import { fieldOf, isObject } from "../../shared/unknown.js";
 import { EXIT } from "../exit.js";
-import { outboxCommandLine, shellWord } from "../shell.js";
-import { dateTime, fittedTable, plural, print, printable, seconds, table, tell, wrapped } from "../terminal.js";
+import { commandLine, outboxCommandLine } from "../shell.js";
+import { dateTime, plural, print, printable, printJson, seconds, table, tell, wrapped } from "../terminal.js";
 import { type Action, reasonOf } from "./action.js";
 import { findEntry } from "./change.js";
 
@@ -14,12 +14,12 @@ export async function summarize({ outbox, file, flags }: Action): Promise<void> 
   const { oldestUnsettledMs, ...states } = summary;
   const isTooOld = oldestUnsettledMs !== null && oldestUnsettledMs > maxAge;
   process.exitCode = summary.unknown > 0 || isTooOld ? EXIT.failure : EXIT.success;
-  if (json) return print(JSON.stringify(summary));
+  if (json) return printJson(summary);
   await print(table(["state", "entries"], Object.entries(states)));
   if (oldestUnsettledMs !== null) await print(`The oldest unsettled entry waits for ${seconds(oldestUnsettledMs)}.`);
   if (isTooOld) tell(`It waits for longer than ${seconds(maxAge)}.`);
   if (summary.unknown > 0)
-    tell(`Decide about unknown entries: ${outboxCommandLine(file, "list", "--state", "unknown")}`);
+    tell(`Decide about unknown entries: ${commandLine("outbox", "list", file, "--state", "unknown")}`);
 }
 
 const DEFAULT_LIMIT = 100;
@@ -33,16 +33,18 @@ export async function listEntries({ outbox, flags }: Action): Promise<void> {
     if (hasMore) break;
     entries.push(entry);
   }
-  if (json) return print(JSON.stringify(entries));
+  if (json) return printJson(entries);
   const rows = entries.map(({ key, state, operation, input, addedAt }) => [
     key,
     state,
     operation,
     itemOf(input),
-    dateTime(addedAt),
+    `${dateTime(addedAt).slice(0, 19)}Z`,
   ]);
-  if (rows.length > 0) await print(fittedTable(["key", "state", "operation", "item", "added"], rows));
+  if (rows.length > 0) await print(table(["key", "state", "operation", "item", "added"], rows));
   else tell("There are no such entries.");
+  const reasons = entries.flatMap(({ key, error }) => (error === undefined ? [] : [`${key}: ${reasonOf(error)}`]));
+  if (reasons.length > 0) await print(["\nReasons:", ...reasons.map((reason) => `  ${wrapped(reason, 4)}`)].join("\n"));
   if (hasMore) tell(`Only the first ${limit} are shown. Set --limit to see more.`);
 }
 
@@ -53,7 +55,7 @@ export const itemOf = (input: unknown) => String(fieldOf(input, "itemID") ?? fie
 export async function showEntry({ outbox, file, words: [key = ""], flags }: Action): Promise<void> {
   const stored = await findEntry(outbox, file, key);
   const entry = entryOf(stored);
-  if (flags.json) return print(JSON.stringify(entry, null, 2));
+  if (flags.json) return printJson(entry, 2);
   const mark = markOf(await outbox.read(async ({ id }) => id), key);
   const lines: [label: string, value: string][] = [
     ["key", entry.key],
@@ -68,8 +70,7 @@ export async function showEntry({ outbox, file, words: [key = ""], flags }: Acti
     ...(entry.state === "unknown" ? evidenceOf(entry, mark) : []),
   ];
   for (const [label, value] of lines) {
-    const text = printable(value, Number.POSITIVE_INFINITY);
-    await print(`${printable(label).padEnd(LABEL_WIDTH)} ${wrapped(text, LABEL_WIDTH + 1)}`.trimEnd());
+    await print(`${printable(label).padEnd(LABEL_WIDTH)} ${wrapped(printable(value), LABEL_WIDTH + 1)}`.trimEnd());
   }
   for (const line of nextSteps(stored, file)) await print(line);
 }
@@ -100,13 +101,13 @@ function evidenceOf({ operation, sentAt, error, input }: OutboxEntry, mark: stri
 /** Commands that are ready to paste. */
 function nextSteps({ key, state, input }: StoredEntry, file: string): string[] {
   const step = (label: string, action: string, ...words: string[]) =>
-    `${label}:\n  ${outboxCommandLine(file, action, key, ...words)}`;
+    `${label}:\n  ${outboxCommandLine(action, file, key, ...words)}`;
   if (input === null) return [];
   const item = itemOf(JSON.parse(input));
   if (state === "unknown")
     return [
       "",
-      `Compare with what the service stores:\n  stocklot get ${shellWord(item)}`,
+      `Compare with what the service stores:\n  ${commandLine("get", item)}`,
       step("If it was applied", "resolve", "applied"),
       step("If it was not applied, send it", "resolve", "not-applied"),
     ];

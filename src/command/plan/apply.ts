@@ -5,8 +5,9 @@ import type { CountPlan, CountPlanReport, ItemPlanReport, ReportedGroup, Reporte
 import { type ConnectionFlags, withClient, withConnection } from "../connection.js";
 import { outboxStoreOf } from "../database.js";
 import { CommandError, durationOption, EXIT } from "../exit.js";
+import { withHelp } from "../help.js";
 import { withOutbox } from "../outbox/action.js";
-import { plural, print, printable, seconds, withProgress } from "../terminal.js";
+import { plural, print, printJson, seconds, withProgress, wrapped } from "../terminal.js";
 import { openPlan } from "./planned.js";
 
 interface ApplyFlags extends ConnectionFlags {
@@ -22,12 +23,12 @@ export function applyCommand(): Command {
     .option("--outbox <file>", "of a stock count: SQLite file, or postgres:// address, of all writes of the warehouse")
     .option("--settle <time>", "of a stock count: as for import (default: 60s)", durationOption)
     .option("--json", "print the report as JSON")
-    .addHelpText(
-      "after",
-      "\nExit code: 0 if everything was applied, 1 if a person has to look at something,\n2 if the plan is refused.",
-    )
     .action(apply);
-  return withConnection(command);
+  return withHelp(
+    withConnection(command),
+    { 1: "a change was not applied: a person has to look at it", 2: "the plan is refused; nothing was sent" },
+    "stocklot apply plan.json --outbox outbox.db",
+  );
 }
 
 async function apply(path: string, flags: ApplyFlags): Promise<void> {
@@ -63,14 +64,14 @@ async function printReport(report: ItemPlanReport | CountPlanReport, json: true 
   const { applied, stale, rejected, unknown, requests, durationMs } = report;
   const canceled = "canceled" in report ? report.canceled : [];
   const lines = Object.entries({ stale, rejected, unknown, canceled }).flatMap(([name, some]) =>
-    some.map((reported) => `${name}: ${printable(nameOf(reported))}: ${printable(reported.reason, 1_000)}`),
+    some.map((reported) => `${name}: ${nameOf(reported)}: ${reported.reason}`),
   );
   if (lines.length > 0) process.exitCode = EXIT.failure;
-  if (json) return print(JSON.stringify(report, null, 2));
-  for (const line of lines) await print(line);
+  if (json) return printJson(report, 2);
+  for (const line of lines) await print(wrapped(line, 2));
   for (const { shortID, field, sent, stored } of "storedDifferently" in report ? report.storedDifferently : []) {
     const values = `${JSON.stringify(sent)} as ${JSON.stringify(stored)}`;
-    await print(printable(`stored differently: ${shortID}: ${field} ${values}`));
+    await print(wrapped(`stored differently: ${shortID}: ${field} ${values}`, 2));
   }
   const what = plural(applied, "canceled" in report ? "group" : "item");
   await print(`${what} applied, ${plural(requests, "request")}, ${seconds(durationMs)}.`);

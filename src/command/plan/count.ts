@@ -8,6 +8,7 @@ import { type ConnectionFlags, withClient, withConnection, withResponseValidatio
 import { integerOption } from "../exit.js";
 import { recordFormat } from "../export/record-format.js";
 import { assertFolderExists, replaceFile } from "../files.js";
+import { withHelp } from "../help.js";
 import { type RowFlags, rowSettings, withColumns } from "../rows/columns.js";
 import { type RowFields, SourceRows } from "../rows/source-rows.js";
 import { plural, tell, withProgress } from "../terminal.js";
@@ -18,17 +19,8 @@ export function countCommand(): Command {
   return new Command("count")
     .description("compare counted quantities with the lots of a warehouse")
     .addCommand(snapshotCommand())
-    .addCommand(countPlanCommand())
-    .addHelpText("after", COUNT_HELP);
+    .addCommand(countPlanCommand());
 }
-
-const COUNT_HELP = `
-stocklot count snapshot --help and stocklot count plan --help list the options.
-
-  stocklot count snapshot --wid 3 --out before.json --sheet sheet.csv
-  stocklot count plan before.json sheet.csv --surplus 21 --shortage 22 \\
-    --out plan.json
-  stocklot apply plan.json --outbox outbox.db`;
 
 interface SnapshotFlags extends ConnectionFlags {
   wid: number;
@@ -45,7 +37,8 @@ function snapshotCommand(): Command {
     .option("--sheet <file>", "write a CSV for the counters, sorted by bin")
     .option("--blind", "leave the quantities out of the sheet")
     .action(snapshot);
-  return withResponseValidation(withConnection(command));
+  const example = "stocklot count snapshot --wid 3 --out before.json --sheet sheet.csv";
+  return withHelp(withResponseValidation(withConnection(command)), {}, example);
 }
 
 function snapshot({ wid, out, sheet, blind, ...connection }: SnapshotFlags): Promise<void> {
@@ -83,7 +76,12 @@ function countPlanCommand(): Command {
     .option("--out <file>", "write the plan as JSON, for stocklot apply (default: print it)")
     .option("--exit-code", "exit with 4 if there is something to do")
     .action(plan);
-  return withResponseValidation(withConnection(command));
+  return withHelp(
+    withResponseValidation(withConnection(command)),
+    { 4: "with --exit-code: there is something to do" },
+    "stocklot count plan before.json sheet.csv --surplus 21 --shortage 22 \\",
+    "  --out plan.json",
+  );
 }
 
 async function plan(snapshotPath: string, path: string, flags: CountPlanFlags): Promise<void> {

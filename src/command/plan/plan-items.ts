@@ -6,6 +6,7 @@ import { WRITES } from "../../service/operations.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { type ConnectionFlags, withConnection, withResponseValidation } from "../connection.js";
 import { CommandError, namesOption } from "../exit.js";
+import { withHelp } from "../help.js";
 import { type RowFlags, rowSettings, setOption, withColumns } from "../rows/columns.js";
 import { type RowFields, SourceRows, withoutEmptyCells } from "../rows/source-rows.js";
 import { openPlan, type PlanOutput, parseJsonFile, printPlanText, showPlan } from "./planned.js";
@@ -25,10 +26,14 @@ export function planCommand(): Command {
     .description("compare the catalog with a file, and show plans")
     .addCommand(planItemsCommand())
     .addCommand(
-      new Command("show")
-        .description("show a plan that --out has written; needs no service")
-        .argument("<plan>", "file of stocklot plan items or stocklot count plan, with --out")
-        .action((path: string) => printPlanText(openPlan(path).toText())),
+      withHelp(
+        new Command("show")
+          .description("show a plan that --out has written; needs no service")
+          .argument("<plan>", "file of stocklot plan items or stocklot count plan, with --out")
+          .action((path: string) => printPlanText(openPlan(path).toText())),
+        {},
+        "stocklot plan show plan.json",
+      ),
     );
 }
 
@@ -54,7 +59,11 @@ function planItemsCommand(): Command {
     )
     .option("--exit-code", "exit with 4 if there is something to do")
     .action(plan);
-  return withResponseValidation(withConnection(command));
+  return withHelp(
+    withResponseValidation(withConnection(command)),
+    { 4: "with --exit-code: there is something to do" },
+    "stocklot plan items items.csv --out plan.json",
+  );
 }
 
 async function plan(path: string, flags: PlanFlags): Promise<void> {

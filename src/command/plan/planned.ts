@@ -2,15 +2,14 @@ import { readFileSync } from "node:fs";
 import type { InventoryClient } from "../../client/index.js";
 import { type CountPlan, type ItemPlan, readPlan } from "../../plan/index.js";
 import { InputValidationError } from "../../shared/errors/index.js";
-import { setWording } from "../../shared/errors/wording.js";
 import { messageOf } from "../../shared/unknown.js";
 import { isFileMissingError } from "../../storage/storage-failure.js";
 import { type ConnectionFlags, withClient } from "../connection.js";
 import { CommandError, EXIT, failureMessage } from "../exit.js";
 import { assertFolderExists, replaceFile } from "../files.js";
 import type { SourceRows } from "../rows/source-rows.js";
-import { shellWord } from "../shell.js";
-import { painter, plural, print, printable, type Style, seconds, tell, withProgress } from "../terminal.js";
+import { commandLine } from "../shell.js";
+import { painter, plural, print, type Style, seconds, tell, withProgress, wrapped } from "../terminal.js";
 
 /** What a command that plans does with the plan. */
 export interface PlanOutput {
@@ -38,7 +37,6 @@ export async function showPlan(
 ): Promise<void> {
   const { out, exitCode } = flags;
   await withClient(flags, async (client, signal) => {
-    setWording({ row: (index) => `line ${rows.lines[index]}` });
     if (out !== undefined) assertFolderExists("--out", out);
     const planned = await withProgress((progress) =>
       plan({
@@ -60,24 +58,27 @@ const LINE_STYLES: Readonly<Record<string, Style>> = { "+": "green", "~": "yello
 async function printPlan(planned: ItemPlan | CountPlan, out: string | undefined): Promise<void> {
   const { requests, durationMs } = planned.estimate();
   const text = planned.toText();
-  if (out === undefined) await printPlanText(text);
-  else {
-    const outbox = planned.kind === "count" ? " --outbox outbox.db" : "";
-    tell(text.split("\n", 1).join());
-    tell(
-      `${out}: about ${plural(requests, "request")}, ${seconds(durationMs)}. Apply it with stocklot apply ${shellWord(out)}${outbox}`,
-    );
-  }
+  if (out === undefined) return printPlanText(text);
+  const outbox = planned.kind === "count" ? ["--outbox", "outbox.db"] : [];
+  tell(text.split("\n", 1).join());
+  tell(`${out}: about ${plural(requests, "request")}, ${seconds(durationMs)}. To apply it:`);
+  tell(`  ${commandLine("apply", out, ...outbox)}`);
 }
 
 /** Prints what `toText` of a plan has returned. */
 export async function printPlanText(text: string): Promise<void> {
   const paint = painter(process.stdout);
-  const width = process.stdout.isTTY ? process.stdout.columns || 80 : Number.POSITIVE_INFINITY;
   for (const line of text.split("\n")) {
     const style = LINE_STYLES[line.charAt(0)];
-    const cut = printable(line, width);
-    await print(style === undefined ? cut : paint(style, cut));
+    const shown = wrapped(line, 4);
+    await print(
+      style === undefined
+        ? shown
+        : shown
+            .split("\n")
+            .map((part) => paint(style, part))
+            .join("\n"),
+    );
   }
 }
 
@@ -93,11 +94,11 @@ export function openPlan(path: string): ItemPlan | CountPlan {
 function describeWrongRows(error: unknown, { path, lines }: SourceRows): unknown {
   if (isFileMissingError(error)) return new CommandError(failureMessage(error));
   if (!(error instanceof InputValidationError)) return error;
-  const problems = error.issues.map(({ path: [index, ...names], message }) =>
-    typeof index === "number"
-      ? `${path}: line ${lines[index]}: ${`${names.join(".")} ${message}`.trim()}`
-      : `--${String(index)}: ${message}`,
-  );
+  const problems = error.issues.map(({ path: [index, ...names], message }) => {
+    if (typeof index !== "number") return `--${String(index)}: ${message}`;
+    const ofLines = message.replace(/\brow (\d+)\b/g, (_, row) => `line ${lines[Number(row)]}`);
+    return `${path}: line ${lines[index]}: ${`${names.join(".")} ${ofLines}`.trim()}`;
+  });
   return new CommandError(`${problems.join("\n")}\nNothing was planned.`);
 }
 

@@ -12,6 +12,7 @@ import {
 } from "../../sandbox/index.js";
 import { assertPostgresAddress, isPostgresAddress } from "../database.js";
 import { CommandError, EXIT, integerOption } from "../exit.js";
+import { withHelp } from "../help.js";
 import { currentShell, SHELLS, type Shell } from "../shell.js";
 import { painter, plural, print, printable } from "../terminal.js";
 import { faultOption } from "./fault-option.js";
@@ -30,13 +31,10 @@ A fault rule is [METHOD] [path] fault [detail=number ...], for example
   --fault "/Item* 503 probability=0.1"
   --fault "* slow delay=100 chunk=64"
 Faults: a status, drop, drop-after, hang, hang-after, truncated, slow.
-Details: times, skip, probability; bytes of truncated; delay, chunk of slow.
-
-Example:
-  stocklot sandbox --items 20000 --lots 100000`;
+Details: times, skip, probability; bytes of truncated; delay, chunk of slow.`;
 
 export function sandboxCommand(): Command {
-  return new Command("sandbox")
+  const command = new Command("sandbox")
     .description("serve the Inventory and Item Catalog Service from memory")
     .option("-p, --port <port>", "port; 0 takes a free one", integerOption(0, 65_535), 4010)
     .option("--items <count>", "items to generate (default: 250)", integerOption(0))
@@ -50,6 +48,7 @@ export function sandboxCommand(): Command {
     .option("--fault <rule>", "faulty responses; may be repeated", faultOption)
     .addHelpText("after", HELP)
     .action(serve);
+  return withHelp(command, { 1: "the port is taken" }, "stocklot sandbox --items 20000 --lots 100000");
 }
 
 async function serve({ port, items, lots, from, fault: faults }: SandboxFlags): Promise<void> {
@@ -97,7 +96,7 @@ export function requestLine(request: LoggedRequest, paint: ReturnType<typeof pai
     paint("dim", new Date(request.at).toISOString().slice(11, 23)),
     request.method.padEnd(6),
     paint(styleOf(request.status), request.status === null ? "---" : String(request.status)),
-    printable(request.path + (query && `?${query}`)),
+    request.path + (query && `?${query}`),
     paint("dim", `${request.remaining} left`),
   ];
   if (request.fault) parts.push(paint("magenta", `fault: ${request.fault}`));

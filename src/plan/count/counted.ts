@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { comparableSku, describeSkuSpaces, skuSchema } from "../../service/key.js";
 import { checkInput } from "../../shared/check.js";
-import { wording } from "../../shared/errors/wording.js";
 import { lazy, string, withCheck } from "../../shared/field.js";
 import { readRows } from "../rows.js";
 import type { CountGroup } from "./group.js";
@@ -49,7 +48,7 @@ export async function readCountedRows(
     const row = rowSchema().parse(checkInput("planCount", rowSchema, given, [index]));
     const other = overlaps.add(row, index);
     if (other === undefined) groups.push(row);
-    else issues.push({ path: [index], message: `counts the same stock as ${wording().row(other)}` });
+    else issues.push({ path: [index], message: `counts the same stock as row ${other}` });
   });
   return groups;
 }

@@ -4,7 +4,6 @@ import { comparableSku, describeSkuSpaces } from "../../service/key.js";
 import { WRITES } from "../../service/operations.js";
 import { checkInput } from "../../shared/check.js";
 import { InputValidationError } from "../../shared/errors/index.js";
-import { wording } from "../../shared/errors/wording.js";
 import { fieldOf, isObject } from "../../shared/unknown.js";
 import { readRows } from "../rows.js";
 
@@ -47,7 +46,7 @@ export async function readDesiredItems(
     const key = typeof sku === "string" ? comparableSku(sku) : "";
     const same = indexes.get(key);
     if (same !== undefined) {
-      issues.push({ path: [index, "shortID"], message: `"${sku}" is the same item as in ${wording().row(same)}` });
+      issues.push({ path: [index, "shortID"], message: `"${sku}" is the same item as in row ${same}` });
     }
     if (key !== "") indexes.set(key, index);
     const row = checkRow(given, index);

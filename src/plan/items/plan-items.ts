@@ -6,7 +6,6 @@ import { itemChangesSchema } from "../../service/item-input.js";
 import type { StockLevel } from "../../service/stock-level.js";
 import { checkMethodOptions } from "../../shared/check.js";
 import { InputValidationError, type Issue, UnexpectedRemovalsError } from "../../shared/errors/index.js";
-import { wording } from "../../shared/errors/wording.js";
 import { lazy, string } from "../../shared/field.js";
 import { functionSchemaOf } from "../../shared/option.js";
 import { nearestNameHint } from "../../shared/unknown-name.js";
@@ -186,6 +185,6 @@ function assertDiscontinuedShare(removals: number, records: number, maxShare: nu
     resource: "items",
     removals,
     records,
-    message: `planItems: ${removals} of the ${records} active items would be discontinued. Nothing was planned. Check whether the source is complete. If it is, increase ${wording().maxDiscontinuedShare} (${maxShare}).`,
+    message: `planItems: ${removals} of the ${records} active items would be discontinued. Nothing was planned. Check whether the source is complete. If it is, increase maxDiscontinuedShare (${maxShare}).`,
   });
 }

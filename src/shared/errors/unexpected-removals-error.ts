@@ -1,6 +1,5 @@
 import { brandErrorClasses } from "./brand.js";
 import { StocklotError } from "./stocklot-error.js";
-import { wording } from "./wording.js";
 
 /**
  * A run of a mirror would have removed a large part of a resource from the copy (all records, or more than
@@ -19,7 +18,7 @@ export class UnexpectedRemovalsError extends StocklotError {
     resource,
     removals,
     records,
-    message = `mirror.run: the service no longer lists ${removals} of the ${records} records of ${resource}. None of them was removed from the copy. If that is correct, ${wording().confirmRemovals}.`,
+    message = `mirror.run: the service no longer lists ${removals} of the ${records} records of ${resource}. None of them was removed from the copy. If that is correct, confirm it with run({ allowRemovals: true }).`,
   }: {
     resource: string;
     removals: number;

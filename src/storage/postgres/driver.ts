@@ -1,5 +1,4 @@
 import { ConfigurationError } from "../../shared/errors/index.js";
-import { wording } from "../../shared/errors/wording.js";
 import { fieldOf } from "../../shared/unknown.js";
 
 /** A query as `pg` takes it. */
@@ -104,7 +103,7 @@ export async function createPostgresPool(
   connectTimeoutMs: number,
 ): Promise<OwnPostgresPool> {
   const { default: pg } = await import("pg").catch((cause: unknown) => {
-    const what = `${wording().connectionString} requires the package pg. Run npm install pg.`;
+    const what = `connectionString requires the package pg. Run npm install pg.`;
     throw new ConfigurationError(`PostgreSQL: ${what}`, { cause });
   });
   const pool = new pg.Pool({
@@ -153,5 +152,5 @@ export async function usableSchema(
     throw new ConfigurationError(`PostgreSQL: the encoding of the database must be UTF8, not ${encoding}`);
   if (given !== undefined) return given;
   if (typeof schema === "string") return schema;
-  throw new ConfigurationError(`PostgreSQL: no schema of the search_path exists. ${wording().chooseSchema}`);
+  throw new ConfigurationError(`PostgreSQL: no schema of the search_path exists. Set the option schema.`);
 }

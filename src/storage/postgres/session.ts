@@ -1,5 +1,4 @@
 import { ConfigurationError, StorageError } from "../../shared/errors/index.js";
-import { wording } from "../../shared/errors/wording.js";
 import { afterMs, race } from "../../shared/time/wait.js";
 import { fieldOf, messageOf } from "../../shared/unknown.js";
 import { createStorageError, type StorageProblem } from "../storage-failure.js";
@@ -121,9 +120,7 @@ export const isRolledBackForOthers = (error: unknown): boolean =>
  */
 export function postgresStorageError(error: unknown, location: string, mayBeStored: boolean): unknown {
   if (fieldOf(error, "code") === "ERR_INVALID_URL")
-    return new ConfigurationError(
-      `PostgreSQL: ${wording().connectionString} must be a URL: postgres://user@host:5432/database`,
-    );
+    return new ConfigurationError(`PostgreSQL: connectionString must be a URL: postgres://user@host:5432/database`);
   const problem = problemOfPostgresError(error);
   return createStorageError({
     storage: "postgres",

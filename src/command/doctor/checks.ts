@@ -1,0 +1,228 @@
+import { dateHeaderMs, isLoopbackHost } from "../../client/for-add-ons.js";
+import {
+  ApiError,
+  AuthenticationError,
+  ConfigurationError,
+  ConnectionError,
+  RateLimitError,
+  ResponseValidationError,
+  type StocklotError,
+  TimeoutError,
+} from "../../shared/errors/index.js";
+import { modifiedSinceProbe, sortProbe, undocumentedPageCap } from "../list-probes.js";
+import { plural } from "../terminal.js";
+import type { Probe, Reading } from "./probe.js";
+
+/** What the doctor found about one aspect of the service or the set-up. */
+export interface Finding {
+  aspect: string;
+  /**
+   * - `ok`: as documented
+   * - `note`: differs from the document, or cannot be determined; programs work
+   * - `problem`: something will not work
+   */
+  verdict: "ok" | "note" | "problem";
+  summary: string;
+  /** What to do, or what follows from it. */
+  hint?: string;
+}
+
+const ok = (aspect: string, summary: string): Finding => ({ aspect, verdict: "ok", summary });
+const note = (aspect: string, summary: string, hint: string): Finding => ({ aspect, verdict: "note", summary, hint });
+const problem = (aspect: string, summary: string, hint: string): Finding => ({
+  ...{ aspect, verdict: "problem", summary, hint },
+});
+
+/** The checks, each independent of the others. A check of what could not be read finds nothing. */
+export const CHECKS: readonly ((probe: Probe) => Finding[])[] = [
+  checkAddress,
+  checkToken,
+  checkLists,
+  checkAllItems,
+  checkModifiedSince,
+  checkSort,
+  checkPageCap,
+  checkClock,
+  checkLatency,
+  checkWarehouses,
+];
+
+/** Host and proxy, and whether there is a connection at all. */
+function checkAddress({ baseUrl, failure }: Probe): Finding[] {
+  const variable = proxyVariableFor(baseUrl);
+  const address = variable ? `${baseUrl.host} through the proxy of ${variable}` : `${baseUrl.host}, without a proxy`;
+  if (failure instanceof ConfigurationError) {
+    return [problem("address", failure.message, "Correct the setting that is named, and run the doctor again.")];
+  }
+  if (failure instanceof ConnectionError) {
+    const advice =
+      failure instanceof TimeoutError
+        ? "Check the proxy variables and the network. If the service is slow, increase --timeout."
+        : "Check the base URL, the proxy variables and the network.";
+    return [problem("address", failure.message, `Tried: ${address}. ${advice}`)];
+  }
+  if (baseUrl.protocol === "http:" && !isLoopbackHost(baseUrl.hostname)) {
+    return [note("address", `${address}: plain http, the secret and the token are not encrypted`, "Use https:.")];
+  }
+  return [ok("address", address)];
+}
+
+/** The variable of the environment that names a proxy for the service, unless NO_PROXY names the service. */
+function proxyVariableFor({ protocol, hostname, port }: URL): string | undefined {
+  if (protocol === "http:" && isLoopbackHost(hostname)) return undefined;
+  const excluded = (process.env.no_proxy ?? process.env.NO_PROXY ?? "").split(/[,\s]+/).some((entry) => {
+    const [, host = entry, ofPort] = /^(.+):(\d+)$/.exec(entry) ?? [];
+    if (ofPort !== undefined && ofPort !== (port || (protocol === "https:" ? "443" : "80"))) return false;
+    return host === "*" || (host !== "" && `.${hostname}`.endsWith(`.${host.replace(/^\*?\./, "")}`));
+  });
+  if (excluded) return undefined;
+  const names = ["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY"];
+  return names.slice(protocol === "https:" ? 0 : 2).find((name) => process.env[name]);
+}
+
+const DAY_MS = 86_400_000;
+
+function checkToken({ failure, tokenLifetimeMs, baseUrl }: Probe): Finding[] {
+  if (failure instanceof AuthenticationError) {
+    const isRefused = ![404, 405].includes(failure.status);
+    const hint = isRefused ? "Check client ID and client secret." : hintOf(failure, baseUrl);
+    return [problem("token", problemOf(failure), hint)];
+  }
+  if (failure instanceof RateLimitError) {
+    const hint = "Other programs use the same limit. Try again in a minute, and give each program a part of the limit.";
+    return [problem("rate limit", failure.message, hint)];
+  }
+  if (failure && !(failure instanceof ConnectionError || failure instanceof ConfigurationError)) {
+    return [problem("token", problemOf(failure), hintOf(failure, baseUrl))];
+  }
+  if (tokenLifetimeMs === undefined) return [];
+  // Without a usable `expires_in` the client uses a token for a day.
+  if (tokenLifetimeMs > 0.99 * DAY_MS) {
+    const hint = "It is used until the service refuses it, for a day at most.";
+    return [note("token", "granted, without a usable expires_in", hint)];
+  }
+  const summary = `granted, valid for ${Math.ceil(tokenLifetimeMs / 1_000)} s`;
+  if (tokenLifetimeMs > 60_000) return [ok("token", summary)];
+  return [note("token", summary, "Each new token takes a slot of the rate limit.")];
+}
+
+function checkLists({ lists, baseUrl }: Probe): Finding[] {
+  return lists.map(({ list: { name }, first }) => readingFinding(name, first, baseUrl));
+}
+
+function checkAllItems({ allItems, baseUrl }: Probe): Finding[] {
+  if (!allItems) return [];
+  const finding = readingFinding("all items", allItems, baseUrl);
+  return [finding.hint ? { ...finding, hint: `export items and mirror need it. ${finding.hint}` } : finding];
+}
+
+function readingFinding(name: string, { path, page, error }: Reading, baseUrl: URL): Finding {
+  if (page) return ok(name, `GET ${path}: ${plural(page.totalCount, "record")}`);
+  return problem(name, error ? problemOf(error) : `GET ${path}: no response`, hintOf(error, baseUrl));
+}
+
+function checkModifiedSince({ lists }: Probe): Finding[] {
+  return lists.flatMap(({ list: { name, path }, first, since }) => {
+    if (!since || first.page?.totalCount === 0) return [];
+    if (since.error) {
+      const hint = "The mirror and export --since read the whole list.";
+      return [note("modifiedSince", `GET ${path}: ${problemOf(since.error)}`, hint)];
+    }
+    if (since.page && modifiedSinceProbe.isHonoured(since.page)) return [ok("modifiedSince", `${name}: honoured`)];
+    const hint = "export --since exports everything, and the mirror reads the whole list in each run.";
+    return [note("modifiedSince", `${name}: ignored`, hint)];
+  });
+}
+
+function checkSort({ lists }: Probe): Finding[] {
+  return lists.flatMap(({ list, first: { page } }) => {
+    if (!page || page.value.length < 2) return [];
+    if (sortProbe.isHonoured(page, list)) return [ok("sort", `${list.name}: honoured`)];
+    const hint =
+      "Records that are removed while the list is read can hide others, and one item takes the whole list: query a mirror.";
+    return [note("sort", `${list.name}: sort=${list.stableSort} is ignored`, hint)];
+  });
+}
+
+function checkPageCap({ lists }: Probe): Finding[] {
+  const caps = lists.flatMap(({ list: { name }, first: { page } }) => {
+    const cap = page && undocumentedPageCap(page);
+    return cap === undefined ? [] : [`${cap} records per page of ${name}`];
+  });
+  if (caps.length > 0) return [note("page size", caps.join(", "), "Lists take more requests than with 250.")];
+  return lists.some(({ first }) => first.page) ? [ok("page size", "up to 250 records per page")] : [];
+}
+
+const LARGE_SKEW_MS = 60_000;
+
+/** The smallest difference is the most exact, since a response takes time. */
+function checkClock(probe: Probe): Finding[] {
+  const answered = responsesOf(probe);
+  if (answered.length === 0) return [];
+  const skews = answered.flatMap(({ response, receivedAt }) => {
+    const served = response && dateHeaderMs(response.headers);
+    return served === undefined ? [] : [served - receivedAt];
+  });
+  const [skewMs] = skews.sort((a, b) => Math.abs(a) - Math.abs(b));
+  if (skewMs === undefined) {
+    return [note("clock", "responses have no Date header", "findReceipt cannot compare times.")];
+  }
+  const seconds = Math.abs(Math.round(skewMs / 1_000));
+  // A Date header has whole seconds.
+  if (seconds <= 1) return [ok("clock", "the service's clock agrees with this machine's")];
+  const summary = `the service's clock is ${seconds} s ${skewMs < 0 ? "behind" : "ahead of"} this machine's`;
+  if (Math.abs(skewMs) < LARGE_SKEW_MS) return [ok("clock", summary)];
+  return [note("clock", summary, "Set the clock of this machine (NTP). The client compensates for the difference.")];
+}
+
+const SLOW_MS = 2_000;
+
+function checkLatency(probe: Probe): Finding[] {
+  const durations = responsesOf(probe).sort((one, next) => one.durationMs - next.durationMs);
+  const slowest = durations.at(-1);
+  if (!slowest) return [];
+  const medianMs = durations[Math.floor(durations.length / 2)]?.durationMs ?? 0;
+  const summary = `median ${Math.round(medianMs)} ms, slowest ${Math.round(slowest.durationMs)} ms (GET ${slowest.path})`;
+  if (slowest.durationMs < SLOW_MS) return [ok("latency", summary)];
+  return [
+    note("latency", summary, "If calls time out, increase timeoutMs (--timeout of this command; default: 30 s)."),
+  ];
+}
+
+function checkWarehouses({ warehouses }: Probe): Finding[] {
+  if (warehouses.length === 0) return [];
+  const [readable, refused] = [true, false].map((wanted) => warehouses.filter(({ lots }) => !lots.error === wanted));
+  const listed = (some: Probe["warehouses"] = []) => some.map(({ wID }) => wID).join(", ");
+  const hint = "--wid and mirror --warehouses cannot read them. Ask the operators of the service for the warehouses.";
+  const [first] = refused ?? [];
+  const reason = first?.lots.error ? `: ${problemOf(first.lots.error)}` : "";
+  if (readable?.length === 0) return [problem("warehouses", `none can be read (${listed(refused)})${reason}`, hint)];
+  const found = ok("warehouses", `can be read: ${listed(readable)}`);
+  return first ? [found, note("warehouses", `cannot be read: ${listed(refused)}${reason}`, hint)] : [found];
+}
+
+function responsesOf({ lists, allItems, warehouses }: Probe): Reading[] {
+  const readings = [...lists.flatMap(({ first, since }) => [first, since]), allItems, ...warehouses.map((w) => w.lots)];
+  return readings.filter((reading): reading is Reading => reading?.response !== undefined);
+}
+
+/** The message without the library's advice, which would be a second one. */
+const problemOf = (error: StocklotError): string =>
+  error instanceof ApiError
+    ? `${error.method} ${error.path}: ${error.status} ${error.serviceMessage || "(the response has no message)"}`
+    : error.message;
+
+/** What to do about a response that cannot be used. */
+function hintOf(error: StocklotError | undefined, baseUrl: URL): string {
+  if (error instanceof ResponseValidationError) {
+    return "Check the base URL: this may be another service. If it is the right one, use --response-validation warn.";
+  }
+  if (!(error instanceof ApiError)) return "Try again later; if it persists, ask the operators of the service.";
+  if (error.status === 403) return "Ask the operators of the service for the permission, or for the warehouses.";
+  if (error.status >= 300 && error.status < 400) return "The client follows no redirect. Check the base URL.";
+  if (error.status !== 404 && error.status !== 405) return "Try again later, or ask the operators of the service.";
+  const [, version] = /\/(v\d+)\/?$/i.exec(baseUrl.pathname) ?? [];
+  return version === undefined
+    ? "Check the base URL: it has no version segment. It ends with /api/v1, for example."
+    : `Check the base URL: its version segment is ${version}; the documented one is v1.`;
+}
