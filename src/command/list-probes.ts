@@ -25,9 +25,14 @@ export function openList(
   options: ListOptions,
   { includeDiscontinued = false } = {},
 ): RecordList {
-  if (name === "items") return items.list({ ...params, includeDiscontinued }, options);
-  const read = name === "lots" ? inventory.listLots : inventory.listStockLevels;
-  return read({ ...params, wid }, options);
+  switch (name) {
+    case "items":
+      return items.list({ ...params, includeDiscontinued }, options);
+    case "lots":
+      return inventory.listLots({ ...params, wid }, options);
+    case "stockLevels":
+      return inventory.listStockLevels({ ...params, wid }, options);
+  }
 }
 
 const unusualDirection = ({ defaultDirection }: DocumentedList) => (defaultDirection === "ASC" ? "DESC" : "ASC");

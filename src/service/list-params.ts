@@ -49,20 +49,25 @@ export interface InventoryListParams extends ListParams {
   wid?: number | undefined;
 }
 
-const pagingParamsShape = () => ({
-  page: integer().min(1),
-  pageSize: integer().min(1),
-  sort: string().min(1),
-  direction: z.enum(["ASC", "DESC"]),
-  modifiedSince: dateInputSchema(),
-});
-
+/** Of a list without parameters of its own. */
+export const listParamsSchema = /* @__PURE__ */ lazy(() =>
+  z
+    .strictObject({
+      page: integer().min(1),
+      pageSize: integer().min(1),
+      sort: string().min(1),
+      direction: z.enum(["ASC", "DESC"]),
+      modifiedSince: dateInputSchema(),
+    })
+    .partial(),
+);
 export const itemListParamsSchema = /* @__PURE__ */ lazy(() =>
-  z.strictObject({ ...pagingParamsShape(), includeDiscontinued: boolean() }).partial(),
+  listParamsSchema().extend({ includeDiscontinued: boolean().optional() }),
 );
 export const inventoryListParamsSchema = /* @__PURE__ */ lazy(() =>
-  z.strictObject({ ...pagingParamsShape(), wid: integer() }).partial(),
+  listParamsSchema().extend({ wid: integer().optional() }),
 );
 
+true satisfies SameShape<ListParams, typeof listParamsSchema>;
 true satisfies SameShape<ItemListParams, typeof itemListParamsSchema>;
 true satisfies SameShape<InventoryListParams, typeof inventoryListParamsSchema>;

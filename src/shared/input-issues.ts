@@ -17,8 +17,8 @@ export interface IssueWording {
   quotesStrings: boolean;
 }
 
-/** A hostile response can cause millions of issues. More than any page has records. */
-export const MAX_ISSUES = 10_000;
+/** A hostile response can cause millions of issues. As many as the largest page has records. */
+export const MAX_ISSUES = 1_000;
 /** Of one object. Each is compared with the known names. */
 const MAX_UNKNOWN_NAMES = 100;
 

@@ -147,7 +147,7 @@ describe.each<[string, SandboxOptions]>([
 describe("errors match the document", () => {
   it.each(Object.entries(CALLS))("%s, where anything fails", async (id, [, call]) => {
     const failing = (fault: FaultShorthand, expected: string) =>
-      expect(failure(call(connect({ faults: [{ path: /^\/I/, fault }] }).client))).resolves.toMatchObject({
+      expect(failure(call(connect({ faults: [{ path: /^\/(?!Token)/, fault }] }).client))).resolves.toMatchObject({
         name: expected,
       });
     const unsafe = ["createItem", "receiveStock", "moveStock", "issueStock"].includes(id);

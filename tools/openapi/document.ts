@@ -1,4 +1,4 @@
-import { PERMISSIONS, TOKEN_REQUEST } from "../../src/service/operations.js";
+import { PERMISSIONS, READS, TOKEN_REQUEST, WRITES } from "../../src/service/operations.js";
 import { ERROR_EXAMPLES, ERROR_RESPONSES, errorResponse } from "./errors.js";
 import { EXAMPLES } from "./examples.js";
 import { type JsonObject, ref } from "./json.js";
@@ -80,6 +80,9 @@ function paths(): JsonObject {
   const paths: Record<string, Record<string, JsonObject>> = {
     [TOKEN_REQUEST.path]: { post: { ...TOKEN_OPERATION, responses: { ...TOKEN_RESPONSES, ...COMMON_ERRORS } } },
   };
+  for (const [name, operation] of Object.entries({ ...READS, ...WRITES }))
+    if (!DESCRIPTIONS.some((described) => described.operation === operation))
+      throw new Error(`tools/openapi/operations.ts does not describe ${name}`);
   for (const description of DESCRIPTIONS) {
     const { path, method } = description.operation;
     paths[path] = { ...paths[path], [method.toLowerCase()]: describedOperation(description) };

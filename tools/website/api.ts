@@ -21,16 +21,19 @@ export function writeApiPages(): void {
   );
   for (const name of ENTRY_POINTS) {
     const path = join(API, `${name}.md`);
-    writeFileSync(path, withoutWrongNumbers(readFileSync(path, "utf8")));
+    writeFileSync(path, withAnchorsOfSite(readFileSync(path, "utf8")));
   }
   writeFileSync(join(API, "index.md"), index());
 }
 
-/** TypeDoc numbers the anchor of `OutboxSummary` because `Outbox` has a method `summary`. Headings have no such number. */
-function withoutWrongNumbers(page: string): string {
+/**
+ * TypeDoc numbers anchors in its own way: that of `OutboxSummary`, too, because `Outbox` has a method `summary`. On the site,
+ * the second heading of a name (a type beside its function) has the number 1.
+ */
+function withAnchorsOfSite(page: string): string {
   const headings = [...page.matchAll(/^#+ (.*)$/gm)].map(([, title = ""]) => anchorOf(title));
   const isRepeated = (anchor: string) => headings.indexOf(anchor) !== headings.lastIndexOf(anchor);
-  return page.replace(/\(#([\w-]+)-\d+\)/g, (link, anchor) => (isRepeated(anchor) ? link : `(#${anchor})`));
+  return page.replace(/\(#([\w-]+)-\d+\)/g, (_, anchor) => `(#${anchor}${isRepeated(anchor) ? "-1" : ""})`);
 }
 
 function index(): string {

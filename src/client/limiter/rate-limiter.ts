@@ -15,8 +15,10 @@
  * Slots come from a source: a count in this process (`countedSlots`), Redis, or a Bottleneck. `take` returns a slot, or after
  * how many ms to ask again. A timer runs only while a request waits, so an idle client keeps no process alive.
  */
+
 import { abortable } from "../../shared/time/abort.js";
 import type { MonotonicClock } from "../../shared/time/clock.js";
+import type { WireResponse } from "../transport/exchange.js";
 import type { RateLimitSettings } from "./options.js";
 
 /** How urgent a call is. Writes are `high`, single reads `normal`, further pages of an iteration `low`. */
@@ -93,8 +95,8 @@ export interface SlotRequest {
   maxWaitMs: number;
   /** Called if the wait is expected to be long, and when a pause begins. */
   onLongWait?: ((waitMs: number, reason: "limit" | "pause") => void) | undefined;
-  /** A request that was sent as a probe got a 429, whose error is passed. Returns what the waiting call fails with, if it fails. */
-  onFailedProbe?: ((error: unknown) => unknown) | undefined;
+  /** A request that was sent as a probe got this 429. Returns what the waiting call fails with, if it fails. */
+  onFailedProbe?: ((response: WireResponse) => unknown) | undefined;
 }
 
 interface Waiter extends SlotRequest {
@@ -102,7 +104,7 @@ interface Waiter extends SlotRequest {
   /** By the clock of the limiter. */
   readonly waitsUntil: number;
   readonly start: (slot: Slot) => void;
-  readonly refuse: (error: unknown) => void;
+  readonly fail: (error: unknown) => void;
 }
 
 const LONG_WAIT_MS = 1_500;
@@ -147,8 +149,8 @@ export class RateLimiter {
       if (waitMs >= LONG_WAIT_MS) onLongWait?.(waitMs, this.#pauseMs > 0 ? "pause" : "limit");
     }
     const waitsUntil = this.#clock.now() + maxWaitMs;
-    return abortable(signal, (start, refuse) => {
-      const waiter: Waiter = { ...request, rank, waitsUntil, start, refuse };
+    return abortable(signal, (start, fail) => {
+      const waiter: Waiter = { ...request, rank, waitsUntil, start, fail };
       this.#queue.splice(this.#countUpTo(rank), 0, waiter);
       this.#counts[rank] = (this.#counts[rank] ?? 0) + 1;
       void this.#serve();
@@ -156,11 +158,11 @@ export class RateLimiter {
     });
   }
 
-  /** Begins a pause after a 429, unless there is one. `error` is the failure of the request that got it. @internal */
-  pause(ms: number, error?: unknown): void {
+  /** Begins a pause after a 429, unless there is one. @internal */
+  pause(ms: number, response?: WireResponse): void {
     if (this.#pauseMs > 0) return;
     this.#source.pause?.(ms);
-    this.#beginPause(ms, this.#state === "probing", error);
+    this.#beginPause(ms, this.#state === "probing" ? response : undefined);
     void this.#serve();
   }
 
@@ -195,7 +197,7 @@ export class RateLimiter {
         await this.#grant();
       }
     } catch (error) {
-      for (const waiter of [...this.#queue]) this.#refuse(waiter, error);
+      for (const waiter of [...this.#queue]) this.#fail(waiter, error);
     } finally {
       this.#isAsking = false;
     }
@@ -206,8 +208,8 @@ export class RateLimiter {
       const leaveFree = this.#leaveFree(head.rank);
       const taken = await this.#source.take(leaveFree);
       if ("waitMs" in taken) {
-        if (taken.isPause && this.#pauseMs <= 0) this.#beginPause(taken.waitMs, false);
-        this.#refuseLate(Math.max(taken.waitMs, this.#source.waitMs(leaveFree)));
+        if (taken.isPause && this.#pauseMs <= 0) this.#beginPause(taken.waitMs);
+        this.#failLate(Math.max(taken.waitMs, this.#source.waitMs(leaveFree)));
         return this.#askAgainAt(this.#clock.now() + Math.max(1, taken.waitMs));
       }
       // The queue may have changed: the slot is for the request that is first now.
@@ -248,27 +250,27 @@ export class RateLimiter {
     });
   }
 
-  #beginPause(ms: number, afterProbe: boolean, error?: unknown): void {
+  #beginPause(ms: number, failedProbe?: WireResponse): void {
     this.#state = "paused";
     this.#pausedUntil = this.#clock.now() + ms;
-    this.#refuseLate(ms);
+    this.#failLate(ms);
     for (const waiter of [...this.#queue]) {
-      const failure = afterProbe ? waiter.onFailedProbe?.(error) : undefined;
-      if (failure !== undefined) this.#refuse(waiter, failure);
+      const failure = failedProbe && waiter.onFailedProbe?.(failedProbe);
+      if (failure !== undefined) this.#fail(waiter, failure);
       else waiter.onLongWait?.(ms, "pause");
     }
   }
 
   /** Fails the requests for which that wait is too long. */
-  #refuseLate(waitMs: number): void {
+  #failLate(waitMs: number): void {
     const earliest = this.#clock.now() + waitMs;
     const late = this.#queue.filter(({ waitsUntil }) => waitsUntil < earliest);
-    for (const waiter of late) this.#refuse(waiter, new SlotTooLate(waitMs, this.#pauseEnd));
+    for (const waiter of late) this.#fail(waiter, new SlotTooLate(waitMs, this.#pauseEnd));
   }
 
-  #refuse(waiter: Waiter, error: unknown): void {
+  #fail(waiter: Waiter, error: unknown): void {
     this.#remove(waiter);
-    waiter.refuse(error);
+    waiter.fail(error);
   }
 
   #remove(waiter: Waiter): void {

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { type DocumentedList, MAX_PAGE_SIZE } from "../../service/lists.js";
+import { MAX_PAGE_SIZE } from "../../service/lists.js";
 import { checkInput } from "../../shared/check.js";
 import { snapshotArgument } from "../../shared/copy-of.js";
 import { integer, type LazySchema, lazy } from "../../shared/field.js";
@@ -41,8 +41,8 @@ export interface ListDefinition<T, Params> {
   stableSort?: string | undefined;
 }
 
-/** How a documented list is read. */
-export const pagingOf = ({ key, stableSort }: DocumentedList) => ({
+/** How a list is read whose records have this key, and are sorted by this column with `gapless`. */
+export const pagingOf = ({ key, stableSort }: { key: string; stableSort?: string }) => ({
   maxPageSize: MAX_PAGE_SIZE,
   keyOf: createFieldKeyReader(key),
   stableSort,

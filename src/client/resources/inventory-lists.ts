@@ -18,10 +18,15 @@ export interface InventoryListDefinition<T> extends ListDefinition<T, InventoryL
   keyOf: (record: T) => RecordKey | undefined;
 }
 
-/** The methods of each list. `find` finds the records of one item. */
+/** The methods of the lists that an item can be searched in (`find`), and their reads. */
 const METHODS = {
-  lots: { list: "listLots", find: "getLots" },
-  stockLevels: { list: "listStockLevels", find: "getStockLevel" },
+  lots: { list: "listLots", find: "getLots", read: READS.listLots, readOfWarehouse: READS.listLotsOfWarehouse },
+  stockLevels: {
+    list: "listStockLevels",
+    find: "getStockLevel",
+    read: READS.listStockLevels,
+    readOfWarehouse: READS.listStockLevelsOfWarehouse,
+  },
 } as const;
 
 /** A list of all warehouses, or of one. */
@@ -38,7 +43,7 @@ function inventoryList<T>(list: keyof typeof METHODS, record: LazySchema<z.ZodTy
         ? `the service cannot filter this list by item. Use client.inventory.${method.find}(shortID), which finds one item in a few requests`
         : undefined,
     request: ({ wid, ...query }) => ({
-      path: wid === undefined ? READS[method.list].path : pathOf(READS[`${method.list}OfWarehouse`], wid),
+      path: wid === undefined ? method.read.path : pathOf(method.readOfWarehouse, wid),
       query,
     }),
     options,

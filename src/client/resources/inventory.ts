@@ -334,7 +334,7 @@ function checkedSku(shortID: string, method: string): [string] {
   return [checkInput(`inventory.${method}`, skuSchema, shortID, ["shortID"])];
 }
 
-/** Any body that is not a false success counts as a success, so problems of the body are only logged. */
+/** Any body that is not a false success counts as a success, whatever form it has. */
 const readTransactionResult: ResponseReader<TransactionResult> = (context) => {
   const text = readText(context.response);
   const parsed = parseJsonOrUndefined(text);

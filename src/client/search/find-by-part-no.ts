@@ -44,7 +44,7 @@ export async function findByPartNo<T>(list: SortedList<T>, partNo: number): Prom
   const { label, memory, pages } = list;
   if (memory.refutation !== undefined) throw new UnsearchableListError(memory.refutation);
   if (!list.isUnique) await proveOrder(list);
-  const bracket = new Bracket(partNo, label, memory);
+  const bracket = new Bracket(partNo, list);
   const limit = pages.length + MAX_PAGES;
   for (let index = 0; index < limit; index += 1) {
     // Without both ends there is nothing to interpolate.
@@ -115,6 +115,7 @@ class Bracket {
   readonly #partNo: number;
   readonly #label: string;
   readonly #memory: ListMemory;
+  readonly #isUnique: boolean;
   #low: Bound | undefined;
   #high: Bound | undefined;
   #probesLeft: number | undefined;
@@ -122,10 +123,11 @@ class Bracket {
   #stepsBack = 0;
   #runEnd = 0;
 
-  constructor(partNo: number, label: string, memory: ListMemory) {
+  constructor(partNo: number, { label, memory, isUnique }: SortedList<unknown>) {
     this.#partNo = partNo;
     this.#label = label;
     this.#memory = memory;
+    this.#isUnique = isUnique;
   }
 
   /** The records of the part number on a page, if it contains where they begin. */
@@ -166,13 +168,25 @@ class Bracket {
     }
     if (this.#stepsBack > 0) return this.#pageBefore(low, high);
     const range = high - low;
+    const isFirst = this.#probesLeft === undefined;
     this.#probesLeft ??= Math.log2(Math.max(1, range / maxPageSize)) + SPARE_PROBES;
     this.#probesLeft = Math.max(1, this.#probesLeft - 1);
     const reach = Math.floor(maxPageSize * 2 ** (this.#probesLeft - 1));
-    const { position, length } = this.#expectedPlace(low, high);
-    const from = Math.max(low, high - reach, Math.min(position, low + reach, high));
+    const { position, length, isVague } = this.#expectedPlace(low, high);
+    const aim = position + (isFirst && isVague ? this.#shift(position - low, high - position, reach / 2) : 0);
+    const from = Math.max(low, high - reach, Math.min(aim, low + reach, high));
     // Of a place that does not fit on a page, the beginning.
     return pageAround(from - 1, from + (length <= maxPageSize - 2 ? length : 1), maxPageSize);
+  }
+
+  /**
+   * How far the first probe goes beside a place that is only vaguely known: if it misses on the side of the larger range, the next
+   * probe is not free to go where the place is expected then.
+   */
+  #shift(below: number, above: number, nextReach: number): number {
+    const { maxPageSize } = this.#memory;
+    if (below > nextReach) return -maxPageSize;
+    return above > nextReach ? maxPageSize : 0;
   }
 
   /** The last page began with the part number: first the page that ends behind its records, then twice as far back each time. */
@@ -184,8 +198,8 @@ class Bracket {
     return pageAround(from - 1, from + 1, maxPageSize);
   }
 
-  /** The most probable place between two positions. */
-  #expectedPlace(low: number, high: number): { position: number; length: number } {
+  /** The most probable place between two positions. It is vague if items have several records, and only the ends are known. */
+  #expectedPlace(low: number, high: number): { position: number; length: number; isVague?: boolean } {
     const partNo = this.#partNo;
     const { places } = this.#memory;
     const isInRange = ({ position }: Bound) => position > low && position < high;
@@ -193,6 +207,7 @@ class Bracket {
     if (known && isInRange(known)) return known;
     let below = this.#low ?? { position: -1, partNo: 0 };
     let above = this.#high;
+    const ends = [below, above];
     for (const place of places.values()) {
       if (!isInRange(place)) continue;
       if (place.partNo < partNo && place.partNo > below.partNo) below = place;
@@ -200,7 +215,8 @@ class Bracket {
     }
     if (!above || above.partNo === partNo) return { position: Math.floor((below.position + high) / 2), length: 1 };
     const share = Math.min(1, Math.max(0, (partNo - below.partNo) / (above.partNo - below.partNo)));
-    return { position: Math.round(below.position + share * (above.position - below.position)), length: 1 };
+    const isVague = !this.#isUnique && ends.includes(below) && ends.includes(above);
+    return { position: Math.round(below.position + share * (above.position - below.position)), length: 1, isVague };
   }
 }
 

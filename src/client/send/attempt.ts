@@ -27,16 +27,18 @@ export interface Line {
   readonly isClosed: boolean;
 }
 
-/** Sends the request of a call once, and again with a new token after a 401. Rejects with a `Failure` unless it succeeded. */
+/**
+ * Sends the request of a call once, and again with a new token after a 401. Rejects with a `Failure` if an attempt has failed;
+ * with what the wait for a token or a slot rejects with, if none was begun.
+ */
 export async function attempt(line: Line, call: Call): Promise<WireResponse> {
   try {
     return await sendOnce(line, call);
   } catch (failure) {
-    const isRefusedToken = failure instanceof Failure && call.head?.status === 401 && !call.request.isTokenRequest;
-    if (!isRefusedToken || call.hasRenewedToken || line.isClosed) throw failure;
+    const isRepeated = failure instanceof Failure && failure.retry === "with a new token" && !line.isClosed;
+    if (!isRepeated || call.hasRenewedToken) throw failure;
     call.hasRenewedToken = true;
-    const { reason } = failure;
-    reportRetry(line, call, reason);
+    reportRetry(line, call, failure.reason);
     return await sendOnce(line, call);
   }
 }
@@ -86,7 +88,7 @@ const ANY_TOKEN_FROM_ROUND = 3;
 /**
  * Waits for a token, then for a slot. In this order, because the token request needs a slot too, and there may be only
  * one. If the token expires in the queue, or is refused there, the slot is returned, a new token is requested (one for all
- * calls that wait), and the call queues before others.
+ * calls that wait), and the call queues before others, as does the repetition after a 401.
  */
 async function acquire(
   { limiter, tokens, observer }: Line,
@@ -99,21 +101,21 @@ async function acquire(
     ? (expectedMs: number, reason: "limit" | "pause") =>
         observer.emit("waiting", () => ({ ...call.identity, reason, expectedMs }))
     : undefined;
-  const onFailedProbe = (refusal: unknown) => {
+  const onFailedProbe = (response: WireResponse) => {
     call.rateLimitRetries += 1;
     return call.rateLimitRetries > call.settings.retry.maxRateLimitRetries
-      ? failureOfStatus(call, refusal as WireResponse, pauseMsOf(limiter))
+      ? failureOfStatus(call, response, pauseMsOf(limiter))
       : undefined;
   };
   for (let round = 1; ; round += 1) {
     signal.throwIfAborted();
+    const priority = round === 1 && !call.hasRenewedToken ? call.priority : "token";
     if (needsToken && tokens.fresh === undefined) {
       // No token request if the slot would come too late.
-      const waitMs = limiter.waitMs(call.priority);
+      const waitMs = limiter.waitMs(priority);
       if (waitMs > scope.remainingMs) throw new SlotTooLate(waitMs, limiter.snapshot().pausedUntil);
       await tokens.renew(signal);
     }
-    const priority = round === 1 ? call.priority : "token";
     const maxWaitMs = scope.remainingMs;
     const queuedAt = monotonicNowMs();
     const slot = await limiter.acquire({ priority, signal, maxWaitMs, onLongWait, onFailedProbe });
@@ -136,7 +138,7 @@ async function prepare({ clock }: Line, call: Call, slot: Slot, token: string | 
   if (settings.beforeSend) {
     const { beforeSend } = settings;
     const begun = (async () => beforeSend({ attempt: call.attempts + 1, clockAheadMs }))();
-    check = (await untilAborted(signal, begun.catch(refuse))) || undefined;
+    check = (await untilAborted(signal, begun.catch(failBeforeSend))) || undefined;
   }
   const headers = { ...settings.headers };
   if (payload.contentType !== undefined) headers["content-type"] = payload.contentType;
@@ -166,7 +168,7 @@ async function prepare({ clock }: Line, call: Call, slot: Slot, token: string | 
   };
 }
 
-function refuse(thrown: unknown): never {
+function failBeforeSend(thrown: unknown): never {
   throw new Failure(thrown, "no", "never", "beforeSend");
 }
 

@@ -65,7 +65,7 @@ export class Call implements RetryBudget {
   attempts = 0;
   retries = 0;
   rateLimitRetries = 0;
-  /** After the one retry that follows a 401. */
+  /** The request was repeated after a 401. */
   hasRenewedToken = false;
   /** The request is on the wire: `close()` lets it finish. */
   isOnTheWire = false;

@@ -28,7 +28,7 @@ import { describeNetworkFailure } from "../transport/network-failure.js";
 import { createApiError, parseRetryAfterMs } from "./api-error.js";
 import type { Call } from "./call.js";
 
-export type Retry = "never" | "after the pause" | "after a back-off";
+export type Retry = "never" | "with a new token" | "after the pause" | "after a back-off";
 
 /** How an attempt failed. */
 export class Failure extends Error {
@@ -72,6 +72,7 @@ export function failureOfStatus(call: Call, response: WireResponse, pauseMs: num
   const error = createApiError(call, response, pauseMs);
   const reason = `HTTP ${status}`;
   if (status === 429) return new Failure(error, "no", "after the pause", reason);
+  if (status === 401 && !call.request.isTokenRequest) return new Failure(error, "no", "with a new token", reason);
   if (!leavesOpen(status)) return new Failure(error, "no", "never", reason);
   const retry = isTransientStatus(status) ? repeatedIf(call.mayRepeat) : "never";
   return new Failure(error, "unknown", retry, reason, parseRetryAfterMs(response.headers) ?? 0);

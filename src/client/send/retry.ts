@@ -1,10 +1,7 @@
 /*
- * When a request is retried. `Failure` says what is known of a failed attempt; this file only decides and waits.
- *
- *   401   once, with a new token (in `attempt`: it is not a retry)
- *   429   `maxRateLimitRetries` times: the limiter pauses all calls, so the next slot comes late enough
- *   transient (no connection, broken connection, timeout, 408, 5xx except 501)
- *         `maxRetries` times, after a back-off; but never a write that may have been applied, unless it may be repeated
+ * Waits and repeats, as the table at the head of failure.ts says: after a 429 at most `maxRateLimitRetries` times, where the
+ * limiter pauses all calls; after other failures at most `maxRetries` times, after a back-off. The repetition after a 401 is that of
+ * `attempt`.
  */
 import pRetry from "p-retry";
 import { sleep } from "../../shared/time/wait.js";
@@ -20,7 +17,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
  * all other steps of a call. Rejects with the last `Failure`, or with the reason of the signal.
  */
 export async function withRetries<T>(
-  attempt: () => Promise<T>,
+  runAttempt: () => Promise<T>,
   settings: RetrySettings,
   budget: RetryBudget,
   signal: AbortSignal,
@@ -28,13 +25,13 @@ export async function withRetries<T>(
 ): Promise<T> {
   let success: { value: T } | undefined;
   try {
-    return await attempt();
+    return await runAttempt();
   } catch (first) {
     try {
       await pRetry(
         async (round) => {
           if (round === 1) throw first;
-          success = { value: await attempt() };
+          success = { value: await runAttempt() };
         },
         {
           // The budget decides.
@@ -62,7 +59,7 @@ export async function withRetries<T>(
 }
 
 function takeFrom(budget: RetryBudget, { retry }: Failure, settings: RetrySettings): boolean {
-  if (retry === "never") return false;
+  if (retry === "never" || retry === "with a new token") return false;
   const isPause = retry === "after the pause";
   const used = isPause ? budget.rateLimitRetries : budget.retries;
   if (used >= (isPause ? settings.maxRateLimitRetries : settings.maxRetries)) return false;

@@ -11,13 +11,13 @@ export interface MirrorListStatus {
   wID: number | null;
   /** Records in the copy. */
   records: number;
-  /** The copy has every change that the service dated before this; `null` until the list was read completely. */
+  /** The copy has every change that the service dated before this, in ms since the epoch; `null` until the list was read completely. */
   asOf: number | null;
   /** The time since `asOf`, in ms; `null` if that is `null`. */
   lagMs: number | null;
   /** Records that were removed before this are not in the copy; `null` if that is not known of any time. */
   fullPassAt: number | null;
-  /** Removals that the last full pass refused, see `UnexpectedRemovalsError`; `null` if none. */
+  /** Records whose removal the last full pass refused, see `UnexpectedRemovalsError`; `null` if none. */
   refused: number | null;
   /** Records that the service counted and the last full pass did not list; `null` before the first one. */
   unlisted: number | null;
@@ -30,7 +30,7 @@ export interface MirrorListStatus {
   changesFrom: number | null;
   /** Class and message of the error with which the last read of the list failed; `null` if it succeeded. */
   error: string | null;
-  /** When the first of the reads ended that have failed since the last success; `null` if the last one succeeded. */
+  /** When the first of the reads ended that have failed since the last success, in ms since the epoch; `null` if the last one succeeded. */
   failedSince: number | null;
 }
 

@@ -34,6 +34,7 @@ const MAX_DELAYS_MS = [0, 30, 300];
 const LONGEST_SUSPENSION_MS = 3_000;
 /** The clocks of each process are ahead or behind: its machine may be another one. */
 const LARGEST_SKEW_MS = 48 * 3_600_000;
+const MAX_LAST_RUNS = 10;
 const TIMES = { settleMs: 2_500, leaseMs: 1_200 };
 
 const postgres = await findPostgres();
@@ -81,7 +82,10 @@ describe.runIf(RUN_ALL)("processes that are killed, three on one store", () => {
     service.isFaulty = false;
     const client = new InventoryClient({ ...address, rateLimit: false, timeoutMs: 2_000 });
     const outbox = createOutbox({ client, store: storeAt(store), mark, ...TIMES });
-    const report = await outbox.run();
+    // On a busy machine a run may not get what it asks for within its timeouts.
+    let report = await outbox.run();
+    for (let runs = 1; runs < MAX_LAST_RUNS && (report.pending > 0 || (await outbox.summary()).sending > 0); runs += 1)
+      report = await outbox.run();
     const entries: OutboxEntry[] = [];
     for await (const entry of outbox.entries()) entries.push(entry);
     await outbox.close();

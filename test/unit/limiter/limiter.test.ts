@@ -352,19 +352,20 @@ describe("a call that waits", () => {
     const probe = ask(limiter, { priority: "high" });
     let refusals = 0;
     const patient = ask(limiter, {
-      onFailedProbe: (error) => {
+      onFailedProbe: ({ headers }) => {
         refusals += 1;
-        return refusals > 1 ? error : undefined;
+        return refusals > 1 ? headers.of : undefined;
       },
     });
+    const refusal = (of: string) => ({ status: 429, headers: { of }, body: new Uint8Array() });
     await vi.advanceTimersByTimeAsync(110);
-    limiter.pause(100, "429");
+    limiter.pause(100, refusal("429"));
     (await probe).end(true);
     expect(await isSettled(patient)).toBe(false);
     const second = ask(limiter, { priority: "high" });
     await vi.advanceTimersByTimeAsync(110);
     await second;
-    limiter.pause(100, "429 again");
+    limiter.pause(100, refusal("429 again"));
     expect(await endingOf(patient)).toBe("429 again");
   });
 });
