@@ -65,7 +65,7 @@ export class Call implements RetryBudget {
   attempts = 0;
   retries = 0;
   rateLimitRetries = 0;
-  /** The request was repeated after a 401. */
+  /** It goes on with a new token after a 401. */
   hasRenewedToken = false;
   /** The request is on the wire: `close()` lets it finish. */
   isOnTheWire = false;
