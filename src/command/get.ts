@@ -25,7 +25,11 @@ export function getCommand(): Command {
     .option("--wid <n>", "only this warehouse", integerOption(0))
     .option("--json", "print item, stockLevel and lots as JSON; an array of these for several SKUs")
     .action(showItems);
-  return withHelp(withResponseValidation(withConnection(command)), {}, "stocklot get BOLT-M8 NUT-M8 --wid 3");
+  return withHelp(
+    withResponseValidation(withConnection(command)),
+    { 1: "an item does not exist, or a request failed" },
+    "stocklot get BOLT-M8 NUT-M8 --wid 3",
+  );
 }
 
 function showItems(shortIDs: string[], flags: GetFlags): Promise<void> {

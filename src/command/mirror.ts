@@ -18,7 +18,7 @@ import { type ConnectionFlags, withClient, withConnection, withResponseValidatio
 import { assertPostgresAddress } from "./database.js";
 import { CommandError, durationOption, EXIT, integerOption, integersOption } from "./exit.js";
 import { withHelp } from "./help.js";
-import { dateTime, print, printable, printJson, seconds, table, tell, withProgress } from "./terminal.js";
+import { dateTime, print, printable, printJson, seconds, table, tell, withProgress, wrapped } from "./terminal.js";
 
 interface MirrorFlags extends ConnectionFlags {
   sqlite?: string;
@@ -180,7 +180,9 @@ async function printStatus(
   ]);
   await print(table(["list", "records", "as of", "lag"], rows));
   for (const list of failed)
-    await print(`${nameOf(list)}: failed since ${dateTime(list.failedSince ?? 0)}: ${printable(list.error)}`);
+    await print(
+      wrapped(`${nameOf(list)}: failed since ${dateTime(list.failedSince ?? 0)}: ${printable(list.error)}`, 2),
+    );
   if (!isComplete) await print("The copy is not complete yet.");
   if (isTooOld) await print(`The copy is older than ${seconds(maxLag)}.`);
 }

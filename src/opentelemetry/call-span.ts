@@ -72,7 +72,11 @@ export class CallSpan implements CallObservation {
     if (!isUndiciInstrumented())
       propagation.inject(own, undefined, { set: (_, name, value) => setHeader(name, value) });
     const startedAt = performance.now();
-    context.with(own, () => void run().then((end) => this.#attemptEnded(end, performance.now() - startedAt)));
+    context.with(own, () => {
+      // A processor of the application's may throw when a span ends.
+      const ended = run().then((end) => this.#attemptEnded(end, performance.now() - startedAt));
+      ended.catch(() => {});
+    });
   }
 
   #attemptEnded({ status, error }: AttemptEnd, durationMs: number): void {

@@ -1,5 +1,6 @@
 import { createNoopMeter, diag, type MeterProvider, metrics, type TracerProvider, trace } from "@opentelemetry/api";
 import { instrument } from "../client/for-add-ons.js";
+import { callSafely } from "../shared/time/callback.js";
 import { VERSION } from "../shared/version.js";
 import { CallSpan } from "./call-span.js";
 import { createMetrics } from "./metrics.js";
@@ -59,7 +60,7 @@ export function instrumentStocklot(options: InstrumentOptions = {}): () => void 
     if (globals[INSTRUMENTATION] !== stop) return;
     stopCalls();
     recorded?.stop();
-    for (const call of open) call.abandon();
+    for (const call of open) callSafely(() => call.abandon());
     open.clear();
     delete globals[INSTRUMENTATION];
   };

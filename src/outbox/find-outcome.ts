@@ -39,9 +39,9 @@ export async function lookForLot({ client, store, entry, options }: Search): Pro
   const marks = await marksOfOthers(store, entry);
   const { sentAt, clockAheadMs } = entry;
   const { outcome, lots } = judgeLots(found, {
-    isOwn: (lot) => isMarked && hasText(lot, mark),
+    isOwn: (lot) => isMarked && hasMark(lot, mark),
     // Anybody can copy the remark of a lot.
-    isOthers: (lot) => marks.some((other) => hasText(lot, other) && !hasText(input, other)),
+    isOthers: (lot) => marks.some((other) => hasMark(lot, other) && !hasMark(input, other)),
     sentAt: sentAt === null || clockAheadMs === null ? undefined : sentAt + clockAheadMs,
   });
   const recNos = lots.map(({ recNo }) => recNo);
@@ -77,13 +77,6 @@ async function marksOfOthers(store: OpenStore, { key, lane }: StoredEntry): Prom
     if (other.operation === "receive" && other.key !== key) marks.push(markOf(store.id, other.key));
   return marks;
 }
-
-const hasText = (of: object, text: string): boolean =>
-  ["remark", "serial"].some((name) =>
-    String(fieldOf(of, name) ?? "")
-      .toLowerCase()
-      .includes(text.toLowerCase()),
-  );
 
 const STATUS = { create: "created", update: "updated", discontinue: "discontinued" } as const;
 

@@ -15,7 +15,7 @@ export const skuInputSchema = () => withCheck(string(), describeKeyProblem);
 export const comparableSku = (sku: string) => sku.normalize("NFC").trim().toLowerCase().normalize("NFC");
 
 /** Characters that nobody sees, or takes for a space. */
-const INVISIBLE_PATTERN = /(?! )[\s\p{Z}\p{Cf}\u115f\u1160\u3164\uffa0]/u;
+const INVISIBLE_PATTERN = /(?! )[\s\u0085\p{Z}\p{Cf}\u115f\u1160\u3164\uffa0]/u;
 
 /** Why a SKU looks like another one; `undefined` if it does not. Such an item could be neither renamed nor deleted. */
 export function describeSkuSpaces(sku: string): string | undefined {

@@ -56,6 +56,25 @@ describe("the keys of an import", () => {
     ]);
   });
 
+  it("of an NDJSON file are strings, or numbers that are not rounded: no two lines share one", async () => {
+    const { env, sandbox } = await serve();
+    const file = join(directory, "keys.ndjson");
+    const outbox = join(directory, "ndjson.db");
+    const send = (doc: string) => {
+      writeFileSync(file, `{"itemID":"BOLT-M8","units":1,"wid":1,"reasonCode":1,"doc":${doc}}\n`);
+      return run(["import", file, "--operation", "receive", "--outbox", outbox, "--key", "doc"], env);
+    };
+    expect(await send("9007199254740993")).toMatchObject({ code: 2, err: expect.stringContaining("more digits") });
+    for (const doc of ["9007199254740994", '{"no":1}', '["x","y"]', "true"])
+      expect(await send(doc), doc).toMatchObject({
+        code: 2,
+        err: expect.stringContaining("must be a string, or a number"),
+      });
+    expect(await send('"9007199254740993"')).toMatchObject({ code: 0 });
+    expect(await send("17")).toMatchObject({ code: 0 });
+    expect(sandbox.requests.filter(({ path }) => path === "/Inventory/Receive")).toHaveLength(2);
+  });
+
   it("that are too long, empty or twice in the file are refused with the line", async () => {
     const { send, sandbox } = await importing();
     const lines = [`${"x".repeat(200)},BOLT-M8,5,1,1`, ",BOLT-M8,5,1,1", "a,BOLT-M8,5,1,1", "a,BOLT-M8,6,1,1"];
@@ -65,6 +84,42 @@ describe("the keys of an import", () => {
     expect(err).toMatch(/line 3: the column "id" has no key/);
     expect(err).toMatch(/line 5: the key "id=a" is that of line 4, too/);
     expect(sandbox.requests).toEqual([]);
+  });
+
+  it("has spaces around its other cells, which are not part of them", async () => {
+    const { send, sandbox } = await importing();
+    expect(await send("spaces.csv", "1,BOLT-M8, 5 , 1,1 ")).toMatchObject({ code: 0 });
+    expect(sandbox.requests.find(({ path }) => path === "/Inventory/Receive")?.body).toMatchObject({
+      units: 5,
+      wid: 1,
+    });
+  });
+
+  it.each([
+    ["a number with too many digits", '"units":9007199254740993', "more digits than a number keeps"],
+    ["a decimal with too many digits", '"units":0.12345678901234567891', "more digits than a number keeps"],
+    ["a name twice", '"units":1,"units":20', '"units" occurs twice'],
+  ])("of an NDJSON file with %s is refused, and nothing is sent", async (_, fields, message) => {
+    const { env, sandbox } = await serve();
+    const file = join(directory, "wrong.ndjson");
+    writeFileSync(file, `{"itemID":"BOLT-M8","wid":1,"reasonCode":1,${fields}}\n`);
+    const { code, err } = await run(
+      ["import", file, "--operation", "receive", "--outbox", join(directory, "wrong.db")],
+      env,
+    );
+    expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining(message) });
+    expect(sandbox.requests).toEqual([]);
+  });
+
+  it("of an NDJSON file ends as the others do", async () => {
+    const { env } = await serve();
+    const file = join(directory, "ends.ndjson");
+    const line = '{"itemID":"BOLT-M8","wid":1,"reasonCode":1,"units":1}';
+    writeFileSync(file, `${line}\r\n${line}\n`);
+    const args = ["import", file, "--operation", "receive", "--outbox", join(directory, "ends.db")];
+    expect(await run(args, env)).toMatchObject({ code: 2, err: expect.stringContaining("different ways") });
+    writeFileSync(file, `${line}\r\n${line}\r\n`);
+    expect(await run(args, env)).toMatchObject({ code: 0 });
   });
 });
 
@@ -110,6 +165,14 @@ describe("a file that is imported again", () => {
     expect(await send("day.csv", corrected, "--corrects")).toMatchObject({ code: 3 });
   });
 
+  it("--corrects: refuses a file of which nothing was imported: its name may be another one", async () => {
+    const { send, booked } = await importing();
+    await send("day.csv", FIRST);
+    const renamed = await send("day corrected.csv", FIRST, "--corrects");
+    expect(renamed).toMatchObject({ code: 2, err: expect.stringContaining("there is nothing to correct") });
+    expect(booked()).toBe(1);
+  });
+
   it("--corrects: refuses lines that were applied and have changed, or are missing", async () => {
     const { send, booked } = await importing();
     await send("day.csv", FIRST);
@@ -134,6 +197,8 @@ describe("a file that is imported again", () => {
 describe("a line", () => {
   it.each([
     ["a SKU with a trailing space", '1,"BOLT-M8 ",5,1,1', "must not begin or end with a space"],
+    ["a SKU with a leading space, without quotes", "1, BOLT-M8,5,1,1", "must not begin or end with a space"],
+    ["a SKU with an unusual space at its end", "1,BOLT-M8\u00a0,5,1,1", "must not begin or end with a space"],
     ["a SKU with an invisible space", "1,BOLT\u200b-M8,5,1,1", "invisible or unusual spaces"],
     ["a SKU with a line break", '1,"BOLT\nM8",5,1,1', "line breaks"],
     ["another line end", "1,BOLT-M8,5,1,1\r2,BOLT-M8,5,1,1", "different ways"],

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { INVALID_SPAN_CONTEXT, trace } from "@opentelemetry/api";
 import { build } from "esbuild";
 import * as stocklot from "stocklot";
 import * as instrumentation from "stocklot/opentelemetry";
@@ -110,6 +111,26 @@ it.each<[string, () => Copy]>([
   stops[0]?.();
   await client.items.list().page();
   expect(calls()).toHaveLength(4);
+});
+
+it("a span that throws when it ends changes no call, and ends no process", async () => {
+  const unhandled = vi.fn();
+  process.on("unhandledRejection", unhandled);
+  onTestFinished(() => void process.off("unhandledRejection", unhandled));
+  const { client } = await connect();
+  const onEnd = () => {
+    throw new Error("a wrong processor");
+  };
+  const span = Object.assign(Object.create(trace.wrapSpanContext(INVALID_SPAN_CONTEXT)), {
+    isRecording: () => true,
+    end: onEnd,
+  });
+  const tracer = { startSpan: () => span, startActiveSpan: () => span };
+  const stop = instrumentation.instrumentStocklot({ tracerProvider: { getTracer: () => tracer } });
+  expect(await client.items.list().page()).toMatchObject({ totalCount: 3 });
+  stop();
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(unhandled).not.toHaveBeenCalled();
 });
 
 it("a tracer that throws changes no call", async () => {

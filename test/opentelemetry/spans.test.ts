@@ -115,8 +115,8 @@ describe("a call", () => {
       third?.endTime,
       call.endTime,
     ].map((time) => (time ? msOf(time) : Number.NaN));
-    // The SDK reads the wall clock for each span, which may be set a little meanwhile.
-    for (const [index, time] of times.entries()) expect(time).toBeGreaterThan((times[index - 1] ?? 0) - 20);
+    // The SDK reads the wall clock for each span, which drifts from the one that its events use.
+    for (const [index, time] of times.entries()) expect(time).toBeGreaterThan((times[index - 1] ?? 0) - 500);
   });
 
   it("begins when it is made, so that its time in the queue is visible", async () => {

@@ -2,7 +2,7 @@ import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Client } from "pg";
+import { Client, Pool } from "pg";
 import { afterAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { ConfigurationError, InventoryClient, StorageError } from "../../src/index.js";
 import { createOutbox, type OutboxStore, postgresOutboxStore, sqliteOutboxStore } from "../../src/outbox/index.js";
@@ -186,6 +186,23 @@ describe("an outbox in PostgreSQL", () => {
     expect(await outbox.summary()).toMatchObject({ pending: exist ? 10 : 9 });
     expect(await outbox.get("k3")).toBeUndefined();
     expect(await outbox.get("k4")).toMatchObject({ input: { remark: expect.stringMatching(/^\[sl:/) } });
+  });
+
+  it("survives the loss of an idle connection of a pool that has no listener", async () => {
+    const pool = new Pool({ connectionString, max: 1 });
+    const outbox = createOutbox({ store: postgresOutboxStore({ pool, schema: newSchema() }) });
+    await outbox.add(receipt("before"));
+    const { rows } = await pool.query("SELECT pg_backend_pid() AS pid");
+    const admin = new Client({ connectionString });
+    await admin.connect();
+    await admin.query("SELECT pg_terminate_backend($1)", [rows[0].pid]);
+    await admin.end();
+    await expect.poll(() => pool.totalCount).toBe(0);
+    await outbox.add(receipt("after"));
+    expect(await outbox.summary()).toMatchObject({ pending: 2 });
+    await outbox.close();
+    expect(pool.listenerCount("error")).toBe(0);
+    await pool.end();
   });
 
   it("leaves a transaction usable if its entry is refused", async () => {

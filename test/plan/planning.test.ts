@@ -288,6 +288,14 @@ describe("A plan", () => {
     expect((await plan()).toText({ limit: 1 })).toContain("… and 1 more");
   });
 
+  it("shows values as a whole, however long they are", async () => {
+    const start = "This item must be stored upright, in a dry place, and away from ".repeat(5);
+    const { client } = world([item("A", { description: `${start}light` })]);
+    const text = (await planItems({ client, desired: [item("A", { description: `${start}acids` })] })).toText();
+    expect(text).toContain(`${start}light`);
+    expect(text).toContain(`${start}acids`);
+  });
+
   it("is a document: stored, restored, and refused if it was changed", async () => {
     const original = await plan();
     const json = JSON.stringify(original);

@@ -9,7 +9,7 @@ import { type ImportedLine, type ImportSettings, keyPrefixOf } from "./lines.js"
  * What the outbox has with the keys of the lines decides. A line is new, equal, or changed (the same key with another input).
  *
  *   the lines                   without --corrects                    with --corrects
- *   all are new                 all are stored                        the same
+ *   all are new                 all are stored                        refused: there is nothing to correct
  *   all are equal               what is open is sent; nothing to do   the same
  *                               if all are settled
  *   some are new                refused; with --key: they are stored  they are stored
@@ -45,6 +45,11 @@ export async function begin(outbox: Outbox, settings: ImportSettings, lines: rea
     return known !== undefined && known.inputHash !== inputHash;
   });
   const { corrects, keyColumn } = settings;
+  if (corrects && stored.size === 0)
+    throw new CommandError(
+      `--corrects: nothing of ${settings.name} was imported, so there is nothing to correct. Nothing was stored or sent. ` +
+        "If the file has a new name, give that of the first import with --delivery.",
+    );
   if (corrects) await assertCorrectable(outbox, settings, { lines, changed, stored });
   else if (changed.length > 0 || (keyColumn === undefined && added.length > 0 && stored.size > 0))
     throw otherFile(settings, { changed, added, lines });

@@ -109,7 +109,8 @@ function importedRow(row: Row, settings: ImportSettings): ImportedRow {
     // The outbox checks it again, and marks it.
     const { inputHash } = newEntry("import", { key, operation, input }, { mark }, []);
     const [name, sku] = "itemID" in input ? ["itemID", input.itemID] : ["shortID", input.shortID];
-    const spaces = describeSkuSpaces(String(sku));
+    const column = Object.keys(cells).find((one) => fieldOfColumn(one, settings) === name) ?? "";
+    const spaces = describeSkuSpaces(row.untrimmed?.[column] ?? String(sku));
     if (spaces !== undefined) return { line, problems: [`${name} ${spaces}`] };
     return { line, entry: uncheckedAs<OutboxEntryInput>({ key, operation, input }), inputHash };
   } catch (error) {
@@ -131,8 +132,11 @@ function keyOf(line: number, cells: Row["cells"], settings: ImportSettings): str
   const prefix = keyPrefixOf(settings) ?? "";
   const { keyColumn } = settings;
   if (keyColumn === undefined) return `${prefix}${line}`;
-  const value = String(cells[keyColumn] ?? "");
-  if (value === "") return { problem: `the column "${keyColumn}" has no key` };
+  const cell = cells[keyColumn] ?? "";
+  if (cell === "") return { problem: `the column "${keyColumn}" has no key` };
+  if (typeof cell === "number" ? Math.abs(cell) > Number.MAX_SAFE_INTEGER : typeof cell !== "string")
+    return { problem: `the key in column "${keyColumn}" must be a string, or a number that is not rounded` };
+  const value = String(cell);
   if (!value.isWellFormed()) return { problem: `the key in column "${keyColumn}" is not well-formed Unicode` };
   return `${prefix}${encodeURIComponent(keyColumn)}=${encodeURIComponent(value)}`;
 }

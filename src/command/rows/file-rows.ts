@@ -3,6 +3,7 @@ import { open } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
+import { Big } from "big.js";
 import { CsvError, parse } from "csv-parse";
 import { isObject, messageOf } from "../../shared/unknown.js";
 import { CommandError } from "../exit.js";
@@ -25,6 +26,8 @@ export interface Row {
   /** The line of the file on which it ends. */
   line: number;
   cells: Readonly<Record<string, unknown>>;
+  /** Cells of a CSV file that had spaces around them, without quotes, by column: as they were. */
+  untrimmed?: Readonly<Record<string, string>>;
   /** What is wrong with its form. */
   problem?: string;
 }
@@ -50,6 +53,8 @@ async function* chunksOf(bytes: Buffer): AsyncGenerator<Buffer> {
 }
 
 async function* ndjsonRows(file: RowFile): AsyncGenerator<Row> {
+  if (file.bytes && /(?<!\r)\n/.test(file.bytes.toString("latin1")) && file.bytes.includes("\r\n"))
+    throw new CommandError(`${file.path}: the lines end in different ways. Save the file again.`);
   const input = streamOf(file);
   let line = 0;
   try {
@@ -66,11 +71,32 @@ function parseLine(text: string): Omit<Row, "line"> {
   try {
     const cells: unknown = JSON.parse(text);
     if (!isObject(cells) || Array.isArray(cells)) return { cells: {}, problem: "is not a JSON object" };
-    if (text.includes(REPLACEMENT_CHARACTER)) return { cells: {}, problem: NOT_UTF_8 };
+    const problem = text.includes(REPLACEMENT_CHARACTER) ? NOT_UTF_8 : lossOf(text);
+    if (problem !== undefined) return { cells: {}, problem };
     return { cells: Object.fromEntries(Object.entries(cells)) };
   } catch (error) {
     return { cells: {}, problem: `is not a JSON object: ${messageOf(error)}` };
   }
+}
+
+const JSON_TOKENS = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|[{}[\],:]/g;
+
+/** What JSON.parse would drop of an object: digits of a number, or the first value of a name that occurs twice. */
+function lossOf(text: string): string | undefined {
+  const tokens = text.match(JSON_TOKENS) ?? [];
+  const names = new Set<string>();
+  let depth = 0;
+  for (const [index, token] of tokens.entries()) {
+    if (/^[{[]$/.test(token)) depth += 1;
+    else if (/^[}\]]$/.test(token)) depth -= 1;
+    else if (/^[-\d]/.test(token) && !new Big(token).eq(new Big(Number(token))))
+      return `the number ${token} has more digits than a number keeps`;
+    else if (depth === 1 && token.startsWith('"') && tokens[index + 1] === ":") {
+      const name: unknown = JSON.parse(token);
+      if (names.size === names.add(String(name)).size) return `${token} occurs twice`;
+    }
+  }
+  return undefined;
 }
 
 const REPLACEMENT_CHARACTER = "\uFFFD";
@@ -91,17 +117,22 @@ async function* csvRows(source: RowFile): AsyncGenerator<Row> {
   const { path, delimiter } = source;
   await assertNotJson(source);
   let columns: string[] | undefined;
+  /** By record and column. */
+  const untrimmed = new Map<number, Record<number, string>>();
   const parser = parse({
     bom: true,
     delimiter,
     info: true,
     relax_column_count: true,
     skip_empty_lines: true,
-    trim: true,
-    // The first line end is that of all lines; another one would be part of a cell.
-    cast: (cell, { quoting, lines }) => {
-      if (quoting || !/[\r\n]/.test(cell)) return cell;
-      throw new CommandError(`${path}: line ${lines}: the lines end in different ways. Save the file again.`);
+    cast: (cell, { quoting, lines, records, index }) => {
+      if (quoting) return cell;
+      // The first line end is that of all lines; another one would be part of a cell.
+      if (/[\r\n]/.test(cell))
+        throw new CommandError(`${path}: line ${lines}: the lines end in different ways. Save the file again.`);
+      const trimmed = cell.trim();
+      if (trimmed !== cell) untrimmed.set(records, { ...untrimmed.get(records), [index]: cell });
+      return trimmed;
     },
   });
   const file = streamOf(source);
@@ -111,8 +142,9 @@ async function* csvRows(source: RowFile): AsyncGenerator<Row> {
     for await (const { record, info } of file.pipe(parser)) {
       // The parser counts CR LF as two line breaks if it is in a cell.
       crLfsInCells += record.join().split("\r\n").length - 1;
-      if (columns) yield csvRow(columns, record, info.lines - crLfsInCells);
+      if (columns) yield csvRow(columns, record, info.lines - crLfsInCells, untrimmed.get(info.records - 1));
       else columns = checkedColumns(path, record, delimiter);
+      untrimmed.delete(info.records - 1);
     }
   } catch (error) {
     if (error instanceof CsvError) {
@@ -171,10 +203,16 @@ function assertDelimiterFits(path: string, header: string, delimiter: string): v
   throw new CommandError(`${path}: ${problem}${advice}`);
 }
 
-function csvRow(columns: readonly string[], values: readonly string[], line: number): Row {
+function csvRow(
+  columns: readonly string[],
+  values: readonly string[],
+  line: number,
+  spaced: Readonly<Record<number, string>> = {},
+): Row {
   const cells = Object.fromEntries(columns.map((name, index) => [name, values[index] ?? ""]));
+  const untrimmed = Object.fromEntries(Object.entries(spaced).map(([index, cell]) => [columns[Number(index)], cell]));
   if (values.length !== columns.length)
     return { line, cells, problem: `${values.length} cells, but the header has ${columns.length}` };
   if (values.some((value) => value.includes(REPLACEMENT_CHARACTER))) return { line, cells, problem: NOT_UTF_8 };
-  return { line, cells };
+  return { line, cells, untrimmed };
 }

@@ -1,4 +1,5 @@
 import type * as z from "zod";
+import { describeSkuSpaces } from "../../service/key.js";
 import { nearestName } from "../../shared/unknown-name.js";
 import { CommandError } from "../exit.js";
 import { type ColumnSettings, fieldsOfRow } from "./columns.js";
@@ -43,6 +44,11 @@ export class SourceRows implements AsyncIterable<object> {
       if (problem !== undefined) throw new CommandError(`${path}: line ${line}: ${problem}.`);
       if (format === "csv" && isFirst) this.#assertColumns(row);
       isFirst = false;
+      for (const [column, cell] of Object.entries(row.untrimmed ?? {})) {
+        const field = map.get(column) ?? column;
+        if ((field === "shortID" || field === "itemID") && !ignore.includes(column))
+          throw new CommandError(`${path}: line ${line}: ${field} ${describeSkuSpaces(cell)}.`);
+      }
       const named = fieldsOfRow(cells, { set, format }, shape, (column) =>
         ignore.includes(column) ? undefined : (map.get(column) ?? column),
       );

@@ -2,6 +2,7 @@ import { InvalidArgumentError } from "commander";
 import { createSandbox, type FaultRule } from "../../sandbox/index.js";
 import { documentedPaths } from "../../service/operations.js";
 import { messageOf } from "../../shared/unknown.js";
+import { nearestNameHint } from "../../shared/unknown-name.js";
 
 /** Details of a rule and of the faults truncated and slow, with their names in the rule. */
 const RULE_DETAILS = ["times", "skip", "probability"];
@@ -21,6 +22,11 @@ export function faultOption(text: string, earlier: readonly FaultRule[] = []): F
   const ofRule = Object.entries(details).filter(([key]) => RULE_DETAILS.includes(key));
   const ofFault = Object.entries(details).filter(([key]) => !RULE_DETAILS.includes(key));
   const named = Object.fromEntries(ofFault.map(([key, value]) => [FAULT_DETAILS[key] ?? key, value]));
+  const [unknown] = ofFault.find(([key]) => /^\d+$/.test(name) || !Object.hasOwn(FAULT_DETAILS, key)) ?? [];
+  if (unknown !== undefined) {
+    const known = [...RULE_DETAILS, ...Object.keys(FAULT_DETAILS)];
+    throw new InvalidArgumentError(`"${unknown}" is no detail of this fault${nearestNameHint(unknown, known) || "."}`);
+  }
   const fault = /^\d+$/.test(name) ? Number(name) : ofFault.length > 0 ? { type: name, ...named } : name;
   // A rule of words has no type yet: addFault checks it.
   const rule = { method, path, ...Object.fromEntries(ofRule), fault } as FaultRule;

@@ -65,7 +65,7 @@ async function namesOfIndexes(query: Query, { nameOf }: Dialect): Promise<string
 
 const otherMirrorError = (location: string) =>
   new ConfigurationError(
-    `mirror: another mirror writes to the copy in ${location}. Nothing was written. Only one mirror may write to a copy.`,
+    `mirror: another mirror writes to the copy in ${location}. This run has ended. Only one mirror may write to a copy.`,
   );
 
 const NEW_COPY_ADVICE = "Use a new copy: another file or schema, or drop the tables.";

@@ -163,13 +163,13 @@ function movedReason(
 
 /** A bin that nobody knows, while a known one was not counted, is most likely a known one that a spreadsheet has changed. */
 function otherBinReason(
-  { spot, counted }: CountedGroup,
+  { spot }: CountedGroup,
   known: readonly BookLot[],
   rows: readonly CountedGroup[] = [],
 ): string | undefined {
   const bins = [...new Set(known.map((lot) => lot.spot))];
   const isKnown = (bin: string) => bin.trim().toLowerCase() === spot?.trim().toLowerCase();
-  if (spot === undefined || counted === 0 || bins.some(isKnown)) return undefined;
+  if (spot === undefined || bins.some(isKnown)) return undefined;
   const missing = bins.filter((bin) => !rows.some((row) => row.spot === undefined || row.spot === bin));
   if (missing.length === 0) return undefined;
   const names = missing.map((bin) => `"${bin}"`).join(", ");

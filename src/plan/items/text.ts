@@ -2,7 +2,9 @@ import { countsLine, joinSections, section } from "../text.js";
 import type { FieldChange, ItemChange, ItemPlanContent } from "./document.js";
 
 const SIGNS = { create: "+", update: "~", discontinue: "-" } as const;
-const COLUMN_WIDTH = 60;
+
+/** Longer values push the next column to the right. */
+const MAX_COLUMN_WIDTH = 40;
 
 /** A plan of items for people, like a diff. `limit`: how many items of each group. */
 export function itemPlanText({ counts, changes, blocked }: ItemPlanContent, limit: number): string {
@@ -30,7 +32,7 @@ function linesOfChange({ operation, shortID, fields }: ItemChange): string[] {
   const entries = Object.entries(fields);
   if (operation === "discontinue") return [`${head}  ${value(fields.description?.before ?? "")}`.trimEnd()];
   const nameWidth = Math.max(0, ...entries.map(([field]) => field.length));
-  const beforeWidth = Math.max(0, ...entries.map(([, { before }]) => value(before).length));
+  const beforeWidth = Math.min(MAX_COLUMN_WIDTH, Math.max(0, ...entries.map(([, { before }]) => value(before).length)));
   const line = ([field, { before, after }]: [string, FieldChange]) =>
     operation === "create"
       ? `    ${field.padEnd(nameWidth)}  ${value(after)}`
@@ -38,7 +40,4 @@ function linesOfChange({ operation, shortID, fields }: ItemChange): string[] {
   return [head, ...entries.map(line)];
 }
 
-function value(given: unknown): string {
-  const text = given === null || given === undefined ? '""' : JSON.stringify(given);
-  return text.length > COLUMN_WIDTH ? `${text.slice(0, COLUMN_WIDTH - 1)}…` : text;
-}
+const value = (given: unknown): string => (given === null || given === undefined ? '""' : JSON.stringify(given));
