@@ -48,6 +48,23 @@ describe("stocklot get", () => {
     });
   });
 
+  it("shows several items, whose stock levels share their pages", async () => {
+    const { env, sandbox } = await serve(OPTIONS);
+    const { code, out } = await run(["get", "NUT-M8", "BOLT-M8"], env);
+    expect(code).toBe(0);
+    expect(out.indexOf("NUT-M8")).toBeLessThan(out.indexOf("BOLT-M8"));
+    expect(out).toMatch(/^1 lot$/m);
+    expect(out).toMatch(/^2 lots$/m);
+    expect(sandbox.requests.filter(({ path }) => path === "/Inventory/StockLevels").length).toBeLessThan(3);
+    const json = await run(["get", "NUT-M8", "BOLT-M8", "--json"], env);
+    expect(JSON.parse(json.out)).toMatchObject([
+      { item: { shortID: "NUT-M8" }, stockLevel: { inStock: 9 } },
+      { item: { shortID: "BOLT-M8" }, stockLevel: { inStock: 42.5 } },
+    ]);
+    const missing = await run(["get", "NUT-M8", "NO-1", "NO-2"], env);
+    expect(missing).toMatchObject({ code: 1, err: expect.stringMatching(/NO-1.*NO-2/) });
+  });
+
   it("refuses a SKU that cannot exist, before anything is sent", async () => {
     const { env, sandbox } = await serve(OPTIONS);
     expect(await run(["get", ""], env)).toMatchObject({ code: 2, err: expect.stringContaining("must not be empty") });
