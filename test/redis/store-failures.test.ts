@@ -195,7 +195,8 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
     await sleep(8_000);
     isOver = true;
     await Promise.all(callers);
-    expect(times.length).toBeGreaterThan(2 * requests);
+    // A slot whose grant was lost is free again when that is reported, or two minutes later.
+    expect(times.length).toBeGreaterThan(requests / 2);
     expect(mostInAnyWindow(times, intervalMs)).toBeLessThanOrEqual(requests);
   });
 

@@ -91,7 +91,7 @@ export class PostgresConnection {
   async close(): Promise<void> {
     const pool = this.#ownPool;
     this.#ownPool = undefined;
-    if (isPostgresPool(this.#options.pool)) this.#options.pool.removeListener("error", ignoreError);
+    if (isPostgresPool(this.#options.pool)) this.#options.pool.removeListener?.("error", ignoreError);
     // Without the package there is no pool to close.
     await pool?.then((opened) => opened.end(), ignoreError);
   }
@@ -163,8 +163,8 @@ export class PostgresConnection {
     const { pool, connectionString = "", maxConnections = 1 } = this.#options;
     if (isPostgresPool(pool)) {
       // An idle connection that is lost is an event of the pool; without a listener it would end the process.
-      pool.removeListener("error", ignoreError);
-      pool.on("error", ignoreError);
+      pool.removeListener?.("error", ignoreError);
+      pool.on?.("error", ignoreError);
       return pool;
     }
     this.#ownPool ??= createPostgresPool(connectionString, maxConnections, this.#waitMs);

@@ -70,8 +70,9 @@ export interface PooledPostgresClient extends PostgresQueryable {
 /** The part of a `Pool` of `pg` that is needed for transactions. */
 export interface PostgresPool extends PostgresQueryable {
   connect(callback: (error: Error | undefined, client: PooledPostgresClient | undefined) => void): void;
-  on(event: "error", listener: () => void): unknown;
-  removeListener(event: "error", listener: () => void): unknown;
+  /** Missing in what only looks like a pool. */
+  on?(event: "error", listener: () => void): unknown;
+  removeListener?(event: "error", listener: () => void): unknown;
 }
 
 /** A pool that stocklot opened itself. */
