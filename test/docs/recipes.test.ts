@@ -107,12 +107,12 @@ const count = (sandbox: Sandbox, method: string, path: string) =>
   sandbox.requests.filter((request) => request.method === method && request.path.startsWith(path)).length;
 
 describe.skipIf(!RUN_ALL)(`the recipes work (${ONLY_IN_TEST_ALL})`, () => {
-  it("a web endpoint returns the stock of one SKU", async () => {
+  it("a web endpoint returns the stock of a cart", async () => {
     const { run, client } = await prepare("Return the stock", {}, { PORT: `${await freePort()}` });
     const { exitCode, output } = await run();
     expect(exitCode, output).toBe(0);
     const level = await client.inventory.getStockLevel("BOLT-M8");
-    expect(output).toContain(`{"sku":"BOLT-M8","available":${level?.available},"bins":[{"wID":`);
+    expect(output).toContain(`[{"sku":"BOLT-M8","available":${level?.available}}]`);
   });
 
   it("the oldest lots are issued, once, however often the program runs", async () => {
