@@ -1,7 +1,6 @@
-import { Big } from "big.js";
 import { type Command, InvalidArgumentError } from "commander";
 import * as z from "zod";
-import type { RowFile } from "./file-rows.js";
+import { losesDigits, type RowFile } from "./file-rows.js";
 
 /** What the columns of a file of rows mean. */
 export interface ColumnSettings {
@@ -82,7 +81,7 @@ export const NUMBER_PATTERN = /^[+-]?(\d+\.?\d*|\.\d+)$/;
 function cellValue(cell: string, schema: z.ZodType | undefined): string | number | boolean {
   const inner = withoutOptional(schema);
   if (inner instanceof z.ZodNumber && NUMBER_PATTERN.test(cell)) {
-    return new Big(cell.replace("+", "")).eq(new Big(Number(cell))) ? Number(cell) : cell;
+    return losesDigits(cell.replace("+", "")) ? cell : Number(cell);
   }
   if (inner instanceof z.ZodBoolean && /^(true|false)$/i.test(cell)) return /^true$/i.test(cell);
   return cell;

@@ -89,7 +89,7 @@ function lossOf(text: string): string | undefined {
   for (const [index, token] of tokens.entries()) {
     if (/^[{[]$/.test(token)) depth += 1;
     else if (/^[}\]]$/.test(token)) depth -= 1;
-    else if (/^[-\d]/.test(token) && !new Big(token).eq(new Big(Number(token))))
+    else if (/^[-\d]/.test(token) && losesDigits(token))
       return `the number ${token} has more digits than a number keeps`;
     else if (depth === 1 && token.startsWith('"') && tokens[index + 1] === ":") {
       const name: unknown = JSON.parse(token);
@@ -98,6 +98,9 @@ function lossOf(text: string): string | undefined {
   }
   return undefined;
 }
+
+/** Whether a number that is written so has more digits than a `number` keeps. */
+export const losesDigits = (text: string): boolean => !new Big(text).eq(new Big(Number(text)));
 
 const REPLACEMENT_CHARACTER = "\uFFFD";
 const NOT_UTF_8 = "is not UTF-8; save the file as UTF-8";
