@@ -125,7 +125,6 @@ const SETTINGS: readonly (readonly [name: string, option: string, variable?: str
   ["connectionString", "--postgres"],
   ["maxDiscontinuedShare", "--max-discontinued-share"],
   ["allowRemovals", "--allow-removals"],
-  ["acceptAccount", "--accept-account"],
 ];
 
 /** What sets the options of the client that a message names: an option of this subcommand, or the variable that is set. */
