@@ -192,15 +192,26 @@ describe("an outbox in PostgreSQL", () => {
     const pool = new Pool({ connectionString, max: 1 });
     const outbox = createOutbox({ store: postgresOutboxStore({ pool, schema: newSchema() }) });
     await outbox.add(receipt("before"));
-    const { rows } = await pool.query("SELECT pg_backend_pid() AS pid");
-    const admin = new Client({ connectionString });
-    await admin.connect();
-    await admin.query("SELECT pg_terminate_backend($1)", [rows[0].pid]);
-    await admin.end();
+    await endConnectionOf(pool, connectionString);
     await expect.poll(() => pool.totalCount).toBe(0);
     await outbox.add(receipt("after"));
     expect(await outbox.summary()).toMatchObject({ pending: 2 });
     await outbox.close();
+    expect(pool.listenerCount("error")).toBe(0);
+    await pool.end();
+  });
+
+  it("keeps its listener when another store on the same pool is closed", async () => {
+    const pool = new Pool({ connectionString, max: 1 });
+    const [outbox, other] = [1, 2].map(() =>
+      createOutbox({ store: postgresOutboxStore({ pool, schema: newSchema() }) }),
+    );
+    await outbox?.add(receipt("a"));
+    await other?.add(receipt("a"));
+    await other?.close();
+    expect(pool.listenerCount("error")).toBe(1);
+    await outbox?.add(receipt("b"));
+    await outbox?.close();
     expect(pool.listenerCount("error")).toBe(0);
     await pool.end();
   });
@@ -247,15 +258,20 @@ describe("an outbox in PostgreSQL", () => {
     onTestFinished(() => pool.end());
     const outbox = createOutbox({ store: postgresOutboxStore({ pool, schema: newSchema() }) });
     await outbox.add(receipt("a"));
-    const { rows } = await pool.query("SELECT pg_backend_pid() AS pid");
-    const admin = new Client({ connectionString });
-    await admin.connect();
-    await admin.query("SELECT pg_terminate_backend($1)", [rows[0].pid]);
-    await admin.end();
+    await endConnectionOf(pool, connectionString);
     await outbox.add(receipt("b"));
     expect(await outbox.summary()).toMatchObject({ pending: 2 });
   });
 });
+
+/** The server ends the only connection of the pool, as when it is restarted. */
+async function endConnectionOf(pool: Pool, connectionString: string): Promise<void> {
+  const { rows } = await pool.query("SELECT pg_backend_pid() AS pid");
+  const admin = new Client({ connectionString });
+  await admin.connect();
+  await admin.query("SELECT pg_terminate_backend($1)", [rows[0].pid]);
+  await admin.end();
+}
 
 /** A message of the protocol of PostgreSQL. */
 function message(type: string, ...parts: (string | number[])[]): Buffer {

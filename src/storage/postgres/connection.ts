@@ -53,6 +53,9 @@ export class PostgresConnection {
   readonly #commandTimeoutMs: number;
   readonly #address: string;
   #ownPool: Promise<OwnPostgresPool> | undefined;
+  /** One per connection: another one on the same pool keeps its own. */
+  readonly #ignorePoolError = () => {};
+  #listensToPool = false;
 
   constructor(options: PostgresConnectionOptions) {
     this.#options = options;
@@ -91,7 +94,8 @@ export class PostgresConnection {
   async close(): Promise<void> {
     const pool = this.#ownPool;
     this.#ownPool = undefined;
-    if (isPostgresPool(this.#options.pool)) this.#options.pool.removeListener?.("error", ignoreError);
+    if (isPostgresPool(this.#options.pool)) this.#options.pool.removeListener?.("error", this.#ignorePoolError);
+    this.#listensToPool = false;
     // Without the package there is no pool to close.
     await pool?.then((opened) => opened.end(), ignoreError);
   }
@@ -163,8 +167,8 @@ export class PostgresConnection {
     const { pool, connectionString = "", maxConnections = 1 } = this.#options;
     if (isPostgresPool(pool)) {
       // An idle connection that is lost is an event of the pool; without a listener it would end the process.
-      pool.removeListener?.("error", ignoreError);
-      pool.on?.("error", ignoreError);
+      if (!this.#listensToPool) pool.on?.("error", this.#ignorePoolError);
+      this.#listensToPool = true;
       return pool;
     }
     this.#ownPool ??= createPostgresPool(connectionString, maxConnections, this.#waitMs);
