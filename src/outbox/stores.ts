@@ -2,9 +2,14 @@ import * as z from "zod";
 import { checkConfiguration } from "../shared/check.js";
 import { ConfigurationError } from "../shared/errors/index.js";
 import { lazy } from "../shared/field.js";
-import { valueThat } from "../shared/option.js";
 import type { Query } from "../storage/database.js";
-import { isPostgresPool, isQueryable, type PostgresQueryable, usableSchema } from "../storage/postgres/driver.js";
+import {
+  isPostgresPool,
+  isQueryable,
+  type PostgresQueryable,
+  postgresPlaceSchema,
+  usableSchema,
+} from "../storage/postgres/driver.js";
 import { openPostgres, type PostgresDatabase } from "../storage/postgres/sql-database.js";
 import { openSqlite } from "../storage/sqlite/sql-database.js";
 import { quoteName } from "../storage/tables.js";
@@ -120,19 +125,6 @@ export interface PostgresOutboxStoreOptions {
   schema?: string | undefined;
 }
 
-const postgresOptionsSchema = /* @__PURE__ */ lazy(() =>
-  z
-    .strictObject({
-      pool: valueThat<PostgresQueryable>(isPostgresPool, "must be a Pool of pg"),
-      connectionString: z.string().min(1),
-      schema: z.string().min(1),
-    })
-    .partial()
-    .refine(({ pool, connectionString }) => (pool === undefined) !== (connectionString === undefined), {
-      error: "exactly one of pool and connectionString is required",
-    }),
-);
-
 /**
  * Stores an outbox in PostgreSQL, for processes on any machine. The tables are `stocklot_outbox_entries` and
  * `stocklot_outbox_store`. If they exist, the database user needs no right to create any.
@@ -159,7 +151,7 @@ export class PostgresOutboxStore {
 
   /** @internal */
   constructor(options: PostgresOutboxStoreOptions, use: StoreUse = {}) {
-    checkConfiguration("postgresOutboxStore", postgresOptionsSchema(), options);
+    checkConfiguration("postgresOutboxStore", postgresPlaceSchema(), options);
     const { schema, ...source } = options;
     this.#schema = schema;
     this.#use = use;

@@ -1,9 +1,6 @@
-import * as z from "zod";
 import { checkConfiguration } from "../../shared/check.js";
-import { lazy } from "../../shared/field.js";
-import { valueThat } from "../../shared/option.js";
 import type { Query } from "../../storage/database.js";
-import { isPostgresPool, type PostgresQueryable, usableSchema } from "../../storage/postgres/driver.js";
+import { type PostgresQueryable, postgresPlaceSchema, usableSchema } from "../../storage/postgres/driver.js";
 import { openPostgres } from "../../storage/postgres/sql-database.js";
 import { quoteName } from "../../storage/tables.js";
 import { type CopyDatabase, type CopyPlace, openCopyDatabase } from "./database.js";
@@ -29,19 +26,6 @@ export interface PostgresSinkOptions {
   schema?: string | undefined;
 }
 
-const postgresSinkOptionsSchema = lazy(() =>
-  z
-    .strictObject({
-      pool: valueThat<PostgresQueryable>(isPostgresPool, "must be a Pool of pg"),
-      connectionString: z.string().min(1),
-      schema: z.string().min(1),
-    })
-    .partial()
-    .refine(({ pool, connectionString }) => (pool === undefined) !== (connectionString === undefined), {
-      error: "exactly one of pool and connectionString is required",
-    }),
-);
-
 /**
  * A copy in PostgreSQL. Column names are spelled as on the wire, so that SQL has to quote them: `select "recNo" from lots`.
  * Integers are `bigint`, decimals `numeric`, datetimes strings as in the response, `extra` is `json`.
@@ -62,7 +46,7 @@ export class PostgresSink {
 
   /** @internal */
   constructor(options: PostgresSinkOptions) {
-    checkConfiguration("postgresSink", postgresSinkOptionsSchema(), options);
+    checkConfiguration("postgresSink", postgresPlaceSchema(), options);
     this.#options = { ...options };
   }
 

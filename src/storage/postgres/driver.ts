@@ -1,4 +1,7 @@
+import * as z from "zod";
 import { ConfigurationError } from "../../shared/errors/index.js";
+import { lazy } from "../../shared/field.js";
+import { valueThat } from "../../shared/option.js";
 import { fieldOf } from "../../shared/unknown.js";
 
 /** A query as `pg` takes it. */
@@ -91,6 +94,20 @@ export interface PostgresSource {
   /** The caller's pool. */
   pool?: PostgresQueryable | undefined;
 }
+
+/** Where the tables are, as a caller states it. */
+export const postgresPlaceSchema = /* @__PURE__ */ lazy(() =>
+  z
+    .strictObject({
+      pool: valueThat<PostgresQueryable>(isPostgresPool, "must be a Pool of pg"),
+      connectionString: z.string().min(1),
+      schema: z.string().min(1),
+    })
+    .partial()
+    .refine(({ pool, connectionString }) => (pool === undefined) !== (connectionString === undefined), {
+      error: "exactly one of pool and connectionString is required",
+    }),
+);
 
 /** How often an idle TCP connection is probed, so that firewalls do not forget it, in ms. */
 const TCP_KEEP_ALIVE_MS = 10_000;
