@@ -3,6 +3,7 @@ import { parseRetryAfterMs } from "../../src/client/send/api-error.js";
 import { Failure, type Retry } from "../../src/client/send/failure.js";
 import { withRetries } from "../../src/client/send/retry.js";
 import { DEFAULT_RETRY_SETTINGS, type RetrySettings } from "../../src/client/send/retry-options.js";
+import { Scope } from "../../src/client/send/scope.js";
 
 const SETTINGS: RetrySettings = { ...DEFAULT_RETRY_SETTINGS, maxRetries: 3, minDelayMs: 100, maxDelayMs: 1_000 };
 const failed = (retry: Retry, retryAfterMs = 0) => new Failure(new Error(retry), "no", retry, retry, retryAfterMs);
@@ -11,7 +12,7 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 /** Runs attempts that end in turn as given, then succeed, and returns when each began. */
-async function run(ends: unknown[], settings = SETTINGS, signal = new AbortController().signal) {
+async function run(ends: unknown[], settings = SETTINGS, signal?: AbortSignal) {
   const times: number[] = [];
   const startedAt = performance.now();
   const budget = { retries: 0, rateLimitRetries: 0 };
@@ -21,7 +22,9 @@ async function run(ends: unknown[], settings = SETTINGS, signal = new AbortContr
     if (left.length > 0) throw left.shift();
     return "done";
   };
-  const result = withRetries(attempt, settings, budget, signal, () => true).catch((error: unknown) => error);
+  const result = withRetries(attempt, settings, budget, new Scope([signal], Infinity), () => true).catch(
+    (error: unknown) => error,
+  );
   await vi.advanceTimersByTimeAsync(300_000);
   return { result: await result, times, budget };
 }
@@ -89,7 +92,7 @@ describe("a call", () => {
       return "done";
     };
     const budget = { retries: 0, rateLimitRetries: 0 };
-    const result = withRetries(attempt, SETTINGS, budget, controller.signal, () => true);
+    const result = withRetries(attempt, SETTINGS, budget, new Scope([controller.signal], Infinity), () => true);
     await vi.advanceTimersByTimeAsync(1_000);
     expect(await result).toBe("done");
   });

@@ -17,6 +17,7 @@
 import { isAccessToken } from "../../service/token.js";
 import { AuthenticationError } from "../../shared/errors/index.js";
 import { rememberSecret } from "../../shared/errors/redact.js";
+import type { Abortable } from "../../shared/time/abort.js";
 import { afterMs, race, untilAborted } from "../../shared/time/wait.js";
 import { messageOf } from "../../shared/unknown.js";
 import type { StoredToken, TokenStore } from "./token-store.js";
@@ -66,7 +67,7 @@ export class TokenManager {
   }
 
   /** Waits for a token. It may be refused or expire before the call has its slot: then the call waits again. */
-  async renew(signal: AbortSignal): Promise<void> {
+  async renew(signal: Abortable): Promise<void> {
     this.#renewal ??= this.#start();
     const renewal = this.#renewal;
     renewal.waiting += 1;

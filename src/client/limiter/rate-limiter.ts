@@ -16,7 +16,7 @@
  * how many ms to ask again. A timer runs only while a request waits, so an idle client keeps no process alive.
  */
 
-import { abortable } from "../../shared/time/abort.js";
+import { type Abortable, onAbort } from "../../shared/time/abort.js";
 import type { MonotonicClock } from "../../shared/time/clock.js";
 import type { WireResponse } from "../transport/exchange.js";
 import type { RateLimitSettings } from "./options.js";
@@ -90,7 +90,7 @@ export class NoSlots extends Error {}
 export interface SlotRequest {
   priority: Priority | "token";
   /** Ends the wait. */
-  signal: AbortSignal;
+  signal: Abortable;
   /** How long the request can wait, in ms. */
   maxWaitMs: number;
   /** Called if the wait is expected to be long, and when a pause begins. */
@@ -99,12 +99,16 @@ export interface SlotRequest {
   onFailedProbe?: ((response: WireResponse) => unknown) | undefined;
 }
 
-interface Waiter extends SlotRequest {
+interface Waiter {
+  readonly request: SlotRequest;
   readonly rank: Rank;
   /** By the clock of the limiter. */
   readonly waitsUntil: number;
   readonly start: (slot: Slot) => void;
   readonly fail: (error: unknown) => void;
+  isWaiting: boolean;
+  /** Ends listening to the signal. */
+  stop: (() => void) | undefined;
 }
 
 const LONG_WAIT_MS = 1_500;
@@ -142,6 +146,7 @@ export class RateLimiter {
   /** Waits for a slot. Rejects with the reason of the signal, or immediately if none will be free in time. @internal */
   async acquire(request: SlotRequest): Promise<Slot> {
     const { priority, signal, maxWaitMs, onLongWait } = request;
+    if (signal.aborted) throw signal.reason;
     const rank = RANKS.indexOf(priority);
     if (maxWaitMs !== Infinity || onLongWait) {
       const waitMs = this.waitMs(priority);
@@ -149,12 +154,13 @@ export class RateLimiter {
       if (waitMs >= LONG_WAIT_MS) onLongWait?.(waitMs, this.#pauseMs > 0 ? "pause" : "limit");
     }
     const waitsUntil = this.#clock.now() + maxWaitMs;
-    return abortable(signal, (start, fail) => {
-      const waiter: Waiter = { ...request, rank, waitsUntil, start, fail };
+    return new Promise((start, fail) => {
+      const waiter: Waiter = { request, rank, waitsUntil, start, fail, isWaiting: true, stop: undefined };
       this.#queue.splice(this.#countUpTo(rank), 0, waiter);
       this.#counts[rank] = (this.#counts[rank] ?? 0) + 1;
       void this.#serve();
-      return () => this.#remove(waiter);
+      // Usually there is a slot, and nothing to wait for.
+      if (waiter.isWaiting) waiter.stop = onAbort(signal, () => this.#fail(waiter, signal.reason));
     });
   }
 
@@ -206,7 +212,8 @@ export class RateLimiter {
   async #grant(): Promise<void> {
     for (let head = this.#head(); head; head = this.#head()) {
       const leaveFree = this.#leaveFree(head.rank);
-      const taken = await this.#source.take(leaveFree);
+      const answer = this.#source.take(leaveFree);
+      const taken = answer instanceof Promise ? await answer : answer;
       if ("waitMs" in taken) {
         if (taken.isPause && this.#pauseMs <= 0) this.#beginPause(taken.waitMs);
         this.#failLate(Math.max(taken.waitMs, this.#source.waitMs(leaveFree)));
@@ -255,9 +262,9 @@ export class RateLimiter {
     this.#pausedUntil = this.#clock.now() + ms;
     this.#failLate(ms);
     for (const waiter of [...this.#queue]) {
-      const failure = failedProbe && waiter.onFailedProbe?.(failedProbe);
+      const failure = failedProbe && waiter.request.onFailedProbe?.(failedProbe);
       if (failure !== undefined) this.#fail(waiter, failure);
-      else waiter.onLongWait?.(ms, "pause");
+      else waiter.request.onLongWait?.(ms, "pause");
     }
   }
 
@@ -277,6 +284,8 @@ export class RateLimiter {
     const index = this.#queue.indexOf(waiter);
     if (index >= 0) {
       this.#queue.splice(index, 1);
+      waiter.isWaiting = false;
+      waiter.stop?.();
       this.#counts[waiter.rank] = (this.#counts[waiter.rank] ?? 0) - 1;
     }
     if (this.#queue.length === 0) this.#setAlarm(undefined);
@@ -315,7 +324,8 @@ export function countedSlots({ requests, intervalMs }: RateLimitSettings, clock:
   const reclaim = () => {
     const now = clock.now();
     const stillHeld = returns.findIndex((time) => time > now);
-    free += returns.splice(0, stillHeld < 0 ? returns.length : stillHeld).length;
+    const ended = stillHeld < 0 ? returns.length : stillHeld;
+    if (ended > 0) free += returns.splice(0, ended).length;
     return now;
   };
   const waitMs = (ahead: number) => {

@@ -133,6 +133,7 @@ export class CallObserver {
 
   /** Runs the call within them. */
   run<T>(run: () => Promise<T>): Promise<T> {
+    if (this.#observations.length === 0) return run();
     return around(this.#observations, run, (observation, inner) => observation.within(inner));
   }
 

@@ -94,7 +94,7 @@ async function acquire(
   { limiter, tokens, observer }: Line,
   call: Call,
 ): Promise<{ slot: Slot; token?: string | undefined }> {
-  const { signal, scope } = call;
+  const { scope } = call;
   const needsToken = !call.request.isTokenRequest;
   let waitedMs = 0;
   const onLongWait = observer.hears("waiting")
@@ -108,17 +108,17 @@ async function acquire(
       : undefined;
   };
   for (let round = 1; ; round += 1) {
-    signal.throwIfAborted();
+    scope.throwIfAborted();
     const priority = round === 1 && !call.hasRenewedToken ? call.priority : "token";
     if (needsToken && tokens.fresh === undefined) {
       // No token request if the slot would come too late.
       const waitMs = limiter.waitMs(priority);
       if (waitMs > scope.remainingMs) throw new SlotTooLate(waitMs, limiter.snapshot().pausedUntil);
-      await tokens.renew(signal);
+      await tokens.renew(scope);
     }
     const maxWaitMs = scope.remainingMs;
     const queuedAt = monotonicNowMs();
-    const slot = await limiter.acquire({ priority, signal, maxWaitMs, onLongWait, onFailedProbe });
+    const slot = await limiter.acquire({ priority, signal: scope, maxWaitMs, onLongWait, onFailedProbe });
     waitedMs += monotonicNowMs() - queuedAt;
     const token = round < ANY_TOKEN_FROM_ROUND ? tokens.fresh : tokens.last;
     if (token !== undefined || !needsToken) {
@@ -131,14 +131,14 @@ async function acquire(
 
 /** Begins an attempt: the caller's `beforeSend`, then the request as it is sent. */
 async function prepare({ clock }: Line, call: Call, slot: Slot, token: string | undefined): Promise<WireRequest> {
-  const { settings, payload, request, signal } = call;
+  const { settings, payload, request, scope } = call;
   const { timeoutMs, maxResponseBytes } = settings;
   const clockAheadMs = clock.aheadMs;
   let check: (() => void) | undefined;
   if (settings.beforeSend) {
     const { beforeSend } = settings;
     const begun = (async () => beforeSend({ attempt: call.attempts + 1, clockAheadMs }))();
-    check = (await untilAborted(signal, begun.catch(failBeforeSend))) || undefined;
+    check = (await untilAborted(scope, begun.catch(failBeforeSend))) || undefined;
   }
   const headers = { ...settings.headers };
   if (payload.contentType !== undefined) headers["content-type"] = payload.contentType;
@@ -156,7 +156,7 @@ async function prepare({ clock }: Line, call: Call, slot: Slot, token: string | 
     body: payload.body,
     timeoutMs,
     maxResponseBytes,
-    signal,
+    signal: scope,
     beforeFirstByte() {
       if (slot.hasExpired?.()) throw new Refusal(new SlotExpired());
       try {

@@ -100,10 +100,6 @@ export class Call implements RetryBudget {
     return { method, path };
   }
 
-  get signal(): AbortSignal {
-    return this.scope.signal;
-  }
-
   /** As the caller has set it; otherwise writes first, then single reads, then further pages. */
   get priority(): Priority | "token" {
     if (this.request.isTokenRequest) return "token";

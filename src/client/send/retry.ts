@@ -7,6 +7,7 @@ import pRetry from "p-retry";
 import { sleep } from "../../shared/time/wait.js";
 import { Failure } from "./failure.js";
 import type { RetryBudget, RetrySettings } from "./retry-options.js";
+import type { Scope } from "./scope.js";
 
 const MAX_RETRY_AFTER_MS = 60_000;
 /** Timers do not take longer ones. */
@@ -14,13 +15,13 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * Repeats an attempt as long as its failure and the budget allow it. The first attempt goes directly: p-retry costs as much as
- * all other steps of a call. Rejects with the last `Failure`, or with the reason of the signal.
+ * all other steps of a call. Rejects with the last `Failure`, or with the reason of the scope.
  */
 export async function withRetries<T>(
   runAttempt: () => Promise<T>,
   settings: RetrySettings,
   budget: RetryBudget,
-  signal: AbortSignal,
+  scope: Scope,
   mayRetry: (failure: Failure) => boolean,
 ): Promise<T> {
   let success: { value: T } | undefined;
@@ -39,19 +40,19 @@ export async function withRetries<T>(
           minTimeout: Math.min(settings.minDelayMs, settings.maxDelayMs, MAX_TIMER_MS),
           maxTimeout: Math.min(settings.maxDelayMs, MAX_TIMER_MS),
           randomize: true,
-          signal,
+          signal: scope.signal,
           // After a 429 the limiter waits.
           shouldConsumeRetry: ({ error }) => !(error instanceof Failure) || error.retry === "after a back-off",
           shouldRetry: async ({ error }) => {
             if (!(error instanceof Failure) || !takeFrom(budget, error, settings) || !mayRetry(error)) return false;
-            if (error.retryAfterMs > 0) await sleep(Math.min(error.retryAfterMs, MAX_RETRY_AFTER_MS), signal);
+            if (error.retryAfterMs > 0) await sleep(Math.min(error.retryAfterMs, MAX_RETRY_AFTER_MS), scope.signal);
             return true;
           },
         },
       );
     } catch (thrown) {
       // p-retry also rejects if the signal aborts in the moment of success: what has succeeded counts.
-      if (!success) throw signal.aborted && !(thrown instanceof Failure) ? signal.reason : thrown;
+      if (!success) throw scope.aborted && !(thrown instanceof Failure) ? scope.reason : thrown;
     }
     if (!success) throw first;
     return success.value;

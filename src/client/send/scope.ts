@@ -12,17 +12,18 @@ export class Closed {}
 /** When the calls end that use a signal, by the monotonic clock. */
 const ends = new WeakMap<AbortSignal, { at: number; totalTimeoutMs: number }>();
 
-/** One signal for all that ends a call, or the requests of a search: the caller's signal, the total time, the end of the client. */
+/** One end for all that ends a call, or the requests of a search: the caller's signal, the total time, the end of the client. */
 export class Scope {
-  readonly signal: AbortSignal;
-  readonly #controller = new AbortController();
+  aborted = false;
+  reason: unknown;
   /** The total time that ends first, its own or that of the signals. */
   readonly totalTimeoutMs: number;
   readonly #endsAt: number;
+  readonly #callbacks = new Set<() => void>();
   readonly #stops: (() => void)[] = [];
+  #controller: AbortController | undefined;
 
   constructor(signals: readonly (AbortSignal | null | undefined)[], ownTimeoutMs: number) {
-    this.signal = this.#controller.signal;
     let end = { at: monotonicNowMs() + ownTimeoutMs, totalTimeoutMs: ownTimeoutMs };
     for (const signal of signals) {
       if (!signal) continue;
@@ -34,7 +35,6 @@ export class Scope {
     }
     this.#endsAt = end.at;
     this.totalTimeoutMs = end.totalTimeoutMs;
-    if (end.at !== Infinity) ends.set(this.signal, end);
     if (ownTimeoutMs !== Infinity)
       this.#stops.push(startTimer(ownTimeoutMs, () => this.abort(new OutOfTime(ownTimeoutMs))));
   }
@@ -44,9 +44,33 @@ export class Scope {
     return this.#endsAt - monotonicNowMs();
   }
 
+  /** The same as a signal, for requests of its own and for libraries. Most calls need none. */
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      ends.set(this.#controller.signal, { at: this.#endsAt, totalTimeoutMs: this.totalTimeoutMs });
+      if (this.aborted) this.#controller.abort(this.reason);
+    }
+    return this.#controller.signal;
+  }
+
+  /** Calls back when it is aborted. Returns a function that removes the callback. */
+  onAbort(callback: () => void): () => void {
+    this.#callbacks.add(callback);
+    return () => void this.#callbacks.delete(callback);
+  }
+
+  throwIfAborted(): void {
+    if (this.aborted) throw this.reason;
+  }
+
   abort(reason: unknown): void {
-    this.#controller.abort(reason);
     this.end();
+    if (this.aborted) return;
+    this.aborted = true;
+    this.reason = reason;
+    for (const callback of [...this.#callbacks]) callback();
+    this.#controller?.abort(reason);
   }
 
   /** Releases what it listens to. */

@@ -200,7 +200,7 @@ export class ClientSender implements Sender {
         () => attempt(this.#line, call),
         call.settings.retry,
         call,
-        call.signal,
+        call.scope,
         ({ reason }) => {
           if (!this.#isClosed) reportRetry(this.#line, call, reason);
           return !this.#isClosed;
@@ -231,9 +231,9 @@ export class ClientSender implements Sender {
 
 /** What the caller receives: the error of the last attempt, or an `OutcomeUnknownError` with that as its cause. */
 function errorForCaller(call: Call, thrown: unknown): unknown {
-  const { signal, applied, isWrite, mayRepeat } = call;
+  const { scope, applied, isWrite, mayRepeat } = call;
   const failure = thrown instanceof Failure ? thrown.error : thrown;
-  const isEnd = signal.aborted && failure === signal.reason;
+  const isEnd = scope.aborted && failure === scope.reason;
   const error = isEnd ? errorOfEnd(call, failure) : errorOfWait(call, failure);
   if (!isWrite || applied === "no") return error;
   // An idempotent write fails as a read does, unless the caller has aborted it.

@@ -1,4 +1,5 @@
 import { nodeZlib } from "../../shared/node-modules.js";
+import { type Abortable, onAbort } from "../../shared/time/abort.js";
 import { startTimer } from "../../shared/time/clock.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { isNetworkFailure } from "./network-failure.js";
@@ -25,7 +26,7 @@ export interface WireRequest {
   /** One attempt, from sending to the last byte of the body. */
   timeoutMs: number;
   maxResponseBytes: number;
-  signal: AbortSignal;
+  signal: Abortable;
   /** Called synchronously right before the first byte is sent. If it throws, nothing is sent. */
   beforeFirstByte(): void;
 }
@@ -80,11 +81,9 @@ export class Exchange {
       this.#reject = reject;
     });
     const abort = () => this.fail("aborted", signal.reason);
-    const stopTimer = startTimer(timeoutMs, () => this.fail("timeout"));
-    signal.addEventListener("abort", abort, { once: true });
+    const stops = [startTimer(timeoutMs, () => this.fail("timeout")), onAbort(signal, abort)];
     this.#stop = () => {
-      stopTimer();
-      signal.removeEventListener("abort", abort);
+      for (const stop of stops) stop();
     };
     if (signal.aborted) abort();
     else send(request, this).catch((cause: unknown) => this.failWith(cause));
@@ -107,30 +106,33 @@ export class Exchange {
     this.#chunks.push(chunk);
     this.#bytes += chunk.byteLength;
     if (this.#bytes <= this.#limit) return;
-    if (isSuccessStatus(this.head?.status ?? 0)) this.fail("too large");
-    else {
-      this.complete();
-      this.cancel?.();
+    if (isSuccessStatus(this.head?.status ?? 0)) {
+      this.fail("too large");
+      return;
     }
+    const { cancel } = this;
+    this.complete();
+    cancel?.();
   }
 
   complete(): void {
-    const { head } = this;
-    if (this.hasEnded || !head) return;
+    if (this.hasEnded || !this.head) return;
+    const { status, headers } = this.head;
     this.#end();
     const received = concat(this.#chunks, this.#bytes);
     this.#chunks = [];
     this.#resolve(
       this.#coding === ""
-        ? { ...head, body: received }
-        : decompress(received, this.#coding, this.#limit).then((body) => ({ ...head, body })),
+        ? { status, headers, body: received }
+        : decompress(received, this.#coding, this.#limit).then((body) => ({ status, headers, body })),
     );
   }
 
   fail(kind: ExchangeFailure["kind"], cause?: unknown): void {
     if (this.hasEnded) return;
+    const { cancel } = this;
     this.#end();
-    this.cancel?.();
+    cancel?.();
     this.#reject(new ExchangeFailure(kind, cause));
   }
 
@@ -146,6 +148,8 @@ export class Exchange {
   #end(): void {
     this.hasEnded = true;
     this.#stop();
+    // Exchange and transport hold each other no longer, or collecting them takes half the time of a call (Node.js 20).
+    this.cancel = undefined;
   }
 }
 

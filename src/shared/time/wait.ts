@@ -1,4 +1,4 @@
-import { onAbort } from "./abort.js";
+import { type Abortable, onAbort } from "./abort.js";
 import { startTimer } from "./clock.js";
 
 /** Resolves after a time, or when one of the signals aborts. */
@@ -40,7 +40,7 @@ export function race<T>(promise: Promise<T>, ...ends: readonly WaitEnd[]): Promi
 }
 
 /** Ends a wait with the signal's reason. */
-export function whenAborted(signal: AbortSignal): WaitEnd {
+export function whenAborted(signal: Abortable): WaitEnd {
   return (reject) => {
     const abort = () => reject(signal.reason);
     if (!signal.aborted) return onAbort(signal, abort);
@@ -50,7 +50,7 @@ export function whenAborted(signal: AbortSignal): WaitEnd {
 }
 
 /** The promise's result, or a rejection with the signal's reason as soon as that aborts. A later rejection is ignored. */
-export const untilAborted = <T>(signal: AbortSignal, promise: Promise<T>): Promise<T> =>
+export const untilAborted = <T>(signal: Abortable, promise: Promise<T>): Promise<T> =>
   race(promise, whenAborted(signal));
 
 /** A time limit is counted in this many steps. */
