@@ -2,17 +2,16 @@ import * as z from "zod";
 import { checkConfiguration } from "../shared/check.js";
 import { ConfigurationError } from "../shared/errors/index.js";
 import { lazy } from "../shared/field.js";
-import type { Query } from "../storage/database.js";
+import { type Query, quoteName } from "../storage/database.js";
+import { PostgresDatabase } from "../storage/postgres/database.js";
 import {
   isPostgresPool,
   isQueryable,
   type PostgresQueryable,
   postgresPlaceSchema,
-  usableSchema,
 } from "../storage/postgres/driver.js";
-import { openPostgres, type PostgresDatabase } from "../storage/postgres/sql-database.js";
-import { openSqlite } from "../storage/sqlite/sql-database.js";
-import { quoteName } from "../storage/tables.js";
+import { createSchema, usableSchema } from "../storage/postgres/schema.js";
+import { openSqlite } from "../storage/sqlite/database.js";
 import { createTables, OpenStore, readStoreId, type TableNames, withinSavepoint } from "./store.js";
 
 /** Where the entries of an outbox are. Created by {@link sqliteOutboxStore} or {@link postgresOutboxStore}. */
@@ -140,8 +139,6 @@ export const postgresOutboxStore = (options: PostgresOutboxStoreOptions): Outbox
   new PostgresOutboxStore(options);
 
 const MAX_CONNECTIONS = 4;
-/** Two processes that start at the same time create the tables one after the other. */
-const LOCK_SQL = "SELECT pg_advisory_xact_lock(hashtext('stocklot outbox'))";
 
 /** Created by {@link postgresOutboxStore}. */
 export class PostgresOutboxStore {
@@ -155,7 +152,7 @@ export class PostgresOutboxStore {
     const { schema, ...source } = options;
     this.#schema = schema;
     this.#use = use;
-    this.#database = openPostgres({ ...source, maxConnections: MAX_CONNECTIONS });
+    this.#database = new PostgresDatabase({ ...source, maxConnections: MAX_CONNECTIONS });
   }
 
   /** @internal */
@@ -180,9 +177,7 @@ export class PostgresOutboxStore {
     let id = table && (await readStoreId(query, names, location));
     if (id === undefined) {
       if (this.#use.existing) throw noOutbox(location);
-      await query(LOCK_SQL);
-      const [known] = await query("SELECT 1 FROM pg_namespace WHERE nspname = $1", [schema]);
-      if (!known) await query(`CREATE SCHEMA IF NOT EXISTS ${quoteName(schema)}`);
+      await createSchema(query, schema, "stocklot outbox");
       id = await createTables("postgres", query, names, location);
     }
     return new OpenStore(id, this.#database, names);

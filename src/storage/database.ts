@@ -27,3 +27,6 @@ export interface SqlDatabase {
 /** `$1, $2, …`: placeholders of a list, or of a row. */
 export const placeholders = (count: number, from = 1): string =>
   Array.from({ length: count }, (_, index) => `$${from + index}`).join(", ");
+
+/** A quoted SQL identifier: the database does not fold its letter case. */
+export const quoteName = (name: string) => `"${name.replaceAll('"', '""')}"`;

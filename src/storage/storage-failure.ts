@@ -1,57 +1,43 @@
 import { StorageError } from "../shared/errors/index.js";
 import { fieldOf, messageOf } from "../shared/unknown.js";
 
-/** What happened, and what to do, for the message. */
-const PROBLEM_TEXTS = {
-  full: ["no space is left", "Free space, then try again."],
-  "read-only": ["it is read-only", "Make the file and its directory, or the database, writable."],
-  permission: ["access was denied", "Check permissions and credentials."],
-  missing: ["the directory or the database does not exist", "Create it, or correct its name."],
-  locked: ["it was locked for too long", "Find the process or session that holds the lock, then try again."],
-  timeout: ["it did not respond in time", "Check its load and the network, then try again."],
-  unreachable: ["there is no connection", "Check that the database runs and can be reached, then try again."],
-  damaged: [
-    "it is not a database, or its content is damaged",
-    "Check the path. If it is right, restore the file from a backup.",
-  ],
-  other: ["the operation failed", "See the cause."],
-} as const satisfies Readonly<Record<string, readonly [happened: string, todo: string]>>;
-
-export type StorageProblem = keyof typeof PROBLEM_TEXTS;
-
 interface StorageFailure {
   storage: "sqlite" | "postgres";
   location: string;
-  /** @default "other" */
-  problem?: StorageProblem;
   mayBeStored?: boolean;
   /** The error of the driver. */
-  cause?: unknown;
-  /** Replaces the default wording of the problem. */
+  cause: unknown;
+  /** What happened; the driver's message by default. */
   happened?: string | undefined;
-  /** Replaces the default advice. */
-  advice?: string | undefined;
+  /** What to do if no rule applies. */
+  advice?: string;
 }
+
+/** What to do, by the code and the message of a driver or of the system; the first match applies. */
+const ADVICE: readonly (readonly [pattern: RegExp, advice: string])[] = [
+  [/locked|^55P03 /, "Find the process or session that holds the lock, then try again."],
+  [/ is full|^(53100|ENOSPC|EDQUOT) /, "Free space, then try again."],
+  [
+    /^42501 /,
+    "Grant USAGE on the schema, and SELECT, INSERT, UPDATE and DELETE on all its tables. Who creates the tables also needs CREATE on the schema.",
+  ],
+  [/read-?only|recovery|^(28\w{3}|EACCES|EPERM|EROFS) /, "Check the rights, and user name and password of a server."],
+  [/^(3D000|ENOENT|ENOTDIR) /, "Create the directory or the database, or correct its name."],
+  [
+    /not a database|malformed|^XX00[12] /,
+    "It is not a database, or its content is damaged. If its address is right, restore it from a backup.",
+  ],
+];
 
 /** A `StorageError` whose message states what happened, whether the change was stored, and what to do. */
 export function createStorageError(failure: StorageFailure): StorageError {
-  const { storage, location, problem = "other", mayBeStored = false, happened, advice, cause } = failure;
-  const [usual, todo] = PROBLEM_TEXTS[problem];
-  const reason = describeReason(cause);
-  const what = `${happened ?? usual}${reason === "" ? "" : ` (${reason})`}`;
+  const { storage, location, mayBeStored = false, cause, advice: usual = "See the cause." } = failure;
+  const code = String(fieldOf(cause, "code") ?? "");
+  // The message of several failed addresses is empty.
+  const happened = failure.happened ?? (messageOf(cause).replace(/\.$/, "") || code);
   const effect = mayBeStored ? "The change may or may not have been stored." : "The change was not stored.";
-  return new StorageError(`${storage} ${location}: ${what}. ${effect} ${advice ?? todo}`, {
-    location,
-    mayBeStored,
-    cause,
-  });
-}
-
-/** The message of a driver's error. That of several failed addresses is empty, but it has a code. */
-function describeReason(cause: unknown): string {
-  if (cause === undefined) return "";
-  const message = messageOf(cause) || String(fieldOf(cause, "code") ?? "");
-  return message.replace(/\.$/, "");
+  const [, advice = usual] = ADVICE.find(([pattern]) => pattern.test(`${code} ${happened}`)) ?? [];
+  return new StorageError(`${storage} ${location}: ${happened}. ${effect} ${advice}`, { location, mayBeStored, cause });
 }
 
 /** True if a file or folder does not exist. */

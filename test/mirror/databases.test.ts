@@ -225,7 +225,11 @@ describe("a copy in SQLite", () => {
 
   it("rejects with a StorageError if SQLite fails", async () => {
     const path = join(files.folder, "no", "such", "copy.db");
-    const failure = { name: "StorageError", location: path, message: expect.stringContaining("does not exist") };
+    const failure = {
+      name: "StorageError",
+      location: path,
+      message: expect.stringContaining("Create the directory or the database"),
+    };
     await expect(fill(sqliteSink({ path }))).rejects.toMatchObject(failure);
     writeFileSync(files.path, "not a database, but longer than a header of one would be".repeat(20));
     await expect(fill(sqliteSink({ path: files.path }))).rejects.toMatchObject({
@@ -306,7 +310,7 @@ describe.skipIf(!postgres)("a copy in PostgreSQL", () => {
     const failure = {
       name: "StorageError",
       location: "127.0.0.1:1/none",
-      message: expect.stringContaining("there is no connection"),
+      message: expect.stringContaining("Check that the database runs"),
     };
     await expect(fill(gone)).rejects.toMatchObject(failure);
   });

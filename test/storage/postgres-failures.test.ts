@@ -1,7 +1,7 @@
 import { EventEmitter } from "node:events";
 import { StorageError } from "stocklot";
 import { describe, expect, it } from "vitest";
-import { PostgresConnection } from "../../src/storage/postgres/connection.js";
+import { PostgresDatabase } from "../../src/storage/postgres/database.js";
 
 /** A connection of a pool, whose commands that begin with `command` fail. */
 class Client extends EventEmitter {
@@ -27,14 +27,14 @@ class Client extends EventEmitter {
 
 /** Its pool has these connections, one after another; the last one always. */
 const connectionTo = (...clients: [Client, ...Client[]]) =>
-  new PostgresConnection({
+  new PostgresDatabase({
     pool: {
       totalCount: 1,
       connect: (callback: (error: undefined, client: Client | undefined) => void) =>
         callback(undefined, clients.length > 1 ? clients.shift() : clients[0]),
       query: () => {},
     },
-  } as unknown as ConstructorParameters<typeof PostgresConnection>[0]);
+  } as unknown as ConstructorParameters<typeof PostgresDatabase>[0]);
 
 const reported = (code: string) => Object.assign(new Error(code), { code, severity: "ERROR" });
 

@@ -1,8 +1,8 @@
 import { checkConfiguration } from "../../shared/check.js";
 import type { Query } from "../../storage/database.js";
-import { type PostgresQueryable, postgresPlaceSchema, usableSchema } from "../../storage/postgres/driver.js";
-import { openPostgres } from "../../storage/postgres/sql-database.js";
-import { quoteName } from "../../storage/tables.js";
+import { PostgresDatabase } from "../../storage/postgres/database.js";
+import { type PostgresQueryable, postgresPlaceSchema } from "../../storage/postgres/driver.js";
+import { createSchema, usableSchema } from "../../storage/postgres/schema.js";
 import { type CopyDatabase, type CopyPlace, openCopyDatabase } from "./database.js";
 import { postgresDialect } from "./sql.js";
 
@@ -37,9 +37,6 @@ export interface PostgresSinkOptions {
  */
 export const postgresSink = (options: PostgresSinkOptions): PostgresSink => new PostgresSink(options);
 
-/** Two mirrors that start at the same time create the tables one after the other. */
-const LOCK_SQL = "SELECT pg_advisory_xact_lock(hashtext('stocklot mirror'))";
-
 /** Created by {@link postgresSink}. */
 export class PostgresSink {
   readonly #options: PostgresSinkOptions;
@@ -53,13 +50,10 @@ export class PostgresSink {
   /** Opens the copy to write it; creates one if there is none. @internal */
   open(): Promise<CopyDatabase> {
     const { schema, ...source } = this.#options;
-    return openCopyDatabase(openPostgres(source), "write", async (query) => {
+    return openCopyDatabase(new PostgresDatabase(source), "write", async (query) => {
       const place = await placeIn(query, schema);
       if (place.found.has("stocklot_mirror")) return place;
-      await query(LOCK_SQL);
-      // `IF NOT EXISTS` alone requires the right to create schemas even if the schema exists.
-      const [known] = await query("SELECT 1 FROM pg_namespace WHERE nspname = $1", [place.schema]);
-      if (!known) await query(`CREATE SCHEMA IF NOT EXISTS ${quoteName(place.schema)}`);
+      await createSchema(query, place.schema, "stocklot mirror");
       return placeIn(query, schema);
     });
   }
@@ -67,7 +61,9 @@ export class PostgresSink {
   /** Opens the copy to read it; `undefined` if there is none. Nothing is created or changed. @internal */
   openReader(): Promise<CopyDatabase | undefined> {
     const { schema, ...source } = this.#options;
-    return openCopyDatabase(openPostgres({ ...source, readOnly: true }), "read", (query) => placeIn(query, schema));
+    return openCopyDatabase(new PostgresDatabase({ ...source, readOnly: true }), "read", (query) =>
+      placeIn(query, schema),
+    );
   }
 }
 

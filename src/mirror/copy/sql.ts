@@ -1,4 +1,4 @@
-import { quoteName } from "../../storage/tables.js";
+import { quoteName } from "../../storage/database.js";
 import { type ColumnType, type MirrorResource, RESOURCES, type Table, tableOf } from "../tables.js";
 
 /*

@@ -2,8 +2,8 @@ import { existsSync } from "node:fs";
 import * as z from "zod";
 import { checkConfiguration } from "../../shared/check.js";
 import type { Query, SqlDatabase } from "../../storage/database.js";
+import { openSqlite } from "../../storage/sqlite/database.js";
 import type { SqliteDriver } from "../../storage/sqlite/driver.js";
-import { openSqlite } from "../../storage/sqlite/sql-database.js";
 import { type CopyDatabase, type CopyPlace, openCopyDatabase } from "./database.js";
 import { SQLITE_DIALECT } from "./sql.js";
 

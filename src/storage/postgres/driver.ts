@@ -3,6 +3,7 @@ import { ConfigurationError } from "../../shared/errors/index.js";
 import { lazy } from "../../shared/field.js";
 import { valueThat } from "../../shared/option.js";
 import { fieldOf } from "../../shared/unknown.js";
+import type { SqlValue } from "../database.js";
 
 /** A query as `pg` takes it. */
 export interface PostgresQuery {
@@ -26,9 +27,6 @@ export interface PostgresQueryable {
   }>;
 }
 
-/** A row by column name. Values are strings as PostgreSQL writes them. */
-type PostgresRow = Readonly<Record<string, unknown>>;
-
 const asText = (value: string) => value;
 
 /** The caller's pool may ask for binary values, which no query can prevent. */
@@ -45,18 +43,12 @@ const RAW_TEXT_TYPES: PostgresQuery["types"] = {
     format === "binary" ? (BINARY_READERS[type] ?? ((value: Buffer) => value.toString("utf8"))) : asText,
 };
 
-/** A command without values, or several that are separated by semicolons and sent together. */
-export const queryWithTextResult = (text: string): PostgresQuery => ({ text, types: RAW_TEXT_TYPES });
-
-/** Runs one command. */
-export async function queryRows(
-  queryable: PostgresQueryable,
-  text: string,
-  values: unknown[] = [],
-): Promise<PostgresRow[]> {
-  const { rows } = await queryable.query({ text, values, types: RAW_TEXT_TYPES });
-  return rows.filter((row): row is PostgresRow => typeof row === "object" && row !== null);
-}
+/** A command whose values are returned as text. Without `values`, several commands may be separated by semicolons. */
+export const textQuery = (text: string, values?: readonly SqlValue[]): PostgresQuery => ({
+  text,
+  ...(values && { values: [...values] }),
+  types: RAW_TEXT_TYPES,
+});
 
 /** True for a `Pool` or a `Client` of `pg`. */
 export const isQueryable = (value: unknown): value is PostgresQueryable =>
@@ -155,22 +147,4 @@ function postgresAddressOfUrl(text: string): string {
   } catch {
     return "(an address that is not a URL)";
   }
-}
-
-/**
- * The schema for the tables: the given one, or the first of the search_path.
- *
- * @throws ConfigurationError when there is none, or the database cannot store all characters.
- */
-export async function usableSchema(
-  query: (sql: string) => Promise<PostgresRow[]>,
-  given: string | undefined,
-): Promise<string> {
-  const sql = "SELECT current_schema() AS schema, current_setting('server_encoding') AS encoding";
-  const [{ schema, encoding } = {}] = await query(sql);
-  if (encoding !== "UTF8")
-    throw new ConfigurationError(`PostgreSQL: the encoding of the database must be UTF8, not ${encoding}`);
-  if (given !== undefined) return given;
-  if (typeof schema === "string") return schema;
-  throw new ConfigurationError(`PostgreSQL: no schema of the search_path exists. Set the option schema.`);
 }

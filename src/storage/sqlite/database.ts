@@ -1,8 +1,11 @@
+import { accessSync, constants } from "node:fs";
+import { dirname } from "node:path";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { sleep } from "../../shared/time/wait.js";
+import { fieldOf } from "../../shared/unknown.js";
 import type { Query, SqlDatabase } from "../database.js";
+import { createStorageError } from "../storage-failure.js";
 import { findSqliteDriver, type SqliteDatabase, type SqliteDriver, type SqliteStatement } from "./driver.js";
-import { isBusyError, sqliteStorageError } from "./failure.js";
 
 const DEFAULT_LOCK_WAIT_MS = 30_000;
 
@@ -62,7 +65,8 @@ export async function openSqlite(options: SqliteDatabaseOptions): Promise<SqlDat
       return result;
     } catch (error) {
       rollBackQuietly(database);
-      throw sqliteStorageError(error, { path, waitedMs: 0, isCommitting });
+      // After an error of the disk, a commit may be found in the log later.
+      throw storageErrorOf(error, path, { mayBeStored: isCommitting && resultCodeOf(error) === SQLITE_IOERR });
     }
   };
   /** The driver has one connection, so that transactions of this process wait for each other. */
@@ -124,9 +128,43 @@ async function whileBusy<T>(
     try {
       return action();
     } catch (error) {
-      if (!isBusyError(error) || monotonicNowMs() - requestedAt > lockWaitMs)
-        throw sqliteStorageError(error, { path, waitedMs: lockWaitMs, isCommitting: false });
+      if (resultCodeOf(error) !== SQLITE_BUSY) throw storageErrorOf(error, path);
+      if (monotonicNowMs() - requestedAt > lockWaitMs)
+        throw storageErrorOf(error, path, { happened: `it was locked by another process for ${lockWaitMs / 1000} s` });
     }
     await sleep(Math.random() * MAX_RETRY_DELAY_MS);
+  }
+}
+
+/** https://www.sqlite.org/rescode.html */
+const SQLITE_BUSY = 5;
+const SQLITE_IOERR = 10;
+const SQLITE_CANTOPEN = 14;
+
+/** The primary result code of an error of the driver; `undefined` for any other error. Extended codes have it in their lowest byte. */
+function resultCodeOf(error: unknown): number | undefined {
+  const code = fieldOf(error, "errcode");
+  return typeof code === "number" ? code & 0xff : undefined;
+}
+
+/** The `StorageError` for an error of the driver; any other error as it is. */
+function storageErrorOf(
+  error: unknown,
+  path: string,
+  more: { mayBeStored?: boolean; happened?: string } = {},
+): unknown {
+  const code = resultCodeOf(error);
+  if (code === undefined) return error;
+  const cause = code === SQLITE_CANTOPEN ? whyNotOpened(path, error) : error;
+  return createStorageError({ storage: "sqlite", location: path, cause, ...more });
+}
+
+/** Why a file can be neither opened nor created: SQLite itself reports no reason. */
+function whyNotOpened(path: string, error: unknown): unknown {
+  try {
+    accessSync(dirname(path), constants.W_OK | constants.X_OK);
+    return error;
+  } catch (reason) {
+    return reason;
   }
 }
