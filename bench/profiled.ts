@@ -69,7 +69,7 @@ function sourceOf(line: number, built: readonly string[]): string {
   for (let above = line; above >= 0; above -= 1) {
     const [, source] = /^\/\/ src\/(\S+)/.exec(built[above] ?? "") ?? [];
     // V8 counts its own parser as part of the function that calls it.
-    if (source === "core/response/body.ts") return PARSING;
+    if (source === "client/send/body.ts") return PARSING;
     if (source) return `stocklot: ${source}`;
   }
   return "stocklot";
