@@ -1,18 +1,10 @@
-import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
 import { Command, Option } from "commander";
 import { readServiceConnection, type ServiceConnection } from "../client/for-add-ons.js";
 import { type ClientOptions, InventoryClient, type Logger } from "../client/index.js";
-import {
-  CommandError,
-  durationOption,
-  EXIT,
-  failureMessage,
-  failureOrInterruption,
-  integerOption,
-  interruptSignal,
-} from "./exit.js";
+import { CommandError, durationOption, EXIT, failureOrInterruption, integerOption, interruptSignal } from "./exit.js";
+import { readInput } from "./files.js";
 import { currentShell, SHELLS } from "./shell.js";
 import { noteWaiting, tell } from "./terminal.js";
 
@@ -155,21 +147,12 @@ async function clientSecret({ clientSecretFile }: ConnectionFlags): Promise<stri
 
 /** Editors and shells add a byte order mark and line breaks, which are not part of the secret. */
 function readSecretFile(file: string): string {
-  const secret = readTextFile(file)
+  const secret = readInput(file, "--client-secret-file: ")
+    .toString()
     .replace(/^\uFEFF/, "")
     .trim();
   if (secret === "") throw new CommandError(`--client-secret-file: ${file} is empty.`);
   return secret;
-}
-
-function readTextFile(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch (error) {
-    // An error of reading, unlike one of opening, does not contain the path.
-    const failure = error instanceof Error ? Object.assign(error, { path: file }) : error;
-    throw new CommandError(`--client-secret-file: ${failureMessage(failure)}`);
-  }
 }
 
 /** Asks for the secret on the terminal, without showing what is typed. */

@@ -1,29 +1,77 @@
-import { realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, realpathSync, statSync } from "node:fs";
+import { open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
-import { CommandError } from "./exit.js";
+import { InvalidArgumentError } from "commander";
+import { CommandError, EXIT, failureMessage } from "./exit.js";
 
-/** Before the work whose result is to be written. */
-export function assertFolderExists(option: string, path: string): void {
-  const folder = dirname(path);
-  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return;
-  throw new CommandError(`${option}: the folder ${folder} does not exist. Create it, or choose another one.`);
+/**
+ * The contents of a file that an argument names.
+ *
+ * @param option in front of the message, if an option names it
+ */
+export function readInput(path: string, option = ""): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    // An error of reading, unlike one of opening, does not contain the path.
+    const failure = error instanceof Error ? Object.assign(error, { path }) : error;
+    throw new CommandError(`${option}${failureMessage(failure)}`);
+  }
 }
 
-/** Writes a file as a whole, or leaves the one that is there: on a full disk, for instance. */
-export function replaceFile(path: string, text: string): void {
-  const present = statSync(path, { throwIfNoEntry: false });
+/** Parses the name of a file that is to be written. */
+export function fileOption(text: string): string {
+  if (text !== "") return text;
+  throw new InvalidArgumentError("It must be the name of a file.");
+}
+
+/**
+ * The file itself if the name is a symbolic link, and its permissions if it exists. Also called before the work whose result is
+ * to be written.
+ *
+ * @throws CommandError if a file cannot have that name.
+ */
+export function outputTarget(option: string, name: string): { path: string; mode: number | undefined } {
+  const existing = statSync(name, { throwIfNoEntry: false });
+  const folder = dirname(name);
+  if (!existing && !statSync(folder, { throwIfNoEntry: false })?.isDirectory())
+    throw new CommandError(`${option}: the folder ${folder} does not exist. Create it, or choose another one.`);
+  if (existing === undefined) return { path: name, mode: undefined };
+  if (existing.isFile()) return { path: realpathSync(name), mode: existing.mode & 0o777 };
   // Renaming would turn a device or a pipe into a file.
-  if (present && !present.isFile()) {
-    writeFileSync(path, text);
-    return;
-  }
-  const target = present ? realpathSync(path) : path;
-  const part = `${target}.part`;
+  const advice = existing.isDirectory() ? "Add the name of a file." : `Write to standard output, with > ${name}.`;
+  throw new CommandError(`${option}: ${name} is not a regular file. ${advice}`);
+}
+
+/**
+ * Writes a file that appears under its name, or replaces the present one, only when it is complete. Until then it is
+ * `<name>.<process id>.part`.
+ *
+ * @param work writes the contents
+ */
+export async function writeFile<T>(
+  option: string,
+  name: string,
+  work: (write: (text: string) => Promise<void>) => Promise<T>,
+): Promise<T> {
+  const { path, mode } = outputTarget(option, name);
+  const part = `${path}.${process.pid}.part`;
+  const file = await open(part, "w", mode);
   try {
-    writeFileSync(part, text, { mode: present && present.mode & 0o777, flush: true });
-    renameSync(part, target);
+    const result = await work((text) =>
+      file.appendFile(text).catch((error: unknown) => {
+        throw new CommandError(`${part}: ${failureMessage(error)}`, EXIT.failure);
+      }),
+    );
+    await file.datasync();
+    // Not all file systems allow permissions to be changed.
+    if (mode !== undefined && mode !== ((await file.stat()).mode & 0o777)) await file.chmod(mode);
+    await file.close();
+    await rename(part, path);
+    return result;
   } catch (error) {
-    rmSync(part, { force: true });
+    await file.close().catch(() => {});
+    await rm(part, { force: true });
     throw error;
   }
 }

@@ -25,14 +25,10 @@ export function openList(
   options: ListOptions,
   { includeDiscontinued = false } = {},
 ): RecordList {
-  switch (name) {
-    case "items":
-      return items.list({ ...params, includeDiscontinued }, options);
-    case "lots":
-      return inventory.listLots({ ...params, wid }, options);
-    case "stockLevels":
-      return inventory.listStockLevels({ ...params, wid }, options);
-  }
+  if (name === "items") return items.list({ ...params, includeDiscontinued }, options);
+  return name === "lots"
+    ? inventory.listLots({ ...params, wid }, options)
+    : inventory.listStockLevels({ ...params, wid }, options);
 }
 
 const unusualDirection = ({ defaultDirection }: DocumentedList) => (defaultDirection === "ASC" ? "DESC" : "ASC");

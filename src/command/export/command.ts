@@ -1,53 +1,29 @@
 import { extname } from "node:path";
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
-import type { InventoryClient, ListOptions } from "../../client/index.js";
+import type { InventoryClient, ListOptions, Page } from "../../client/index.js";
 import { dateInputSchema } from "../../service/date.js";
 import { LISTS } from "../../service/lists.js";
 import { BadRequestError } from "../../shared/errors/index.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { type ConnectionFlags, withClient, withConnection, withResponseValidation } from "../connection.js";
 import { CommandError, integerOption, namesOption } from "../exit.js";
+import { fileOption, writeFile } from "../files.js";
 import { withHelp } from "../help.js";
 import { type ListParams, modifiedSinceProbe, openList, type RecordList } from "../list-probes.js";
+import { ROW_FORMATS, type RowFormat, rowFormatOf } from "../rows/file-rows.js";
 import { tell, withProgress, writeOutput } from "../terminal.js";
-import { OutputFile } from "./output-file.js";
-import { FORMATS, type Format, type RecordFormat, recordFormat } from "./record-format.js";
+import { type RecordFormat, recordFormat } from "./record-format.js";
 
 interface ExportFlags extends ConnectionFlags {
   wid?: number;
   since?: string;
-  format?: Format;
+  format?: RowFormat;
   output?: string;
   columns?: string[];
 }
 
-/** Stock levels with the SKU of their item, which the service does not send. */
-function withSkus(client: InventoryClient, list: RecordList, signal: AbortSignal): Pick<RecordList, "pages"> {
-  return {
-    async *pages() {
-      // However strictly responses are validated.
-      const skus = new Map<unknown, unknown>();
-      const items = client.items.list({ includeDiscontinued: true }, { gapless: true, signal });
-      for await (const item of items) skus.set(fieldOf(item, "partNo"), fieldOf(item, "shortID"));
-      for await (const page of list.pages()) {
-        const value = page.value.map((level) => ({ shortID: skus.get(fieldOf(level, "partNo")) ?? "", ...level }));
-        yield { ...page, value };
-      }
-    },
-  };
-}
-
 const RESOURCES = { items: LISTS.items, lots: LISTS.lots, "stock-levels": LISTS.stockLevels };
 type Resource = keyof typeof RESOURCES;
-
-/** The default columns of a CSV file. */
-function columnsOf(name: Resource): string[] {
-  const fields = Object.keys(RESOURCES[name].record().shape);
-  return name === "stock-levels" ? ["shortID", ...fields] : fields;
-}
-
-const listOf = (client: InventoryClient, name: Resource, params: ListParams, options: ListOptions): RecordList =>
-  openList(client, RESOURCES[name].name, params, options, { includeDiscontinued: true });
 
 export function exportCommand(): Command {
   const command = new Command("export")
@@ -56,7 +32,7 @@ export function exportCommand(): Command {
     .option("--wid <n>", "only this warehouse (lots and stock levels)", integerOption(0))
     .option("--since <date>", "only records modified since this date or datetime (ISO 8601)", dateOption)
     .addOption(
-      new Option("--format <format>", "format (default: from the name of the file, otherwise csv)").choices(FORMATS),
+      new Option("--format <format>", "format (default: by the name of the file, otherwise csv)").choices(ROW_FORMATS),
     )
     .option(
       "-o, --output <file>",
@@ -78,36 +54,40 @@ async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> 
   const output = flags.output === "-" ? undefined : flags.output;
   if (wid !== undefined && name === "items") throw new CommandError("--wid does not apply to items.");
   const format = flags.format ?? formatOf(output);
-  const params = { wid, modifiedSince: since };
-  const encoding = recordFormat(format, columns, columnsOf(name));
-  const exportWith = async (client: InventoryClient, signal: AbortSignal) => {
-    const file = output === undefined ? undefined : await OutputFile.open(output);
-    try {
-      if (since !== undefined) await warnIfSinceIsIgnored(name, client, wid, signal);
-      const list = listOf(client, name, params, { gapless: true, signal });
-      // JSON and NDJSON contain what the service sends, which is no SKU.
-      const needsSku = name === "stock-levels" && (columns?.includes("shortID") ?? format === "csv");
-      const pages = needsSku ? withSkus(client, list, signal) : list;
-      const records = await writePages(pages, encoding, columns, file);
-      await file?.complete();
-      tell(`${records} ${name} exported${output === undefined ? "" : ` to ${output}`}.`);
-    } catch (error) {
-      await file?.discard();
-      throw error;
-    }
-  };
-  await withClient(flags, exportWith);
+  // The service sends no SKU of a stock level, and NDJSON contains what it sends.
+  const addsSku = name === "stock-levels" && (columns?.includes("shortID") ?? format === "csv");
+  const documented = [...(addsSku ? ["shortID"] : []), ...Object.keys(RESOURCES[name].record().shape)];
+  const encoding = recordFormat(format, columns, documented);
+  await withClient(flags, async (client, signal) => {
+    const open = (params: ListParams, options: ListOptions) =>
+      openList(client, RESOURCES[name].name, { wid, ...params }, options, { includeDiscontinued: true });
+    const write = async (append: (text: string) => Promise<void>) => {
+      if (since !== undefined) await warnIfIgnored(open(modifiedSinceProbe.params(), { signal }), name);
+      const pages = open({ modifiedSince: since }, { gapless: true, signal }).pages();
+      return writePages(addsSku ? withSkus(client, pages, signal) : pages, encoding, columns, append);
+    };
+    const records = output === undefined ? await write(writeOutput) : await writeFile("--output", output, write);
+    tell(`${records} ${name} exported${output === undefined ? "" : ` to ${output}`}.`);
+  });
+}
+
+type Pages = AsyncIterable<Page<object>>;
+
+/** Stock levels with the SKU of their item. */
+async function* withSkus(client: InventoryClient, levels: Pages, signal: AbortSignal): AsyncGenerator<Page<object>> {
+  // However strictly responses are validated.
+  const skus = new Map<unknown, unknown>();
+  const items = client.items.list({ includeDiscontinued: true }, { gapless: true, signal });
+  for await (const item of items) skus.set(fieldOf(item, "partNo"), fieldOf(item, "shortID"));
+  for await (const page of levels) {
+    const value = page.value.map((level) => ({ shortID: skus.get(fieldOf(level, "partNo")) ?? "", ...level }));
+    yield { ...page, value };
+  }
 }
 
 /** If the service ignores modifiedSince, the export contains every record: no more than asked for, but not only changes. */
-async function warnIfSinceIsIgnored(
-  name: Resource,
-  client: InventoryClient,
-  wid: number | undefined,
-  signal: AbortSignal,
-): Promise<void> {
-  const list = listOf(client, name, { wid, ...modifiedSinceProbe.params() }, { signal });
-  const page = await list.page().catch((error: unknown) => {
+async function warnIfIgnored(probed: RecordList, name: Resource): Promise<void> {
+  const page = await probed.page().catch((error: unknown) => {
     // It may only refuse the date of the probe.
     if (error instanceof BadRequestError) return undefined;
     throw error;
@@ -116,28 +96,30 @@ async function warnIfSinceIsIgnored(
     tell(`warning: the service ignores --since for ${name}; every record is exported.`);
 }
 
+/** Returns the number of records. */
 async function writePages(
-  list: Pick<RecordList, "pages">,
-  format: RecordFormat,
-  columns: readonly string[] | undefined,
-  file: OutputFile | undefined,
+  pages: Pages,
+  { header, encode }: RecordFormat,
+  columns: readonly string[] = [],
+  append: (text: string) => Promise<void>,
 ): Promise<number> {
-  const write = file ? (text: string) => file.append(text) : writeOutput;
   let records = 0;
-  return withProgress(async (progress) => {
-    for await (const { value, totalCount } of list.pages()) {
-      if (records === 0 && value[0]) assertColumnsExist(columns, value[0]);
-      await write(format.encode(value, records));
+  await withProgress(async (progress) => {
+    for await (const { value, totalCount } of pages) {
+      if (records === 0) {
+        if (value[0]) assertColumnsExist(columns, value[0]);
+        await append(header);
+      }
+      await append(encode(value));
       records += value.length;
       progress.update(`${records} of ${totalCount}`);
     }
-    await write(format.end(records));
-    return records;
   });
+  return records;
 }
 
 /** A misspelt column would be empty in every record. */
-function assertColumnsExist(columns: readonly string[] = [], record: object): void {
+function assertColumnsExist(columns: readonly string[], record: object): void {
   const missing = columns.filter((column) => !(column in record));
   if (missing.length === 0) return;
   const known = Object.keys(record).join(", ");
@@ -145,28 +127,19 @@ function assertColumnsExist(columns: readonly string[] = [], record: object): vo
 }
 
 /** The format that the name of the file says; CSV if it says none. */
-function formatOf(output = ""): Format {
-  const extension = extname(output).slice(1).toLowerCase();
-  const format = extension === "" ? "csv" : FORMATS.find((known) => known === extension);
-  if (format !== undefined) return format;
-  const known = FORMATS.map((name) => `.${name}`).join(", ");
+function formatOf(output = ""): RowFormat {
+  const extension = extname(output);
+  if (/^(\.(csv|ndjson|jsonl))?$/i.test(extension)) return rowFormatOf(output);
   throw new CommandError(
-    `--output: .${extension} is not the extension of a format. The name must end with ${known}; for any other name, set --format.`,
+    `--output: ${extension} is not the extension of a format. The name must end with .csv or .ndjson; for any other name, set --format.`,
   );
 }
 
 function dateOption(text: string): string {
+  const isDate = (date: string) => dateInputSchema().safeParse(date).success;
   if (isDate(text)) return text;
   const [day] = /^\d{4}-\d\d-\d\d/.exec(text) ?? [];
   throw new InvalidArgumentError(
     day && !isDate(day) ? "The date does not exist." : "It must be an ISO 8601 date such as 2026-01-31, or a datetime.",
   );
-}
-
-/** Whether the parameter modifiedSince can have this value. */
-const isDate = (text: string) => dateInputSchema().safeParse(text).success;
-
-function fileOption(text: string): string {
-  if (text !== "") return text;
-  throw new InvalidArgumentError("It must be the name of a file.");
 }

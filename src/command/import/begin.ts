@@ -1,6 +1,5 @@
 import type { OutboxState } from "../../outbox/index.js";
 import type { Outbox } from "../../outbox/outbox.js";
-import { InputValidationError } from "../../shared/errors/index.js";
 import { CommandError } from "../exit.js";
 import { dateTime, plural, tell } from "../terminal.js";
 import { type ImportedLine, type ImportSettings, keyPrefixOf } from "./lines.js";
@@ -30,99 +29,78 @@ export interface Begun {
   completeSince?: number;
 }
 
-interface StoredLine {
-  state: OutboxState;
-  inputHash: string;
-  addedAt: number;
-}
-
 /** @throws CommandError if nothing may be stored. */
 export async function begin(outbox: Outbox, settings: ImportSettings, lines: readonly ImportedLine[]): Promise<Begun> {
+  const { corrects, keyColumn, name } = settings;
   const stored = await outbox.read((store) => store.getMany(lines.map(({ entry }) => entry.key)));
-  const added = lines.filter(({ entry }) => !stored.has(entry.key));
-  const changed = lines.filter(({ entry, inputHash }) => {
-    const known = stored.get(entry.key);
-    return known !== undefined && known.inputHash !== inputHash;
-  });
-  const { corrects, keyColumn } = settings;
-  if (corrects && stored.size === 0)
+  const added: ImportedLine[] = [];
+  const changed: ImportedLine[] = [];
+  const earlier: States = {};
+  let begunAt = Infinity;
+  for (const imported of lines) {
+    const known = stored.get(imported.entry.key);
+    if (known) begunAt = Math.min(begunAt, known.addedAt);
+    if (!known) added.push(imported);
+    else if (known.inputHash !== imported.inputHash) changed.push(imported);
+    else earlier[known.state] = (earlier[known.state] ?? 0) + 1;
+  }
+  const isFirst = added.length === lines.length;
+  const mayAdd = isFirst || keyColumn !== undefined || added.length === 0;
+  if (corrects && isFirst)
     throw new CommandError(
-      `--corrects: nothing of ${settings.name} was imported, so there is nothing to correct. Nothing was stored or sent. ` +
+      `--corrects: nothing of ${name} was imported, so there is nothing to correct. Nothing was stored or sent. ` +
         "If the file has a new name, give that of the first import with --delivery.",
     );
-  if (corrects) await assertCorrectable(outbox, settings, { lines, changed, stored });
-  else if (changed.length > 0 || (keyColumn === undefined && added.length > 0 && stored.size > 0))
-    throw otherFile(settings, { changed, added, lines });
-  const toStore = [...added, ...changed].map(({ entry }) => entry);
-  if (toStore.length > 0)
-    await outbox.addMany(toStore, { replaceRejected: corrects }).catch((error: unknown) => {
-      if (!(error instanceof InputValidationError)) throw error;
-      throw new CommandError(`${error.issues.map(({ message }) => message).join(" ")} Run it again.`);
+  if (corrects) {
+    const problems = changed.flatMap(({ line, entry: { key } }) => {
+      const state = stored.get(key)?.state;
+      return state === "rejected" ? [] : [`line ${line}: "${key}" was changed, but it is ${state}, not rejected`];
     });
-  const kept = [...stored.values()].filter(({ key }) => !changed.some(({ entry }) => entry.key === key));
-  const earlier: States = {};
-  for (const { state } of kept) earlier[state] = (earlier[state] ?? 0) + 1;
-  if (stored.size === 0) return { earlier };
-  const begunAt = Math.min(...[...stored.values()].map(({ addedAt }) => addedAt));
-  if (corrects && toStore.length > 0) {
-    const counts = `${kept.length} unchanged, ${added.length} added, ${changed.length} replaced`;
-    tell(`${settings.name}: corrects the import of ${dateTime(begunAt)}: ${counts}.`);
-  } else if (toStore.length === 0) {
+    assertCorrectable([...problems, ...(await missingIn(lines, outbox, settings))]);
+  } else if (changed.length > 0 || !mayAdd) {
+    const [differing, verb] = changed.length > 0 ? [changed, "differ"] : [added, "are new"];
+    const choice =
+      keyColumn === undefined
+        ? "If it is another delivery, name it with --delivery."
+        : "Give changed lines a key of their own.";
+    throw new CommandError(
+      `${name}: ${plural(differing.length, "line")} ${verb} from an earlier import, of ${lines.length}; the first is line ` +
+        `${differing[0]?.line}. Nothing was stored or sent. ${choice} If the file is a corrected version, add --corrects.`,
+    );
+  }
+  const toStore = [...added, ...changed].map(({ entry }) => entry);
+  if (toStore.length > 0) await outbox.addMany(toStore, { replaceRejected: corrects });
+  if (toStore.length === 0) {
     const { pending = 0, sending = 0, unknown = 0 } = earlier;
     if (pending + sending + unknown === 0) return { earlier, completeSince: begunAt };
-    tell(`${settings.name}: continues the import of ${dateTime(begunAt)}.`);
+    tell(`${name}: continues the import of ${dateTime(begunAt)}.`);
+  } else if (corrects) {
+    const unchanged = lines.length - toStore.length;
+    const counts = `${unchanged} unchanged, ${added.length} added, ${changed.length} replaced`;
+    tell(`${name}: corrects the import of ${dateTime(begunAt)}: ${counts}.`);
   }
   return { earlier };
 }
 
-interface Comparison {
-  lines: readonly ImportedLine[];
-  changed: readonly ImportedLine[];
-  stored: ReadonlyMap<string, StoredLine>;
-}
-
-async function assertCorrectable(
-  outbox: Outbox,
-  settings: ImportSettings,
-  { lines, changed, stored }: Comparison,
-): Promise<void> {
-  const problems = changed.flatMap(({ line, entry }) => {
-    const state = stored.get(entry.key)?.state;
-    return state === "rejected" ? [] : [`line ${line}: "${entry.key}" was changed, but it is ${state}, not rejected`];
-  });
+/** Entries of the delivery whose lines the file no longer has. */
+async function missingIn(lines: readonly ImportedLine[], outbox: Outbox, settings: ImportSettings): Promise<string[]> {
   const prefix = keyPrefixOf(settings);
+  if (prefix === undefined) return [];
   const keys = new Set(lines.map(({ entry }) => entry.key));
-  if (prefix !== undefined) {
-    const missing = await outbox.read(async (store) => {
-      const found: string[] = [];
-      for await (const { key, state } of store.list({ prefix, pruned: true }))
-        if (!keys.has(key)) found.push(`"${key}" is missing in the file; it is ${state}`);
-      return found;
-    });
-    problems.push(...missing);
-  }
-  if (problems.length === 0) return;
-  const shown = problems.slice(0, MAX_LISTED);
-  const more = problems.length > MAX_LISTED ? [`and ${problems.length - MAX_LISTED} more`] : [];
-  const advice = "Nothing was stored or sent. What was applied can only be reversed by another write.";
-  throw new CommandError(`--corrects: ${[...shown, ...more, advice].join("\n")}`);
+  return outbox.read(async (store) => {
+    const found: string[] = [];
+    for await (const { key, state } of store.list({ prefix, pruned: true }))
+      if (!keys.has(key)) found.push(`"${key}" is missing in the file; it is ${state}`);
+    return found;
+  });
 }
 
 const MAX_LISTED = 50;
 
-function otherFile(
-  { name, keyColumn }: ImportSettings,
-  { changed, added, lines }: Record<"changed" | "added" | "lines", readonly ImportedLine[]>,
-): CommandError {
-  const [first] = changed.length > 0 ? changed : added;
-  const differing =
-    changed.length > 0 ? `${plural(changed.length, "line")} differ` : `${plural(added.length, "line")} are new`;
-  const choice =
-    keyColumn === undefined
-      ? "If it is another delivery, name it with --delivery."
-      : "Give changed lines a key of their own.";
-  return new CommandError(
-    `${name}: ${differing} from an earlier import, of ${lines.length}; the first is line ${first?.line}. ` +
-      `Nothing was stored or sent. ${choice} If the file is a corrected version, add --corrects.`,
-  );
+function assertCorrectable(problems: readonly string[]): void {
+  if (problems.length === 0) return;
+  const shown = problems.slice(0, MAX_LISTED);
+  if (problems.length > MAX_LISTED) shown.push(`and ${problems.length - MAX_LISTED} more`);
+  const advice = "Nothing was stored or sent. What was applied can only be reversed by another write.";
+  throw new CommandError(`--corrects: ${[...shown, advice].join("\n")}`);
 }

@@ -1,19 +1,19 @@
-import { readFile, stat } from "node:fs/promises";
+import { statSync } from "node:fs";
 import { basename } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { Argument, Command, Option } from "commander";
 import type { InventoryClient } from "../../client/index.js";
 import type { Outbox } from "../../outbox/outbox.js";
 import { untilAborted } from "../../shared/time/wait.js";
-import { isFileMissingError } from "../../storage/storage-failure.js";
 import { type ConnectionFlags, withClient, withConnection } from "../connection.js";
 import { outboxStoreOf } from "../database.js";
 import { CommandError, durationOption, failureOrInterruption, interruptSignal } from "../exit.js";
+import { readInput } from "../files.js";
 import { withHelp } from "../help.js";
 import { withOutbox } from "../outbox/action.js";
 import { runOutbox } from "../outbox/change.js";
-import { type RowFlags, rowSettings, setOption, withColumns } from "../rows/columns.js";
-import { ROW_FORMATS, type RowFormat, rowFormatOf } from "../rows/file-rows.js";
+import { type RowFlags, rowSource, setOption, withColumns } from "../rows/columns.js";
+import { ROW_FORMATS } from "../rows/file-rows.js";
 import { plural, print, printable, printJson, tell } from "../terminal.js";
 import { begin } from "./begin.js";
 import { type ImportOperation, type ImportSettings, OPERATIONS, readLines } from "./lines.js";
@@ -25,7 +25,6 @@ interface ImportFlags extends ConnectionFlags, RowFlags {
   key?: string;
   delivery?: string;
   corrects?: true;
-  format?: RowFormat;
   mark: "remark" | "serial" | "none";
   settle?: number;
   dryRun?: true;
@@ -71,31 +70,29 @@ export function importCommand(): Command {
 const STANDARD_INPUT = "-";
 
 async function importRows(path: string, flags: ImportFlags): Promise<void> {
-  const { operation, key: keyColumn, mark, outbox: outboxFile, corrects = false } = flags;
+  const { operation, key: keyColumn, mark, outbox: outboxFile, corrects = false, delivery, dryRun, json } = flags;
   const signal = interruptSignal();
   const isStandardInput = path === STANDARD_INPUT;
-  if (isStandardInput && flags.delivery === undefined && keyColumn === undefined)
+  if (isStandardInput && delivery === undefined && keyColumn === undefined)
     throw new CommandError("standard input has no name. Set --delivery, or --key.");
-  if (flags.delivery === "") throw new CommandError("--delivery must not be empty.");
+  if (delivery === "") throw new CommandError("--delivery must not be empty.");
+  const shownPath = isStandardInput ? "standard input" : path;
   const settings: ImportSettings = {
-    ...rowSettings(flags),
-    path: isStandardInput ? "standard input" : path,
-    name: printable(flags.delivery ?? (isStandardInput ? "standard input" : path)),
-    bytes: await contentsOf(path, signal),
-    format: flags.format ?? rowFormatOf(path),
+    ...rowSource(shownPath, await contentsOf(path, signal), flags),
+    name: printable(delivery ?? shownPath),
     operation,
     // A column of keys alone identifies lines in the whole outbox, so that each file may contain earlier ones.
-    deliveryName: flags.delivery ?? (keyColumn === undefined ? basename(path) : undefined),
+    deliveryName: delivery ?? (keyColumn === undefined ? basename(path) : undefined),
     keyColumn,
     mark: mark === "none" ? false : mark,
     corrects,
     outboxFile,
   };
-  const { lines, count, invalid, problems } = await readLines(settings, signal, flags.dryRun === true);
-  if (flags.json && (flags.dryRun || invalid > 0)) await printJson({ lines: count, invalid, problems });
+  const { lines, count, invalid, problems } = await readLines(settings, signal, dryRun === true);
+  if (json && (dryRun || invalid > 0)) await printJson({ lines: count, invalid, problems });
   if (invalid > 0) throw new CommandError(`${invalid} of ${count} lines are invalid; nothing was sent.`);
-  if (flags.dryRun) {
-    if (!flags.json) await print(`${plural(count, "line")} ${count === 1 ? "is" : "are"} valid.`);
+  if (dryRun) {
+    if (!json) await print(`${plural(count, "line")} ${count === 1 ? "is" : "are"} valid.`);
     return;
   }
   const store = outboxStoreOf("--outbox", outboxFile, "create");
@@ -103,12 +100,12 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
     signal.throwIfAborted();
     const begun = await begin(outbox, settings, lines);
     if (begun.completeSince !== undefined)
-      return reportComplete(settings, begun.completeSince, await outcomeOf(outbox, lines), flags.json);
+      return reportComplete(await outcomeOf(outbox, lines), begun.completeSince, settings, json);
     const { applied = 0, rejected = 0, unknown = 0 } = begun.earlier;
     const before = applied + rejected + unknown;
     tell(`${plural(count, "line")}${before > 0 ? `, of which ${before} were sent by an earlier import` : ""}.`);
-    const summary = await runOutbox(outbox, signal);
-    await report(settings, summary, begun, await outcomeOf(outbox, lines), flags.json);
+    const run = await runOutbox(outbox, signal);
+    await report(await outcomeOf(outbox, lines), run, begun, settings, json);
   };
   const work = (client: InventoryClient) =>
     withOutbox({ client, store, mark: settings.mark, settleMs: flags.settle }, importInto);
@@ -121,10 +118,8 @@ async function contentsOf(path: string, signal: AbortSignal): Promise<Buffer> {
     return untilAborted(signal, buffer(process.stdin)).catch((error: unknown) => {
       throw failureOrInterruption(error, signal, "nothing was sent");
     });
-  const stats = await stat(path).catch((error: unknown) => {
-    if (isFileMissingError(error)) throw new CommandError(`${path}: no such file.`);
-    throw error;
-  });
-  if (!stats.isFile()) throw new CommandError(`${path} must be a file. To read a pipe, import - (standard input).`);
-  return readFile(path);
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats && !stats.isFile())
+    throw new CommandError(`${path} must be a file. To read a pipe, import - (standard input).`);
+  return readInput(path);
 }

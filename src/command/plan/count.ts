@@ -6,13 +6,12 @@ import { groupBy } from "../../plan/group-by.js";
 import { type BookLot, type CountSnapshot, type PlanCountOptions, planCount, takeSnapshot } from "../../plan/index.js";
 import { type ConnectionFlags, withClient, withConnection, withResponseValidation } from "../connection.js";
 import { integerOption } from "../exit.js";
-import { recordFormat } from "../export/record-format.js";
-import { assertFolderExists, replaceFile } from "../files.js";
+import { csvFormat } from "../export/record-format.js";
+import { fileOption, outputTarget, writeFile } from "../files.js";
 import { withHelp } from "../help.js";
-import { type RowFlags, rowSettings, withColumns } from "../rows/columns.js";
-import { type RowFields, SourceRows } from "../rows/source-rows.js";
+import { type RowFields, type RowFlags, withColumns } from "../rows/columns.js";
 import { plural, tell, withProgress } from "../terminal.js";
-import { type PlanOutput, parseJsonFile, showPlan } from "./planned.js";
+import { type PlanOutput, parseJsonFile, showPlan, sourceRows } from "./planned.js";
 
 /** `stocklot count snapshot` and `stocklot count plan`. */
 export function countCommand(): Command {
@@ -33,8 +32,8 @@ function snapshotCommand(): Command {
   const command = new Command("snapshot")
     .description("store the lots of a warehouse before people count")
     .requiredOption("--wid <n>", "warehouse ID", integerOption(0))
-    .requiredOption("--out <file>", "write the snapshot there; stocklot count plan needs it")
-    .option("--sheet <file>", "write a CSV for the counters, sorted by bin")
+    .requiredOption("--out <file>", "write the snapshot there; stocklot count plan needs it", fileOption)
+    .option("--sheet <file>", "write a CSV for the counters, sorted by bin", fileOption)
     .option("--blind", "leave the quantities out of the sheet")
     .action(snapshot);
   const example = "stocklot count snapshot --wid 3 --out before.json --sheet sheet.csv";
@@ -42,8 +41,8 @@ function snapshotCommand(): Command {
 }
 
 function snapshot({ wid, out, sheet, blind, ...connection }: SnapshotFlags): Promise<void> {
-  assertFolderExists("--out", out);
-  if (sheet !== undefined) assertFolderExists("--sheet", sheet);
+  outputTarget("--out", out);
+  if (sheet !== undefined) outputTarget("--sheet", sheet);
   return withClient(connection, async (client, signal) => {
     const taken = await withProgress((progress) =>
       takeSnapshot({
@@ -53,8 +52,8 @@ function snapshot({ wid, out, sheet, blind, ...connection }: SnapshotFlags): Pro
         onProgress: ({ received, totalCount }) => progress.update(`${received} of ${totalCount} lots read`),
       }),
     );
-    replaceFile(out, `${JSON.stringify(taken)}\n`);
-    if (sheet !== undefined) replaceFile(sheet, countSheet(taken, { isBlind: blind === true }));
+    await writeFile("--out", out, (write) => write(`${JSON.stringify(taken)}\n`));
+    if (sheet !== undefined) await writeFile("--sheet", sheet, (write) => write(countSheet(taken, blind === true)));
     tell(`${out}: ${plural(taken.lots.length, "lot")} in stock in warehouse ${wid}.`);
   });
 }
@@ -73,7 +72,7 @@ function countPlanCommand(): Command {
     .requiredOption("--surplus <code>", "reason code of the receives", integerOption(0))
     .requiredOption("--shortage <code>", "reason code of the issues", integerOption(0))
     .option("--new-bins", "accept bins that the snapshot does not have, while others of the item were not counted")
-    .option("--out <file>", "write the plan as JSON, for stocklot apply (default: print it)")
+    .option("--out <file>", "write the plan as JSON, for stocklot apply (default: print it)", fileOption)
     .option("--exit-code", "exit with 4 if there is something to do")
     .action(plan);
   return withHelp(
@@ -86,38 +85,30 @@ function countPlanCommand(): Command {
 
 async function plan(snapshotPath: string, path: string, flags: CountPlanFlags): Promise<void> {
   const { surplus, shortage, newBins } = flags;
-  const rows = new SourceRows({ path, ...rowSettings(flags) }, BOOK_FIELDS);
+  const rows = sourceRows(path, flags, BOOK_FIELDS, countedRow);
   // It is checked by planCount.
   const taken = uncheckedAs<CountSnapshot>(parseJsonFile(snapshotPath));
   // The rows are checked when they are read.
-  const counted = uncheckedAs<PlanCountOptions["counted"]>(rows);
+  const counted = uncheckedAs<PlanCountOptions["counted"]>(rows.rows);
   await showPlan(rows, flags, "lots", (planning) =>
     planCount({ ...planning, snapshot: taken, counted, reasonCodes: { surplus, shortage }, newBins }),
   );
 }
 
-/** An empty `spot` or `serial` is the bin without a name, or no serial. What was not counted has no quantity. */
 const BOOK_FIELDS: RowFields = {
   shape: { itemID: z.string(), spot: z.string(), serial: z.string(), counted: z.number() },
-  required: { itemID: "the SKU", counted: "the quantity" },
-  rowOf: (cells) => {
-    const { counted = "" } = cells;
-    if (counted === "" || counted === null) return undefined;
-    return Object.fromEntries(Object.entries(cells).filter(([name]) => !SHEET_COLUMNS.only.includes(name)));
-  },
+  required: ["itemID", "counted"],
 };
 
-/** The columns of a sheet, in order. `only`: those that a count does not read. */
-const SHEET_COLUMNS = {
-  all: ["spot", "itemID", "description", "serial", "uOM", "book", "counted"],
-  only: ["description", "uOM", "book"],
-};
+/** An empty `spot` or `serial` is the bin without a name, or no serial. What was not counted has no quantity. */
+function countedRow({ description: _, uOM: __, book: ___, ...row }: Record<string, unknown>): object | undefined {
+  return (row.counted ?? "") === "" ? undefined : row;
+}
 
 /** A CSV for people who count: a line per bin, item and serial, sorted by bin. `counted` is for them to fill in. */
-function countSheet({ lots, items }: CountSnapshot, { isBlind }: { isBlind: boolean }): string {
+function countSheet({ lots, items }: CountSnapshot, isBlind: boolean): string {
   const itemOf = new Map(items.map((item) => [item.shortID, item]));
   const groups = groupBy(lots, ({ shortID, spot, serial }) => JSON.stringify([shortID, spot, serial]));
-  const columns = SHEET_COLUMNS.all.filter((name) => !(isBlind && name === "book"));
   const records = [...groups.values()]
     .flatMap((group) => group.slice(0, 1).map((lot) => ({ ...lot, book: sumOf(group) })))
     .sort(compareLots)
@@ -130,8 +121,11 @@ function countSheet({ lots, items }: CountSnapshot, { isBlind }: { isBlind: bool
       book: book.toNumber(),
       counted: "",
     }));
-  const format = recordFormat("csv", columns, columns);
-  return format.encode(records, 0) + format.end(records.length);
+  const { header, encode } = csvFormat([
+    ...["spot", "itemID", "description", "serial", "uOM"],
+    ...(isBlind ? ["counted"] : ["book", "counted"]),
+  ]);
+  return header + encode(records);
 }
 
 /** A-2 before A-10. */

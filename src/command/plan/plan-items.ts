@@ -6,10 +6,11 @@ import { WRITES } from "../../service/operations.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { type ConnectionFlags, withConnection, withResponseValidation } from "../connection.js";
 import { CommandError, namesOption } from "../exit.js";
+import { fileOption } from "../files.js";
 import { withHelp } from "../help.js";
-import { type RowFlags, rowSettings, setOption, withColumns } from "../rows/columns.js";
-import { type RowFields, SourceRows, withoutEmptyCells } from "../rows/source-rows.js";
-import { openPlan, type PlanOutput, parseJsonFile, printPlanText, showPlan } from "./planned.js";
+import { type RowFlags, setOption, withColumns } from "../rows/columns.js";
+import type { RowFormat } from "../rows/file-rows.js";
+import { openPlan, type PlanOutput, parseJsonFile, printPlanText, showPlan, sourceRows } from "./planned.js";
 
 interface PlanFlags extends ConnectionFlags, PlanOutput, RowFlags {
   fields?: string[];
@@ -41,7 +42,7 @@ function planItemsCommand(): Command {
   const command = withColumns(new Command("items"))
     .description("show which writes would make the catalog as a file says; sends no write")
     .argument("<file>", "CSV with a header, or .ndjson: one row per item, with its SKU (shortID)")
-    .option("--out <file>", "write the plan as JSON, for stocklot apply (default: print it)")
+    .option("--out <file>", "write the plan as JSON, for stocklot apply (default: print it)", fileOption)
     .option("--set <field=value>", "a value for every row; may be repeated", setOption)
     .option("--fields <names>", "only compare these fields, separated by commas", namesOption)
     .addOption(
@@ -67,18 +68,21 @@ function planItemsCommand(): Command {
 }
 
 async function plan(path: string, flags: PlanFlags): Promise<void> {
-  const rows = new SourceRows({ path, ...rowSettings(flags) }, ITEM_FIELDS);
+  const rows = sourceRows(
+    path,
+    flags,
+    { shape: WRITES.create.input().shape, required: ["shortID"] },
+    withoutEmptyCells,
+  );
   const options = planOptions(flags);
   // The rows are checked when they are read.
-  const desired = uncheckedAs<PlanItemsOptions["desired"]>(rows);
+  const desired = uncheckedAs<PlanItemsOptions["desired"]>(rows.rows);
   await showPlan(rows, flags, "items", (planning) => planItems({ ...options, ...planning, desired }));
 }
 
-const ITEM_FIELDS: RowFields = {
-  shape: WRITES.create.input().shape,
-  required: { shortID: "the SKU" },
-  rowOf: withoutEmptyCells,
-};
+/** In a CSV file, an empty cell is a missing field. */
+const withoutEmptyCells = (fields: Record<string, unknown>, format: RowFormat): object =>
+  format === "csv" ? Object.fromEntries(Object.entries(fields).filter(([, cell]) => cell !== "")) : fields;
 
 function planOptions(flags: PlanFlags): Omit<PlanItemsOptions, "client" | "desired"> {
   const { fields, absent, owns, maxDiscontinuedShare, withStock, ignoreStoredForms } = flags;

@@ -1,13 +1,12 @@
-import { readFileSync } from "node:fs";
 import type { InventoryClient } from "../../client/index.js";
 import { type CountPlan, type ItemPlan, readPlan } from "../../plan/index.js";
 import { InputValidationError } from "../../shared/errors/index.js";
 import { messageOf } from "../../shared/unknown.js";
-import { isFileMissingError } from "../../storage/storage-failure.js";
 import { type ConnectionFlags, withClient } from "../connection.js";
-import { CommandError, EXIT, failureMessage } from "../exit.js";
-import { assertFolderExists, replaceFile } from "../files.js";
-import type { SourceRows } from "../rows/source-rows.js";
+import { CommandError, EXIT } from "../exit.js";
+import { outputTarget, readInput, writeFile } from "../files.js";
+import { type RowFields, type RowFlags, rowSource, typedRows } from "../rows/columns.js";
+import type { RowFormat } from "../rows/file-rows.js";
 import { commandLine } from "../shell.js";
 import { painter, plural, print, type Style, seconds, tell, withProgress, wrapped } from "../terminal.js";
 
@@ -15,6 +14,35 @@ import { painter, plural, print, type Style, seconds, tell, withProgress, wrappe
 export interface PlanOutput {
   out?: string;
   exitCode?: true;
+}
+
+/** The rows of a CSV or NDJSON file, and the line of each that was read. */
+export interface SourceRows {
+  path: string;
+  /** By index. */
+  lines: number[];
+  rows: AsyncIterable<object>;
+}
+
+/** @param rowOf a row with these fields; `undefined` if it is to be left out */
+export function sourceRows(
+  path: string,
+  flags: RowFlags,
+  expected: RowFields,
+  rowOf: (fields: Record<string, unknown>, format: RowFormat) => object | undefined,
+): SourceRows {
+  const lines: number[] = [];
+  async function* rows() {
+    const source = rowSource(path, readInput(path), flags);
+    for await (const { line, fields, problem } of typedRows(source, expected)) {
+      if (problem !== undefined) throw new CommandError(`${path}: line ${line}: ${problem}.`);
+      const row = rowOf(fields, source.format);
+      if (!row) continue;
+      lines.push(line);
+      yield row;
+    }
+  }
+  return { path, lines, rows: rows() };
 }
 
 /** What a plan is computed with. */
@@ -37,7 +65,7 @@ export async function showPlan(
 ): Promise<void> {
   const { out, exitCode } = flags;
   await withClient(flags, async (client, signal) => {
-    if (out !== undefined) assertFolderExists("--out", out);
+    if (out !== undefined) outputTarget("--out", out);
     const planned = await withProgress((progress) =>
       plan({
         client,
@@ -47,7 +75,7 @@ export async function showPlan(
     ).catch((error: unknown) => {
       throw describeWrongRows(error, rows);
     });
-    if (out !== undefined) replaceFile(out, `${JSON.stringify(planned, null, 1)}\n`);
+    if (out !== undefined) await writeFile("--out", out, (write) => write(`${JSON.stringify(planned, null, 1)}\n`));
     await printPlan(planned, out);
     if (exitCode && !planned.isEmpty) process.exitCode = EXIT.somethingToDo;
   });
@@ -92,7 +120,6 @@ export function openPlan(path: string): ItemPlan | CountPlan {
 }
 
 function describeWrongRows(error: unknown, { path, lines }: SourceRows): unknown {
-  if (isFileMissingError(error)) return new CommandError(failureMessage(error));
   if (!(error instanceof InputValidationError)) return error;
   const problems = error.issues.map(({ path: [index, ...names], message }) => {
     if (typeof index !== "number") return `--${String(index)}: ${message}`;
@@ -103,10 +130,12 @@ function describeWrongRows(error: unknown, { path, lines }: SourceRows): unknown
 }
 
 export function parseJsonFile(path: string): unknown {
+  const text = readInput(path)
+    .toString()
+    .replace(/^\uFEFF/, "");
   try {
-    return JSON.parse(readFileSync(path, "utf8").replace(/^\uFEFF/, ""));
-  } catch (error) {
-    const message = error instanceof SyntaxError ? `${path}: this is not JSON.` : failureMessage(error);
-    throw new CommandError(message);
+    return JSON.parse(text);
+  } catch {
+    throw new CommandError(`${path}: this is not JSON.`);
   }
 }

@@ -1,19 +1,31 @@
 import { type Command, InvalidArgumentError } from "commander";
 import * as z from "zod";
-import { losesDigits, type RowFile } from "./file-rows.js";
+import { nearestName, nearestNameHint } from "../../shared/unknown-name.js";
+import { CommandError } from "../exit.js";
+import { fileRows, losesDigits, type Row, type RowFile, rowFormatOf } from "./file-rows.js";
 
-/** What the columns of a file of rows mean. */
-export interface ColumnSettings {
+/** A file of rows, and what its columns mean. */
+export interface RowSource extends RowFile {
   /** Field by column, where they differ. */
   map: ReadonlyMap<string, string>;
   /** Columns that are no fields. */
   ignore: readonly string[];
   /** Value by field, for every row. */
   set: ReadonlyMap<string, string>;
+  /** A column that need not be a field: the keys of an import. */
+  keyColumn?: string | undefined;
 }
 
-export interface RowFlags extends Partial<ColumnSettings> {
-  delimiter?: string;
+/** The fields that rows may have, by name. */
+export interface RowFields {
+  shape: Readonly<Record<string, z.ZodType>>;
+  required: readonly string[];
+  /** What has no other fields, for messages; `undefined` if others are checked later. */
+  operation?: string;
+}
+
+export interface RowFlags extends Partial<Pick<RowSource, "map" | "ignore" | "set" | "delimiter">> {
+  format?: RowFile["format"];
 }
 
 /** Adds the options for the columns of a file. */
@@ -23,12 +35,12 @@ export const withColumns = (command: Command): Command =>
     .option("--ignore <column>", "a column that is no field; may be repeated", ignoreOption)
     .option("--delimiter <text>", 'between two cells, for instance ";" or tab (default: ",")', delimiterOption);
 
-export const rowSettings = ({
-  map = new Map(),
-  ignore = [],
-  set = new Map(),
-  delimiter = ",",
-}: RowFlags): ColumnSettings & { delimiter: string } => ({ map, ignore, set, delimiter });
+/** A file with the options for its columns. */
+export function rowSource(path: string, bytes: Buffer, flags: RowFlags): RowSource {
+  const { map = new Map(), ignore = [], set = new Map(), delimiter = ",", format = rowFormatOf(path) } = flags;
+  const isSku = (column: string) => ["itemID", "shortID"].includes(map.get(column) ?? column);
+  return { path, bytes, format, delimiter, isSku, map, ignore, set };
+}
 
 function mapOption(text: string, earlier: ReadonlyMap<string, string> = new Map()): ReadonlyMap<string, string> {
   const [column, field, ...more] = text.split("=");
@@ -51,24 +63,88 @@ function delimiterOption(text: string): string {
   throw new InvalidArgumentError("It must be one character other than a quote or a line break, or tab.");
 }
 
+/** A row whose fields have their own names, and values of their types where the text is one. */
+export interface TypedRow extends Row {
+  fields: Record<string, unknown>;
+}
+
 /**
- * The fields of a row by their own names, and those that are set. The cells of a CSV file, and values on the command line, are
- * strings: they become values of their fields' types.
+ * Reads a file row by row. Each object of NDJSON has fields of its own, and a CSV file the columns of its header.
  *
- * @param fieldOf the field that a column contains; undefined if it contains none
+ * @throws CommandError if columns of a CSV file are wrong.
  */
-export function fieldsOfRow(
-  cells: Readonly<Record<string, unknown>>,
-  { set, format }: Pick<ColumnSettings, "set"> & Pick<RowFile, "format">,
-  shape: Readonly<Record<string, z.ZodType>>,
-  fieldOf: (column: string) => string | undefined,
-): Record<string, unknown> {
-  const typed = (field: string, cell: unknown) => (typeof cell === "string" ? cellValue(cell, shape[field]) : cell);
-  const read = Object.entries(cells).flatMap(([column, cell]): [string, unknown][] => {
-    const field = fieldOf(column);
-    return field === undefined ? [] : [[field, format === "csv" ? typed(field, cell) : cell]];
+export async function* typedRows(source: RowSource, expected: RowFields): AsyncGenerator<TypedRow> {
+  const { format, set } = source;
+  const typed = (field: string, cell: unknown) =>
+    typeof cell === "string" ? cellValue(cell, expected.shape[field]) : cell;
+  const isCsv = format === "csv";
+  let isFirst = true;
+  for await (const row of fileRows(source)) {
+    const columns = Object.keys(row.cells);
+    if (isCsv && isFirst) assertColumns(columns, source, expected);
+    isFirst = false;
+    const read = Object.entries(row.cells).flatMap(([column, cell]): [string, unknown][] => {
+      const field = fieldOfColumn(column, source, expected);
+      return field === undefined ? [] : [[field, isCsv ? typed(field, cell) : cell]];
+    });
+    const given = [...set].map(([field, value]) => [field, typed(field, value)] as const);
+    const problem = row.problem ?? (isCsv ? undefined : fieldProblem(columns, source, expected));
+    yield { ...row, problem, fields: Object.fromEntries([...read, ...given]) };
+  }
+}
+
+/** Otherwise values would be lost, or every row would lack a required field. */
+function assertColumns(columns: readonly string[], source: RowSource, expected: RowFields): void {
+  const { map, ignore, keyColumn, set } = source;
+  const named = { "--map": [...map.keys()], "--ignore": ignore, "--key": keyColumn === undefined ? [] : [keyColumn] };
+  for (const [option, names] of Object.entries(named)) {
+    const missing = names.find((name) => !columns.includes(name));
+    if (missing !== undefined) throw new CommandError(`${option}: there is no column "${missing}".`);
+  }
+  const problem = fieldProblem(columns, source, expected);
+  if (problem !== undefined) throw new CommandError(problem);
+  const fields = new Set([...set.keys(), ...columns.map((column) => fieldOfColumn(column, source, expected))]);
+  const missing = expected.required.filter((field) => !fields.has(field));
+  const [first = ""] = missing;
+  if (missing.length > 0)
+    throw new CommandError(
+      `no column for ${missing.join(", ")}. Use --map "${nearestName(first, columns) ?? "COLUMN"}=${first}".`,
+    );
+}
+
+/** What is wrong with the names of fields: values would be lost. */
+function fieldProblem(columns: readonly string[], source: RowSource, expected: RowFields): string | undefined {
+  const { operation, shape } = expected;
+  const known = Object.keys(shape);
+  const isUnknown = (field: string) => operation !== undefined && !Object.hasOwn(shape, field);
+  const noField = (option: string, field: string) =>
+    `${option}: ${operation} has no field "${field}"${nearestNameHint(field, known) || "."}`;
+  const unset = [...source.set.keys()].find(isUnknown);
+  if (unset !== undefined) return noField(`--set ${unset}`, unset);
+  const columnOf = new Map<string, string>();
+  for (const column of columns) {
+    const field = fieldOfColumn(column, source, expected);
+    if (field === undefined) continue;
+    if (source.set.has(field))
+      return `--set ${field}: the column "${column}" is ${field}, too. Add --ignore "${column}".`;
+    const other = columnOf.get(field);
+    if (other !== undefined) return `the columns "${other}" and "${column}" are both ${field}.`;
+    if (isUnknown(field) && source.map.has(column)) return noField(`--map ${column}=${field}`, field);
+    columnOf.set(field, column);
+  }
+  const unknown = [...columnOf].flatMap(([field, column]) => {
+    const nearest = nearestName(field, known);
+    return isUnknown(field) ? [`"${column}"${nearest === undefined ? "" : ` (did you mean "${nearest}"?)`}`] : [];
   });
-  return Object.fromEntries([...read, ...[...set].map(([field, value]) => [field, typed(field, value)])]);
+  if (unknown.length === 0) return undefined;
+  return `unknown columns: ${unknown.join(", ")}. Use --map column=field or --ignore column, or remove them.`;
+}
+
+/** The field that a column contains; undefined for a column that contains none, for instance nothing but the key. */
+function fieldOfColumn(column: string, source: RowSource, { shape }: RowFields): string | undefined {
+  if (source.ignore.includes(column)) return undefined;
+  const field = source.map.get(column) ?? column;
+  return column === source.keyColumn && !Object.hasOwn(shape, field) ? undefined : field;
 }
 
 export const withoutOptional = (schema: z.ZodType | undefined) =>

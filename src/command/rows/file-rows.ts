@@ -1,5 +1,3 @@
-import { createReadStream } from "node:fs";
-import { open } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
@@ -11,14 +9,15 @@ import { CommandError } from "../exit.js";
 export const ROW_FORMATS = ["csv", "ndjson"] as const;
 export type RowFormat = (typeof ROW_FORMATS)[number];
 
-/** A file of rows, and how to read it. */
+/** A file of rows that was read, and how to understand it. */
 export interface RowFile {
   path: string;
-  /** Its contents, if they were read already. */
-  bytes?: Buffer;
+  bytes: Buffer;
   format: RowFormat;
   /** Between two cells of a CSV file. */
   delimiter: string;
+  /** Spaces around a SKU are not removed: they are refused. */
+  isSku(column: string): boolean;
 }
 
 /** A row: a record of a CSV file, whose cells are strings, or an object of an NDJSON file. */
@@ -26,25 +25,20 @@ export interface Row {
   /** The line of the file on which it ends. */
   line: number;
   cells: Readonly<Record<string, unknown>>;
-  /** Cells of a CSV file that had spaces around them, without quotes, by column: as they were. */
-  untrimmed?: Readonly<Record<string, string>>;
   /** What is wrong with its form. */
-  problem?: string;
+  problem?: string | undefined;
 }
 
 /** What the name of a file says about its format. */
 export const rowFormatOf = (path: string): RowFormat => (/\.(ndjson|jsonl)$/i.test(path) ? "ndjson" : "csv");
 
-/** Reads a file row by row, in constant memory. */
+/** Reads a file row by row. */
 export const fileRows = (file: RowFile): AsyncGenerator<Row> =>
   file.format === "ndjson" ? ndjsonRows(file) : csvRows(file);
 
 const CHUNK_BYTES = 65_536;
 
-const streamOf = ({ path, bytes }: RowFile): Readable =>
-  bytes === undefined ? createReadStream(path) : Readable.from(chunksOf(bytes));
-
-/** As a file is read: signals are handled in between. */
+/** In chunks: signals are handled in between. */
 async function* chunksOf(bytes: Buffer): AsyncGenerator<Buffer> {
   for (let start = 0; start < bytes.length; start += CHUNK_BYTES) {
     yield bytes.subarray(start, start + CHUNK_BYTES);
@@ -52,18 +46,13 @@ async function* chunksOf(bytes: Buffer): AsyncGenerator<Buffer> {
   }
 }
 
-async function* ndjsonRows(file: RowFile): AsyncGenerator<Row> {
-  if (file.bytes && /(?<!\r)\n/.test(file.bytes.toString("latin1")) && file.bytes.includes("\r\n"))
-    throw new CommandError(`${file.path}: the lines end in different ways. Save the file again.`);
-  const input = streamOf(file);
+async function* ndjsonRows({ path, bytes }: RowFile): AsyncGenerator<Row> {
+  if (bytes.includes("\r\n") && /(?<!\r)\n/.test(bytes.toString("latin1")))
+    throw new CommandError(`${path}: the lines end in different ways. Save the file again.`);
   let line = 0;
-  try {
-    for await (const text of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
-      line += 1;
-      if (text.trim() !== "") yield { line, ...parseLine(text.replace(/^\uFEFF/, "")) };
-    }
-  } finally {
-    input.destroy();
+  for await (const text of createInterface({ input: Readable.from(chunksOf(bytes)), crlfDelay: Infinity })) {
+    line += 1;
+    if (text.trim() !== "") yield { line, ...parseLine(text.replace(/^\uFEFF/, "")) };
   }
 }
 
@@ -72,8 +61,7 @@ function parseLine(text: string): Omit<Row, "line"> {
     const cells: unknown = JSON.parse(text);
     if (!isObject(cells) || Array.isArray(cells)) return { cells: {}, problem: "is not a JSON object" };
     const problem = text.includes(REPLACEMENT_CHARACTER) ? NOT_UTF_8 : lossOf(text);
-    if (problem !== undefined) return { cells: {}, problem };
-    return { cells: Object.fromEntries(Object.entries(cells)) };
+    return { cells: problem === undefined ? { ...cells } : {}, problem };
   } catch (error) {
     return { cells: {}, problem: `is not a JSON object: ${messageOf(error)}` };
   }
@@ -105,23 +93,17 @@ export const losesDigits = (text: string): boolean => !new Big(text).eq(new Big(
 const REPLACEMENT_CHARACTER = "\uFFFD";
 const NOT_UTF_8 = "is not UTF-8; save the file as UTF-8";
 
-/** Delimiters that a header of one cell may contain, as --delimiter takes them. */
-const DELIMITERS = [
-  { text: ";", name: '";"', option: '";"' },
-  { text: "\t", name: "tabs", option: "tab" },
-  { text: "|", name: '"|"', option: '"|"' },
-  { text: ",", name: '","', option: '","' },
-];
-/** A first line that only Excel understands. */
-const EXCEL_DELIMITER_PATTERN = /^sep=(.)$/;
+/** The beginning of JSON or NDJSON with objects. */
+const JSON_PATTERN = /^\uFEFF?\s*(\{|\[\s*\{)/;
 
 /** RFC 4180, with or without a BOM, any line ends. */
-async function* csvRows(source: RowFile): AsyncGenerator<Row> {
-  const { path, delimiter } = source;
-  await assertNotJson(source);
-  let columns: string[] | undefined;
-  /** By record and column. */
-  const untrimmed = new Map<number, Record<number, string>>();
+async function* csvRows({ path, bytes, delimiter, isSku }: RowFile): AsyncGenerator<Row> {
+  // Otherwise a quote in the first line would be reported, or a strange column.
+  if (JSON_PATTERN.test(bytes.toString("utf8", 0, 100)))
+    throw new CommandError(
+      `${path}: this is JSON. It must be CSV: a first line with the names of the fields, then one line per write.`,
+    );
+  const columns: string[] = [];
   const parser = parse({
     bom: true,
     delimiter,
@@ -129,93 +111,51 @@ async function* csvRows(source: RowFile): AsyncGenerator<Row> {
     relax_column_count: true,
     skip_empty_lines: true,
     cast: (cell, { quoting, lines, records, index }) => {
-      if (quoting) return cell;
       // The first line end is that of all lines; another one would be part of a cell.
-      if (/[\r\n]/.test(cell))
+      if (!quoting && /[\r\n]/.test(cell))
         throw new CommandError(`${path}: line ${lines}: the lines end in different ways. Save the file again.`);
-      const trimmed = cell.trim();
-      if (trimmed !== cell) untrimmed.set(records, { ...untrimmed.get(records), [index]: cell });
-      return trimmed;
+      const isHeader = records === 0;
+      const text = quoting || (!isHeader && isSku(columns[index] ?? "")) ? cell : cell.trim();
+      if (isHeader) columns.push(text);
+      return text;
     },
   });
-  const file = streamOf(source);
   let crLfsInCells = 0;
-  file.once("error", (error) => parser.destroy(error));
   try {
-    for await (const { record, info } of file.pipe(parser)) {
+    for await (const { record, info } of Readable.from(chunksOf(bytes)).pipe(parser)) {
       // The parser counts CR LF as two line breaks if it is in a cell.
       crLfsInCells += record.join().split("\r\n").length - 1;
-      if (columns) yield csvRow(columns, record, info.lines - crLfsInCells, untrimmed.get(info.records - 1));
-      else columns = checkedColumns(path, record, delimiter);
-      untrimmed.delete(info.records - 1);
+      if (info.records === 1) assertIsHeader(path, record, delimiter);
+      else yield csvRow(columns, record, info.lines - crLfsInCells);
     }
   } catch (error) {
-    if (error instanceof CsvError) {
-      const advice = `If cells are not separated by "${delimiter}", set --delimiter.`;
-      throw new CommandError(`${path}: ${error.message}. ${advice}`);
-    }
-    throw error;
-  } finally {
-    file.destroy();
+    if (!(error instanceof CsvError)) throw error;
+    throw new CommandError(`${path}: ${error.message}. If cells are not separated by "${delimiter}", set --delimiter.`);
   }
 }
 
-/** The first characters of JSON or NDJSON with objects. */
-const JSON_PATTERN = /^\uFEFF?\s*(\{|\[\s*\{)/;
-
-/** Otherwise a quote in the first line of JSON would be reported, or a strange column. */
-async function assertNotJson({ path, bytes }: RowFile): Promise<void> {
-  const head = bytes ?? (await readHead(path));
-  if (!JSON_PATTERN.test(head.toString("utf8", 0, HEAD_LENGTH))) return;
-  throw new CommandError(
-    `${path}: this is JSON. It must be CSV: a first line with the names of the fields, then one line per write.`,
-  );
-}
-
-const HEAD_LENGTH = 100;
-
-async function readHead(path: string): Promise<Buffer> {
-  const file = await open(path);
-  try {
-    const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(HEAD_LENGTH) });
-    return buffer.subarray(0, bytesRead);
-  } finally {
-    await file.close();
-  }
-}
-
-function checkedColumns(path: string, columns: string[], delimiter: string): string[] {
-  const [header = "", ...others] = columns;
-  if (others.length === 0) assertDelimiterFits(path, header, delimiter);
-  const repeated = columns.find((name, index) => columns.indexOf(name) !== index);
-  if (repeated !== undefined) throw new CommandError(`${path}: two columns are called "${repeated}".`);
-  return columns;
-}
+/** A first line that only Excel understands. */
+const EXCEL_DELIMITER_PATTERN = /^sep=(.)$/;
 
 /** A header of one cell that contains another delimiter is most likely several cells. */
-function assertDelimiterFits(path: string, header: string, delimiter: string): void {
-  const [excelLine, excelDelimiter] = EXCEL_DELIMITER_PATTERN.exec(header) ?? [];
-  const actual = DELIMITERS.find(({ text }) => text !== delimiter && (excelDelimiter ?? header).includes(text));
-  if (excelLine === undefined && actual === undefined) return;
-  const problem =
-    excelLine === undefined
-      ? `the header is one cell, "${header.replaceAll("\t", " ")}".`
-      : `Remove the first line, "${excelLine}".`;
-  const advice =
-    actual === undefined ? "" : ` If cells are separated by ${actual.name}, add --delimiter ${actual.option}.`;
+function assertIsHeader(path: string, columns: readonly string[], delimiter: string): void {
+  const repeated = columns.find((name, index) => columns.indexOf(name) !== index);
+  if (repeated !== undefined) throw new CommandError(`${path}: two columns are called "${repeated}".`);
+  const [header = "", ...others] = columns;
+  if (others.length > 0) return;
+  const [excelLine, excelDelimiter = header] = EXCEL_DELIMITER_PATTERN.exec(header) ?? [];
+  const other = [";", "\t", "|", ","].find((text) => text !== delimiter && excelDelimiter.includes(text));
+  if (excelLine === undefined && other === undefined) return;
+  const problem = excelLine === undefined ? "the header is one cell." : `Remove the first line, "${excelLine}".`;
+  const [name, option] = other === "\t" ? ["tabs", "tab"] : [`"${other}"`, `"${other}"`];
+  const advice = other === undefined ? "" : ` If cells are separated by ${name}, add --delimiter ${option}.`;
   throw new CommandError(`${path}: ${problem}${advice}`);
 }
 
-function csvRow(
-  columns: readonly string[],
-  values: readonly string[],
-  line: number,
-  spaced: Readonly<Record<number, string>> = {},
-): Row {
+function csvRow(columns: readonly string[], values: readonly string[], line: number): Row {
   const cells = Object.fromEntries(columns.map((name, index) => [name, values[index] ?? ""]));
-  const untrimmed = Object.fromEntries(Object.entries(spaced).map(([index, cell]) => [columns[Number(index)], cell]));
   if (values.length !== columns.length)
     return { line, cells, problem: `${values.length} cells, but the header has ${columns.length}` };
-  if (values.some((value) => value.includes(REPLACEMENT_CHARACTER))) return { line, cells, problem: NOT_UTF_8 };
-  return { line, cells, untrimmed };
+  const isUtf8 = !values.some((value) => value.includes(REPLACEMENT_CHARACTER));
+  return { line, cells, problem: isUtf8 ? undefined : NOT_UTF_8 };
 }
