@@ -1,11 +1,9 @@
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
 import { Command, Option } from "commander";
-import { readServiceConnection, type ServiceConnection } from "../client/for-add-ons.js";
 import { type ClientOptions, InventoryClient, type Logger } from "../client/index.js";
 import { CommandError, durationOption, EXIT, failureOrInterruption, integerOption, interruptSignal } from "./exit.js";
 import { readInput } from "./files.js";
-import { currentShell, SHELLS } from "./shell.js";
 import { noteWaiting, tell } from "./terminal.js";
 
 /** The options that every command that connects to the service takes. */
@@ -17,7 +15,6 @@ export interface ConnectionFlags {
   allowInsecureHttp?: true;
   rateLimit?: number;
   timeout?: number;
-  /** Only of commands {@link withResponseValidation}. */
   responseValidation?: "error" | "warn" | "off";
 }
 
@@ -44,6 +41,9 @@ const CONNECTION_OPTIONS = () => [
   new Option("--allow-insecure-http", "permit a base URL without TLS; the secret is then not encrypted"),
   new Option("--rate-limit <n>", "requests per minute (default: 100)").argParser(integerOption(1)),
   new Option("--timeout <time>", "time limit of one attempt of a request (default: 30s)").argParser(durationOption),
+  new Option("--response-validation <mode>", "if a response is not as documented (default: error)").choices([
+    ...["error", "warn", "off"],
+  ]),
 ];
 
 /** Adds the options of the connection. The help describes them once, under `stocklot help connection`. */
@@ -52,24 +52,10 @@ export function withConnection(command: Command): Command {
   return command.addHelpText("after", "\nConnection: see stocklot help connection");
 }
 
-/** Adds the option for services whose responses are not as documented. */
-export const withResponseValidation = (command: Command): Command =>
-  command.addOption(
-    new Option(
-      "--response-validation <mode>",
-      "what to do if a response is not as documented (default: error)",
-    ).choices(["error", "warn", "off"]),
-  );
-
-export interface ConnectionOptions extends ClientOptions {
-  baseUrl: string;
-  clientId: string;
-}
-
 /** Where the service is, and the credentials for it. */
-export async function connectionOptions(flags: ConnectionFlags): Promise<ConnectionOptions> {
+export async function connectionOptions(flags: ConnectionFlags): Promise<ClientOptions> {
   const { allowInsecureHttp, rateLimit, timeout } = flags;
-  const options: ClientOptions = {
+  return {
     baseUrl: flags.baseUrl,
     serviceId: (flags.serviceId ?? process.env.STOCKLOT_SERVICE_ID) || undefined,
     clientId: flags.clientId,
@@ -81,8 +67,6 @@ export async function connectionOptions(flags: ConnectionFlags): Promise<Connect
     ...(flags.responseValidation === "warn" && { logger: firstWarnings() }),
     hooks: { waiting: ({ expectedMs }) => noteWaiting(expectedMs) },
   };
-  const { baseUrl, clientId } = resolveConnection(options);
-  return { ...options, baseUrl: baseUrl.href, clientId };
 }
 
 const MAX_WARNINGS = 10;
@@ -98,12 +82,6 @@ function firstWarnings(): Logger {
   return { debug() {}, info() {}, error() {}, warn };
 }
 
-const EXAMPLE_VALUES: Readonly<Record<string, string>> = {
-  STOCKLOT_BASE_URL: "https://inventory.example.com/api/v1",
-  STOCKLOT_CLIENT_ID: "my-client",
-  STOCKLOT_CLIENT_SECRET: "...",
-};
-
 /**
  * Does the work of a command with a client, and closes it. Ctrl-C aborts the signal.
  *
@@ -111,31 +89,18 @@ const EXAMPLE_VALUES: Readonly<Record<string, string>> = {
  */
 export async function withClient(
   flags: ConnectionFlags,
-  work: (client: InventoryClient, signal: AbortSignal, options: ConnectionOptions) => Promise<void>,
+  work: (client: InventoryClient, signal: AbortSignal) => Promise<void>,
   advice?: string,
   signal: AbortSignal = interruptSignal(),
 ): Promise<void> {
-  const options = await connectionOptions(flags);
-  const client = new InventoryClient(options);
+  const client = new InventoryClient(await connectionOptions(flags));
   try {
-    await work(client, signal, options);
+    await work(client, signal);
   } catch (error) {
     throw failureOrInterruption(error, signal, advice);
   } finally {
     await client.close();
   }
-}
-
-/** @throws CommandError that names what is missing or wrong. */
-function resolveConnection(options: ClientOptions): ServiceConnection {
-  const connection = readServiceConnection(options);
-  if (!("problem" in connection)) return connection;
-  const { problem, missingVariables } = connection;
-  const { set } = SHELLS[currentShell()];
-  const example = missingVariables
-    .map((variable) => `\n  ${set(variable, EXAMPLE_VALUES[variable] ?? "...")}`)
-    .join("");
-  throw new CommandError(example === "" ? `${problem}.` : `${problem}. For example:${example}`);
 }
 
 /** Undefined if the client is to read the variable, or to report that there is none. */

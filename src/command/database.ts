@@ -8,14 +8,14 @@ const ADDRESS_PATTERN = /^(postgres(ql)?:\/\/|socket:|\/)/;
 export const isPostgresAddress = (text: string): boolean => /^postgres(ql)?:/i.test(text);
 
 /**
- * Verifies the address of a PostgreSQL database. The driver accepts any string.
+ * The address of a PostgreSQL database, verified: the driver accepts any string.
  *
  * @param what the option or argument, for messages; the address itself may contain a password, so it is not quoted
  */
-export function assertPostgresAddress(what: string, address: string): void {
+export function postgresAddress(what: string, address: string): string {
   if (!ADDRESS_PATTERN.test(address))
     throw new CommandError(`${what} must be an address such as postgres://user@host/database.`);
-  if (!hasPassword(address)) return;
+  if (!hasPassword(address)) return address;
   const advice = "since others can see it. Put it into PGPASSWORD or a .pgpass file.";
   throw new CommandError(`${what} must not contain a password, ${advice}`);
 }
@@ -37,10 +37,8 @@ export type OutboxUse = "create" | "change" | "read";
  */
 export function outboxStoreOf(what: string, file: string, use: OutboxUse): OutboxStore {
   const existing = use === "create" ? undefined : use;
-  if (isPostgresAddress(file)) {
-    assertPostgresAddress(what, file);
-    return new PostgresOutboxStore({ connectionString: file }, { existing });
-  }
+  if (isPostgresAddress(file))
+    return new PostgresOutboxStore({ connectionString: postgresAddress(what, file) }, { existing });
   if (file === "") throw new CommandError(`${what} must be the name of a file.`);
   if (use === "create") return new SqliteOutboxStore({ path: file });
   if (!existsSync(file)) throw new CommandError(`${file}: no such file. Check the path.`);

@@ -96,22 +96,19 @@ export function namesOption(text: string): string[] {
   return names;
 }
 
-class InterruptedError extends CommandError {
-  constructor(exitCode: number) {
-    super("interrupted", exitCode);
-  }
-}
-
-/** A signal that Ctrl-C and SIGTERM abort. The second time they end the process. */
+/** A signal that Ctrl-C and SIGTERM abort, with a CommandError as its reason. The second time they end the process. */
 export function interruptSignal(): AbortSignal {
   const controller = new AbortController();
-  process.once("SIGINT", () => controller.abort(new InterruptedError(EXIT.interrupted)));
-  process.once("SIGTERM", () => controller.abort(new InterruptedError(EXIT.terminated)));
+  for (const [signal, exitCode] of [
+    ["SIGINT", EXIT.interrupted],
+    ["SIGTERM", EXIT.terminated],
+  ] as const)
+    process.once(signal, () => controller.abort(new CommandError("interrupted", exitCode)));
   return controller.signal;
 }
 
 /** What a command fails with: the interruption, if there was one, with what to do next; otherwise the error. */
 export function failureOrInterruption(error: unknown, { reason }: AbortSignal, advice?: string): unknown {
-  if (!(reason instanceof InterruptedError)) return error;
+  if (!(reason instanceof CommandError)) return error;
   return advice === undefined ? reason : new CommandError(`${reason.message}; ${advice}`, reason.exitCode);
 }

@@ -2,7 +2,7 @@ import { Command } from "commander";
 import type { Item } from "../service/item.js";
 import type { Lot } from "../service/lot.js";
 import type { StockLevel } from "../service/stock-level.js";
-import { type ConnectionFlags, withClient, withConnection, withResponseValidation } from "./connection.js";
+import { type ConnectionFlags, withClient, withConnection } from "./connection.js";
 import { integerOption } from "./exit.js";
 import { withHelp } from "./help.js";
 import { painter, plural, print, printable, printJson, table } from "./terminal.js";
@@ -26,7 +26,7 @@ export function getCommand(): Command {
     .option("--json", "print item, stockLevel and lots as JSON; an array of these for several SKUs")
     .action(showItems);
   return withHelp(
-    withResponseValidation(withConnection(command)),
+    withConnection(command),
     { 1: "an item does not exist, or a request failed" },
     "stocklot get BOLT-M8 NUT-M8 --wid 3",
   );

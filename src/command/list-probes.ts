@@ -1,7 +1,7 @@
 /** The lists of a service, and probes of them, one page each. The doctor, `export` and the conformance suite use them. */
 
 import { afterEveryChange, isSorted } from "../client/for-add-ons.js";
-import type { InventoryClient, ListOptions, Paginator } from "../client/index.js";
+import type { InventoryClient, ListOptions, Page, Paginator } from "../client/index.js";
 import { type DocumentedList, MAX_PAGE_SIZE } from "../service/lists.js";
 import { fieldOf } from "../shared/unknown.js";
 
@@ -33,12 +33,7 @@ export function openList(
 
 const unusualDirection = ({ defaultDirection }: DocumentedList) => (defaultDirection === "ASC" ? "DESC" : "ASC");
 
-/** What a probe reads of a page. */
-interface PageOfRecords {
-  value: readonly object[];
-  totalCount: number;
-  pageSize: number;
-}
+type PageOfRecords = Pick<Page<object>, "value">;
 
 /** Are `sort`, `direction` and `pageSize` honoured? */
 export const sortProbe = {
@@ -58,8 +53,3 @@ export const modifiedSinceProbe = {
   /** By the records: `totalCount` may be that of the whole list. */
   isHonoured: ({ value }: PageOfRecords) => value.length === 0,
 };
-
-/** The page size to which the service caps the largest one, if it is smaller than documented. */
-export function undocumentedPageCap({ pageSize }: PageOfRecords): number | undefined {
-  return pageSize > 0 && pageSize < MAX_PAGE_SIZE ? pageSize : undefined;
-}

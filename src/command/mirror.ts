@@ -14,8 +14,8 @@ import {
   sqliteSink,
 } from "../mirror/index.js";
 import { listName, mirrorListsOf, RESOURCES } from "../mirror/tables.js";
-import { type ConnectionFlags, withClient, withConnection, withResponseValidation } from "./connection.js";
-import { assertPostgresAddress } from "./database.js";
+import { type ConnectionFlags, withClient, withConnection } from "./connection.js";
+import { postgresAddress } from "./database.js";
 import { CommandError, durationOption, EXIT, integerOption, integersOption } from "./exit.js";
 import { withHelp } from "./help.js";
 import { dateTime, print, printable, printJson, seconds, table, tell, withProgress, wrapped } from "./terminal.js";
@@ -62,7 +62,7 @@ export function mirrorCommand(): Command {
     .option("--json", "print reports as JSON, one per line")
     .action(mirrorRecords);
   return withHelp(
-    withResponseValidation(withConnection(command)),
+    withConnection(command),
     { 1: "a run failed; with --status: the copy is incomplete or too old, or a list failed" },
     "stocklot mirror --sqlite stock.db",
   );
@@ -110,10 +110,7 @@ const historyOption = (text: string) =>
 function sinkOf({ sqlite, postgres }: MirrorFlags): MirrorSink {
   if (sqlite === "") throw new CommandError("--sqlite must be the name of a file.");
   if (sqlite !== undefined) return sqliteSink({ path: sqlite });
-  if (postgres !== undefined) {
-    assertPostgresAddress("--postgres", postgres);
-    return postgresSink({ connectionString: postgres });
-  }
+  if (postgres !== undefined) return postgresSink({ connectionString: postgresAddress("--postgres", postgres) });
   throw new CommandError("--sqlite or --postgres is required.");
 }
 
@@ -123,7 +120,7 @@ async function runOnce(mirror: Mirror, { full, allowRemovals, json }: MirrorFlag
     mirror.run({
       ...options,
       onProgress: ({ resource, beganAgain, received, totalCount }) =>
-        progress.update(`${resource}: ${received} of ${totalCount}${beganAgain ? ", from the beginning again" : ""}`),
+        progress(`${resource}: ${received} of ${totalCount}${beganAgain ? ", from the beginning again" : ""}`),
     }),
   );
   await printReport(report, json);

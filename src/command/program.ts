@@ -16,10 +16,6 @@ import { planCommand } from "./plan/plan-items.js";
 import { sandboxCommand } from "./sandbox/command.js";
 import { hideExperimentalWarnings, tell } from "./terminal.js";
 
-const SECRET_OPTION_PATTERN = /^--client-?secret(?!-f)/i;
-const SECRET_ADVICE =
-  "the secret must not be an argument, since others can see it. Use STOCKLOT_CLIENT_SECRET or --client-secret-file.";
-
 /** Runs `stocklot` with these arguments and returns the exit code. */
 export async function run(args: readonly string[]): Promise<number> {
   hideExperimentalWarnings();
@@ -31,11 +27,6 @@ export async function run(args: readonly string[]): Promise<number> {
   });
   // Messages that cannot be written must not end the command.
   process.stderr.on("error", () => {});
-  const [secretOption] = args.flatMap((argument) => SECRET_OPTION_PATTERN.exec(argument)?.[0] ?? []);
-  if (secretOption !== undefined) {
-    tell(`error: unknown option '${secretOption}': ${SECRET_ADVICE}`);
-    return EXIT.usage;
-  }
   let hintFor = (_message: string) => "";
   try {
     const program = createProgram().hook("preAction", (_, command) => {
@@ -94,6 +85,8 @@ export function createProgram(): Command {
 
 const optionNames = ({ options }: Command) => options.flatMap(({ long }) => long ?? []);
 
+const SECRET_OPTION_PATTERN = /^--client-?secret(?!-f)/i;
+
 /**
  * A required option that is missing may be the misspelt one. The value of an unknown option is never shown, and its name
  * only if it is a misspelt option, or one of another command: both may be a secret.
@@ -101,6 +94,9 @@ const optionNames = ({ options }: Command) => options.flatMap(({ long }) => long
 function describeOptionError(code: string | undefined, command: Command, allOptions: readonly string[]) {
   const given = command.args.find((argument) => /^-./.test(argument));
   if (given === undefined || !OPTION_ERROR_CODES.includes(String(code))) return undefined;
+  const [secretOption] = SECRET_OPTION_PATTERN.exec(given) ?? [];
+  if (secretOption !== undefined)
+    return `error: unknown option '${secretOption}': the secret must not be an argument, since others can see it. Use STOCKLOT_CLIENT_SECRET or --client-secret-file.`;
   const [name = ""] = given.split("=", 1);
   const nearest = nearestName(name, optionNames(command));
   const isMisspelt = nearest !== undefined && Math.abs(name.length - nearest.length) <= MAX_MISSPELT_LETTERS;
@@ -112,29 +108,24 @@ const OPTION_ERROR_CODES = ["commander.unknownOption", "commander.missingMandato
 
 const MAX_MISSPELT_LETTERS = 4;
 
-/** Options of the client that its messages name, with the option of the command and the variable that set them. */
-const SETTINGS: readonly (readonly [name: string, option: string, variable?: string])[] = [
-  ["baseUrl", "--base-url", "STOCKLOT_BASE_URL"],
-  ["clientId", "--client-id", "STOCKLOT_CLIENT_ID"],
-  ["clientSecret", "--client-secret-file", "STOCKLOT_CLIENT_SECRET"],
-  ["allowInsecureHttp", "--allow-insecure-http"],
-  ["timeoutMs", "--timeout"],
-  ["responseValidation", "--response-validation"],
-  ["serviceId", "--service-id"],
-  ["settleMs", "--settle"],
-  ["connectionString", "--postgres"],
-  ["maxDiscontinuedShare", "--max-discontinued-share"],
-  ["allowRemovals", "--allow-removals"],
-];
+/** Options of the client, by the name of the command's option if that is another one. */
+const CLIENT_NAMES: Readonly<Record<string, string>> = {
+  clientSecretFile: "clientSecret",
+  timeout: "timeoutMs",
+  settle: "settleMs",
+  postgres: "connectionString",
+};
 
 /** What sets the options of the client that a message names: an option of this subcommand, or the variable that is set. */
 function hintOf(message: string, command: Command): string {
-  const means = SETTINGS.flatMap(([name, long, variable]) => {
-    const option = command.options.find((known) => known.long === long);
-    if (!option || !new RegExp(`\\b${name}\\b`).test(message)) return [];
-    const isByVariable =
-      variable !== undefined && process.env[variable] && !command.getOptionValue(option.attributeName());
-    return `${name} by ${isByVariable ? variable : long}`;
+  const means = command.options.flatMap((option) => {
+    const attribute = option.attributeName();
+    const name = CLIENT_NAMES[attribute] ?? attribute;
+    // A name without a capital may be a word of the sentence.
+    if (!/[A-Z]/.test(name) || !new RegExp(`\\b${name}\\b`).test(message)) return [];
+    const variable = `STOCKLOT_${name.replace(/[A-Z]/g, "_$&").toUpperCase()}`;
+    const isByVariable = process.env[variable] && command.getOptionValue(attribute) === undefined;
+    return `${name} by ${isByVariable ? variable : option.long}`;
   });
   return means.length === 0 ? "" : `\nHere, ${means.join(", ").replace(" by ", " is set by ")}.`;
 }

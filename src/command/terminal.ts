@@ -21,12 +21,10 @@ export function painter({ isTTY }: TerminalStream): (style: Style, text: string)
  * colours of this command on a terminal, may move a cursor or change a title. Everything that is printed goes through it.
  */
 export function harmless(text: string, isTTY = false): string {
+  const kept = new RegExp(isTTY ? `(\r?\n|${STYLE_PATTERN})` : "(\r?\n)");
   // What the pattern captures has odd indexes: it stays.
-  const kept = isTTY ? new RegExp(`(\r?\n|${STYLE_PATTERN})`) : /(\r?\n)/;
-  return text
-    .split(kept)
-    .map((part, index) => (index % 2 === 1 ? part : withoutControlCharacters(part)))
-    .join("");
+  const parts = text.split(kept).map((part, index) => (index % 2 === 1 ? part : withoutControlCharacters(part)));
+  return parts.join("");
 }
 
 /** Writes data to standard output, as they are unless it is a terminal; waits if the reader is slower. */
@@ -49,6 +47,7 @@ export function printJson(value: unknown, indent?: number): Promise<void> {
 
 /** Writes a message for people to standard error, so that standard output contains nothing but data. */
 export function tell(text: string): void {
+  clearProgress();
   process.stderr.write(`${harmless(text, process.stderr.isTTY)}\n`);
 }
 
@@ -70,48 +69,48 @@ const UNBROKEN_PATTERN = /^\d{4}-\d\d-\d\d[\dT:.Z-]*$/;
  * @param width of a line; by default that of the terminal, and none in a pipe
  */
 export function table(header: readonly string[], rows: Rows, width = terminalWidth(process.stdout)): string {
-  const columns = header.map((name, column) => columnOf(name, column, rows));
-  const widths = columns.map(({ cells }) => cells.reduce((most, cell) => Math.max(most, cell.length), 0));
-  for (let total = sum(widths) + GAP.length * (widths.length - 1); total > width; total -= 1) {
-    const widest = columns.reduce(
-      (found, { isBreakable }, index) =>
-        isBreakable && (widths[index] ?? 0) > (found < 0 ? LEAST_WIDTH : (widths[found] ?? 0)) ? index : found,
-      -1,
-    );
-    if (widest === -1) break;
-    widths[widest] = (widths[widest] ?? 0) - 1;
+  const columns = header.map((name, index) =>
+    columnOf(
+      name,
+      rows.map((row) => row[index] ?? ""),
+    ),
+  );
+  const total = columns.reduce((sum, column) => sum + column.width + GAP.length, -GAP.length);
+  for (let excess = total - width; excess > 0; excess -= 1) {
+    const breakable = columns.filter((column) => column.isBreakable && column.width > LEAST_WIDTH);
+    const [widest] = breakable.sort((one, next) => next.width - one.width);
+    if (!widest) break;
+    widest.width -= 1;
   }
-  const lines: string[] = [];
-  for (let row = 0; row <= rows.length; row += 1) {
-    const cells = columns.map(({ cells }, index) => wrappedLines(cells[row] ?? "", widths[index] ?? 0));
-    const height = cells.reduce((most, { length }) => Math.max(most, length), 1);
-    for (let line = 0; line < height; line += 1) {
-      const parts = cells.map((cell, index) => {
-        const text = cell[line] ?? "";
-        return columns[index]?.isNumeric ? text.padStart(widths[index] ?? 0) : text.padEnd(widths[index] ?? 0);
+  const lines = Array.from({ length: rows.length + 1 }, (_, row) => {
+    const cells = columns.map((column) => wrappedLines(column.texts[row] ?? "", column.width));
+    return Array.from({ length: Math.max(...cells.map(({ length }) => length)) }, (_, line) => {
+      const parts = columns.map((column, index) => {
+        const text = cells[index]?.[line] ?? "";
+        return column.isNumeric ? text.padStart(column.width) : text.padEnd(column.width);
       });
-      lines.push(parts.join(GAP).trimEnd());
-    }
-  }
-  return lines.join("\n");
+      return parts.join(GAP).trimEnd();
+    });
+  });
+  return lines.flat().join("\n");
 }
 
-const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
-
-/** The cells of a column, its name first, and how it is set. */
-function columnOf(name: string, column: number, rows: Rows) {
-  const cells = rows.map((row) => row[column] ?? "");
+/** The cells of a column as they are printed, its name first, and how it is set. */
+function columnOf(name: string, cells: readonly Cell[]) {
   const isNumeric =
     cells.some((cell) => typeof cell === "number") && cells.every((c) => c === "" || typeof c === "number");
-  const texts = cells.map((cell) => withoutControlCharacters(String(cell)));
-  const isBreakable = !isNumeric && !texts.every((text) => text === "" || UNBROKEN_PATTERN.test(text));
-  return { cells: [name, ...(isNumeric ? alignedOnPoint(texts) : texts)], isNumeric, isBreakable };
+  const shown = cells.map(printable);
+  const texts = [name, ...(isNumeric ? alignedOnPoint(shown) : shown)];
+  const isBreakable = !isNumeric && !shown.every((text) => text === "" || UNBROKEN_PATTERN.test(text));
+  return { texts, isNumeric, isBreakable, width: longest(texts) };
 }
 
+const longest = (texts: readonly string[]) => texts.reduce((most, { length }) => Math.max(most, length), 0);
+
 function alignedOnPoint(numbers: readonly string[]): string[] {
-  const places = (text: string) => (text.includes(".") ? text.length - text.indexOf(".") : 0);
-  const most = numbers.reduce((most, text) => Math.max(most, places(text)), 0);
-  return numbers.map((text) => (text === "" ? "" : text + " ".repeat(most - places(text))));
+  const decimals = numbers.map((text) => /\..*$/.exec(text)?.[0] ?? "");
+  const most = longest(decimals);
+  return numbers.map((text, index) => (text === "" ? "" : text + " ".repeat(most - (decimals[index] ?? "").length)));
 }
 
 /** How many characters a line of the terminal has; a pipe has no limit. */
@@ -150,56 +149,46 @@ export function noteWaiting(waitMs: number): void {
   waitsUntil = monotonicNowMs() + waitMs;
 }
 
-/** Does work that reports its progress in one line, which disappears at the end. */
-export async function withProgress<T>(work: (progress: ProgressLine) => Promise<T>): Promise<T> {
-  const progress = new ProgressLine();
-  try {
-    return await work(progress);
-  } finally {
-    progress.end();
-  }
+/** Reports a progress. */
+export type Progress = (text: string) => void;
+
+const CLEAR_LINE = "\u001b[K";
+let isProgressShown = false;
+
+function clearProgress(): void {
+  if (isProgressShown) process.stderr.write(`\r${CLEAR_LINE}`);
+  isProgressShown = false;
 }
 
-/** A line on standard error that is redrawn on a terminal; elsewhere one line every ten seconds. */
-class ProgressLine {
-  readonly #stream: TerminalStream = process.stderr;
-  readonly #timer: NodeJS.Timeout;
-  #text = "";
-  #shownAt = 0;
-  #isDrawn = false;
-
-  constructor() {
-    // While the rate limit is waited for, nothing else happens.
-    this.#timer = setInterval(() => waitsUntil > monotonicNowMs() && this.update(this.#text), 1_000).unref();
-  }
-
-  update(text: string): void {
-    this.#text = text;
+/**
+ * Does work that reports its progress in one line on standard error. On a terminal it is redrawn, and disappears at the end;
+ * elsewhere it is a line every ten seconds.
+ */
+export async function withProgress<T>(work: (progress: Progress) => Promise<T>): Promise<T> {
+  const { stderr } = process;
+  let shownAt = 0;
+  let text = "";
+  const update = (next: string) => {
+    text = next;
     const now = monotonicNowMs();
-    if (now - this.#shownAt < (this.#stream.isTTY ? REDRAW_MS : PLAIN_EVERY_MS)) return;
-    this.#shownAt = now;
+    if (now - shownAt < (stderr.isTTY ? REDRAW_MS : PLAIN_EVERY_MS)) return;
+    shownAt = now;
     const waitS = Math.ceil((waitsUntil - now) / 1_000);
     const waiting = waitS > 1 ? `waiting for the rate limit, continues in ${waitS} s` : "";
     const line = printable([text, waiting].filter(Boolean).join("; "));
-    if (!this.#stream.isTTY) {
-      tell(line);
-      return;
-    }
+    if (!stderr.isTTY) return tell(line);
     // What is important comes last, and a terminal that does not know its width reports 0.
-    const width = (this.#stream.columns || 80) - 1;
-    this.#stream.write(`\r${line.length > width && waiting ? waiting : line.slice(0, width)}\u001b[K`);
-    this.#isDrawn = true;
-  }
-
-  /** Removes the line. */
-  clear(): void {
-    if (this.#isDrawn) this.#stream.write("\r\u001b[K");
-    this.#isDrawn = false;
-  }
-
-  end(): void {
-    clearInterval(this.#timer);
-    this.clear();
+    const width = terminalWidth(stderr) - 1;
+    stderr.write(`\r${line.length > width && waiting ? waiting : line.slice(0, width)}${CLEAR_LINE}`);
+    isProgressShown = true;
+  };
+  // While the rate limit is waited for, nothing else happens.
+  const timer = setInterval(() => waitsUntil > monotonicNowMs() && update(text), 1_000).unref();
+  try {
+    return await work(update);
+  } finally {
+    clearInterval(timer);
+    clearProgress();
   }
 }
 

@@ -148,25 +148,22 @@ describe("stocklot doctor", () => {
 
   it("names settings as the library does, and says what sets them", async () => {
     const none = await run(["doctor"], {});
-    expect(none.err).toBe(`stocklot: \
+    expect(none.err).toBe(`stocklot: client options: \
 baseUrl is required (or the environment variable STOCKLOT_BASE_URL); \
 clientId is required (or the environment variable STOCKLOT_CLIENT_ID); \
-clientSecret is required (or the environment variable STOCKLOT_CLIENT_SECRET). For example:
-  export STOCKLOT_BASE_URL=https://inventory.example.com/api/v1
-  export STOCKLOT_CLIENT_ID=my-client
-  export STOCKLOT_CLIENT_SECRET=...
+clientSecret is required (or the environment variable STOCKLOT_CLIENT_SECRET)
 Here, baseUrl is set by --base-url, clientId by --client-id, clientSecret by --client-secret-file.
 `);
     const { env } = await serve();
     const http = await run(["doctor", "--base-url", "http://inventory.example.com/api/v1"], env);
     expect(http).toMatchObject({
       code: 2,
-      err: "stocklot: baseUrl must begin with https:, since http: sends the secret unencrypted. To allow http:, set allowInsecureHttp.\nHere, baseUrl is set by --base-url, allowInsecureHttp by --allow-insecure-http.\n",
+      err: "stocklot: client options: baseUrl must begin with https:, since http: sends the secret unencrypted. To allow http:, set allowInsecureHttp\nHere, baseUrl is set by --base-url, allowInsecureHttp by --allow-insecure-http.\n",
     });
     const noUrl = await run(["doctor", "--base-url", "inventory"], env);
     expect(noUrl).toMatchObject({
       code: 2,
-      err: "stocklot: baseUrl must be a URL, such as https://host/api/v1.\nHere, baseUrl is set by --base-url.\n",
+      err: "stocklot: client options: baseUrl must be a URL, such as https://host/api/v1\nHere, baseUrl is set by --base-url.\n",
     });
   });
 });

@@ -1,4 +1,5 @@
-import { dateHeaderMs, isLoopbackHost } from "../../client/for-add-ons.js";
+import { isLoopbackHost } from "../../client/for-add-ons.js";
+import { MAX_PAGE_SIZE } from "../../service/lists.js";
 import {
   ApiError,
   AuthenticationError,
@@ -9,7 +10,7 @@ import {
   type StocklotError,
   TimeoutError,
 } from "../../shared/errors/index.js";
-import { modifiedSinceProbe, sortProbe, undocumentedPageCap } from "../list-probes.js";
+import { modifiedSinceProbe, sortProbe } from "../list-probes.js";
 import { plural } from "../terminal.js";
 import type { Probe, Reading } from "./probe.js";
 
@@ -24,14 +25,13 @@ export interface Finding {
   verdict: "ok" | "note" | "problem";
   summary: string;
   /** What to do, or what follows from it. */
-  hint?: string;
+  hint?: string | undefined;
 }
 
-const ok = (aspect: string, summary: string): Finding => ({ aspect, verdict: "ok", summary });
-const note = (aspect: string, summary: string, hint: string): Finding => ({ aspect, verdict: "note", summary, hint });
-const problem = (aspect: string, summary: string, hint: string): Finding => ({
-  ...{ aspect, verdict: "problem", summary, hint },
+const finding = (verdict: Finding["verdict"]) => (aspect: string, summary: string, hint?: string) => ({
+  ...{ aspect, verdict, summary, hint },
 });
+const [ok, note, problem] = [finding("ok"), finding("note"), finding("problem")];
 
 /** The checks, each independent of the others. A check of what could not be read finds nothing. */
 export const CHECKS: readonly ((probe: Probe) => Finding[])[] = [
@@ -83,17 +83,14 @@ function proxyVariableFor({ protocol, hostname, port }: URL): string | undefined
 const DAY_MS = 86_400_000;
 
 function checkToken({ failure, tokenLifetimeMs, baseUrl }: Probe): Finding[] {
-  if (failure instanceof AuthenticationError) {
-    const isRefused = ![404, 405].includes(failure.status);
-    const hint = isRefused ? "Check client ID and client secret." : hintOf(failure, baseUrl);
-    return [problem("token", problemOf(failure), hint)];
-  }
   if (failure instanceof RateLimitError) {
     const hint = "Other programs use the same limit. Try again in a minute, and give each program a part of the limit.";
     return [problem("rate limit", failure.message, hint)];
   }
   if (failure && !(failure instanceof ConnectionError || failure instanceof ConfigurationError)) {
-    return [problem("token", problemOf(failure), hintOf(failure, baseUrl))];
+    const isRefused = failure instanceof AuthenticationError && ![404, 405].includes(failure.status);
+    const hint = isRefused ? "Check client ID and client secret." : hintOf(failure, baseUrl);
+    return [problem("token", problemOf(failure), hint)];
   }
   if (tokenLifetimeMs === undefined) return [];
   // Without a usable `expires_in` the client uses a token for a day.
@@ -111,14 +108,12 @@ function checkLists({ lists, baseUrl }: Probe): Finding[] {
 }
 
 function checkAllItems({ allItems, baseUrl }: Probe): Finding[] {
-  if (!allItems) return [];
-  const finding = readingFinding("all items", allItems, baseUrl);
-  return [finding.hint ? { ...finding, hint: `export items and mirror need it. ${finding.hint}` } : finding];
+  return allItems ? [readingFinding("all items", allItems, baseUrl, "export items and mirror need it. ")] : [];
 }
 
-function readingFinding(name: string, { path, page, error }: Reading, baseUrl: URL): Finding {
+function readingFinding(name: string, { path, page, error }: Reading, baseUrl: URL, use = ""): Finding {
   if (page) return ok(name, `GET ${path}: ${plural(page.totalCount, "record")}`);
-  return problem(name, error ? problemOf(error) : `GET ${path}: no response`, hintOf(error, baseUrl));
+  return problem(name, error ? problemOf(error) : `GET ${path}: no response`, use + hintOf(error, baseUrl));
 }
 
 function checkModifiedSince({ lists }: Probe): Finding[] {
@@ -145,28 +140,23 @@ function checkSort({ lists }: Probe): Finding[] {
 }
 
 function checkPageCap({ lists }: Probe): Finding[] {
-  const caps = lists.flatMap(({ list: { name }, first: { page } }) => {
-    const cap = page && undocumentedPageCap(page);
-    return cap === undefined ? [] : [`${cap} records per page of ${name}`];
-  });
-  if (caps.length > 0) return [note("page size", caps.join(", "), "Lists take more requests than with 250.")];
-  return lists.some(({ first }) => first.page) ? [ok("page size", "up to 250 records per page")] : [];
+  const pages = lists.flatMap(({ list: { name }, first: { page } }) => (page ? [{ name, size: page.pageSize }] : []));
+  if (pages.length === 0) return [];
+  const caps = pages.filter(({ size }) => size > 0 && size < MAX_PAGE_SIZE);
+  if (caps.length === 0) return [ok("page size", "up to 250 records per page")];
+  const summary = caps.map(({ name, size }) => `${size} records per page of ${name}`).join(", ");
+  return [note("page size", summary, "Lists take more requests than with 250.")];
 }
 
 const LARGE_SKEW_MS = 60_000;
 
 /** The smallest difference is the most exact, since a response takes time. */
-function checkClock(probe: Probe): Finding[] {
-  const answered = responsesOf(probe);
-  if (answered.length === 0) return [];
-  const skews = answered.flatMap(({ response, receivedAt }) => {
-    const served = response && dateHeaderMs(response.headers);
-    return served === undefined ? [] : [served - receivedAt];
-  });
-  const [skewMs] = skews.sort((a, b) => Math.abs(a) - Math.abs(b));
-  if (skewMs === undefined) {
-    return [note("clock", "responses have no Date header", "findReceipt cannot compare times.")];
-  }
+function checkClock({ skewsMs, lists }: Probe): Finding[] {
+  const [skewMs] = [...skewsMs].sort((one, next) => Math.abs(one) - Math.abs(next));
+  if (skewMs === undefined)
+    return lists.length > 0
+      ? [note("clock", "responses have no Date header", "findReceipt cannot compare times.")]
+      : [];
   const seconds = Math.abs(Math.round(skewMs / 1_000));
   // A Date header has whole seconds.
   if (seconds <= 1) return [ok("clock", "the service's clock agrees with this machine's")];
@@ -177,33 +167,28 @@ function checkClock(probe: Probe): Finding[] {
 
 const SLOW_MS = 2_000;
 
-function checkLatency(probe: Probe): Finding[] {
-  const durations = responsesOf(probe).sort((one, next) => one.durationMs - next.durationMs);
-  const slowest = durations.at(-1);
-  if (!slowest) return [];
-  const medianMs = durations[Math.floor(durations.length / 2)]?.durationMs ?? 0;
-  const summary = `median ${Math.round(medianMs)} ms, slowest ${Math.round(slowest.durationMs)} ms (GET ${slowest.path})`;
+function checkLatency({ responses }: Probe): Finding[] {
+  const sorted = [...responses].sort((one, next) => one.durationMs - next.durationMs);
+  const [median, slowest] = [sorted[Math.floor(sorted.length / 2)], sorted.at(-1)];
+  if (!median || !slowest) return [];
+  const summary = `median ${Math.round(median.durationMs)} ms, slowest ${Math.round(slowest.durationMs)} ms (${slowest.method} ${slowest.path})`;
   if (slowest.durationMs < SLOW_MS) return [ok("latency", summary)];
-  return [
-    note("latency", summary, "If calls time out, increase timeoutMs (--timeout of this command; default: 30 s)."),
-  ];
+  const hint = "If calls time out, increase timeoutMs (--timeout of this command; default: 30 s).";
+  return [note("latency", summary, hint)];
 }
 
 function checkWarehouses({ warehouses }: Probe): Finding[] {
   if (warehouses.length === 0) return [];
-  const [readable, refused] = [true, false].map((wanted) => warehouses.filter(({ lots }) => !lots.error === wanted));
-  const listed = (some: Probe["warehouses"] = []) => some.map(({ wID }) => wID).join(", ");
+  const refused = warehouses.filter(({ lots }) => lots.error);
+  const readable = warehouses.filter(({ lots }) => !lots.error);
+  const ids = (some: Probe["warehouses"]) => some.map(({ wID }) => wID).join(", ");
+  const found = ok("warehouses", `can be read: ${ids(readable)}`);
+  const error = refused[0]?.lots.error;
+  if (!error) return [found];
   const hint = "--wid and mirror --warehouses cannot read them. Ask the operators of the service for the warehouses.";
-  const [first] = refused ?? [];
-  const reason = first?.lots.error ? `: ${problemOf(first.lots.error)}` : "";
-  if (readable?.length === 0) return [problem("warehouses", `none can be read (${listed(refused)})${reason}`, hint)];
-  const found = ok("warehouses", `can be read: ${listed(readable)}`);
-  return first ? [found, note("warehouses", `cannot be read: ${listed(refused)}${reason}`, hint)] : [found];
-}
-
-function responsesOf({ lists, allItems, warehouses }: Probe): Reading[] {
-  const readings = [...lists.flatMap(({ first, since }) => [first, since]), allItems, ...warehouses.map((w) => w.lots)];
-  return readings.filter((reading): reading is Reading => reading?.response !== undefined);
+  if (readable.length > 0)
+    return [found, note("warehouses", `cannot be read: ${ids(refused)}: ${problemOf(error)}`, hint)];
+  return [problem("warehouses", `none can be read (${ids(refused)}): ${problemOf(error)}`, hint)];
 }
 
 /** The message without the library's advice, which would be a second one. */

@@ -33,7 +33,7 @@ async function diagnose(flags: DoctorFlags): Promise<void> {
     let requests = 0;
     return probeService(options, interruptSignal(), () => {
       requests += 1;
-      progress.update(`${requests} of about ${USUAL_REQUESTS} requests`);
+      progress(`${requests} of about ${USUAL_REQUESTS} requests`);
     });
   });
   const findings = CHECKS.flatMap((check) => check(probe));

@@ -1,12 +1,14 @@
+import { dateHeaderMs } from "../../client/for-add-ons.js";
 import {
   type ClientOptions,
   InventoryClient,
   type Page,
   type RequestOptions,
+  type ResponseEvent,
   type ResponseInfo,
 } from "../../client/index.js";
 import { type DocumentedList, LISTS } from "../../service/lists.js";
-import { READS, TOKEN_REQUEST } from "../../service/operations.js";
+import { READS } from "../../service/operations.js";
 import { ApiError, StocklotError } from "../../shared/errors/index.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { modifiedSinceProbe, openList, type RecordList, sortProbe } from "../list-probes.js";
@@ -16,12 +18,6 @@ export interface Reading {
   path: string;
   page?: Page<object>;
   error?: StocklotError;
-  /** Undefined if there is none. */
-  response?: ResponseInfo;
-  /** When the response was there, in ms since the epoch. */
-  receivedAt: number;
-  /** From sending to the last byte, in ms: without waiting for a slot or a token. */
-  durationMs: number;
 }
 
 /** What the doctor has read of a service. */
@@ -36,54 +32,43 @@ export interface Probe {
   allItems?: Reading;
   /** The lots of each warehouse that was seen. */
   warehouses: { wID: number; lots: Reading }[];
+  /** From sending to the last byte, in ms: without waiting for a slot or a token. */
+  responses: ResponseEvent[];
+  /** How far the service's clock was ahead, in ms, by the `Date` header of each response that has one. */
+  skewsMs: number[];
 }
 
 const MAX_WAREHOUSES = 4;
 
 /** Sends single reads, about a dozen. Writes nothing. */
-export async function probeService(
-  options: ClientOptions & { baseUrl: string },
-  signal: AbortSignal,
-  onRequest: () => void,
-): Promise<Probe> {
-  const probe: Probe = { baseUrl: new URL(options.baseUrl), lists: [], warehouses: [] };
-  let lastDurationMs = 0;
-  let tokenRequestedAt = Date.now();
+export async function probeService(options: ClientOptions, signal: AbortSignal, onRequest: () => void): Promise<Probe> {
+  const responses: Probe["responses"] = [];
   const client = new InventoryClient({
     ...options,
     // What fails is a finding.
     retry: false,
     hooks: {
       ...options.hooks,
-      request: ({ path }) => {
-        onRequest();
-        if (path === TOKEN_REQUEST.path) tokenRequestedAt = Date.now();
+      request: onRequest,
+      response: (event) => responses.push(event),
+      token: ({ expiresAt }) => {
+        probe.tokenLifetimeMs = expiresAt - Date.now();
       },
-      response: ({ durationMs }) => {
-        lastDurationMs = durationMs;
-      },
-    },
-    tokenStore: {
-      get: async () => undefined,
-      set: async ({ expiresAt }) => {
-        probe.tokenLifetimeMs = expiresAt - tokenRequestedAt;
-      },
-      delete: async () => {},
     },
   });
-
+  const probe: Probe = { baseUrl: new URL(client.service.address), lists: [], warehouses: [], responses, skewsMs: [] };
+  const onResponse = ({ headers }: ResponseInfo) => {
+    const served = dateHeaderMs(headers);
+    if (served !== undefined) probe.skewsMs.push(served - Date.now());
+  };
   const read = async (path: string, open: (options: RequestOptions) => Pick<RecordList, "page">): Promise<Reading> => {
-    const reading: Reading = { path, receivedAt: 0, durationMs: 0 };
-    const onResponse = (response: ResponseInfo) => Object.assign(reading, { response });
     try {
-      reading.page = await open({ signal, onResponse }).page();
+      return { path, page: await open({ signal, onResponse }).page() };
     } catch (error) {
-      if (!StocklotError.is(error)) throw error;
-      const isOfService = error instanceof ApiError && [401, 429].includes(error.status);
-      if (isOfService || probe.tokenLifetimeMs === undefined) throw error;
-      reading.error = error;
+      const concernsAll = error instanceof ApiError && [401, 429].includes(error.status);
+      if (concernsAll || !StocklotError.is(error) || probe.tokenLifetimeMs === undefined) throw error;
+      return { path, error };
     }
-    return Object.assign(reading, { receivedAt: Date.now(), durationMs: lastDurationMs });
   };
 
   try {
@@ -100,10 +85,8 @@ export async function probeService(
       found.since = await read(path, (given) => openList(client, name, modifiedSinceProbe.params(), given));
     }
     for (const wID of seenWarehouses(probe).slice(0, MAX_WAREHOUSES)) {
-      const lots = await read(`/Inventory/${wID}`, (given) =>
-        client.inventory.listLots({ wid: wID, pageSize: 1 }, given),
-      );
-      probe.warehouses.push({ wID, lots });
+      const list = (given: RequestOptions) => client.inventory.listLots({ wid: wID, pageSize: 1 }, given);
+      probe.warehouses.push({ wID, lots: await read(`/Inventory/${wID}`, list) });
     }
   } catch (error) {
     if (signal.aborted || !StocklotError.is(error)) throw error;

@@ -50,13 +50,12 @@ export async function findEntry(outbox: Outbox, file: string, key: string): Prom
 export function runOutbox(outbox: Outbox, signal: AbortSignal): Promise<OutboxReport> {
   return withProgress((progress) => {
     signal.addEventListener("abort", () => {
-      progress.clear();
       tell("Waiting for requests under way; Ctrl-C again ends at once.");
     });
     return outbox.run({
       signal,
       onProgress: ({ applied, rejected, unknown, pending }) =>
-        progress.update(`${applied} applied, ${rejected} rejected, ${unknown} unknown, ${pending} pending`),
+        progress(`${applied} applied, ${rejected} rejected, ${unknown} unknown, ${pending} pending`),
     });
   });
 }

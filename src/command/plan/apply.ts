@@ -7,7 +7,7 @@ import { outboxStoreOf } from "../database.js";
 import { CommandError, durationOption, EXIT } from "../exit.js";
 import { withHelp } from "../help.js";
 import { withOutbox } from "../outbox/action.js";
-import { plural, print, printJson, seconds, withProgress, wrapped } from "../terminal.js";
+import { type Progress, plural, print, printJson, seconds, withProgress, wrapped } from "../terminal.js";
 import { openPlan } from "./planned.js";
 
 interface ApplyFlags extends ConnectionFlags {
@@ -54,10 +54,10 @@ function applyCount(planned: CountPlan, { outbox: file, settle: settleMs, json }
     });
 }
 
-const optionsOf = (client: InventoryClient, signal: AbortSignal, progress: { update(text: string): void }) => ({
+const optionsOf = (client: InventoryClient, signal: AbortSignal, progress: Progress) => ({
   client,
   signal,
-  onProgress: ({ done, total }: { done: number; total: number }) => progress.update(`${done} of ${total} changes`),
+  onProgress: ({ done, total }: { done: number; total: number }) => progress(`${done} of ${total} changes`),
 });
 
 async function printReport(report: ItemPlanReport | CountPlanReport, json: true | undefined): Promise<void> {

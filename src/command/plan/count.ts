@@ -4,7 +4,7 @@ import { uncheckedAs } from "../../client/for-add-ons.js";
 import { sumOf } from "../../plan/count/group.js";
 import { groupBy } from "../../plan/group-by.js";
 import { type BookLot, type CountSnapshot, type PlanCountOptions, planCount, takeSnapshot } from "../../plan/index.js";
-import { type ConnectionFlags, withClient, withConnection, withResponseValidation } from "../connection.js";
+import { type ConnectionFlags, withClient, withConnection } from "../connection.js";
 import { integerOption } from "../exit.js";
 import { csvFormat } from "../export/record-format.js";
 import { fileOption, outputTarget, writeFile } from "../files.js";
@@ -37,7 +37,7 @@ function snapshotCommand(): Command {
     .option("--blind", "leave the quantities out of the sheet")
     .action(snapshot);
   const example = "stocklot count snapshot --wid 3 --out before.json --sheet sheet.csv";
-  return withHelp(withResponseValidation(withConnection(command)), {}, example);
+  return withHelp(withConnection(command), {}, example);
 }
 
 function snapshot({ wid, out, sheet, blind, ...connection }: SnapshotFlags): Promise<void> {
@@ -49,7 +49,7 @@ function snapshot({ wid, out, sheet, blind, ...connection }: SnapshotFlags): Pro
         client,
         wid,
         signal,
-        onProgress: ({ received, totalCount }) => progress.update(`${received} of ${totalCount} lots read`),
+        onProgress: ({ received, totalCount }) => progress(`${received} of ${totalCount} lots read`),
       }),
     );
     await writeFile("--out", out, (write) => write(`${JSON.stringify(taken)}\n`));
@@ -76,7 +76,7 @@ function countPlanCommand(): Command {
     .option("--exit-code", "exit with 4 if there is something to do")
     .action(plan);
   return withHelp(
-    withResponseValidation(withConnection(command)),
+    withConnection(command),
     { 4: "with --exit-code: there is something to do" },
     "stocklot count plan before.json sheet.csv --surplus 21 --shortage 22 \\",
     "  --out plan.json",

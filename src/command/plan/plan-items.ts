@@ -4,7 +4,7 @@ import { type PlanItemsOptions, planItems } from "../../plan/index.js";
 import type { Item } from "../../service/item.js";
 import { WRITES } from "../../service/operations.js";
 import { fieldOf } from "../../shared/unknown.js";
-import { type ConnectionFlags, withConnection, withResponseValidation } from "../connection.js";
+import { type ConnectionFlags, withConnection } from "../connection.js";
 import { CommandError, namesOption } from "../exit.js";
 import { fileOption } from "../files.js";
 import { withHelp } from "../help.js";
@@ -61,7 +61,7 @@ function planItemsCommand(): Command {
     .option("--exit-code", "exit with 4 if there is something to do")
     .action(plan);
   return withHelp(
-    withResponseValidation(withConnection(command)),
+    withConnection(command),
     { 4: "with --exit-code: there is something to do" },
     "stocklot plan items items.csv --out plan.json",
   );

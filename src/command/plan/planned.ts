@@ -70,7 +70,7 @@ export async function showPlan(
       plan({
         client,
         signal,
-        onProgress: ({ received, totalCount }) => progress.update(`${received} of ${totalCount} ${noun} read`),
+        onProgress: ({ received, totalCount }) => progress(`${received} of ${totalCount} ${noun} read`),
       }),
     ).catch((error: unknown) => {
       throw describeWrongRows(error, rows);

@@ -10,7 +10,7 @@ import {
   type SandboxLot,
   type SandboxOptions,
 } from "../../sandbox/index.js";
-import { assertPostgresAddress, isPostgresAddress } from "../database.js";
+import { isPostgresAddress, postgresAddress } from "../database.js";
 import { CommandError, EXIT, integerOption } from "../exit.js";
 import { withHelp } from "../help.js";
 import { currentShell, SHELLS, type Shell } from "../shell.js";
@@ -134,12 +134,9 @@ async function readCopyData(from: string): Promise<{ options: SandboxOptions; re
   }
 }
 
-async function openCopyAt(from: string): Promise<MirrorCopy> {
-  if (isPostgresAddress(from)) {
-    assertPostgresAddress("--from", from);
-    return await openCopy(postgresSink({ connectionString: from }));
-  }
-  if (existsSync(from)) return await openCopy(sqliteSink({ path: from }));
+function openCopyAt(from: string): Promise<MirrorCopy> {
+  if (isPostgresAddress(from)) return openCopy(postgresSink({ connectionString: postgresAddress("--from", from) }));
+  if (existsSync(from)) return openCopy(sqliteSink({ path: from }));
   throw new CommandError(`--from: ${printable(from)} does not exist. Check the path, or run the mirror.`);
 }
 
