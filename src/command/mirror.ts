@@ -134,7 +134,7 @@ async function watch(mirror: Mirror, everyMs: number, { json }: MirrorFlags, sig
     onReport: (report) => printReport(report, json),
     onError: (error) => tell(`stocklot: ${error instanceof Error ? error.message : String(error)}`),
   });
-  tell("stopped");
+  signal.throwIfAborted();
 }
 
 async function printReport(report: MirrorReport, json: true | undefined): Promise<void> {

@@ -184,7 +184,7 @@ describe("stocklot mirror", () => {
     while (output.out.split("\n").length < 4) await new Promise((resolve) => setTimeout(resolve, 20));
     child.kill("SIGINT");
     const { code, err } = await ended;
-    expect(code).toBe(0);
+    expect(code).toBe(130);
     expect(err).not.toContain("    at ");
   });
 

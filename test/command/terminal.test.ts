@@ -192,7 +192,12 @@ describe.skipIf(!RUN_ALL || !existsSync(SCRIPT))("on a pseudo-terminal", () => {
       130,
       "stocklot: interrupted; the next run continues",
     ],
-    ["mirror --watch", () => ["mirror", "--sqlite", fileNamed("stopped-watch.db"), "--watch", "1h"], 0, "stopped"],
+    [
+      "mirror --watch",
+      () => ["mirror", "--sqlite", fileNamed("stopped-watch.db"), "--watch", "1h"],
+      130,
+      "stocklot: interrupted; the next run continues",
+    ],
   ] as const)("ends at Ctrl-C: %s", async (_, args, exitCode, last) => {
     const { sandbox, env } = await serve({ latencyMs: 100, lots: 5_000 });
     const { child, ended } = startOnTerminal(args(), env);
