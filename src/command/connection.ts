@@ -42,7 +42,9 @@ const CONNECTION_OPTIONS = () => [
   new Option("--rate-limit <n>", "requests per minute (default: 100)").argParser(integerOption(1)),
   new Option("--timeout <time>", "time limit of one attempt of a request (default: 30s)").argParser(durationOption),
   new Option("--response-validation <mode>", "if a response is not as documented (default: error)").choices([
-    ...["error", "warn", "off"],
+    "error",
+    "warn",
+    "off",
   ]),
 ];
 

@@ -84,11 +84,6 @@ export function durationOption(text: string): number {
   throw new InvalidArgumentError("It must be a duration such as 30s, 5m or 1h.");
 }
 
-/** Parses a list of integers such as `1,3`. */
-export function integersOption(text: string): number[] {
-  return text.split(",").map((part) => integerOption(0)(part.trim()));
-}
-
 /** Parses a list of names of fields such as `description,category`. */
 export function namesOption(text: string): string[] {
   const names = text.split(",").map((name) => name.trim());
@@ -99,11 +94,9 @@ export function namesOption(text: string): string[] {
 /** A signal that Ctrl-C and SIGTERM abort, with a CommandError as its reason. The second time they end the process. */
 export function interruptSignal(): AbortSignal {
   const controller = new AbortController();
-  for (const [signal, exitCode] of [
-    ["SIGINT", EXIT.interrupted],
-    ["SIGTERM", EXIT.terminated],
-  ] as const)
-    process.once(signal, () => controller.abort(new CommandError("interrupted", exitCode)));
+  const interrupt = (exitCode: number) => controller.abort(new CommandError("interrupted", exitCode));
+  process.once("SIGINT", () => interrupt(EXIT.interrupted));
+  process.once("SIGTERM", () => interrupt(EXIT.terminated));
   return controller.signal;
 }
 

@@ -25,10 +25,6 @@ class RequiredFirst extends Help {
     const description = super.optionDescription(option);
     return option.mandatory ? `required: ${description}` : description;
   }
-
-  override subcommandTerm(command: Command): string {
-    return [command.name(), ...command.registeredArguments.map(argumentTerm)].join(" ");
-  }
 }
 
 /** Help of at most 80 columns, with the required options in the usage, too. */

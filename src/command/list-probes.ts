@@ -1,29 +1,26 @@
 /** The lists of a service, and probes of them, one page each. The doctor, `export` and the conformance suite use them. */
 
 import { afterEveryChange, isSorted } from "../client/for-add-ons.js";
-import type { InventoryClient, ListOptions, Page, Paginator } from "../client/index.js";
+import type {
+  InventoryClient,
+  InventoryListParams,
+  ItemListParams,
+  ListOptions,
+  Page,
+  Paginator,
+} from "../client/index.js";
 import { type DocumentedList, MAX_PAGE_SIZE } from "../service/lists.js";
 import { fieldOf } from "../shared/unknown.js";
-
-/** Parameters of every list, except `wid`, which items do not have. */
-export interface ListParams {
-  wid?: number | undefined;
-  sort?: string;
-  direction?: "ASC" | "DESC";
-  modifiedSince?: string | undefined;
-  pageSize?: number;
-}
 
 /** A list of any records. */
 export type RecordList = Pick<Paginator<object>, "page" | "pages">;
 
-/** The list of that name. */
+/** The list of that name. Items have no `wid`, and only they may be discontinued. */
 export function openList(
   { items, inventory }: InventoryClient,
   name: DocumentedList["name"],
-  { wid, ...params }: ListParams,
+  { wid, includeDiscontinued, ...params }: InventoryListParams & ItemListParams,
   options: ListOptions,
-  { includeDiscontinued = false } = {},
 ): RecordList {
   if (name === "items") return items.list({ ...params, includeDiscontinued }, options);
   return name === "lots"

@@ -5,7 +5,6 @@ import { MAX_HISTORY_DAYS } from "../mirror/copy/changes.js";
 import { readStatus } from "../mirror/copy/status.js";
 import {
   createMirror,
-  type Mirror,
   type MirrorListStatus,
   type MirrorOptions,
   type MirrorReport,
@@ -14,9 +13,10 @@ import {
   sqliteSink,
 } from "../mirror/index.js";
 import { listName, mirrorListsOf, RESOURCES } from "../mirror/tables.js";
+import { messageOf } from "../shared/unknown.js";
 import { type ConnectionFlags, withClient, withConnection } from "./connection.js";
 import { postgresAddress } from "./database.js";
-import { CommandError, durationOption, EXIT, integerOption, integersOption } from "./exit.js";
+import { CommandError, durationOption, EXIT, integerOption } from "./exit.js";
 import { withHelp } from "./help.js";
 import { dateTime, print, printable, printJson, seconds, table, tell, withProgress, wrapped } from "./terminal.js";
 
@@ -69,14 +69,30 @@ export function mirrorCommand(): Command {
 }
 
 async function mirrorRecords(flags: MirrorFlags): Promise<void> {
+  const { history, full, allowRemovals, json, watch: everyMs } = flags;
   const sink = sinkOf(flags);
   if (flags.maxLag !== undefined && !flags.status) throw new CommandError("--max-lag needs --status.");
   if (flags.status) return printStatus(sink, flags);
   const work = async (client: InventoryClient, signal: AbortSignal) => {
-    const { warehouses = await savedWarehouses(sink, flags), history } = flags;
+    const { warehouses = await savedWarehouses(sink, flags) } = flags;
     const mirror = createMirror({ client, sink, warehouses, history });
-    if (flags.watch === undefined) await runOnce(mirror, flags, signal);
-    else await watch(mirror, flags.watch, flags, signal);
+    const onReport = (report: MirrorReport) => printReport(report, json);
+    if (everyMs === undefined)
+      return onReport(
+        await withProgress((progress) =>
+          mirror.run({
+            full,
+            allowRemovals,
+            signal,
+            onProgress: ({ resource, beganAgain, received, totalCount }) =>
+              progress(`${resource}: ${received} of ${totalCount}${beganAgain ? ", from the beginning again" : ""}`),
+          }),
+        ),
+      );
+    tell(`A run every ${seconds(everyMs)}; Ctrl-C stops.`);
+    const onError = (error: unknown) => tell(`stocklot: ${messageOf(error)}`);
+    await mirror.watch({ everyMs, signal, onReport, onError });
+    signal.throwIfAborted();
   };
   await withClient(flags, work, "the next run continues");
 }
@@ -91,18 +107,19 @@ async function savedWarehouses(sink: MirrorSink, { sqlite }: MirrorFlags): Promi
   return saved.length === 0 ? undefined : saved;
 }
 
-/** What the copy says of itself; nothing if there is none. */
-async function statusOf(sink: MirrorSink, warehouses?: readonly number[]): Promise<MirrorListStatus[]> {
+/** What the copy says of itself and of these warehouses; that every list was never read if there is none. */
+async function statusOf(sink: MirrorSink, warehouses: readonly number[] = []): Promise<MirrorListStatus[]> {
   const database = await sink.openReader();
   try {
-    const asked = mirrorListsOf(database && warehouses ? ["warehouseStockLevels"] : RESOURCES, warehouses ?? []);
-    return await readStatus(database, database && !warehouses ? [] : asked);
+    const asked = mirrorListsOf(database ? ["warehouseStockLevels"] : RESOURCES, warehouses);
+    return await readStatus(database, asked);
   } finally {
     await database?.close();
   }
 }
 
-const warehousesOption = (text: string) => (text === "none" ? [] : integersOption(text));
+const warehousesOption = (text: string) =>
+  text === "none" ? [] : text.split(",").map((part) => integerOption(0)(part.trim()));
 
 const historyOption = (text: string) =>
   text === "off" ? (false as const) : { days: integerOption(1, MAX_HISTORY_DAYS)(text) };
@@ -114,49 +131,17 @@ function sinkOf({ sqlite, postgres }: MirrorFlags): MirrorSink {
   throw new CommandError("--sqlite or --postgres is required.");
 }
 
-async function runOnce(mirror: Mirror, { full, allowRemovals, json }: MirrorFlags, signal: AbortSignal): Promise<void> {
-  const options = { full, allowRemovals, signal };
-  const report = await withProgress((progress) =>
-    mirror.run({
-      ...options,
-      onProgress: ({ resource, beganAgain, received, totalCount }) =>
-        progress(`${resource}: ${received} of ${totalCount}${beganAgain ? ", from the beginning again" : ""}`),
-    }),
-  );
-  await printReport(report, json);
-}
-
-async function watch(mirror: Mirror, everyMs: number, { json }: MirrorFlags, signal: AbortSignal): Promise<void> {
-  tell(`A run every ${seconds(everyMs)}; Ctrl-C stops.`);
-  await mirror.watch({
-    everyMs,
-    signal,
-    onReport: (report) => printReport(report, json),
-    onError: (error) => tell(`stocklot: ${error instanceof Error ? error.message : String(error)}`),
-  });
-  signal.throwIfAborted();
-}
-
 async function printReport(report: MirrorReport, json: true | undefined): Promise<void> {
   if (json) return printJson(report);
-  const rows = Object.entries(report.resources).map(([resource, { added, changed, removed, inCopy }]) => [
-    resource,
-    added,
-    changed,
-    removed,
-    inCopy,
-  ]);
+  const lists = Object.entries(report.resources);
+  const rows = lists.map(([name, list]) => [name, list.added, list.changed, list.removed, list.inCopy]);
   await print(table(["resource", "added", "changed", "removed", "records"], rows));
-  for (const [resource, { beganAgain }] of Object.entries(report.resources))
-    if (beganAgain) await print(`${resource}: a full pass was interrupted, so this run has begun it again.`);
   await print(`${report.requests} requests, ${seconds(report.durationMs)}`);
 }
 
 /** The state is stored with the copy, so that neither the service nor credentials are needed. */
-async function printStatus(
-  sink: MirrorSink,
-  { sqlite, json, warehouses, maxLag = Infinity }: MirrorFlags,
-): Promise<void> {
+async function printStatus(sink: MirrorSink, flags: MirrorFlags): Promise<void> {
+  const { sqlite, json, warehouses, maxLag = Infinity } = flags;
   if (sqlite !== undefined && !existsSync(sqlite))
     throw new CommandError(
       `--sqlite: ${sqlite} does not exist, so there is no copy yet. Check the path, or run the mirror.`,

@@ -120,14 +120,8 @@ export const terminalWidth = ({ isTTY, columns }: TerminalStream): number =>
 /** Words in lines that are not wider than this. Longer words are broken. */
 function wrappedLines(text: string, width: number): string[] {
   if (text.length <= width) return [text];
-  const lines = [""];
-  for (const word of text.split(" ").flatMap((word) => word.match(new RegExp(`.{1,${width}}`, "gsu")) ?? [""])) {
-    const line = lines.at(-1) ?? "";
-    if (line === "") lines[lines.length - 1] = word;
-    else if (line.length + 1 + word.length <= width) lines[lines.length - 1] = `${line} ${word}`;
-    else lines.push(word);
-  }
-  return lines;
+  const line = `\\S.{0,${width - 1}}`;
+  return text.match(new RegExp(`${line}(?= |$)|${line}`, "gsu")) ?? [""];
 }
 
 /** Words in lines that are not wider than a line of the terminal, each after the indent except the first. */

@@ -28,9 +28,9 @@ export interface Finding {
   hint?: string | undefined;
 }
 
-const finding = (verdict: Finding["verdict"]) => (aspect: string, summary: string, hint?: string) => ({
-  ...{ aspect, verdict, summary, hint },
-});
+const finding =
+  (verdict: Finding["verdict"]) =>
+  (aspect: string, summary: string, hint?: string): Finding => ({ aspect, verdict, summary, hint });
 const [ok, note, problem] = [finding("ok"), finding("note"), finding("problem")];
 
 /** The checks, each independent of the others. A check of what could not be read finds nothing. */

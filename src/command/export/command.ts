@@ -1,6 +1,6 @@
 import { extname } from "node:path";
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
-import type { InventoryClient, ListOptions, Page } from "../../client/index.js";
+import type { InventoryClient, ListOptions, ListParams, Page } from "../../client/index.js";
 import { dateInputSchema } from "../../service/date.js";
 import { LISTS } from "../../service/lists.js";
 import { BadRequestError } from "../../shared/errors/index.js";
@@ -9,7 +9,7 @@ import { type ConnectionFlags, withClient, withConnection } from "../connection.
 import { CommandError, integerOption, namesOption } from "../exit.js";
 import { fileOption, writeFile } from "../files.js";
 import { withHelp } from "../help.js";
-import { type ListParams, modifiedSinceProbe, openList, type RecordList } from "../list-probes.js";
+import { modifiedSinceProbe, openList, type RecordList } from "../list-probes.js";
 import { ROW_FORMATS, type RowFormat, rowFormatOf } from "../rows/file-rows.js";
 import { tell, withProgress, writeOutput } from "../terminal.js";
 import { type RecordFormat, recordFormat } from "./record-format.js";
@@ -60,7 +60,7 @@ async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> 
   const encoding = recordFormat(format, columns, documented);
   await withClient(flags, async (client, signal) => {
     const open = (params: ListParams, options: ListOptions) =>
-      openList(client, RESOURCES[name].name, { wid, ...params }, options, { includeDiscontinued: true });
+      openList(client, RESOURCES[name].name, { wid, includeDiscontinued: true, ...params }, options);
     const write = async (append: (text: string) => Promise<void>) => {
       if (since !== undefined) await warnIfIgnored(open(modifiedSinceProbe.params(), { signal }), name);
       const pages = open({ modifiedSince: since }, { gapless: true, signal }).pages();

@@ -37,10 +37,10 @@ export function reasonOf(error: unknown): string {
 }
 
 /** Does work with an outbox, and closes it. */
-export async function withOutbox(options: OutboxOptions, work: (outbox: Outbox) => Promise<void>): Promise<void> {
+export async function withOutbox<T>(options: OutboxOptions, work: (outbox: Outbox) => Promise<T>): Promise<T> {
   const outbox = createOutbox(options);
   try {
-    await work(outbox);
+    return await work(outbox);
   } finally {
     await outbox.close();
   }

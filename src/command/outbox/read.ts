@@ -57,19 +57,21 @@ export async function showEntry({ outbox, file, words: [key = ""], flags }: Acti
   const entry = entryOf(stored);
   if (flags.json) return printJson(entry, 2);
   const mark = markOf(await outbox.read(async ({ id }) => id), key);
-  const lines: [label: string, value: string][] = [
-    ["key", entry.key],
-    ["state", entry.state],
+  const { state, addedAt, sentAt, settledAt, attempts, result, error } = entry;
+  const lines: [label: string, value: string | undefined][] = [
+    ["key", key],
+    ["state", state],
     ["operation", entry.operation],
-    ["added", dateTime(entry.addedAt)],
-    ["sent", entry.sentAt === undefined ? "never" : `${dateTime(entry.sentAt)}, ${plural(entry.attempts, "attempt")}`],
-    ...(entry.settledAt === undefined ? [] : [["settled", dateTime(entry.settledAt)] satisfies [string, string]]),
+    ["added", dateTime(addedAt)],
+    ["sent", sentAt === undefined ? "never" : `${dateTime(sentAt)}, ${plural(attempts, "attempt")}`],
+    ["settled", settledAt === undefined ? undefined : dateTime(settledAt)],
     ...fieldsOf(entry.input),
-    ...(entry.result === undefined ? [] : [["result", JSON.stringify(entry.result)] satisfies [string, string]]),
-    ...(entry.error === undefined ? [] : [["reason", reasonOf(entry.error)] satisfies [string, string]]),
-    ...(entry.state === "unknown" ? evidenceOf(entry, mark) : []),
+    ["result", JSON.stringify(result)],
+    ["reason", error === undefined ? undefined : reasonOf(error)],
+    ...(state === "unknown" ? evidenceOf(entry, mark) : []),
   ];
   for (const [label, value] of lines) {
+    if (value === undefined) continue;
     await print(`${printable(label).padEnd(LABEL_WIDTH)} ${wrapped(printable(value), LABEL_WIDTH + 1)}`.trimEnd());
   }
   for (const line of nextSteps(stored, file)) await print(line);
@@ -79,22 +81,28 @@ const LABEL_WIDTH = 12;
 
 function fieldsOf(input: unknown): [string, string][] {
   if (!isObject(input)) return [["contents", "pruned"]];
-  const valueOfField = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
-  return Object.entries(input).map(([name, value]) => [`  ${name}`, valueOfField(value)]);
+  return Object.entries(input).map(([name, value]) => [
+    `  ${name}`,
+    typeof value === "string" ? value : JSON.stringify(value),
+  ]);
 }
 
 /** What the outbox looked for, and the lots that may be of this receipt. */
-function evidenceOf({ operation, sentAt, error, input }: OutboxEntry, mark: string): [string, string][] {
-  const since = `since ${dateTime(sentAt ?? 0)}`;
+function evidenceOf(
+  { operation, sentAt = 0, error, input }: OutboxEntry,
+  mark: string,
+): [string, string | undefined][] {
+  const since = `since ${dateTime(sentAt)}`;
   const item = itemOf(input);
   if (operation === "create") return [["looked for", `the item ${item}, created ${since}`]];
   if (operation !== "receive") return [];
-  const what = `lots of ${item}, received ${since}`;
-  const unproven = "; nothing in the receipt identifies its lot, so any of them may be it";
+  const how = hasMark(Object(input), mark)
+    ? `, with the mark ${mark}`
+    : "; nothing in the receipt identifies its lot, so any of them may be it";
   const lots: unknown = fieldOf(error, "lots");
   return [
-    ["looked for", isObject(input) && hasMark(input, mark) ? `${what}, with the mark ${mark}` : `${what}${unproven}`],
-    ...(Array.isArray(lots) ? [["may be it", `lots (recno) ${lots.join(", ")}`] satisfies [string, string]] : []),
+    ["looked for", `lots of ${item}, received ${since}${how}`],
+    ["may be it", Array.isArray(lots) ? `lots (recno) ${lots.join(", ")}` : undefined],
   ];
 }
 

@@ -1,13 +1,13 @@
 import { Command } from "commander";
 import type { InventoryClient } from "../../client/index.js";
 import { describeGroup } from "../../plan/count/text.js";
-import type { CountPlan, CountPlanReport, ItemPlanReport, ReportedGroup, ReportedItem } from "../../plan/index.js";
+import type { CountPlanReport, ItemPlanReport, ReportedGroup, ReportedItem } from "../../plan/index.js";
 import { type ConnectionFlags, withClient, withConnection } from "../connection.js";
 import { outboxStoreOf } from "../database.js";
 import { CommandError, durationOption, EXIT } from "../exit.js";
 import { withHelp } from "../help.js";
 import { withOutbox } from "../outbox/action.js";
-import { type Progress, plural, print, printJson, seconds, withProgress, wrapped } from "../terminal.js";
+import { plural, print, printJson, seconds, withProgress, wrapped } from "../terminal.js";
 import { openPlan } from "./planned.js";
 
 interface ApplyFlags extends ConnectionFlags {
@@ -31,34 +31,25 @@ export function applyCommand(): Command {
   );
 }
 
-async function apply(path: string, flags: ApplyFlags): Promise<void> {
+async function apply(
+  path: string,
+  { outbox: file = "", settle: settleMs, json, ...connection }: ApplyFlags,
+): Promise<void> {
   const planned = openPlan(path);
-  const work =
-    planned.kind === "items"
-      ? async (client: InventoryClient, signal: AbortSignal) =>
-          printReport(await withProgress((progress) => planned.apply(optionsOf(client, signal, progress))), flags.json)
-      : applyCount(planned, flags);
-  await withClient(flags, work, "run it again to continue");
-}
-
-function applyCount(planned: CountPlan, { outbox: file, settle: settleMs, json }: ApplyFlags) {
-  if (file === undefined)
+  if (planned.kind === "count" && file === "")
     throw new CommandError("a stock count needs --outbox: the outbox through which all writes of the warehouse go.");
-  const store = outboxStoreOf("--outbox", file, "create");
-  return (client: InventoryClient, signal: AbortSignal) =>
-    withOutbox({ client, store, settleMs }, async (outbox) => {
-      const report = await withProgress((progress) =>
-        planned.apply({ ...optionsOf(client, signal, progress), outbox }),
-      );
-      await printReport(report, json);
+  const work = async (client: InventoryClient, signal: AbortSignal) => {
+    const report = await withProgress<ItemPlanReport | CountPlanReport>((progress) => {
+      const onProgress = ({ done, total }: { done: number; total: number }) => progress(`${done} of ${total} changes`);
+      const options = { client, signal, onProgress };
+      if (planned.kind === "items") return planned.apply(options);
+      const store = outboxStoreOf("--outbox", file, "create");
+      return withOutbox({ client, store, settleMs }, (outbox) => planned.apply({ ...options, outbox }));
     });
+    await printReport(report, json);
+  };
+  await withClient(connection, work, "run it again to continue");
 }
-
-const optionsOf = (client: InventoryClient, signal: AbortSignal, progress: Progress) => ({
-  client,
-  signal,
-  onProgress: ({ done, total }: { done: number; total: number }) => progress(`${done} of ${total} changes`),
-});
 
 async function printReport(report: ItemPlanReport | CountPlanReport, json: true | undefined): Promise<void> {
   const { applied, stale, rejected, unknown, requests, durationMs } = report;

@@ -9,9 +9,8 @@ import { integerOption } from "../exit.js";
 import { csvFormat } from "../export/record-format.js";
 import { fileOption, outputTarget, writeFile } from "../files.js";
 import { withHelp } from "../help.js";
-import { type RowFields, type RowFlags, withColumns } from "../rows/columns.js";
 import { plural, tell, withProgress } from "../terminal.js";
-import { type PlanOutput, parseJsonFile, showPlan, sourceRows } from "./planned.js";
+import { type PlanningFlags, parseJsonFile, showPlan, withPlanning } from "./planned.js";
 
 /** `stocklot count snapshot` and `stocklot count plan`. */
 export function countCommand(): Command {
@@ -58,47 +57,41 @@ function snapshot({ wid, out, sheet, blind, ...connection }: SnapshotFlags): Pro
   });
 }
 
-interface CountPlanFlags extends ConnectionFlags, PlanOutput, RowFlags {
+interface CountPlanFlags extends PlanningFlags {
   surplus: number;
   shortage: number;
   newBins?: true;
 }
 
 function countPlanCommand(): Command {
-  const command = withColumns(new Command("plan"))
+  const command = new Command("plan")
     .description("show which receives and issues would correct the stock; sends no write")
     .argument("<snapshot>", "file of stocklot count snapshot --out")
     .argument("<counted>", "CSV with a header, or .ndjson: itemID, counted, and spot and serial if they were counted")
     .requiredOption("--surplus <code>", "reason code of the receives", integerOption(0))
     .requiredOption("--shortage <code>", "reason code of the issues", integerOption(0))
     .option("--new-bins", "accept bins that the snapshot does not have, while others of the item were not counted")
-    .option("--out <file>", "write the plan as JSON, for stocklot apply (default: print it)", fileOption)
-    .option("--exit-code", "exit with 4 if there is something to do")
     .action(plan);
-  return withHelp(
-    withConnection(command),
-    { 4: "with --exit-code: there is something to do" },
-    "stocklot count plan before.json sheet.csv --surplus 21 --shortage 22 \\",
-    "  --out plan.json",
-  );
+  const example = "stocklot count plan before.json sheet.csv --surplus 21 --shortage 22 \\";
+  return withPlanning(command, example, "  --out plan.json");
 }
 
 async function plan(snapshotPath: string, path: string, flags: CountPlanFlags): Promise<void> {
   const { surplus, shortage, newBins } = flags;
-  const rows = sourceRows(path, flags, BOOK_FIELDS, countedRow);
-  // It is checked by planCount.
+  // It is checked by planCount, and so are the rows when they are read.
   const taken = uncheckedAs<CountSnapshot>(parseJsonFile(snapshotPath));
-  // The rows are checked when they are read.
-  const counted = uncheckedAs<PlanCountOptions["counted"]>(rows.rows);
-  await showPlan(rows, flags, "lots", (planning) =>
-    planCount({ ...planning, snapshot: taken, counted, reasonCodes: { surplus, shortage }, newBins }),
-  );
+  await showPlan(path, flags, COUNTED_ROWS, (rows, planning) => {
+    const counted = uncheckedAs<PlanCountOptions["counted"]>(rows);
+    return planCount({ ...planning, snapshot: taken, counted, reasonCodes: { surplus, shortage }, newBins });
+  });
 }
 
-const BOOK_FIELDS: RowFields = {
+const COUNTED_ROWS = {
+  noun: "lots",
   shape: { itemID: z.string(), spot: z.string(), serial: z.string(), counted: z.number() },
   required: ["itemID", "counted"],
-};
+  rowOf: countedRow,
+} as const;
 
 /** An empty `spot` or `serial` is the bin without a name, or no serial. What was not counted has no quantity. */
 function countedRow({ description: _, uOM: __, book: ___, ...row }: Record<string, unknown>): object | undefined {

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { Command, Option } from "commander";
 import { type MirrorCopy, openCopy, postgresSink, sqliteSink } from "../../mirror/index.js";
@@ -11,7 +12,7 @@ import {
   type SandboxOptions,
 } from "../../sandbox/index.js";
 import { isPostgresAddress, postgresAddress } from "../database.js";
-import { CommandError, EXIT, integerOption } from "../exit.js";
+import { CommandError, EXIT, integerOption, interruptSignal } from "../exit.js";
 import { withHelp } from "../help.js";
 import { currentShell, SHELLS, type Shell } from "../shell.js";
 import { painter, plural, print, printable } from "../terminal.js";
@@ -63,9 +64,7 @@ async function serve({ port, items, lots, from, fault: faults }: SandboxFlags): 
   sandbox.onRequest((request) => print(requestLine(request, paint)));
   if (copied) await print(`${comment} ${copied.remark}`);
   await print(greeting(shell, server.url, sandbox));
-  await new Promise<void>((resolve) => {
-    for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => resolve());
-  });
+  await once(interruptSignal(), "abort");
   await server.close();
   await print(`${comment} stopped`);
 }
