@@ -22,16 +22,10 @@ export interface ConnectionFlags {
 export function connectionTopic(): Command {
   const topic = new Command("connection")
     .description("the options of every command that connects to the service")
-    .addHelpText("after", CONNECTION_HELP)
     .action(() => topic.outputHelp());
   for (const option of CONNECTION_OPTIONS()) topic.addOption(option);
   return topic;
 }
-
-const CONNECTION_HELP = `
-The environment variables are STOCKLOT_BASE_URL, STOCKLOT_CLIENT_ID,
-STOCKLOT_CLIENT_SECRET and STOCKLOT_SERVICE_ID. stocklot doctor examines the
-connection.`;
 
 const CONNECTION_OPTIONS = () => [
   new Option("--base-url <url>", "base URL with the version segment (default: STOCKLOT_BASE_URL)"),
@@ -41,7 +35,7 @@ const CONNECTION_OPTIONS = () => [
   new Option("--allow-insecure-http", "permit a base URL without TLS; the secret is then not encrypted"),
   new Option("--rate-limit <n>", "requests per minute (default: 100)").argParser(integerOption(1)),
   new Option("--timeout <time>", "time limit of one attempt of a request (default: 30s)").argParser(durationOption),
-  new Option("--response-validation <mode>", "if a response is not as documented (default: error)").choices([
+  new Option("--response-validation <mode>", "undocumented responses (default: error)").choices([
     "error",
     "warn",
     "off",
@@ -106,20 +100,16 @@ export async function withClient(
 }
 
 /** Undefined if the client is to read the variable, or to report that there is none. */
-async function clientSecret({ clientSecretFile }: ConnectionFlags): Promise<string | undefined> {
-  if (clientSecretFile !== undefined) return readSecretFile(clientSecretFile);
+async function clientSecret({ clientSecretFile: file }: ConnectionFlags): Promise<string | undefined> {
+  if (file !== undefined) {
+    const text = readInput(file, "--client-secret-file: ").toString();
+    // Editors and shells add a byte order mark and line breaks, which are not part of the secret.
+    const secret = text.replace(/^\uFEFF/, "").trim();
+    if (secret === "") throw new CommandError(`--client-secret-file: ${file} is empty.`);
+    return secret;
+  }
   if (process.env.STOCKLOT_CLIENT_SECRET?.trim()) return undefined;
   return process.stdin.isTTY && process.stderr.isTTY ? promptSecret() : undefined;
-}
-
-/** Editors and shells add a byte order mark and line breaks, which are not part of the secret. */
-function readSecretFile(file: string): string {
-  const secret = readInput(file, "--client-secret-file: ")
-    .toString()
-    .replace(/^\uFEFF/, "")
-    .trim();
-  if (secret === "") throw new CommandError(`--client-secret-file: ${file} is empty.`);
-  return secret;
 }
 
 /** Asks for the secret on the terminal, without showing what is typed. */

@@ -1,4 +1,7 @@
 import { existsSync } from "node:fs";
+import { createOutbox } from "../outbox/index.js";
+import type { OutboxOptions } from "../outbox/options.js";
+import type { Outbox } from "../outbox/outbox.js";
 import { type OutboxStore, PostgresOutboxStore, SqliteOutboxStore } from "../outbox/stores.js";
 import { CommandError } from "./exit.js";
 
@@ -43,4 +46,14 @@ export function outboxStoreOf(what: string, file: string, use: OutboxUse): Outbo
   if (use === "create") return new SqliteOutboxStore({ path: file });
   if (!existsSync(file)) throw new CommandError(`${file}: no such file. Check the path.`);
   return new SqliteOutboxStore({ path: file }, { existing: use });
+}
+
+/** Does work with an outbox, and closes it. */
+export async function withOutbox<T>(options: OutboxOptions, work: (outbox: Outbox) => Promise<T>): Promise<T> {
+  const outbox = createOutbox(options);
+  try {
+    return await work(outbox);
+  } finally {
+    await outbox.close();
+  }
 }

@@ -66,11 +66,8 @@ export function integerOption(min: number, max = Number.MAX_SAFE_INTEGER): (text
   return (text) => {
     const value = Number(text);
     if (/^\d+$/.test(text) && value >= min && value <= max) return value;
-    throw new InvalidArgumentError(
-      max === Number.MAX_SAFE_INTEGER
-        ? `It must be an integer of at least ${min}.`
-        : `It must be an integer from ${min} to ${max}.`,
-    );
+    const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
+    throw new InvalidArgumentError(`It must be an integer ${range}.`);
   };
 }
 

@@ -1,7 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { Command, Option } from "commander";
 import type { InventoryClient } from "../client/index.js";
-import { MAX_HISTORY_DAYS } from "../mirror/copy/changes.js";
 import { readStatus } from "../mirror/copy/status.js";
 import {
   createMirror,
@@ -121,8 +120,7 @@ async function statusOf(sink: MirrorSink, warehouses: readonly number[] = []): P
 const warehousesOption = (text: string) =>
   text === "none" ? [] : text.split(",").map((part) => integerOption(0)(part.trim()));
 
-const historyOption = (text: string) =>
-  text === "off" ? (false as const) : { days: integerOption(1, MAX_HISTORY_DAYS)(text) };
+const historyOption = (text: string) => (text === "off" ? (false as const) : { days: integerOption(1)(text) });
 
 function sinkOf({ sqlite, postgres }: MirrorFlags): MirrorSink {
   if (sqlite === "") throw new CommandError("--sqlite must be the name of a file.");
@@ -154,12 +152,10 @@ async function printStatus(sink: MirrorSink, flags: MirrorFlags): Promise<void> 
   process.exitCode = isComplete && failed.length === 0 && !isTooOld ? EXIT.success : EXIT.failure;
   if (json) return printJson(lists);
   const nameOf = ({ list, wID }: MirrorListStatus) => listName({ resource: list, wID });
-  const rows = lists.map((list) => [
-    nameOf(list),
-    list.records,
-    list.asOf === null ? "never" : dateTime(list.asOf),
-    list.lagMs === null ? "" : seconds(list.lagMs),
-  ]);
+  const rows = lists.map((list) => {
+    const { records, asOf, lagMs } = list;
+    return [nameOf(list), records, asOf === null ? "never" : dateTime(asOf), lagMs === null ? "" : seconds(lagMs)];
+  });
   await print(table(["list", "records", "as of", "lag"], rows));
   for (const list of failed)
     await print(

@@ -22,12 +22,12 @@ const CONTROL_PATTERN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 export function shellWord(word: string): string {
   if (PLAIN_WORD_PATTERN.test(word)) return word;
   if (!CONTROL_PATTERN.test(word)) return `'${word.replaceAll("'", "'\\''")}'`;
-  const escaped = word.replace(/[\\']|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
-    /[\\']/.test(character)
-      ? `\\${character}`
-      : [...Buffer.from(character)].map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join(""),
+  const bytes = Array.from(Buffer.from(word), (byte) =>
+    PLAIN_WORD_PATTERN.test(String.fromCharCode(byte))
+      ? String.fromCharCode(byte)
+      : `\\x${byte.toString(16).padStart(2, "0")}`,
   );
-  return `$'${escaped}'`;
+  return `$'${bytes.join("")}'`;
 }
 
 /** How this command was started: npm and npx set the variable, and there is no `stocklot` on the path then. */

@@ -69,12 +69,8 @@ const UNBROKEN_PATTERN = /^\d{4}-\d\d-\d\d[\dT:.Z-]*$/;
  * @param width of a line; by default that of the terminal, and none in a pipe
  */
 export function table(header: readonly string[], rows: Rows, width = terminalWidth(process.stdout)): string {
-  const columns = header.map((name, index) =>
-    columnOf(
-      name,
-      rows.map((row) => row[index] ?? ""),
-    ),
-  );
+  const cellsOf = (column: number) => rows.map((row) => row[column] ?? "");
+  const columns = header.map((name, index) => columnOf(name, cellsOf(index)));
   const total = columns.reduce((sum, column) => sum + column.width + GAP.length, -GAP.length);
   for (let excess = total - width; excess > 0; excess -= 1) {
     const breakable = columns.filter((column) => column.isBreakable && column.width > LEAST_WIDTH);

@@ -119,7 +119,7 @@ describe.skipIf(!RUN_ALL || !existsSync(SCRIPT))("on a pseudo-terminal", () => {
     ],
     ["import", () => [...receipts(40), fileNamed("once.db")], /\r\d+ applied.*\[K.*This run: 40 lines applied/s],
     ["mirror", () => ["mirror", "--sqlite", fileNamed("once-mirror.db")], /\rlots: \d+ of 2000.*\[K.*lots +2000/s],
-    ["outbox", () => ["outbox", "list", fileNamed("once.db"), "--limit", "1"], /^key +state .*\r\n40\.csv:2 +applied /],
+    ["outbox", () => ["outbox", "list", fileNamed("once.db")], /^key +state .*\r\n40\.csv:2 +applied /],
   ] as const)("shows colours and progress: %s", async (_, args, expected) => {
     const { env } = await serve({ latencyMs: 40 });
     const { code, shown } = await startOnTerminal(args(), env).ended;

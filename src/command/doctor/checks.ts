@@ -1,14 +1,13 @@
 import { isLoopbackHost } from "../../client/for-add-ons.js";
 import { MAX_PAGE_SIZE } from "../../service/lists.js";
 import {
-  ApiError,
   AuthenticationError,
   ConfigurationError,
   ConnectionError,
+  PermissionError,
   RateLimitError,
   ResponseValidationError,
   type StocklotError,
-  TimeoutError,
 } from "../../shared/errors/index.js";
 import { modifiedSinceProbe, sortProbe } from "../list-probes.js";
 import { plural } from "../terminal.js";
@@ -56,9 +55,7 @@ function checkAddress({ baseUrl, failure }: Probe): Finding[] {
   }
   if (failure instanceof ConnectionError) {
     const advice =
-      failure instanceof TimeoutError
-        ? "Check the proxy variables and the network. If the service is slow, increase --timeout."
-        : "Check the base URL, the proxy variables and the network.";
+      "Check the base URL, the proxy variables and the network. If the service is slow, increase --timeout.";
     return [problem("address", failure.message, `Tried: ${address}. ${advice}`)];
   }
   if (baseUrl.protocol === "http:" && !isLoopbackHost(baseUrl.hostname)) {
@@ -82,16 +79,9 @@ function proxyVariableFor({ protocol, hostname, port }: URL): string | undefined
 
 const DAY_MS = 86_400_000;
 
-function checkToken({ failure, tokenLifetimeMs, baseUrl }: Probe): Finding[] {
-  if (failure instanceof RateLimitError) {
-    const hint = "Other programs use the same limit. Try again in a minute, and give each program a part of the limit.";
-    return [problem("rate limit", failure.message, hint)];
-  }
-  if (failure && !(failure instanceof ConnectionError || failure instanceof ConfigurationError)) {
-    const isRefused = failure instanceof AuthenticationError && ![404, 405].includes(failure.status);
-    const hint = isRefused ? "Check client ID and client secret." : hintOf(failure, baseUrl);
-    return [problem("token", problemOf(failure), hint)];
-  }
+function checkToken({ failure, tokenLifetimeMs }: Probe): Finding[] {
+  if (failure && !(failure instanceof ConnectionError || failure instanceof ConfigurationError))
+    return [problem(failure instanceof RateLimitError ? "rate limit" : "token", failure.message, hintOf(failure))];
   if (tokenLifetimeMs === undefined) return [];
   // Without a usable `expires_in` the client uses a token for a day.
   if (tokenLifetimeMs > 0.99 * DAY_MS) {
@@ -103,29 +93,25 @@ function checkToken({ failure, tokenLifetimeMs, baseUrl }: Probe): Finding[] {
   return [note("token", summary, "Each new token takes a slot of the rate limit.")];
 }
 
-function checkLists({ lists, baseUrl }: Probe): Finding[] {
-  return lists.map(({ list: { name }, first }) => readingFinding(name, first, baseUrl));
+function checkLists({ lists }: Probe): Finding[] {
+  return lists.map(({ list: { name }, first }) => readingFinding(name, first));
 }
 
-function checkAllItems({ allItems, baseUrl }: Probe): Finding[] {
-  return allItems ? [readingFinding("all items", allItems, baseUrl, "export items and mirror need it. ")] : [];
+function checkAllItems({ allItems }: Probe): Finding[] {
+  return allItems ? [readingFinding("all items", allItems, "export items and mirror need it. ")] : [];
 }
 
-function readingFinding(name: string, { path, page, error }: Reading, baseUrl: URL, use = ""): Finding {
+function readingFinding(name: string, { path, page, error }: Reading, use = ""): Finding {
   if (page) return ok(name, `GET ${path}: ${plural(page.totalCount, "record")}`);
-  return problem(name, error ? problemOf(error) : `GET ${path}: no response`, use + hintOf(error, baseUrl));
+  return problem(name, error ? error.message : `GET ${path}: no response`, use + hintOf(error));
 }
 
 function checkModifiedSince({ lists }: Probe): Finding[] {
-  return lists.flatMap(({ list: { name, path }, first, since }) => {
+  return lists.flatMap(({ list: { name }, first, since }) => {
     if (!since || first.page?.totalCount === 0) return [];
-    if (since.error) {
-      const hint = "The mirror and export --since read the whole list.";
-      return [note("modifiedSince", `GET ${path}: ${problemOf(since.error)}`, hint)];
-    }
     if (since.page && modifiedSinceProbe.isHonoured(since.page)) return [ok("modifiedSince", `${name}: honoured`)];
-    const hint = "export --since exports everything, and the mirror reads the whole list in each run.";
-    return [note("modifiedSince", `${name}: ignored`, hint)];
+    const summary = since.error?.message ?? `${name}: ignored`;
+    return [note("modifiedSince", summary, "export --since exports everything, and each run of the mirror reads it.")];
   });
 }
 
@@ -158,8 +144,6 @@ function checkClock({ skewsMs, lists }: Probe): Finding[] {
       ? [note("clock", "responses have no Date header", "findReceipt cannot compare times.")]
       : [];
   const seconds = Math.abs(Math.round(skewMs / 1_000));
-  // A Date header has whole seconds.
-  if (seconds <= 1) return [ok("clock", "the service's clock agrees with this machine's")];
   const summary = `the service's clock is ${seconds} s ${skewMs < 0 ? "behind" : "ahead of"} this machine's`;
   if (Math.abs(skewMs) < LARGE_SKEW_MS) return [ok("clock", summary)];
   return [note("clock", summary, "Set the clock of this machine (NTP). The client compensates for the difference.")];
@@ -187,27 +171,18 @@ function checkWarehouses({ warehouses }: Probe): Finding[] {
   if (!error) return [found];
   const hint = "--wid and mirror --warehouses cannot read them. Ask the operators of the service for the warehouses.";
   if (readable.length > 0)
-    return [found, note("warehouses", `cannot be read: ${ids(refused)}: ${problemOf(error)}`, hint)];
-  return [problem("warehouses", `none can be read (${ids(refused)}): ${problemOf(error)}`, hint)];
+    return [found, note("warehouses", `cannot be read: ${ids(refused)}: ${error.message}`, hint)];
+  return [problem("warehouses", `none can be read (${ids(refused)}): ${error.message}`, hint)];
 }
 
-/** The message without the library's advice, which would be a second one. */
-const problemOf = (error: StocklotError): string =>
-  error instanceof ApiError
-    ? `${error.method} ${error.path}: ${error.status} ${error.serviceMessage || "(the response has no message)"}`
-    : error.message;
-
-/** What to do about a response that cannot be used. */
-function hintOf(error: StocklotError | undefined, baseUrl: URL): string {
-  if (error instanceof ResponseValidationError) {
+/** What to do about a response that cannot be used, besides what its message advises. */
+function hintOf(error: StocklotError | undefined): string {
+  if (error instanceof RateLimitError)
+    return "Other programs use the same limit. Try again in a minute, and give each program a part of the limit.";
+  if (error instanceof AuthenticationError) return "Check the base URL, the client ID and the client secret.";
+  if (error instanceof PermissionError)
+    return "Ask the operators of the service for the permission, or for the warehouses.";
+  if (error instanceof ResponseValidationError)
     return "Check the base URL: this may be another service. If it is the right one, use --response-validation warn.";
-  }
-  if (!(error instanceof ApiError)) return "Try again later; if it persists, ask the operators of the service.";
-  if (error.status === 403) return "Ask the operators of the service for the permission, or for the warehouses.";
-  if (error.status >= 300 && error.status < 400) return "The client follows no redirect. Check the base URL.";
-  if (error.status !== 404 && error.status !== 405) return "Try again later, or ask the operators of the service.";
-  const [, version] = /\/(v\d+)\/?$/i.exec(baseUrl.pathname) ?? [];
-  return version === undefined
-    ? "Check the base URL: it has no version segment. It ends with /api/v1, for example."
-    : `Check the base URL: its version segment is ${version}; the documented one is v1.`;
+  return "Check the base URL. If it is right, try again later, or ask the operators of the service.";
 }

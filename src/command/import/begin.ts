@@ -85,14 +85,13 @@ export async function begin(outbox: Outbox, settings: ImportSettings, lines: rea
 /** Entries of the delivery whose lines the file no longer has. */
 async function missingIn(lines: readonly ImportedLine[], outbox: Outbox, settings: ImportSettings): Promise<string[]> {
   const prefix = keyPrefixOf(settings);
-  if (prefix === undefined) return [];
+  const missing: string[] = [];
+  if (prefix === undefined) return missing;
   const keys = new Set(lines.map(({ entry }) => entry.key));
-  return outbox.read(async (store) => {
-    const found: string[] = [];
-    for await (const { key, state } of store.list({ prefix, pruned: true }))
-      if (!keys.has(key)) found.push(`"${key}" is missing in the file; it is ${state}`);
-    return found;
-  });
+  const store = await outbox.read(async (opened) => opened);
+  for await (const { key, state } of store.list({ prefix, pruned: true }))
+    if (!keys.has(key)) missing.push(`"${key}" is missing in the file; it is ${state}`);
+  return missing;
 }
 
 const MAX_LISTED = 50;

@@ -36,8 +36,17 @@ export interface ImportedLine {
   inputHash: string;
 }
 
-/** A line, or what is wrong with it. */
-function importedLine({ line, cells, fields, problem }: TypedRow, settings: ImportSettings): ImportedLine | string[] {
+/**
+ * A line, or what is wrong with it.
+ *
+ * @param lineOfKey of the lines before it: keys identify a line for ever, so two lines of a file must not share one
+ */
+function importedLine(
+  row: TypedRow,
+  settings: ImportSettings,
+  lineOfKey: Map<string, number>,
+): ImportedLine | string[] {
+  const { line, cells, fields, problem } = row;
   if (problem !== undefined) return [problem];
   const { operation, mark } = settings;
   const input = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== "" && value !== null));
@@ -48,6 +57,10 @@ function importedLine({ line, cells, fields, problem }: TypedRow, settings: Impo
     const sku = "itemID" in input ? "itemID" : "shortID";
     const spaces = describeSkuSpaces(String(input[sku]));
     if (spaces !== undefined) return [`${sku} ${spaces}`];
+    const earlier = lineOfKey.get(key);
+    if (earlier !== undefined) return [`the key "${key}" is that of line ${earlier}, too`];
+    // Those with the number of the line are unlike.
+    if (settings.keyColumn !== undefined) lineOfKey.set(key, line);
     return { line, entry: uncheckedAs<OutboxEntryInput>({ key, operation, input }), inputHash };
   } catch (error) {
     if (error instanceof CommandError) return [error.message];
@@ -114,7 +127,7 @@ interface Validation {
 
 /** Reads the whole file before anything is stored or sent. */
 export async function readLines(settings: ImportSettings, signal: AbortSignal, isDryRun: boolean): Promise<Validation> {
-  const { operation, keyColumn } = settings;
+  const { operation } = settings;
   const shape = shapeOf(operation);
   const required = Object.keys(shape).filter((field) => !(shape[field] instanceof z.ZodOptional));
   const result: Validation = { lines: [], count: 0, invalid: 0, problems: [] };
@@ -122,25 +135,16 @@ export async function readLines(settings: ImportSettings, signal: AbortSignal, i
   for await (const row of typedRows(settings, { shape, required, operation })) {
     if (signal.aborted) throw failureOrInterruption(signal.reason, signal, "nothing was sent");
     result.count += 1;
-    const imported = importedLine(row, settings);
-    const problems = Array.isArray(imported) ? imported : doubledKey(imported, keyColumn, lineOfKey);
-    if (!Array.isArray(imported) && problems.length === 0) {
+    const imported = importedLine(row, settings, lineOfKey);
+    if (!Array.isArray(imported)) {
       if (!isDryRun) result.lines.push(imported);
       continue;
     }
     result.invalid += 1;
     if (result.invalid > MAX_LISTED) continue;
-    result.problems.push({ line: row.line, problems });
-    tell(`line ${row.line}: ${problems.join("; ")}`);
+    result.problems.push({ line: row.line, problems: imported });
+    tell(`line ${row.line}: ${imported.join("; ")}`);
   }
   if (result.count === 0) throw new CommandError(`${settings.path} has no lines.`);
   return result;
-}
-
-/** Keys identify a line for ever, so two lines of a file must not share one. Those with the number of the line never do. */
-function doubledKey({ line, entry }: ImportedLine, keyColumn: string | undefined, lineOfKey: Map<string, number>) {
-  if (keyColumn === undefined) return [];
-  const earlier = lineOfKey.get(entry.key);
-  lineOfKey.set(entry.key, line);
-  return earlier === undefined ? [] : [`the key "${entry.key}" is that of line ${earlier}, too`];
 }

@@ -2,7 +2,7 @@ import { entryOf, type OutboxEntry } from "../../outbox/entry.js";
 import type { OutboxReport } from "../../outbox/index.js";
 import type { Outbox } from "../../outbox/outbox.js";
 import { EXIT } from "../exit.js";
-import { reasonOf } from "../outbox/action.js";
+import { reasonOf } from "../outbox/read.js";
 import { commandLine, outboxCommandLine } from "../shell.js";
 import { dateTime, plural, print, printJson, wrapped } from "../terminal.js";
 import type { Begun, States } from "./begin.js";

@@ -1,10 +1,30 @@
 import type { StoredEntry } from "../../outbox/entry.js";
-import type { OutboxReport } from "../../outbox/index.js";
+import type { OutboxReport, OutboxState } from "../../outbox/index.js";
 import type { Outbox } from "../../outbox/outbox.js";
+import type { ConnectionFlags } from "../connection.js";
 import { CommandError, EXIT } from "../exit.js";
 import { commandLine } from "../shell.js";
 import { plural, print, printable, printJson, seconds, table, tell, withProgress } from "../terminal.js";
-import type { Action } from "./action.js";
+
+export interface OutboxFlags extends ConnectionFlags {
+  state?: OutboxState;
+  item?: string;
+  maxAge?: number;
+  olderThan?: number;
+  settle?: number;
+  json?: true;
+}
+
+/** What an action works with. */
+export interface Action {
+  outbox: Outbox;
+  /** The file or address of the outbox, for messages. */
+  file: string;
+  /** The arguments behind the name of the action. */
+  words: readonly string[];
+  flags: OutboxFlags;
+  signal: AbortSignal;
+}
 
 /** Records the decision of a person. */
 export async function resolveEntry({ outbox, file, words: [key = "", decision] }: Action): Promise<void> {

@@ -2,11 +2,10 @@ import { Command, Option } from "commander";
 import type { InventoryClient } from "../../client/index.js";
 import { OUTBOX_STATES } from "../../outbox/entry.js";
 import { withClient, withConnection } from "../connection.js";
-import { type OutboxUse, outboxStoreOf } from "../database.js";
-import { durationOption, failureOrInterruption, integerOption, interruptSignal } from "../exit.js";
+import { type OutboxUse, outboxStoreOf, withOutbox } from "../database.js";
+import { durationOption, failureOrInterruption, interruptSignal } from "../exit.js";
 import { withHelp } from "../help.js";
-import { type Action, type OutboxFlags, withOutbox } from "./action.js";
-import { cancelEntries, pruneEntries, resolveEntry, runAndReport } from "./change.js";
+import { type Action, cancelEntries, type OutboxFlags, pruneEntries, resolveEntry, runAndReport } from "./change.js";
 import { listEntries, showEntry, summarize } from "./read.js";
 
 export function outboxCommand(): Command {
@@ -21,7 +20,6 @@ export function outboxCommand(): Command {
   const list = actionCommand("list", "list entries with their reasons, in the order added", "read", listEntries)
     .addOption(state)
     .option("--item <sku>", "only entries of this item")
-    .option("--limit <n>", "at most this many (default: 100; all with --json)", integerOption(1))
     .addOption(json);
   const show = actionCommand("show", "show an entry with what a person has to know", "read", showEntry, "<key>");
   const resolution = "record that an unknown or rejected entry was applied, or not-applied: the next run sends it";

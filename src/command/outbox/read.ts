@@ -4,8 +4,7 @@ import { fieldOf, isObject } from "../../shared/unknown.js";
 import { EXIT } from "../exit.js";
 import { commandLine, outboxCommandLine } from "../shell.js";
 import { dateTime, plural, print, printable, printJson, seconds, table, tell, wrapped } from "../terminal.js";
-import { type Action, reasonOf } from "./action.js";
-import { findEntry } from "./change.js";
+import { type Action, findEntry } from "./change.js";
 
 /** Counts the entries; fails if one needs a person, or waits for too long. */
 export async function summarize({ outbox, file, flags }: Action): Promise<void> {
@@ -22,17 +21,9 @@ export async function summarize({ outbox, file, flags }: Action): Promise<void> 
     tell(`Decide about unknown entries: ${commandLine("outbox", "list", file, "--state", "unknown")}`);
 }
 
-const DEFAULT_LIMIT = 100;
-
-export async function listEntries({ outbox, flags }: Action): Promise<void> {
-  const { state, item, json, limit = json ? Number.POSITIVE_INFINITY : DEFAULT_LIMIT } = flags;
+export async function listEntries({ outbox, flags: { state, item, json } }: Action): Promise<void> {
   const entries: OutboxEntry[] = [];
-  let hasMore = false;
-  for await (const entry of outbox.entries({ state, item })) {
-    hasMore = entries.length === limit;
-    if (hasMore) break;
-    entries.push(entry);
-  }
+  for await (const entry of outbox.entries({ state, item })) entries.push(entry);
   if (json) return printJson(entries);
   const rows = entries.map(({ key, state, operation, input, addedAt }) => [
     key,
@@ -45,7 +36,16 @@ export async function listEntries({ outbox, flags }: Action): Promise<void> {
   else tell("There are no such entries.");
   const reasons = entries.flatMap(({ key, error }) => (error === undefined ? [] : [`${key}: ${reasonOf(error)}`]));
   if (reasons.length > 0) await print(["\nReasons:", ...reasons.map((reason) => `  ${wrapped(reason, 4)}`)].join("\n"));
-  if (hasMore) tell(`Only the first ${limit} are shown. Set --limit to see more.`);
+}
+
+/** Why an entry is as it is, in one line: the message, and the service's messages about fields, without which a failed validation says nothing. */
+export function reasonOf(error: unknown): string {
+  const details = Object.entries(Object(fieldOf(error, "details"))).map(
+    ([field, found]) => `${field}: ${[found].flat().join(" ")}`,
+  );
+  // That of an unknown entry comes without the advice, which is for the process that sent it.
+  const message = fieldOf(error, "reason") ?? fieldOf(error, "message") ?? "";
+  return printable([message, ...details].join(" ").replace(/\s+/g, " "));
 }
 
 /** The SKU of the item that an entry changes; none is known once it was pruned. */

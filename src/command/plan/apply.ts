@@ -3,10 +3,9 @@ import type { InventoryClient } from "../../client/index.js";
 import { describeGroup } from "../../plan/count/text.js";
 import type { CountPlanReport, ItemPlanReport, ReportedGroup, ReportedItem } from "../../plan/index.js";
 import { type ConnectionFlags, withClient, withConnection } from "../connection.js";
-import { outboxStoreOf } from "../database.js";
+import { outboxStoreOf, withOutbox } from "../database.js";
 import { CommandError, durationOption, EXIT } from "../exit.js";
 import { withHelp } from "../help.js";
-import { withOutbox } from "../outbox/action.js";
 import { plural, print, printJson, seconds, withProgress, wrapped } from "../terminal.js";
 import { openPlan } from "./planned.js";
 

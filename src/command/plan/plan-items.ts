@@ -43,7 +43,7 @@ function planItemsCommand(): Command {
     .option("--set <field=value>", "a value for every row; may be repeated", setOption)
     .option("--fields <names>", "only compare these fields, separated by commas", namesOption)
     .addOption(
-      new Option("--absent <what>", "active items that are not in the file (default: keep)").choices(ABSENT_CHOICES),
+      new Option("--absent <what>", "active items not in the file (default: keep)").choices(["keep", "discontinue"]),
     )
     .option("--owns <field=value>", "items that may be discontinued, such as category=12; may be repeated", setOption)
     .option("--max-discontinued-share <share>", "refuse to discontinue more than this (default: 0.05)", Number)
@@ -52,8 +52,6 @@ function planItemsCommand(): Command {
     .action(plan);
   return withPlanning(command, "stocklot plan items items.csv --out plan.json");
 }
-
-const ABSENT_CHOICES = ["keep", "discontinue"];
 
 async function plan(path: string, flags: PlanFlags): Promise<void> {
   const { fields, absent, owns, maxDiscontinuedShare, withStock, ignoreStoredForms } = flags;

@@ -1,8 +1,6 @@
 import type { Command } from "commander";
-import type { InventoryClient } from "../../client/index.js";
-import { type CountPlan, type ItemPlan, readPlan } from "../../plan/index.js";
+import { type CountPlan, type ItemPlan, type PlanItemsOptions, readPlan } from "../../plan/index.js";
 import { InputValidationError } from "../../shared/errors/index.js";
-import { messageOf } from "../../shared/unknown.js";
 import { type ConnectionFlags, withClient, withConnection } from "../connection.js";
 import { CommandError, EXIT } from "../exit.js";
 import { fileOption, outputTarget, readInput, writeFile } from "../files.js";
@@ -36,11 +34,7 @@ interface PlannedRows extends RowFields {
 }
 
 /** What a plan is computed with. */
-interface Planning {
-  client: InventoryClient;
-  signal: AbortSignal;
-  onProgress: (progress: { received: number; totalCount: number }) => void;
-}
+type Planning = Required<Pick<PlanItemsOptions, "client" | "signal" | "onProgress">>;
 
 /** Plans from the rows of a file, and writes or prints the plan. Messages name rows by their lines. */
 export async function showPlan(
@@ -65,7 +59,7 @@ export async function showPlan(
   await withClient(flags, async (client, signal) => {
     if (out !== undefined) outputTarget("--out", out);
     const computed = await withProgress((progress) => {
-      const onProgress: Planning["onProgress"] = ({ received, totalCount }) =>
+      const onProgress = ({ received, totalCount }: { received: number; totalCount: number }) =>
         progress(`${received} of ${totalCount} ${planned.noun} read`);
       return plan(rowsOfFile(), { client, signal, onProgress });
     }).catch((error: unknown) => {
@@ -107,14 +101,7 @@ export async function printPlanText(text: string): Promise<void> {
   }
 }
 
-/** The plan of a file. */
-export function openPlan(path: string): ItemPlan | CountPlan {
-  try {
-    return readPlan(parseJsonFile(path));
-  } catch (error) {
-    throw error instanceof CommandError ? error : new CommandError(`${path}: ${messageOf(error)}`);
-  }
-}
+export const openPlan = (path: string): ItemPlan | CountPlan => readPlan(parseJsonFile(path));
 
 export function parseJsonFile(path: string): unknown {
   const text = readInput(path)

@@ -11,6 +11,7 @@ import {
   type SandboxLot,
   type SandboxOptions,
 } from "../../sandbox/index.js";
+import { fieldOf } from "../../shared/unknown.js";
 import { isPostgresAddress, postgresAddress } from "../database.js";
 import { CommandError, EXIT, integerOption, interruptSignal } from "../exit.js";
 import { withHelp } from "../help.js";
@@ -70,11 +71,10 @@ async function serve({ port, items, lots, from, fault: faults }: SandboxFlags): 
 }
 
 function listenError(error: unknown, port: number): unknown {
-  if (!(error instanceof Error && "code" in error)) return error;
-  const hint = "Choose another one with --port, or --port 0.";
-  if (error.code === "EADDRINUSE") return new CommandError(`Port ${port} is taken. ${hint}`, EXIT.failure);
-  if (error.code === "EACCES") return new CommandError(`Port ${port} may not be used. ${hint}`, EXIT.failure);
-  return error;
+  const code = fieldOf(error, "code");
+  if (code !== "EADDRINUSE" && code !== "EACCES") return error;
+  const problem = code === "EACCES" ? "may not be used" : "is taken";
+  return new CommandError(`Port ${port} ${problem}. Choose another one with --port, or --port 0.`, EXIT.failure);
 }
 
 /** The first lines: comments and lines that set variables, so that the whole can be pasted into a shell. */
@@ -91,20 +91,17 @@ export function greeting(shell: Shell, url: string, { credentials }: Pick<Sandbo
 /** The log line of a request: time, method, status, path, and the requests that the client has left. */
 export function requestLine(request: LoggedRequest, paint: ReturnType<typeof painter>): string {
   const query = new URLSearchParams(request.query).toString();
+  const { status } = request;
+  const style = status === null || status >= 500 ? "red" : status >= 400 ? "yellow" : "green";
   const parts = [
     paint("dim", new Date(request.at).toISOString().slice(11, 23)),
     request.method.padEnd(6),
-    paint(styleOf(request.status), request.status === null ? "---" : String(request.status)),
+    paint(style, String(status ?? "---")),
     request.path + (query && `?${query}`),
     paint("dim", `${request.remaining} left`),
   ];
   if (request.fault) parts.push(paint("magenta", `fault: ${request.fault}`));
   return parts.join("  ");
-}
-
-function styleOf(status: number | null): "red" | "yellow" | "green" {
-  if (status === null || status >= 500) return "red";
-  return status >= 400 ? "yellow" : "green";
 }
 
 /** Items and lots of a copy as options of a sandbox, and what to say about them. */
