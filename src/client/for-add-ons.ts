@@ -25,7 +25,6 @@ export type {
   ProgressEvent,
 } from "./observe/events.js";
 export { instrument, reportProgress } from "./observe/observer.js";
-export { readServiceConnection, type ServiceConnection } from "./options.js";
 export { encodeJson } from "./send/payload.js";
 export { GZIP_PROBLEM, uncheckedAs } from "./send/response.js";
 export { dateHeaderMs, serviceTimeBefore } from "./send/service-clock.js";

@@ -41,8 +41,7 @@ function showItems(shortIDs: string[], flags: GetFlags): Promise<void> {
       const item = await client.items.get(shortID, { signal });
       found.push({ item, stockLevel, lots: await client.inventory.getLots(shortID, { wid }, { signal }) });
     }
-    const [first, second] = found;
-    if (flags.json) return printJson(second ? found : first, 2);
+    if (flags.json) return printJson(found.length > 1 ? found : found[0], 2);
     await print(found.map((stock) => describeStock(stock, wid)).join("\n\n"));
   });
 }

@@ -151,7 +151,7 @@ async function printStatus(sink: MirrorSink, flags: MirrorFlags): Promise<void> 
   const failed = lists.filter(({ error }) => error !== null);
   process.exitCode = isComplete && failed.length === 0 && !isTooOld ? EXIT.success : EXIT.failure;
   if (json) return printJson(lists);
-  const nameOf = ({ list, wID }: MirrorListStatus) => listName({ resource: list, wID });
+  const nameOf = ({ list: resource, wID }: MirrorListStatus) => listName({ resource, wID });
   const rows = lists.map((list) => {
     const { records, asOf, lagMs } = list;
     return [nameOf(list), records, asOf === null ? "never" : dateTime(asOf), lagMs === null ? "" : seconds(lagMs)];

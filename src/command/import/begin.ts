@@ -2,7 +2,7 @@ import type { OutboxState } from "../../outbox/index.js";
 import type { Outbox } from "../../outbox/outbox.js";
 import { CommandError } from "../exit.js";
 import { dateTime, plural, tell } from "../terminal.js";
-import { type ImportedLine, type ImportSettings, keyPrefixOf } from "./lines.js";
+import { type ImportedLine, type ImportSettings, keyPrefixOf, MAX_LISTED } from "./lines.js";
 
 /*
  * What the outbox has with the keys of the lines decides. A line is new, equal, or changed (the same key with another input).
@@ -93,8 +93,6 @@ async function missingIn(lines: readonly ImportedLine[], outbox: Outbox, setting
     if (!keys.has(key)) missing.push(`"${key}" is missing in the file; it is ${state}`);
   return missing;
 }
-
-const MAX_LISTED = 50;
 
 function assertCorrectable(problems: readonly string[]): void {
   if (problems.length === 0) return;

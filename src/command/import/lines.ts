@@ -114,7 +114,7 @@ function numberAdvice(text: string, format: RowSource["format"]): string {
 }
 
 /** Wrong lines that are listed; the rest is only counted. */
-const MAX_LISTED = 50;
+export const MAX_LISTED = 50;
 
 interface Validation {
   /** All lines, if none is invalid and they are to be sent. */

@@ -86,8 +86,7 @@ export async function runAndReport({ outbox, file, flags, signal }: Action): Pro
   const { applied, rejected, unknown, pending, requests, durationMs } = report;
   process.exitCode = rejected + unknown + pending > 0 ? EXIT.failure : EXIT.success;
   if (flags.json) return printJson(report);
-  const row = [applied, rejected, unknown, pending];
-  await print(table(["applied", "rejected", "unknown", "pending"], [row]));
+  await print(table(["applied", "rejected", "unknown", "pending"], [[applied, rejected, unknown, pending]]));
   await print(`${plural(requests, "request")}, ${seconds(durationMs)}`);
   for (const [state, count] of Object.entries({ rejected, unknown }))
     if (count > 0) tell(`What is ${state}: ${commandLine("outbox", "list", file, "--state", state)}`);

@@ -61,8 +61,7 @@ async function serve({ port, items, lots, from, fault: faults }: SandboxFlags): 
   const server = await sandbox.listen({ port }).catch((error: unknown) => {
     throw listenError(error, port);
   });
-  const paint = painter(process.stdout);
-  sandbox.onRequest((request) => print(requestLine(request, paint)));
+  sandbox.onRequest((request) => print(requestLine(request, painter(process.stdout))));
   if (copied) await print(`${comment} ${copied.remark}`);
   await print(greeting(shell, server.url, sandbox));
   await once(interruptSignal(), "abort");
