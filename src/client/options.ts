@@ -189,7 +189,7 @@ function describeHooksProblem(hooks: object): string | undefined {
 export function readClientOptions(given: ClientOptions): ServiceConnection & { options: ClientOptions } {
   checkConfiguration(OPTIONS_NAME, clientOptionsSchema(), given);
   checkRuntime();
-  return { options: given, ...resolveServiceConnection(given) };
+  return { options: given, ...readServiceConnection(given) };
 }
 
 const OPTIONS_NAME = "client options";
@@ -224,21 +224,14 @@ const ENVIRONMENT_VARIABLES = {
   clientSecret: "STOCKLOT_CLIENT_SECRET",
 };
 
-/** What is missing or wrong, and the variables that would set what is missing. */
-export interface ConnectionProblem {
-  problem: string;
-  missingVariables: readonly string[];
-}
-
-/** Reads address and credentials from the options or the environment. */
-export function readServiceConnection(options: ClientOptions): ServiceConnection | ConnectionProblem {
-  const missing: { problem: string; variable: string }[] = [];
+/** Reads address and credentials from the options or the environment. Throws a `ConfigurationError` for what is missing or wrong. */
+function readServiceConnection(options: ClientOptions): ServiceConnection {
+  const missing: string[] = [];
   const readSetting = <Value>(name: keyof typeof ENVIRONMENT_VARIABLES, given: Value | undefined) => {
     const variable = ENVIRONMENT_VARIABLES[name];
     // A secret that was mounted as a file often ends with a line break.
     const value = given ?? environmentVariable(variable)?.trim();
-    const problem = `${name} is required (or the environment variable ${variable}${readProblem(variable)})`;
-    if (!value) missing.push({ problem, variable });
+    if (!value) missing.push(`${name} is required (or the environment variable ${variable}${readProblem(variable)})`);
     return value ?? "";
   };
   const [address, clientId, clientSecret] = [
@@ -246,21 +239,9 @@ export function readServiceConnection(options: ClientOptions): ServiceConnection
     readSetting("clientId", options.clientId),
     readSetting("clientSecret", options.clientSecret),
   ] as const;
-  if (missing.length > 0) {
-    const missingVariables = missing.map(({ variable }) => variable);
-    return { problem: missing.map(({ problem }) => problem).join("; "), missingVariables };
-  }
-  const problem = describeBaseUrlProblem(address, options.allowInsecureHttp === true);
-  return problem === undefined
-    ? { baseUrl: new URL(address), clientId, clientSecret }
-    : { problem: `baseUrl ${problem}`, missingVariables: [] };
-}
-
-/** The same; throws a `ConfigurationError` for what is missing or wrong. */
-function resolveServiceConnection(options: ClientOptions): ServiceConnection {
-  const connection = readServiceConnection(options);
-  if ("problem" in connection) throw new ConfigurationError(`${OPTIONS_NAME}: ${connection.problem}`);
-  return connection;
+  const problem = missing.join("; ") || describeBaseUrlProblem(address, options.allowInsecureHttp === true);
+  if (problem) throw new ConfigurationError(`${OPTIONS_NAME}: ${problem}`);
+  return { baseUrl: new URL(address), clientId, clientSecret };
 }
 
 /** Why a variable of the environment cannot be read here, if it cannot. */
@@ -272,12 +253,12 @@ function readProblem(variable: string): string {
 }
 
 function describeBaseUrlProblem(address: string, allowInsecureHttp: boolean): string | undefined {
-  if (!URL.canParse(address)) return "must be a URL, such as https://host/api/v1";
+  if (!URL.canParse(address)) return "baseUrl must be a URL, such as https://host/api/v1";
   const { protocol, username, password, search, hash, hostname } = new URL(address);
-  if (protocol !== "https:" && protocol !== "http:") return `must begin with http: or https:, not ${protocol}`;
-  if (username || password) return "must not contain credentials";
-  if (search || hash) return "must not have a query or a fragment";
+  if (protocol !== "https:" && protocol !== "http:") return `baseUrl must begin with http: or https:, not ${protocol}`;
+  if (username || password) return "baseUrl must not contain credentials";
+  if (search || hash) return "baseUrl must not have a query or a fragment";
   return protocol === "http:" && !allowInsecureHttp && !isLoopbackHost(hostname)
-    ? `must begin with https:, since http: sends the secret unencrypted. To allow http:, set allowInsecureHttp`
+    ? `baseUrl must begin with https:, since http: sends the secret unencrypted. To allow http:, set allowInsecureHttp`
     : undefined;
 }
