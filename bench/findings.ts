@@ -99,7 +99,7 @@ export const FINDINGS: Readonly<Record<string, Findings>> = {
     `Among 1,000,000 lots in SQLite, those of one SKU are found in ${inValue(section, "lots of one SKU, with its index")} ms, those in one bin in ${inValue(section, "lots in one bin, with its index")} ms.`,
   ],
   history: (section) => [
-    `A [history](mirroring.md#what-changed) adds ${inValue(section, "a row of the history")} µs and ${inValue(section, "a row of the history, in the file")} bytes per changed record.`,
+    `A [history](mirror.md#what-changed) adds ${inValue(section, "a row of the history")} µs and ${inValue(section, "a row of the history, in the file")} bytes per changed record.`,
   ],
   outbox: (section) => {
     const rate = (name: string) => cell(section, [name], "entries per second");

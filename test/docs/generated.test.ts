@@ -29,8 +29,8 @@ describe.each([...generatedFiles()])("%s", (path, expected) => {
   });
 });
 
-describe("the tables of docs/data.md", () => {
-  const guide = read("docs/data.md");
+describe("the tables of docs/reference.md", () => {
+  const guide = read("docs/reference.md");
 
   const rowsOf = (table: string) => {
     const [, rows = ""] = new RegExp(`begin: fields ${table} -->\n([\\s\\S]*?)<!--`).exec(guide) ?? [];

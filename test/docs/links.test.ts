@@ -63,7 +63,7 @@ describe("the check of a link", () => {
 
   it.each([
     ["#no-such", "no such heading"],
-    ["paging.md#no-such", "no such heading"],
+    ["lists.md#no-such", "no such heading"],
     ["no-such.md", "no such file"],
     ["../LICENSE", undefined],
   ])("%s", (target, problem) => {

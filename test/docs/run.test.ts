@@ -13,8 +13,8 @@ const REDIS = "redis://127.0.0.1:6379";
 
 /** Snippets that are marked `no-run`, and why. */
 const NOT_RUN: Readonly<Record<string, string>> = {
-  "docs/mirroring.md": "it needs a PostgreSQL database of the reader",
-  "docs/reliable-writes.md": "it changes a table of the reader's own PostgreSQL database",
+  "docs/mirror.md": "it needs a PostgreSQL database of the reader",
+  "docs/outbox.md": "it changes a table of the reader's own PostgreSQL database",
 };
 
 const all = snippets();

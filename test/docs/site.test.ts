@@ -30,7 +30,7 @@ const API_PAGES = ENTRY_POINTS.map((name) => `api/${name}.html`);
 const READ_MOST = ["index.html", ...GUIDE_PAGES, ...API_PAGES, "CONTRIBUTING.html"];
 
 /** The pages whose accessibility is checked. */
-const CHECKED = ["index.html", "docs/quick-start.html", "docs/data.html", "docs/scaling.html", API_CLIENT];
+const CHECKED = ["index.html", "docs/start.html", "docs/reference.html", "docs/scaling.html", API_CLIENT];
 
 // A warning of TypeDoc is an error, and so is a link between pages that leads nowhere.
 beforeAll(async () => {
@@ -75,7 +75,7 @@ describe.skipIf(!RUN_ALL)("the site", () => {
   });
 
   it("shows pictures and charts in the colours of the page", () => {
-    for (const path of ["docs/reliable-writes.html", "docs/paging.html", "docs/mirroring.html", "docs/plan.html"]) {
+    for (const path of ["docs/outbox.html", "docs/lists.html", "docs/mirror.html", "docs/plan.html"]) {
       expect(read(path)).toContain('class="picture" viewBox');
     }
     expect(read("overview.html")).toContain('class="chart" width="100%"');
@@ -113,10 +113,10 @@ const QUESTIONS = [
   ["how many requests per minute?", "questions.html#how-many-requests-per-minute-are-allowed"],
   ["can two servers share one limit?", "questions.html#can-two-servers-share-one-limit"],
   ["how do I test my code without the service?", "questions.html#how-do-i-test-my-code-without-the-service"],
-  ["what are the reason codes?", "data.html#reason-codes"],
+  ["what are the reason codes?", "reference.html#reason-codes"],
   ["bin", "questions.html#which-field-is-the-bin"],
-  ["permissions", "data.html#permissions"],
-  ["lots of one SKU", "paging.html#lots-of-one-sku-stock-of-one-sku"],
+  ["permissions", "reference.html#permissions"],
+  ["lots of one SKU", "lists.html#lots-of-one-sku-stock-of-one-sku"],
   ["lambda", "questions.html#does-it-run-on-aws-lambda-bun-deno-or-cloudflare-workers"],
   ["test 429", "recipes.html#test-how-your-code-handles-a-429"],
   ["fifo", "recipes.html#issue-the-oldest-lots-first-fifo"],
@@ -168,7 +168,7 @@ describe.skipIf(browserMissingReason("The tests of the documentation site"))("th
   describe.each([1280, 390])("%i pixels wide", (width) => {
     it.each([
       "index.html",
-      "docs/paging.html",
+      "docs/lists.html",
       "docs/scaling.html",
       API_CLIENT,
     ])("%s loads without an error, and sends no request to other hosts", async (path) => {
@@ -197,7 +197,7 @@ describe.skipIf(browserMissingReason("The tests of the documentation site"))("th
       if (width < 960) await page.locator(".VPLocalNav .menu").click();
       await page.locator(".VPSidebar").getByRole("link", { name: "Quick start" }).click();
       await page.getByRole("heading", { level: 1, name: "Quick start" }).waitFor();
-      expect(new URL(page.url()).pathname).toBe("/docs/quick-start.html");
+      expect(new URL(page.url()).pathname).toBe("/docs/start.html");
       await page.close();
     });
 
@@ -225,7 +225,7 @@ describe.skipIf(browserMissingReason("The tests of the documentation site"))("th
   });
 
   it("a wide table scrolls in itself, with the keyboard too", async () => {
-    const { page } = await open("docs/data.html", 390);
+    const { page } = await open("docs/reference.html", 390);
     const table = page.locator(".vp-doc .table").nth(1);
     await table.focus();
     await page.keyboard.press("ArrowRight");
@@ -249,7 +249,7 @@ describe.skipIf(browserMissingReason("The tests of the documentation site"))("th
   it("the overview is marked as the current page, and leads to the quick start", async () => {
     const { page } = await open("overview.html", 1280);
     expect(await page.locator(".VPSidebar .is-active a").first().getAttribute("href")).toBe("/overview.html");
-    expect(await page.locator(".pager-link.next").getAttribute("href")).toBe("/docs/quick-start.html");
+    expect(await page.locator(".pager-link.next").getAttribute("href")).toBe("/docs/start.html");
     await page.close();
   });
 

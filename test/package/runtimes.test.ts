@@ -9,9 +9,9 @@ import tools from "./tools/package.json" with { type: "json" };
 
 const entryPoints = z.record(z.string(), z.string());
 
-const guide = readFileSync(new URL("../../docs/deployment.md", import.meta.url), "utf8");
+const guide = readFileSync(new URL("../../docs/operating.md", import.meta.url), "utf8");
 
-/** The table of docs/deployment.md: for each runtime, what sends the requests, and what does not work or needs more. */
+/** The table of docs/operating.md: for each runtime, what sends the requests, and what does not work or needs more. */
 const documented = readTable();
 
 function readTable(): Map<string, { transport: string; missing: string }> {

@@ -9,7 +9,7 @@ export const mainPath = z.object({
   transport: z.enum(["undici", "fetch"]),
 });
 
-/** A runtime, as it is called in docs/deployment.md. */
+/** A runtime, as it is called in docs/operating.md. */
 export interface Runtime {
   name: string;
   /** Runs a program of `consumer/runtimes` with one argument, and returns what it printed. */

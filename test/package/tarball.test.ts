@@ -53,7 +53,7 @@ describe("the packed tarball", () => {
   });
 
   it("takes as much space, with its dependencies, as the guide states", () => {
-    const [, total] = /take ([\d.]+) MB of files when installed/.exec(read("docs/deployment.md")) ?? [];
+    const [, total] = /take ([\d.]+) MB of files when installed/.exec(read("docs/operating.md")) ?? [];
     const installed = [...Object.keys(packageJson.dependencies), "is-network-error", "stocklot"];
     const bytes = installed.map((name) => sizeOf(join(project, "node_modules", name)));
     expect(bytes.reduce((sum, size) => sum + size) / 1e6).toBeCloseTo(Number(total), 0);

@@ -48,7 +48,7 @@ describe("the README on the registry", () => {
   const absolute = (text: string) => withAbsoluteLinks(text, "acme/stocklot", "v1.2.3");
 
   it.each([
-    ["[Paging](docs/paging.md)", "[Paging](https://github.com/acme/stocklot/blob/v1.2.3/docs/paging.md)"],
+    ["[Paging](docs/lists.md)", "[Paging](https://github.com/acme/stocklot/blob/v1.2.3/docs/lists.md)"],
     [
       "[X](docs/a.md#b) and [Y](LICENSE)",
       "[X](https://github.com/acme/stocklot/blob/v1.2.3/docs/a.md#b) and [Y](https://github.com/acme/stocklot/blob/v1.2.3/LICENSE)",

@@ -9,16 +9,16 @@ export interface Row {
   results: readonly { outcome: string; effects: number }[];
 }
 
-const FILE = new URL("../../docs/reliability.md", import.meta.url);
+const FILE = new URL("../../docs/writes.md", import.meta.url);
 
-/** Checks the table in docs/reliability.md against the results; with `UPDATE_DOCS=1` it writes the table. */
+/** Checks the table in docs/writes.md against the results; with `UPDATE_DOCS=1` it writes the table. */
 export function checkFaultTable(
   name: string,
   writes: readonly WriteCall[],
   rows: readonly Row[],
   rowCount: number,
 ): void {
-  it(`the table of ${name} in docs/reliability.md shows the results of these tests`, async () => {
+  it(`the table of ${name} in docs/writes.md shows the results of these tests`, async () => {
     expect(rows, "rows of the tests that passed").toHaveLength(rowCount);
     const table = markdown(writes, rows);
     const text = await readFile(FILE, "utf8");
@@ -26,7 +26,7 @@ export function checkFaultTable(
     const end = `<!-- end: ${name} -->`;
     const [before, rest] = text.split(begin);
     const after = rest?.split(end)[1];
-    if (after === undefined) throw new Error(`docs/reliability.md has no markers for the table of ${name}`);
+    if (after === undefined) throw new Error(`docs/writes.md has no markers for the table of ${name}`);
     if (process.env.UPDATE_DOCS) await writeFile(FILE, `${before}${begin}${table}${end}${after}`);
     else expect(rest?.split(end)[0]).toBe(table);
   });

@@ -48,7 +48,7 @@ ${program()}
 
 ${methods()}
 
-Field names differ between records (\`wID\`, \`recNo\`, \`rFIDTag\`) and inputs (\`wid\`, \`recno\`, \`rfidTag\`); the bin is \`spot\`. [The data](docs/data.md) lists all fields.
+Field names differ between records (\`wID\`, \`recNo\`, \`rFIDTag\`) and inputs (\`wid\`, \`recno\`, \`rfidTag\`); the bin is \`spot\`. [The data](docs/reference.md) lists all fields.
 
 ## Guides
 

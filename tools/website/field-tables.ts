@@ -1,4 +1,4 @@
-/** The tables of docs/data.md, generated from openapi.json. */
+/** The tables of docs/reference.md, generated from openapi.json. */
 import { z } from "zod";
 
 const fieldSchema = z.object({

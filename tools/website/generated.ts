@@ -5,7 +5,7 @@ import { llmsText, skillText } from "./agents.js";
 import { withTables } from "./field-tables.js";
 import { ROOT, readDocument } from "./pages.js";
 
-const DATA_GUIDE = "docs/data.md";
+const DATA_GUIDE = "docs/reference.md";
 
 /** The expected content of each generated file, by its path in the repository. */
 export function generatedFiles(): Map<string, string> {

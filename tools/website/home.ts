@@ -22,19 +22,19 @@ const PROMISES: readonly Card[] = [
   {
     title: "The stock of one SKU, at once",
     text: "The service cannot filter by item. stocklot searches the sorted lists, and reads a few pages of them.",
-    link: "docs/paging.md#one-item-in-a-few-requests",
+    link: "docs/lists.md#one-item-in-a-few-requests",
     linkText: "One item in a few requests",
   },
   {
     title: "Nothing is booked twice",
     text: "A receive, move or issue that may have been applied is never retried. You learn that its outcome is unknown.",
-    link: "docs/reliability.md",
+    link: "docs/writes.md",
     linkText: "Reliability",
   },
   {
     title: "No record is missed",
     text: "A gapless list returns every record that exists the whole time exactly once, even if others change the list.",
-    link: "docs/paging.md#when-others-change-the-list",
+    link: "docs/lists.md#when-others-change-the-list",
     linkText: "When others change the list",
   },
   {
@@ -46,9 +46,9 @@ const PROMISES: readonly Card[] = [
 ];
 
 const PIECES: readonly (readonly [name: string, what: string, link: string])[] = [
-  ["Client", "reads items, lots and stock levels; receives, moves and issues stock", "docs/quick-start.md"],
-  ["Outbox", "stores writes before it sends them: none is lost or doubled in a crash", "docs/reliable-writes.md"],
-  ["Mirror", "keeps a copy in SQLite or PostgreSQL up to date", "docs/mirroring.md"],
+  ["Client", "reads items, lots and stock levels; receives, moves and issues stock", "docs/start.md"],
+  ["Outbox", "stores writes before it sends them: none is lost or doubled in a crash", "docs/outbox.md"],
+  ["Mirror", "keeps a copy in SQLite or PostgreSQL up to date", "docs/mirror.md"],
   ["Plan", "sends what differs between your data and the catalog, or between a count and the stock", "docs/plan.md"],
   ["Sandbox", "is the whole service in memory, with faults on demand, for tests", "docs/testing.md"],
   ["Command", "exports, imports, mirrors and checks the connection, without a program", "docs/command.md"],
@@ -100,7 +100,7 @@ hero:
   text: The Inventory and Item Catalog Service, from TypeScript
   tagline: One item's stock in a few requests. Writes that survive crashes. A catalog in step with your ERP.
   actions:
-    - { text: Quick start, link: /docs/quick-start }
+    - { text: Quick start, link: /docs/start }
     - { text: Recipes, link: /docs/recipes, theme: alt }
     - { text: API reference, link: /api/, theme: alt }
 ---

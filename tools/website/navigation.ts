@@ -13,19 +13,19 @@ export const FRONT_PAGE = "README.md";
 export const GUIDE_GROUPS: readonly PageGroup[] = [
   {
     title: "Start",
-    pages: [FRONT_PAGE, "docs/quick-start.md", "docs/recipes.md", "docs/data.md", "docs/questions.md"],
+    pages: [FRONT_PAGE, "docs/start.md", "docs/recipes.md", "docs/reference.md", "docs/questions.md"],
   },
   {
     title: "Guides",
     pages: [
-      "docs/paging.md",
+      "docs/lists.md",
       "docs/errors.md",
       "docs/rate-limits-and-retries.md",
-      "docs/reliability.md",
-      "docs/reliable-writes.md",
+      "docs/writes.md",
+      "docs/outbox.md",
       "docs/plan.md",
       "docs/count.md",
-      "docs/mirroring.md",
+      "docs/mirror.md",
       "docs/copy-sql.md",
       "docs/csv-and-streams.md",
       "docs/command.md",
@@ -34,7 +34,7 @@ export const GUIDE_GROUPS: readonly PageGroup[] = [
   },
   {
     title: "In production",
-    pages: ["docs/checklist.md", "docs/observability.md", "docs/deployment.md", "docs/scaling.md"],
+    pages: ["docs/checklist.md", "docs/observability.md", "docs/operating.md", "docs/scaling.md"],
   },
   { title: "More", pages: ["docs/migrating.md", "docs/performance.md", "examples/README.md"] },
 ];

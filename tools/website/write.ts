@@ -1,4 +1,4 @@
-/** Writes the tables of docs/data.md, SKILL.md and llms.txt: `npm run docs:write`. */
+/** Writes the tables of docs/reference.md, SKILL.md and llms.txt: `npm run docs:write`. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { generatedFiles } from "./generated.js";

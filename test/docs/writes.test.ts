@@ -34,9 +34,7 @@ afterEach(() => {
 
 /** Starts the snippet of the guide that contains these words, unchanged. */
 function start(words: string) {
-  const [snippet, ...others] = snippets().filter(
-    ({ page, code }) => page === "docs/reliability.md" && code.includes(words),
-  );
+  const [snippet, ...others] = snippets().filter(({ page, code }) => page === "docs/writes.md" && code.includes(words));
   if (!snippet || others.length > 0) throw new Error(`not one snippet with ${words}`);
   const file = join(folder, "recipe.mts");
   writeFileSync(file, `${snippet.code}\nexport {};\n`);
