@@ -1,4 +1,4 @@
-/** The figures in the README, in docs/performance.md and in bench/README.md. Each is between two comments that name it. */
+/** The figures in the README, in docs/reference.md and in bench/README.md. Each is between two comments that name it. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { findingOf } from "./findings.js";
 import { RESULTS } from "./paths.js";
@@ -6,7 +6,7 @@ import { figureOf, type Results, type Section } from "./results.js";
 import { checkLine, textOf } from "./table.js";
 
 /** The pages that quote the results. */
-export const QUOTING = ["README.md", "docs/performance.md", "bench/README.md"].map(
+export const QUOTING = ["README.md", "docs/reference.md", "bench/README.md"].map(
   (name) => new URL(`../${name}`, import.meta.url),
 );
 

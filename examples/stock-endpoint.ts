@@ -4,7 +4,14 @@
  * npx tsx examples/stock-endpoint.ts [port]
  */
 import { createServer } from "node:http";
-import { InputValidationError, InventoryClient, NotFoundError, StocklotError } from "stocklot";
+import {
+  InputValidationError,
+  InventoryClient,
+  NotFoundError,
+  RateLimitError,
+  StocklotError,
+  TimeoutError,
+} from "stocklot";
 import { connect } from "./connect.js";
 
 const { service } = connect();
@@ -13,27 +20,35 @@ const client = new InventoryClient(service);
 
 const server = createServer(async (request, response) => {
   const { pathname, searchParams } = new URL(request.url ?? "/", "http://localhost");
-  const reply = (status: number, body: object) => {
-    response.writeHead(status, { "content-type": "application/json" }).end(`${JSON.stringify(body)}\n`);
+  const reply = (status: number, body: object, headers: Record<string, string> = {}) => {
+    response.writeHead(status, { "content-type": "application/json", ...headers }).end(`${JSON.stringify(body)}\n`);
   };
   if (pathname !== "/stock") return reply(404, { error: "Try /stock?sku=BOLT-M8" });
   const sku = searchParams.get("sku") ?? "";
   const scope = searchParams.has("wid") ? { wid: Number(searchParams.get("wid")) } : {};
-  // A caller that goes away ends the search.
-  const gone = new AbortController();
-  response.once("close", () => gone.abort());
-  const options = { signal: gone.signal, totalTimeoutMs: 10_000 };
+  // A caller that goes away ends both searches, and so does the failure of one.
+  const over = new AbortController();
+  response.once("close", () => over.abort());
+  // Both begin at once, so this is the time of the whole response.
+  const options = { signal: over.signal, totalTimeoutMs: 10_000 };
   try {
-    const level = await client.inventory.getStockLevel(sku, scope, options);
-    const lots = await client.inventory.getLots(sku, scope, options);
-    const bins = lots.map(({ wID, spot, units }) => ({ wID, spot, units }));
+    const [level, lots] = await Promise.all([
+      client.inventory.getStockLevel(sku, scope, options),
+      client.inventory.getLots(sku, scope, options),
+    ]);
+    const inStock = lots.filter(({ shipped, active }) => shipped === null && active);
+    const bins = inStock.map(({ wID, spot, units }) => ({ wID, spot, units }));
     reply(200, { sku, available: level?.available ?? 0, bins });
   } catch (error) {
-    if (gone.signal.aborted) return;
+    if (over.signal.aborted) return;
+    over.abort();
     if (error instanceof InputValidationError) return reply(400, { error: error.message });
     if (error instanceof NotFoundError) return reply(404, { error: error.serviceMessage });
     console.error(error instanceof StocklotError ? error.message : error);
-    reply(503, { error: "The stock is not known at the moment. Try again." });
+    const waitsForLimit = error instanceof TimeoutError || error instanceof RateLimitError;
+    const retryAfterMs = (waitsForLimit ? error.retryAfterMs : undefined) ?? 5_000;
+    const headers = { "retry-after": String(Math.ceil(retryAfterMs / 1_000)) };
+    reply(503, { error: "The stock is not known at the moment. Try again." }, headers);
   }
 });
 

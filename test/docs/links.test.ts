@@ -67,6 +67,6 @@ describe("the check of a link", () => {
     ["no-such.md", "no such file"],
     ["../LICENSE", undefined],
   ])("%s", (target, problem) => {
-    expect(problemOf({ page: "docs/errors.md", line: 1, target })).toBe(problem);
+    expect(problemOf({ page: "docs/writes.md", line: 1, target })).toBe(problem);
   });
 });

@@ -8,7 +8,7 @@ import { isMet, type Results } from "../../bench/results.js";
 import { SECTIONS } from "../../bench/sections/index.js";
 
 const results: Results = JSON.parse(readFileSync(RESULTS, "utf8"));
-const guide = readFileSync(new URL("../../docs/performance.md", import.meta.url), "utf8");
+const guide = readFileSync(new URL("../../docs/reference.md", import.meta.url), "utf8");
 const tables = readFileSync(new URL("../../bench/README.md", import.meta.url), "utf8");
 
 it.each(QUOTING.map((page) => [fileURLToPath(page)]))("%s quotes the figures of bench/results.json", (page) => {

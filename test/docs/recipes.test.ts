@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -11,32 +11,41 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { COMMAND_FILE } from "../command/support/run-command.js";
 import { findRedis } from "../redis/support/redis-server.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
-import { blocksOf, guides } from "./support/markdown.js";
+import { blocksOf, type CodeBlock, guides } from "./support/markdown.js";
 import { buildSnippets, type Ended } from "./support/run-snippet.js";
-import { RECIPES, snippets } from "./support/snippets.js";
+import { snippets } from "./support/snippets.js";
 
-const page = guides().find(({ path }) => path === RECIPES) ?? { path: RECIPES, text: "" };
-const blocks = blocksOf(page, "ts", "sh");
+/** The everyday programs of the guides, by their headings, and the pages that have them. */
+const PAGES: Readonly<Record<string, string>> = {
+  "Return the stock of a cart from a web endpoint": "docs/start.md",
+  "Issue the oldest lots first (FIFO)": "docs/start.md",
+  "Import a delivery every night": "docs/start.md",
+  "Write a nightly report to CSV": "docs/lists.md",
+  "From a CSV file": "docs/plan.md",
+  "Review and apply in CI": "docs/plan.md",
+  "Count a warehouse": "docs/count.md",
+  "Every night, with an alarm": "docs/mirror.md",
+  "Test how your code handles a 429": "docs/testing.md",
+  "Share one limit between several containers": "docs/operating.md",
+};
 
-/** The recipes by the first words of their headings. */
-const recipes = new Map(
-  page.text
-    .split(/^## /m)
-    .slice(1)
-    .map((section) => [section.split("\n", 1)[0] ?? "", blocks.filter(({ code }) => section.includes(code))]),
-);
+const recipes = new Map(Object.entries(PAGES).map(([heading, path]) => [heading, recipeOf(heading, path)]));
 
-it("there are nine recipes, each one program of at most 25 lines", () => {
-  expect(recipes.size).toBe(9);
-  for (const [heading, programs] of recipes) {
-    expect(programs, heading).toHaveLength(1);
-    expect(programs[0]?.code.trimEnd().split("\n").length, heading).toBeLessThan(26);
-  }
-});
+/** The first program below a heading. */
+function recipeOf(heading: string, path: string): CodeBlock {
+  const page = guides().find((each) => each.path === path);
+  const section = page?.text.split(/^###? /m).find((each) => each.startsWith(`${heading}\n`)) ?? "";
+  const blocks = page ? blocksOf(page, "ts", "sh", "yaml") : [];
+  const [block] = blocks.filter(({ code }) => section.includes(code));
+  if (!block) throw new Error(`${path} has no program below "${heading}"`);
+  return block;
+}
 
-it("the programs are plain JavaScript, as the page states", () => {
-  for (const { info, code } of blocks)
+it("the everyday programs are short, and plain JavaScript", () => {
+  for (const [heading, { info, code }] of recipes) {
+    expect(code.trimEnd().split("\n").length, heading).toBeLessThan(42);
     if (info === "ts") expect(() => transformSync(code, { loader: "js" })).not.toThrow();
+  }
 });
 
 interface Prepared {
@@ -53,8 +62,9 @@ async function prepare(
   heading: string,
   files: Record<string, string> = {},
   variables: Record<string, string> = {},
+  queries: readonly string[] = [],
 ): Promise<Prepared> {
-  const [block] = [...recipes].find(([each]) => each.startsWith(heading))?.[1] ?? [];
+  const block = recipes.get(heading);
   if (!block) throw new Error(`there is no recipe "${heading}"`);
   const sandbox = createSandbox({ rateLimit: false });
   const server = await sandbox.listen();
@@ -73,16 +83,31 @@ async function prepare(
   };
   const { baseUrl, credentials, fetch } = sandbox;
   const client = new InventoryClient({ baseUrl, ...credentials, fetch, rateLimit: false });
-  const run = block.info === "sh" ? shell(block.code, folder, environment) : await program(block.line, environment);
+  const run =
+    block.info === "ts" ? await program(block, environment, queries) : shell(linesOf(block), folder, environment);
   return { sandbox, client, folder, run };
 }
 
-async function program(line: number, environment: Record<string, string>): Promise<Prepared["run"]> {
-  const snippet = snippets().find((each) => each.page === RECIPES && each.line === line);
-  if (!snippet) throw new Error(`line ${line} has no program`);
+async function program(
+  { page, line }: CodeBlock,
+  environment: Record<string, string>,
+  queries: readonly string[],
+): Promise<Prepared["run"]> {
+  const snippet = snippets().find((each) => each.page === page && each.line === line);
+  if (!snippet) throw new Error(`line ${line} of ${page} has no program`);
   const built = await buildSnippets([snippet], {}, environment);
   onTestFinished(() => built.remove());
-  return () => built.run(snippet);
+  return () => built.run(snippet, queries);
+}
+
+/** The lines of a shell; of a workflow, those of its steps that call the command. */
+function linesOf({ info, code }: CodeBlock): string {
+  if (info === "sh") return code;
+  const steps = code.split(/^ *- /m).flatMap((step) => /(?:^|\n *)run: (?:\|\n)?([\s\S]*)/.exec(step)?.[1] ?? []);
+  return steps
+    .filter((step) => step.includes("npx stocklot"))
+    .map((step) => step.replace(/^ +/gm, ""))
+    .join("");
 }
 
 /** `npx stocklot` is the command that was built from the sources. */
@@ -96,10 +121,25 @@ function shell(code: string, folder: string, environment: Record<string, string>
   return (lines = /^/) =>
     new Promise((resolve) => {
       const script = commands.filter((line) => lines.test(line)).join("\n");
-      execFile("bash", ["-c", script], { cwd: folder, env }, (error, out, err) => {
+      execFile("bash", ["-e", "-c", script], { cwd: folder, env }, (error, out, err) => {
         resolve({ exitCode: error ? Number(error.code) : 0, output: `${out}${err}` });
       });
     });
+}
+
+/** A server that receives the messages of the recipes. */
+async function listenForAlarms(): Promise<{ messages: string[]; variables: Record<string, string> }> {
+  const messages: string[] = [];
+  const alarms = createServer(async (request, response) => {
+    let text = "";
+    for await (const chunk of request) text += chunk;
+    messages.push(text);
+    response.end();
+  });
+  await new Promise<void>((resolve) => alarms.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void alarms.close());
+  const { port } = alarms.address() as AddressInfo;
+  return { messages, variables: { ALERT_URL: `http://127.0.0.1:${port}/` } };
 }
 
 const done = { exitCode: 0, output: expect.any(String) };
@@ -108,15 +148,26 @@ const count = (sandbox: Sandbox, method: string, path: string) =>
 
 describe.skipIf(!RUN_ALL)(`the recipes work (${ONLY_IN_TEST_ALL})`, () => {
   it("a web endpoint returns the stock of a cart", async () => {
-    const { run, client } = await prepare("Return the stock", {}, { PORT: `${await freePort()}` });
+    const port = { PORT: `${await freePort()}` };
+    const queries = ["/", "/?sku=", "/?sku=BOLT-M8&sku=NO-SUCH", "/?sku=FAILS"];
+    const { run, client, sandbox } = await prepare("Return the stock of a cart from a web endpoint", {}, port, queries);
+    await client.items.create({ shortID: "FAILS" });
+    sandbox.onRequest(({ query }) => {
+      if (query.key === "FAILS") sandbox.addFault({ path: "/Inventory/*", fault: 501 });
+    });
     const { exitCode, output } = await run();
     expect(exitCode, output).toBe(0);
+    sandbox.clearFaults();
     const level = await client.inventory.getStockLevel("BOLT-M8");
-    expect(output).toContain(`[{"sku":"BOLT-M8","available":${level?.available}}]`);
+    expect(output).toContain(`200 [{"sku":"BOLT-M8","available":${level?.available}}]`);
+    expect(output).toMatch(/^400 {"error":"Pass 1 to 50 times sku=…"}/m);
+    expect(output).toMatch(/^400 {"error":".*shortIDs.*"}/m);
+    expect(output).toMatch(/^404 {"error":".*NO-SUCH was not found\."}/m);
+    expect(output).toMatch(/^503 {"error":"Try again later\."} 5$/m);
   });
 
   it("the oldest lots are issued, once, however often the program runs", async () => {
-    const { run, client, sandbox } = await prepare("Issue the oldest lots");
+    const { run, client, sandbox } = await prepare("Issue the oldest lots first (FIFO)");
     const read = () => client.inventory.getLots("BOLT-M8", { wid: 3 });
     const before = await read();
     const total = (lots: Awaited<ReturnType<typeof read>>) => lots.reduce((sum, { units }) => sum + units, 0);
@@ -134,7 +185,7 @@ describe.skipIf(!RUN_ALL)(`the recipes work (${ONLY_IN_TEST_ALL})`, () => {
   });
 
   it("a report is written to CSV", async () => {
-    const { run, client, folder } = await prepare("Write a nightly report");
+    const { run, client, folder } = await prepare("Write a nightly report to CSV");
     expect(await run()).toEqual(done);
     const { totalCount } = await client.inventory.listStockLevels().page();
     const lines = readFileSync(join(folder, "stock.csv"), "utf8").trimEnd().split("\r\n");
@@ -144,7 +195,7 @@ describe.skipIf(!RUN_ALL)(`the recipes work (${ONLY_IN_TEST_ALL})`, () => {
 
   it("the catalog is brought in step with a file", async () => {
     const erp = "shortID,description,category\nBOLT-M8,Changed,3\nNEW-1,New,3\n";
-    const { run, client, sandbox } = await prepare("Keep the catalog", { "erp.csv": erp });
+    const { run, client, sandbox } = await prepare("From a CSV file", { "erp.csv": erp });
     expect(await run()).toEqual(done);
     expect(await client.items.get("BOLT-M8")).toMatchObject({ description: "Changed" });
     expect(await client.items.get("NEW-1")).toMatchObject({ description: "New" });
@@ -152,12 +203,38 @@ describe.skipIf(!RUN_ALL)(`the recipes work (${ONLY_IN_TEST_ALL})`, () => {
     expect([count(sandbox, "PUT", "/Item"), count(sandbox, "POST", "/Item")]).toEqual([1, 1]);
   });
 
-  it("a delivery is imported, once", async () => {
-    const delivery = "itemID,units,wid,reasonCode\nBOLT-M8,50,3,1\nBOLT-M8,20,3,1\n";
-    const { run, sandbox } = await prepare("Import a daily delivery", { "delivery.csv": delivery });
+  it("the catalog is brought in step in CI, by a runner that has nothing but the plan", async () => {
+    const erp = "shortID,description,category\nBOLT-M8,Changed,3\nNEW-1,New,3\n";
+    const outputs = { GITHUB_OUTPUT: "outputs.txt", GITHUB_STEP_SUMMARY: "summary.md" };
+    const { run, client, folder } = await prepare("Review and apply in CI", { "erp.csv": erp }, outputs);
+    const planning = /^(?!npx stocklot apply)/;
+    expect(await run(planning)).toEqual(done);
+    expect(readFileSync(join(folder, "outputs.txt"), "utf8")).toBe("code=4\n");
+    expect(readFileSync(join(folder, "summary.md"), "utf8")).toContain("+ NEW-1");
+    for (const name of readdirSync(folder)) if (!/^(bin|plan\.json)$/.test(name)) rmSync(join(folder, name));
+    expect(await run(/^npx stocklot apply/)).toEqual(done);
+    expect(await client.items.get("NEW-1")).toMatchObject({ description: "New" });
+    writeFileSync(join(folder, "erp.csv"), erp);
+    expect(await run(planning)).toEqual(done);
+    expect(readFileSync(join(folder, "outputs.txt"), "utf8")).toBe("code=0\n");
+    writeFileSync(join(folder, "erp.csv"), "shortID\n");
+    expect(await run(planning)).toMatchObject({ exitCode: 1 });
+  });
+
+  it("a delivery is imported, once, and a wrong line raises an alarm", async () => {
+    const lines = "reference,itemID,units,wid,reasonCode\nASN-1/1,BOLT-M8,50,3,1\nASN-1/2,BOLT-M8,20,3,1\n";
+    const { messages, variables } = await listenForAlarms();
+    const files = { "delivery.csv": lines };
+    const { run, sandbox, folder } = await prepare("Import a delivery every night", files, variables);
     expect(await run()).toEqual(done);
-    expect(await run()).toMatchObject({ exitCode: 3 });
+    expect(await run()).toEqual(done);
     expect(count(sandbox, "POST", "/Inventory/Receive")).toBe(2);
+    expect(messages).toEqual([]);
+    // The next file repeats a line, under any name of the file.
+    writeFileSync(join(folder, "delivery.csv"), `${lines}ASN-2/1,NO-SUCH,5,3,1\n`);
+    expect(await run()).toEqual(done);
+    expect(count(sandbox, "POST", "/Inventory/Receive")).toBe(3);
+    expect(messages).toEqual([expect.stringContaining("line 4 is rejected")]);
   });
 
   it("a warehouse is counted", async () => {
@@ -183,17 +260,8 @@ describe.skipIf(!RUN_ALL)(`the recipes work (${ONLY_IN_TEST_ALL})`, () => {
   });
 
   it("a mirror that fails sends a message", async () => {
-    const messages: string[] = [];
-    const alerts = createServer(async (request, response) => {
-      let text = "";
-      for await (const chunk of request) text += chunk;
-      messages.push(text);
-      response.end();
-    });
-    await new Promise<void>((resolve) => alerts.listen(0, "127.0.0.1", resolve));
-    onTestFinished(() => void alerts.close());
-    const { port } = alerts.address() as AddressInfo;
-    const { run, sandbox } = await prepare("Mirror at night", {}, { ALERT_URL: `http://127.0.0.1:${port}/` });
+    const { messages, variables } = await listenForAlarms();
+    const { run, sandbox } = await prepare("Every night, with an alarm", {}, variables);
     expect(await run()).toEqual(done);
     expect(messages).toEqual([]);
     sandbox.addFault({ path: "/Item*", fault: 401 });
@@ -202,7 +270,7 @@ describe.skipIf(!RUN_ALL)(`the recipes work (${ONLY_IN_TEST_ALL})`, () => {
   });
 
   it("the tests of the 429 handling pass", async () => {
-    const { run } = await prepare("Test how your code");
+    const { run } = await prepare("Test how your code handles a 429");
     expect(await run()).toEqual({ exitCode: 0, output: expect.stringContaining("2 passed") });
   });
 
@@ -210,7 +278,7 @@ describe.skipIf(!RUN_ALL)(`the recipes work (${ONLY_IN_TEST_ALL})`, () => {
     const redis = await findRedis();
     skip(!redis, "there is no Redis");
     onTestFinished(() => redis?.close());
-    const { run } = await prepare("Share one limit", {}, { REDIS_URL: redis?.url ?? "" });
+    const { run } = await prepare("Share one limit between several containers", {}, { REDIS_URL: redis?.url ?? "" });
     expect(await run()).toEqual({ exitCode: 0, output: expect.stringContaining("shortID: 'BOLT-M8'") });
   });
 });

@@ -5,7 +5,7 @@ import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
 import { type CompanyNetwork, startCompanyNetwork } from "./support/company-network.js";
 import { blocksOf, guides } from "./support/markdown.js";
 import { buildSnippets, type Runnable } from "./support/run-snippet.js";
-import { RECIPES, snippets } from "./support/snippets.js";
+import { snippets } from "./support/snippets.js";
 
 /** Addresses in the pages. */
 const SERVICE = "https://inventory.example.com/api/v1";
@@ -19,7 +19,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
 
 const all = snippets();
 const marked = all.filter(({ info }) => info.includes("no-run"));
-const run = all.filter((snippet) => !marked.includes(snippet) && snippet.page !== RECIPES);
+const run = all.filter((snippet) => !marked.includes(snippet));
 
 const sandbox = createSandbox({
   clients: [
@@ -73,7 +73,8 @@ it("the first program of the README prints what the README shows", async ({ skip
   const [first] = run.filter(({ page }) => page === "README.md");
   const [shown] = guides().flatMap((page) => (page.path === "README.md" ? blocksOf(page, "text") : []));
   if (!first || !shown) throw new Error("the README has no program or no output");
-  const fresh = createSandbox();
+  // As the README starts it.
+  const fresh = createSandbox({ items: 20_000, lots: 100_000 });
   const { url, close } = await fresh.listen();
   const built = await buildSnippets([first], {}, environmentOf(url, fresh.credentials));
   expect(await built.run(first)).toEqual({ exitCode: 0, output: shown.code });

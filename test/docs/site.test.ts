@@ -30,7 +30,7 @@ const API_PAGES = ENTRY_POINTS.map((name) => `api/${name}.html`);
 const READ_MOST = ["index.html", ...GUIDE_PAGES, ...API_PAGES, "CONTRIBUTING.html"];
 
 /** The pages whose accessibility is checked. */
-const CHECKED = ["index.html", "docs/start.html", "docs/reference.html", "docs/scaling.html", API_CLIENT];
+const CHECKED = ["index.html", "docs/start.html", "docs/reference.html", "docs/operating.html", API_CLIENT];
 
 // A warning of TypeDoc is an error, and so is a link between pages that leads nowhere.
 beforeAll(async () => {
@@ -55,11 +55,11 @@ describe.skipIf(!RUN_ALL)("the site", () => {
   it("a link to a missing page or heading is found", () => {
     const page = {
       path: "docs/new.html",
-      html: '<a href="/no-such.html"></a><a href="errors.html#no-such"></a><a href="errors.html"></a>',
+      html: '<a href="/no-such.html"></a><a href="writes.html#no-such"></a><a href="writes.html"></a>',
     };
     expect(brokenLinks(site, [...sitePages(site), page])).toEqual([
       "docs/new.html: /no-such.html",
-      "docs/new.html: errors.html#no-such",
+      "docs/new.html: writes.html#no-such",
     ]);
   });
 
@@ -87,13 +87,13 @@ describe.skipIf(!RUN_ALL)("the site", () => {
   });
 
   it("shows diagrams as drawings", () => {
-    const page = read("docs/scaling.html");
+    const page = read("CONTRIBUTING.html");
     expect(page).toMatch(/<div class="diagram"[^>]*><svg/);
-    expect(page).not.toMatch(/sequenceDiagram|googleapis/);
+    expect(page).not.toMatch(/flowchart |googleapis/);
   });
 
   it("offers the Markdown of its pages, llms.txt and openapi.json", () => {
-    for (const path of ["llms.txt", "SKILL.md", "openapi.json", "docs/errors.md"]) {
+    for (const path of ["llms.txt", "SKILL.md", "openapi.json", "docs/writes.md"]) {
       expect(read(path)).toBe(readFileSync(join(ROOT, path), "utf8"));
     }
   });
@@ -101,26 +101,26 @@ describe.skipIf(!RUN_ALL)("the site", () => {
 
 /** Questions, and where the guides answer them. */
 const QUESTIONS = [
-  ["what happens if my process dies in a receive?", "questions.html#what-happens-if-my-process-dies-during-a-receive"],
-  ["how do I use our proxy?", "questions.html#how-do-i-use-our-proxy"],
-  ["which field is the bin?", "questions.html#which-field-is-the-bin"],
-  [
-    "how do I import a CSV twice without double booking?",
-    "questions.html#how-do-i-import-a-csv-file-twice-without-double-booking",
-  ],
-  ["what is the default timeout?", "questions.html#what-is-the-default-timeout"],
-  ["which error do I catch for a missing item?", "questions.html#which-error-do-i-catch-for-a-missing-item"],
-  ["how many requests per minute?", "questions.html#how-many-requests-per-minute-are-allowed"],
-  ["can two servers share one limit?", "questions.html#can-two-servers-share-one-limit"],
-  ["how do I test my code without the service?", "questions.html#how-do-i-test-my-code-without-the-service"],
+  ["what happens if my process dies in a receive?", "writes.html#after-a-crash"],
+  ["how do I use our proxy?", "operating.html#proxies"],
+  ["which field is the bin?", "reference.html#fields"],
+  ["how do I import a CSV twice without double booking?", "command.html#import"],
+  ["what is the default timeout?", "operating.html#how-long-a-call-may-take"],
+  ["which error do I catch for a missing item?", "start.html#questions"],
+  ["how many requests per minute?", "operating.html#the-rate-limit"],
+  ["can two containers share one limit?", "operating.html#share-one-limit-between-several-containers"],
+  ["how do I test my code without the service?", "testing.html#in-a-test"],
   ["what are the reason codes?", "reference.html#reason-codes"],
-  ["bin", "questions.html#which-field-is-the-bin"],
+  ["webhooks", "start.html#questions"],
+  ["upsert", "start.html#questions"],
   ["permissions", "reference.html#permissions"],
-  ["lots of one SKU", "lists.html#lots-of-one-sku-stock-of-one-sku"],
-  ["lambda", "questions.html#does-it-run-on-aws-lambda-bun-deno-or-cloudflare-workers"],
-  ["test 429", "recipes.html#test-how-your-code-handles-a-429"],
-  ["fifo", "recipes.html#issue-the-oldest-lots-first-fifo"],
-  ["nightly report", "recipes.html#write-a-nightly-report-to-csv"],
+  ["lots of one SKU", "one-item.html#lots-of-one-sku-stock-of-one-sku"],
+  ["lambda", "operating.html#containers"],
+  ["test 429", "testing.html#test-how-your-code-handles-a-429"],
+  ["fifo", "start.html#issue-the-oldest-lots-first-fifo"],
+  ["nightly report", "lists.html#write-a-nightly-report-to-csv"],
+  ["wrong clock", "operating.html#if-a-clock-is-wrong"],
+  ["base URL changes", "operating.html#if-the-address-changes"],
 ] as const;
 
 describe.skipIf(browserMissingReason("The tests of the documentation site"))("the site, in Chromium", () => {
@@ -169,7 +169,7 @@ describe.skipIf(browserMissingReason("The tests of the documentation site"))("th
     it.each([
       "index.html",
       "docs/lists.html",
-      "docs/scaling.html",
+      "docs/operating.html",
       API_CLIENT,
     ])("%s loads without an error, and sends no request to other hosts", async (path) => {
       const { page, problems, foreign } = await open(path, width);
@@ -195,8 +195,8 @@ describe.skipIf(browserMissingReason("The tests of the documentation site"))("th
     it("the navigation leads to a guide", async () => {
       const { page } = await open("overview.html", width);
       if (width < 960) await page.locator(".VPLocalNav .menu").click();
-      await page.locator(".VPSidebar").getByRole("link", { name: "Quick start" }).click();
-      await page.getByRole("heading", { level: 1, name: "Quick start" }).waitFor();
+      await page.locator(".VPSidebar").getByRole("link", { name: "Start", exact: true }).click();
+      await page.getByRole("heading", { level: 1, name: "Start" }).waitFor();
       expect(new URL(page.url()).pathname).toBe("/docs/start.html");
       await page.close();
     });
@@ -234,42 +234,38 @@ describe.skipIf(browserMissingReason("The tests of the documentation site"))("th
   });
 
   it("the guides are in the navigation in reading order, open, with links to the previous and next page", async () => {
-    const { page } = await open("docs/errors.html", 1280);
+    const { page } = await open("docs/writes.html", 1280);
     const links = await page.locator(".VPSidebar a").all();
     const targets = await Promise.all(links.map((link) => link.getAttribute("href")));
     const addresses = GUIDE_PAGES.map((path) => `/${path}`);
     expect(targets.slice(0, addresses.length)).toEqual(addresses);
-    const index = GUIDES.indexOf("docs/errors.md");
+    const index = GUIDES.indexOf("docs/writes.md");
     expect(await page.locator(".pager-link.prev").getAttribute("href")).toBe(addresses[index - 1]);
     expect(await page.locator(".pager-link.next").getAttribute("href")).toBe(addresses[index + 1]);
     for (const link of links.slice(0, addresses.length)) expect(await link.isVisible()).toBe(true);
     await page.close();
   });
 
-  it("the overview is marked as the current page, and leads to the quick start", async () => {
+  it("the overview is marked as the current page, and leads to the first guide", async () => {
     const { page } = await open("overview.html", 1280);
     expect(await page.locator(".VPSidebar .is-active a").first().getAttribute("href")).toBe("/overview.html");
     expect(await page.locator(".pager-link.next").getAttribute("href")).toBe("/docs/start.html");
     await page.close();
   });
 
-  it("the home page leads to the quick start, and shows the first program of the README", async () => {
+  it("the home page leads to the first guide, and shows the first program of the README", async () => {
     const { page, problems } = await open("", 1280);
     expect(await page.locator(".VPHome pre").last().textContent()).toContain("getStockLevel");
-    await page.locator(".VPHero").getByRole("link", { name: "Quick start" }).click();
-    await page.getByRole("heading", { level: 1, name: "Quick start" }).waitFor();
+    await page.locator(".VPHero").getByRole("link", { name: "Start", exact: true }).click();
+    await page.getByRole("heading", { level: 1, name: "Start" }).waitFor();
     expect(problems).toEqual([]);
     await page.close();
   });
 
   it("links of the README lead to pages of the site", async () => {
     const { page } = await open("overview.html", 1280);
-    await page
-      .locator(".vp-doc")
-      .getByRole("link", { name: /scaling/i })
-      .first()
-      .click();
-    await page.getByRole("heading", { level: 1, name: /^Scaling/ }).waitFor();
+    await page.locator(".vp-doc").getByRole("link", { name: "shared limit" }).first().click();
+    await page.getByRole("heading", { level: 1, name: /^Operating/ }).waitFor();
     await page.close();
   });
 

@@ -246,9 +246,11 @@ describe.each(Object.keys(SINKS))("the history of a copy in %s", (name) => {
   });
 });
 
-describe("the queries of docs/copy-sql.md", () => {
-  const page = readFileSync(new URL("../../docs/copy-sql.md", import.meta.url), "utf8");
-  const statements = [...page.matchAll(/```sql\n(.*?)```/gs)].map(([, sql = ""]) => sql);
+describe("the queries of examples/copy-queries.sql", () => {
+  const page = readFileSync(new URL("../../examples/copy-queries.sql", import.meta.url), "utf8");
+  const statements = page
+    .split(";\n")
+    .flatMap((text) => (/^(SELECT|WITH)/m.test(text) ? text.replace(/^--.*\n/gm, "") : []));
   const [bin = "", stock = "", without = "", trusted = "", ...ofHistory] = statements;
   const [changedSince = "", stockAt = "", stoodInSqlite = "", stoodInPostgres = "", ...others] = ofHistory;
 

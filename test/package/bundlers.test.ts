@@ -6,7 +6,7 @@ import { run } from "./consumer.js";
 import { mainPath } from "./runtimes.js";
 import { startServices } from "./services.js";
 
-const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+const guide = readFileSync(new URL("../../docs/operating.md", import.meta.url), "utf8");
 
 it.each([
   { bundle: esbuild, program: "main.mjs", file: "esbuild.mjs" },
@@ -25,8 +25,8 @@ it("leaves the transport out of a bundle that only reads dates", async () => {
   expect(statSync(bundled).size).toBeLessThan(20_000);
 });
 
-it("takes as much space, alone in a bundle, as the README states", async () => {
-  const stated = /takes (\d+) kB: (\d+) kB without undici, and (\d+) kB without undici and zod/.exec(readme) ?? [];
+it("takes as much space, alone in a bundle, as the guide states", async () => {
+  const stated = /takes (\d+) kB: (\d+) kB without undici, and (\d+) kB without undici and zod/.exec(guide) ?? [];
   const without = [[], ["#undici"], ["#undici", "zod"]];
   for (const [index, packages] of without.entries()) {
     const external = packages.map((name) => `--external:${name}`);

@@ -40,7 +40,7 @@ const leadingNowhere = (file: string, targets: string[]) =>
 describe("the packed tarball", () => {
   it("contains what users need, and no development files", () => {
     expect(files).toEqual(expect.arrayContaining(["LICENSE", "README.md", "CHANGELOG.md", "package.json"]));
-    // README and docs/performance.md show the charts of the benchmark.
+    // README and docs/reference.md show the charts of the benchmark.
     const ours = files.filter((file) => /(^|\/)(src|test|bench|coverage|node_modules|out)\/|\.test\./.test(file));
     expect(ours.filter((file) => !/^bench\/charts\/\w+\.svg$/.test(file))).toEqual([]);
     expect(files.filter((file) => /\.(map|tgz|log|tsbuildinfo)$/.test(file))).toEqual([]);

@@ -4,7 +4,9 @@ import { replaceTargets, summaryOf, titleOf } from "./markdown.js";
 import { FRONT_PAGE, GUIDES } from "./navigation.js";
 import { readDocument } from "./pages.js";
 
-const CHECKLIST = "docs/checklist.md";
+const CHECKLIST = "docs/operating.md";
+const WRITES = "docs/writes.md";
+const REFERENCE = "docs/reference.md";
 
 /** Links of a guide as they are from the root of the package. */
 const fromRoot = (markdown: string) =>
@@ -18,8 +20,8 @@ function partOf(path: string, what: string, pattern: RegExp): string {
 }
 
 const rules = () => fromRoot(partOf(CHECKLIST, "numbered list", /^(1\. [\s\S]*?)\n\n(?!\d)/m));
-const program = () => partOf(CHECKLIST, "program", /^(```ts\n[\s\S]*?^```)$/m);
-const methods = () => partOf(FRONT_PAGE, "table of methods", /^## Methods\n[\s\S]*?^(\|[\s\S]*?)\n\n/m);
+const program = () => partOf(WRITES, "program", /^(```ts\n[\s\S]*?^```)$/m);
+const methods = () => fromRoot(partOf(REFERENCE, "table of methods", /^## Methods\n[\s\S]*?^(\|[\s\S]*?)\n\n/m));
 
 function guideLinks(): string {
   const links = GUIDES.filter((path) => path !== FRONT_PAGE).map((path) => {
@@ -48,7 +50,7 @@ ${program()}
 
 ${methods()}
 
-Field names differ between records (\`wID\`, \`recNo\`, \`rFIDTag\`) and inputs (\`wid\`, \`recno\`, \`rfidTag\`); the bin is \`spot\`. [The data](docs/reference.md) lists all fields.
+Field names differ between records (\`wID\`, \`recNo\`, \`rFIDTag\`) and inputs (\`wid\`, \`recno\`, \`rfidTag\`); the bin is \`spot\`. [Fields](docs/reference.md#fields) lists them.
 
 ## Guides
 

@@ -22,26 +22,26 @@ const PROMISES: readonly Card[] = [
   {
     title: "The stock of one SKU, at once",
     text: "The service cannot filter by item. stocklot searches the sorted lists, and reads a few pages of them.",
-    link: "docs/lists.md#one-item-in-a-few-requests",
-    linkText: "One item in a few requests",
+    link: "docs/one-item.md",
+    linkText: "One item",
   },
   {
     title: "Nothing is booked twice",
     text: "A receive, move or issue that may have been applied is never retried. You learn that its outcome is unknown.",
     link: "docs/writes.md",
-    linkText: "Reliability",
+    linkText: "Writes and errors",
   },
   {
     title: "No record is missed",
     text: "A gapless list returns every record that exists the whole time exactly once, even if others change the list.",
     link: "docs/lists.md#when-others-change-the-list",
-    linkText: "When others change the list",
+    linkText: "Lists",
   },
   {
     title: "Never over the limit",
     text: "One client, or many containers with a shared limit, stay within 100 requests per minute. Writes and single reads take precedence.",
-    link: "docs/rate-limits-and-retries.md",
-    linkText: "Rate limits and retries",
+    link: "docs/operating.md#the-rate-limit",
+    linkText: "The rate limit",
   },
 ];
 
@@ -67,20 +67,20 @@ function figures(): Figure[] {
   return [
     {
       value: of("search"),
-      text: `requests for the stock of one item among 20,000, at most ${of("search", 1)} if part numbers have gaps. The list has 80 pages.`,
-      link: "docs/performance.md",
+      text: `requests find the stock of one item among 20,000: the median of 300 random items, its look-up included. At most ${of("search", 3)}. Reading the list takes 80.`,
+      link: "docs/reference.md#one-item",
       linkText: "Measured",
     },
     {
       value: "0",
-      text: "writes may be lost or doubled when the tests kill the processes of an outbox: 40 times in each full run.",
+      text: "writes are lost or doubled when the tests kill the processes of an outbox, 40 times in each full run.",
       link: "CONTRIBUTING.md",
       linkText: "Repeat it",
     },
     {
       value: of("quota", 1),
-      text: `responses with 429 in 1,000 pages, at ${of("quota")} % of the limit.`,
-      link: "docs/performance.md",
+      text: `responses with 429 in 1,000 pages, while ${of("quota")} % of the requests that the limit allows are used.`,
+      link: "docs/reference.md#performance",
       linkText: "Measured",
     },
   ];
@@ -100,15 +100,15 @@ hero:
   text: The Inventory and Item Catalog Service, from TypeScript
   tagline: One item's stock in a few requests. Writes that survive crashes. A catalog in step with your ERP.
   actions:
-    - { text: Quick start, link: /docs/start }
-    - { text: Recipes, link: /docs/recipes, theme: alt }
+    - { text: Start, link: /docs/start }
+    - { text: Reference, link: /docs/reference, theme: alt }
     - { text: API reference, link: /api/, theme: alt }
 ---
 
 <div class="start">
 <div>
 
-Install it, and start a service to try it:
+Install it, and start a sandbox with 20,000 items:
 
 ${blockOf(readme, "sh")}
 

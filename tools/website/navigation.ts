@@ -11,32 +11,11 @@ export const FRONT_PAGE = "README.md";
 
 /** The guides, in reading order. */
 export const GUIDE_GROUPS: readonly PageGroup[] = [
-  {
-    title: "Start",
-    pages: [FRONT_PAGE, "docs/start.md", "docs/recipes.md", "docs/reference.md", "docs/questions.md"],
-  },
-  {
-    title: "Guides",
-    pages: [
-      "docs/lists.md",
-      "docs/errors.md",
-      "docs/rate-limits-and-retries.md",
-      "docs/writes.md",
-      "docs/outbox.md",
-      "docs/plan.md",
-      "docs/count.md",
-      "docs/mirror.md",
-      "docs/copy-sql.md",
-      "docs/csv-and-streams.md",
-      "docs/command.md",
-      "docs/testing.md",
-    ],
-  },
-  {
-    title: "In production",
-    pages: ["docs/checklist.md", "docs/observability.md", "docs/operating.md", "docs/scaling.md"],
-  },
-  { title: "More", pages: ["docs/migrating.md", "docs/performance.md", "examples/README.md"] },
+  { title: "Start", pages: [FRONT_PAGE, "docs/start.md"] },
+  { title: "Read", pages: ["docs/lists.md", "docs/one-item.md", "docs/mirror.md"] },
+  { title: "Write", pages: ["docs/writes.md", "docs/outbox.md", "docs/plan.md", "docs/count.md"] },
+  { title: "Test and operate", pages: ["docs/testing.md", "docs/operating.md"] },
+  { title: "Look up", pages: ["docs/command.md", "docs/reference.md", "examples/README.md"] },
 ];
 
 export const GUIDES: readonly string[] = GUIDE_GROUPS.flatMap(({ pages }) => pages);

@@ -15,7 +15,8 @@ export interface Ended {
 
 /** Snippets, ready to be run one by one. */
 export interface Runnable {
-  run(snippet: Snippet): Promise<Ended>;
+  /** @param queries of a program that prints its address, what to request there besides that address */
+  run(snippet: Snippet, queries?: readonly string[]): Promise<Ended>;
   /** Removes the built snippets and the files that they wrote. */
   remove(): void;
 }
@@ -53,13 +54,14 @@ export async function buildSnippets(
   );
   const vitest = join(ROOT, "node_modules/vitest/vitest.mjs");
   return {
-    run(snippet) {
+    run(snippet, queries = []) {
       const cwd = join(folder, `${fileOf(snippet)}-files`);
       mkdirSync(cwd, { recursive: true });
       const argv = isTest(snippet)
         ? [vitest, "run", "--root", folder, `${fileOf(snippet)}.test.mjs`]
         : [join(folder, `${fileOf(snippet)}.mjs`)];
-      return end(argv, { cwd, env: { ...process.env, ...environment }, stopAtOutput: waitsForSignal(snippet) });
+      const env = { ...process.env, ...environment };
+      return end(argv, { cwd, env, stopAtOutput: waitsForSignal(snippet), queries });
     },
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
@@ -67,7 +69,11 @@ export async function buildSnippets(
 
 function end(
   argv: string[],
-  { stopAtOutput, ...options }: { cwd: string; env: NodeJS.ProcessEnv; stopAtOutput: boolean },
+  {
+    stopAtOutput,
+    queries,
+    ...options
+  }: { cwd: string; env: NodeJS.ProcessEnv; stopAtOutput: boolean; queries: readonly string[] },
 ): Promise<Ended> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, argv, { ...options, timeout: SECONDS_TO_END * 1_000, killSignal: "SIGKILL" });
@@ -80,7 +86,10 @@ function end(
     if (stopAtOutput) {
       child.stdout.once("data", async (chunk: Buffer) => {
         const [address] = /http:\S+/.exec(chunk.toString()) ?? [];
-        if (address) output += await (await fetch(address)).text();
+        for (const query of address ? ["", ...queries] : []) {
+          const response = await fetch(query ? new URL(query, address) : String(address));
+          output += `${response.status} ${await response.text()} ${response.headers.get("retry-after") ?? ""}\n`;
+        }
         child.kill("SIGTERM");
       });
     }

@@ -6,9 +6,6 @@ export interface Snippet extends CodeBlock {
   readonly name: string;
 }
 
-/** Its programs have tests of their own. */
-export const RECIPES = "docs/recipes.md";
-
 /** Every snippet of README and guides. */
 export const snippets = (): Snippet[] =>
   guides().flatMap((page) =>

@@ -46,9 +46,8 @@ export default defineConfig({
   themeConfig: {
     logo: "/favicon.svg",
     nav: [
-      { text: "Guides", link: "/docs/start", activeMatch: "^/docs/(?!reference|recipes)" },
-      { text: "Recipes", link: "/docs/recipes" },
-      { text: "Data", link: "/docs/reference" },
+      { text: "Guides", link: "/docs/start", activeMatch: "^/docs/(?!reference)" },
+      { text: "Reference", link: "/docs/reference" },
       { text: "API reference", link: "/api/", activeMatch: "^/api/" },
       { text: "Examples", link: "/examples/", activeMatch: "^/examples/" },
       { text: `v${packageJson.version}`, link: "/CHANGELOG" },

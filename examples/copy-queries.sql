@@ -1,52 +1,28 @@
-# SQL recipes for a copy
+-- Queries of a mirror's copy (docs/mirror.md). They run in SQLite and PostgreSQL, unless it says otherwise.
 
-Queries of a [mirror's copy](mirror.md). They run in SQLite and PostgreSQL, unless it says otherwise.
-
-## What is in a bin
-
-```sql
+-- What is in a bin.
 SELECT "shortID", spot, units FROM lots
 WHERE "wID" = 3 AND spot = 'A-01' AND shipped IS NULL;
-```
 
-## The stock of an item, by SKU
-
-```sql
+-- The stock of an item, by SKU.
 SELECT "shortID", "inStock", available FROM stock WHERE "shortID" = 'BOLT-M8';
-```
 
-## Items without stock
-
-```sql
+-- Items without stock.
 SELECT items."shortID", items.description FROM items
 LEFT JOIN stock_levels AS levels ON levels."partNo" = items."partNo"
 WHERE coalesce(levels."inStock", 0) = 0 AND NOT cast(items.discontinued AS boolean)
 ORDER BY items."shortID";
-```
 
-## Whether the copy can be trusted
-
-Lists that failed, were never read completely, or have refused removals:
-
-```sql
+-- Whether the copy can be trusted: lists that failed, were never read completely, or have refused removals.
 SELECT list, "wID", "asOf", error, "failedSince", refused FROM mirror_status
 WHERE "asOf" IS NULL OR error IS NOT NULL OR refused IS NOT NULL;
-```
 
-## What changed behind a row
-
-For a program that stores the last `seq` that it has seen. Check that it is not less than `expired` of `stocklot_mirror`: up to there, rows were removed. `copy.changes({ after })` does both.
-
-```sql
+-- What changed behind a row, for a program that stores the last seq that it has seen. Check that it is not less than
+-- expired of stocklot_mirror: up to there, rows were removed. copy.changes({ after }) does both.
 SELECT seq, at, resource, key, type, before, after
 FROM changes WHERE seq > 3 ORDER BY seq;
-```
 
-## The stock of an item at a time
-
-Not before `changesFrom` of the stock levels.
-
-```sql
+-- The stock of an item at a time, not before changesFrom of the stock levels.
 WITH item AS (SELECT "partNo" FROM items WHERE "shortID" = 'BOLT-M8'),
 later AS (
   SELECT before ->> 'inStock' AS was FROM changes
@@ -62,28 +38,19 @@ SELECT CASE
   ELSE coalesce((SELECT "inStock" FROM stock_levels
     WHERE "partNo" = (SELECT "partNo" FROM item)), 0)
 END AS "inStock";
-```
 
-## How long lots stood
-
-Until they were shipped or removed, in days. SQLite:
-
-```sql
+-- How long lots stood until they were shipped or removed, in days. SQLite:
 SELECT key AS "recNo", at AS "left",
   julianday(at) - julianday(coalesce(before ->> 'received', received)) AS days
 FROM changes LEFT JOIN lots ON CAST(lots.recNo AS text) = key
 WHERE resource = 'lots' AND type <> 'added'
   AND before ->> 'shipped' IS NULL
   AND (type = 'removed' OR after ->> 'shipped' IS NOT NULL);
-```
 
-PostgreSQL:
-
-```sql
+-- The same. PostgreSQL:
 SELECT key AS "recNo", at AS "left", extract(epoch FROM at::timestamptz
   - coalesce(before ->> 'received', received)::timestamptz) / 86400 AS days
 FROM changes LEFT JOIN lots ON CAST(lots."recNo" AS text) = key
 WHERE resource = 'lots' AND type <> 'added'
   AND before ->> 'shipped' IS NULL
   AND (type = 'removed' OR after ->> 'shipped' IS NOT NULL);
-```
