@@ -1,5 +1,5 @@
 /**
- * The public API of each entry point as a text file in `api/`: what it exports, with types and without comments. A test compares
+ * The public API of each entry point as a text file in `tools/api/`: what it exports, with types and without comments. A test compares
  * them, so that every change of the public API is visible in a diff.
  *
  * npm run api
@@ -27,7 +27,7 @@ function entryPoints(): Map<string, string> {
   );
 }
 
-/** The text of each file in `api/`, by its name. */
+/** The text of each file in `tools/api/`, by its name. */
 export function publicApi(): Map<string, string> {
   const entries = entryPoints();
   const { config } = ts.readConfigFile(`${ROOT}tsconfig.json`, ts.sys.readFile);
@@ -110,5 +110,5 @@ function membersOf(checker: ts.TypeChecker, type: ts.Type): string[] {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   mkdirSync(`${ROOT}api`, { recursive: true });
-  for (const [name, text] of publicApi()) writeFileSync(`${ROOT}api/${name}`, text);
+  for (const [name, text] of publicApi()) writeFileSync(`${ROOT}tools/api/${name}`, text);
 }

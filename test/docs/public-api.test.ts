@@ -6,9 +6,9 @@ import { RUN_ALL } from "../support/runs.js";
 import { ROOT } from "./support/markdown.js";
 
 // Compiling takes seconds.
-it.skipIf(!RUN_ALL)("the public API is what the files in api/ record: npm run api writes them", () => {
+it.skipIf(!RUN_ALL)("the public API is what the files in tools/api/ record: npm run api writes them", () => {
   const recorded = new Map(
-    readdirSync(join(ROOT, "api")).map((name) => [name, readFileSync(join(ROOT, "api", name), "utf8")]),
+    readdirSync(join(ROOT, "tools/api")).map((name) => [name, readFileSync(join(ROOT, "tools/api", name), "utf8")]),
   );
   const present = publicApi();
   expect([...recorded.keys()].sort()).toEqual([...present.keys()].sort());

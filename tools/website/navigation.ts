@@ -24,7 +24,13 @@ export const GUIDES: readonly string[] = GUIDE_GROUPS.flatMap(({ pages }) => pag
 export const PROJECT_GROUPS: readonly PageGroup[] = [
   {
     title: "Project",
-    pages: ["CHANGELOG.md", "CONTRIBUTING.md", "docs/releasing.md", "SECURITY.md", "CODE_OF_CONDUCT.md"],
+    pages: [
+      "CHANGELOG.md",
+      "CONTRIBUTING.md",
+      "docs/releasing.md",
+      ".github/SECURITY.md",
+      ".github/CODE_OF_CONDUCT.md",
+    ],
   },
 ];
 

@@ -32,9 +32,14 @@ export const programs = (): string[] =>
 /** All documents that are pages. */
 export const documents = (): string[] => [...GUIDES, ...PROJECT_GROUPS.flatMap(({ pages }) => pages), ...decisions()];
 
-/** The page of a document or program, without its extension. The home page is not a document. */
+/** The page of a document or program, without its extension. The home page is not a document. VitePress skips hidden folders. */
 export const pageOf = (path: string): string =>
-  path === FRONT_PAGE ? "overview" : path.replace(/(^|\/)README\.md$/, "$1index").replace(/\.(md|ts|sql)$/, "");
+  path === FRONT_PAGE
+    ? "overview"
+    : path
+        .replace(/^\./, "")
+        .replace(/(^|\/)README\.md$/, "$1index")
+        .replace(/\.(md|ts|sql)$/, "");
 
 export const readDocument = (path: string): string => readFileSync(join(ROOT, path), "utf8");
 

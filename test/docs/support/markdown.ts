@@ -34,8 +34,9 @@ export const guides = (): MarkdownPage[] => read(["README.md", ...inFolder("docs
 
 /** All Markdown pages of the repository. */
 export const allPages = (): MarkdownPage[] => {
-  const folders = ["docs", "docs/decisions", "examples"];
-  return read([...inFolder(""), ...folders.flatMap(inFolder)]);
+  const folders = ["docs", "docs/decisions", "examples", ".github"];
+  const pages = [...inFolder(""), ...folders.flatMap(inFolder)];
+  return read(pages.filter((path) => !path.endsWith("TEMPLATE.md")));
 };
 
 /** The blocks of a page in one of these languages, in order. */
