@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -86,6 +86,23 @@ describe.skipIf(!RUN_ALL)("the site", () => {
     expect(read(API_CLIENT)).toMatch(/<td[^>]*>.*timeoutMs/);
   });
 
+  it("describes parameters, and links to the errors that a method throws", () => {
+    const page = read(API_CLIENT);
+    expect(page).toMatch(
+      /<td[^>]*><code>scope<\/code><\/td>.*<td[^>]*>Where the records of an item are searched\.<\/td>/,
+    );
+    expect(page).toMatch(
+      /<li><a href="\/api\/stocklot(?:\.html)?#notfounderror"><code>NotFoundError<\/code><\/a> if there is no such/,
+    );
+  });
+
+  it("has a search index of less than 200 kB", () => {
+    const [index = ""] = readdirSync(join(site, "assets/chunks")).filter((name) =>
+      name.startsWith("@localSearchIndex"),
+    );
+    expect(statSync(join(site, "assets/chunks", index)).size).toBeLessThan(200_000);
+  });
+
   it("shows diagrams as drawings", () => {
     const page = read("CONTRIBUTING.html");
     expect(page).toMatch(/<div class="diagram"[^>]*><svg/);
@@ -102,14 +119,14 @@ describe.skipIf(!RUN_ALL)("the site", () => {
 /** Questions, and where the guides answer them. */
 const QUESTIONS = [
   ["what happens if my process dies in a receive?", "writes.html#after-a-crash"],
-  ["how do I use our proxy?", "operating.html#proxies"],
+  ["how do I use our proxy?", "operating.html#proxy"],
   ["which field is the bin?", "reference.html#fields"],
   ["how do I import a CSV twice without double booking?", "command.html#import"],
   ["what is the default timeout?", "operating.html#how-long-a-call-may-take"],
-  ["which error do I catch for a missing item?", "start.html#questions"],
+  ["which error do I catch for a missing item?", "writes.html#errors"],
   ["how many requests per minute?", "operating.html#the-rate-limit"],
   ["can two containers share one limit?", "operating.html#share-one-limit-between-several-containers"],
-  ["how do I test my code without the service?", "testing.html#in-a-test"],
+  ["how do I test my code without the service?", "testing.html#test-your-code-without-the-service"],
   ["what are the reason codes?", "reference.html#reason-codes"],
   ["webhooks", "start.html#questions"],
   ["upsert", "start.html#questions"],
