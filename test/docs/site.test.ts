@@ -162,6 +162,8 @@ describe.skipIf(browserMissingReason("The tests of the documentation site"))("th
       if (!request.url().startsWith(server.url)) foreign.push(request.url());
     });
     await page.goto(new URL(path, server.url).href, { waitUntil: "networkidle" });
+    // Of a long page, Vue names the buttons later than that.
+    await page.waitForFunction("document.querySelector('#app').__vue_app__");
     return { page, problems, foreign };
   }
 
