@@ -87,7 +87,7 @@ it("the client does not use its own door", () => {
 });
 
 it("each room is in the table of CONTRIBUTING.md", () => {
-  const contributing = readFileSync(join(root, "CONTRIBUTING.md"), "utf8");
+  const contributing = readFileSync(join(root, ".github/CONTRIBUTING.md"), "utf8");
   expect(Object.keys(ROOMS).filter((room) => !contributing.includes(`\`src/${room}\``))).toEqual([]);
 });
 

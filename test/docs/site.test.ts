@@ -27,7 +27,7 @@ const GUIDE_PAGES = GUIDES.map((path) => `${pageOf(path)}.html`);
 const API_PAGES = ENTRY_POINTS.map((name) => `api/${name}.html`);
 
 /** The most-read pages, and the one with the longest signature. */
-const READ_MOST = ["index.html", ...GUIDE_PAGES, ...API_PAGES, "CONTRIBUTING.html"];
+const READ_MOST = ["index.html", ...GUIDE_PAGES, ...API_PAGES, "github/CONTRIBUTING.html"];
 
 /** The pages whose accessibility is checked. */
 const CHECKED = ["index.html", "docs/start.html", "docs/reference.html", "docs/operating.html", API_CLIENT];
@@ -104,7 +104,7 @@ describe.skipIf(!RUN_ALL)("the site", () => {
   });
 
   it("shows diagrams as drawings", () => {
-    const page = read("CONTRIBUTING.html");
+    const page = read("github/CONTRIBUTING.html");
     expect(page).toMatch(/<div class="diagram"[^>]*><svg/);
     expect(page).not.toMatch(/flowchart |googleapis/);
   });

@@ -74,7 +74,7 @@ function figures(): Figure[] {
     {
       value: "0",
       text: "writes are lost or doubled when the tests kill the processes of an outbox, 40 times in each full run.",
-      link: "CONTRIBUTING.md",
+      link: ".github/CONTRIBUTING.md",
       linkText: "Repeat it",
     },
     {

@@ -26,7 +26,7 @@ export const PROJECT_GROUPS: readonly PageGroup[] = [
     title: "Project",
     pages: [
       "CHANGELOG.md",
-      "CONTRIBUTING.md",
+      ".github/CONTRIBUTING.md",
       "docs/releasing.md",
       ".github/SECURITY.md",
       ".github/CODE_OF_CONDUCT.md",

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build as buildEntry } from "tsup";
-import { command } from "../../../tools/tsup.config.js";
+import { command } from "../../../tsup.config.js";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 
