@@ -92,7 +92,11 @@ export async function mirror(quick: boolean): Promise<Section> {
     checks: [
       { what: "first run, lots per second of CPU time", value: first.perCpuSecond, atLeast: 20_000 },
       // A pass holds the keys of its list.
-      { what: "first run, held bytes per lot at the end − at the start", value: (first.drift * MIB) / lots, atMost: 48 },
+      {
+        what: "first run, held bytes per lot at the end − at the start",
+        value: (first.drift * MIB) / lots,
+        atMost: 48,
+      },
       {
         what: "CPU time: first run without reading ÷ prepared inserts",
         value: storeSeconds / insertSeconds,
