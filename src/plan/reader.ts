@@ -11,8 +11,6 @@ export class PlanReader {
   requests = 0;
   /** The service's clock at the first response, in ms since the epoch; `undefined` if responses have no `Date` header. */
   firstDate: number | undefined;
-  /** The service's clock at the last response. */
-  lastDate: number | undefined;
   /** By how many ms the service's clock is ahead. */
   clockAheadMs: number | undefined;
 
@@ -43,7 +41,6 @@ export class PlanReader {
     const date = dateHeaderMs(headers);
     if (date === undefined) return;
     this.firstDate ??= date;
-    this.lastDate = date;
     this.clockAheadMs ??= date - Date.now();
   }
 }
