@@ -160,7 +160,8 @@ const isBytes = (chunk: unknown) =>
 function concat(chunks: readonly Uint8Array[], length: number): Uint8Array {
   const [only] = chunks;
   if (only && chunks.length === 1) return only;
-  const whole = new Uint8Array(length);
+  // A Buffer is not filled with zeros first.
+  const whole = globalThis.Buffer?.allocUnsafe(length) ?? new Uint8Array(length);
   let position = 0;
   for (const chunk of chunks) {
     whole.set(chunk, position);
