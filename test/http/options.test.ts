@@ -123,6 +123,18 @@ describe("timeouts", () => {
     expect(error).toMatchObject({ name: "TimeoutError", clock: "totalTimeoutMs", cause: { status: 503 } });
   });
 
+  it.each([
+    ["that of the attempt before, if one is under way then", [json({}, 503), never], { status: 503 }],
+    ["nothing, if there was none", [never], undefined],
+  ])("the last failure is %s", async (_, responses, cause) => {
+    const left = [...responses];
+    const client = on.client(() => (left.shift() ?? never)(), { retry: { minDelayMs: 1, maxDelayMs: 1 } });
+    const error = await client.items.get("X", { totalTimeoutMs: 300 }).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ name: "TimeoutError", clock: "totalTimeoutMs" });
+    if (cause) expect(error).toMatchObject({ cause });
+    else expect(error).not.toHaveProperty("cause");
+  });
+
   it("a call that cannot get a slot in time fails at once, with nothing sent", async () => {
     const client = on.client(json(ITEM), { rateLimit: { requests: 2, intervalMs: 60_000 } });
     await client.items.get("X");

@@ -55,6 +55,16 @@ describe.each<[string, () => ClientOptions]>([
     expect(client.rateLimit).toMatchObject({ available: 9, inFlight: 0, queued: 0 });
   });
 
+  it("whose function aborts the call sends nothing, and the call rejects with the reason", async () => {
+    const { sent, client } = await start({ rateLimit: { requests: 10, intervalMs: 60_000, reserved: 0 } });
+    const abort = new AbortController();
+    const beforeSend = () => () => abort.abort("enough");
+    expect(await errorOf(client.inventory.receive(RECEIPT, { beforeSend, signal: abort.signal }))).toBe("enough");
+    await client.items.get("BOLT");
+    expect(sent()).toBe(1);
+    expect(client.rateLimit).toMatchObject({ available: 8, inFlight: 0 });
+  });
+
   it("that never ends is ended by the signal and by totalTimeoutMs, with nothing sent", async () => {
     const { sent, client } = await start();
     await client.items.get("BOLT");

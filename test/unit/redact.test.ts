@@ -58,6 +58,7 @@ describe("redaction", () => {
     ["by util.inspect", (secret) => inspect(secret).slice(1, -1)],
     ["with HTML entities", (secret) => secret.replace(/[&"'<>]/g, (char) => HTML[char] ?? char)],
     ["with decimal entities", (secret) => secret.replace(/[^\w\s]/gu, (char) => `&#${char.codePointAt(0)};`)],
+    ["with padded decimal entities, as PHP does", (secret) => secret.replaceAll("'", "&#039;")],
     [
       "with hexadecimal entities",
       (secret) => secret.replace(/[^\w\s]/gu, (char) => `&#x${char.codePointAt(0)?.toString(16)};`),

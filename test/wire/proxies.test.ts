@@ -91,6 +91,14 @@ describe("a proxy that accepts connections and closes them", () => {
   });
 });
 
+it("a service that never ends the TLS handshake keeps no process alive after the call", async () => {
+  const { port } = await listenRaw(() => {});
+  const { output, durationMs } = await runUntilExit({}, `https://127.0.0.1:${port}/api/v1`, "abort");
+  expect(output).toBe("TimeoutError");
+  // A connection may take 10 s.
+  expect(durationMs).toBeLessThan(9_500);
+});
+
 describe("a proxy that never responds to CONNECT", () => {
   beforeEach(({ skip }) => skip(!RUN_ALL, ONLY_IN_TEST_ALL));
 

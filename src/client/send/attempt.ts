@@ -73,7 +73,8 @@ async function sendOnce(line: Line, call: Call): Promise<WireResponse> {
     const failure = exchange && !(thrown instanceof Failure) ? failureOfExchange(call, exchange, thrown) : thrown;
     if (!(failure instanceof Failure)) throw failure;
     if (failure.applied === "unknown" && call.isWrite) call.applied = "unknown";
-    call.lastError = failure.error;
+    // The end of the call is no failure of its own.
+    if (failure.error !== call.scope.reason) call.lastError = failure.error;
     throw failure;
   } finally {
     call.isOnTheWire = false;

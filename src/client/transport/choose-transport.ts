@@ -25,7 +25,8 @@ export function createTransport(base: URL, options: TransportOptions, warn: (mes
  * works. undici is loaded at the first request. Why so: docs/decisions/012-undici-or-fetch.md
  */
 function createDefaultTransport(base: URL, timeoutMs: number, warn: (message: string) => void): Transport {
-  let chosen: Promise<{ send: WireSender; agent?: Dispatcher }> | undefined;
+  let chosen: Promise<{ send: WireSender; agent?: Dispatcher; stopConnecting?: () => void }> | undefined;
+  let active = 0;
   return {
     async send(request, exchange) {
       // A failure is not kept: the variable of the proxy may be corrected.
@@ -33,8 +34,15 @@ function createDefaultTransport(base: URL, timeoutMs: number, warn: (message: st
         chosen = undefined;
         throw error;
       });
-      const { send } = await chosen;
-      if (!exchange.hasEnded) await send(request, exchange);
+      const { send, stopConnecting } = await chosen;
+      if (exchange.hasEnded) return;
+      active += 1;
+      const end = () => {
+        active -= 1;
+        if (active === 0) stopConnecting?.();
+      };
+      exchange.result.then(end, end);
+      await send(request, exchange);
     },
     // All calls have ended: only idle connections are left, and those that aborted calls were waiting for.
     async close() {
@@ -46,8 +54,8 @@ function createDefaultTransport(base: URL, timeoutMs: number, warn: (message: st
   async function choose() {
     const undici = await loadUndici(warn);
     if (!undici) return { send: createFetchSender(base, globalThis.fetch) };
-    const agent = createAgent(undici, base, timeoutMs);
-    return { send: createUndiciSender(base, agent), agent };
+    const { agent, stopConnecting } = createAgent(undici, base, timeoutMs);
+    return { send: createUndiciSender(base, agent), agent, stopConnecting };
   }
 }
 

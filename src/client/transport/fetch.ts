@@ -16,6 +16,7 @@ export function createFetchSender(base: URL, fetchFunction: FetchLike): WireSend
     const controller = new AbortController();
     exchange.cancel = () => controller.abort();
     request.beforeFirstByte();
+    if (exchange.hasEnded) return;
     // What a fetch function does from here on is not known.
     exchange.sent = true;
     let response: unknown;

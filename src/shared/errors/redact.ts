@@ -126,7 +126,7 @@ function sourceOfCharacter(char: string): string {
     units.map((unit) => `\\\\u${unit}`).join(""),
     `\\\\${escaped(char)}`,
     escaped(JSON.stringify(char).slice(1, -1)),
-    `&#(?:${code}|x0*${code.toString(16)});`,
+    `&#(?:0*${code}|x0*${code.toString(16)});`,
     ...(char in NAMED_ENTITIES ? [`&${NAMED_ENTITIES[char]};`] : []),
     ...(char === " " ? ["\\+"] : char === "+" ? [" "] : []),
     ...(sent === char ? [] : [sent]),
