@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from "commander";
 import { ConfigurationError, InputValidationError, StocklotError } from "../shared/errors/index.js";
+import { printable } from "./terminal.js";
 
 /** Exit codes, as shells expect them. */
 export const EXIT = {
@@ -42,7 +43,9 @@ export function exitCodeOf(error: unknown): number {
 /** What is written to standard error if a command fails. */
 export function failureMessage(error: unknown): string {
   if (isSystemError(error)) return describeSystemError(error);
-  if (error instanceof CommandError || StocklotError.is(error)) return error.message;
+  if (error instanceof CommandError) return error.message;
+  // One line: a line break of the service's could begin a line that looks like one of this command.
+  if (StocklotError.is(error)) return printable(error.message.replace(/\s*[\r\n]\s*/g, " "));
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 

@@ -27,15 +27,17 @@ export function harmless(text: string, isTTY = false): string {
   return parts.join("");
 }
 
-/** Writes data to standard output, as they are unless it is a terminal; waits if the reader is slower. */
-export async function writeOutput(data: string): Promise<void> {
-  const text = process.stdout.isTTY ? harmless(data, true) : data;
+/** Writes to standard output; waits if the reader is slower. */
+async function write(text: string): Promise<void> {
   if (text === "" || process.stdout.write(text)) return;
   await new Promise<void>((resolve) => process.stdout.once("drain", resolve));
 }
 
+/** Writes data to standard output, as they are unless it is a terminal. */
+export const writeOutput = (data: string): Promise<void> => write(process.stdout.isTTY ? harmless(data) : data);
+
 /** Writes lines for people to standard output. */
-export const print = (text: string): Promise<void> => writeOutput(`${harmless(text, process.stdout.isTTY)}\n`);
+export const print = (text: string): Promise<void> => write(`${harmless(text, process.stdout.isTTY)}\n`);
 
 /** Writes a value as JSON to standard output. Control characters are escaped, which changes no value. */
 export function printJson(value: unknown, indent?: number): Promise<void> {

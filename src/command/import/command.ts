@@ -3,6 +3,7 @@ import { basename } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { Argument, Command, Option } from "commander";
 import type { InventoryClient } from "../../client/index.js";
+import type { OutboxState } from "../../outbox/index.js";
 import type { Outbox } from "../../outbox/outbox.js";
 import { untilAborted } from "../../shared/time/wait.js";
 import { type ConnectionFlags, withClient, withConnection } from "../connection.js";
@@ -103,8 +104,9 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
     const { applied = 0, rejected = 0, unknown = 0 } = begun.earlier;
     const before = applied + rejected + unknown;
     tell(`${plural(count, "line")}${before > 0 ? `, of which ${before} were sent by an earlier import` : ""}.`);
-    const run = await runOutbox(outbox, signal);
-    await report(await outcomeOf(outbox, lines), run, begun, settings, json);
+    const results = new Map<string, OutboxState>();
+    const run = await runOutbox(outbox, signal, ({ key, state }) => void results.set(key, state));
+    await report(await outcomeOf(outbox, lines, results), run, begun, settings, json);
   };
   const work = (client: InventoryClient) =>
     withOutbox({ client, store, mark: settings.mark, settleMs: flags.settle }, importInto);

@@ -1,5 +1,5 @@
 import { entryOf, type OutboxEntry } from "../../outbox/entry.js";
-import type { OutboxReport } from "../../outbox/index.js";
+import type { OutboxReport, OutboxState } from "../../outbox/index.js";
 import type { Outbox } from "../../outbox/outbox.js";
 import { EXIT } from "../exit.js";
 import { reasonOf } from "../outbox/read.js";
@@ -11,26 +11,36 @@ import type { ImportedLine, ImportSettings } from "./lines.js";
 /** What the lines of a file have become. */
 export interface Outcome {
   states: States;
+  /** Of those that this run has sent, or found out. */
+  inThisRun: States;
   /** Lines that need a person, in the order of the file. */
   open: (OutboxEntry & { line: number })[];
 }
 
-export async function outcomeOf(outbox: Outbox, lines: readonly ImportedLine[]): Promise<Outcome> {
+/** `results`: what this run has done, by key. */
+export async function outcomeOf(
+  outbox: Outbox,
+  lines: readonly ImportedLine[],
+  results: ReadonlyMap<string, OutboxState> = new Map(),
+): Promise<Outcome> {
   const entries = await outbox.read((store) => store.getMany(lines.map(({ entry }) => entry.key)));
   const states: States = {};
+  const inThisRun: States = {};
   const open: Outcome["open"] = [];
   for (const { line, entry } of lines) {
     const stored = entries.get(entry.key);
     if (!stored) continue;
     states[stored.state] = (states[stored.state] ?? 0) + 1;
+    const result = results.get(entry.key);
+    if (result) inThisRun[result] = (inThisRun[result] ?? 0) + 1;
     if (stored.state === "rejected" || stored.state === "unknown") open.push({ ...entryOf(stored), line });
   }
-  return { states, open };
+  return { states, inThisRun, open };
 }
 
 /** Reports, in this order: what happened in this run, what needs a person, what is still open. */
 export async function report(
-  { states, open }: Outcome,
+  { states, inThisRun, open }: Outcome,
   { requests, durationMs }: OutboxReport,
   { earlier }: Begun,
   { outboxFile }: ImportSettings,
@@ -40,12 +50,13 @@ export async function report(
   process.exitCode = open.length > 0 || waiting > 0 ? EXIT.failure : EXIT.success;
   const { applied = 0, rejected = 0, unknown = 0 } = earlier;
   const before = { applied, rejected, unknown };
-  const inThisRun = (state: keyof typeof before) => Math.max(0, (states[state] ?? 0) - before[state]);
-  const now = { applied: inThisRun("applied"), rejected: inThisRun("rejected"), unknown: inThisRun("unknown") };
+  const now = { applied: 0, rejected: 0, unknown: 0, ...inThisRun };
+  const byOthers = (states.applied ?? 0) + (states.rejected ?? 0) - applied - rejected - now.applied - now.rejected;
   if (json) return printJson({ ...now, pending: waiting, requests, durationMs, earlier: before, open });
   const counts = `${plural(now.applied, "line")} applied, ${now.rejected} rejected, ${now.unknown} unknown`;
   await print(`This run: ${counts}; ${plural(requests, "request")}.`);
   if (applied + rejected > 0) await print(`Before it: ${applied} applied, ${rejected} rejected.`);
+  if (byOthers > 0) await print(`Meanwhile, another process has sent ${plural(byOthers, "line")}.`);
   await printNeeds(outboxFile, open);
   if (waiting === 0) return;
   const behind = states.unknown ? " Those behind an unknown one of the same item wait for the decision." : "";

@@ -1,5 +1,5 @@
 import type { StoredEntry } from "../../outbox/entry.js";
-import type { OutboxReport, OutboxState } from "../../outbox/index.js";
+import type { OutboxEntry, OutboxReport, OutboxState } from "../../outbox/index.js";
 import type { Outbox } from "../../outbox/outbox.js";
 import type { ConnectionFlags } from "../connection.js";
 import { CommandError, EXIT } from "../exit.js";
@@ -67,13 +67,18 @@ export async function findEntry(outbox: Outbox, file: string, key: string): Prom
 }
 
 /** Sends what is pending, and shows the progress. */
-export function runOutbox(outbox: Outbox, signal: AbortSignal): Promise<OutboxReport> {
+export function runOutbox(
+  outbox: Outbox,
+  signal: AbortSignal,
+  onResult?: (entry: OutboxEntry) => void,
+): Promise<OutboxReport> {
   return withProgress((progress) => {
     signal.addEventListener("abort", () => {
       tell("Waiting for requests under way; Ctrl-C again ends at once.");
     });
     return outbox.run({
       signal,
+      onResult,
       onProgress: ({ applied, rejected, unknown, pending }) =>
         progress(`${applied} applied, ${rejected} rejected, ${unknown} unknown, ${pending} pending`),
     });

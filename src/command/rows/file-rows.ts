@@ -88,7 +88,8 @@ function lossOf(text: string): string | undefined {
 }
 
 /** Whether a number that is written so has more digits than a `number` keeps. */
-export const losesDigits = (text: string): boolean => !new Big(text).eq(new Big(Number(text)));
+export const losesDigits = (text: string): boolean =>
+  !Number.isFinite(Number(text)) || !new Big(text).eq(new Big(Number(text)));
 
 const REPLACEMENT_CHARACTER = "\uFFFD";
 const NOT_UTF_8 = "is not UTF-8; save the file as UTF-8";
