@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { QuickModeReporter } from "./test/support/quick-mode-reporter.js";
 
 const source = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
@@ -35,7 +36,11 @@ class LongestFirst extends BaseSequencer {
 
 /** What to run: the quick tests, `--mode all` also those that need minutes or servers, or `--mode package` the packed package. */
 const MODES = {
-  quick: { include: ["test/**/*.test.ts"], exclude: ["test/package/**"] },
+  quick: {
+    include: ["test/**/*.test.ts"],
+    exclude: ["test/package/**"],
+    reporters: ["default", new QuickModeReporter()],
+  },
   // Read by test/support/runs.ts. A mode sets it on every platform.
   all: {
     include: ["test/**/*.test.ts"],

@@ -14,7 +14,7 @@ import {
 import * as faults from "../support/faults.js";
 import { invalidUtf8, malformedResponse } from "../support/malformed-responses.js";
 import { envelope, newItem, newLevel, newLot } from "../support/records.js";
-import { runs } from "../support/runs.js";
+import { RUN_ALL, runs } from "../support/runs.js";
 import { connect, errorOf, SECRET, startServer } from "../support/with-server.js";
 
 const item = newItem();
@@ -387,7 +387,7 @@ describe("what is wrong with a response is bounded", () => {
   });
 });
 
-it.each([
+it.skipIf(!RUN_ALL).each([
   ["a valid response is returned", 1, "call", "BOLT"],
   ["an invalid response is rejected", "one", "failure", "ResponseValidationError GET /Item: the response is not what"],
 ])("where code generation is forbidden, %s", async (_, partNo, what, output) => {

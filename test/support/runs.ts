@@ -1,4 +1,4 @@
-/** Whether every test runs completely, as in CI (`npm run test:all`), or `npm test` runs fewer, to end within two minutes. */
+/** Whether every test runs completely, as in CI (`npm run test:all`), or `npm test` runs fewer, to end within a minute. */
 export const RUN_ALL = process.env.STOCKLOT_TEST === "all";
 
 /** Why a test is skipped that needs a server, a browser or minutes. */

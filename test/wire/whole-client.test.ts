@@ -53,7 +53,7 @@ afterAll(async () => {
 });
 
 describe("the client returns all records of the service", () => {
-  it.each([1, 25, 250, 1_000])("with a requested page size of %i", async (pageSize) => {
+  it.each(RUN_ALL ? [1, 25, 250, 1_000] : [25, 1_000])("with a requested page size of %i", async (pageSize) => {
     const items = await held<Item>("/Item/All");
     expect(items).toHaveLength(400);
     expect(await client.items.list({ includeDiscontinued: true, pageSize }).toArray()).toEqual(items);
