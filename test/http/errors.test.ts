@@ -2,7 +2,6 @@ import { HttpResponse } from "msw";
 import { describe, expect, it } from "vitest";
 import {
   ApiError,
-  AuthenticationError,
   BadRequestError,
   ClientClosedError,
   ConflictError,
@@ -86,14 +85,6 @@ describe("an error status", () => {
     });
   });
 
-  it("401 with a fresh token too is an AuthenticationError, after one replay", async () => {
-    const client = on.client(json(documented(401, "unauthorized", "Token expired."), 401));
-    const error = await failureOf(client.items.get("X"));
-    expect(error).toBeInstanceOf(AuthenticationError);
-    expect(error).toMatchObject({ status: 401, code: "unauthorized", attempts: 2 });
-    expect(on.tokens).toBe(2);
-  });
-
   it("429 is a RateLimitError with the pause that the service requests", async () => {
     const client = on.client(
       () =>
@@ -128,19 +119,6 @@ describe("an error status", () => {
     const error = await failureOf(client.items.get("X"));
     expect(error).toBeInstanceOf(ServerError);
     expect(error).toMatchObject({ status: 502, message: "GET /Item: 502 Bad gateway" });
-  });
-
-  it.each([
-    408, 500, 502, 503, 504,
-  ])("%i to a write that must not be retried leaves its outcome unknown", async (status) => {
-    const client = on.client(json({}, status));
-    const error = await failureOf(client.items.create({ shortID: "X" }));
-    expect(error).toBeInstanceOf(OutcomeUnknownError);
-    expect(error).toMatchObject({
-      cause: { status },
-      request: { method: "POST", path: "/Item", body: { shortID: "X" }, sentAt: expect.any(Number) },
-    });
-    expect(on.requests).toHaveLength(1);
   });
 
   it("a failure of fetch names its reason, which only its cause contains", async () => {
@@ -187,37 +165,6 @@ describe("an error status", () => {
       cause: { status: 504, serviceMessage: "" },
     });
   });
-
-  it("keeps query, key and value out of its message", async () => {
-    const client = on.client(json(documented(404, "not_found", "Item NO-SUCH was not found."), 404));
-    const error = await failureOf(client.items.get("NO-SUCH"));
-    expect(String(error)).toBe("NotFoundError: GET /Item: 404 Item NO-SUCH was not found.");
-    expect(JSON.parse(JSON.stringify(error))).toMatchObject({ serviceMessage: "Item NO-SUCH was not found." });
-  });
-
-  it("501 to a write means that it was not applied", async () => {
-    const client = on.client(json(documented(501, "not_implemented", "Not available."), 501));
-    expect(await failureOf(client.items.create({ shortID: "X" }))).toBeInstanceOf(NotImplementedError);
-  });
-});
-
-describe("refused credentials", () => {
-  it.each([400, 401, 403])("with %i are an AuthenticationError with that status, after one request", async (status) => {
-    let asked = 0;
-    const client = on.client(json(ITEM), {
-      fetch: async () => {
-        asked += 1;
-        return Response.json({ error: "invalid_client", error_description: "Unknown client." }, { status });
-      },
-    });
-    const error = await failureOf(client.items.get("X"));
-    expect(error).toBeInstanceOf(AuthenticationError);
-    expect(error).toMatchObject({ status, code: "invalid_client", serviceMessage: "Unknown client.", path: "/Token" });
-    expect(error).toMatchObject({ message: `POST /Token: ${status} Unknown client.` });
-    expect(asked).toBe(1);
-    await failureOf(client.items.get("X"));
-    expect(asked).toBe(2);
-  });
 });
 
 describe("a token endpoint that does not exist", () => {
@@ -226,28 +173,11 @@ describe("a token endpoint that does not exist", () => {
     return new Response("Not here", { status });
   };
 
-  it.each([
-    402, 404, 405, 409, 410, 422, 451,
-  ])("with %i is an AuthenticationError, never a missing item, after one request", async (status) => {
-    const calls: string[] = [];
-    const client = on.client(json(ITEM), { fetch: tokenEndpoint(status, calls) });
-    const error = await failureOf(client.items.get("X"));
-    expect(error).toBeInstanceOf(AuthenticationError);
-    expect(error).not.toBeInstanceOf(NotFoundError);
-    expect(error).toMatchObject({ status, method: "POST", path: "/Token", serviceMessage: "Not here" });
-    expect(calls).toHaveLength(1);
-  });
-
   it.each([404, 405])("with %i has a message that names baseUrl", async (status) => {
     const client = on.client(json(ITEM), { fetch: tokenEndpoint(status, []) });
     expect(await failureOf(client.items.get("X"))).toMatchObject({
       message: `POST /Token: ${status} Not here. Check baseUrl: it must end with the version segment, for example "/api/v1".`,
     });
-  });
-
-  it("is still a RateLimitError with 429", async () => {
-    const client = on.client(json(ITEM), { ...OFF, fetch: tokenEndpoint(429, []) });
-    expect(await failureOf(client.items.get("X"))).toBeInstanceOf(RateLimitError);
   });
 
   it("names the field if the token is missing", async () => {

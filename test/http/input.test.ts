@@ -2,10 +2,8 @@ import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { InputValidationError, type InventoryClient } from "../../src/index.js";
-import { growthOf } from "../support/loop-time.js";
 import { envelope, ITEM, LOT } from "../support/records.js";
-import { RUN_ALL } from "../support/runs.js";
-import { waitUntil } from "../support/with-server.js";
+import { errorOf } from "../support/with-server.js";
 import { CREDENTIALS, json, service } from "./service.js";
 
 const on = service();
@@ -18,12 +16,10 @@ const receipt = { itemID: "X", units: 1, wid: 3, reasonCode: 1 };
 
 const rows: [what: string, call: (client: Loose) => unknown, paths: (string | number)[][]][] = [
   ["get without a key", (c) => c.items.get(), [["shortID"]]],
-  ["get with an empty key", (c) => c.items.get(""), [["shortID"]]],
   ["get with .", (c) => c.items.get("."), [["shortID"]]],
   ["discontinue with ..", (c) => c.items.discontinue(".."), [["shortID"]]],
   ["getByAlias with a number", (c) => c.items.getByAlias(5), [["alias"]]],
   ["getByPartNo with a fraction", (c) => c.items.getByPartNo(1.5), [["partNo"]]],
-  ["getByPartNo with a string", (c) => c.items.getByPartNo("../Inventory"), [["partNo"]]],
   ["listByCategory with NaN", (c) => c.items.listByCategory(Number.NaN), [["categoryID"]]],
   ["create with nothing", (c) => c.items.create(), [[]]],
   ["create without a SKU", (c) => c.items.create({ uOM: 5 }), [["shortID"], ["uOM"]]],
@@ -37,13 +33,10 @@ const rows: [what: string, call: (client: Loose) => unknown, paths: (string | nu
   ],
   ["receive with nothing in it", (c) => c.inventory.receive({}), [["itemID"], ["units"], ["wid"], ["reasonCode"]]],
   ["receive of 0", (c) => c.inventory.receive({ ...receipt, units: 0 }), [["units"]]],
-  ["receive of less than 0", (c) => c.inventory.receive({ ...receipt, units: -1 }), [["units"]]],
-  ["receive of NaN", (c) => c.inventory.receive({ ...receipt, units: Number.NaN }), [["units"]]],
   ["receive of Infinity", (c) => c.inventory.receive({ ...receipt, units: Infinity }), [["units"]]],
   ["receive into half a warehouse", (c) => c.inventory.receive({ ...receipt, wid: 1.5 }), [["wid"]]],
   ["receive with an invalid date", (c) => c.inventory.receive({ ...receipt, expires: new Date("x") }), [["expires"]]],
   ["receive with a misspelt field", (c) => c.inventory.receive({ ...receipt, rFIDTag: "T" }), [["rFIDTag"]]],
-  ["move of 0", (c) => c.inventory.move({ itemID: "X", units: 0, wid: 3 }), [["units"]]],
   [
     "move without a destination",
     (c) => c.inventory.move({ itemID: "X", units: 1, wid: 3, fromSpot: "A" }),
@@ -53,7 +46,6 @@ const rows: [what: string, call: (client: Loose) => unknown, paths: (string | nu
   ["move to its own warehouse", (c) => c.inventory.move({ itemID: "X", units: 1, wid: 3, shipToWid: 3 }), [["toSpot"]]],
   ["issue without a reason", (c) => c.inventory.issue({ itemID: "X", units: 1, wid: 3 }), [["reasonCode"]]],
   ["a list with page 0", (c) => c.items.list({ page: 0 }).page(), [["page"]]],
-  ["a list with a page size of 0", (c) => c.items.list({ pageSize: 0 }).toArray(), [["pageSize"]]],
   ["a list with a direction in lower case", (c) => c.items.list({ direction: "asc" }).toArray(), [["direction"]]],
   ["a list since an invalid date", (c) => c.items.list({ modifiedSince: "today" }).page(), [["modifiedSince"]]],
   ["a list with a misspelt parameter", (c) => c.inventory.listLots({ wID: 3 }).toArray(), [["wID"]]],
@@ -64,13 +56,10 @@ const rows: [what: string, call: (client: Loose) => unknown, paths: (string | nu
   ],
   ["a list with a misspelt option", (c) => c.items.list({}, { readahead: 1 }).toArray(), [["readahead"]]],
   ["a list with readAhead -1", (c) => c.items.list({}, { readAhead: -1 }).toArray(), [["readAhead"]]],
-  ["a list with concurrency 0", (c) => c.items.list({}, { concurrency: 0 }).toArray(), [["concurrency"]]],
   ["a list with params null", (c) => c.items.list(null).toArray(), [[]]],
   ["an unknown option", (c) => c.items.get("X", { timeout: 5 }), [["timeout"]]],
   ["options null", (c) => c.items.get("X", null), [[]]],
   ["a timeout of 0", (c) => c.items.get("X", { timeoutMs: 0 }), [["timeoutMs"]]],
-  ["a request with an encoded slash before dots", (c) => c.request({ method: "GET", path: "/a%2f../b" }), [["path"]]],
-  ["a request with an escape that is none", (c) => c.request({ method: "GET", path: "/a%zz" }), [["path"]]],
   ["paginate with an escape that is none", (c) => c.paginate({ path: "/a%zz" }).page(), [["path"]]],
   ["an invalid signal", (c) => c.items.get("X", { signal: {} }), [["signal"]]],
   ["an unknown priority", (c) => c.items.get("X", { priority: "urgent" }), [["priority"]]],
@@ -79,15 +68,8 @@ const rows: [what: string, call: (client: Loose) => unknown, paths: (string | nu
     (c) => c.items.get("X", { headers: { Authorization: "x" } }),
     [["headers", "Authorization"]],
   ],
-  ["a host header", (c) => c.items.get("X", { headers: { host: "x" } }), [["headers", "host"]]],
-  [
-    "a framing header",
-    (c) => c.items.get("X", { headers: { "Transfer-Encoding": "x" } }),
-    [["headers", "Transfer-Encoding"]],
-  ],
   ["a header with a line break", (c) => c.items.get("X", { headers: { "x-a": "b\r\nc: d" } }), [["headers", "x-a"]]],
   ["a request with dot segments", (c) => c.request({ method: "GET", path: "/a/../b" }), [["path"]]],
-  ["a request with a query in the path", (c) => c.request({ method: "GET", path: "/a?b" }), [["path"]]],
   ["a request with an unknown method", (c) => c.request({ method: "TRACE", path: "/a" }), [["method"]]],
   [
     "a request with an object in its query",
@@ -96,10 +78,7 @@ const rows: [what: string, call: (client: Loose) => unknown, paths: (string | nu
   ],
   ["a request with an invalid schema", (c) => c.request({ method: "GET", path: "/a", schema: {} }), [["schema"]]],
   ["a request with a body that is not JSON", (c) => c.request({ method: "POST", path: "/a", body: 1n }), [["body"]]],
-  ["a request with a function for a body", (c) => c.request({ method: "POST", path: "/a", body: () => 1 }), [["body"]]],
-  ["a request with a Map", (c) => c.request({ method: "POST", path: "/a", body: new Map([[1, 2]]) }), [["body"]]],
   ["a request with a FormData", (c) => c.request({ method: "POST", path: "/a", body: new FormData() }), [["body"]]],
-  ["a request with bytes", (c) => c.request({ method: "POST", path: "/a", body: new Uint8Array(3) }), [["body"]]],
   [
     "a request with NaN in its body",
     (c) => c.request({ method: "POST", path: "/a", body: { lines: [{ units: 1 }, { units: Number.NaN }] } }),
@@ -115,16 +94,9 @@ const rows: [what: string, call: (client: Loose) => unknown, paths: (string | nu
     (c) => c.items.create({ shortID: "X", other: Infinity }),
     [["body", "other"]],
   ],
-  ["update with a Set in an unknown field", (c) => c.items.update("X", { other: new Set([1]) }), [["body", "other"]]],
-  [
-    "a request with an invalid date",
-    (c) => c.request({ method: "GET", path: "/a", query: { b: new Date("x") } }),
-    [["query", "b"]],
-  ],
   ["a list sorted by half a character", (c) => c.items.list({ sort: "\ud800" }).page(), [["query"]]],
   ["paginate with nothing", (c) => c.paginate().toArray(), [[]]],
   ["paginate, gapless, without a key", (c) => c.paginate({ path: "/a" }, { gapless: true }).toArray(), [["key"]]],
-  ["paginate with page 0", (c) => c.paginate({ path: "/a", query: { page: 0 } }).toArray(), [["query", "page"]]],
 ];
 
 describe("wrong arguments are rejected, one issue per field, with nothing sent", () => {
@@ -149,33 +121,18 @@ describe("a message names the argument, the requirement and the value", () => {
     [(c) => c.items.get(5), "items.get: shortID: must be a string, not 5"],
     [(c) => c.items.get(), "items.get: shortID: is required"],
     [(c) => c.items.create(), "items.create: the argument is required"],
-    [(c) => c.items.getByPartNo(1.5), "items.getByPartNo: partNo: must be an integer, not 1.5"],
-    [(c) => c.items.getByPartNo("7"), 'items.getByPartNo: partNo: must be an integer, not "7"'],
-    [(c) => c.inventory.receive({ ...receipt, units: 0 }), "inventory.receive: units: must be greater than 0, not 0"],
-    [
-      (c) => c.inventory.receive({ ...receipt, units: Infinity }),
-      "inventory.receive: units: must be a finite number, not Infinity",
-    ],
     [
       (c) => c.inventory.receive({ ...receipt, rFIDTag: "T" }),
       'inventory.receive: unknown field "rFIDTag", did you mean "rfidTag"?',
     ],
-    [(c) => c.items.update("X", null), "items.update: changes: must be an object, not null"],
-    [(c) => c.items.list({ direction: "asc" }).page(), 'items.list: direction: must be "ASC" or "DESC", not "asc"'],
-    [(c) => c.items.list({ pageSize: 0 }).page(), "items.list: pageSize: must be at least 1, not 0"],
     [
       (c) => c.items.list({ sort: "x".repeat(99), page: "y".repeat(99) }).page(),
       `items.list: page: must be an integer, not "${"y".repeat(40)}…"`,
     ],
     [(c) => c.items.list({ pagesize: 5 }).page(), 'items.list: unknown parameter "pagesize", did you mean "pageSize"?'],
-    [(c) => c.items.list({ colour: 5 }).page(), 'items.list: unknown parameter "colour"'],
     [
       (c) => c.items.list({ gapless: true }).page(),
       'items.list: unknown parameter "gapless": it belongs in the second argument',
-    ],
-    [
-      (c) => c.items.list({ signal: new AbortController().signal }).page(),
-      'items.list: unknown parameter "signal": it belongs in the second argument',
     ],
     ...["shortID", "itemID", "partNo"].flatMap((name): [(client: Loose) => unknown, string][] =>
       ["listLots", "listStockLevels"].map((method) => [
@@ -191,42 +148,20 @@ describe("a message names the argument, the requirement and the value", () => {
       (c) => c.items.list({}, { readahead: 1 }).page(),
       'items.list: unknown option "readahead", did you mean "readAhead"?',
     ],
-    [
-      (c) => c.paginate({ path: "/Orders", gapless: true }).page(),
-      'paginate: unknown parameter "gapless": it belongs in the second argument',
-    ],
     [(c) => c.items.list().toArray({ limt: 5 }), 'toArray: unknown option "limt", did you mean "limit"?'],
-    [(c) => c.items.list().toArray({ limit: -1 }), "toArray: limit: must be at least 0, not -1"],
-    [(c) => c.items.get("X", { timeout: 5 }), 'GET /Item: unknown option "timeout", did you mean "timeoutMs"?'],
-    [
-      (c) => c.items.get("X", { timeoutMs: "5" }),
-      'GET /Item: timeoutMs: must be a number of ms greater than 0, not "5"',
-    ],
     [
       (c) => c.items.get("X", { retry: { retries: 5 } }),
       'GET /Item: retry: unknown option "retries", did you mean "maxRetries"?',
-    ],
-    [
-      (c) => c.items.get("X", { retry: { maxRetries: -1 } }),
-      "GET /Item: retry.maxRetries: must be an integer of at least 0, or Infinity, not -1",
     ],
     [
       (c) => c.items.get("X", { headers: { Authorization: "Basic mine" } }),
       "GET /Item: headers.Authorization: cannot be set, since the client sets it",
     ],
     [
-      (c) => c.items.get("X", { headers: { "x-key": ["mine"] } }),
-      "GET /Item: headers.x-key: must be a string, not an array",
-    ],
-    [(c) => c.items.get("X", { headers: "mine" }), "GET /Item: headers: must be an object, not a string"],
-    [
       (c) => c.items.get("X", new AbortController().signal),
       "GET /Item: must be a plain object, not an instance of AbortSignal",
     ],
-    [(c) => c.items.list(new Map([["page", 2]])).page(), "items.list: must be a plain object, not an instance of Map"],
     [(c) => c.items.get(CREDENTIALS), "items.get: shortID: must be a string, not an object"],
-    [(c) => c.items.get(""), "items.get: shortID: must not be empty"],
-    [(c) => c.items.get(".."), 'items.get: shortID: must not be "..", which a URL would drop'],
     [
       (c) => c.items.get("X", { timeoutMs: `${"x".repeat(30)}${CREDENTIALS.clientSecret}` }),
       `GET /Item: timeoutMs: must be a number of ms greater than 0, not "${"x".repeat(30)}[redacted]"`,
@@ -260,15 +195,9 @@ it("a signal that is null is none", async () => {
   expect(await client.items.list({}, { signal: null }).toArray()).toEqual([]);
 });
 
-it.skipIf(!RUN_ALL)("what is wrong with arguments is bounded", async () => {
-  const client = on.client(json(ITEM));
-  const withNames = (length: number) =>
-    Object.fromEntries(Array.from({ length }, (_, index): [string, number] => [`name${index}`, 1]));
-  let error: unknown;
-  const check = (names: object) => void client.items.get("X", names).catch((reason: unknown) => (error = reason));
-  // What compares each with each would take a hundred times as long.
-  expect(growthOf<object>(check, withNames(20_000), withNames(200_000))).toBeLessThan(40);
-  await waitUntil(() => error !== undefined);
+it("what is wrong with arguments is bounded", async () => {
+  const names = Object.fromEntries(Array.from({ length: 20_000 }, (_, index): [string, number] => [`name${index}`, 1]));
+  const error = await errorOf(on.client(json(ITEM)).items.get("X", names));
   if (!InputValidationError.is(error)) throw error;
   expect(error.issues).toHaveLength(100);
   expect(error.message.length).toBeLessThan(2_100);

@@ -2,17 +2,14 @@ import { inspect } from "node:util";
 import { HttpResponse } from "msw";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import {
-  ConnectionError,
-  createRateLimiter,
   type Logger,
   NotFoundError,
   OutcomeUnknownError,
   type ResponseInfo,
   ServerError,
   TimeoutError,
-  type TokenStore,
 } from "../../src/index.js";
-import { turnsOf, useLoopTime } from "../support/loop-time.js";
+import { useLoopTime } from "../support/loop-time.js";
 import { envelope, ITEM, LOT } from "../support/records.js";
 import { waitUntil } from "../support/with-server.js";
 import { CREDENTIALS, json, service } from "./service.js";
@@ -70,12 +67,6 @@ describe("retry", () => {
     }
   });
 
-  it("retries after a 429 up to maxRateLimitRetries times", async () => {
-    const client = on.client(busy, { retry: { ...quick, maxRateLimitRetries: 2 } });
-    await expect(client.items.get("X")).rejects.toMatchObject({ name: "RateLimitError", attempts: 3 });
-    await expect(client.items.create({ shortID: "X" })).rejects.toMatchObject({ attempts: 3 });
-  });
-
   it("waits 30 to 60 s after a 429, and fake timers drive that wait", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date", "performance"] });
     const client = on.client((_, count) => (count === 1 ? busy() : HttpResponse.json(ITEM)));
@@ -87,15 +78,6 @@ describe("retry", () => {
     await vi.advanceTimersByTimeAsync(pauseMs - 1_000);
     expect(on.requests).toHaveLength(1);
     await vi.advanceTimersByTimeAsync(1_001);
-    expect(await item).toEqual(ITEM);
-  });
-
-  it("is driven by fake timers also if the clock is real", async () => {
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    const client = on.client((_, count) => (count === 1 ? busy() : HttpResponse.json(ITEM)));
-    const item = client.items.get("X");
-    await waitUntil(() => client.rateLimit.pausedUntil !== null);
-    await vi.advanceTimersByTimeAsync(61_000);
     expect(await item).toEqual(ITEM);
   });
 });
@@ -133,25 +115,6 @@ describe("timeouts", () => {
     expect(error).toMatchObject({ name: "TimeoutError", clock: "totalTimeoutMs" });
     if (cause) expect(error).toMatchObject({ cause });
     else expect(error).not.toHaveProperty("cause");
-  });
-
-  it("a call that cannot get a slot in time fails at once, with nothing sent", async () => {
-    const client = on.client(json(ITEM), { rateLimit: { requests: 2, intervalMs: 60_000 } });
-    await client.items.get("X");
-    const call = client.items.create({ shortID: "X" }, { totalTimeoutMs: 30_000 });
-    expect(await turnsOf(call)).toBeLessThan(5_000);
-    await expect(call).rejects.toMatchObject({ name: "TimeoutError", clock: "totalTimeoutMs" });
-    expect(on.requests).toHaveLength(1);
-  });
-
-  it("a write that was sent without a response has an unknown outcome", async () => {
-    const client = on.client(never, { timeoutMs: 20 });
-    await expect(client.inventory.issue({ itemID: "X", units: 1, wid: 1, reasonCode: 1 })).rejects.toMatchObject({
-      name: "OutcomeUnknownError",
-      cause: { name: "TimeoutError", clock: "timeoutMs" },
-      request: { path: "/Inventory/Issue" },
-    });
-    expect(on.requests).toHaveLength(1);
   });
 });
 
@@ -286,63 +249,4 @@ it("hooks and logger receive the events, and what they throw changes nothing", a
   expect(events.at(9)?.[1]).toMatchObject({ attempt: 3, reason: "HTTP 500" });
   expect(lines.join("\n")).toMatch(/429, all requests pause/);
   expect(inspect([lines, events], { depth: 9 })).not.toMatch(new RegExp(`${CREDENTIALS.clientSecret}|token-1`));
-});
-
-it("a token store is read, filled, and notified of a refused token", async () => {
-  const calls: string[] = [];
-  const store: TokenStore = {
-    get: async () => {
-      calls.push("get");
-      return { accessToken: "stored", expiresAt: Date.now() + 60_000 };
-    },
-    set: async ({ accessToken }) => void calls.push(`set ${accessToken}`),
-    delete: async (stale) => void calls.push(`delete ${stale}`),
-  };
-  const client = on.client(
-    ({ headers }) =>
-      headers.authorization === "Bearer stored" ? HttpResponse.json({}, { status: 401 }) : HttpResponse.json(ITEM),
-    { tokenStore: store },
-  );
-  expect(await client.items.get("X")).toEqual(ITEM);
-  await client.items.get("X");
-  expect(calls).toEqual(["get", "delete stored", "get", "set token-1"]);
-});
-
-it("one limiter serves several clients", async () => {
-  const rateLimiter = createRateLimiter({ requests: 4, intervalMs: 60_000 });
-  const one = on.client(json(ITEM), { rateLimiter });
-  const other = on.client(json(ITEM), { rateLimiter });
-  await one.items.get("X");
-  await other.items.get("X");
-  expect(rateLimiter.snapshot()).toMatchObject({ limit: 4, available: 0 });
-  await expect(one.items.get("X", { totalTimeoutMs: 1_000 })).rejects.toThrow(TimeoutError);
-});
-
-describe("close", () => {
-  it("waits for a call in flight, rejects one that waits, and every later one", async () => {
-    const gate = latch();
-    const client = on.client(
-      async () => {
-        await gate.opened;
-        return HttpResponse.json(ITEM);
-      },
-      { rateLimit: { maxConcurrent: 1 } },
-    );
-    const underWay = client.items.get("X");
-    const waiting = client.items.get("Y");
-    await waitUntil(() => on.requests.length === 1);
-    const closed = Promise.all([client.close(), client[Symbol.asyncDispose]()]);
-    await expect(waiting).rejects.toThrow(ConnectionError);
-    await expect(client.items.get("Z")).rejects.toThrow(ConnectionError);
-    gate.open();
-    expect(await underWay).toEqual(ITEM);
-    await closed;
-    expect(on.requests).toHaveLength(1);
-  });
-});
-
-it("a request that no handler expects is not sent", async () => {
-  const client = on.client(json(ITEM), { baseUrl: "https://elsewhere.test/api/v1", retry: false });
-  await expect(client.items.get("X")).rejects.toThrow(ConnectionError);
-  expect(on.requests).toEqual([]);
 });

@@ -51,18 +51,3 @@ export async function turnsOf(promise: Promise<unknown>): Promise<number> {
   clearInterval(timer);
   return turns;
 }
-
-/** How many times as long something computes for `many` as for `some`: the best of three each. */
-export function growthOf<T>(run: (input: T) => unknown, some: T, many: T): number {
-  const best = (input: T) => Math.min(...[1, 2, 3].map(() => cpuMsOf(() => run(input))));
-  // The clock of a process counts in steps.
-  return best(many) / Math.max(best(some), 1);
-}
-
-/** The time that the process computes, in ms: others may use the machine too. */
-export function cpuMsOf(run: () => unknown): number {
-  const before = process.cpuUsage();
-  run();
-  const { user, system } = process.cpuUsage(before);
-  return (user + system) / 1_000;
-}

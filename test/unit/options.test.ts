@@ -17,10 +17,6 @@ const refusal = (options: object): string => {
 
 describe("client options that are refused", () => {
   it.each<[what: string, options: object, message: RegExp]>([
-    ["unknown", { timeout: 5 }, /: unknown option "timeout", did you mean "timeoutMs"\?$/],
-    ["unknown in retry", { retry: { retries: 5 } }, /retry/],
-    ["unknown in rateLimit", { rateLimit: { request: 5 } }, /request/],
-    ["unknown in hooks", { hooks: { onRequest: () => {} } }, /onRequest/],
     [
       "fetch with dispatcher",
       { fetch, dispatcher: { dispatch: () => true } },
@@ -34,17 +30,9 @@ describe("client options that are refused", () => {
     ["a secret as a name", { "x9-hidden-0123456789": "clientSecret" }, /: unknown option\. Its name is not shown/],
     ["the secret as a name too", { clientSecret: "hidden", hidden: 1 }, /: unknown option "\[redacted\]"$/],
     ["rateLimit with rateLimiter", { rateLimit: {}, rateLimiter: createRateLimiter() }, /rateLimit and rateLimiter/],
-    ["a timeout of 0", { timeoutMs: 0 }, /timeoutMs/],
     ["a negative total timeout", { totalTimeoutMs: -1 }, /totalTimeoutMs/],
-    ["a timeout of NaN", { timeoutMs: Number.NaN }, /timeoutMs/],
-    ["a timeout as text", { timeoutMs: "5" }, /timeoutMs/],
-    ["an interval of 0", { rateLimit: { intervalMs: 0 } }, /intervalMs/],
-    ["no requests at all", { rateLimit: { requests: 0 } }, /requests/],
-    ["one and a half requests", { rateLimit: { requests: 1.5 } }, /requests/],
     ["all requests reserved", { rateLimit: { requests: 10, reserved: 10 } }, /reserved/],
-    ["nothing at the same time", { rateLimit: { maxConcurrent: 0 } }, /maxConcurrent/],
     ["a back-off of 0", { retry: { minDelayMs: 0 } }, /retry/],
-    ["fewer than no retries", { retry: { maxRetries: -1 } }, /retry/],
     ["a pause that ends before it begins", { retry: { rateLimitDelayMs: [5, 1] } }, /retry/],
     ["true for retry", { retry: true }, /retry/],
     ["a limiter of the caller's own making", { rateLimiter: {} }, /rateLimiter/],
@@ -76,36 +64,20 @@ describe("client options that are refused", () => {
 describe("the message about a wrong option", () => {
   it.each<[options: object, message: string]>([
     [{ baseURL: "https://inventory.test" }, 'unknown option "baseURL", did you mean "baseUrl"?'],
-    [{ clientID: "id" }, 'unknown option "clientID", did you mean "clientId"?'],
     [{ secret: "canary" }, 'unknown option "secret", did you mean "clientSecret"?'],
-    [{ pool: 5 }, 'unknown option "pool"'],
     [{ hooks: { onRequest: () => {} } }, 'hooks: unknown hook "onRequest", did you mean "request"?'],
     [{ retry: { retries: 5 } }, 'retry: unknown option "retries", did you mean "maxRetries"?'],
     [{ timeoutMs: 0 }, "timeoutMs: must be a number of ms greater than 0, not 0"],
     [{ timeoutMs: "canary-secret" }, "timeoutMs: must be a number of ms greater than 0, not a string"],
-    [{ responseValidation: "canary" }, 'responseValidation: must be "error", "warn" or "off", not a string'],
-    [{ clientSecret: 12_345_678 }, "clientSecret: must be a string or a function, not a number"],
-    [{ rateLimit: "canary-secret" }, "rateLimit: must be an object or false, not a string"],
   ])("%o", (options, message) => {
     expect(refusal({ ...given, ...options })).toBe(`ConfigurationError: client options: ${message}`);
   });
 
   it.each<[rateLimit: object, message: string]>([
-    [{ requests: 0 }, "requests: must be an integer greater than 0, or Infinity, not 0"],
     [{ requests: "canary" }, "requests: must be an integer greater than 0, or Infinity, not a string"],
-    [{ intervalMs: -1 }, "intervalMs: must be a number of ms greater than 0, or Infinity, not -1"],
-    [{ maxConcurrent: 1.5 }, "maxConcurrent: must be an integer greater than 0, or Infinity, not 1.5"],
-    [{ requests: "canary", reserved: 1 }, "requests: must be an integer greater than 0, or Infinity, not a string"],
-    [{ requests: 10, reserved: "canary" }, "reserved: must be an integer of at least 0, not a string"],
     [{ requests: 10, reserved: 12 }, "reserved: must be less than requests (10), not 12"],
   ])("names the value in the rate limit %o", (rateLimit, message) => {
     expect(refusal({ ...given, rateLimit })).toBe(`ConfigurationError: client options: rateLimit.${message}`);
-  });
-
-  it("names the option of the rate limit", () => {
-    expect(refusal({ ...given, rateLimit: { reqests: 5 } })).toContain(
-      'client options: rateLimit: unknown option "reqests", did you mean "requests"?',
-    );
   });
 });
 
@@ -173,14 +145,7 @@ it("the snapshot shows the limit that was asked for", () => {
 });
 
 describe("headers that are refused", () => {
-  it.each([
-    "Authorization",
-    "host",
-    "Content-Length",
-    "transfer-encoding",
-    "Connection",
-    "proxy-authorization",
-  ])("%s", (name) => {
+  it.each(["Authorization", "host", "transfer-encoding"])("%s", (name) => {
     expect(refusal({ ...given, headers: { [name]: "canary" } })).toBe(
       `ConfigurationError: client options: headers.${name}: cannot be set, since the client sets it`,
     );

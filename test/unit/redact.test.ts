@@ -31,11 +31,6 @@ const unicodeEscaped = (text: string) =>
 
 describe("redaction", () => {
   it.each([
-    ["a secret", `refused: ${SECRET}.`],
-    ["a form-encoded secret", `refused: ${new URLSearchParams({ client_secret: SECRET })}`],
-    ["a secret in a path", `GET /Item/${encodeURIComponent(SECRET)}`],
-    ["a secret within JSON", JSON.stringify({ sent: SECRET })],
-    ["a secret as Node shows it", inspect({ sent: SECRET })],
     ["a token", "Bearer token-0123456789 is unknown"],
     ["a token within a word", "xtoken-0123456789x"],
     ["a short secret on its own", "refused: s3cret"],
@@ -68,7 +63,6 @@ describe("redaction", () => {
     ["with slashes escaped as PHP does", (secret) => JSON.stringify(secret).slice(1, -1).replaceAll("/", "\\/")],
     ["in base64", base64],
     ["in base64url", (secret) => Buffer.from(secret).toString("base64url")],
-    ["in base64 within a form", (secret) => formEncoded(base64(secret))],
     ["as Basic authentication", (secret) => `Basic ${base64(`my scanner:${secret}`)}`],
   ];
 

@@ -71,17 +71,6 @@ describe("a call", () => {
     expect((times[2] ?? 0) - (times[1] ?? 0)).toBeLessThan(62_000);
   });
 
-  it.each<[string, unknown]>([
-    ["an error", new Error("left")],
-    ["text", "left"],
-  ])("that is aborted with %s in its back-off ends with that", async (_, reason) => {
-    const controller = new AbortController();
-    setTimeout(() => controller.abort(reason), 50);
-    const { result, times } = await run([failed("after a back-off")], SETTINGS, controller.signal);
-    expect(result).toBe(reason);
-    expect(times).toHaveLength(1);
-  });
-
   it("that succeeds in the moment of the abort has succeeded", async () => {
     const controller = new AbortController();
     let attempts = 0;

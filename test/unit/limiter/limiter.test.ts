@@ -41,24 +41,6 @@ afterEach(() => {
 });
 
 describe("a slot", () => {
-  test("comes at once while there are free ones, in one burst", async () => {
-    const limiter = limiterOf({ requests: 5 });
-    await Promise.all(Array.from({ length: 5 }, () => ask(limiter)));
-    expect(await isSettled(ask(limiter))).toBe(false);
-  });
-
-  test("comes back one interval after its request has ended, not after it was sent", async () => {
-    const limiter = limiterOf({ requests: 1 });
-    const slot = await ask(limiter);
-    const next = ask(limiter);
-    await vi.advanceTimersByTimeAsync(5_000);
-    slot.end(true);
-    await vi.advanceTimersByTimeAsync(1_000);
-    expect(await isSettled(next)).toBe(false);
-    await vi.advanceTimersByTimeAsync(10);
-    expect(await isSettled(next)).toBe(true);
-  });
-
   test("comes back at once when nothing was sent", async () => {
     const limiter = limiterOf({ requests: 1 });
     const slot = await ask(limiter);
@@ -95,28 +77,6 @@ describe("a slot", () => {
     expect(limiter.snapshot()).toMatchObject({ available: 1, inFlight: 0 });
   });
 
-  test("goes to the most urgent of those that wait, and among equals to the first", async () => {
-    const limiter = limiterOf({ requests: 1, intervalMs: 10 });
-    const order: string[] = [];
-    const first = await ask(limiter);
-    const take = (name: string, request: Partial<SlotRequest>) =>
-      ask(limiter, request).then((slot) => {
-        order.push(name);
-        slot.end(false);
-      });
-    const all = [
-      take("page", { priority: "low" }),
-      take("low", { priority: "low" }),
-      take("read 1", {}),
-      take("read 2", {}),
-      take("write", { priority: "high" }),
-      take("token", { priority: "token" }),
-    ];
-    first.end(false);
-    await Promise.all(all);
-    expect(order).toEqual(["token", "write", "read 1", "read 2", "page", "low"]);
-  });
-
   test("is not granted to a new call when it is free again but its timer is late", async () => {
     vi.useRealTimers();
     const time = new VirtualTime(() => 50).install();
@@ -131,25 +91,6 @@ describe("a slot", () => {
     expect(order).toEqual(["first"]);
   });
 
-  test("that is reserved goes to single calls only", async () => {
-    const limiter = limiterOf({ requests: 5, reserved: 2 });
-    const pages = Array.from({ length: 5 }, () => ask(limiter, { priority: "low" }));
-    expect(await Promise.all(pages.map(isSettled))).toEqual([true, true, true, false, false]);
-    expect(await isSettled(ask(limiter))).toBe(true);
-    expect(await isSettled(ask(limiter))).toBe(true);
-    expect(await isSettled(ask(limiter))).toBe(false);
-  });
-
-  test("is not needed for more requests at a time than maxConcurrent", async () => {
-    const limiter = limiterOf({ requests: 10, maxConcurrent: 2 });
-    const slots = await Promise.all([ask(limiter), ask(limiter)]);
-    const third = ask(limiter);
-    expect(await isSettled(third)).toBe(false);
-    expect(limiter.snapshot()).toMatchObject({ available: 8, inFlight: 2, queued: 1 });
-    slots[0].end(true);
-    expect(await isSettled(third)).toBe(true);
-  });
-
   test("never comes back where the interval is Infinity", async () => {
     const limiter = limiterOf({ requests: 1, intervalMs: Number.POSITIVE_INFINITY });
     (await ask(limiter)).end(true);
@@ -158,13 +99,6 @@ describe("a slot", () => {
 });
 
 describe("a call whose time is too short for the queue", () => {
-  test("fails at once when the slot that comes next comes too late", async () => {
-    const limiter = limiterOf({ requests: 1 });
-    (await ask(limiter)).end(true);
-    expect(await isSettled(ask(limiter, { maxWaitMs: 1_050 }))).toBe(false);
-    expect(await endingOf(ask(limiter, { maxWaitMs: 950 }))).toBe("too late");
-  });
-
   test("fails at once when others are ahead of it for longer, unless it is more urgent than they are", async () => {
     const limiter = limiterOf({ requests: 2 });
     for (const slot of await Promise.all([ask(limiter), ask(limiter)])) slot.end(true);

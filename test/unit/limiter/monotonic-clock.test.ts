@@ -21,32 +21,6 @@ describe("the limiter's clock", () => {
     expect(clock.now()).toBe(time.now());
   });
 
-  test("goes on with the timers where only they are mocked", () => {
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    const clock = new MonotonicClock();
-    const startedAt = clock.now();
-    let woken = false;
-    clock.startTimerAt(startedAt + 60_000, () => {
-      woken = true;
-    });
-    vi.advanceTimersByTime(59_990);
-    expect(woken).toBe(false);
-    vi.advanceTimersByTime(20);
-    expect(woken).toBe(true);
-    expect(clock.now() - startedAt).toBeGreaterThanOrEqual(60_000);
-    expect(clock.now() - startedAt).toBeLessThan(65_000);
-  });
-
-  test.each([
-    1, 2, 40,
-  ])("goes on with the timers where only the clock is mocked and stands still (%i ms)", async (ms) => {
-    vi.useFakeTimers({ toFake: ["performance", "Date"] });
-    const clock = new MonotonicClock();
-    const startedAt = clock.now();
-    await new Promise<void>((resolve) => clock.startTimerAt(startedAt + ms, resolve));
-    expect(clock.now()).toBeGreaterThanOrEqual(startedAt + ms);
-  });
-
   test("never goes back, also when a test replaces the clock or takes its own away", () => {
     const clock = new MonotonicClock();
     const before = clock.now();

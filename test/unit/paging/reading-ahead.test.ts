@@ -20,18 +20,6 @@ describe("reading ahead", () => {
     expect(source.pages).toEqual([1, 2]);
   });
 
-  it("requests no more when a response reports the end", async () => {
-    const source = new ManualSource(20, { readAhead: 5 });
-    const pages = paginatorOf(source).pages();
-    const first = pages.next();
-    await source.respond(1);
-    await first;
-    await source.respond(2);
-    await pages.next();
-    expect((await pages.next()).done).toBe(true);
-    expect(source.pages).toEqual([1, 2]);
-  });
-
   it("marks all requests but the first as further ones", async () => {
     const source = new ManualSource(30, { readAhead: 3 });
     const pages = paginatorOf(source).pages();
@@ -163,15 +151,6 @@ describe("an iteration that is left early", () => {
     await source.respond(1);
     await loop;
     expect(source.sent.map(({ signal }) => signal.aborted)).toEqual([false, true, true, true]);
-  });
-
-  it("aborts what is outstanding when the body of the loop throws", async () => {
-    const source = new ManualSource(1_000);
-    const loop = (async () => {
-      for await (const _lot of paginatorOf(source)) throw new Error("mine");
-    })();
-    await Promise.all([expect(loop).rejects.toThrow("mine"), source.respond(1)]);
-    expect(source.sent.map(({ signal }) => signal.aborted)).toEqual([false, true]);
   });
 
   it.each(["pages", "records"] as const)("does not wait for %s that are pending: it aborts them", async (kind) => {
