@@ -318,22 +318,6 @@ describe("a call that has ended", () => {
     await sleep(20);
     expect(timers()).toBeLessThanOrEqual(before);
   });
-
-  it("leaves the queue when it was aborted there", async () => {
-    const server = await startServer();
-    const client = connect(server, { rateLimit: { requests: 3, intervalMs: 600 } });
-    await client.items.get("BOLT");
-    const controller = new AbortController();
-    await client.items.get("BOLT");
-    const waiting = Array.from({ length: 5 }, () => errorOf(client.items.get("BOLT", { signal: controller.signal })));
-    await waitUntil(() => client.rateLimit.queued === 5);
-    const last = client.items.get("BOLT");
-    controller.abort();
-    await Promise.all(waiting);
-    expect(client.rateLimit.queued).toBe(1);
-    await last;
-    expect(countOtherRequests(server)).toBe(3);
-  });
 });
 
 describe("leaving a loop", () => {

@@ -89,12 +89,7 @@ describe("header values that are ordinary words", () => {
 
   it.each([
     "Receive",
-    "Inventory",
-    "Inventor",
     "/Inventory/Receive",
-    "BOLT",
-    "acme-tenant",
-    "POST",
   ])("%s changes nothing in the request of a lost write, which is found", async (value) => {
     const server = await startServer();
     const client = connect(server, { headers: { "x-app": value }, retry: quick });

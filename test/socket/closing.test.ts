@@ -92,23 +92,6 @@ describe("close()", () => {
     expect(await tokenless).toBeInstanceOf(ConnectionError);
   });
 
-  it("makes later calls fail, with nothing sent, and iterations too", async () => {
-    const server = await startServer();
-    const client = connect(server);
-    await client.items.get("BOLT");
-    await client.close();
-    const asked = server.requests.length;
-    for (const call of [
-      () => client.items.get("BOLT"),
-      () => client.items.create({ shortID: "NUT" }),
-      () => client.items.list().toArray(),
-      () => client.request({ method: "GET", path: "/Orders" }),
-    ]) {
-      expect(await errorOf(call())).toBeInstanceOf(ConnectionError);
-    }
-    expect(server.requests).toHaveLength(asked);
-  });
-
   it("may be called again, and before any call", async () => {
     const server = await startServer();
     const client = connect(server);

@@ -115,21 +115,6 @@ describe.each<[string, ClientOptions]>([
   });
 });
 
-it("hooks and callbacks that throw, reject or call again cause no second request, and no unhandled rejection", async () => {
-  const server = await startServer();
-  const wrong = () => {
-    throw new Error("wrong");
-  };
-  const rejecting = async () => wrong();
-  const logger = { debug: wrong, info: wrong, warn: rejecting as () => void, error: wrong };
-  const hooks = { request: wrong, response: rejecting as () => void, token: wrong, retry: wrong };
-  const client = connect(server, { ...quick, logger, hooks });
-  await client.inventory.receive(receipt, { onResponse: rejecting as () => void });
-  await client.inventory.receive(receipt, { onResponse: wrong });
-  await sleep(20);
-  expect(server.effects("receive")).toBe(2);
-});
-
 it("hooks of an instance of a class are called with it", async () => {
   const server = await startServer();
   class Counter {
@@ -161,29 +146,4 @@ it("several instrumentations nest their contexts, which end with the sending", a
   await client.items.get("BOLT");
   expect(seen).toEqual(["context 0", "context 1"]);
   expect(stores.map((store) => store.getStore())).toEqual([undefined, undefined]);
-});
-
-it("each attempt and each call is reported with its end", async () => {
-  const server = await startServer();
-  const ends: unknown[] = [];
-  install({}, ({ method, path }) =>
-    observation({
-      attempt: (_event, _setHeader, run) => void run().then((end) => ends.push(["attempt", path, end])),
-      retry: ({ reason }) => void ends.push(["retry", path, reason]),
-      ended: (end) => void ends.push(["call", method, end]),
-    }),
-  );
-  const client = connect(server, { retry: { ...quick.retry, maxRetries: 1 } });
-  server.plan(faults.droppedAfterEffect());
-  await client.items.get("BOLT");
-  await errorOf(client.items.get("BOLT", { signal: AbortSignal.abort() }));
-  expect(ends).toEqual([
-    ["attempt", "/Token", { status: 200, error: undefined }],
-    ["call", "POST", { status: 200, error: undefined }],
-    ["attempt", "/Item", { status: undefined, error: expect.stringMatching(/UND_ERR_SOCKET|ECONNRESET/) }],
-    ["retry", "/Item", expect.stringContaining("the connection broke")],
-    ["attempt", "/Item", { status: 200, error: undefined }],
-    ["call", "GET", { status: 200, error: undefined }],
-    ["call", "GET", { status: undefined, error: "AbortError" }],
-  ]);
 });

@@ -3,7 +3,7 @@ import { type ClientOptions, createRateLimiter, RateLimitError, TimeoutError } f
 import { type FaultServer, isNotToken, isToken } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
 import { useLoopTime } from "../support/loop-time.js";
-import { connect, errorOf, sleep, startServer, waitUntil } from "../support/with-server.js";
+import { connect, errorOf, startServer, waitUntil } from "../support/with-server.js";
 
 const PAUSE_MS = 300;
 const always = Number.POSITIVE_INFINITY;
@@ -61,46 +61,6 @@ describe("after a 429", () => {
     expect((at[50] ?? 0) - (at[49] ?? 0)).toBeGreaterThanOrEqual(PAUSE_MS);
   });
 
-  it("another pause begins when the request that goes first is refused too", async () => {
-    const server = await startServer();
-    const client = connect(server, { retry: { rateLimitDelayMs: [PAUSE_MS, PAUSE_MS + 1] } });
-    await client.items.get("BOLT");
-    server.plan(faults.rateLimited(), { times: 2 });
-    await Promise.all([client.items.get("BOLT"), sleep(50).then(() => client.items.get("BOLT"))]);
-    const [first = 0, second = 0, third = 0, fourth] = requestTimes(server, 1);
-    expect(second - first).toBeGreaterThanOrEqual(PAUSE_MS);
-    expect(third - second).toBeGreaterThanOrEqual(PAUSE_MS);
-    expect(fourth).toBeDefined();
-  });
-
-  it.each([
-    ["seconds", () => ({ "retry-after": "1" }), 1_000],
-    ["a date", () => ({ "retry-after": new Date(Date.now() + 2_000).toUTCString() }), 950],
-    [
-      "a date of a server whose clock is wrong",
-      () => ({ "retry-after": "Thu, 01 Jan 2015 00:00:01 GMT", date: "Thu, 01 Jan 2015 00:00:00 GMT" }),
-      1_000,
-    ],
-  ])("the wait is as long as Retry-After requests in %s", async (_, headers, atLeastMs) => {
-    const server = await startServer();
-    const client = connect(server, { retry: { rateLimitDelayMs: [20_000, 20_000] } });
-    await client.items.get("BOLT");
-    server.plan(faults.status(429, { headers: headers() }));
-    await client.items.get("BOLT");
-    const [, again = 0] = requestTimes(server, 1);
-    expect(again).toBeGreaterThanOrEqual(atLeastMs);
-    expect(again).toBeLessThan(15_000);
-  });
-
-  it.each(["", "soon", "-5", "Thu, 99 Jan", "1e3"])("a Retry-After of %j is ignored", async (retryAfter) => {
-    const server = await startServer();
-    const client = connect(server, { retry: { rateLimitDelayMs: [100, 101], maxRateLimitRetries: 0 } });
-    server.plan(faults.rateLimited(retryAfter));
-    const error = await errorOf(client.items.get("BOLT"));
-    expect(error).toBeInstanceOf(RateLimitError);
-    if (RateLimitError.is(error)) expect(Math.round(error.retryAfterMs)).toBeLessThanOrEqual(101);
-  });
-
   it.each<[string, ClientOptions["retry"], string | undefined, RegExp | undefined]>([
     ["Retry-After of a day", {}, "86400", /^stocklot: GET \/Item: the pause is limited to 3600 s/],
     ["Retry-After of an hour", {}, "3600", undefined],
@@ -124,21 +84,6 @@ describe("after a 429", () => {
     expect(warnings.filter((line) => line.includes("limited to"))).toEqual(
       warning ? [expect.stringMatching(warning)] : [],
     );
-  });
-
-  it("a call whose totalTimeoutMs is shorter than the pause fails at once, and reports why", async () => {
-    const server = await startServer();
-    const client = connect(server, { retry: { rateLimitDelayMs: [30_000, 60_000] } });
-    await client.items.get("BOLT");
-    server.plan(faults.rateLimited());
-    const startedAt = performance.now();
-    const error = await errorOf(client.items.get("BOLT", { totalTimeoutMs: 10_000 }));
-    const later = await errorOf(client.items.create({ shortID: "NUT" }, { totalTimeoutMs: 10_000 }));
-    expect(performance.now() - startedAt).toBeLessThan(5_000);
-    expect(error).toBeInstanceOf(TimeoutError);
-    expect(error).toMatchObject({ clock: "totalTimeoutMs", cause: { name: "RateLimitError", status: 429 } });
-    expect(later).toMatchObject({ name: "TimeoutError", clock: "totalTimeoutMs" });
-    expect(server.effects("create")).toBe(0);
   });
 
   it("each call that fails because of the pause reports when to call again", async () => {
@@ -174,33 +119,6 @@ describe("after a 429", () => {
     expect(seen).toBe(3);
   });
 
-  it("a call that waits in the queue fails as soon as a pause begins that is too long for it", async () => {
-    const server = await startServer();
-    const client = connect(server, { rateLimit: { maxConcurrent: 1 }, retry: { rateLimitDelayMs: [30_000, 60_000] } });
-    await client.items.get("BOLT");
-    server.latencyMs = 100;
-    server.plan(faults.rateLimited());
-    const first = errorOf(client.items.get("BOLT", { retry: false }));
-    const startedAt = performance.now();
-    const queued = await errorOf(client.items.get("BOLT", { totalTimeoutMs: 15_000 }));
-    expect(queued).toMatchObject({ name: "TimeoutError", clock: "totalTimeoutMs" });
-    expect(performance.now() - startedAt).toBeLessThan(5_000);
-    await first;
-  });
-
-  it("a client without a limit pauses too", async () => {
-    const server = await startServer();
-    const client = connect(server, { ...short, rateLimit: false });
-    await client.items.get("BOLT");
-    server.plan(faults.rateLimited());
-    const first = client.items.get("BOLT");
-    await waitUntil(() => client.rateLimit.pausedUntil !== null);
-    await Promise.all([first, client.items.get("BOLT")]);
-    const [, ...rest] = requestTimes(server, 1);
-    for (const at of rest) expect(at).toBeGreaterThanOrEqual(PAUSE_MS);
-    expect(client.rateLimit).toMatchObject({ limit: Number.POSITIVE_INFINITY, pausedUntil: null });
-  });
-
   it("a call without retries fails at once, and the others wait", async () => {
     const server = await startServer();
     const client = connect(server, { retry: { rateLimitDelayMs: [PAUSE_MS, PAUSE_MS] } });
@@ -225,21 +143,6 @@ describe("after a 429", () => {
     expect(requestTimes(server, 2)[1]).toBeGreaterThanOrEqual(PAUSE_MS);
   });
 
-  it("a call that waits can be aborted, and the rest go on", async () => {
-    const server = await startServer();
-    const client = connect(server, short);
-    await client.items.get("BOLT");
-    server.plan(faults.rateLimited());
-    const controller = new AbortController();
-    const aborted = errorOf(client.items.get("BOLT", { signal: controller.signal }));
-    await waitUntil(() => client.rateLimit.pausedUntil !== null);
-    const other = client.items.get("BOLT");
-    controller.abort();
-    expect(await aborted).toBe(controller.signal.reason);
-    expect(await other).toMatchObject({ shortID: "BOLT" });
-    expect(requestTimes(server, 1)).toHaveLength(2);
-  });
-
   it("of the token endpoint makes all calls wait too, and one token request follows", async () => {
     const server = await startServer();
     server.plan(faults.rateLimited(), { on: isToken });
@@ -255,23 +158,6 @@ describe("after a 429", () => {
     server.plan(faults.rateLimited(), { times: always });
     const client = connect(server, { retry: { rateLimitDelayMs: [10, 20] } });
     expect(await errorOf(client.items.get("BOLT"))).toMatchObject({ name: "RateLimitError", attempts: 6 });
-  });
-
-  it("the default pause is 30 to 60 s, and fake timers drive it", async () => {
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date", "performance"] });
-    const server = await startServer();
-    const client = connect(server, { timeoutMs: 3_600_000 });
-    await client.items.get("BOLT");
-    server.plan(faults.rateLimited());
-    const items = Promise.all([client.items.get("BOLT"), client.items.get("BOLT")]);
-    await waitUntil(() => client.rateLimit.pausedUntil !== null);
-    const pauseMs = (client.rateLimit.pausedUntil ?? 0) - Date.now();
-    expect(pauseMs).toBeGreaterThanOrEqual(29_000);
-    expect(pauseMs).toBeLessThanOrEqual(60_000);
-    vi.advanceTimersByTime(pauseMs - 1_000);
-    expect(client.rateLimit.queued).toBeGreaterThan(0);
-    vi.advanceTimersByTime(1_100);
-    expect(await items).toHaveLength(2);
   });
 });
 
@@ -289,18 +175,6 @@ describe("a limit that is used up", () => {
       /^GET \/Item: no slot within totalTimeoutMs \(5000 ms\), nothing was sent: the rate limit is used up\. Try again in \d+ ms\.$/,
     );
     expect(server.requests).toHaveLength(2);
-  });
-
-  it("counts the calls that already wait", async () => {
-    const server = await startServer();
-    const client = connect(server, { rateLimit: { requests: 2, intervalMs: 10_000, reserved: 0 } });
-    await client.items.get("BOLT");
-    const waiting = Array.from({ length: 3 }, () => errorOf(client.items.get("BOLT")));
-    const error = await errorOf(client.items.get("BOLT", { totalTimeoutMs: 15_000 }));
-    if (!TimeoutError.is(error)) throw error;
-    expect(error.retryAfterMs).toBeGreaterThan(19_000);
-    await client.close();
-    await Promise.all(waiting);
   });
 
   it("that never returns has no time to report", async () => {

@@ -77,11 +77,3 @@ it("a response with a byte order mark is still JSON", async () => {
   const { client } = await clientOf((_, response) => response.end(`\uFEFF${body}`));
   expect(await client.items.get("X")).toEqual(JSON.parse(body));
 });
-
-it("an informational status before the response is ignored", async () => {
-  const { client } = await clientOf((_, response) => {
-    response.writeEarlyHints({ link: "</a>; rel=preload" });
-    response.end(body);
-  });
-  expect(await client.items.get("X")).toEqual(JSON.parse(body));
-});

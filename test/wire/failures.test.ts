@@ -1,10 +1,7 @@
-import { execFile } from "node:child_process";
 import dns from "node:dns";
 import { createServer as createTcpServer, type Socket } from "node:net";
 import { Readable } from "node:stream";
 import { createServer as createTlsServer, type TlsOptions } from "node:tls";
-import { promisify } from "node:util";
-import { gzipSync } from "node:zlib";
 import { Agent, fetch as undiciFetch } from "undici";
 import { afterAll, afterEach, describe, expect, it, type MockInstance, onTestFinished, vi } from "vitest";
 import {
@@ -14,10 +11,8 @@ import {
   ConnectionError,
   type InventoryClient,
   OutcomeUnknownError,
-  ResponseValidationError,
   ServerError,
 } from "../../src/index.js";
-import { builtProgram } from "../support/built-program.js";
 import { createCertificates } from "../support/certificates.js";
 import { ITEM } from "../support/records.js";
 import { RUN_ALL } from "../support/runs.js";
@@ -143,13 +138,6 @@ describe.each(overBoth())("over %s,", (transport, options) => {
     expect(requests).toHaveLength(0);
   });
 
-  it("TLS versions that do not agree are a ConnectionError", async () => {
-    const server = await listenTls({ ...certificates.good, maxVersion: "TLSv1.2", ciphers: "AES128-SHA" });
-    const error = await failureBeforeSending(transport, connect(server.baseUrl, options()));
-    expect(error).toBeInstanceOf(ConnectionError);
-    expect(messageOf(error)).toMatch(/TLS failed/);
-  });
-
   it("a connection that closes during the handshake is retried", async () => {
     const address = await listenRaw((socket) => socket.destroy());
     const client = connect(`https://${address}/api/v1`, options());
@@ -185,18 +173,6 @@ describe.each(overBoth())("over %s,", (transport, options) => {
     );
     const client = connect(`http://${address}/api/v1`, options());
     expect(await client.inventory.receive(receipt)).toEqual({ recNo: 7, body: { recNo: 7 } });
-  });
-
-  it.skipIf(!RUN_ALL)("255 KB of gzip that become 60 MB are refused while they are decompressed", async () => {
-    const compressed = gzipSync(`[${" ".repeat(60 * 1024 * 1024)}]`, { level: 1 });
-    expect(compressed.length).toBeLessThan(300_000);
-    const address = await listenRaw((socket) => {
-      socket.write(`HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: ${compressed.length}\r\n\r\n`);
-      socket.write(compressed);
-    });
-    const error = await errorOf(connect(`http://${address}/api/v1`, options()).items.get("X"));
-    expect(error).toBeInstanceOf(ResponseValidationError);
-    expect(messageOf(error)).toMatch(/larger than maxResponseBytes/);
   });
 });
 
@@ -326,27 +302,6 @@ describe("a fetch function that fails", () => {
     expect(await errorOf(client.inventory.receive(receipt))).toBeInstanceOf(OutcomeUnknownError);
   });
 
-  it("with errors that are each other's cause does not block the process", async () => {
-    const one = new Error("one");
-    const other = new Error("other", { cause: one });
-    one.cause = other;
-    expect(messageOf(await errorOf(failingWith(one).items.get("X")))).toBe("one");
-    const several = new AggregateError([other], "several");
-    several.errors.push(several);
-    expect(messageOf(await errorOf(failingWith(several).items.get("X")))).toBe("several");
-  });
-
-  it.each(["code", "cause"])("with an error whose %s throws still reports the outcome of a write", async (name) => {
-    const thrown = new Error("hostile");
-    const get = () => {
-      throw new Error("no such field");
-    };
-    Object.defineProperty(thrown, name, { get });
-    const client = failingWith(thrown);
-    expect(await errorOf(client.items.get("X"))).toMatchObject({ message: "[redacted]" });
-    expect(await errorOf(client.inventory.receive(receipt))).toBeInstanceOf(OutcomeUnknownError);
-  });
-
   it("a response with status 0 counts as lost", async () => {
     const client = connect("https://inventory.test/api/v1", { ...withToken, fetch: async () => Response.error() });
     expect(await errorOf(client.inventory.receive(receipt))).toBeInstanceOf(OutcomeUnknownError);
@@ -382,18 +337,6 @@ describe("a dispatcher that fails", () => {
     expect(error).toBeInstanceOf(ConnectionError);
     expect(messageOf(error)).toMatch(/the dispatcher (is|was) closed, nothing was sent, 1 attempt/);
   });
-});
-
-it("NODE_EXTRA_CA_CERTS is the solution that messages name", async () => {
-  const body = JSON.stringify({ ...ITEM, shortID: "BOLT", access_token: "canary-token-0123456789" });
-  const server = await listenTls(certificates.good, (socket) =>
-    socket.on("data", () => socket.end(`HTTP/1.1 200 OK\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)),
-  );
-  const program = await builtProgram(new URL("../support/one-call.ts", import.meta.url));
-  const { stdout } = await promisify(execFile)(process.execPath, [program, server.baseUrl, "call"], {
-    env: { ...process.env, NODE_EXTRA_CA_CERTS: certificates.authorityFile },
-  });
-  expect(stdout.trim()).toBe("BOLT");
 });
 
 it.each<[string, ClientOptions]>([

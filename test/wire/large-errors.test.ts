@@ -48,32 +48,6 @@ describe("an error response", () => {
     });
     expect(await call()).toMatchObject({ status: 500, serviceMessage: "" });
   });
-
-  /** The processor time of some calls, in µs. */
-  const costOf = async (call: () => Promise<unknown>) => {
-    await call();
-    const before = process.cpuUsage();
-    for (let count = 0; count < 3; count += 1) await call();
-    const { user, system } = process.cpuUsage(before);
-    return user + system;
-  };
-
-  it.skipIf(!RUN_ALL).each(["\\", "&#65;", "\\u0041"])(
-    "of 15 MB of %s costs little more than one of 0.3 MB",
-    async (piece) => {
-      const headers = { "content-encoding": "gzip" };
-      const [small, large] = [300_000, 15_000_000].map((length) => gzipSync(piece.repeat(length / piece.length)));
-      const expected = await costOf(await refusal(small ?? "", headers));
-      // To decode all of it would cost fifty times as much.
-      expect(await costOf(await refusal(large ?? "", headers))).toBeLessThan(10 * expected);
-    },
-  );
-
-  it("has the beginning of a long text in its message, and all of it beside", async () => {
-    const serviceMessage = "long ".repeat(20_000);
-    const call = await refusal(JSON.stringify({ message: serviceMessage, error: "e".repeat(20_000) }));
-    expect(await call()).toMatchObject({ message: `GET /Item: 500 ${"long ".repeat(200)}…`, serviceMessage });
-  });
 });
 
 describe("a secret in a long error response is not shown,", () => {
