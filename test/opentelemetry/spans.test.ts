@@ -9,7 +9,6 @@ import {
   attempts,
   calls,
   idOf,
-  isCall,
   parentOf,
   registerTracing,
   resetSpans,
@@ -183,13 +182,6 @@ describe("a call", () => {
 });
 
 describe("the parent of a call", () => {
-  it("is none outside of spans; that of a token request is the call that needs it", async () => {
-    const { client } = await traced();
-    await client.items.list().page();
-    const [token, page] = spans().filter(isCall);
-    expect([token, page].map((span) => span && parentOf(span))).toEqual([page && idOf(page), undefined]);
-  });
-
   it("is the span that was active at the call, also if the call waited in the queue", async () => {
     const { client } = await traced({ rateLimit: { requests: 3, reserved: 0, intervalMs: 50, maxConcurrent: 1 } });
     const ids = await Promise.all(

@@ -9,27 +9,16 @@ const client = { clientId: "c", clientSecret: "s" };
 describe("invalid options", () => {
   it.each([
     [{ ratelimit: false }, /unknown option "ratelimit", did you mean "rateLimit"\?$/],
-    [{ item: 3 }, /unknown option "item", did you mean "items"\?$/],
-    [{ database: 3 }, /createSandbox: unknown option "database"$/],
     [null, /options: must be an object, not null/],
-    [new Map([["items", 3]]), /options: must be a plain object, not an instance of Map/],
     [{ items: -1 }, /items: must be at least 0, not -1/],
-    [{ items: "5" }, /items: must be an integer or an array/],
-    [{ lots: 1.5 }, /lots: /],
-    [{ seed: "x" }, /seed: /],
     [{ clients: [] }, /clients: must not be empty/],
-    [{ warehouses: [] }, /warehouses: must not be empty/],
     [{ tokenTtlSeconds: 0 }, /tokenTtlSeconds: must be greater than 0/],
     [{ latencyMs: [5, 1] }, /latencyMs: /],
-    [{ latencyMs: -1 }, /latencyMs: /],
     [{ now: 5 }, /now: must be a function/],
-    [{ rateLimit: true }, /rateLimit: must be an object or false/],
-    [{ rateLimit: { requests: 0 } }, /rateLimit.requests: must be at least 1/],
-    [{ rateLimit: { request: 5 } }, /rateLimit: unknown option "request", did you mean "requests"\?$/],
     [{ rateLimit: { window: "rolling" } }, /rateLimit.window: must be "sliding" or "fixed", not "rolling"/],
     [{ createForm: "full" }, /createForm: /],
     [{ rewrite: {} }, /rewrite: must be a function/],
-    [{ receiveForm: "xml" }, /unknown option "receiveForm"/],
+    [{ faults: [{ fault: "drop" }, {}] }, /faults\[1\]/],
     [{ modifiedSinceOn: ["orders"] }, /modifiedSinceOn\[0\]: /],
   ])("%j is a ConfigurationError that names it", expectConfigurationError);
 
@@ -54,7 +43,6 @@ describe("invalid data", () => {
     [{ items: [{}] }, /items\[0\].shortID: is required/],
     [{ items: [A, { shortID: "B", uom: "KG" }] }, /items\[1\].uom: must be spelled "uOM"/],
     [{ items: [{ ...A, category: "10" }] }, /items\[0\].category: must be an integer, not "10"/],
-    [{ items: [{ ...A, created: "yesterday" }] }, /items\[0\].created: must be a datetime/],
     [
       {
         items: [
@@ -75,8 +63,6 @@ describe("invalid data", () => {
     ],
     [{ lots: [{ ...A, units: "5" }] }, /lots\[0\].units: must be a number, not "5"/],
     [{ lots: [A, { ...A, units: -1 }] }, /lots\[1\].units: must be at least 0, not -1/],
-    [{ lots: [{ ...A, received: "yesterday" }] }, /lots\[0\].received: must be a datetime/],
-    [{ lots: [{ ...A, wid: 2 }] }, /lots\[0\].wid: must be spelled "wID"/],
     [{ lots: [{ units: 1 }] }, /lots\[0\].shortID: is required/],
     [{ items: [A], lots: [{ partNo: 5 }] }, /lots\[0\].partNo: must be that of an item, not 5/],
     [{ items: [A], lots: [{ ...A, partNo: 5 }] }, /lots\[0\].partNo: must be 1001/],
@@ -95,7 +81,6 @@ describe("invalid data", () => {
       },
       /warehouses: wID 1 occurs twice/,
     ],
-    [{ warehouses: [{ wid: 1, name: "One" }] }, /warehouses\[0\].wID: /],
     [{ items: [A], aliases: { old: "B" } }, /aliases: "old" points to B, which is not an item/],
     [{ stockLevels: [{ shortID: "none" }] }, /no item none/],
     [{ warehouses: [{ wID: 9, name: "Nine" }], clients: [{ ...client, warehouses: [1] }] }, /no warehouse 1,/],
@@ -109,27 +94,16 @@ describe("invalid fault rules", () => {
     [{ fault: "drop-aftr" }, /fault: must be a status or one of drop, .*, slow, did you mean "drop-after"\?$/],
     [{ fault: "html" }, /fault: must be a status or one of drop, drop-after, hang, hang-after, truncated, slow$/],
     [{}, /fault: /],
-    [{ fault: undefined }, /fault: /],
-    [{ fault: null }, /fault: /],
     [{ fault: 42 }, /fault.status: must be an HTTP status from 200 to 599/],
-    [{ fault: 600 }, /fault.status: /],
-    [{ fault: { type: "status" } }, /fault.status: /],
     [{ fault: { type: "status", status: 503, header: {} } }, /fault: unknown option "header", did you mean "headers"/],
     [{ fault: { type: "status", status: 503, headers: { "a b": "c" } } }, /fault.headers: /],
     [{ fault: { type: "slow", chunkBytes: 0 } }, /fault.chunkBytes: must be at least 1, not 0/],
-    [{ fault: { type: "slow", delayMs: -1 } }, /fault.delayMs: must be at least 0, not -1/],
-    [{ fault: { type: "truncated", bytes: 1.5 } }, /fault.bytes: must be an integer/],
     [{ fault: { type: "drop", when: "later" } }, /fault.when: must be "before" or "after"/],
     [{ fault: "drop", tmies: 1 }, /unknown option "tmies"/],
-    [{ fault: "drop", on: "/Item" }, /addFault: unknown option "on"/],
     [{ fault: "drop", times: -1 }, /times: must be an integer of at least 0, or Infinity/],
-    [{ fault: "drop", skip: 1.5 }, /skip: must be an integer, not 1.5/],
     [{ fault: "drop", probability: 2 }, /probability: must be at most 1, not 2/],
     [{ fault: "drop", path: "Item" }, /path: must begin with/],
-    [{ fault: "drop", path: "/Item?page=1" }, /path: /],
-    [{ fault: "drop", path: 5 }, /path: must be a string or a regular expression/],
     [{ fault: "drop", method: "" }, /method: /],
-    [{ fault: "drop", clientId: "c" }, /unknown option "clientId"/],
     [undefined, /must be an object/],
   ] as const;
 
@@ -138,10 +112,6 @@ describe("invalid fault rules", () => {
     const add = () => sandbox.addFault(rule as unknown as FaultRule);
     expect(add).toThrow(ConfigurationError);
     expect(add).toThrow(message);
-  });
-
-  it.each(rules)("%j is a ConfigurationError among the options", (rule) => {
-    expectConfigurationError({ faults: [{ fault: "drop" }, rule] }, /faults\[1\]/);
   });
 
   it.each([

@@ -22,11 +22,6 @@ describe("tokens", () => {
     expect((await api.raw("/Token", json)).status).toBe(400);
   });
 
-  it("are refused to wrong credentials", async () => {
-    const { status, body } = await callerOf(createSandbox()).requestToken({ client_secret: "wrong" });
-    expect([status, body]).toEqual([401, UNAUTHORIZED]);
-  });
-
   it("expire when their time is over on the sandbox's clock", async () => {
     let now = Date.UTC(2025, 5, 1);
     const api = callerOf(createSandbox({ tokenTtlSeconds: 60, now: () => now }));
@@ -52,15 +47,6 @@ describe("tokens", () => {
       expect((await api.raw("/Token", { method, headers })).status, method).toBe(404);
       expect((await api.raw("/Token", { method })).status, method).toBe(401);
     }
-  });
-
-  it("are required everywhere but at /Token, even for unknown paths", async () => {
-    const api = callerOf(createSandbox());
-    for (const path of ["/Item", "/Item/All", "/Item/1", "/Inventory", "/Inventory/StockLevels/1", "/Nowhere"]) {
-      expect(await api.raw(path), path).toMatchObject({ status: 401, body: UNAUTHORIZED });
-    }
-    const headers = [{ authorization: "Bearer made-up" }, { authorization: "Basic abc" }, { authorization: "Bearer" }];
-    for (const header of headers) expect((await api.raw("/Item", { headers: header })).status).toBe(401);
   });
 });
 
@@ -102,17 +88,6 @@ describe("permissions", () => {
     const { status } = await callerOf(createSandbox({ clients: [client] })).post("/Inventory/Receive", {});
     expect(status).toBe(403);
   });
-
-  it("let a read-only client read and nothing else", async () => {
-    const api = callerOf(createSandbox({ clients: [{ clientId: "c", clientSecret: "s", readOnly: true }] }));
-    expect((await api.get("/Inventory")).status).toBe(200);
-    const refusal = { statusCode: 403, error: "forbidden", message: "Account is read-only." };
-    for (const path of ["/Item", "/Inventory/Receive", "/Inventory/Move", "/Inventory/Issue"]) {
-      expect((await api.post(path, WRITE)).body, path).toEqual(refusal);
-    }
-    expect((await api.put("/Item", WRITE)).body).toEqual(refusal);
-    expect((await api.delete("/Item/A")).body).toEqual(refusal);
-  });
 });
 
 describe("scope", () => {
@@ -122,19 +97,6 @@ describe("scope", () => {
     error: "forbidden",
     message: "Warehouse is outside the client's authorized scope.",
   };
-
-  it("keeps a client out of other warehouses, for reading and writing", async () => {
-    const api = callerOf(createSandbox({ clients }));
-    const sku = (await api.get("/Item?pageSize=1")).body.value[0].shortID;
-    expect((await api.get("/Inventory/2")).status).toBe(200);
-    expect((await api.get("/Inventory/3")).body).toEqual(refusal);
-    expect((await api.get("/Inventory/StockLevels/3")).body).toEqual(refusal);
-    const write = { itemID: sku, units: 1, wid: 3, reasonCode: 1 };
-    for (const path of ["/Inventory/Receive", "/Inventory/Move", "/Inventory/Issue"]) {
-      expect((await api.post(path, write)).body, path).toEqual(refusal);
-    }
-    expect((await api.post("/Inventory/Move", { ...write, wid: 1, shipToWid: 3 })).body).toEqual(refusal);
-  });
 
   it("limits what the lists over all warehouses show", async () => {
     const sandbox = createSandbox({ clients: [...clients, { clientId: "all", clientSecret: "s" }], rateLimit: false });
