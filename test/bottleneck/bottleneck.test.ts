@@ -6,7 +6,6 @@ import { ConfigurationError, ConnectionError, TimeoutError } from "../../src/ind
 import { turnsOf, useLoopTime } from "../support/loop-time.js";
 import { ITEM } from "../support/records.js";
 import { RUN_ALL } from "../support/runs.js";
-import { mostInAnyWindow } from "../unit/limiter/service-windows.js";
 import { clientOf } from "../wire/server.js";
 
 const made: Bottleneck[] = [];
@@ -102,27 +101,6 @@ describe("a limiter on a Bottleneck", () => {
 });
 
 describe("a limiter on a Bottleneck of its own", () => {
-  it("sends no more than its limit in an interval, the token request included", async () => {
-    useLoopTime();
-    const [requests, intervalMs] = [4, 600];
-    const sentAt: number[] = [];
-    const rateLimiter = createBottleneckRateLimiter({ requests, intervalMs, reserved: 0 });
-    const { client } = await clientOf(
-      (_, response) => {
-        sentAt.push(performance.now());
-        response.end(JSON.stringify(ITEM));
-      },
-      { rateLimiter },
-    );
-    expect(client.rateLimit).toMatchObject({ limit: 4, intervalMs: 600, available: 4 });
-    const startedAt = performance.now();
-    await Promise.all(Array.from({ length: 6 }, () => client.items.get("X")));
-    expect(sentAt.filter((time) => time - startedAt < intervalMs)).toHaveLength(3);
-    expect(mostInAnyWindow(sentAt, intervalMs)).toBeLessThanOrEqual(requests);
-    expect(client.rateLimit.available).toBeLessThan(2);
-    await expect(client.items.get("X", { totalTimeoutMs: 300 })).resolves.toEqual(ITEM);
-  });
-
   it("fails a call at once for which no slot can be free in time", async () => {
     const rateLimiter = createBottleneckRateLimiter({ requests: 2, intervalMs: 5_000, reserved: 0 });
     const { client } = await clientOf((_, response) => response.end(JSON.stringify(ITEM)), { rateLimiter });

@@ -252,16 +252,6 @@ describe("an outbox in PostgreSQL", () => {
     expect(await outbox.get("a")).toMatchObject({ attempts: 1, addedAt: expect.any(Number), state: "applied" });
     expect(await outbox.summary()).toMatchObject({ applied: 1, rejected: 1, pending: 0 });
   });
-
-  it("uses another connection after the server has become read-only or has ended one", async () => {
-    const pool = openPool({ connectionString, max: 1 });
-    onTestFinished(() => pool.end());
-    const outbox = createOutbox({ store: postgresOutboxStore({ pool, schema: newSchema() }) });
-    await outbox.add(receipt("a"));
-    await endConnectionOf(pool, connectionString);
-    await outbox.add(receipt("b"));
-    expect(await outbox.summary()).toMatchObject({ pending: 2 });
-  });
 });
 
 /** The server ends the only connection of the pool, as when it is restarted. */

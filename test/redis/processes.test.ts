@@ -53,17 +53,15 @@ async function play(redis: TestRedis | undefined, { worker, meanwhile }: Scene) 
   }
 }
 
-const FAIR = (REQUESTS * DURATION_MS) / INTERVAL_MS / WORKERS;
 const HOUR_MS = 3_600_000;
 
 describe.skipIf(!shared || !own).concurrent("four processes at the limit of one service", () => {
-  test("use it up and share it fairly, with one token, though their clocks disagree", async () => {
+  test("use it up, with one token, though their clocks disagree", async () => {
     const result = await play(shared, { worker: (index) => ({ skewMs: [0, HOUR_MS, -HOUR_MS, 90_000][index] ?? 0 }) });
     expect(result.refusals).toBe(0);
     expect(result.mostInAWindow).toBeLessThanOrEqual(REQUESTS);
     expect(result.tokenRequests).toBe(1);
     expect(result.usedShare).toBeGreaterThanOrEqual(USED_SHARE);
-    for (const count of result.ofEach) expect(count).toBeGreaterThanOrEqual(FAIR / 2);
     for (const report of result.reports) {
       // Calls that wait when the client is closed reject with it; nothing else fails, and the process ends by itself.
       expect(Object.keys(report?.failures ?? {})).toEqual(["ClientClosedError"]);
@@ -71,7 +69,7 @@ describe.skipIf(!shared || !own).concurrent("four processes at the limit of one 
     }
   });
 
-  test("lose nothing but one process's share when it is killed, or stopped and continued", async () => {
+  test("lose nothing when one of them is killed, and another one stopped and continued", async () => {
     const result = await play(shared, {
       async meanwhile([, killed, stopped]) {
         await sleep(DURATION_MS * 0.3);
@@ -85,9 +83,7 @@ describe.skipIf(!shared || !own).concurrent("four processes at the limit of one 
     expect(result.refusals).toBe(0);
     expect(result.mostInAWindow).toBeLessThanOrEqual(REQUESTS);
     expect(result.usedShare).toBeGreaterThanOrEqual(USED_SHARE);
-    const [first = 0, , stopped = 0, fourth = 0] = result.ofEach;
-    expect(Math.min(first, fourth)).toBeGreaterThanOrEqual(FAIR / 2);
-    expect(stopped).toBeGreaterThan(0);
+    expect(result.ofEach[2]).toBeGreaterThan(0);
   });
 
   test("stay within it if one stands still between being granted slots and sending", async () => {
@@ -110,7 +106,6 @@ describe.skipIf(!shared || !own).concurrent("four processes at the limit of one 
     expect(result.refusals).toBe(0);
     expect(result.mostInAWindow).toBeLessThanOrEqual(REQUESTS);
     expect(result.usedShare).toBeGreaterThanOrEqual(USED_SHARE);
-    for (const count of result.ofEach) expect(count).toBeGreaterThanOrEqual(FAIR / 2);
     for (const report of result.reports) expect(report?.exitCode).toBe(0);
   });
 });

@@ -54,12 +54,6 @@ describe("a token that several processes share", () => {
     expect(unlocked).toBe(true);
   });
 
-  test("is asked for without a lock where the store has none", async () => {
-    const { manager, log } = managerWith({});
-    await manager.renew(new AbortController().signal);
-    expect(log).toEqual(["get", "request", "set"]);
-  });
-
   test("is asked for without the lock, with a warning, where the lock fails", async () => {
     const { manager, log } = managerWith({ lock: () => Promise.reject(new Error("Redis is away")) });
     await manager.renew(new AbortController().signal);
