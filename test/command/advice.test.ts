@@ -1,18 +1,15 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { SandboxOptions } from "stocklot/sandbox";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
-import { type Certificates, createCertificates } from "../support/certificates.js";
 import { freePort } from "../support/free-port.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
-import { serveOddly } from "./support/odd-service.js";
 import { run, serve } from "./support/run-command.js";
 
-const certificates: Certificates | undefined = RUN_ALL ? createCertificates() : undefined;
 const directory = mkdtempSync(join(tmpdir(), "stocklot-advice-"));
 afterAll(() => {
   rmSync(directory, { recursive: true });
-  certificates?.remove();
 });
 
 // Each command is a process of its own, which takes seconds.
@@ -23,21 +20,14 @@ const COMMANDS = {
   mirror: ["mirror", "--sqlite", join(directory, "stock.db")],
 };
 
-const receipts = join(directory, "moves.csv");
-writeFileSync(receipts, "itemID,units,wid,toSpot\nBOLT-M8,1,1,X\n");
-const move = (name: string) => ["import", receipts, "--operation", "move", "--outbox", join(directory, `${name}.db`)];
+type Change = (text: string) => string;
 
-/** A service one of whose lots has other units. */
-const withUnits = (units: string, list = "/Inventory") =>
-  serveOddly(
-    {
-      changeResponse: async (response, path) => {
-        if (!path.endsWith(list)) return response;
-        return new Response((await response.text()).replace(/"units":[\d.]+/, `"units":${units}`), response);
-      },
-    },
-    { items: 5, lots: 20 },
-  );
+/** The variables for a service that changes the responses to requests for this path. */
+async function serveChanged(path: string, change: Change, options: SandboxOptions = {}) {
+  const rewrite = async (response: Response, request: Request) =>
+    new URL(request.url).pathname.endsWith(path) ? new Response(change(await response.text()), response) : response;
+  return (await serve({ rewrite, ...options })).env;
+}
 
 describe("a message names the option, or the variable that is set", () => {
   it("of the base URL", async () => {
@@ -57,28 +47,12 @@ describe("a message names the option, or the variable that is set", () => {
     );
     expect([byVariable, byOption, version].map(({ code }) => code)).toEqual([1, 1, 1]);
   });
-
-  it("of the time limit", async () => {
-    const { env } = await serve({ faults: [{ path: "/Inventory", fault: "hang" }] });
-    const { err } = await run([...COMMANDS.export, "--timeout", "100ms"], env);
-    expect(err).toMatch(
-      /^stocklot: GET \/Inventory: no complete response within timeoutMs \(100 ms\).*\nHere, timeoutMs is set by --timeout\.\n$/,
-    );
-  });
-
-  it("of certificates", async () => {
-    const env = await serveOddly({ ...(certificates && { tls: certificates.good }) });
-    for (const args of [...Object.values(COMMANDS), move("certificates")]) {
-      const { code, err } = await run(args, env);
-      expect(code).toBe(1);
-      expect(err).toMatch(/the server's certificate was refused.* name the issuer's file in NODE_EXTRA_CA_CERTS/);
-    }
-  });
 });
 
 describe.each(["export", "mirror"] as const)("%s --response-validation", (name) => {
   it("is named by the error, warns, or is off", async () => {
-    const env = await withUnits('"many"');
+    const change: Change = (text) => text.replace(/"units":[\d.]+/, '"units":"many"');
+    const env = await serveChanged("/Inventory", change, { items: 5, lots: 20 });
     const args = name === "mirror" ? ["mirror", "--sqlite", join(directory, "validation.db")] : COMMANDS[name];
     const refused = await run(args, env);
     expect(refused.code).toBe(1);
@@ -100,36 +74,22 @@ describe.each(["export", "mirror"] as const)("%s --response-validation", (name) 
 
 describe("export --response-validation warn", () => {
   it("writes values of another type as they are, and limits the warnings", async () => {
-    const env = await serveOddly(
-      {
-        changeQuery: (query) => query.set("pageSize", String(Math.min(10, Number(query.get("pageSize"))))),
-        changeResponse: async (response, path) =>
-          path.endsWith("/Inventory")
-            ? new Response((await response.text()).replace(/"units":[\d.]+/g, '"units":"many"'), response)
-            : response,
-      },
-      { items: 5, lots: 200 },
-    );
+    const change: Change = (text) => text.replace(/"units":[\d.]+/g, '"units":"many"');
+    const env = await serveChanged("/Inventory", change, { items: 5, lots: 2_600 });
     const args = ["export", "lots", "--columns", "units", "--response-validation", "warn"];
     const { code, out, err } = await run(args, env);
-    expect({ code, out }).toEqual({ code: 0, out: `units\r\n${"many\r\n".repeat(200)}` });
+    expect({ code, out }).toEqual({ code: 0, out: `units\r\n${"many\r\n".repeat(2_600)}` });
     expect(err.match(/^warning: GET /gm)).toHaveLength(10);
-    expect(err).toMatch(/\nwarning: further warnings are not shown\.\n200 lots exported\.\n$/);
+    expect(err).toMatch(/\nwarning: further warnings are not shown\.\n2600 lots exported\.\n$/);
   });
 });
 
 it("a list with a null among its records is exported and diagnosed", async () => {
-  const env = await serveOddly(
-    {
-      changeResponse: async (response, path) => {
-        const body: unknown = await response.clone().json();
-        const records: unknown = Object(body).value;
-        if (!Array.isArray(records) || path.endsWith("/Token")) return response;
-        return Response.json({ ...Object(body), value: [null, ...records.slice(1)] });
-      },
-    },
-    { items: 3, lots: 3 },
-  );
+  const change: Change = (text) => {
+    const body = Object(JSON.parse(text));
+    return JSON.stringify(Array.isArray(body.value) ? { ...body, value: [null, ...body.value.slice(1)] } : body);
+  };
+  const env = await serveChanged("", change, { items: 3, lots: 3 });
   for (const list of ["items", "lots", "stock-levels"]) {
     const exported = await run(["export", list, "--format", "csv", "--response-validation", "warn"], env);
     expect(exported).toMatchObject({ code: 0, err: expect.stringMatching(/expected object, received null/) });
@@ -141,12 +101,8 @@ it("a list with a null among its records is exported and diagnosed", async () =>
 });
 
 it("messages of the service change nothing in a terminal", async () => {
-  const env = await serveOddly({
-    changeResponse: (response, path) =>
-      path.endsWith("/Token")
-        ? response
-        : Response.json({ statusCode: 400, error: "x", message: "no\u001b[2J", details: null }, { status: 400 }),
-  });
+  const body = { statusCode: 400, error: "x", message: "no\u001b[2J", details: null };
+  const { env } = await serve({ faults: [{ path: /^\/(?!Token)/, fault: { type: "status", status: 400, body } }] });
   const { code, err } = await run(["get", "A"], env);
   expect(code).toBe(1);
   expect(err).toContain("no\ufffd[2J");

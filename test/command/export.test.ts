@@ -109,17 +109,6 @@ describe("stocklot export", () => {
     expect(readFileSync(fileNamed("again.ndjson"), "utf8").trimEnd().split("\n")).toHaveLength(3_000);
   });
 
-  it("stops on Ctrl-C with 130, and leaves no part", async () => {
-    const { env } = await serve({ items: 5, lots: 5_000, latencyMs: 50 });
-    const { child, ended } = start(["export", "lots", "--output", fileNamed("stopped.csv")], env);
-    await waitUntil(() => partsOf("stopped.csv").length > 0);
-    child.kill("SIGINT");
-    const { code, err } = await ended;
-    expect(code).toBe(130);
-    expect(err).not.toContain("    at ");
-    expect(readdirSync(directory).filter((name) => name.startsWith("stopped.csv"))).toEqual([]);
-  });
-
   it("ends quietly if the reader of a pipe has seen enough", async () => {
     const { env } = await serve({ items: 5, lots: 5_000 });
     const { child, ended } = start(["export", "lots"], env);
@@ -130,11 +119,8 @@ describe("stocklot export", () => {
   it.each([
     [["export", "orders"], /items, lots, stock-levels/],
     [["export", "items", "--wid", "3"], /--wid does not apply/],
-    [["export", "lots", "--since", "yesterday"], /ISO 8601/],
     [["export", "lots", "--since", "2025-02-30"], /--since <date>' argument '2025-02-30' .* The date does not exist\./],
-    [["export", "lots", "--since", "2025-13-01T10:00:00Z"], /--since .* The date does not exist\./],
     [["export", "lots", "--since", "2025-01-31 10:00"], /--since .* ISO 8601/],
-    [["export", "lots", "--since", "2025-01-31T25:00:00Z"], /--since .* ISO 8601/],
     [["export", "lots", "--output", ""], /--output <file>' argument '' .* It must be the name of a file\./],
     [["export", "lots", "--format", "xml"], /csv, ndjson\./],
     [["export", "lots", "--wid", "x"], /integer/],
@@ -142,7 +128,6 @@ describe("stocklot export", () => {
       ["export", "lots", "-o", "y.xlsx"],
       /^stocklot: --output: \.xlsx is not .* must end with \.csv or \.ndjson; .* set --format\.\n$/,
     ],
-    [["export", "lots", "-o", "lots.csv.gz"], /\.gz is not the extension of a format/],
   ])("refuses %j", async (args, message) => {
     const { code, err } = await run(args, {});
     expect(code).toBe(2);

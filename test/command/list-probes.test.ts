@@ -12,27 +12,20 @@ const isHonoured = (skus: readonly unknown[]) => {
 describe("sort=shortID&direction=DESC", () => {
   it.each([
     ["different first letters", ["C-1", "B-2", "A-3"]],
-    ["the same first letters", ["SKU-103", "SKU-102", "SKU-101"]],
     ["numbers by their digits", ["SKU-9", "SKU-100", "SKU-10"]],
     ["numbers by their values", ["SKU-100", "SKU-10", "SKU-9"]],
-    ["lower case with upper case", ["b", "B", "a", "A"]],
-    ["lower case after upper case", ["b", "a", "B", "A"]],
-    ["a SKU that another begins with", ["AB1", "AB"]],
     ["integers", [10, 9, 1]],
   ])("is honoured: %s", (_, skus) => expect(isHonoured(skus)).toBe(true));
 
   it.each([
-    ["different first letters", ["A-1", "B-2", "C-3"]],
     ["the same first letters", ["SKU-101", "SKU-102", "SKU-103"]],
     ["the same first letters, without an order", ["SKU-102", "SKU-103", "SKU-101"]],
     ["numbers by their values", ["SKU-8", "SKU-9", "SKU-10", "SKU-11"]],
-    ["a SKU that another begins with", ["AB", "AB1"]],
     ["integers", [1, 9, 10]],
   ])("is ignored: %s", (_, skus) => expect(isHonoured(skus)).toBe(false));
 
   it.each([
     ["no record", []],
     ["one record", ["A"]],
-    ["equal values", ["A", "A"]],
   ])("cannot be determined: %s", (_, skus) => expect(isHonoured(skus)).toBeUndefined());
 });

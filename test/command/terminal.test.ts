@@ -141,10 +141,7 @@ describe.skipIf(!RUN_ALL || !existsSync(SCRIPT))("on a pseudo-terminal", () => {
 
   it.each([
     ["doctor", ["doctor"]],
-    ["export", ["export", "items", "--columns", "shortID"]],
-    ["mirror", ["mirror", "--sqlite", fileNamed("pipe-mirror.db")]],
     ["import", ["import", fileNamed("1.csv"), "--operation", "receive", "--outbox", fileNamed("pipe.db")]],
-    ["outbox", ["outbox", "list", fileNamed("pipe.db")]],
   ])("shows neither in a pipe: %s", async (_, args) => {
     receipts(1);
     const { env } = await serve();
@@ -185,37 +182,6 @@ describe.skipIf(!RUN_ALL || !existsSync(SCRIPT))("on a pseudo-terminal", () => {
     const { shown } = await startOnTerminal(["doctor"], { ...env, NO_COLOR: "1" }).ended;
     expect(shown).toContain("✓ items: ");
     expect(shown).not.toContain(`${ESCAPE}[3`);
-  });
-
-  it.each([
-    ["doctor", () => ["doctor"], 130, "stocklot: interrupted"],
-    ["export", () => ["export", "lots", "-o", fileNamed("stopped.csv")], 130, "stocklot: interrupted"],
-    [
-      "import",
-      () => [...receipts(90), fileNamed("stopped.db")],
-      130,
-      "stocklot: interrupted; run it again to continue",
-    ],
-    [
-      "mirror",
-      () => ["mirror", "--sqlite", fileNamed("stopped-mirror.db")],
-      130,
-      "stocklot: interrupted; the next run continues",
-    ],
-    [
-      "mirror --watch",
-      () => ["mirror", "--sqlite", fileNamed("stopped-watch.db"), "--watch", "1h"],
-      130,
-      "stocklot: interrupted; the next run continues",
-    ],
-  ] as const)("ends at Ctrl-C: %s", async (_, args, exitCode, last) => {
-    const { sandbox, env } = await serve({ latencyMs: 100, lots: 5_000 });
-    const { child, ended } = startOnTerminal(args(), env);
-    await waitUntil(() => sandbox.requests.length > 4);
-    child.stdin.write(CTRL_C);
-    const { code, shown } = await ended;
-    expect(code).toBe(exitCode);
-    expect(lastLine(shown)).toBe(last);
   });
 
   it("colours the log of the sandbox, and stops it at Ctrl-C", async () => {

@@ -5,7 +5,6 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify, stripVTControlCharacters } from "node:util";
-import { InventoryClient, type Lot } from "stocklot";
 import { createSandbox, type Sandbox, type SandboxOptions } from "stocklot/sandbox";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import * as errors from "../../src/shared/errors/index.js";
@@ -90,12 +89,6 @@ async function withService<T>(
   }
 }
 
-/** All lots of a sandbox. */
-async function lotsOf({ baseUrl, credentials, fetch }: Sandbox): Promise<Lot[]> {
-  const client = new InventoryClient({ baseUrl, ...credentials, fetch, rateLimit: false });
-  return client.inventory.listLots().toArray();
-}
-
 const linesOf = async (file: string) => (await readFile(file, "utf8")).trimEnd().split("\n");
 
 // Not concurrent, since it must end within ten seconds.
@@ -155,17 +148,6 @@ describe.concurrent("mirror-lots-to-ndjson", () => {
     expect(new Set(lots.map(({ recNo }) => recNo)).size).toBe(10_000);
     expect(lots.length).toBe(10_000);
     expect(await readdir(join(folder, "mirror"))).toEqual(["lots.ndjson"]);
-  });
-
-  it("copies the service that the environment names", async ({ expect }) => {
-    const file = join(folder, "named.ndjson");
-    await withService({ items: 5, lots: 300 }, async (sandbox, environment) => {
-      const { code, out } = await run("mirror-lots-to-ndjson.ts", [file], environment);
-      expect(code).toBe(0);
-      expect(out).toContain("Using the service that STOCKLOT_BASE_URL names.");
-      expect((await linesOf(file)).length).toBe(300);
-      expect(sandbox.requests.length).toBeGreaterThan(2);
-    });
   });
 
   it("keeps the last complete copy if the service fails half-way", async ({ expect }) => {
@@ -244,41 +226,6 @@ describe.concurrent("receive-from-csv", () => {
       expect(decided).toMatchObject({ code: 0, out: expect.stringContaining("2 received") });
       const units = received(sandbox).map(({ body }) => Object(body).units);
       expect(units.sort()).toEqual([1, 2, 2]);
-    });
-  });
-
-  it("finds a row that was received if it was killed before the response arrived", async ({ expect }) => {
-    const file = join(folder, "killed.csv");
-    const rows = ["first", "second", "third"].map((remark) => `BOLT-M8,1,1,1,${remark}\n`);
-    await writeFile(file, `itemID,units,wid,reasonCode,remark\n${rows.join("")}`);
-    const hanging = { path: "/Inventory/Receive", skip: 1, times: 1, fault: "hang-after" } as const;
-    await withService({ items, faults: [hanging] }, async (sandbox, environment) => {
-      const { child, ended } = start("receive-from-csv.ts", [file], environment);
-      await expect.poll(() => received(sandbox).length).toBe(2);
-      child.kill("SIGKILL");
-      await ended;
-      const { out } = await run("receive-from-csv.ts", [file], environment);
-      for (const line of [2, 3, 4]) expect(out).toMatch(new RegExp(`line +${line} +received +lot`));
-      expect(out).toMatch(/3 received/);
-      const booked = JSON.stringify(await lotsOf(sandbox));
-      for (const remark of ["first", "second", "third"]) expect(booked.split(remark)).toHaveLength(2);
-    });
-  });
-
-  it("stops when the service refuses the credentials, and continues in the next run", async ({ expect }) => {
-    const file = join(folder, "stopped.csv");
-    await writeFile(file, "itemID,units,wid,reasonCode\nBOLT-M8,1,1,1\nBOLT-M8,1,1,1\n");
-    await withService({ items }, async (sandbox, environment) => {
-      const wrong = { ...environment, STOCKLOT_CLIENT_SECRET: "another-secret" };
-      const { code, out, err } = await run("receive-from-csv.ts", [file], wrong);
-      expect(code).toBe(1);
-      expect(err).toMatch(/The run ended early: .*credentials/);
-      expect(out).toMatch(/line +2 +not received/);
-      expect(received(sandbox)).toEqual([]);
-      expect(out + err).not.toContain("another-secret");
-      // Two equal rows are two receipts.
-      expect(await run("receive-from-csv.ts", [file], environment)).toMatchObject({ code: 0 });
-      expect(received(sandbox).length).toBe(2);
     });
   });
 
