@@ -228,7 +228,7 @@ describe("stocklot import", () => {
     const { file } = csvFile(`${HEADER}\nBOLT-M8,5,1,1,x\n`);
     const { code, err } = await run(receive({ file, outbox: file }), env);
     expect(code).toBe(1);
-    expect(err).toMatch(/^stocklot: sqlite \S+: it is not a database, .* Check the path\. [^\n]*\n$/);
+    expect(err).toMatch(/^stocklot: sqlite \S+: file is not a database\. [^\n]*\n$/);
     expect(sandbox.requests).toEqual([]);
   });
 

@@ -164,7 +164,7 @@ describe("stocklot mirror", () => {
     [["mirror", "--sqlite", "a", "--watch", "5m", "--full"], 2, /cannot be used with/],
     [["mirror", "--sqlite", "a", "--warehouses", "x"], 2, /integer/],
     [["mirror", "--postgres", "garbage password=canary"], 2, /--postgres must be an address such as [^\n]*\n$/],
-    [["mirror", "--sqlite", "."], 1, /it is a directory, not a file/],
+    [["mirror", "--sqlite", "."], 1, /unable to open database file/],
   ])("refuses %j", async (args, exitCode, message) => {
     const { env } = await serve();
     const { code, err } = await run(args, env, directory);
