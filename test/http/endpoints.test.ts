@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { type InventoryClient, VERSION } from "../../src/index.js";
 import { envelope, ITEM, LEVEL, LOT } from "../support/records.js";
-import { CREDENTIALS, json, service } from "./service.js";
+import { json, service } from "./service.js";
 
 const on = service();
 
@@ -211,33 +211,5 @@ describe("the client", () => {
     const odd = [{ ...LOT, recNo: undefined }, { ...LOT, recNo: undefined }, null, LOT, LOT];
     const client = on.client(json(envelope(odd)), { responseValidation: "off" });
     expect(await client.inventory.listLots().toArray()).toHaveLength(4);
-  });
-
-  it("requests a token with the form that the document shows", async () => {
-    let form = "";
-    const client = on.client(json(ITEM), {
-      fetch: async (url, init) => {
-        if (url.endsWith("/Token"))
-          form = `${init.method} ${init.body} ${new Headers(init.headers).get("content-type")}`;
-        return globalThis.fetch(url, init);
-      },
-    });
-    await client.items.get("BOLT-M8");
-    expect(form).toBe(
-      `POST grant_type=client_credentials&client_id=scanner&client_secret=${CREDENTIALS.clientSecret} application/x-www-form-urlencoded`,
-    );
-  });
-
-  it("accepts a base URL with a trailing slash", async () => {
-    const client = on.client(json(ITEM), { baseUrl: "https://inventory.test/api/v1/" });
-    await client.items.get("BOLT-M8");
-    expect(on.requests[0]?.target).toBe("/Item?key=BOLT-M8&type=id");
-  });
-
-  it("finds a SKU of 300 characters", async () => {
-    const sku = "ß/".repeat(150);
-    const client = on.client((request) => HttpResponse.json({ ...ITEM, shortID: decodeURIComponent(request.target) }));
-    const { shortID } = await client.items.get(sku);
-    expect(shortID).toBe(`/Item?key=${sku}&type=id`);
   });
 });

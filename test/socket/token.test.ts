@@ -275,17 +275,6 @@ describe("expires_in", () => {
     expect(server.tokenRequests).toBe(requests);
   });
 
-  it("is renewed after nine tenths, and the old token is not used after that", async () => {
-    const server = await startServer();
-    server.service.token.expiresIn = 2;
-    const client = connect(server);
-    await client.items.get("BOLT");
-    await passTime(1_850);
-    await client.items.get("BOLT");
-    expect(server.tokenRequests).toBe(2);
-    expect(server.requests.at(-1)?.authorization).toContain("canary-token-2");
-  });
-
   it.each([
     undefined,
     0,

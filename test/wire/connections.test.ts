@@ -116,24 +116,6 @@ it("responses with error statuses release their connection too", async () => {
   expect(ports.size).toBeLessThanOrEqual(2);
 });
 
-it("maxConcurrent bounds the requests in flight", async () => {
-  let now = 0;
-  let most = 0;
-  const { client } = await clientOf(
-    (_, response) => {
-      now += 1;
-      most = Math.max(most, now);
-      setTimeout(() => {
-        now -= 1;
-        response.end(item);
-      }, 20);
-    },
-    { rateLimit: { maxConcurrent: 3 } },
-  );
-  await Promise.all(Array.from({ length: 12 }, () => client.items.get("X")));
-  expect(most).toBe(3);
-});
-
 it("no global is touched", async () => {
   const before = { fetch: globalThis.fetch, setTimeout: globalThis.setTimeout };
   const dispatcherKey = Symbol.for("undici.globalDispatcher.1");

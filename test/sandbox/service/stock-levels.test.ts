@@ -1,22 +1,7 @@
 import fc from "fast-check";
-import { createSandbox, type SandboxOptions } from "stocklot/sandbox";
 import { describe, expect, it } from "vitest";
 import { runs } from "../../support/runs.js";
-import { type Caller, callerOf } from "../support/caller.js";
-
-const NOW = Date.UTC(2025, 6, 1, 12);
-
-function open(options: SandboxOptions = {}): Caller {
-  const defaults: SandboxOptions = {
-    now: () => NOW,
-    rateLimit: false,
-    items: [{ shortID: "A", description: "Thing" }],
-  };
-  return callerOf(createSandbox({ ...defaults, ...options }));
-}
-
-const receipt = (units: number, more: object = {}) => ({ itemID: "A", units, wid: 1, reasonCode: 1, ...more });
-const level = async (api: Caller, wid = "") => (await api.get(`/Inventory/StockLevels${wid}`)).body.value[0];
+import { level, open, receipt } from "../support/stock.js";
 
 describe("stock levels", () => {
   it("add up lots that are in stock, and count what is on hold, committed and packed", async () => {

@@ -1,21 +1,8 @@
-import { createSandbox, type SandboxOptions } from "stocklot/sandbox";
 import { describe, expect, it } from "vitest";
-import { type Caller, callerOf } from "../support/caller.js";
+import type { Caller } from "../support/caller.js";
+import { level, NOW, open, receipt } from "../support/stock.js";
 
-const NOW = Date.UTC(2025, 6, 1, 12);
-
-function open(options: SandboxOptions = {}): Caller {
-  const defaults: SandboxOptions = {
-    now: () => NOW,
-    rateLimit: false,
-    items: [{ shortID: "A", description: "Thing" }],
-  };
-  return callerOf(createSandbox({ ...defaults, ...options }));
-}
-
-const receipt = (units: number, more: object = {}) => ({ itemID: "A", units, wid: 1, reasonCode: 1, ...more });
 const lotsBy = async (api: Caller, column = "recNo") => (await api.get(`/Inventory?sort=${column}`)).body.value;
-const level = async (api: Caller, wid = "") => (await api.get(`/Inventory/StockLevels${wid}`)).body.value[0];
 
 describe("receiving", () => {
   it("creates a lot with what was sent, most recent first in the list", async () => {
