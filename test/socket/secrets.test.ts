@@ -63,8 +63,12 @@ const readsAndWrites: [string, (client: InventoryClient, note: (value: unknown) 
   ]),
 ];
 
+/** In `npm test`: a read, a list, and a write of each kind. */
+const QUICK = ["get", "listLots", "receive", "update"];
+const CALLS = readsAndWrites.filter(([name]) => RUN_ALL || QUICK.includes(name));
+
 async function expectNoLeak(server: FaultServer, options: ClientOptions = {}, secrets = SECRETS) {
-  for (const [name, call] of readsAndWrites) {
+  for (const [name, call] of CALLS) {
     const { client, recorded, note } = recordAll(server, options);
     // Transactions return the body of any success unchanged, so a returned value is not checked.
     const outcome = await call(client, note).then(

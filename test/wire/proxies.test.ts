@@ -285,12 +285,16 @@ describe("a SOCKS5 proxy", () => {
     await client.close();
   });
 
-  it.each([
+  const FAILING: [string, () => Promise<{ port: number | undefined }>, string][] = [
     ["that cannot reach the service", () => startSocksProxy(5), "canary-p%40ssword"],
     ["that refuses the password", () => startSocksProxy(), "canary-wrong"],
-    ["that closes the connection", () => listenRaw((socket) => socket.destroy()), "canary-p%40ssword"],
     ["on which no server listens", async () => ({ port: 1 }), "canary-p%40ssword"],
-  ])("%s is named with its variable, and nothing was sent", async (_, start, password) => {
+    // undici notices it after five seconds.
+    ["that closes the connection", () => listenRaw((socket) => socket.destroy()), "canary-p%40ssword"],
+  ];
+  it.each(
+    RUN_ALL ? FAILING : FAILING.slice(0, 3),
+  )("%s is named with its variable, and nothing was sent", async (_, start, password) => {
     const { port } = await start();
     vi.stubEnv("HTTP_PROXY", `socks5://robot:${password}@127.0.0.1:${port}`);
     const error = await errorOf(clientBehindProxy(80, false).items.get("X"));
