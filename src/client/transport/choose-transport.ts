@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import type { Dispatcher } from "undici";
 import { mayReadEnvironment } from "../../shared/environment.js";
 import { fieldOf, messageOf } from "../../shared/unknown.js";
@@ -25,8 +26,9 @@ export function createTransport(base: URL, options: TransportOptions, warn: (mes
  * works. undici is loaded at the first request. Why so: docs/decisions/012-undici-or-fetch.md
  */
 function createDefaultTransport(base: URL, timeoutMs: number, warn: (message: string) => void): Transport {
-  let chosen: Promise<{ send: WireSender; agent?: Dispatcher; stopConnecting?: () => void }> | undefined;
+  let chosen: Promise<{ send: WireSender; agent?: Dispatcher }> | undefined;
   let active = 0;
+  const connecting = new Set<Socket>();
   return {
     async send(request, exchange) {
       // A failure is not kept: the variable of the proxy may be corrected.
@@ -34,18 +36,21 @@ function createDefaultTransport(base: URL, timeoutMs: number, warn: (message: st
         chosen = undefined;
         throw error;
       });
-      const { send, stopConnecting } = await chosen;
+      const { send } = await chosen;
       if (exchange.hasEnded) return;
       active += 1;
+      for (const socket of connecting) socket.ref();
       const end = () => {
         active -= 1;
-        if (active === 0) stopConnecting?.();
+        // A connection that is slow is of use to the next request, but keeps no process alive for it.
+        if (active === 0) for (const socket of connecting) socket.unref();
       };
       exchange.result.then(end, end);
       await send(request, exchange);
     },
     // All calls have ended: only idle connections are left, and those that aborted calls were waiting for.
     async close() {
+      for (const socket of connecting) socket.destroy(new Error("the client is closed"));
       const { agent } = (await chosen?.catch(() => undefined)) ?? {};
       await agent?.destroy();
     },
@@ -54,8 +59,8 @@ function createDefaultTransport(base: URL, timeoutMs: number, warn: (message: st
   async function choose() {
     const undici = await loadUndici(warn);
     if (!undici) return { send: createFetchSender(base, globalThis.fetch) };
-    const { agent, stopConnecting } = createAgent(undici, base, timeoutMs);
-    return { send: createUndiciSender(base, agent), agent, stopConnecting };
+    const agent = createAgent(undici, base, { timeoutMs, connecting });
+    return { send: createUndiciSender(base, agent), agent };
   }
 }
 

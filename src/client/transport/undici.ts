@@ -70,45 +70,39 @@ const LOOPBACK_HOST_PATTERN = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::
 /** Whether the host name of a URL is this machine. */
 export const isLoopbackHost = (hostname: string) => LOOPBACK_HOST_PATTERN.test(hostname);
 
-/** An agent, and the end of the connections that it is establishing. */
-interface ServiceAgent {
-  agent: Dispatcher;
-  /** To be called when no request waits for one: otherwise they would keep the process alive until they time out. */
-  stopConnecting(): void;
-}
-
-/** An agent for the service, which uses the proxy of the environment. Plain http to this machine is never proxied: it has the secret. */
-export function createAgent(undici: typeof import("undici"), base: URL, timeoutMs: number): ServiceAgent {
+/**
+ * An agent for the service, which uses the proxy of the environment. Plain http to this machine is never proxied: it has the
+ * secret. `connecting` has the connections that are being established, unless through a proxy.
+ */
+export function createAgent(
+  undici: typeof import("undici"),
+  base: URL,
+  { timeoutMs, connecting }: { timeoutMs: number; connecting: Set<Socket> },
+): Dispatcher {
   const connectTimeoutMs = Math.min(CONNECT_TIMEOUT_MS, timeoutMs);
   const tls = {
     timeout: connectTimeoutMs,
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: Math.max(10, Math.min(ADDRESS_TIMEOUT_MS, Math.floor(connectTimeoutMs / 4))),
   };
-  const connecting = new Set<Socket>();
-  const stopConnecting = () => {
-    for (const socket of connecting) socket.destroy(new Error("no request waits for the connection"));
-  };
+  const agentOptions = { keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS };
   const proxies = { httpProxy: proxyOf("http_proxy"), httpsProxy: proxyOf("https_proxy") };
   const isProxied =
     !(base.protocol === "http:" && isLoopbackHost(base.hostname)) && Object.values(proxies).some(Boolean);
-  if (!isProxied) {
-    const connect = withSocketsIn(connecting, undici.buildConnector(tls));
-    return { agent: new undici.Agent({ keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS, connect }), stopConnecting };
-  }
+  if (!isProxied)
+    return new undici.Agent({ ...agentOptions, connect: withSocketsIn(connecting, undici.buildConnector(tls)) });
   const given = Object.entries(proxies).filter(([, address]) => address !== undefined);
   const socks = given
     .map(([, address]) => new URL(String(address)))
     .find(({ protocol }) => protocol.startsWith("socks"));
-  const agent = new undici.EnvHttpProxyAgent({
-    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+  return new undici.EnvHttpProxyAgent({
+    ...agentOptions,
     connect: tls,
     ...Object.fromEntries(given),
     // undici would speak TLS to a SOCKS proxy, and does not decode its password.
     ...(socks ? decodedLogin(socks) : { proxyTls: tls, requestTls: tls }),
     factory: (origin, poolOptions) => new undici.Pool(origin, withPatientConnector(poolOptions, connectTimeoutMs)),
   });
-  return { agent, stopConnecting };
 }
 
 /** The same connector, whose sockets are in the set until they are connected. It returns them, although its type does not say so. */
@@ -116,6 +110,8 @@ function withSocketsIn(connecting: Set<Socket>, connect: buildConnector.connecto
   return (target, callback) => {
     const socket = connect(target, (...result) => {
       connecting.delete(socket);
+      // undici expects that it is, and changes it when no request needs it.
+      socket.ref();
       callback(...result);
     }) as unknown as Socket;
     connecting.add(socket);
