@@ -212,7 +212,7 @@ function checkRuntime(): void {
   );
 }
 
-export interface ServiceConnection {
+interface ServiceConnection {
   baseUrl: URL;
   clientId: string;
   clientSecret: ClientSecret;

@@ -39,6 +39,3 @@ export function createStorageError(failure: StorageFailure): StorageError {
   const [, advice = usual] = ADVICE.find(([pattern]) => pattern.test(`${code} ${happened}`)) ?? [];
   return new StorageError(`${storage} ${location}: ${happened}. ${effect} ${advice}`, { location, mayBeStored, cause });
 }
-
-/** True if a file or folder does not exist. */
-export const isFileMissingError = (error: unknown) => fieldOf(error, "code") === "ENOENT";
