@@ -70,48 +70,36 @@ export function encodeQueryString(query: Record<string, string>): string {
  * @throws InputValidationError that names the field.
  */
 export function encodeJson(method: string, given: unknown, at: Issue["path"]): string {
-  const path = [...at];
+  const paths = new Map<unknown, Issue["path"]>();
+  let path = at;
   try {
-    return JSON.stringify(copyOf(given));
+    return JSON.stringify(given, function (this: unknown, name, value: unknown) {
+      const parent = paths.get(this);
+      path = parent ? [...parent, Array.isArray(this) ? Number(name) : name] : at;
+      const isLeftOut = value === undefined && parent !== undefined && !Array.isArray(this);
+      const problem = isLeftOut ? undefined : describeProblem(value, path.length);
+      // An invalid date becomes null.
+      if (problem !== undefined || (value === null && fieldOf(this, name) instanceof Date))
+        throw new NotJson(problem ?? "must be a valid Date");
+      if (isObject(value)) paths.set(value, path);
+      return value;
+    });
   } catch (error) {
     const message = error instanceof NotJson ? error.message : `cannot be sent: ${messageOf(error)}`;
-    throw new InputValidationError(method, [{ path, message }]);
-  }
-
-  function copyOf(value: unknown): unknown {
-    if (value === null || typeof value === "string" || typeof value === "boolean") return value;
-    if (typeof value === "number" && Number.isFinite(value)) return value;
-    if (typeof value === "number") throw new NotJson(`must be a finite number, not ${value}`);
-    if (!isObject(value)) throw new NotJson(`must be JSON data, not ${describe(value)}`);
-    if (value instanceof Date && Number.isNaN(value.getTime())) throw new NotJson("must be a valid Date");
-    if (path.length > MAX_NESTING) throw new NotJson(`is nested deeper than ${MAX_NESTING} levels`);
-    const toJSON = fieldOf(value, "toJSON");
-    if (typeof toJSON === "function") return copyOf(toJSON.call(value));
-    if (Array.isArray(value)) return value.map(copyOfPart);
-    const entries: [string, unknown][] = [];
-    if (isRecord(value))
-      for (const name in value) {
-        const part = fieldOf(value, name);
-        if (part !== undefined) entries.push([name, copyOfPart(part, name)]);
-      }
-    // Otherwise it is not known where its data are: it would be sent as an empty object.
-    if (entries.length > 0 || isPlainObject(value)) return Object.fromEntries(entries);
-    throw new NotJson(`must be JSON data, not ${describe(value)}. Pass a plain object`);
-  }
-
-  function copyOfPart(part: unknown, step: string | number): unknown {
-    path.push(step);
-    const copy = copyOf(part);
-    path.pop();
-    return copy;
+    throw new InputValidationError(method, [{ path: [...path], message }]);
   }
 }
 
 class NotJson extends TypeError {}
 
-const describe = (value: unknown) =>
-  isObject(value)
-    ? `a ${fieldOf(fieldOf(value, "constructor"), "name")}`
-    : value === undefined
-      ? "undefined"
-      : `a ${typeof value}`;
+function describeProblem(value: unknown, depth: number): string | undefined {
+  if (value === null || typeof value === "string" || typeof value === "boolean") return undefined;
+  if (typeof value === "number") return Number.isFinite(value) ? undefined : `must be a finite number, not ${value}`;
+  if (!isObject(value)) return `must be JSON data, not ${value === undefined ? "undefined" : `a ${typeof value}`}`;
+  if (depth > MAX_NESTING) return `is nested deeper than ${MAX_NESTING} levels`;
+  const hasData = Array.isArray(value) || isPlainObject(value) || (isRecord(value) && Object.keys(value).length > 0);
+  // Otherwise it is not known where its data are: it would be sent as an empty object.
+  return hasData
+    ? undefined
+    : `must be JSON data, not a ${fieldOf(fieldOf(value, "constructor"), "name")}. Pass a plain object`;
+}
