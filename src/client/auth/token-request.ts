@@ -2,8 +2,7 @@ import { TOKEN_REQUEST } from "../../service/operations.js";
 import { tokenResponseSchema } from "../../service/token.js";
 import { ConfigurationError, TimeoutError } from "../../shared/errors/index.js";
 import { rememberSecret } from "../../shared/errors/redact.js";
-import { startTimer } from "../../shared/time/clock.js";
-import { untilAborted } from "../../shared/time/wait.js";
+import { afterMs, race, whenAborted } from "../../shared/time/wait.js";
 import { messageOf } from "../../shared/unknown.js";
 import type { ApiRequest } from "../send/call.js";
 import { assertMatchesSchema, readJsonBody } from "../send/response.js";
@@ -52,22 +51,16 @@ export async function createTokenRequest(
 async function readSecret({ clientSecret, timeoutMs }: Credentials, signal: AbortSignal): Promise<string> {
   if (typeof clientSecret === "string") return clientSecret;
   const label = `${TOKEN_REQUEST.method} ${TOKEN_REQUEST.path}: the clientSecret function`;
-  const tooLong = new AbortController();
-  const stop = startTimer(timeoutMs, () =>
-    tooLong.abort(
-      new TimeoutError(`${label} returned nothing within timeoutMs (${timeoutMs} ms)`, { clock: "timeoutMs" }),
-    ),
-  );
   const call = async (): Promise<unknown> => clientSecret();
-  let secret: unknown;
-  try {
-    secret = await untilAborted(signal, untilAborted(tooLong.signal, call()));
-  } catch (error) {
-    if (signal.aborted || tooLong.signal.aborted) throw error;
+  const failed = (error: unknown) => {
     throw new ConfigurationError(`${label} threw: ${messageOf(error)}`, { cause: error });
-  } finally {
-    stop();
-  }
+  };
+  const tooLong = `${label} returned nothing within timeoutMs (${timeoutMs} ms)`;
+  const secret = await race(
+    call().catch(failed),
+    whenAborted(signal),
+    afterMs(timeoutMs, () => new TimeoutError(tooLong, { clock: "timeoutMs" })),
+  );
   if (typeof secret === "string" && secret !== "") return secret;
   const type = typeof secret === "object" ? "an object" : `a ${typeof secret}`;
   const kind = secret === "" ? "an empty string" : (secret ?? undefined) === undefined ? String(secret) : type;
