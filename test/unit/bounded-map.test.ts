@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { setNewest } from "../../src/client/send/bounded-map.js";
+import { setNewest } from "../../src/shared/bounded-map.js";
 
 it("a bounded map keeps as many values as it may, the newest ones", () => {
   const map = new Map<string, number>();

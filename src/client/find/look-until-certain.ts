@@ -3,6 +3,7 @@ import { checkInput } from "../../shared/check.js";
 import { TimeoutError } from "../../shared/errors/index.js";
 import { lazy, optionalFields } from "../../shared/field.js";
 import { nonNegativeMsSchema } from "../../shared/option.js";
+import type { Abortable } from "../../shared/time/abort.js";
 import { MonotonicClock } from "../../shared/time/clock.js";
 import { sleep } from "../../shared/time/wait.js";
 import { type RequestOptions, requestOptionsShape } from "../send/request-options.js";
@@ -31,7 +32,7 @@ export interface OutcomeSearch {
   sent: { ageMs: number };
   options: FindOptions;
   /** Aborted when the client is closed. */
-  closed: AbortSignal;
+  closed: Abortable;
 }
 
 const DEFAULT_SETTLE_MS = 60_000;
@@ -78,7 +79,7 @@ export async function lookUntilCertain<Found>(
 async function waitUntil(
   clock: MonotonicClock,
   time: number,
-  signals: readonly (AbortSignal | undefined)[],
+  signals: readonly (Abortable | undefined)[],
 ): Promise<boolean> {
   if (clock.now() >= time) return !signals.some((signal) => signal?.aborted);
   // Its timer moves the clock: timers may be mocked without it.

@@ -4,6 +4,7 @@ import type { Lot } from "../../service/lot.js";
 import { WRITES } from "../../service/operations.js";
 import type { StockLevel } from "../../service/stock-level.js";
 import type { IssueInput, MoveInput, ReceiveInput } from "../../service/transaction.js";
+import { setNewest } from "../../shared/bounded-map.js";
 import { checkInput } from "../../shared/check.js";
 import { type OutcomeUnknownError, ResponseValidationError, type SentRequest } from "../../shared/errors/index.js";
 import { type FoundReceipt, findReceipt, type LotsOfItem } from "../find/find-receipt.js";
@@ -13,11 +14,10 @@ import { createPaginator, type ListOptions } from "../lists/list.js";
 import type { Paginator } from "../lists/paginator.js";
 import { describeFalseSuccess } from "../send/api-error.js";
 import { parseJsonOrUndefined, readText } from "../send/body.js";
-import { setNewest } from "../send/bounded-map.js";
 import type { ResponseReader } from "../send/call.js";
 import { requestOf } from "../send/path.js";
 import type { RequestOptions } from "../send/request-options.js";
-import type { Sender } from "../send/send.js";
+import type { ClientSender } from "../send/send.js";
 import { bindMethods } from "./bind-methods.js";
 import { lotList, recNoOnlyLotList, stockLevelList } from "./inventory-lists.js";
 import { ItemLookup, type ItemScope, type ItemSearchOptions } from "./item-lookup.js";
@@ -58,13 +58,13 @@ const RECOVERY_HINTS = {
  * Source: service interface, "GET /Inventory" and following.
  */
 export class Inventory {
-  readonly #sender: Sender;
+  readonly #sender: ClientSender;
   readonly #itemLookup: ItemLookup;
   /** The receipts that this client has sent, by the number in the response: their lots belong to no other receipt. */
   readonly #sentReceipts = new Map<number, object>();
 
   /** @internal */
-  constructor(sender: Sender) {
+  constructor(sender: ClientSender) {
     this.#sender = sender;
     this.#itemLookup = new ItemLookup(sender);
     bindMethods(this, Inventory);

@@ -3,6 +3,7 @@ import type { Item } from "../../service/item.js";
 import { skuSchema } from "../../service/key.js";
 import { MAX_PAGE_SIZE } from "../../service/lists.js";
 import { READS } from "../../service/operations.js";
+import { setNewest } from "../../shared/bounded-map.js";
 import { checkInput } from "../../shared/check.js";
 import { NotFoundError, PaginationError, ResponseValidationError } from "../../shared/errors/index.js";
 import { integer, lazy, optionalFields } from "../../shared/field.js";
@@ -17,11 +18,10 @@ import {
   type SortedList,
   UnsearchableListError,
 } from "../search/sorted-list.js";
-import { setNewest } from "../send/bounded-map.js";
 import type { ApiRequest } from "../send/call.js";
 import { type RequestOptions, requestOptionsShape } from "../send/request-options.js";
 import { invalidResponseError } from "../send/response.js";
-import type { Sender } from "../send/send.js";
+import type { ClientSender, Sender } from "../send/send.js";
 import type { InventoryList, InventoryListDefinition } from "./inventory-lists.js";
 import { itemRequest } from "./items.js";
 
@@ -72,23 +72,21 @@ export interface ItemRecords<T> {
 
 /** One call, while it runs. */
 interface Lookup<T> {
-  series: Sender;
+  series: Sender & { readonly requests: number };
   list: SortedList<T>;
   definition: InventoryListDefinition<T>;
-  /** How many requests it has sent. */
-  requests(): number;
 }
 
 /** Finds the records of items in the lists of the inventory, which the service cannot filter by item. */
 export class ItemLookup {
-  readonly #sender: Sender;
+  readonly #sender: ClientSender;
   /** Part numbers never change. */
   readonly #partNos = new Map<string, number>();
   /** By path. */
   readonly #memories = new Map<string, ListMemory>();
   readonly #warned = new Set<string>();
 
-  constructor(sender: Sender) {
+  constructor(sender: ClientSender) {
     this.#sender = sender;
   }
 
@@ -105,17 +103,9 @@ export class ItemLookup {
     const definition = define(params, { ...ONE_BY_ONE, gapless: true });
     const { path } = definition.request(params, definition.options);
     if (shortIDs.length === 0) return { path, found: new Map() };
-    return this.#sender.series(requestOptions, async (sender) => {
-      let requests = 0;
-      const series: Sender = {
-        ...sender,
-        send: (...request) => {
-          requests += 1;
-          return sender.send(...request);
-        },
-      };
+    return this.#sender.series(requestOptions, async (series) => {
       const list = this.#sortedList(series, definition, path);
-      const lookup = { series, list, definition, requests: () => requests };
+      const lookup = { series, list, definition };
       const partNos = await this.#resolvePartNos(lookup, shortIDs);
       const byPartNo = await this.#findAll(lookup, new Set(partNos.values()), ifUnsorted);
       const found = new Map<string, ItemRecords<T>>();
@@ -166,7 +156,7 @@ export class ItemLookup {
     partNos: ReadonlySet<number>,
     ifUnsorted: "read" | "error",
   ): Promise<Map<number, ItemRecords<T>>> {
-    const { list, definition, requests } = lookup;
+    const { series, list, definition } = lookup;
     const found = new Map<number, ItemRecords<T>>();
     const sorted = [...partNos].sort((one, next) => one - next);
     try {
@@ -174,7 +164,8 @@ export class ItemLookup {
         const pages = pagesOf(list.memory.total);
         const left = (sorted.length - index) * PAGES_PER_SEARCH;
         // In all, never more than the lists of items and of levels have pages.
-        const isListCheaper = sorted.length > 1 && requests() + left > 2 * pages && requests() <= pages;
+        const { requests } = series;
+        const isListCheaper = sorted.length > 1 && requests + left > 2 * pages && requests <= pages;
         if (isListCheaper && pages > 1) return await this.#readAll(lookup, partNos);
         const { records, isFromOnePage } = await findByPartNo(list, partNo);
         found.set(partNo, { partNo, records, provesAbsence: isFromOnePage });

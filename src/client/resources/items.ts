@@ -24,7 +24,7 @@ import type { ApiRequest } from "../send/call.js";
 import { requestOf } from "../send/path.js";
 import type { RequestOptions } from "../send/request-options.js";
 import { createJsonReader } from "../send/response.js";
-import type { Sender } from "../send/send.js";
+import type { ClientSender } from "../send/send.js";
 import { bindMethods } from "./bind-methods.js";
 import {
   type CreatedItem,
@@ -57,10 +57,10 @@ const itemPageReader = /* @__PURE__ */ createPageReader(itemSchema);
  * Source: service interface, "GET /Item" to "DELETE /Item/{shortID}".
  */
 export class Items {
-  readonly #sender: Sender;
+  readonly #sender: ClientSender;
 
   /** @internal */
-  constructor(sender: Sender) {
+  constructor(sender: ClientSender) {
     this.#sender = sender;
     bindMethods(this, Items);
   }

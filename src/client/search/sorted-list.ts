@@ -1,6 +1,6 @@
+import { setNewest } from "../../shared/bounded-map.js";
 import { PaginationError } from "../../shared/errors/index.js";
 import { type Page, type PageRequest, pageSizeWithinCap, type RecordKey, startOfPage } from "../lists/page.js";
-import { setNewest } from "../send/bounded-map.js";
 
 export type Direction = "ASC" | "DESC";
 

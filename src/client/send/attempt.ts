@@ -23,8 +23,6 @@ export interface Line {
   readonly transport: Transport;
   readonly observer: Observer;
   readonly clock: ServiceClock;
-  /** Whether the client was closed: there are no further attempts. */
-  readonly isClosed: boolean;
 }
 
 /**
@@ -35,8 +33,8 @@ export async function attempt(line: Line, call: Call): Promise<WireResponse> {
   try {
     return await sendOnce(line, call);
   } catch (failure) {
-    const isRepeated = failure instanceof Failure && failure.retry === "with a new token" && !line.isClosed;
-    if (!isRepeated || call.hasRenewedToken) throw failure;
+    const isRefused = failure instanceof Failure && failure.retry === "with a new token";
+    if (!isRefused || call.hasRenewedToken || call.isLastAttempt) throw failure;
     call.hasRenewedToken = true;
     reportRetry(line, call, failure.reason);
     return await sendOnce(line, call);
@@ -44,7 +42,7 @@ export async function attempt(line: Line, call: Call): Promise<WireResponse> {
 }
 
 /** The call will be retried. */
-export function reportRetry({ observer }: Pick<Line, "observer">, call: Call, reason: string): void {
+export function reportRetry({ observer }: Line, call: Call, reason: string): void {
   const event = { ...call.identity, attempt: call.attempts + 1, reason };
   observer.emit("retry", () => event);
   call.observer.notify((observation) => observation.retry(event));

@@ -3,7 +3,7 @@ import type { CallObserver } from "../observe/observer.js";
 import type { ResponseHead, WireResponse } from "../transport/exchange.js";
 import { type EncodedRequest, encodeRequest, type Query } from "./payload.js";
 import type { RequestOptions } from "./request-options.js";
-import type { RetryBudget, RetrySettings } from "./retry-options.js";
+import type { RetrySettings } from "./retry-options.js";
 import type { Scope } from "./scope.js";
 
 /** A request as the resources describe it. */
@@ -53,7 +53,7 @@ export interface CallSettings {
 }
 
 /** One request of a caller's, from its start to its result or error, over all its attempts. */
-export class Call implements RetryBudget {
+export class Call {
   /** Method and path, the start of every message. */
   readonly label: string;
   readonly payload: EncodedRequest;
@@ -69,6 +69,8 @@ export class Call implements RetryBudget {
   hasRenewedToken = false;
   /** The request is on the wire: `close()` lets it finish. */
   isOnTheWire = false;
+  /** The client was closed: there is no further attempt. */
+  isLastAttempt = false;
   /** Whether an attempt may have been applied. */
   applied: "no" | "unknown" = "no";
   /** The error of the last attempt. */

@@ -52,12 +52,6 @@ export function mergeRetryOptions(settings: RetrySettings, given: RetryOptions |
   return { ...settings, ...changes };
 }
 
-/** What the retries of one call have used up. */
-export interface RetryBudget {
-  retries: number;
-  rateLimitRetries: number;
-}
-
 export const retryOptionsSchema = /* @__PURE__ */ lazy(() => {
   const options = {
     maxRetries: countOrInfinitySchema(),

@@ -5,25 +5,27 @@
  */
 import pRetry from "p-retry";
 import { sleep } from "../../shared/time/wait.js";
+import type { Call } from "./call.js";
 import { Failure } from "./failure.js";
-import type { RetryBudget, RetrySettings } from "./retry-options.js";
-import type { Scope } from "./scope.js";
 
 const MAX_RETRY_AFTER_MS = 60_000;
 /** Timers do not take longer ones. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** The retries that a call has used up, and how many it may use. */
+type Budget = Pick<Call, "settings" | "scope" | "retries" | "rateLimitRetries" | "isLastAttempt">;
 
 /**
  * Repeats an attempt as long as its failure and the budget allow it. The first attempt goes directly: p-retry costs as much as
  * all other steps of a call. Rejects with the last `Failure`, or with the reason of the scope.
  */
 export async function withRetries<T>(
+  budget: Budget,
   runAttempt: () => Promise<T>,
-  settings: RetrySettings,
-  budget: RetryBudget,
-  scope: Scope,
-  mayRetry: (failure: Failure) => boolean,
+  onRetry: (reason: string) => void,
 ): Promise<T> {
+  const { scope } = budget;
+  const { minDelayMs, maxDelayMs } = budget.settings.retry;
   let success: { value: T } | undefined;
   try {
     return await runAttempt();
@@ -37,15 +39,16 @@ export async function withRetries<T>(
         {
           // The budget decides.
           retries: Infinity,
-          minTimeout: Math.min(settings.minDelayMs, settings.maxDelayMs, MAX_TIMER_MS),
-          maxTimeout: Math.min(settings.maxDelayMs, MAX_TIMER_MS),
+          minTimeout: Math.min(minDelayMs, maxDelayMs, MAX_TIMER_MS),
+          maxTimeout: Math.min(maxDelayMs, MAX_TIMER_MS),
           randomize: true,
           signal: scope.signal,
           // After a 429 the limiter waits.
           shouldConsumeRetry: ({ error }) => !(error instanceof Failure) || error.retry === "after a back-off",
           shouldRetry: async ({ error }) => {
-            if (!(error instanceof Failure) || !takeFrom(budget, error, settings) || !mayRetry(error)) return false;
-            if (error.retryAfterMs > 0) await sleep(Math.min(error.retryAfterMs, MAX_RETRY_AFTER_MS), scope.signal);
+            if (!(error instanceof Failure) || !takeFrom(budget, error)) return false;
+            onRetry(error.reason);
+            if (error.retryAfterMs > 0) await sleep(Math.min(error.retryAfterMs, MAX_RETRY_AFTER_MS), scope);
             return true;
           },
         },
@@ -59,11 +62,13 @@ export async function withRetries<T>(
   }
 }
 
-function takeFrom(budget: RetryBudget, { retry }: Failure, settings: RetrySettings): boolean {
-  if (retry === "never" || retry === "with a new token") return false;
-  const isPause = retry === "after the pause";
-  const used = isPause ? budget.rateLimitRetries : budget.retries;
-  if (used >= (isPause ? settings.maxRateLimitRetries : settings.maxRetries)) return false;
-  budget[isPause ? "rateLimitRetries" : "retries"] += 1;
-  return true;
+function takeFrom(budget: Budget, { retry }: Failure): boolean {
+  const { maxRetries, maxRateLimitRetries } = budget.settings.retry;
+  if (budget.isLastAttempt || retry === "never" || retry === "with a new token") return false;
+  if (retry === "after the pause") {
+    budget.rateLimitRetries += 1;
+    return budget.rateLimitRetries <= maxRateLimitRetries;
+  }
+  budget.retries += 1;
+  return budget.retries <= maxRetries;
 }

@@ -20,28 +20,16 @@ import { withRetries } from "./retry.js";
 import { mergeRetryOptions } from "./retry-options.js";
 import { Closed, OutOfTime, Scope } from "./scope.js";
 
-/** What the methods of the client send with. */
+/** Sends requests. */
 export interface Sender {
   /**
    * Sends a request and returns the result of its reader. `iteration` aborts it, too; of a page that was read ahead, the caller
    * who waits for it is shown later (`showCaller`).
    */
   send<T>(request: ApiRequest<T>, options?: RequestOptions, iteration?: AbortSignal): Promise<T>;
-  /**
-   * Runs several requests as one call of the caller's: one deadline, one signal, one `onResponse`. The sender that `run` gets
-   * sends all of them with these options.
-   */
-  series<T>(options: RequestOptions, run: (sender: Sender) => Promise<T>): Promise<T>;
-  /** Runs a callback of the caller's; an error in it is logged. */
-  guard(what: string, run: () => unknown): void;
-  warn(message: string): void;
-  /** How much the rate limit allows. */
-  readonly limiter: Pick<RateLimiter, "snapshot">;
-  /** Aborted when the client is closed. */
-  readonly closed: AbortSignal;
 }
 
-export interface SenderConfig extends Omit<Line, "isClosed"> {
+export interface SenderConfig extends Line {
   /** Without a slash at its end. */
   baseUrl: string;
   validation: ResponseValidation;
@@ -58,51 +46,32 @@ export interface SenderConfig extends Omit<Line, "isClosed"> {
  *       attempt     token, slot, `beforeSend`, one exchange, and what follows from its status (attempt.ts)
  *     read          the response becomes a typed value (response.ts)
  */
-export class ClientSender implements Sender {
+export class ClientSender implements Sender, ClientState {
+  /** Aborted when the client is closed. */
+  readonly closed = new Scope([], Infinity);
   readonly #config: SenderConfig;
-  readonly #line: Line;
-  readonly #state: ClientState;
   readonly #active = new Set<Call>();
-  // Created at first use: Workers forbid it at module level, where clients are created.
-  #closed: AbortController | undefined;
-  #isClosed = false;
   #closing: Promise<void> | undefined;
   #onIdle = () => {};
 
   constructor(config: SenderConfig) {
     this.#config = config;
-    const isClosed = () => this.#isClosed;
-    this.#line = {
-      ...config,
-      get isClosed() {
-        return isClosed();
-      },
-    };
-    this.#state = {
-      url: config.baseUrl,
-      limiter: config.limiter,
-      get isClosed() {
-        return isClosed();
-      },
-    };
+  }
+
+  get url(): string {
+    return this.#config.baseUrl;
   }
 
   get limiter(): RateLimiter {
     return this.#config.limiter;
   }
 
-  get closed(): AbortSignal {
-    this.#closed ??= new AbortController();
-    if (this.#isClosed) this.#closed.abort();
-    return this.#closed.signal;
+  get isClosed(): boolean {
+    return this.closed.aborted;
   }
 
   warn(message: string): void {
     this.#config.observer.warn(message);
-  }
-
-  guard(what: string, run: () => unknown): void {
-    this.#config.observer.guard(what, run);
   }
 
   async send<T>(request: ApiRequest<T>, given?: RequestOptions, iteration?: AbortSignal): Promise<T> {
@@ -118,11 +87,11 @@ export class ClientSender implements Sender {
     }
   }
 
-  /** The same, with a signal of one's own and options that were checked. */
+  /** The same, with a scope of one's own and options that were checked. */
   async sendWithin<T>(scope: Scope, request: ApiRequest<T>, options?: RequestOptions): Promise<T> {
     const { observer, validation, baseUrl } = this.#config;
     const { method, path } = request;
-    const observed = observer.startCall(() => ({ method, path, url: baseUrl + path, client: this.#state }));
+    const observed = observer.startCall(() => ({ method, path, url: baseUrl + path, client: this }));
     const call = new Call(request, this.#settingsOf(options), scope, observed);
     const startedAt = monotonicNowMs();
     let end: string | undefined;
@@ -136,17 +105,17 @@ export class ClientSender implements Sender {
       end = nameOf(error);
       throw error;
     } finally {
-      const { attempts, head } = call;
+      const { attempts, head, settings } = call;
       observed.notify((observation) => observation.ended({ status: head?.status, error: end }));
-      const { onResponse } = call.settings;
-      if (onResponse && head) {
-        const response = { ...head, method, path, attempts, durationMs: monotonicNowMs() - startedAt };
-        this.guard("onResponse", () => onResponse(redactData(response)));
-      }
+      if (head) this.#report(settings, { ...head, method, path, attempts, durationMs: monotonicNowMs() - startedAt });
     }
   }
 
-  async series<T>(given: RequestOptions, run: (sender: Sender) => Promise<T>): Promise<T> {
+  /**
+   * Runs several requests as one call of the caller's: one deadline, one signal, one `onResponse`. The sender that `run` gets
+   * sends all of them with these options, and counts them.
+   */
+  async series<T>(given: RequestOptions, run: (series: Sender & { requests: number }) => Promise<T>): Promise<T> {
     const { signal, totalTimeoutMs = this.#config.totalTimeoutMs, onResponse, ...rest } = given;
     const scope = new Scope([signal], totalTimeoutMs);
     const startedAt = monotonicNowMs();
@@ -157,24 +126,19 @@ export class ClientSender implements Sender {
       last = response;
     };
     const options = { ...rest, totalTimeoutMs: Infinity, signal: scope.signal, onResponse: note };
-    const { limiter, closed } = this;
-    const sender: Sender = {
-      send: (request, _, iteration = scope.signal) => this.send(request, options, iteration),
-      series: (_, runInner) => runInner(sender),
-      guard: (what, callback) => this.guard(what, callback),
-      warn: (message) => this.warn(message),
-      limiter,
-      closed,
+    const send: Sender["send"] = (request, _, iteration = scope.signal) => {
+      series.requests += 1;
+      return this.send(request, options, iteration);
     };
+    const series = { send, requests: 0 };
     try {
-      return await run(sender);
+      return await run(series);
     } catch (error) {
       showCaller(error);
       throw error;
     } finally {
       scope.end();
-      const response = last && { ...last, attempts, durationMs: monotonicNowMs() - startedAt };
-      if (response && onResponse) this.guard("onResponse", () => onResponse(response));
+      if (last) this.#report({ onResponse }, { ...last, attempts, durationMs: monotonicNowMs() - startedAt });
     }
   }
 
@@ -185,31 +149,32 @@ export class ClientSender implements Sender {
   }
 
   async #close(): Promise<void> {
-    this.#isClosed = true;
-    this.#closed?.abort();
-    for (const call of this.#active) if (!call.isOnTheWire) call.scope.abort(new Closed());
+    this.closed.abort(new Closed());
+    for (const call of this.#active) {
+      call.isLastAttempt = true;
+      if (!call.isOnTheWire) call.scope.abort(new Closed());
+    }
     if (this.#active.size > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
     await this.#config.transport.close();
   }
 
   async #exchange(call: Call) {
-    if (this.#isClosed) call.scope.abort(new Closed());
+    if (this.isClosed) call.scope.abort(new Closed());
     this.#active.add(call);
     try {
       return await withRetries(
-        () => attempt(this.#line, call),
-        call.settings.retry,
         call,
-        call.scope,
-        ({ reason }) => {
-          if (!this.#isClosed) reportRetry(this.#line, call, reason);
-          return !this.#isClosed;
-        },
+        () => attempt(this.#config, call),
+        (reason) => reportRetry(this.#config, call, reason),
       );
     } finally {
       this.#active.delete(call);
       if (this.#active.size === 0) this.#onIdle();
     }
+  }
+
+  #report({ onResponse }: Pick<RequestOptions, "onResponse">, response: ResponseInfo): void {
+    if (onResponse) this.#config.observer.guard("onResponse", () => onResponse(redactData(response)));
   }
 
   #settingsOf(options: RequestOptions | undefined): CallSettings {

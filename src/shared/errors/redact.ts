@@ -10,6 +10,7 @@
  * secrets are recognised by what precedes them: `Bearer …`, `client_secret=…`.
  */
 
+import { setNewest } from "../bounded-map.js";
 import { fieldOf, isObject } from "../unknown.js";
 import { isBrandedError } from "./brand.js";
 
@@ -28,48 +29,26 @@ const PUBLIC_HEADERS: ReadonlySet<string> = new Set(["accept", "content-type", "
 class Secrets {
   readonly #forms = new Map<string, Form[]>();
   readonly #max: number;
-  /** All forms, by the beginning of their core; empty if it has to be built. */
-  readonly #formsByStart = new Map<number, Form[]>();
 
   constructor(max: number) {
     this.#max = max;
   }
 
   add(secret: string): void {
-    const known = this.#forms.get(secret);
-    this.#forms.delete(secret);
-    this.#forms.set(secret, known ?? formsOf(secret));
-    if (known) return;
-    const [oldest] = this.#forms.keys();
-    if (this.#forms.size > this.#max && oldest !== undefined) this.#forms.delete(oldest);
-    this.#formsByStart.clear();
+    setNewest(this.#forms, secret, this.#forms.get(secret) ?? formsOf(secret), this.#max);
   }
 
   replaceIn(text: string): string {
     let replaced = text;
-    for (const form of this.#formsIn(text.toLowerCase())) {
-      form.pattern ??= new RegExp(form.source, "gi");
-      replaced = replaced.replace(form.pattern, REDACTED);
-    }
-    return replaced;
-  }
-
-  /** Those whose core occurs. Looks at each character once, however many secrets there are. */
-  #formsIn(lower: string): Iterable<Form> {
-    if (this.#formsByStart.size === 0) {
-      for (const form of [...this.#forms.values()].flat()) {
-        const start = startOf(form.core);
-        this.#formsByStart.set(start, [...(this.#formsByStart.get(start) ?? []), form]);
+    const lower = text.toLowerCase();
+    for (const forms of this.#forms.values()) {
+      for (const form of forms) {
+        if (!lower.includes(form.core)) continue;
+        form.pattern ??= new RegExp(form.source, "gi");
+        replaced = replaced.replace(form.pattern, REDACTED);
       }
     }
-    const found = new Set(this.#formsByStart.get(NO_START));
-    let start = 0;
-    for (let end = 1; end <= lower.length; end += 1) {
-      start = ((start << 8) | (lower.charCodeAt(end - 1) & 0xff)) & 0xffffff;
-      for (const form of this.#formsByStart.get(start) ?? [])
-        if (lower.startsWith(form.core, end - START_LENGTH)) found.add(form);
-    }
-    return found;
+    return replaced;
   }
 }
 
@@ -79,15 +58,6 @@ interface Form {
   core: string;
   source: string;
   pattern?: RegExp;
-}
-
-const START_LENGTH = 3;
-const NO_START = -1;
-
-/** The first three characters of a core as a number; a shorter core has none, and may be anywhere. */
-function startOf(core: string): number {
-  if (core.length < START_LENGTH) return NO_START;
-  return [...core.slice(0, START_LENGTH)].reduce((start, char) => (start << 8) | char.charCodeAt(0), 0);
 }
 
 /** The beginning of a long secret is enough; what follows it is hidden, too. */

@@ -2,7 +2,7 @@ import { type Abortable, onAbort } from "./abort.js";
 import { startTimer } from "./clock.js";
 
 /** Resolves after a time, or when one of the signals aborts. */
-export function sleep(delayMs: number, ...signals: readonly (AbortSignal | undefined)[]): Promise<void> {
+export function sleep(delayMs: number, ...signals: readonly (Abortable | undefined)[]): Promise<void> {
   return new Promise((resolve) => {
     const stops: (() => void)[] = [];
     const finish = () => {
