@@ -122,8 +122,6 @@ export class RateLimiter {
   readonly #source: SlotSource;
   /** By rank, then by arrival. */
   readonly #queue: Waiter[] = [];
-  /** How many of each rank. */
-  readonly #counts = RANKS.map(() => 0);
   readonly #clock: MonotonicClock;
   readonly #setAlarm: (time: number | undefined) => void;
   #state: "open" | "paused" | "probe due" | "probing" = "open";
@@ -157,7 +155,6 @@ export class RateLimiter {
     return new Promise((start, fail) => {
       const waiter: Waiter = { request, rank, waitsUntil, start, fail, isWaiting: true, stop: undefined };
       this.#queue.splice(this.#countUpTo(rank), 0, waiter);
-      this.#counts[rank] = (this.#counts[rank] ?? 0) + 1;
       void this.#serve();
       // Usually there is a slot, and nothing to wait for.
       if (waiter.isWaiting) waiter.stop = onAbort(signal, () => this.#fail(waiter, signal.reason));
@@ -286,7 +283,6 @@ export class RateLimiter {
       this.#queue.splice(index, 1);
       waiter.isWaiting = false;
       waiter.stop?.();
-      this.#counts[waiter.rank] = (this.#counts[waiter.rank] ?? 0) - 1;
     }
     if (this.#queue.length === 0) this.#setAlarm(undefined);
   }
@@ -305,9 +301,8 @@ export class RateLimiter {
     return pauseMs > 0 ? Math.round(Date.now() + pauseMs) : null;
   }
 
-  #countUpTo(rank: Rank): number {
-    return this.#counts.slice(0, rank + 1).reduce((sum, count) => sum + count, 0);
-  }
+  /** How many wait that are as urgent or more. Searched from the end, where most requests join the queue. */
+  #countUpTo = (rank: Rank) => this.#queue.findLastIndex((waiter) => waiter.rank <= rank) + 1;
 
   #leaveFree = (rank: Rank) => (RANKS[rank] === "low" ? this.#settings.reserved : 0);
 }

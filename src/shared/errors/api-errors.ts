@@ -3,32 +3,15 @@ import { redact, redactData, redactStart } from "./redact.js";
 import { markAsServiceError } from "./service-error.js";
 import { StocklotError } from "./stocklot-error.js";
 
-/** The content of a response with an error status. */
-export interface ApiErrorInit {
-  /** The HTTP status. */
-  status: number;
-  /** The machine-readable code. */
-  code: string;
+/** The content of a response with an error status. The fields without a comment are those of the error. */
+export interface ApiErrorInit extends Pick<ApiError, "status" | "code" | "method" | "path" | "headers" | "attempts"> {
   /** The service's own text, which becomes `serviceMessage`; empty if the response has none. */
   message: string;
   /** What to do, as a sentence; ends the message of the error. */
   hint?: string | undefined;
-  /** Messages by field name. */
-  details?: Record<string, string[]> | undefined;
-  /** The method of the request. */
-  method: string;
-  /** Its path, relative to `baseUrl`, without the query. */
-  path: string;
-  /** The headers of the response, names in lower case. */
-  headers: Record<string, string>;
-  /** How often the request was sent. */
-  attempts: number;
-  /** See {@link StocklotError.applied}. */
-  applied?: StocklotError["applied"];
+  details?: ApiError["details"] | undefined;
   /** Whether the body is the error object that the service documents. */
   isFromService?: boolean;
-  /** The failure before this one. */
-  cause?: unknown;
 }
 
 /**
@@ -59,7 +42,7 @@ export class ApiError extends StocklotError {
   readonly attempts: number;
 
   constructor(init: ApiErrorInit) {
-    super(formatApiErrorMessage(init), init);
+    super(formatApiErrorMessage(init));
     this.status = init.status;
     this.serviceMessage = redact(init.message);
     this.code = redact(init.code);
