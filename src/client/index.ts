@@ -27,7 +27,6 @@ export {
   OutcomeUnknownError,
   PaginationError,
   PermissionError,
-  type PermissionReason,
   RateLimitError,
   ResponseValidationError,
   type SentRequest,
@@ -51,17 +50,7 @@ export type { Priority, RateLimiter, RateLimitSnapshot } from "./limiter/rate-li
 export type { ListOptions } from "./lists/list.js";
 export type { Page, PagingOptions } from "./lists/page.js";
 export type { Paginator } from "./lists/paginator.js";
-export type {
-  HookEvents,
-  Hooks,
-  Logger,
-  RateLimitedEvent,
-  RequestEvent,
-  ResponseEvent,
-  RetryEvent,
-  TokenEvent,
-  WaitingEvent,
-} from "./observe/events.js";
+export type { CallEvent, HookEvents, Hooks, Logger } from "./observe/events.js";
 export type { ClientOptions } from "./options.js";
 export type { CustomList, CustomRequest } from "./resources/custom-endpoint.js";
 export type { Inventory, TransactionResult } from "./resources/inventory.js";
@@ -69,6 +58,6 @@ export type { ItemScope, ItemSearchOptions } from "./resources/item-lookup.js";
 export type { CreatedItem, DiscontinuedItem, UpdatedItem } from "./resources/item-status.js";
 export type { Items } from "./resources/items.js";
 export type { Query } from "./send/payload.js";
-export type { BeforeSend, RequestOptions, ResponseInfo } from "./send/request-options.js";
+export type { RequestOptions, ResponseInfo } from "./send/request-options.js";
 export type { RetryOptions } from "./send/retry-options.js";
 export type { FetchLike } from "./transport/fetch.js";

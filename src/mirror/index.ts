@@ -22,9 +22,7 @@ export type { MirrorOptions, MirrorSink, RunOptions, WatchOptions } from "./opti
 export type {
   MirrorCounts,
   MirrorProgress,
-  MirrorReadMode,
   MirrorReport,
   MirrorResourceReport,
-  MirrorRunKind,
 } from "./report.js";
-export type { MirrorKey, MirrorRecord, MirrorRecords, MirrorResource, WarehouseStockLevel } from "./tables.js";
+export type { MirrorRecord, MirrorRecords, MirrorResource, WarehouseStockLevel } from "./tables.js";

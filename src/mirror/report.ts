@@ -1,16 +1,5 @@
 import { type MirrorList, type MirrorResource, RESOURCES } from "./tables.js";
 
-/**
- * How a list is read:
- * - `first`: all of it, into a new copy.
- * - `full`: all of it, which also finds what the service has removed.
- * - `increment`: what was modified since the last full pass or increment began.
- */
-export type MirrorReadMode = "first" | "full" | "increment";
-
-/** Whether a run has read any list completely (`full`), or only what was modified (`increment`). */
-export type MirrorRunKind = "full" | "increment";
-
 /** Sums of a run. */
 export interface MirrorCounts {
   /** Records read. */
@@ -32,9 +21,9 @@ export interface MirrorCounts {
 /** What a run did for one resource. */
 export interface MirrorResourceReport extends MirrorCounts {
   /** `full` if the list was read completely, the first time included. */
-  kind: MirrorRunKind;
+  kind: "full" | "increment";
   /** How the list was read, in order. */
-  modes: MirrorReadMode[];
+  modes: MirrorProgress["mode"][];
   /** Records in the copy after the run. */
   inCopy: number;
   /** True if a full pass before this run was interrupted, so that this one has begun again. */
@@ -46,7 +35,7 @@ export interface MirrorReport extends MirrorCounts {
   /**
    * `full` if any list was read completely, the first time included. `resources` contains the kind of each resource.
    */
-  kind: MirrorRunKind;
+  kind: "full" | "increment";
   /** The report of each resource. */
   resources: Partial<Record<MirrorResource, MirrorResourceReport>>;
   /**
@@ -62,8 +51,13 @@ export interface MirrorProgress {
   resource: MirrorResource;
   /** ID of the warehouse, if stock levels per warehouse are being read; otherwise `null`. */
   wID: number | null;
-  /** How the resource is being read. */
-  mode: MirrorReadMode;
+  /**
+   * How the resource is being read:
+   * - `first`: all of it, into a new copy.
+   * - `full`: all of it, which also finds what the service has removed.
+   * - `increment`: what was modified since the last full pass or increment began.
+   */
+  mode: "first" | "full" | "increment";
   /** True if a full pass was interrupted before, so that this one has begun again. */
   beganAgain: boolean;
   /** Records of this list that were read and saved. */
@@ -74,7 +68,7 @@ export interface MirrorProgress {
   requests: number;
 }
 
-export const runKindOf = (modes: readonly MirrorReadMode[]): MirrorRunKind =>
+export const runKindOf = (modes: MirrorResourceReport["modes"]): MirrorReport["kind"] =>
   modes.every((mode) => mode === "increment") ? "increment" : "full";
 
 /** What a run did for one list. */

@@ -38,12 +38,6 @@ export const RESOURCES = [
 /** A record of any resource. */
 export type MirrorRecord = MirrorRecords[MirrorResource];
 
-/**
- * Identifies a record within its resource: `recNo` of a lot, `partNo` of an item or a stock level, the string `"wID/partNo"` of
- * a stock level of one warehouse.
- */
-export type MirrorKey = number | string;
-
 /** The type of a documented field. It may also be `null`: if the service documents that, or leaves the field out. */
 export type ColumnType = "integer" | "decimal" | "text" | "boolean";
 
@@ -144,7 +138,8 @@ export const findAbandonedLists = (
   warehouses === undefined ? [] : inCopy.filter(({ wID }) => wID !== null && !warehouses.includes(wID));
 
 /** The key of a record, from the number that identifies it within its list. */
-export const keyOf = ({ wID }: MirrorList, number: number): MirrorKey => (wID === null ? number : `${wID}/${number}`);
+export const keyOf = ({ wID }: MirrorList, number: number): number | string =>
+  wID === null ? number : `${wID}/${number}`;
 
 /** The field that identifies a record within its list. */
 export const numberFieldOf = ({ resource }: MirrorList): string => tableOf(resource).key.at(-1) ?? "";

@@ -7,9 +7,6 @@ import { HttpResponse, http, type RequestHandler } from "msw";
 import type { Sandbox } from "../sandbox/index.js";
 import { configurationError } from "../shared/check.js";
 
-/** The part of a sandbox that the handlers need. */
-export type HandledSandbox = Pick<Sandbox, "baseUrl" | "fetch">;
-
 /**
  * Handlers that respond to every request under `baseUrl` from the sandbox, for `setupServer` or `setupWorker`.
  *
@@ -27,7 +24,10 @@ export type HandledSandbox = Pick<Sandbox, "baseUrl" | "fetch">;
  * @param baseUrl the client's base URL, version segment included; the sandbox's own by default
  * @throws ConfigurationError if `baseUrl` is not a URL
  */
-export function sandboxHandlers(sandbox: HandledSandbox, baseUrl: string = sandbox.baseUrl): RequestHandler[] {
+export function sandboxHandlers(
+  sandbox: Pick<Sandbox, "baseUrl" | "fetch">,
+  baseUrl: string = sandbox.baseUrl,
+): RequestHandler[] {
   if (!URL.canParse(baseUrl)) {
     throw configurationError("sandboxHandlers", [{ path: ["baseUrl"], message: "must be a URL" }]);
   }

@@ -11,7 +11,7 @@ import {
   trace,
 } from "@opentelemetry/api";
 import type { AttemptEnd, CallEnd, CallInfo, CallObservation } from "../client/for-add-ons.js";
-import type { RateLimitedEvent, RequestEvent, RetryEvent } from "../client/index.js";
+import type { HookEvents } from "../client/index.js";
 import { callAttributes, outcomeAttributes } from "./attributes.js";
 import type { Metrics } from "./metrics.js";
 
@@ -62,7 +62,7 @@ export class CallSpan implements CallObservation {
 
   /** Sends the attempt in the context of its span, so that spans of other instrumentations become its children. */
   attempt(
-    { attempt }: RequestEvent,
+    { attempt }: HookEvents["request"],
     setHeader: (name: string, value: string) => void,
     run: () => Promise<AttemptEnd>,
   ): void {
@@ -93,12 +93,12 @@ export class CallSpan implements CallObservation {
     this.#metrics?.slotWait.record(ms / 1_000, this.#attributes);
   }
 
-  paused({ delayMs }: RateLimitedEvent): void {
+  paused({ delayMs }: HookEvents["rateLimited"]): void {
     this.#metrics?.pauseDuration.record(delayMs / 1_000, this.#attributes);
     this.#span?.addEvent("pause", { "stocklot.pause.duration_ms": delayMs });
   }
 
-  retry({ reason }: RetryEvent): void {
+  retry({ reason }: HookEvents["retry"]): void {
     this.#retries += 1;
     this.#metrics?.retries.add(1, { ...this.#attributes, ...this.#attemptError });
     this.#span?.addEvent("retry", { "stocklot.retry.reason": reason });

@@ -62,9 +62,6 @@ export type Fault =
       chunkBytes?: number | undefined;
     };
 
-/** A fault without details, or a status code. */
-export type FaultShorthand = Exclude<Fault["type"], "status"> | "drop-after" | "hang-after" | number;
-
 /** Specifies which requests fail, how often, and how. The first rule that matches a request applies. */
 export interface FaultRule {
   /** HTTP method. @default any */
@@ -77,8 +74,8 @@ export interface FaultRule {
   times?: number | undefined;
   /** Share of matching requests to which the fault applies, from 0 to 1; the same requests for the same `seed`. @default 1 */
   probability?: number | undefined;
-  /** The fault that applies to these requests. */
-  fault: Fault | FaultShorthand;
+  /** The fault that applies to these requests: with its details, by its name, or a status code. */
+  fault: Fault | Exclude<Fault["type"], "status"> | "drop-after" | "hang-after" | number;
 }
 
 const FAULT_NAMES = ["drop", "drop-after", "hang", "hang-after", "truncated", "slow"];

@@ -5,9 +5,9 @@
  */
 
 export type { LoggedRequest } from "./activity.js";
-export type { FetchInput, SandboxFetch } from "./adapters/fetch.js";
+export type { SandboxFetch } from "./adapters/fetch.js";
 export type { ListenOptions, SandboxServer } from "./adapters/node-server.js";
-export type { Fault, FaultRule, FaultShorthand } from "./faults.js";
+export type { Fault, FaultRule } from "./faults.js";
 export type {
   SandboxClient,
   SandboxItem,

@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from "vitest";
-import type { ClientOptions, WaitingEvent } from "../../src/index.js";
+import type { ClientOptions, HookEvents } from "../../src/index.js";
 import { useCountedTimers } from "../support/own-timers.js";
 import { RUN_ALL } from "../support/runs.js";
 import { sandboxClient } from "../support/sandbox-client.js";
@@ -8,10 +8,10 @@ afterEach(() => void vi.useRealTimers());
 
 /** A client, and the waits that its hook and the log report. */
 function observed(options: ClientOptions) {
-  const events: WaitingEvent[] = [];
+  const events: HookEvents["waiting"][] = [];
   const lines: string[] = [];
   const logger = { debug() {}, info: (line: string) => void lines.push(line), warn() {}, error() {} };
-  const hooks = { waiting: (event: WaitingEvent) => void events.push(event) };
+  const hooks = { waiting: (event: HookEvents["waiting"]) => void events.push(event) };
   return { ...sandboxClient({ logger, hooks, ...options }, { rateLimit: false }), events, lines };
 }
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { UnexpectedRemovalsError } from "../../src/index.js";
-import { createMirror, type MirrorKey, type MirrorRecord, type MirrorSink } from "../../src/mirror/index.js";
+import { createMirror, type MirrorRecord, type MirrorSink } from "../../src/mirror/index.js";
 import { RUN_ALL } from "../support/runs.js";
 import { type Random, seededRandom } from "../unit/paging/changing-list.js";
 import { ChangingService, type ServiceBehaviour } from "./support/changing-service.js";
@@ -30,7 +30,7 @@ const HOUR_MS = 3_600_000;
 beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"] }));
 afterEach(() => void vi.useRealTimers());
 
-type Listed = ReadonlyMap<MirrorKey, MirrorRecord>;
+type Listed = ReadonlyMap<number | string, MirrorRecord>;
 type Resource = (typeof RESOURCES)[number];
 
 const listedBy = (service: ChangingService, resource: Resource): Listed =>

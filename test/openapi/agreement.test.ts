@@ -1,4 +1,4 @@
-import { createSandbox, type FaultShorthand, type SandboxItem, type SandboxOptions } from "stocklot/sandbox";
+import { createSandbox, type FaultRule, type SandboxItem, type SandboxOptions } from "stocklot/sandbox";
 import { afterEach, describe, expect, it } from "vitest";
 import document from "../../openapi.json" with { type: "json" };
 import { type ClientOptions, InventoryClient, OutcomeUnknownError } from "../../src/index.js";
@@ -146,7 +146,7 @@ describe.each<[string, SandboxOptions]>([
 
 describe("errors match the document", () => {
   it.each(Object.entries(CALLS))("%s, where anything fails", async (id, [, call]) => {
-    const failing = (fault: FaultShorthand, expected: string) =>
+    const failing = (fault: FaultRule["fault"], expected: string) =>
       expect(failure(call(connect({ faults: [{ path: /^\/(?!Token)/, fault }] }).client))).resolves.toMatchObject({
         name: expected,
       });

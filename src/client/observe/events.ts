@@ -8,62 +8,48 @@ export interface CallEvent {
   path: string;
 }
 
-/** A request is about to be sent. */
-export interface RequestEvent extends CallEvent {
-  /** Number of the attempt, from 1. In a `retry` event: of the attempt that follows. */
-  attempt: number;
-}
-
-/** A response was received, whatever its status. */
-export interface ResponseEvent extends RequestEvent {
-  /** HTTP status. */
-  status: number;
-  /** From sending to the last byte, in ms. */
-  durationMs: number;
-}
-
-/** A call will be retried. */
-export interface RetryEvent extends RequestEvent {
-  /** Why the call is retried: a status such as `HTTP 503`, or a connection failure. */
-  reason: string;
-}
-
-/** The service responded with 429, and the client pauses. */
-export interface RateLimitedEvent extends CallEvent {
-  /** Length of the pause in ms. */
-  delayMs: number;
-  /** End of the pause, in ms since the epoch. */
-  pausedUntil: number;
-}
-
-/** A call queues for a slot and is expected to wait for 1.5 s or more, or a pause begins while it waits. */
-export interface WaitingEvent extends CallEvent {
-  /** `"limit"`: all slots of `rateLimit` are in use. `"pause"`: all calls wait for the end of the pause after a 429. */
-  reason: "limit" | "pause";
-  /** How long it is expected to wait at least, in ms. */
-  expectedMs: number;
-}
-
-/** The client has a new token. */
-export interface TokenEvent {
-  /** When it expires, in ms since the epoch. */
-  expiresAt: number;
-}
-
 /** What hooks receive, by the name of the hook. */
 export interface HookEvents {
   /** A request is about to be sent. */
-  request: RequestEvent;
-  /** A response was received. */
-  response: ResponseEvent;
+  request: CallEvent & {
+    /** Number of the attempt, from 1. */
+    attempt: number;
+  };
+  /** A response was received, whatever its status. */
+  response: CallEvent & {
+    /** Number of the attempt, from 1. */
+    attempt: number;
+    /** HTTP status. */
+    status: number;
+    /** From sending to the last byte, in ms. */
+    durationMs: number;
+  };
   /** A call will be retried. */
-  retry: RetryEvent;
+  retry: CallEvent & {
+    /** Number of the attempt that follows. */
+    attempt: number;
+    /** Why the call is retried: a status such as `HTTP 503`, or a connection failure. */
+    reason: string;
+  };
   /** The service responded with 429, and the client pauses. */
-  rateLimited: RateLimitedEvent;
+  rateLimited: CallEvent & {
+    /** Length of the pause in ms. */
+    delayMs: number;
+    /** End of the pause, in ms since the epoch. */
+    pausedUntil: number;
+  };
   /** The client has a new token. */
-  token: TokenEvent;
-  /** A call has to wait. */
-  waiting: WaitingEvent;
+  token: {
+    /** When it expires, in ms since the epoch. */
+    expiresAt: number;
+  };
+  /** A call queues for a slot and is expected to wait for 1.5 s or more, or a pause begins while it waits. */
+  waiting: CallEvent & {
+    /** `"limit"`: all slots of `rateLimit` are in use. `"pause"`: all calls wait for the end of the pause after a 429. */
+    reason: "limit" | "pause";
+    /** How long it is expected to wait at least, in ms. */
+    expectedMs: number;
+  };
 }
 
 /**
@@ -127,11 +113,15 @@ export interface CallObservation {
   /** Around the whole call. */
   within(run: () => void): void;
   /** Around an attempt. `setHeader` adds a header, such as `traceparent`, before `run` is called; it cannot replace one. */
-  attempt(event: RequestEvent, setHeader: (name: string, value: string) => void, run: () => Promise<AttemptEnd>): void;
+  attempt(
+    event: HookEvents["request"],
+    setHeader: (name: string, value: string) => void,
+    run: () => Promise<AttemptEnd>,
+  ): void;
   /** An attempt has waited this long for its slot. */
   waited(ms: number): void;
-  retry(event: RetryEvent): void;
-  paused(event: RateLimitedEvent): void;
+  retry(event: HookEvents["retry"]): void;
+  paused(event: HookEvents["rateLimited"]): void;
   ended(end: CallEnd): void;
 }
 

@@ -12,7 +12,6 @@ import type {
   Instrumentation,
   Logger,
   ProgressEvent,
-  RequestEvent,
 } from "./events.js";
 
 type LogLevel = keyof Logger;
@@ -139,7 +138,7 @@ export class CallObserver {
 
   /** Runs an attempt within them; they may add headers. */
   attempt<T extends { status: number }>(
-    event: RequestEvent,
+    event: HookEvents["request"],
     headers: Record<string, string>,
     run: () => Promise<T>,
   ): Promise<T> {

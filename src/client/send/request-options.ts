@@ -22,15 +22,6 @@ export interface ResponseInfo {
   durationMs: number;
 }
 
-/** See {@link RequestOptions.beforeSend}. */
-export type BeforeSend = (attempt: {
-  /** Number of the attempt, from 1. */
-  attempt: number;
-  /** How far the service's clock is ahead of this machine's, at least, in ms; `undefined` if that is not known. */
-  clockAheadMs: number | undefined;
-  // biome-ignore lint/suspicious/noConfusingVoidType: a callback that returns nothing is the usual case
-}) => void | (() => void) | Promise<void | (() => void)>;
-
 /** Settings of one call; the last argument of every method. */
 export interface RequestOptions {
   /**
@@ -77,7 +68,15 @@ export interface RequestOptions {
    * with what was thrown.
    * @default none
    */
-  beforeSend?: BeforeSend | undefined;
+  beforeSend?:
+    | ((attempt: {
+        /** Number of the attempt, from 1. */
+        attempt: number;
+        /** How far the service's clock is ahead of this machine's, at least, in ms; `undefined` if that is not known. */
+        clockAheadMs: number | undefined;
+        // biome-ignore lint/suspicious/noConfusingVoidType: a callback that returns nothing is the usual case
+      }) => void | (() => void) | Promise<void | (() => void)>)
+    | undefined;
 }
 
 /** Header fields that a caller may set, by name. */

@@ -1,10 +1,10 @@
 import { dateHeaderMs } from "../../client/for-add-ons.js";
 import {
   type ClientOptions,
+  type HookEvents,
   InventoryClient,
   type Page,
   type RequestOptions,
-  type ResponseEvent,
   type ResponseInfo,
 } from "../../client/index.js";
 import { type DocumentedList, LISTS } from "../../service/lists.js";
@@ -33,7 +33,7 @@ export interface Probe {
   /** The lots of each warehouse that was seen. */
   warehouses: { wID: number; lots: Reading }[];
   /** From sending to the last byte, in ms: without waiting for a slot or a token. */
-  responses: ResponseEvent[];
+  responses: HookEvents["response"][];
   /** How far the service's clock was ahead, in ms, by the `Date` header of each response that has one. */
   skewsMs: number[];
 }

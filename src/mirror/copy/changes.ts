@@ -3,7 +3,7 @@ import { ConfigurationError, InputValidationError } from "../../shared/errors/in
 import { valueThat } from "../../shared/option.js";
 import { fieldOf, isObject } from "../../shared/unknown.js";
 import type { SqlRow, SqlValue } from "../../storage/database.js";
-import type { MirrorKey, MirrorRecord, MirrorResource, Table } from "../tables.js";
+import type { MirrorRecord, MirrorResource, Table } from "../tables.js";
 import { type CopyDatabase, type CopyRow, readCopyRow } from "./database.js";
 import { decodeExtraFields, encodeExtraFields } from "./row-codec.js";
 import { CHANGES_COLUMNS, insertSql, type Statement } from "./sql.js";
@@ -34,8 +34,11 @@ export interface MirrorChange extends RecordChange {
 export interface RecordChange {
   /** What happened to the record. */
   type: "added" | "changed" | "removed";
-  /** Identifies the record within the resource. */
-  key: MirrorKey;
+  /**
+   * Identifies the record within the resource: `recNo` of a lot, `partNo` of an item or a stock level, the string
+   * `"wID/partNo"` of a stock level of one warehouse.
+   */
+  key: number | string;
   /** The fields that differ, as they were; of a removed record all fields; `null` of an added one. */
   before: Readonly<Record<string, unknown>> | null;
   /** The fields that differ, as they are; of an added record all fields; `null` of a removed one. */
@@ -52,7 +55,7 @@ export interface CopyChangesFilter {
   /** The resource. */
   resource?: MirrorResource | undefined;
   /** The key of a record. */
-  key?: MirrorKey | undefined;
+  key?: number | string | undefined;
 }
 
 /** A century of days, so that dates stay valid. */
@@ -68,7 +71,7 @@ export const historyOptionSchema = () =>
 /** What differs between a record of the copy, if it has one, and a record of the list; `undefined` if nothing does. */
 export function compareRecords(
   table: Table,
-  key: MirrorKey,
+  key: RecordChange["key"],
   before: MirrorRecord | undefined,
   after: MirrorRecord,
 ): RecordChange | undefined {

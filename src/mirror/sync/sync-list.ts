@@ -3,7 +3,7 @@ import { UnexpectedRemovalsError } from "../../shared/errors/index.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import type { Copy } from "../copy/copy.js";
 import { type ListState, lagOf } from "../copy/status.js";
-import type { ListReport, MirrorProgress, MirrorReadMode } from "../report.js";
+import type { ListReport, MirrorProgress } from "../report.js";
 import type { MirrorList } from "../tables.js";
 import { isRefusalOfIncrements, ListReader, Reading } from "./list-reader.js";
 
@@ -60,7 +60,7 @@ const MAX_UNGUARDED_REMOVALS = 50;
 /** One list in one run. */
 export class ListSync {
   readonly #counts = { added: 0, changed: 0, removed: 0 };
-  readonly #modes: MirrorReadMode[] = [];
+  readonly #modes: MirrorProgress["mode"][] = [];
   readonly #reader: ListReader;
   #durationMs = 0;
   #beganAgain = false;
@@ -224,7 +224,7 @@ export class ListSync {
   }
 
   /** Reads the list, or what was modified since then, and writes it to the copy. */
-  async #read(mode: MirrorReadMode, modifiedSince?: Date): Promise<{ reading: Reading; modified: number[] }> {
+  async #read(mode: MirrorProgress["mode"], modifiedSince?: Date): Promise<{ reading: Reading; modified: number[] }> {
     this.#modes.push(mode);
     const { resource, wID } = this.list;
     const reading = new Reading();

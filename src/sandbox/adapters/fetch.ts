@@ -4,7 +4,7 @@ import { toWebResponse } from "../rewrite.js";
 import type { SandboxService } from "../service.js";
 
 /** Called like the global `fetch`; responds without a network. */
-export type SandboxFetch = (input: FetchInput, init?: RequestInit) => Promise<Response>;
+export type SandboxFetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
 export function createFetchAdapter(service: SandboxService): SandboxFetch {
   return async (input, init = {}) => {
@@ -18,11 +18,12 @@ export function createFetchAdapter(service: SandboxService): SandboxFetch {
   };
 }
 
-/** What `fetch` can be called with. */
-export type FetchInput = string | URL | Request;
-
 /** Reads the arguments of a fetch call into a request. */
-async function toSandboxRequest(input: FetchInput, init: RequestInit, signal: AbortSignal): Promise<SandboxRequest> {
+async function toSandboxRequest(
+  input: string | URL | Request,
+  init: RequestInit,
+  signal: AbortSignal,
+): Promise<SandboxRequest> {
   // The signal stays out: a Request would hang a listener on it that only garbage collection removes.
   const { signal: _signal, ...rest } = init;
   const request = new Request(input, rest.body ? { duplex: "half", ...rest } : rest);
@@ -38,7 +39,7 @@ async function toSandboxRequest(input: FetchInput, init: RequestInit, signal: Ab
 }
 
 /** The signal of `init`, or else that of the request. */
-function abortSignalOf(input: FetchInput, init: RequestInit): AbortSignal | undefined {
+function abortSignalOf(input: string | URL | Request, init: RequestInit): AbortSignal | undefined {
   if (init.signal) return init.signal;
   return typeof input === "object" && "signal" in input ? input.signal : undefined;
 }

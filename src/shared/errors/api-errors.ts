@@ -97,15 +97,7 @@ export class ValidationError extends BadRequestError {
   }
 }
 
-/** Why the service refused permission; `unknown` if its message is not documented. */
-export type PermissionReason =
-  | "insufficient-permissions"
-  | "read-only"
-  | "warehouse-out-of-scope"
-  | "report-access-denied"
-  | "unknown";
-
-const PERMISSION_REASON_PATTERNS: readonly [RegExp, PermissionReason][] = [
+const PERMISSION_REASON_PATTERNS: readonly [RegExp, PermissionError["reason"]][] = [
   [/insufficient permissions/i, "insufficient-permissions"],
   [/read-only/i, "read-only"],
   [/warehouse is outside/i, "warehouse-out-of-scope"],
@@ -114,8 +106,13 @@ const PERMISSION_REASON_PATTERNS: readonly [RegExp, PermissionReason][] = [
 
 /** 403: the caller may not do this. Source: service interface, "Errors", rule 2. */
 export class PermissionError extends ApiError {
-  /** Read from the service's own text. */
-  readonly reason: PermissionReason;
+  /** Why, as the service's own text says; `unknown` if that is not documented. */
+  readonly reason:
+    | "insufficient-permissions"
+    | "read-only"
+    | "warehouse-out-of-scope"
+    | "report-access-denied"
+    | "unknown";
 
   constructor(init: ApiErrorInit) {
     super(init);

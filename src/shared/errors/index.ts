@@ -7,7 +7,6 @@ export {
   NotFoundError,
   NotImplementedError,
   PermissionError,
-  type PermissionReason,
   RateLimitError,
   ServerError,
   ValidationError,

@@ -1,5 +1,5 @@
 import { type ClientOptions, InventoryClient, type Item, type Lot, type StockLevel } from "../../../src/index.js";
-import type { MirrorKey, MirrorRecords, MirrorResource, WarehouseStockLevel } from "../../../src/mirror/index.js";
+import type { MirrorRecords, MirrorResource, WarehouseStockLevel } from "../../../src/mirror/index.js";
 import { newItem, newLevel, newLot, pageOf } from "../../support/records.js";
 import type { Random } from "../../unit/paging/changing-list.js";
 
@@ -87,13 +87,13 @@ export class ChangingService {
   }
 
   /** All records of a resource, as they are now, by key. */
-  records<R extends ListName>(resource: R): Map<MirrorKey, MirrorRecords[R]>;
-  records(resource: ListName): Map<MirrorKey, Item | Lot | StockLevel> {
+  records<R extends ListName>(resource: R): Map<number | string, MirrorRecords[R]>;
+  records(resource: ListName): Map<number | string, Item | Lot | StockLevel> {
     return new Map(this.#stored(resource).map(([key, { record }]) => [key, record]));
   }
 
   /** The stock levels of these warehouses, by the key that a copy uses. */
-  warehouseLevels(...wIDs: number[]): Map<MirrorKey, WarehouseStockLevel> {
+  warehouseLevels(...wIDs: number[]): Map<number | string, WarehouseStockLevel> {
     return new Map(
       wIDs.flatMap((wID) => this.#levels(wID).map(([partNo, { record }]) => [`${wID}/${partNo}`, { ...record, wID }])),
     );

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { MirrorKey, MirrorListStatus, MirrorRecord, MirrorResource, MirrorSink } from "stocklot/mirror";
+import type { MirrorListStatus, MirrorRecord, MirrorResource, MirrorSink } from "stocklot/mirror";
 import { postgresSink, sqliteSink } from "stocklot/mirror";
 import { afterAll, beforeAll, beforeEach } from "vitest";
 import { RowCodec } from "../../../src/mirror/copy/row-codec.js";
@@ -37,19 +37,22 @@ export async function useCopies(name: string) {
 }
 
 /** All records that a copy has of a resource, by key, whether their lists are complete or not. */
-export async function recordsIn(sink: MirrorSink, resource: MirrorResource): Promise<Map<MirrorKey, MirrorRecord>> {
+export async function recordsIn(
+  sink: MirrorSink,
+  resource: MirrorResource,
+): Promise<Map<number | string, MirrorRecord>> {
   return (await allRecordsIn(sink, [resource])).get(resource) ?? new Map();
 }
 
 /** The same of several resources, of one moment if nobody writes. */
 export async function allRecordsIn(sink: MirrorSink, resources: readonly MirrorResource[]) {
-  const found = new Map<MirrorResource, Map<MirrorKey, MirrorRecord>>();
+  const found = new Map<MirrorResource, Map<number | string, MirrorRecord>>();
   const database = await sink.openReader();
   for (const resource of database ? resources : []) {
     const table = tableOf(resource);
     const codec = new RowCodec(table);
     const rows = (await database?.query(`SELECT * FROM ${database.dialect.nameOf(table.name)}`)) ?? [];
-    const records = rows.map((row): [MirrorKey, MirrorRecord] => {
+    const records = rows.map((row): [number | string, MirrorRecord] => {
       const [number, wID] = table.key.map((field) => Number(row[field])).reverse();
       return [keyOf({ resource, wID: wID ?? null }, Number(number)), codec.decode(row)];
     });

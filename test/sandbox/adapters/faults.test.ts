@@ -1,12 +1,6 @@
 import { setupServer } from "msw/node";
 import { sandboxHandlers } from "stocklot/msw";
-import {
-  createSandbox,
-  type Fault,
-  type FaultShorthand,
-  type SandboxFetch,
-  type SandboxOptions,
-} from "stocklot/sandbox";
+import { createSandbox, type FaultRule, type SandboxFetch, type SandboxOptions } from "stocklot/sandbox";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { abortedWhenHanging, callerOf } from "../support/caller.js";
 
@@ -38,7 +32,7 @@ const TRANSPORTS: Readonly<Record<string, (options: SandboxOptions) => Promise<T
 type Sandbox = ReturnType<typeof createSandbox>;
 
 /** A receipt of a new sandbox, with the fault. */
-async function faulty(transport: string, fault: Fault | FaultShorthand) {
+async function faulty(transport: string, fault: FaultRule["fault"]) {
   const open = TRANSPORTS[transport];
   if (!open) throw new Error(transport);
   const { sandbox, baseUrl, fetch } = await open({ items: [{ shortID: "A" }] });
