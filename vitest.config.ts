@@ -20,7 +20,6 @@ const LONGEST = [
   "mirror/schedules",
   "mirror/kill",
   "command/acceptance",
-  "command/import-corrections",
   "command/count",
 ];
 

@@ -21,9 +21,6 @@ export interface DocumentedList {
 /** The largest page of these lists. */
 export const MAX_PAGE_SIZE = 250;
 
-/** The headers of a page. */
-export const PAGE_HEADERS = ["x-total-count", "x-page", "x-page-size", "x-api-version"];
-
 /** The lists. Source: service interface, "GET /Item" and "GET /Inventory" with the paths below them. */
 export const LISTS: { readonly [Name in DocumentedList["name"]]: DocumentedList } = {
   items: {

@@ -104,13 +104,12 @@ async function writePages(
   append: (text: string) => Promise<void>,
 ): Promise<number> {
   let records = 0;
+  let isBegun = false;
   await withProgress(async (progress) => {
     for await (const { value, totalCount } of pages) {
-      if (records === 0) {
-        if (value[0]) assertColumnsExist(columns, value[0]);
-        await append(header);
-      }
-      await append(encode(value));
+      if (records === 0 && value[0]) assertColumnsExist(columns, value[0]);
+      await append((isBegun ? "" : header) + encode(value));
+      isBegun = true;
       records += value.length;
       progress(`${records} of ${totalCount}`);
     }
