@@ -1,10 +1,9 @@
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { copyFile, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { promisify, stripVTControlCharacters } from "node:util";
 import { createSandbox, type Sandbox, type SandboxOptions } from "stocklot/sandbox";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import * as errors from "../../src/shared/errors/index.js";
@@ -97,43 +96,16 @@ describe("the demo", () => {
     const temporary = await mkdtemp(join(folder, "demo-"));
     const { code, out, err } = await run("demo.ts", [], { TMPDIR: temporary });
     expect({ code, err }).toEqual({ code: 0, err: "" });
-    expect(out).toMatch(/A sandbox of the service runs at http:\/\/127\.0\.0\.1:\d+\/api\/v1/);
-    expect(out).toMatch(/The client received a token, valid until \d\d:\d\d:\d\d\./);
-    expect(out).toMatch(/items 100 %, (\d+) of \1 in [\d.]+ s/);
     expect(out).toMatch(/lots {2}100 %, 1,600 of 1,600 in [\d.]+ s/);
-    expect(out).toMatch(/Warehouse +Open lots +Items +In stock +On hold +Allocated +Available/);
-    expect(out).toMatch(/Available = In stock − On hold − Allocated/);
-    const stock = [...out.matchAll(/^ {2}\w+(?: +[\d,]+){2} +([\d,]+) +([\d,]+) +([\d,]+) +([\d,]+)$/gm)];
-    expect(stock).toHaveLength(4);
-    for (const [, ...cells] of stock) {
-      const [inStock = 0, onHold = 0, allocated = 0, available] = cells.map((cell) => Number(cell.replaceAll(",", "")));
-      expect(available).toBe(inStock - onHold - allocated);
-    }
     expect(out).toMatch(/received 120 in Central, lot \d+/);
-    expect(out).toMatch(/^ {2}Central( +[\d,.]+){2} +\+70$/m);
-    expect(out).toMatch(/^ {2}North( +[\d,.]+){2} +\+30$/m);
     expect(out).toMatch(/3 applied, 0 unknown, 3 sent: nothing was booked twice/);
-    expect(out).toMatch(/first run: 2,237 items, lots and stock levels copied, in \d+ requests/);
     expect(out).toMatch(/second run, after a change of one item: 1 record changed/);
-    expect(out).toMatch(/NotFoundError +404 not_found/);
-    expect(out).toMatch(/InputValidationError +units: .*nothing was sent/);
-    expect(out).toMatch(/PermissionError +403 warehouse-out-of-scope/);
-    expect(out).toMatch(/\d+ of 20 slots free, 0 calls waiting, 0 requests in flight/);
     expect(out).toMatch(/The service counted \d+ requests and rejected none with 429\./);
     expect(Number(/Done in ([\d.]+) s\./.exec(out)?.[1])).toBeLessThan(30);
     expect(out).not.toContain("\u001b");
     expect(out).not.toContain("{");
     expect(out.split("\n").filter((line) => line.length > 80)).toEqual([]);
     expect((await readdir(temporary)).filter((name) => name.startsWith("stocklot"))).toEqual([]);
-  });
-
-  it.skipIf(process.platform !== "linux")("fits into a terminal of 80 columns", async ({ expect }) => {
-    const program = `stty cols 80 && '${process.execPath}' --import tsx '${join(EXAMPLES, "demo.ts")}'`;
-    const { stdout } = await promisify(execFile)("script", ["-qec", program, "/dev/null"], { cwd: ROOT });
-    // A bar is drawn again and again from the first column.
-    const lines = stdout.replaceAll("\u001b[1G", "\n").split(/\r?\n/).map(stripVTControlCharacters);
-    expect(lines.length).toBeGreaterThan(50);
-    expect(lines.filter((line) => line.length > 80)).toEqual([]);
   });
 });
 
@@ -229,39 +201,6 @@ describe.concurrent("receive-from-csv", () => {
     });
   });
 
-  it("sends nothing of a file with a column that it would lose", async ({ expect }) => {
-    const file = join(folder, "foreign.csv");
-    await writeFile(file, "itemID,units,wid,reasonCode,bin\nBOLT-M8,1,1,1,A-1\n");
-    await withService({ items }, async (sandbox, environment) => {
-      const { code, err } = await run("receive-from-csv.ts", [file], environment);
-      expect(code).toBe(1);
-      expect(err).toContain("unknown columns: bin");
-      expect(sandbox.requests).toEqual([]);
-    });
-  });
-
-  it("reads quoted cells with commas, quotes and line breaks, and names the line that is wrong", async ({ expect }) => {
-    const file = join(folder, "quoted.csv");
-    await writeFile(
-      file,
-      '\uFEFFitemID,units,wid,reasonCode,remark\r\nBOLT-M8,1,1,1,"x, ""y""\nz"\r\n\r\nBOLT-M8,1,1\r\n',
-    );
-    await withService({ items }, async (sandbox, environment) => {
-      const { code, err } = await run("receive-from-csv.ts", [file], environment);
-      expect(code).toBe(1);
-      expect(err).toMatch(/Invalid Record Length.* on line 5/s);
-      await writeFile(file, "");
-      expect(await run("receive-from-csv.ts", [file], environment)).toMatchObject({
-        code: 1,
-        err: expect.stringContaining("the CSV file is empty"),
-      });
-      expect(sandbox.requests).toEqual([]);
-      await writeFile(file, '\uFEFFitemID,units,wid,reasonCode,remark\r\nBOLT-M8,1,1,1,"x, ""y""\nz"\r\n');
-      expect(await run("receive-from-csv.ts", [file], environment)).toMatchObject({ code: 0 });
-      expect(received(sandbox).map(({ body }) => Object(body).remark)).toEqual([expect.stringMatching(/x, "y"\nz$/)]);
-    });
-  });
-
   it("books the sample into no real service", async ({ expect }) => {
     await withService({ items }, async (sandbox, environment) => {
       const { code, err } = await run("receive-from-csv.ts", [], environment);
@@ -269,18 +208,6 @@ describe.concurrent("receive-from-csv", () => {
       expect(err).toContain("The sample is not for a real service.");
       expect(sandbox.requests).toEqual([]);
     });
-  });
-});
-
-describe.concurrent("mirror-sqlite", () => {
-  it("copies everything, then what has changed, and reports it", async ({ expect }) => {
-    const path = join(folder, "stock.db");
-    const { code, out, err } = await run("mirror-sqlite.ts", [path]);
-    expect({ code, err }).toEqual({ code: 0, err: "" });
-    expect(out).toMatch(/lots +10,000 +10,000 +10,000/);
-    expect(out).toMatch(/items \d+ changed .*putUp/);
-    expect(out).toMatch(/lots +10,001 +1 +1 +0 +0/);
-    expect(out).toMatch(/increment: \d+ requests/);
   });
 });
 
@@ -310,45 +237,37 @@ describe.concurrent("handle-errors", () => {
   });
 });
 
-describe.concurrent("share-one-limiter", () => {
-  it("keeps two clients within one limit", async ({ expect }) => {
-    const { code, out, err } = await run("share-one-limiter.ts");
-    expect({ code, err }).toEqual({ code: 0, err: "" });
-    expect(out).toMatch(/mirror: 2,000 lots in [\d,]+ ms/);
-    expect(out).toMatch(/scanner: \d+ look-ups meanwhile, the slowest in [\d,]+ ms/);
-    expect(out).toMatch(/service: \d+ requests from one address, 0 refused/);
-  });
+it.concurrent.each<[string, RegExp[]]>([
+  ["mirror-sqlite", [/lots +10,000 +10,000 +10,000/, /items \d+ changed .*putUp/, /lots +10,001 +1 +1 +0 +0/]],
+  ["share-one-limiter", [/mirror: 2,000 lots in /, /service: \d+ requests from one address, 0 refused/]],
+  ["sync-catalog", [/\+ BOLT-M9/, /^2 applied in \d+ requests\.$/m]],
+  [
+    "count-stock",
+    [
+      /^\+ BOLT-M8 {2}bin A-01 {2}book 470, counted 480 EA: receive 10 into bin A-01$/m,
+      /^! WASHER-M8 .*: moved since the snapshot \(lot \d+ had 50, now 40\): count again$/m,
+      /^2 groups corrected in \d+ requests\.$/m,
+      /\+ 0 receive {2}- 0 issue {2}= 3 unchanged {2}! 0 blocked/,
+    ],
+  ],
+])("%s reports what it has done", async (name, lines) => {
+  const { code, out, err } = await run(`${name}.ts`, name === "mirror-sqlite" ? [join(folder, "stock.db")] : []);
+  expect({ code, err }).toEqual({ code: 0, err: "" });
+  for (const line of lines) expect(out).toMatch(line);
 });
 
-describe.concurrent("sync-catalog", () => {
-  it("shows the difference and applies it", async ({ expect }) => {
-    const { code, out, err } = await run("sync-catalog.ts");
-    expect({ code, err }).toEqual({ code: 0, err: "" });
-    expect(out).toContain("+ BOLT-M9");
-    expect(out).toMatch(/^2 applied in \d+ requests\.$/m);
+const addressIn = ({ stdout }: ChildProcess) =>
+  new Promise<string>((resolve) => {
+    stdout?.on("data", (chunk) => {
+      const [found] = /http:\S+/.exec(String(chunk)) ?? [];
+      if (found) resolve(found);
+    });
   });
-});
-
-describe.concurrent("count-stock", () => {
-  it("corrects what can be compared, and finds nothing to do after a second count", async ({ expect }) => {
-    const { code, out, err } = await run("count-stock.ts");
-    expect({ code, err }).toEqual({ code: 0, err: "" });
-    expect(out).toMatch(/^\+ BOLT-M8 {2}bin A-01 {2}book 470, counted 480 EA: receive 10 into bin A-01$/m);
-    expect(out).toMatch(/^! WASHER-M8 .*: moved since the snapshot \(lot \d+ had 50, now 40\): count again$/m);
-    expect(out).toMatch(/^2 groups corrected in \d+ requests\.$/m);
-    expect(out).toContain("+ 0 receive  - 0 issue  = 3 unchanged  ! 0 blocked");
-  });
-});
 
 describe.concurrent("stock-endpoint", () => {
   it("returns the stock of a SKU until it is interrupted", async ({ expect }) => {
     const { child, ended } = start("stock-endpoint.ts", ["0"]);
-    const url = await new Promise<string>((resolve) => {
-      child.stdout?.on("data", (chunk) => {
-        const [found] = /http:\S+/.exec(String(chunk)) ?? [];
-        if (found) resolve(found);
-      });
-    });
+    const url = await addressIn(child);
     const get = async (address: string): Promise<{ status: number; body: Record<string, unknown[]> }> => {
       const response = await fetch(address, { headers: { connection: "close" } });
       return { status: response.status, body: Object(await response.json()) };
@@ -367,12 +286,7 @@ describe.concurrent("stock-endpoint", () => {
 describe.concurrent("a copy", () => {
   it("is read by an endpoint and by a report, which shows each change once", async ({ expect }) => {
     const { child, ended } = start("copy-endpoint.ts");
-    const url = await new Promise<string>((resolve) => {
-      child.stdout?.on("data", (chunk) => {
-        const [found] = /http:\S+/.exec(String(chunk)) ?? [];
-        if (found) resolve(found);
-      });
-    });
+    const url = await addressIn(child);
     const response = await fetch(url, { headers: { connection: "close" } });
     expect(await response.json()).toMatchObject({
       bins: expect.arrayContaining([expect.objectContaining({ wID: 1 })]),
