@@ -56,28 +56,6 @@ describe("the tables of docs/reference.md", () => {
     expect(marked.map(({ name }) => name).sort()).toEqual([...required].sort());
   });
 
-  it("states type, null, unit and source", () => {
-    expect(guide).toContain("| name | meaning | type |");
-    expect(guide).toMatch(/^\| `shipped` \| .+ \| datetime or null \|$/m);
-    expect(guide).toMatch(/^\| `netWeight` \| .+ \| decimal \(unit not documented\) \| receive, issue \|$/m);
-    expect(guide).toMatch(/^\| `inStock` \| .+ \| decimal \(`uOM`\) \|$/m);
-    for (const source of ["Item, Create, Update", "Lot", "Stock level", "Receive, Move, Issue"]) {
-      expect(guide).toMatch(new RegExp(`Sources?( in the service's document)?: ${source}\\.`));
-    }
-  });
-
-  it("has one meaning for a field of several inputs, or one for each", () => {
-    expect(guide).toContain("| `units` | Quantity, greater than 0. |");
-    expect(guide).toContain("| `wid` | receive: Destination warehouse ID. move, issue: Source warehouse ID. |");
-  });
-
-  it("changes with the OpenAPI document", () => {
-    const changed = JSON.parse(
-      JSON.stringify(openApi).replace('"Bin or location within the warehouse."', '"Elsewhere."'),
-    );
-    expect(withTables(guide, changed)).toContain("| `spot` | Elsewhere. |");
-  });
-
   it("need a unit in the comment on each decimal", () => {
     const changed = JSON.parse(JSON.stringify(openApi).replaceAll("in the item's unit of measure", ""));
     expect(() => withTables(guide, changed)).toThrow("A number has no unit");
@@ -92,9 +70,5 @@ describe("SKILL.md and llms.txt", () => {
     expect(packageJson.files).toContain(path);
     // Short enough to be read whole.
     expect(text.length).toBeLessThan(12_000);
-  });
-
-  it("SKILL.md begins with a name and a description", () => {
-    expect(read("SKILL.md")).toMatch(/^---\nname: stocklot\ndescription: .{40,1000}\n---\n/);
   });
 });

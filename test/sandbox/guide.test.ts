@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { type ClientOptions, InventoryClient } from "stocklot";
 import { createSandbox, type FaultRule, type SandboxOptions } from "stocklot/sandbox";
 import { expect, it, onTestFinished, vi } from "vitest";
@@ -75,16 +74,4 @@ it("fake timers drive client and sandbox alike", async () => {
   await vi.runAllTimersAsync();
   expect(await responses).toHaveLength(6);
   expect(sandbox.requests.some(({ status }) => status === 429)).toBe(true);
-});
-
-it("the table of options names every option, and no other", () => {
-  const guide = readFileSync(new URL("../../docs/testing.md", import.meta.url), "utf8");
-  const source = readFileSync(new URL("../../src/sandbox/options/options.ts", import.meta.url), "utf8");
-  const declared = /export interface SandboxOptions \{([\s\S]*?)\n\}/.exec(source)?.[1] ?? "";
-  const names = [...declared.matchAll(/^ {2}(\w+)\?:/gm)].map((match) => match[1]);
-  const section = /## All options\n([\s\S]*?)\n## /.exec(guide)?.[1] ?? "";
-  const listed = [...section.matchAll(/^\| ([^|]+) \|/gm)].flatMap((row) =>
-    [...(row[1] ?? "").matchAll(/`(\w+)`/g)].map((match) => match[1]),
-  );
-  expect(new Set(listed)).toEqual(new Set(names));
 });

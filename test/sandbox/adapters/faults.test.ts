@@ -114,21 +114,6 @@ describe.each(Object.keys(TRANSPORTS))("over %s", (transport) => {
   });
 });
 
-it.each([
-  [400, "bad_request"],
-  [401, "unauthorized"],
-  [403, "forbidden"],
-  [404, "not_found"],
-  [409, "conflict"],
-  [500, "internal_error"],
-  [501, "not_implemented"],
-  [410, undefined],
-])("the status %i has the document's code %s", async (status, error) => {
-  const { receive } = await faulty("fetch", status);
-  const body = Object(await (await receive()).json());
-  expect([body.statusCode, body.error]).toEqual([status, error]);
-});
-
 it("a slow body ends when the signal fires", async () => {
   const { receive } = await faulty("fetch", { type: "slow", delayMs: 60_000 });
   const caller = new AbortController();

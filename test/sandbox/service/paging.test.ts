@@ -29,18 +29,6 @@ describe("the paged envelope", () => {
     expect(body.page).toBe(1);
     expect(body.pageSize).toBeGreaterThanOrEqual(1);
   });
-
-  it("of nothing has no pages", async () => {
-    const empty = callerOf(createSandbox({ items: [] }));
-    expect((await empty.get("/Inventory")).body).toEqual({
-      value: [],
-      totalCount: 0,
-      page: 1,
-      pageSize: 25,
-      pageCount: 0,
-      hasMore: false,
-    });
-  });
 });
 
 describe("sorting", () => {
@@ -64,20 +52,6 @@ describe("sorting", () => {
     ["sort=units&direction=sideways", "ACB"],
   ])("with %s returns %s", async (query, expected) => {
     expect(skus((await api.get(`/Item?${query}`)).body.value).join("")).toBe(expected);
-  });
-
-  it("works for every field of every list, ascending and descending", async () => {
-    const all = callerOf(createSandbox({ items: 40, lots: 120, rateLimit: false }));
-    for (const path of ["/Item/All", "/Inventory", "/Inventory/StockLevels"]) {
-      const [first] = (await all.get(path)).body.value;
-      for (const column of Object.keys(first)) {
-        const up = (await all.get(`${path}?sort=${column.toUpperCase()}&pageSize=250`)).body.value;
-        const values = up.map((record: Record<string, unknown>) => record[column]);
-        expect(values, `${path} by ${column}`).toEqual([...values].sort(ascending));
-        const down = (await all.get(`${path}?sort=${column}&direction=DESC&pageSize=250`)).body.value;
-        expect(down, `${path} by ${column}`).toEqual([...up].reverse());
-      }
-    }
   });
 });
 
@@ -128,14 +102,6 @@ describe("modifiedSince", () => {
     });
   });
 });
-
-function ascending(a: unknown, b: unknown): number {
-  if (a === b) return 0;
-  if (a === null) return -1;
-  if (b === null) return 1;
-  if (typeof a === "number" && typeof b === "number") return a - b;
-  return String(a) < String(b) ? -1 : 1;
-}
 
 describe("pages that were read before", () => {
   it("show every change of a lot, a level and an item", async () => {
