@@ -2,7 +2,6 @@ import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { ServerError } from "../../src/index.js";
 import { RUN_ALL } from "../support/runs.js";
 import { clientOf, SECRET } from "./server.js";
 
@@ -25,7 +24,7 @@ describe("an error response", () => {
   it.each([
     ["undici", {}],
     ["fetch", { fetch: (url: string, init: RequestInit) => fetch(url, init) }],
-  ])("without an end is described by its beginning, and is not read further, by %s", async (_, options) => {
+  ])("without an end is not read beyond maxResponseBytes: its status is enough, by %s", async (_, options) => {
     let closed: Promise<unknown> | undefined;
     const { client } = await clientOf(
       (_request, response: ServerResponse) => {
@@ -34,15 +33,14 @@ describe("an error response", () => {
         const fill = () => void (response.destroyed || response.write("x".repeat(10_000), fill));
         fill();
       },
-      { retry: false, maxResponseBytes: Infinity, timeoutMs: Infinity, ...options },
+      { retry: false, maxResponseBytes: 100_000, timeoutMs: Infinity, ...options },
     );
     const error = await failureOf(client.items.get("X"));
-    expect(error).toBeInstanceOf(ServerError);
-    expect(String(error)).toContain("GET /Item: 500 Out of order. xxx");
+    expect(error).toMatchObject({ name: "ServerError", status: 500, serviceMessage: "" });
     await closed;
   });
 
-  it.skipIf(!RUN_ALL)("is not decompressed further than 128 KiB; its status is enough", async () => {
+  it.skipIf(!RUN_ALL)("is not decompressed further, either", async () => {
     const call = await refusal(gzipSync(`<p>Out of order.</p>${" ".repeat(30_000_000)}`), {
       "content-encoding": "gzip",
     });
@@ -65,8 +63,8 @@ describe("a secret in a long error response is not shown,", () => {
   it.each(cases)("%s, wherever the text is cut", async (_, secret, spell) => {
     const escaped = spell(secret);
     const shownParts = [secret.slice(0, 12), spell(secret.slice(0, 12))];
-    // The ends of an excerpt, of a message, of what is searched, and of what is read.
-    for (const end of [120, 200, 1_000, 4_000, 9_000, 131_072]) {
+    // The ends of an excerpt, of a message, and of what is searched.
+    for (const end of [120, 200, 1_000, 4_000, 9_000]) {
       for (const body of [
         `${"x ".repeat(end / 2 - 8)}${escaped}`,
         `<b>${escaped}</b>`.repeat(Math.ceil(end / escaped.length) + 1),

@@ -9,34 +9,27 @@ export class OutOfTime {
 /** The reason of a signal that aborted because the client was closed. */
 export class Closed {}
 
-/** When the calls end that use a signal, by the monotonic clock. */
-const ends = new WeakMap<AbortSignal, { at: number; totalTimeoutMs: number }>();
-
 /** One end for all that ends a call, or the requests of a search: the caller's signal, the total time, the end of the client. */
 export class Scope {
   aborted = false;
   reason: unknown;
-  /** The total time that ends first, its own or that of the signals. */
   readonly totalTimeoutMs: number;
   readonly #endsAt: number;
   readonly #callbacks = new Set<() => void>();
   readonly #stops: (() => void)[] = [];
   #controller: AbortController | undefined;
 
-  constructor(signals: readonly (AbortSignal | null | undefined)[], ownTimeoutMs: number) {
-    let end = { at: monotonicNowMs() + ownTimeoutMs, totalTimeoutMs: ownTimeoutMs };
+  constructor(signals: readonly (AbortSignal | null | undefined)[], totalTimeoutMs: number) {
+    this.totalTimeoutMs = totalTimeoutMs;
+    this.#endsAt = monotonicNowMs() + totalTimeoutMs;
     for (const signal of signals) {
       if (!signal) continue;
-      const inherited = ends.get(signal);
-      if (inherited && inherited.at < end.at) end = inherited;
       const abort = () => this.abort(signal.reason);
       if (signal.aborted) abort();
       else this.#stops.push(onAbort(signal, abort));
     }
-    this.#endsAt = end.at;
-    this.totalTimeoutMs = end.totalTimeoutMs;
-    if (ownTimeoutMs !== Infinity)
-      this.#stops.push(startTimer(ownTimeoutMs, () => this.abort(new OutOfTime(ownTimeoutMs))));
+    if (totalTimeoutMs !== Infinity)
+      this.#stops.push(startTimer(totalTimeoutMs, () => this.abort(new OutOfTime(totalTimeoutMs))));
   }
 
   /** The rest of the total time, in ms. */
@@ -48,7 +41,6 @@ export class Scope {
   get signal(): AbortSignal {
     if (!this.#controller) {
       this.#controller = new AbortController();
-      ends.set(this.#controller.signal, { at: this.#endsAt, totalTimeoutMs: this.totalTimeoutMs });
       if (this.aborted) this.#controller.abort(this.reason);
     }
     return this.#controller.signal;

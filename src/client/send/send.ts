@@ -113,7 +113,7 @@ export class ClientSender implements Sender, ClientState {
 
   /**
    * Runs several requests as one call of the caller's: one deadline, one signal, one `onResponse`. The sender that `run` gets
-   * sends all of them with these options, and counts them.
+   * sends all of them with these options, which were checked, and counts them.
    */
   async series<T>(given: RequestOptions, run: (series: Sender & { requests: number }) => Promise<T>): Promise<T> {
     const { signal, totalTimeoutMs = this.#config.totalTimeoutMs, onResponse, ...rest } = given;
@@ -125,10 +125,9 @@ export class ClientSender implements Sender, ClientState {
       attempts += response.attempts;
       last = response;
     };
-    const options = { ...rest, totalTimeoutMs: Infinity, signal: scope.signal, onResponse: note };
-    const send: Sender["send"] = (request, _, iteration = scope.signal) => {
+    const send: Sender["send"] = (request) => {
       series.requests += 1;
-      return this.send(request, options, iteration);
+      return this.sendWithin(scope, request, { ...rest, onResponse: note });
     };
     const series = { send, requests: 0 };
     try {

@@ -12,7 +12,7 @@ export interface ResponseHead {
 
 /** A response, read to its end. */
 export interface WireResponse extends ResponseHead {
-  /** The body, decompressed; of an error response, its beginning. */
+  /** The body, decompressed. */
   body: Uint8Array;
 }
 
@@ -49,9 +49,6 @@ export interface Transport {
   /** Closes connections of its own. */
   close(): Promise<void>;
 }
-
-/** The longest part of an error body that is read. */
-const MAX_ERROR_BODY_BYTES = 128 * 1024;
 
 export const isSuccessStatus = (status: number) => status >= 200 && status < 300;
 
@@ -93,7 +90,7 @@ export class Exchange {
   receiveHead(status: number, headers: Record<string, string>, coding = ""): void {
     this.head = { status, headers };
     this.#coding = coding;
-    if (isSuccessStatus(status) && Number(headers["content-length"]) > this.#maxBytes) this.fail("too large");
+    if (Number(headers["content-length"]) > this.#maxBytes) this.fail("too large");
   }
 
   receiveChunk(chunk: Uint8Array): void {
@@ -105,14 +102,7 @@ export class Exchange {
     }
     this.#chunks.push(chunk);
     this.#bytes += chunk.byteLength;
-    if (this.#bytes <= this.#limit) return;
-    if (isSuccessStatus(this.head?.status ?? 0)) {
-      this.fail("too large");
-      return;
-    }
-    const { cancel } = this;
-    this.complete();
-    cancel?.();
+    if (this.#bytes > this.#maxBytes) this.fail("too large");
   }
 
   complete(): void {
@@ -124,7 +114,7 @@ export class Exchange {
     this.#resolve(
       this.#coding === ""
         ? { status, headers, body: received }
-        : decompress(received, this.#coding, this.#limit).then((body) => ({ status, headers, body })),
+        : decompress(received, this.#coding, this.#maxBytes).then((body) => ({ status, headers, body })),
     );
   }
 
@@ -139,10 +129,6 @@ export class Exchange {
   /** Fails with anything that was thrown: a failure of the network, or an exception of code. */
   failWith(cause: unknown): void {
     this.fail(isNetworkFailure(cause) ? "connection" : "exception", cause);
-  }
-
-  get #limit(): number {
-    return isSuccessStatus(this.head?.status ?? 0) ? this.#maxBytes : Math.min(this.#maxBytes, MAX_ERROR_BODY_BYTES);
   }
 
   #end(): void {
