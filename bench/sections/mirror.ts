@@ -9,7 +9,7 @@ import { RowCodec } from "../../src/mirror/copy/row-codec.js";
 import { createCopySql, indexesOf, SQLITE_DIALECT, upsertSql } from "../../src/mirror/copy/sql.js";
 import { createMirror, sqliteSink } from "../../src/mirror/index.js";
 import { tableOf } from "../../src/mirror/tables.js";
-import { findSqliteDriver } from "../../src/storage/sqlite/driver.js";
+import { findSqliteDriver } from "../../src/storage/sqlite.js";
 import { collectGarbage } from "../measure.js";
 import { lot } from "../records.js";
 import type { Section } from "../results.js";
@@ -121,13 +121,13 @@ async function measureInserts(path: string, lots: number): Promise<number> {
   const { DatabaseSync } = await findSqliteDriver();
   const database = new DatabaseSync(path);
   const codec = new RowCodec(tableOf("lots"));
-  database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
+  database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
   for (const sql of createCopySql(SQLITE_DIALECT)) database.exec(sql);
   const insert = database.prepare(upsertSql(SQLITE_DIALECT, tableOf("lots")).replaceAll("$", "?"));
   const seconds = await cpuSecondsOf(() => {
     for (let first = 1; first <= lots; first += PAGE_SIZE) {
       database.exec("BEGIN");
-      for (let recNo = first; recNo < first + PAGE_SIZE; recNo += 1) insert.run(...codec.encode(lot(recNo)));
+      for (let recNo = first; recNo < first + PAGE_SIZE; recNo += 1) insert.all(...codec.encode(lot(recNo)));
       database.exec("COMMIT");
     }
     for (const { sql } of indexesOf("lots", SQLITE_DIALECT)) database.exec(sql);

@@ -3,15 +3,16 @@ import { checkConfiguration } from "../shared/check.js";
 import { ConfigurationError } from "../shared/errors/index.js";
 import { lazy } from "../shared/field.js";
 import { type Query, quoteName } from "../storage/database.js";
-import { PostgresDatabase } from "../storage/postgres/database.js";
 import {
+  createSchema,
   isPostgresPool,
   isQueryable,
+  PostgresDatabase,
   type PostgresQueryable,
   postgresPlaceSchema,
-} from "../storage/postgres/driver.js";
-import { createSchema, usableSchema } from "../storage/postgres/schema.js";
-import { openSqlite } from "../storage/sqlite/database.js";
+  usableSchema,
+} from "../storage/postgres.js";
+import { openSqlite } from "../storage/sqlite.js";
 import { createTables, OpenStore, readStoreId, type TableNames, withinSavepoint } from "./store.js";
 
 /** Where the entries of an outbox are. Created by {@link sqliteOutboxStore} or {@link postgresOutboxStore}. */
@@ -138,8 +139,6 @@ export interface PostgresOutboxStoreOptions {
 export const postgresOutboxStore = (options: PostgresOutboxStoreOptions): OutboxStore =>
   new PostgresOutboxStore(options);
 
-const MAX_CONNECTIONS = 4;
-
 /** Created by {@link postgresOutboxStore}. */
 export class PostgresOutboxStore {
   readonly #database: PostgresDatabase;
@@ -152,7 +151,7 @@ export class PostgresOutboxStore {
     const { schema, ...source } = options;
     this.#schema = schema;
     this.#use = use;
-    this.#database = new PostgresDatabase({ ...source, maxConnections: MAX_CONNECTIONS });
+    this.#database = new PostgresDatabase(source);
   }
 
   /** @internal */

@@ -5,7 +5,7 @@ import { createMirror, type MirrorResource, openCopy, postgresSink, sqliteSink }
 import { describe, expect, it } from "vitest";
 import { findSql, postgresDialect, SQLITE_DIALECT } from "../../src/mirror/copy/sql.js";
 import { tableOf } from "../../src/mirror/tables.js";
-import { findSqliteDriver } from "../../src/storage/sqlite/driver.js";
+import { findSqliteDriver } from "../../src/storage/sqlite.js";
 import { seededRandom } from "../unit/paging/changing-list.js";
 import { ChangingService } from "./support/changing-service.js";
 import { useCopies } from "./support/copies.js";
@@ -183,7 +183,7 @@ it("a missing file is not created, and one that is no database is refused", asyn
   await expect(openCopy(sqliteSink({ path: files.path }))).rejects.toThrow("there is no copy");
   expect(existsSync(files.path)).toBe(false);
   writeFileSync(files.path, "not a database, but longer than a header of one would be".repeat(20));
-  await expect(openCopy(sqliteSink({ path: files.path }))).rejects.toThrow("damaged");
+  await expect(openCopy(sqliteSink({ path: files.path }))).rejects.toThrow("file is not a database");
 });
 
 it("the file of a copy is not changed, and nothing keeps others from writing it between two batches", async () => {

@@ -6,7 +6,7 @@ import { createOutbox, type Outbox, sqliteOutboxStore } from "stocklot/outbox";
 import { type CountPlan, type ItemPlan, readPlan } from "stocklot/plan";
 import { createSandbox, type Sandbox, type SandboxOptions } from "stocklot/sandbox";
 import { afterAll } from "vitest";
-import { findSqliteDriver } from "../../src/storage/sqlite/driver.js";
+import { findSqliteDriver } from "../../src/storage/sqlite.js";
 
 // Now: to load it takes real time, which tests with fake timers do not have.
 await findSqliteDriver();

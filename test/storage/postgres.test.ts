@@ -4,7 +4,7 @@ import { Client } from "pg";
 import { ConfigurationError, StorageError } from "stocklot";
 import { afterAll, afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Query } from "../../src/storage/database.js";
-import { PostgresDatabase, type PostgresOptions } from "../../src/storage/postgres/database.js";
+import { PostgresDatabase, type PostgresOptions } from "../../src/storage/postgres.js";
 import { findLeaks } from "../support/leaks.js";
 import { turnsOf } from "../support/loop-time.js";
 import { findPostgres, openPool } from "../support/postgres-server.js";
@@ -80,7 +80,7 @@ describe.skipIf(!postgres)("a PostgreSQL connection", () => {
     expect(await turnsOf(waiting)).toBeLessThan(8_000);
     await expect(waiting).rejects.toMatchObject({
       name: "StorageError",
-      message: expect.stringContaining("lock timeout. The change was not stored. Find the process"),
+      message: expect.stringContaining("lock timeout. The change was not stored. Check"),
       mayBeStored: false,
     });
     await other.query("ROLLBACK");
@@ -98,8 +98,7 @@ describe.skipIf(!postgres)("a PostgreSQL connection", () => {
   });
 
   it("ends a command that takes too long", async () => {
-    const connection = open({ connectionString, commandTimeoutMs: 100 });
-    const slow = connection.transaction((query) => query("SELECT pg_sleep(60)"));
+    const slow = open().transaction((query) => query("SELECT pg_sleep(60)"), 100);
     await expect(slow).rejects.toMatchObject({
       message: expect.stringContaining("canceling statement due to statement timeout"),
       mayBeStored: false,
@@ -109,10 +108,10 @@ describe.skipIf(!postgres)("a PostgreSQL connection", () => {
   it("notices a silent network, keeps its promises then, and does not keep close() waiting", async () => {
     const network = await brokenNetwork(connectionString);
     cleanups.push(network.close);
-    const connection = open({ connectionString: network.url, waitMs: 2_000, commandTimeoutMs: 300 });
+    const connection = open({ connectionString: network.url, waitMs: 2_000 });
     await connection.transaction(insert(1));
     network.silence();
-    const unstored = connection.transaction(insert(2));
+    const unstored = connection.transaction(insert(2), 300);
     expect(await turnsOf(unstored)).toBeLessThan(15_000);
     await expect(unstored).rejects.toMatchObject({ mayBeStored: false });
     await connection.close();
@@ -173,7 +172,7 @@ describe.skipIf(!postgres)("a PostgreSQL connection", () => {
   });
 
   it("runs 1 000 transactions at once", async () => {
-    const connection = open({ connectionString, maxConnections: 2 });
+    const connection = open();
     await Promise.all(Array.from({ length: 1_000 }, (_, value) => connection.transaction(insert(value))));
     expect(await values()).toHaveLength(1_000);
   });
@@ -196,7 +195,7 @@ describe.skipIf(!postgres)("a PostgreSQL connection", () => {
     const error: unknown = await connection.transaction(insert(1)).catch((failure: unknown) => failure);
     expect(error).toBeInstanceOf(StorageError);
     expect(error).toMatchObject({
-      message: expect.stringContaining("Check the rights, and user name and password"),
+      message: expect.stringContaining("is not permitted to log in"),
       location: `${address.host}/postgres`,
     });
     expect(findLeaks(error, [password, encodeURIComponent(password)])).toEqual([]);

@@ -10,8 +10,8 @@ interface Equivalent extends Pick<Mutant, "file" | "line" | "change"> {
 /** Mutants that change nothing that a caller could observe. */
 const EQUIVALENT: readonly Equivalent[] = [
   {
-    file: "src/storage/sqlite/database.ts",
-    line: "if (monotonicNowMs() - requestedAt > lockWaitMs)",
+    file: "src/storage/sqlite.ts",
+    line: "const isOver = monotonicNowMs() - requestedAt > lockWaitMs;",
     change: "> → >=",
     reason: "It decides only at the very instant at which the time has passed.",
   },

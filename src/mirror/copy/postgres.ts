@@ -1,8 +1,12 @@
 import { checkConfiguration } from "../../shared/check.js";
 import type { Query } from "../../storage/database.js";
-import { PostgresDatabase } from "../../storage/postgres/database.js";
-import { type PostgresQueryable, postgresPlaceSchema } from "../../storage/postgres/driver.js";
-import { createSchema, usableSchema } from "../../storage/postgres/schema.js";
+import {
+  createSchema,
+  PostgresDatabase,
+  type PostgresQueryable,
+  postgresPlaceSchema,
+  usableSchema,
+} from "../../storage/postgres.js";
 import { type CopyDatabase, type CopyPlace, openCopyDatabase } from "./database.js";
 import { postgresDialect } from "./sql.js";
 
@@ -15,7 +19,7 @@ export interface PostgresSinkOptions {
    */
   pool?: PostgresQueryable | undefined;
   /**
-   * URL of the database. The sink opens its own connection, which requires the package `pg`.
+   * URL of the database. The sink opens up to four connections of its own, which requires the package `pg`.
    * @default see `pool`
    */
   connectionString?: string | undefined;

@@ -2,8 +2,8 @@ import { existsSync } from "node:fs";
 import * as z from "zod";
 import { checkConfiguration } from "../../shared/check.js";
 import type { Query, SqlDatabase } from "../../storage/database.js";
-import { openSqlite } from "../../storage/sqlite/database.js";
-import type { SqliteDriver } from "../../storage/sqlite/driver.js";
+import type { SqliteDriver } from "../../storage/sqlite.js";
+import { openSqlite } from "../../storage/sqlite.js";
 import { type CopyDatabase, type CopyPlace, openCopyDatabase } from "./database.js";
 import { SQLITE_DIALECT } from "./sql.js";
 
@@ -40,18 +40,17 @@ export class SqliteSink {
 
   /** Opens the copy to write it; creates one if there is none. @internal */
   async open(): Promise<CopyDatabase> {
-    // A power failure may undo the last commits, each as a whole: records together with what is known of their list.
-    return openCopyDatabase(await this.#openFile({ durable: false }), "write", this.#findPlace);
+    return openCopyDatabase(await this.#openFile(false), "write", this.#findPlace);
   }
 
   /** Opens the copy to read it; `undefined` if there is none. Nothing is created or changed. @internal */
   async openReader(): Promise<CopyDatabase | undefined> {
     if (!existsSync(this.#path)) return undefined;
-    return openCopyDatabase(await this.#openFile({ readOnly: true }), "read", this.#findPlace);
+    return openCopyDatabase(await this.#openFile(true), "read", this.#findPlace);
   }
 
-  #openFile(options: { durable?: boolean; readOnly?: boolean }): Promise<SqlDatabase> {
-    return openSqlite({ path: this.#path, ...options, ...(this.#loadDriver && { loadDriver: this.#loadDriver }) });
+  #openFile(readOnly: boolean): Promise<SqlDatabase> {
+    return openSqlite({ path: this.#path, readOnly, loadDriver: this.#loadDriver });
   }
 
   readonly #findPlace = async (query: Query): Promise<CopyPlace> => {

@@ -8,8 +8,7 @@ import {
 } from "../../../src/outbox/index.js";
 import { createTables, OpenStore } from "../../../src/outbox/store.js";
 import { createSandbox, type SandboxOptions } from "../../../src/sandbox/index.js";
-import { openSqlite } from "../../../src/storage/sqlite/database.js";
-import { findSqliteDriver } from "../../../src/storage/sqlite/driver.js";
+import { findSqliteDriver, openSqlite } from "../../../src/storage/sqlite.js";
 import { duplicatesAs400, inTurn, transactionForms } from "../../support/other-forms.js";
 import { type Random, seededRandom } from "../../unit/paging/changing-list.js";
 import { wait } from "./virtual-time.js";

@@ -10,7 +10,7 @@ import {
   type OutboxOptions,
   sqliteOutboxStore,
 } from "../../../src/outbox/index.js";
-import { findSqliteDriver } from "../../../src/storage/sqlite/driver.js";
+import { findSqliteDriver } from "../../../src/storage/sqlite.js";
 
 // Now: to load it takes real time, which tests in virtual time do not have.
 await findSqliteDriver();

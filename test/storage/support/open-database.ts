@@ -1,7 +1,6 @@
 /** A process of its own that writes to a database without the rights of root, and prints the error as JSON. */
 
-import { openSqlite } from "../../../src/storage/sqlite/database.js";
-import { findSqliteDriver } from "../../../src/storage/sqlite/driver.js";
+import { findSqliteDriver, openSqlite } from "../../../src/storage/sqlite.js";
 
 /** The user `nobody`, who owns no files. */
 const NOBODY = 65_534;
