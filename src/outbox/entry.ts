@@ -182,26 +182,17 @@ const entrySchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({ key: keySchema(), operation: z.enum(OUTBOX_OPERATIONS), input: z.unknown() }),
 );
 
-/** How new entries are stored. */
-export interface EntryForm {
-  /** The field of receipts that will carry their mark. */
-  mark: MarkField | false;
-  /** @default null */
-  boundTo?: string | null;
-}
-
 /**
  * A checked copy of a write that is to be added, without its mark, which depends on the store. Throws an
  * `InputValidationError`; `at` is where it is in the arguments.
  */
-export function newEntry(method: string, entry: unknown, form: EntryForm, at: Issue["path"]): NewEntry {
+export function newEntry(method: string, entry: unknown, mark: MarkField | false, at: Issue["path"]): NewEntry {
   const { key, operation, input: given } = entrySchema().parse(checkInput(method, entrySchema, entry, at));
   const inputAt = [...at, "input"];
   // What is sent: dates become strings, fields that are undefined are left out.
   const checked = checkInput(method, WRITES[operation].input, given, inputAt);
   const input: unknown = JSON.parse(encodeJson(method, checked, inputAt));
   if (!isObject(input)) throw new TypeError(`${method}: the input is no object`);
-  const { mark, boundTo = null } = form;
   if (operation === "receive" && mark === "serial" && String(fieldOf(input, "serial") ?? "").trim() !== "") {
     const message = 'must be left out: with mark: "serial" the outbox sets it';
     throw new InputValidationError(method, [{ path: [...inputAt, "serial"], message }]);
@@ -213,7 +204,7 @@ export function newEntry(method: string, entry: unknown, form: EntryForm, at: Is
     input: JSON.stringify(input),
     inputHash: createHash("sha256").update(canonicalJson({ operation, input })).digest("hex"),
     addedAt: Date.now(),
-    boundTo,
+    boundTo: null,
   };
 }
 
@@ -226,28 +217,25 @@ export const markedEntry = (entry: NewEntry, storeId: string, mark: MarkField | 
 /** Of all spellings of a SKU, in a form that both databases can store. */
 export const laneOf = (sku: string) => JSON.stringify(comparableSku(sku)).slice(1, -1);
 
-/** Checked copies of many writes, each key once. Throws one `InputValidationError` with the issues of all. */
+/** Checked copies of many writes. Throws one `InputValidationError` with the issues of all. */
 export function newEntries(
   method: string,
-  entries: readonly unknown[],
-  form: EntryForm,
+  given: readonly unknown[],
+  mark: MarkField | false,
   pathOf: (index: number) => number[],
 ): NewEntry[] {
   const issues: Issue[] = [];
-  const byKey = new Map<string, NewEntry>();
-  for (const [index, given] of entries.entries()) {
+  const entries: NewEntry[] = [];
+  for (const [index, entry] of given.entries()) {
     try {
-      const entry = newEntry(method, given, form, pathOf(index));
-      const other = byKey.get(entry.key);
-      if (other && other.inputHash !== entry.inputHash) throw otherInput(method, entry.key, pathOf(index));
-      byKey.set(entry.key, entry);
+      entries.push(newEntry(method, entry, mark, pathOf(index)));
     } catch (error) {
       if (!(error instanceof InputValidationError)) throw error;
       issues.push(...error.issues);
     }
   }
   if (issues.length > 0) throw new InputValidationError(method, issues);
-  return [...byKey.values()];
+  return entries;
 }
 
 export const keyProblem = (method: string, message: string, at: number[] = []) =>

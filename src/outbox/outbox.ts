@@ -4,7 +4,6 @@ import { copyPlainData } from "../shared/copy-of.js";
 import { ConfigurationError, InputValidationError } from "../shared/errors/index.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
 import { repeat } from "../shared/time/repeat.js";
-import type { Query } from "../storage/database.js";
 import { assertSameAccount, type ServiceAccount } from "../storage/service.js";
 import {
   entryOf,
@@ -260,10 +259,11 @@ export class Outbox {
           signal: stop.signal,
           addBound: async (given) => {
             const { mark = "remark" } = this.#options;
-            const entries = newEntries(method, given, { mark, boundTo: lock.name }, (index) => [index]);
+            const entries = newEntries(method, given, mark, (index) => [index]);
+            const bound = { boundTo: lock.name };
             await store.add(
               method,
-              entries.map((entry) => markedEntry(entry, store.id, mark)),
+              entries.map((entry) => ({ ...markedEntry(entry, store.id, mark), ...bound })),
             );
           },
           runItem: (itemID, until) => runItem(parts, { lock, stop: stop.signal, lane: laneOf(itemID), until }),
@@ -328,20 +328,16 @@ export class Outbox {
   ): Promise<OutboxEntry[]> {
     const { mark = "remark", store: created } = this.#options;
     // Now: the caller may change them while the store is being opened.
-    const entries = newEntries(method, given, { mark }, pathOf);
-    const keys = given.map((entry) => String(Object(entry).key));
-    const addTo = async (store: OpenStore, query?: Query) => {
+    const entries = newEntries(method, given, mark, pathOf);
+    const addTo = async (store: OpenStore) => {
       const added = entries.map((entry) => markedEntry(entry, store.id, mark));
-      const pathOfKey = (key: string) => pathOf(keys.indexOf(key));
-      const stored = await store.add(method, added, { replaceRejected, query, pathOf: pathOfKey });
-      const byKey = new Map(stored.map((entry) => [entry.key, entryOf(entry)]));
-      return keys.flatMap((key) => byKey.get(key) ?? []);
+      return (await store.add(method, added, { replaceRejected, pathOf })).map(entryOf);
     };
-    if (client === undefined) return this.#change(method, (store) => addTo(store));
+    if (client === undefined) return this.#change(method, addTo);
     const join = async () => {
-      const { store, query } = await created.join(client);
-      await this.#checkService(method, store, query);
-      return addTo(store, query);
+      const store = await created.join(client);
+      await this.#checkService(method, store);
+      return addTo(store);
     };
     return this.#track(join());
   }
@@ -355,8 +351,8 @@ export class Outbox {
     });
   }
 
-  async #checkService(method: string, store: OpenStore, query?: Query): Promise<void> {
+  async #checkService(method: string, store: OpenStore): Promise<void> {
     const own = this.service;
-    if (own) assertSameAccount({ method, noun: "store" }, await store.claimService(own, query), own);
+    if (own) assertSameAccount({ method, noun: "store" }, await store.claimService(own), own);
   }
 }

@@ -1,16 +1,9 @@
 import { randomBytes } from "node:crypto";
+import { uncheckedAs } from "../client/for-add-ons.js";
 import { ConfigurationError } from "../shared/errors/index.js";
 import { placeholders, type Query, type SqlDatabase, type SqlRow, type SqlValue } from "../storage/database.js";
 import type { ServiceAccount } from "../storage/service.js";
-import {
-  keyProblem,
-  type NewEntry,
-  OUTBOX_OPERATIONS,
-  OUTBOX_STATES,
-  type OutboxState,
-  otherInput,
-  type StoredEntry,
-} from "./entry.js";
+import { keyProblem, type NewEntry, type OutboxState, otherInput, type StoredEntry } from "./entry.js";
 
 /*
  * An outbox in an SQL database. Two tables: the entries, and one row of the store, which also has who sends at the moment
@@ -23,28 +16,30 @@ export interface TableNames {
   entries: string;
 }
 
-/** The column of each field. */
-const COLUMNS: Readonly<Record<keyof StoredEntry, string>> = {
-  sequence: "sequence",
-  key: "key",
-  operation: "operation",
-  lane: "lane",
-  input: "input",
-  inputHash: "input_hash",
-  addedAt: "added_at",
-  boundTo: "bound_to",
-  state: "state",
-  attempts: "attempts",
-  sentAt: "sent_at",
-  clockAheadMs: "clock_ahead_ms",
-  settledAt: "settled_at",
-  result: "result",
-  error: "error",
-};
-
-const SELECTED = Object.values(COLUMNS).join(", ");
+const FIELDS = [
+  "sequence",
+  "key",
+  "operation",
+  "lane",
+  "input",
+  "inputHash",
+  "addedAt",
+  "boundTo",
+  "state",
+  "attempts",
+  "sentAt",
+  "clockAheadMs",
+  "settledAt",
+  "result",
+  "error",
+] as const satisfies readonly (keyof StoredEntry)[];
 const ADDED = ["key", "operation", "lane", "input", "inputHash", "addedAt", "boundTo"] as const;
-const ADDED_COLUMNS = ADDED.map((field) => COLUMNS[field]).join(", ");
+
+/** PostgreSQL returns them as strings. */
+const NUMBERS: readonly string[] = ["sequence", "addedAt", "attempts", "sentAt", "clockAheadMs", "settledAt"];
+
+const columnOf = (field: string) => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const SELECTED = FIELDS.map((field) => `${columnOf(field)} AS "${field}"`).join(", ");
 
 /** Rows or keys of one command: both databases take a thousand values. */
 const PER_COMMAND = 100;
@@ -53,6 +48,9 @@ const UNSETTLED = "('pending', 'sending', 'unknown')";
 
 /** The fields of an entry that change. */
 export type EntryChange = Partial<Pick<StoredEntry, "state" | "settledAt" | "result" | "error">>;
+
+/** An entry, by its key. */
+type Keyed = Pick<StoredEntry, "key">;
 
 /** What a change expects: an entry that is otherwise by now is not changed. */
 export type AsRead = Pick<StoredEntry, "key" | "state" | "attempts">;
@@ -88,10 +86,8 @@ export interface SenderRow {
 /** See `OpenStore.add`. */
 interface AddOptions {
   replaceRejected?: boolean | undefined;
-  /** Of a transaction of the caller. */
-  query?: Query | undefined;
   /** Where an entry is in the arguments, for messages. */
-  pathOf?: (key: string) => number[];
+  pathOf?: (index: number) => number[];
 }
 
 /** Which entries a run sends. */
@@ -114,8 +110,8 @@ export class OpenStore {
    * Records the service that the store belongs to, if none is recorded yet; also under another name, if address and client
    * ID are the same. Returns what is recorded then.
    */
-  claimService({ id, address, clientId }: ServiceAccount, query?: Query): Promise<ServiceAccount> {
-    return this.#transaction(async (run) => {
+  claimService({ id, address, clientId }: ServiceAccount): Promise<ServiceAccount> {
+    return this.database.transaction(async (run) => {
       const { store } = this.names;
       await run(
         `UPDATE ${store} SET service = $1, address = $2, client_id = $3
@@ -124,65 +120,58 @@ export class OpenStore {
       );
       const [row] = await run(`SELECT service, address, client_id FROM ${store}`);
       return { id: String(row?.service), address: String(row?.address), clientId: String(row?.client_id) };
-    }, query);
+    });
   }
 
   /**
    * Adds entries as `pending`: all of them or none. One whose key exists with the same input is not added; with another
    * input it replaces a rejected one, with `replaceRejected`.
    *
-   * @returns what is stored with each key
+   * @returns what is stored with the key of each
    * @throws InputValidationError if a key exists with another input
    */
   add(
     method: string,
     entries: readonly NewEntry[],
-    { replaceRejected = false, query, pathOf = () => [] }: AddOptions = {},
+    { replaceRejected = false, pathOf = () => [] }: AddOptions = {},
   ): Promise<StoredEntry[]> {
-    return this.#transaction(async (run) => {
+    return this.database.transaction(async (run) => {
       const stored: StoredEntry[] = [];
       for (const part of partsOf(entries)) {
         const values = part.flatMap((entry) => ADDED.map((field) => entry[field]));
         const rows = part.map((_, index) => `(${placeholders(ADDED.length, index * ADDED.length + 1)})`).join(", ");
         await run(
-          `INSERT INTO ${this.names.entries} (${ADDED_COLUMNS}) VALUES ${rows} ON CONFLICT (key) DO NOTHING`,
+          `INSERT INTO ${this.names.entries} (${ADDED.map(columnOf)}) VALUES ${rows} ON CONFLICT (key) DO NOTHING`,
           values,
         );
-        const found = new Map(
-          (
-            await this.#get(
-              run,
-              part.map(({ key }) => key),
-            )
-          ).map((entry) => [entry.key, entry]),
-        );
+        const found = await this.#find(run, part);
         for (const entry of part) {
+          const at = pathOf(stored.length);
           const same = found.get(entry.key);
           // A transaction of the caller's may see an older version of the table.
-          if (!same)
-            throw keyProblem(method, `"${entry.key}" is being added by another transaction`, pathOf(entry.key));
+          if (!same) throw keyProblem(method, `"${entry.key}" is being added by another transaction`, at);
           const isReplaced = same.inputHash !== entry.inputHash && replaceRejected;
           const kept = isReplaced ? await this.#replaceRejected(run, entry) : same;
-          if (kept?.inputHash !== entry.inputHash) throw otherInput(method, entry.key, pathOf(entry.key));
+          if (kept?.inputHash !== entry.inputHash) throw otherInput(method, entry.key, at);
+          found.set(entry.key, kept);
           stored.push(kept);
         }
       }
       return stored;
-    }, query);
+    });
   }
 
   async get(key: string): Promise<StoredEntry | undefined> {
-    return (await this.database.transaction((run) => this.#get(run, [key])))[0];
+    return (await this.getMany([{ key }])).get(key);
   }
 
   /** Those of the entries with these keys that exist, by key. */
-  async getMany(keys: readonly string[]): Promise<Map<string, StoredEntry>> {
-    const found = await this.database.transaction(async (run) => {
-      const entries: StoredEntry[] = [];
-      for (const part of partsOf(keys)) entries.push(...(await this.#get(run, part)));
-      return entries;
+  getMany(keys: readonly Keyed[]): Promise<Map<string, StoredEntry>> {
+    return this.database.transaction(async (run) => {
+      const found = new Map<string, StoredEntry>();
+      for (const part of partsOf(keys)) for (const [key, entry] of await this.#find(run, part)) found.set(key, entry);
+      return found;
     });
-    return new Map(found.map((entry) => [entry.key, entry]));
   }
 
   /** The entries in the order added, read in batches. */
@@ -204,7 +193,7 @@ export class OpenStore {
       ORDER BY sequence LIMIT ${5 * PER_COMMAND}`;
     for (let after = 0; ; ) {
       const values = [after, ...used.map(([, value]) => value ?? null)];
-      const rows = await this.database.transaction((run) => run(sql, values));
+      const rows = await this.#run(sql, values);
       for (const entry of rows.map(entryOfRow)) {
         after = entry.sequence;
         yield entry;
@@ -218,7 +207,7 @@ export class OpenStore {
     return this.database.transaction(async (run) => {
       const counts = { pending: 0, sending: 0, applied: 0, rejected: 0, unknown: 0, canceled: 0 };
       for (const row of await run(`SELECT state, count(*) AS entries FROM ${entries} GROUP BY state`))
-        counts[memberOf(OUTBOX_STATES, row.state)] = Number(row.entries);
+        Object.assign(counts, { [String(row.state)]: Number(row.entries) });
       const [row] = await run(`
         SELECT min(entry.added_at) AS oldest,
           count(CASE WHEN entry.state <> 'unknown' AND (entry.sequence < held.first OR held.first IS NULL) THEN 1 END) AS to_send
@@ -226,15 +215,14 @@ export class OpenStore {
           (SELECT lane, min(sequence) AS first FROM ${entries} WHERE state IN ${UNSETTLED} AND state = 'unknown' GROUP BY lane)
           AS held ON held.lane = entry.lane
         WHERE entry.state IN ${UNSETTLED}`);
-      return { ...counts, oldestUnsettledAt: numberOrNull(row?.oldest), toSend: Number(row?.to_send) };
+      const oldest = row?.oldest ?? null;
+      return { ...counts, oldestUnsettledAt: oldest === null ? null : Number(oldest), toSend: Number(row?.to_send) };
     });
   }
 
   /** The place of the entry that was added last; 0 if there is none. */
   async lastPlace(): Promise<number> {
-    const [row] = await this.database.transaction((run) =>
-      run(`SELECT max(sequence) AS last FROM ${this.names.entries}`),
-    );
+    const [row] = await this.#run(`SELECT max(sequence) AS last FROM ${this.names.entries}`);
     return Number(row?.last ?? 0);
   }
 
@@ -242,38 +230,29 @@ export class OpenStore {
   async next(limit: number, { upTo, lane }: SendFilter): Promise<StoredEntry[]> {
     const { entries } = this.names;
     const ofLane = lane === undefined ? "" : "AND lane = $2";
-    const rows = await this.database.transaction((run) =>
-      run(
-        `SELECT ${SELECTED} FROM ${entries} WHERE state <> 'unknown' AND sequence IN
-          (SELECT min(sequence) FROM ${entries} WHERE state IN ${UNSETTLED} ${ofLane} GROUP BY lane)
-        AND sequence <= $1 ORDER BY sequence LIMIT ${limit}`,
-        lane === undefined ? [upTo] : [upTo, lane],
-      ),
+    const rows = await this.#run(
+      `SELECT ${SELECTED} FROM ${entries} WHERE state <> 'unknown' AND sequence IN
+        (SELECT min(sequence) FROM ${entries} WHERE state IN ${UNSETTLED} ${ofLane} GROUP BY lane)
+      AND sequence <= $1 ORDER BY sequence LIMIT ${limit}`,
+      lane === undefined ? [upTo] : [upTo, lane],
     );
     return rows.map(entryOfRow);
   }
 
   /** Changes an entry if it is still as it was read. Returns it as it is then; `undefined` if it has changed. */
-  change(entry: AsRead, change: EntryChange): Promise<StoredEntry | undefined> {
-    return this.database.transaction((run) => this.#change(run, entry, change));
-  }
-
-  /** Changes entries: all of them, or none if one has changed. Returns those that have. */
-  async changeMany(entries: readonly AsRead[], change: EntryChange): Promise<AsRead[]> {
-    try {
-      return await this.database.transaction(async (run) => {
-        for (const entry of entries) if (!(await this.#change(run, entry, change))) throw new Changed(entry);
-        return [];
-      });
-    } catch (error) {
-      if (error instanceof Changed) return [error.entry];
-      throw error;
-    }
+  async change({ key, state, attempts }: AsRead, change: EntryChange): Promise<StoredEntry | undefined> {
+    const fields = (["state", "settledAt", "result", "error"] as const).filter((field) => change[field] !== undefined);
+    const set = fields.map((field, index) => `${columnOf(field)} = $${index + 4}`).join(", ");
+    const rows = await this.#run(
+      `UPDATE ${this.names.entries} SET ${set} WHERE key = $1 AND state = $2 AND attempts = $3 RETURNING ${SELECTED}`,
+      [key, state, attempts, ...fields.map((field) => change[field] ?? null)],
+    );
+    return rows.map(entryOfRow)[0];
   }
 
   /**
-   * Stores that an attempt begins, if `sender` holds the lock, and the database has its last beat. Repeating it changes nothing, so it can be retried if the
-   * response of the database was lost.
+   * Stores that an attempt begins, if `sender` holds the lock, and the database has its last beat. Repeating it changes
+   * nothing, so it can be retried if the response of the database was lost.
    */
   async begin(
     { key, attempts }: StoredEntry,
@@ -281,34 +260,29 @@ export class OpenStore {
   ): Promise<StoredEntry | undefined> {
     const { store, entries } = this.names;
     const { sender, beat, sentAt, clockAheadMs } = attempt;
-    const rows = await this.database.transaction((run) =>
-      run(
-        `UPDATE ${entries} SET state = 'sending', attempts = $1, error = NULL, sent_at = coalesce(sent_at, $2),
-          clock_ahead_ms = CASE WHEN sent_at IS NULL THEN $3 ELSE clock_ahead_ms END
-        WHERE key = $4 AND (attempts = $5 AND state IN ('pending', 'sending') OR attempts = $6 AND state = 'sending')
-          AND (bound_to IS NULL OR bound_to = $7) AND $8 = (SELECT sender FROM ${store} WHERE beat >= $9) RETURNING ${SELECTED}`,
-        [attempts + 1, sentAt, clockAheadMs, key, attempts, attempts + 1, sender, sender, beat],
-      ),
+    const rows = await this.#run(
+      `UPDATE ${entries} SET state = 'sending', attempts = $1, error = NULL, sent_at = coalesce(sent_at, $2),
+        clock_ahead_ms = CASE WHEN sent_at IS NULL THEN $3 ELSE clock_ahead_ms END
+      WHERE key = $4 AND (attempts = $5 AND state IN ('pending', 'sending') OR attempts = $6 AND state = 'sending')
+        AND (bound_to IS NULL OR bound_to = $7) AND $8 = (SELECT sender FROM ${store} WHERE beat >= $9) RETURNING ${SELECTED}`,
+      [attempts + 1, sentAt, clockAheadMs, key, attempts, attempts + 1, sender, sender, beat],
     );
     return rows.map(entryOfRow)[0];
   }
 
   /** Removes the contents of entries that were settled before a time; returns how many. */
   async prune(settledBefore: number): Promise<number> {
-    const rows = await this.database.transaction((run) =>
-      run(
-        `UPDATE ${this.names.entries} SET input = NULL, result = NULL, error = NULL
-        WHERE state NOT IN ${UNSETTLED} AND settled_at < $1 AND input IS NOT NULL RETURNING 1`,
-        [settledBefore],
-      ),
+    const rows = await this.#run(
+      `UPDATE ${this.names.entries} SET input = NULL, result = NULL, error = NULL
+      WHERE state NOT IN ${UNSETTLED} AND settled_at < $1 AND input IS NOT NULL RETURNING 1`,
+      [settledBefore],
     );
     return rows.length;
   }
 
   /** Who sends, see sender-lock.ts. */
   async sender(): Promise<SenderRow> {
-    const sql = `SELECT sender, beat, lease_ms, settle_ms FROM ${this.names.store}`;
-    const [row] = await this.database.transaction((run) => run(sql));
+    const [row] = await this.#run(`SELECT sender, beat, lease_ms, settle_ms FROM ${this.names.store}`);
     return {
       sender: String(row?.sender),
       beat: Number(row?.beat),
@@ -318,91 +292,51 @@ export class OpenStore {
   }
 
   /** Takes the lock over, if its row is still as it was read. Returns the row as it is then. */
-  async takeLock(
-    seen: SenderRow,
-    { sender, leaseMs, settleMs }: Omit<SenderRow, "beat">,
-  ): Promise<SenderRow | undefined> {
-    const next = { sender, beat: seen.beat + 1, leaseMs, settleMs: Math.max(seen.settleMs, settleMs) };
-    const rows = await this.database.transaction((run) =>
-      run(
-        `UPDATE ${this.names.store} SET sender = $1, beat = $2, lease_ms = $3, settle_ms = $4
-        WHERE sender = $5 AND beat = $6 RETURNING 1`,
-        [sender, next.beat, leaseMs, next.settleMs, seen.sender, seen.beat],
-      ),
+  async takeLock(seen: SenderRow, own: Omit<SenderRow, "beat">): Promise<SenderRow | undefined> {
+    const next = { ...own, beat: seen.beat + 1, settleMs: Math.max(seen.settleMs, own.settleMs) };
+    const rows = await this.#run(
+      `UPDATE ${this.names.store} SET sender = $1, beat = $2, lease_ms = $3, settle_ms = $4
+      WHERE sender = $5 AND beat = $6 RETURNING 1`,
+      [next.sender, next.beat, next.leaseMs, next.settleMs, seen.sender, seen.beat],
     );
     return rows.length > 0 ? next : undefined;
   }
 
   /** Counts the beat of a sender up to a number. Repeating it changes nothing. Returns false if it does not hold the lock. */
   async beat(sender: string, beat: number): Promise<boolean> {
-    const rows = await this.database.transaction((run) =>
-      run(`UPDATE ${this.names.store} SET beat = $1 WHERE sender = $2 AND beat >= $3 AND beat <= $4 RETURNING 1`, [
-        beat,
-        sender,
-        beat - 1,
-        beat,
-      ]),
-    );
-    return rows.length > 0;
+    const sql = `UPDATE ${this.names.store} SET beat = $1 WHERE sender = $2 AND beat >= $3 AND beat <= $4 RETURNING 1`;
+    return (await this.#run(sql, [beat, sender, beat - 1, beat])).length > 0;
   }
 
   /** Releases the lock. */
   async releaseLock(sender: string): Promise<void> {
-    const sql = `UPDATE ${this.names.store} SET sender = '', beat = beat + 1 WHERE sender = $1`;
-    await this.database.transaction((run) => run(sql, [sender]));
+    await this.#run(`UPDATE ${this.names.store} SET sender = '', beat = beat + 1 WHERE sender = $1`, [sender]);
   }
 
-  async #get(run: Query, keys: readonly string[]): Promise<StoredEntry[]> {
-    if (keys.length === 0) return [];
+  /** Runs one command in a transaction of its own. */
+  #run(sql: string, values?: readonly SqlValue[]): Promise<SqlRow[]> {
+    return this.database.transaction((run) => run(sql, values));
+  }
+
+  async #find(run: Query, keys: readonly Keyed[]): Promise<Map<string, StoredEntry>> {
     const sql = `SELECT ${SELECTED} FROM ${this.names.entries} WHERE key IN (${placeholders(keys.length)})`;
-    return (await run(sql, keys)).map(entryOfRow);
-  }
-
-  async #change(run: Query, { key, state, attempts }: AsRead, change: EntryChange): Promise<StoredEntry | undefined> {
-    const fields = (["state", "settledAt", "result", "error"] as const).filter((field) => change[field] !== undefined);
-    const set = fields.map((field, index) => `${COLUMNS[field]} = $${index + 4}`).join(", ");
     const rows = await run(
-      `UPDATE ${this.names.entries} SET ${set} WHERE key = $1 AND state = $2 AND attempts = $3 RETURNING ${SELECTED}`,
-      [key, state, attempts, ...fields.map((field) => change[field] ?? null)],
+      sql,
+      keys.map(({ key }) => key),
     );
-    return rows.map(entryOfRow)[0];
+    return new Map(rows.map(entryOfRow).map((entry) => [entry.key, entry]));
   }
 
   /** It keeps its place and its attempts: what an older process still knows about them must not fit the new input. */
   async #replaceRejected(run: Query, entry: NewEntry): Promise<StoredEntry | undefined> {
     const fields = ADDED.filter((field) => field !== "key");
-    const set = fields.map((field, index) => `${COLUMNS[field]} = $${index + 2}`).join(", ");
+    const set = fields.map((field, index) => `${columnOf(field)} = $${index + 2}`).join(", ");
     const rows = await run(
       `UPDATE ${this.names.entries} SET ${set}, state = 'pending', sent_at = NULL, clock_ahead_ms = NULL,
         settled_at = NULL, result = NULL, error = NULL WHERE key = $1 AND state = 'rejected' RETURNING ${SELECTED}`,
       [entry.key, ...fields.map((field) => entry[field])],
     );
     return rows.map(entryOfRow)[0];
-  }
-
-  /** Runs commands in a transaction of the caller, of which only they are undone if they fail; or in one of the store's. */
-  #transaction<T>(work: (query: Query) => Promise<T>, query?: Query): Promise<T> {
-    return query ? withinSavepoint(query, work) : this.database.transaction(work);
-  }
-}
-
-/** Runs commands in a transaction of the caller. If they fail, they alone are undone. */
-export async function withinSavepoint<T>(query: Query, work: (query: Query) => Promise<T>): Promise<T> {
-  await query("SAVEPOINT stocklot_outbox");
-  try {
-    const result = await work(query);
-    await query("RELEASE SAVEPOINT stocklot_outbox");
-    return result;
-  } catch (error) {
-    await query("ROLLBACK TO SAVEPOINT stocklot_outbox").catch(() => {});
-    throw error;
-  }
-}
-
-/** An entry has changed since it was read: the transaction is undone. */
-class Changed extends Error {
-  constructor(readonly entry: AsRead) {
-    super(entry.key);
   }
 }
 
@@ -411,42 +345,36 @@ const partsOf = <T>(all: readonly T[]): T[][] =>
     all.slice(part * PER_COMMAND, (part + 1) * PER_COMMAND),
   );
 
-const numberOrNull = (value: unknown) => (value === null || value === undefined ? null : Number(value));
-const textOrNull = (value: unknown) => (value === null || value === undefined ? null : String(value));
-const memberOf = <T extends string>(members: readonly T[], value: unknown): T => {
-  const found = members.find((member) => member === value);
-  if (found === undefined) throw new TypeError(`the outbox contains "${value}", which this version does not know`);
-  return found;
+/** Its columns are those of this version, see `readStoreId`. */
+const entryOfRow = (row: SqlRow): StoredEntry => {
+  const fields = Object.entries(row).map(([field, value]) => [
+    field,
+    value !== null && NUMBERS.includes(field) ? Number(value) : value,
+  ]);
+  return uncheckedAs<StoredEntry>(Object.fromEntries(fields));
 };
-
-const entryOfRow = (row: SqlRow): StoredEntry => ({
-  sequence: Number(row.sequence),
-  key: String(row.key),
-  operation: memberOf(OUTBOX_OPERATIONS, row.operation),
-  lane: String(row.lane),
-  input: textOrNull(row.input),
-  inputHash: String(row.input_hash),
-  addedAt: Number(row.added_at),
-  boundTo: textOrNull(row.bound_to),
-  state: memberOf(OUTBOX_STATES, row.state),
-  attempts: Number(row.attempts),
-  sentAt: numberOrNull(row.sent_at),
-  clockAheadMs: numberOrNull(row.clock_ahead_ms),
-  settledAt: numberOrNull(row.settled_at),
-  result: textOrNull(row.result),
-  error: textOrNull(row.error),
-});
 
 /** Version of the tables. */
 const VERSION = 3;
 
+const TABLE_EXISTS = {
+  sqlite: "SELECT 1 FROM sqlite_master WHERE name = $1",
+  postgres: "SELECT 1 WHERE to_regclass($1) IS NOT NULL",
+} as const;
+
 /**
- * The id of the store: random, created once. `undefined` if its table has no row yet.
+ * The id of the store: random, created once. `undefined` if there are no tables.
  *
- * @throws ConfigurationError if the tables are of another version.
+ * @throws ConfigurationError if they are of another version.
  */
-export async function readStoreId(run: Query, { store }: TableNames, location: string): Promise<string | undefined> {
-  const [row] = await run(`SELECT id, version FROM ${store}`);
+export async function readStoreId(
+  kind: SqlDatabase["kind"],
+  run: Query,
+  { store }: TableNames,
+  location: string,
+): Promise<string | undefined> {
+  const [table] = await run(TABLE_EXISTS[kind], [store]);
+  const [row] = table ? await run(`SELECT id, version FROM ${store}`) : [];
   if (!row || Number(row.version) === VERSION) return row && String(row.id);
   throw new ConfigurationError(
     `${location}: this outbox has the format ${row.version}, and this version of stocklot uses ${VERSION}. Use the version ` +
@@ -461,25 +389,24 @@ export async function createTables(
   names: TableNames,
   location: string,
 ): Promise<string> {
+  const known = await readStoreId(kind, run, names, location);
+  if (known !== undefined) return known;
   const { store, entries } = names;
   const [sequence, text] =
     kind === "sqlite"
       ? ["INTEGER PRIMARY KEY AUTOINCREMENT", "TEXT"]
       : ["bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY", 'text COLLATE "C"'];
-  const index = (name: string, on: string) => run(`CREATE INDEX stocklot_outbox_${name} ON ${entries} ${on}`);
-  await run(`CREATE TABLE IF NOT EXISTS ${store} (
+  await run(`CREATE TABLE ${store} (
     only_row integer PRIMARY KEY CHECK (only_row = 1), id text NOT NULL, version integer NOT NULL,
     service text, address text, client_id text, sender text NOT NULL DEFAULT '', beat bigint NOT NULL DEFAULT 0,
     lease_ms double precision NOT NULL DEFAULT 0, settle_ms double precision NOT NULL DEFAULT 0)`);
-  const known = await readStoreId(run, names, location);
-  if (known !== undefined) return known;
   await run(`CREATE TABLE ${entries} (
     sequence ${sequence}, key ${text} NOT NULL UNIQUE, operation text NOT NULL, lane ${text} NOT NULL, input text,
     input_hash text NOT NULL, added_at double precision NOT NULL, bound_to text,
     state text NOT NULL DEFAULT 'pending', attempts integer NOT NULL DEFAULT 0, sent_at double precision,
     clock_ahead_ms double precision, settled_at double precision, result text, error text)`);
-  await index("by_lane", "(lane, sequence)");
-  await index("unsettled", `(lane, sequence) WHERE state IN ${UNSETTLED}`);
+  await run(`CREATE INDEX stocklot_outbox_by_lane ON ${entries} (lane, sequence)`);
+  await run(`CREATE INDEX stocklot_outbox_unsettled ON ${entries} (lane, sequence) WHERE state IN ${UNSETTLED}`);
   const id = randomBytes(16).toString("hex");
   await run(`INSERT INTO ${store} (only_row, id, version) VALUES (1, $1, $2)`, [id, VERSION]);
   return id;

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { checkConfiguration } from "../shared/check.js";
 import { ConfigurationError } from "../shared/errors/index.js";
 import { lazy } from "../shared/field.js";
-import { type Query, quoteName } from "../storage/database.js";
+import { type Query, quoteName, type SqlDatabase } from "../storage/database.js";
 import {
   createSchema,
   isPostgresPool,
@@ -13,7 +13,7 @@ import {
   usableSchema,
 } from "../storage/postgres.js";
 import { openSqlite } from "../storage/sqlite.js";
-import { createTables, OpenStore, readStoreId, type TableNames, withinSavepoint } from "./store.js";
+import { createTables, OpenStore, readStoreId } from "./store.js";
 
 /** Where the entries of an outbox are. Created by {@link sqliteOutboxStore} or {@link postgresOutboxStore}. */
 export type OutboxStore = SqliteOutboxStore | PostgresOutboxStore;
@@ -22,12 +22,6 @@ export type OutboxStore = SqliteOutboxStore | PostgresOutboxStore;
 export interface StoreUse {
   /** The outbox must exist: nothing is created. `read` changes nothing in an SQLite file. */
   existing?: "read" | "change" | undefined;
-}
-
-/** A store, and a transaction of the caller's on which its commands run. */
-export interface JoinedStore {
-  store: OpenStore;
-  query: Query;
 }
 
 const noOutbox = (location: string) => new ConfigurationError(`${location}: there is no outbox. Check the address.`);
@@ -68,27 +62,20 @@ export class SqliteOutboxStore {
   /** @internal */
   async open(): Promise<OpenStore> {
     const { existing } = this.#use;
-    const names = { store: "stocklot_outbox_store", entries: "stocklot_outbox_entries" };
-    // Opened to be read first, since to open it otherwise would change a file that is no outbox.
-    if (existing === "change") await (await this.#openExisting(names)).database.close();
-    if (existing === "read") return this.#openExisting(names);
-    const database = await openSqlite({ path: this.#path });
-    try {
-      const id = await database.transaction((query) => createTables("sqlite", query, names, this.#path));
-      return new OpenStore(id, database, names);
-    } catch (error) {
-      await database.close();
-      throw error;
-    }
+    if (existing === undefined) return this.#openFile(false);
+    // To be read first, since to open it otherwise would change a file that is no outbox.
+    const store = await this.#openFile(true);
+    if (existing === "read") return store;
+    await store.database.close();
+    return this.#openFile(false);
   }
 
-  async #openExisting(names: TableNames): Promise<OpenStore> {
-    const database = await openSqlite({ path: this.#path, readOnly: true });
+  async #openFile(readOnly: boolean): Promise<OpenStore> {
+    const names = { store: "stocklot_outbox_store", entries: "stocklot_outbox_entries" };
+    const database = await openSqlite({ path: this.#path, readOnly });
+    const prepare = readOnly ? readStoreId : createTables;
     try {
-      const id = await database.transaction(async (query) => {
-        const [table] = await query("SELECT 1 FROM sqlite_master WHERE name = $1", [names.store]);
-        return table && readStoreId(query, names, this.#path);
-      });
+      const id = await database.transaction((query) => prepare("sqlite", query, names, this.#path));
       if (id === undefined) throw noOutbox(this.#path);
       return new OpenStore(id, database, names);
     } catch (error) {
@@ -98,7 +85,7 @@ export class SqliteOutboxStore {
   }
 
   /** @internal */
-  join(_client: unknown): Promise<JoinedStore> {
+  join(_client: unknown): Promise<OpenStore> {
     throw new ConfigurationError(
       "sqliteOutboxStore: the option client is not supported. To join a transaction, use postgresOutboxStore.",
     );
@@ -156,29 +143,46 @@ export class PostgresOutboxStore {
 
   /** @internal */
   open(): Promise<OpenStore> {
-    return this.#database.transaction((query) => this.#openOn(query));
+    return this.#openIn(this.#database);
   }
 
   /** All of it on the connection of the caller, from the first call on: others may wait for the rest of its pool. @internal */
-  async join(client: unknown): Promise<JoinedStore> {
+  async join(client: unknown): Promise<OpenStore> {
     if (!isQueryable(client) || isPostgresPool(client))
       throw new ConfigurationError("outbox.add: client must be a Client of pg on which a transaction is open");
-    const query = this.#database.joined(client);
-    return { query, store: await withinSavepoint(query, (within) => this.#openOn(within)) };
+    return this.#openIn(withinTransaction(this.#database.joined(client)));
   }
 
-  async #openOn(query: Query): Promise<OpenStore> {
-    const schema = await usableSchema(query, this.#schema);
-    const nameOf = (name: string) => `${quoteName(schema)}.stocklot_outbox_${name}`;
-    const names = { store: nameOf("store"), entries: nameOf("entries") };
-    const location = `PostgreSQL, schema ${schema}`;
-    const [table] = await query("SELECT 1 WHERE to_regclass($1) IS NOT NULL", [names.store]);
-    let id = table && (await readStoreId(query, names, location));
-    if (id === undefined) {
-      if (this.#use.existing) throw noOutbox(location);
-      await createSchema(query, schema, "stocklot outbox");
-      id = await createTables("postgres", query, names, location);
-    }
-    return new OpenStore(id, this.#database, names);
+  #openIn(database: SqlDatabase): Promise<OpenStore> {
+    return database.transaction(async (query) => {
+      const schema = await usableSchema(query, this.#schema);
+      const nameOf = (name: string) => `${quoteName(schema)}.stocklot_outbox_${name}`;
+      const names = { store: nameOf("store"), entries: nameOf("entries") };
+      const location = `PostgreSQL, schema ${schema}`;
+      let id = await readStoreId("postgres", query, names, location);
+      if (id === undefined) {
+        if (this.#use.existing) throw noOutbox(location);
+        await createSchema(query, schema, "stocklot outbox");
+        id = await createTables("postgres", query, names, location);
+      }
+      return new OpenStore(id, database, names);
+    });
   }
 }
+
+/** A transaction of the caller's: if a part of it fails, that alone is undone. */
+const withinTransaction = (query: Query): SqlDatabase => ({
+  kind: "postgres",
+  async transaction(work) {
+    await query("SAVEPOINT stocklot_outbox");
+    try {
+      return await work(query);
+    } catch (error) {
+      await query("ROLLBACK TO SAVEPOINT stocklot_outbox").catch(() => {});
+      throw error;
+    } finally {
+      await query("RELEASE SAVEPOINT stocklot_outbox").catch(() => {});
+    }
+  },
+  close: async () => {},
+});

@@ -32,7 +32,7 @@ export interface Begun {
 /** @throws CommandError if nothing may be stored. */
 export async function begin(outbox: Outbox, settings: ImportSettings, lines: readonly ImportedLine[]): Promise<Begun> {
   const { corrects, keyColumn, name } = settings;
-  const stored = await outbox.read((store) => store.getMany(lines.map(({ entry }) => entry.key)));
+  const stored = await outbox.read((store) => store.getMany(lines.map(({ entry }) => entry)));
   const added: ImportedLine[] = [];
   const changed: ImportedLine[] = [];
   const earlier: States = {};

@@ -53,7 +53,7 @@ function importedLine(
   try {
     const key = keyOf(line, cells, settings);
     // The outbox checks it again, and marks it.
-    const { inputHash } = newEntry("import", { key, operation, input }, { mark }, []);
+    const { inputHash } = newEntry("import", { key, operation, input }, mark, []);
     const sku = "itemID" in input ? "itemID" : "shortID";
     const spaces = describeSkuSpaces(String(input[sku]));
     if (spaces !== undefined) return [`${sku} ${spaces}`];

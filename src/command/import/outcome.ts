@@ -23,7 +23,7 @@ export async function outcomeOf(
   lines: readonly ImportedLine[],
   results: ReadonlyMap<string, OutboxState> = new Map(),
 ): Promise<Outcome> {
-  const entries = await outbox.read((store) => store.getMany(lines.map(({ entry }) => entry.key)));
+  const entries = await outbox.read((store) => store.getMany(lines.map(({ entry }) => entry)));
   const states: States = {};
   const inThisRun: States = {};
   const open: Outcome["open"] = [];

@@ -45,12 +45,8 @@ export async function cancelEntries({ outbox, file, words }: Action): Promise<vo
       return [`"${printable(key)}" is ${state}, not rejected or pending.`];
     return input === null ? [`the contents of "${printable(key)}" were pruned.`] : [];
   });
-  if (problems.length === 0) {
-    const change = { state: "canceled", settledAt: Date.now() } as const;
-    const changed = await outbox.read((store) => store.changeMany(entries, change));
-    problems.push(...changed.map(({ key }) => `"${printable(key)}" was changed at the same time.`));
-  }
   if (problems.length > 0) throw new CommandError(`${problems.join("\n")}\nNothing was canceled.`);
+  for (const key of keys) await outbox.cancel(key);
   await print(`${plural(keys.length, "entry", "entries")} canceled.`);
 }
 
