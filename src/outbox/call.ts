@@ -87,7 +87,7 @@ export async function callForEntry(sender: Sender, before: StoredEntry): Promise
     const result = await methodOf(sender.client, entry.operation, options)(uncheckedAs<never>(inputOf(entry)));
     return { outcome: "applied", entry, result };
   } catch (error) {
-    return { outcome: outcomeOf({ operation: entry.operation, wasSent, error }), entry, error };
+    return { outcome: outcomeOf(entry.operation, wasSent, error), entry, error };
   } finally {
     for (const stopListening of stops) stopListening();
     stopTimer();
@@ -106,17 +106,9 @@ function methodOf({ inventory, items }: InventoryClient, operation: OutboxOperat
   return methods[operation];
 }
 
-interface FailedCall {
-  operation: OutboxOperation;
-  /** Whether a byte of the last attempt may have been sent. */
-  wasSent: boolean;
-  error: unknown;
-}
-
-/** What the failure of a call says about its entry. */
-export function outcomeOf(failed: FailedCall): CallEnd["outcome"] {
-  const { error } = failed;
-  const applied = appliedOf(failed);
+/** What the failure of a call says about its entry. `wasSent`: a byte of the last attempt may have been sent. */
+function outcomeOf(operation: OutboxOperation, wasSent: boolean, error: unknown): CallEnd["outcome"] {
+  const applied = appliedOf(operation, wasSent, error);
   if (applied === "yes") return "applied";
   if (error instanceof InputValidationError || isRefusal(error)) return "refused";
   if (applied === "unknown") return "uncertain";
@@ -124,7 +116,7 @@ export function outcomeOf(failed: FailedCall): CallEnd["outcome"] {
   return concernsAllWrites(error) ? "fails-for-all" : "failed";
 }
 
-function appliedOf({ operation, wasSent, error }: FailedCall): StocklotError["applied"] {
+function appliedOf(operation: OutboxOperation, wasSent: boolean, error: unknown): StocklotError["applied"] {
   // A success whose body was read, and is only not what the service documents. One that could not be read proves nothing.
   if (error instanceof ResponseValidationError)
     return error.applied === "yes" && error.issues.some(({ path }) => path.length > 0) ? "yes" : "unknown";

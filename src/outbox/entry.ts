@@ -11,14 +11,7 @@ import { lazy, string, withCheck } from "../shared/field.js";
 import { fieldOf, isObject, messageOf } from "../shared/unknown.js";
 import { type MarkField, markOf, withMark } from "./marks.js";
 
-export const OUTBOX_OPERATIONS = [
-  "receive",
-  "move",
-  "issue",
-  "create",
-  "update",
-  "discontinue",
-] as const satisfies readonly OutboxOperation[];
+const OPERATIONS: readonly OutboxOperation[] = ["receive", "move", "issue", "create", "update", "discontinue"];
 
 /** The writes that an outbox accepts: methods of `client.inventory` and `client.items`. */
 export type OutboxOperation = "receive" | "move" | "issue" | "create" | "update" | "discontinue";
@@ -26,14 +19,14 @@ export type OutboxOperation = "receive" | "move" | "issue" | "create" | "update"
 /** Whether a second, identical write changes nothing, unless somebody else has written in between. */
 export const isIdempotent = (operation: OutboxOperation) => operation === "update" || operation === "discontinue";
 
-export const OUTBOX_STATES = [
+export const OUTBOX_STATES: readonly OutboxState[] = [
   "pending",
   "sending",
   "applied",
   "rejected",
   "unknown",
   "canceled",
-] as const satisfies readonly OutboxState[];
+];
 
 /**
  * - `pending`: certainly not applied; it will be sent
@@ -179,7 +172,7 @@ export const keySchema = /* @__PURE__ */ lazy(() =>
 );
 
 const entrySchema = /* @__PURE__ */ lazy(() =>
-  z.strictObject({ key: keySchema(), operation: z.enum(OUTBOX_OPERATIONS), input: z.unknown() }),
+  z.strictObject({ key: keySchema(), operation: z.enum(OPERATIONS), input: z.unknown() }),
 );
 
 /**

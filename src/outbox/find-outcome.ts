@@ -32,8 +32,13 @@ interface Search {
  */
 export async function lookForLot({ client, store, entry, options }: Search): Promise<Found> {
   const input = inputOf(entry);
-  const found = await lotsOf(client, String(fieldOf(input, "itemID")), options);
-  if (!found) return { outcome: "unclear", reason: "the item cannot be found by its SKU" };
+  let found: LotsOfItem;
+  try {
+    found = await client.inventory.readLotsOfItem(String(fieldOf(input, "itemID")), {}, options);
+  } catch (error) {
+    if (isNoSuchItem(error)) return { outcome: "unclear", reason: "the item cannot be found by its SKU" };
+    throw error;
+  }
   const mark = markOf(store.id, entry.key);
   const isMarked = hasMark(input, mark);
   const marks = await marksOfOthers(store, entry);
@@ -54,21 +59,8 @@ export async function lookForLot({ client, store, entry, options }: Search): Pro
   return { outcome: "unclear", reason, lots: recNos };
 }
 
-async function lotsOf(
-  client: InventoryClient,
-  itemID: string,
-  options: RequestOptions,
-): Promise<LotsOfItem | undefined> {
-  try {
-    return await client.inventory.readLotsOfItem(itemID, {}, options);
-  } catch (error) {
-    if (isNoSuchItem(error)) return undefined;
-    throw error;
-  }
-}
-
 /** A 404 of a proxy says nothing. */
-const isNoSuchItem = (error: unknown) => error instanceof NotFoundError && isServiceError(error);
+export const isNoSuchItem = (error: unknown) => error instanceof NotFoundError && isServiceError(error);
 
 /** The marks of the other receipts of the item, pruned ones included: a mark depends on the key alone. */
 async function marksOfOthers(store: OpenStore, { key, lane }: StoredEntry): Promise<string[]> {

@@ -1,32 +1,32 @@
 import { createHash, randomBytes } from "node:crypto";
-import { uncheckedAs } from "../client/for-add-ons.js";
+import { accountOf, uncheckedAs } from "../client/for-add-ons.js";
+import type { InventoryClient } from "../client/index.js";
 import { canonicalJson } from "../shared/canonical-json.js";
 import { ConfigurationError } from "../shared/errors/index.js";
 import { fieldOf, messageOf } from "../shared/unknown.js";
-import { assertSameAccount, type ServiceAccount } from "../storage/service.js";
+import type { ServiceAccount } from "../storage/service.js";
+
+export const PLAN_FORMAT = { format: "stocklot plan", version: 2 } as const;
 
 /** What the documents of all plans begin with. */
-export interface PlanHead<Kind extends string> {
-  format: "stocklot plan";
-  version: 2;
+export type PlanHead<Kind extends string> = typeof PLAN_FORMAT & {
   kind: Kind;
   /** Random; part of the keys in the outbox. */
   id: string;
   service: ServiceAccount;
   /** When the service was read: ISO 8601 in UTC. */
   plannedAt: string;
-}
+};
 
 export const newPlanHead = <Kind extends string>(
   kind: Kind,
-  { id, address, clientId }: ServiceAccount,
+  client: InventoryClient,
   plannedAt: Date,
 ): PlanHead<Kind> => ({
-  format: "stocklot plan",
-  version: 2,
+  ...PLAN_FORMAT,
   kind,
   id: randomBytes(8).toString("hex"),
-  service: { id, address, clientId },
+  service: accountOf(client),
   plannedAt: plannedAt.toISOString(),
 });
 
@@ -38,20 +38,13 @@ export const withDigest = <T extends object>(content: T): T & { digest: string }
   digest: digestOf(content),
 });
 
-/** What a document is, for messages. */
-interface DocumentName {
-  /** The function that reads it. */
-  method: string;
-  noun: string;
-}
-
 /**
  * The content of a document in its JSON form. Its digest shows that it is what {@link withDigest} was given.
  *
  * @throws ConfigurationError if it has another format or version, or was changed.
  */
 export function parseDocument<T extends { format: string; version: number }>(
-  { method, noun }: DocumentName,
+  { method, noun }: { method: string; noun: string },
   { format, version }: Pick<T, "format" | "version">,
   json: unknown,
 ): T {
@@ -61,7 +54,7 @@ export function parseDocument<T extends { format: string; version: number }>(
   if (fieldOf(content, "format") !== format || fieldOf(content, "version") !== version) {
     throw new ConfigurationError(`${method}: this is not a ${noun}, or one of another version. Make a new ${noun}.`);
   }
-  if (digestOf(content) === digest) return deepFreeze(uncheckedAs<T>(content));
+  if (digestOf(content) === digest) return uncheckedAs<T>(content);
   throw new ConfigurationError(`${method}: the ${noun} was changed since. Make a new ${noun}.`);
 }
 
@@ -72,13 +65,6 @@ function parseJson(method: string, text: string): unknown {
     throw new ConfigurationError(`${method}: this is not JSON (${messageOf(error)}).`, { cause: error });
   }
 }
-
-/** Throws a `ConfigurationError` if a document belongs to another service than a client. */
-export const assertDocumentOf = (
-  name: DocumentName,
-  { service }: { service: ServiceAccount },
-  own: ServiceAccount,
-): void => assertSameAccount(name, service, own);
 
 /** What is applied is what was reviewed. */
 export function deepFreeze<T>(value: T): T {

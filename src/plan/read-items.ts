@@ -1,18 +1,16 @@
-import { isServiceError, requestsForList } from "../client/for-add-ons.js";
+import { requestsForList } from "../client/for-add-ons.js";
+import { isNoSuchItem } from "../outbox/find-outcome.js";
 import type { Item } from "../service/item.js";
 import type { ItemListParams } from "../service/list-params.js";
-import { NotFoundError } from "../shared/errors/index.js";
 import type { PlanReader } from "./reader.js";
+
+type ReadWith = Pick<PlanReader, "client" | "options">;
 
 /**
  * The items with these SKUs; one that does not exist is missing. `listed`: how many items the service lists. Either they are
  * read singly or the list is, whichever takes fewer requests.
  */
-export async function readItems(
-  reader: PlanReader,
-  skus: readonly string[],
-  listed: number,
-): Promise<Map<string, Item>> {
+export async function readItems(reader: ReadWith, skus: readonly string[], listed: number): Promise<Map<string, Item>> {
   if (skus.length > requestsForList(listed)) return readList(reader, skus, { includeDiscontinued: true });
   const items = new Map<string, Item>();
   for (const sku of skus) {
@@ -22,26 +20,20 @@ export async function readItems(
   return items;
 }
 
-export async function readItem(
-  { client, options }: Pick<PlanReader, "client" | "options">,
-  sku: string,
-): Promise<Item | undefined> {
-  try {
-    return await client.items.get(sku, options);
-  } catch (error) {
-    // A 404 of a proxy says nothing.
-    if (error instanceof NotFoundError && isServiceError(error)) return undefined;
+export async function readItem({ client, options }: ReadWith, sku: string): Promise<Item | undefined> {
+  return client.items.get(sku, options).catch((error) => {
+    if (isNoSuchItem(error)) return undefined;
     throw error;
-  }
+  });
 }
 
 /** How many items the service lists, discontinued ones included. */
-export const countListedItems = (reader: PlanReader): Promise<number> =>
+export const countListedItems = (reader: ReadWith): Promise<number> =>
   countItems(reader, { includeDiscontinued: true });
 
 /** The items with these SKUs that were modified since a time of the service's clock, unless the list of them is longer. */
 export async function readModifiedItems(
-  reader: PlanReader,
+  reader: ReadWith,
   skus: readonly string[],
   since: number,
 ): Promise<Map<string, Item>> {
@@ -50,13 +42,13 @@ export async function readModifiedItems(
   return requestsForList(count) < skus.length ? readList(reader, skus, params) : new Map();
 }
 
-async function countItems({ client, options }: PlanReader, params: ItemListParams): Promise<number> {
+async function countItems({ client, options }: ReadWith, params: ItemListParams): Promise<number> {
   const { totalCount } = await client.items.list({ ...params, pageSize: 1 }, options).page();
   return totalCount;
 }
 
 async function readList(
-  { client, options }: PlanReader,
+  { client, options }: ReadWith,
   skus: readonly string[],
   params: ItemListParams,
 ): Promise<Map<string, Item>> {

@@ -1,11 +1,9 @@
 import { ConfigurationError } from "../client/index.js";
 import { CountPlan } from "./count/count-plan.js";
 import type { CountPlanContent } from "./count/document.js";
-import { parseDocument } from "./document.js";
+import { PLAN_FORMAT, parseDocument } from "./document.js";
 import type { ItemPlanContent } from "./items/document.js";
 import { ItemPlan } from "./items/item-plan.js";
-
-const FORMAT = { format: "stocklot plan", version: 2 } as const;
 
 /**
  * Restores a plan from its JSON, as a string or parsed.
@@ -14,7 +12,7 @@ const FORMAT = { format: "stocklot plan", version: 2 } as const;
  */
 export function readPlan(json: unknown): ItemPlan | CountPlan {
   const name = { method: "readPlan", noun: "plan" };
-  const content = parseDocument<ItemPlanContent | CountPlanContent>(name, FORMAT, json);
+  const content = parseDocument<ItemPlanContent | CountPlanContent>(name, PLAN_FORMAT, json);
   if (content.kind === "items") return new ItemPlan(content);
   if (content.kind === "count") return new CountPlan(content);
   throw new ConfigurationError("readPlan: this plan is of a kind that this version does not know.");

@@ -1,6 +1,5 @@
 import { dateHeaderMs } from "../client/for-add-ons.js";
 import type { InventoryClient, Paginator, RequestOptions, ResponseInfo } from "../client/index.js";
-import { StocklotError } from "../shared/errors/index.js";
 import { abortSignalSchema, functionSchemaOf, inventoryClientSchema, requiredOption } from "../shared/option.js";
 import { callSafely } from "../shared/time/callback.js";
 
@@ -22,18 +21,6 @@ export class PlanReader {
       totalTimeoutMs: Infinity,
       onResponse: (response) => this.#observe(response),
     };
-  }
-
-  /** Reads what a report can do without. Returns the failure, if there is one; throws the reason of the signal. */
-  async failureOf(read: () => Promise<void>): Promise<StocklotError | undefined> {
-    try {
-      await read();
-      return undefined;
-    } catch (error) {
-      this.options.signal?.throwIfAborted();
-      if (StocklotError.is(error)) return error;
-      throw error;
-    }
   }
 
   #observe({ attempts, headers }: ResponseInfo): void {

@@ -53,12 +53,5 @@ export const estimateOf = (requests: number, client: InventoryClient | undefined
 
 /** No write is based on older readings. */
 export const MAX_AGE_MS = 600_000;
-/** The part of that age that reading and writing may take by the rate limit: failures and pauses take the rest. */
-const USED_SHARE = 0.6;
-
-/** How many requests a client may send before what it reads first is too old. */
-export function requestsWithinAge({ bulkAllowance: { share, intervalMs } }: InventoryClient): number {
-  return Math.floor((share * MAX_AGE_MS * USED_SHARE) / intervalMs);
-}
 
 export const textOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject({ limit: integer().min(0).optional() }));

@@ -30,37 +30,23 @@ export async function readRows(
   let count = 0;
   // Read now: the caller may change its array while the service is read.
   const given = Array.isArray(source) ? copyPlainData(source) : source;
-  for await (const row of signal ? endedBy(given, signal) : given) {
-    try {
-      read(isObject(row) ? withoutMissingFields(row) : row, count, issues);
-    } catch (error) {
-      if (!(error instanceof InputValidationError)) throw error;
-      issues.push(...error.issues);
+  const readAll = async () => {
+    for await (const row of given) {
+      signal?.throwIfAborted();
+      try {
+        read(isObject(row) ? withoutMissingFields(row) : row, count, issues);
+      } catch (error) {
+        if (!(error instanceof InputValidationError)) throw error;
+        issues.push(...error.issues);
+      }
+      count += 1;
     }
-    count += 1;
-  }
+  };
+  // A source may never return its next row.
+  await (signal ? untilAborted(signal, readAll()) : readAll());
   if (count === 0) throw refuse("must contain a row: an empty source is probably a mistake");
   if (issues.length > 0) throw new InputValidationError(method, issues);
 }
 
 const withoutMissingFields = (row: object) =>
   Object.fromEntries(Object.entries(row).filter(([, value]) => value != null));
-
-/** The rows of a source, until the signal aborts: a source may never return its next row. */
-async function* endedBy(
-  source: Iterable<unknown> | AsyncIterable<unknown>,
-  signal: AbortSignal,
-): AsyncGenerator<unknown, void> {
-  const rows = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
-  try {
-    for (;;) {
-      signal.throwIfAborted();
-      const { done, value } = await untilAborted(signal, Promise.resolve(rows.next()));
-      if (done) return;
-      yield value;
-    }
-  } finally {
-    // A source that waits would never end.
-    void Promise.resolve(rows.return?.()).catch(() => {});
-  }
-}

@@ -1,5 +1,5 @@
-import { isServiceError } from "../../client/for-add-ons.js";
-import { InputValidationError, NotFoundError, PaginationError } from "../../client/index.js";
+import { InputValidationError, PaginationError } from "../../client/index.js";
+import { isNoSuchItem } from "../../outbox/find-outcome.js";
 import type { OutboxEntry, OutboxEntryInput } from "../../outbox/index.js";
 import type { HeldOutbox, Outbox } from "../../outbox/outbox.js";
 import { comparableSku } from "../../service/key.js";
@@ -63,11 +63,21 @@ type CountApplyOptions = PlanApplyOptions & { outbox: Outbox };
 export const applyCountPlan = (content: CountPlanContent, options: CountApplyOptions): Promise<CountPlanReport> =>
   new CountApplication(content, options).apply();
 
+/** What was read of an item, and when, by the monotonic clock. */
+interface LotReading {
+  lots: readonly BookLot[];
+  readAt: number;
+}
+
 class CountApplication {
   readonly #content: CountPlanContent;
   readonly #options: CountApplyOptions;
   readonly #writes: ReadonlyMap<CountChange, readonly OutboxEntryInput[]>;
-  readonly #lots: LotReader;
+  readonly #reader: PlanReader;
+  /** Whether one look at the lots serves all items: the service does not sort them. */
+  #isShared = false;
+  /** All lots of the warehouse, if they were read. */
+  #warehouse: { lots: ReadonlyMap<string, readonly BookLot[]>; readAt: number } | undefined;
   readonly #report: Omit<CountPlanReport, "durationMs"> = {
     applied: 0,
     stale: [],
@@ -81,9 +91,9 @@ class CountApplication {
   constructor(content: CountPlanContent, options: CountApplyOptions) {
     this.#content = content;
     this.#options = options;
-    const { id, wid, changes } = content;
+    this.#reader = new PlanReader(options.client, options.signal);
+    const { id, changes } = content;
     this.#writes = new Map(changes.map((change, index) => [change, writesOf(change, `plan-count/${id}/${index + 1}`)]));
-    this.#lots = new LotReader(new PlanReader(options.client, options.signal), wid);
   }
 
   async apply(): Promise<CountPlanReport> {
@@ -92,20 +102,21 @@ class CountApplication {
     const waiting = [...groupBy(this.#content.changes, ({ itemID }) => comparableSku(itemID)).values()];
     while (waiting.length > 0)
       await outbox.hold("plan.apply", signal ?? undefined, (held) => this.#applyItems(waiting, held));
-    const requests = this.#report.requests + this.#lots.requests;
+    const requests = this.#report.requests + this.#reader.requests;
     return { ...this.#report, requests, durationMs: monotonicNowMs() - startedAt };
   }
 
   /** One item, or all that are left if one look at the lots serves them. If the lock is lost, those that are left are begun again. */
   async #applyItems(waiting: CountChange[][], held: HeldOutbox): Promise<void> {
-    this.#lots.forget();
+    // Others may have sent something since.
+    this.#warehouse = undefined;
     do {
       const [groups = []] = waiting;
       const stale = await this.#applyItem(groups, held);
       if (!stale) return;
       waiting.shift();
       await this.#collect(groups, stale);
-    } while (waiting.length > 0 && this.#lots.isShared && !held.signal.aborted);
+    } while (waiting.length > 0 && this.#isShared && !held.signal.aborted);
   }
 
   /** Returns why groups are stale; `undefined` if it was interrupted before anything was added. */
@@ -122,7 +133,7 @@ class CountApplication {
     if (isNew.size === 0) return stale;
     if (held.signal.aborted) return undefined;
     const open = await this.#openEntry(itemID);
-    const reading = await this.#lots.read(itemID, { isChanged: sent > 0 });
+    const reading = await this.#readLots(itemID, sent > 0);
     const added: OutboxEntryInput[] = [];
     for (const group of isNew) {
       const reason = open ?? describeMovement(group.lots, lotsOfGroup(group, reading.lots));
@@ -172,6 +183,27 @@ class CountApplication {
     return undefined;
   }
 
+  /** The lots of an item; those of the whole warehouse if the service does not sort. `isChanged`: something was sent for it just now. */
+  async #readLots(itemID: string, isChanged: boolean): Promise<LotReading> {
+    const { client, options } = this.#reader;
+    const { wid } = this.#content;
+    let readAt = monotonicNowMs();
+    if (!this.#isShared) {
+      try {
+        const lots = await client.inventory.getLots(itemID, { wid }, { ...options, ifUnsorted: "error" });
+        return { readAt, lots: lots.flatMap((lot) => bookLotOf(lot) ?? []) };
+      } catch (error) {
+        if (isNoSuchItem(error)) return { readAt, lots: [] };
+        if (!(error instanceof PaginationError)) throw error;
+        this.#isShared = true;
+        readAt = monotonicNowMs();
+      }
+    }
+    const isOld = readAt - (this.#warehouse?.readAt ?? -Infinity) > MAX_AGE_MS * READ_AGAIN_SHARE;
+    if (isChanged || isOld) this.#warehouse = { readAt, lots: lotsByItem(await readBookLots(this.#reader, wid)) };
+    return { readAt: this.#warehouse?.readAt ?? readAt, lots: this.#warehouse?.lots.get(comparableSku(itemID)) ?? [] };
+  }
+
   /** What could not be sent must not be sent later, when the lots have moved. */
   async #cancelUnsent(added: readonly OutboxEntryInput[]): Promise<void> {
     const { outbox } = this.#options;
@@ -181,61 +213,6 @@ class CountApplication {
         // Another process has taken over, and was faster.
         if (!(error instanceof InputValidationError)) throw error;
       });
-    }
-  }
-}
-
-/** What was read of an item, and when, by the monotonic clock. */
-interface LotReading {
-  lots: readonly BookLot[];
-  readAt: number;
-}
-
-/** Reads the lots of items: singly, or those of the whole warehouse at once if the service does not sort them. */
-class LotReader {
-  /** Whether one look at the lots serves several items. */
-  isShared = false;
-  readonly #reader: PlanReader;
-  readonly #wid: number;
-  #all: { lots: ReadonlyMap<string, readonly BookLot[]>; readAt: number } | undefined;
-
-  constructor(reader: PlanReader, wid: number) {
-    this.#reader = reader;
-    this.#wid = wid;
-  }
-
-  get requests(): number {
-    return this.#reader.requests;
-  }
-
-  /** Others may have sent something since. */
-  forget(): void {
-    this.#all = undefined;
-  }
-
-  /** `isChanged`: something was sent for the item just now. */
-  async read(itemID: string, { isChanged }: { isChanged: boolean }): Promise<LotReading> {
-    const single = this.isShared ? undefined : await this.#readItem(itemID);
-    if (single) return single;
-    const isOld = !this.#all || monotonicNowMs() - this.#all.readAt > MAX_AGE_MS * READ_AGAIN_SHARE;
-    if (isChanged || isOld) {
-      const readAt = monotonicNowMs();
-      this.#all = { readAt, lots: lotsByItem(await readBookLots(this.#reader, this.#wid)) };
-    }
-    return { readAt: this.#all?.readAt ?? -Infinity, lots: this.#all?.lots.get(comparableSku(itemID)) ?? [] };
-  }
-
-  async #readItem(itemID: string): Promise<LotReading | undefined> {
-    const readAt = monotonicNowMs();
-    const { client, options } = this.#reader;
-    try {
-      const lots = await client.inventory.getLots(itemID, { wid: this.#wid }, { ...options, ifUnsorted: "error" });
-      return { readAt, lots: lots.flatMap((lot) => bookLotOf(lot) ?? []) };
-    } catch (error) {
-      if (error instanceof NotFoundError && isServiceError(error)) return { readAt, lots: [] };
-      if (!(error instanceof PaginationError)) throw error;
-      this.isShared = true;
-      return undefined;
     }
   }
 }

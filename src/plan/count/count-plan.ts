@@ -5,7 +5,8 @@ import type { Outbox } from "../../outbox/outbox.js";
 import { checkInput, checkMethodOptions } from "../../shared/check.js";
 import { lazy } from "../../shared/field.js";
 import { objectWithMethodsSchema, requiredOption } from "../../shared/option.js";
-import { assertDocumentOf, deepFreeze, withDigest } from "../document.js";
+import { assertSameAccount } from "../../storage/service.js";
+import { deepFreeze, withDigest } from "../document.js";
 import {
   applyOptionsShape,
   estimateOf,
@@ -24,13 +25,10 @@ export interface CountPlanApplyOptions extends PlanApplyOptions {
   outbox: Outbox;
 }
 
-/** Those that applying calls. */
-const OUTBOX_METHODS = ["get", "entries", "cancel", "hold"] as const satisfies readonly (keyof Outbox)[];
-
 const applyOptionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     ...applyOptionsShape(),
-    outbox: requiredOption(objectWithMethodsSchema<Outbox>([...OUTBOX_METHODS], "must be an Outbox")),
+    outbox: requiredOption(objectWithMethodsSchema<Outbox>(["hold"], "must be an Outbox")),
   }),
 );
 
@@ -117,8 +115,8 @@ export class CountPlan {
     checkMethodOptions("plan.apply", applyOptionsSchema, options);
     const { client, outbox, signal } = options;
     const name = { method: "plan.apply", noun: "plan" };
-    assertDocumentOf(name, this.#content, accountOf(client));
-    if (outbox.service) assertDocumentOf(name, this.#content, outbox.service);
+    assertSameAccount(name, this.#content.service, accountOf(client));
+    if (outbox.service) assertSameAccount(name, this.#content.service, outbox.service);
     signal?.throwIfAborted();
     return applyCountPlan(this.#content, options);
   }

@@ -43,36 +43,20 @@ export async function readCountedRows(
   signal: AbortSignal | null | undefined,
 ): Promise<CountedGroup[]> {
   const groups: CountedGroup[] = [];
-  const overlaps = new Overlaps();
+  const byItem = new Map<string, { row: CountedGroup; index: number }[]>();
   await readRows({ method: "planCount", option: "counted", signal }, counted, (given, index, issues) => {
     const row = rowSchema().parse(checkInput("planCount", rowSchema, given, [index]));
-    const other = overlaps.add(row, index);
-    if (other === undefined) groups.push(row);
-    else issues.push({ path: [index], message: `counts the same stock as row ${other}` });
+    const sku = comparableSku(row.itemID);
+    const earlier = byItem.get(sku) ?? [];
+    const other = earlier.find((one) => overlap(one.row.spot, row.spot) && overlap(one.row.serial, row.serial));
+    byItem.set(sku, earlier);
+    earlier.push({ row, index });
+    if (other) issues.push({ path: [index], message: `counts the same stock as row ${other.index}` });
+    else groups.push(row);
   });
   return groups;
 }
 
-/**
- * Finds rows that count the same stock. Two rows of an item overlap if their bins do and their serials do; all bins overlap
- * with every bin. So each row is stored under its own bin and under "any", and one that counts all bins is searched under "any".
- */
-class Overlaps {
-  /** The first row, by item, bin and serial. */
-  readonly #rows = new Map<string, number>();
-
-  /** Adds a row; returns the index of an earlier one that counts the same stock. */
-  add({ itemID, spot, serial }: CountedGroup, index: number): number | undefined {
-    const keysOf = (spots: readonly string[], serials: readonly string[]) =>
-      spots.flatMap((one) => serials.map((other) => JSON.stringify([comparableSku(itemID), one, other])));
-    const earlier = keysOf(searchedUnder(spot), searchedUnder(serial)).find((key) => this.#rows.has(key));
-    for (const key of keysOf(storedUnder(spot), storedUnder(serial)))
-      if (!this.#rows.has(key)) this.#rows.set(key, index);
-    return earlier === undefined ? undefined : this.#rows.get(earlier);
-  }
-}
-
-const ALL = "all";
-const ANY = "any";
-const storedUnder = (value: string | undefined) => [value === undefined ? ALL : `=${value}`, ANY];
-const searchedUnder = (value: string | undefined) => (value === undefined ? [ANY] : [`=${value}`, ALL]);
+/** Whether two rows may count the same: a row without a bin or a serial counts all of them. */
+const overlap = (one: string | undefined, other: string | undefined) =>
+  one === undefined || other === undefined || one === other;

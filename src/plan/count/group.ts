@@ -1,7 +1,9 @@
 import { Big } from "big.js";
+import { uncheckedAs } from "../../client/for-add-ons.js";
 import { serviceTimeMs } from "../../service/date.js";
 import { comparableSku } from "../../service/key.js";
 import type { Lot } from "../../service/lot.js";
+import { fieldOf } from "../../shared/unknown.js";
 import { groupBy } from "../group-by.js";
 
 /** What is counted together: the stock of an item in one bin, or in all bins of the warehouse. */
@@ -40,23 +42,13 @@ const isSameField = (name: keyof BookLot, one: BookLot, other: BookLot): boolean
  * may leave out fields.
  */
 export function bookLotOf(lot: Lot): BookLot | undefined {
-  const { active, shipped, recNo, partNo, shortID, spot, units, received, serial, hold, associate, jobID } = lot;
-  if (active === false || (shipped ?? null) !== null || isSameQuantity(units, 0)) return undefined;
-  return {
-    recNo,
-    partNo,
-    shortID,
-    spot: spot ?? "",
-    units,
-    received: received ?? "",
-    serial: serial ?? "",
-    serial2: lot.serial2 ?? null,
-    rFIDTag: lot.rFIDTag ?? null,
-    hold: hold ?? false,
-    associate: associate ?? "",
-    jobID: jobID ?? 0,
-  };
+  if (lot.active === false || (lot.shipped ?? null) !== null || isSameQuantity(lot.units, 0)) return undefined;
+  const fields = BOOK_FIELDS.map((name) => [name, lot[name] ?? fieldOf(LEFT_OUT, name)]);
+  return uncheckedAs<BookLot>(Object.fromEntries(fields));
 }
+
+const EMPTY = { spot: "", received: "", serial: "", associate: "" };
+const LEFT_OUT = { ...EMPTY, serial2: null, rFIDTag: null, hold: false, jobID: 0 };
 
 /** Lots by the comparable SKU of their item. */
 export const lotsByItem = <L extends Pick<Lot, "shortID">>(lots: Iterable<L>): Map<string, L[]> =>

@@ -5,7 +5,8 @@ import { comparableSku } from "../../service/key.js";
 import { checkMethodOptions } from "../../shared/check.js";
 import { integer, lazy } from "../../shared/field.js";
 import { requiredOption } from "../../shared/option.js";
-import { assertDocumentOf, newPlanHead } from "../document.js";
+import { assertSameAccount } from "../../storage/service.js";
+import { newPlanHead } from "../document.js";
 import { groupBy } from "../group-by.js";
 import { countListedItems, readItems } from "../read-items.js";
 import { PlanReader, type ReadProgress, readingOptions } from "../reader.js";
@@ -103,7 +104,7 @@ export async function planCount(options: PlanCountOptions): Promise<CountPlan> {
   checkMethodOptions("planCount", optionsSchema, options);
   const { client, counted, reasonCodes, newBins = false, signal, onProgress } = options;
   const snapshot = readSnapshot(options.snapshot);
-  assertDocumentOf({ method: "planCount", noun: "snapshot" }, snapshot, accountOf(client));
+  assertSameAccount({ method: "planCount", noun: "snapshot" }, snapshot.service, accountOf(client));
   signal?.throwIfAborted();
   const rows = await readCountedRows(counted, signal);
   const { wid } = snapshot;
@@ -145,7 +146,7 @@ export async function planCount(options: PlanCountOptions): Promise<CountPlan> {
     blocked: blocked.length,
     notCounted: countNotCounted(snapshot.lots, rowsByItem),
   };
-  const head = newPlanHead("count", accountOf(client), plannedAt);
+  const head = newPlanHead("count", client, plannedAt);
   const noticesReturns = snapshot.modifiedSince !== null;
   return new CountPlan({ ...head, wid, noticesReturns, counts, changes, blocked }, client);
 }

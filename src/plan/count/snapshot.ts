@@ -98,18 +98,8 @@ export async function takeSnapshot(options: SnapshotOptions): Promise<CountSnaps
   const lots = await readBookLots(reader, wid, onProgress);
   const modifiedSince = await findModifiedSince(reader, lots.length);
   const items = await readBookItems(reader, new Set(lots.map(({ shortID }) => shortID)));
-  const { id, address, clientId } = accountOf(client);
-  return deepFreeze(
-    withDigest({
-      ...FORMAT,
-      service: { id, address, clientId },
-      wid,
-      takenAt: new Date().toISOString(),
-      lots,
-      items,
-      modifiedSince,
-    }),
-  );
+  const [service, takenAt] = [accountOf(client), new Date().toISOString()];
+  return deepFreeze(withDigest({ ...FORMAT, service, wid, takenAt, lots, items, modifiedSince }));
 }
 
 const FORMAT = { format: "stocklot snapshot", version: 2 } as const;

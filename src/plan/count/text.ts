@@ -1,28 +1,27 @@
-import { countsLine, joinSections, section } from "../text.js";
+import { planText } from "../text.js";
 import type { BlockedGroup, CountChange, CountPlanContent } from "./document.js";
 import type { BookLot, CountGroup } from "./group.js";
 
-/** A stock count for people, like a diff. `limit`: how many groups of each kind. */
 export function countPlanText(content: CountPlanContent, limit: number): string {
   const { wid, plannedAt, noticesReturns, counts, changes, blocked } = content;
-  return joinSections([
-    `${countsLine([
-      ["+", counts.receive, "receive"],
-      ["-", counts.issue, "issue"],
-      ["=", counts.unchanged, "unchanged"],
-      ["!", counts.blocked, "blocked"],
-    ])}  (warehouse ${wid}, ${plannedAt})`,
-    ...(["receive", "issue"] as const).map((operation) =>
-      section(
-        changes.filter((change) => change.operation === operation),
-        limit,
-        linesOfChange,
-      ),
-    ),
-    section(blocked, limit, linesOfBlocked),
-    counts.notCounted === 0 ? "" : `Not counted, and left as they are: ${counts.notCounted} lines of the snapshot.`,
-    noticesReturns ? "" : NO_RETURNS,
-  ]);
+  const notCounted = `Not counted, and left as they are: ${counts.notCounted} lines of the snapshot.`;
+  return planText(
+    {
+      counts: [
+        ["+", counts.receive, "receive"],
+        ["-", counts.issue, "issue"],
+        ["=", counts.unchanged, "unchanged"],
+        ["!", counts.blocked, "blocked"],
+      ],
+      about: `  (warehouse ${wid}, ${plannedAt})`,
+      changes,
+      linesOfChange,
+      blocked,
+      linesOfBlocked,
+      notes: [counts.notCounted === 0 ? "" : notCounted, noticesReturns ? "" : NO_RETURNS],
+    },
+    limit,
+  );
 }
 
 const NO_RETURNS =

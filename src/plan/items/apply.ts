@@ -1,4 +1,3 @@
-import { requestsForList } from "../../client/for-add-ons.js";
 import type { Item } from "../../client/index.js";
 import { concernsAllWrites } from "../../outbox/call.js";
 import { FailuresInARow } from "../../outbox/failures-in-a-row.js";
@@ -10,7 +9,7 @@ import { callSafely } from "../../shared/time/callback.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { readItem, readItems, readModifiedItems } from "../read-items.js";
 import { PlanReader } from "../reader.js";
-import { MAX_AGE_MS, type PlanApplyOptions, requestsWithinAge } from "../report.js";
+import { MAX_AGE_MS, type PlanApplyOptions } from "../report.js";
 import { describeQuantities, readStockLevels } from "../stock-levels.js";
 import { fieldValue, type StoredForm } from "./compare.js";
 import type { ItemChange, ItemPlanContent, ReportedItem } from "./document.js";
@@ -54,8 +53,8 @@ export interface ItemPlanReport {
   storedDifferently: StoredForm[];
 }
 
-/** Items that are read together, then written, at most. */
-const MAX_CHUNK = 5_000;
+/** Items that are read together, then written: within 90 requests per minute, before the reading is too old. */
+const CHUNK = 400;
 const CONCURRENCY = 4;
 /** How far `modified` may be behind the `Date` header. */
 const MAX_CLOCK_LAG_MS = 120_000;
@@ -64,14 +63,14 @@ const CLOCK_TOLERANCE_MS = 3_000;
 /** Fewer items are read singly, since the list of modified items takes two requests. */
 const MIN_FOR_LIST = 3;
 
-type ChangeState = { kind: "as-desired" | "due" } | { kind: "stale"; reason: string };
+type ChangeState = "as-desired" | "due" | { stale: string };
 
 /** @throws what concerns every write, such as a lost connection or a missing permission. Apply the plan again then. */
 export function applyItemPlan(content: ItemPlanContent, options: PlanApplyOptions): Promise<ItemPlanReport> {
   return new ItemPlanApplication(content, options).apply();
 }
 
-/** What was read of a chunk. */
+/** What was read of items. */
 interface Reading {
   readAt: number;
   items: ReadonlyMap<string, Item>;
@@ -106,58 +105,55 @@ class ItemPlanApplication {
     const startedAt = monotonicNowMs();
     for (const operation of ["create", "update", "discontinue"] as const) {
       const changes = this.#content.changes.filter((change) => change.operation === operation);
-      const size = this.#chunkSize(changes.length);
-      for (let start = 0; start < changes.length; start += size)
-        await this.#applyChunk(changes.slice(start, start + size));
+      for (let start = 0; start < changes.length; start += CHUNK)
+        await this.#applyChunk(changes.slice(start, start + CHUNK));
     }
     await this.#readBack();
     return { ...this.#report, requests: this.#reader.requests, durationMs: monotonicNowMs() - startedAt };
   }
 
-  /** As many as can be read and written before the reading is too old. Single readings take as many requests as writes. */
-  #chunkSize(changes: number): number {
-    const requests = requestsWithinAge(this.#options.client) - requestsForList(this.#content.items);
-    const isListRead = Math.min(changes, requests) > requestsForList(this.#content.items);
-    const size = isListRead ? requests : requestsWithinAge(this.#options.client) / 2;
-    return Math.max(1, Math.min(Math.floor(size), MAX_CHUNK));
-  }
-
+  /** The changes are of one operation. */
   async #applyChunk(chunk: readonly ItemChange[]): Promise<void> {
-    const { items: listed } = this.#content;
-    const readAt = monotonicNowMs();
-    const skus = chunk.map(({ shortID }) => shortID);
-    const items = await readItems(this.#reader, skus, listed);
-    const levels = await this.#levelsOf(chunk, [...items.values()]);
-    const queue = chunk.values();
-    // The others stop as soon as one has failed: nothing more should be sent.
-    let hasFailed = false;
+    const reading = await this.#read(chunk);
+    const queue = [...chunk];
     const work = async () => {
-      for (const change of queue) {
+      for (let change = queue.shift(); change; change = queue.shift()) {
         this.#options.signal?.throwIfAborted();
-        if (hasFailed) return;
-        await this.#apply(change, { readAt, items, levels }).catch((error) => {
-          hasFailed = true;
-          throw error;
-        });
+        await this.#apply(change, reading);
       }
     };
-    const ends = await Promise.allSettled(Array.from({ length: CONCURRENCY }, work));
+    // The others stop as soon as one has failed: nothing more should be sent.
+    const stop = (error: unknown) => {
+      queue.length = 0;
+      throw error;
+    };
+    const ends = await Promise.allSettled(Array.from({ length: CONCURRENCY }, () => work().catch(stop)));
     for (const end of ends) if (end.status === "rejected") throw end.reason;
   }
 
-  async #levelsOf(changes: readonly ItemChange[], items: readonly Item[]): Promise<Map<number, StockLevel>> {
-    const { withStock, items: listed } = this.#content;
-    const isRead = !withStock && changes.some(({ operation }) => operation === "discontinue");
-    return isRead ? readStockLevels(this.#reader, items, { listed, scope: {} }) : new Map();
+  /** Its age counts from when the first request has its slot. */
+  async #read(changes: readonly ItemChange[]): Promise<Reading> {
+    const { items: listed, withStock } = this.#content;
+    let readAt: number | undefined;
+    const beforeSend = () => {
+      readAt ??= monotonicNowMs();
+    };
+    const { client, options } = this.#reader;
+    const skus = changes.map(({ shortID }) => shortID);
+    const items = await readItems({ client, options: { ...options, beforeSend } }, skus, listed);
+    const isDiscontinuing = !withStock && changes.some(({ operation }) => operation === "discontinue");
+    const discontinued = isDiscontinuing ? [...items.values()].filter((item) => !item.discontinued) : [];
+    const levels = await readStockLevels(this.#reader, discontinued, { listed, scope: {} });
+    return { readAt: readAt ?? -Infinity, items, levels };
   }
 
   async #apply(change: ItemChange, chunk: Reading): Promise<void> {
     const { shortID } = change;
-    for (let reading = chunk; ; reading = await this.#readSingly(change)) {
+    for (let reading = chunk; ; reading = await this.#read([change])) {
       if (isTooOld(reading)) continue;
-      const state = this.#presentState(change, reading);
-      if (state.kind === "as-desired") this.#report.applied += 1;
-      else if (state.kind === "stale") this.#report.stale.push({ shortID, reason: state.reason });
+      const state = this.#stateOf(change, reading);
+      if (state === "as-desired") this.#report.applied += 1;
+      else if (state !== "due") this.#report.stale.push({ shortID, reason: state.stale });
       // It may have waited for its slot for long.
       else if (!(await this.#write(change, reading))) continue;
       break;
@@ -167,28 +163,6 @@ class ItemPlanApplication {
     callSafely(() => this.#options.onProgress?.(progress));
   }
 
-  async #readSingly(change: ItemChange): Promise<Reading> {
-    let readAt = monotonicNowMs();
-    const beforeSend = () => {
-      readAt = monotonicNowMs();
-    };
-    const { client, options } = this.#reader;
-    const item = await readItem({ client, options: { ...options, beforeSend } }, change.shortID);
-    const items = new Map(item ? [[change.shortID, item]] : []);
-    return { readAt, items, levels: await this.#levelsOf([change], [...items.values()]) };
-  }
-
-  #presentState(change: ItemChange, { items, levels }: Reading): ChangeState {
-    const item = items.get(change.shortID);
-    const state = this.#stateOf(change, item);
-    if (state.kind !== "due" || change.operation !== "discontinue" || !item) return state;
-    const planned = this.#lookAlikes.get(item.shortID);
-    if (planned !== undefined)
-      return { kind: "stale", reason: `the service takes it for the planned item "${planned}"` };
-    const quantities = describeQuantities(levels.get(item.partNo));
-    return quantities === "" ? state : { kind: "stale", reason: `it has stock or open quantities: ${quantities}` };
-  }
-
   /** Returns false if the reading has become too old before anything was sent. */
   async #write(change: ItemChange, reading: Reading): Promise<boolean> {
     const { shortID } = change;
@@ -196,25 +170,24 @@ class ItemPlanApplication {
     try {
       await this.#send(change, reading);
       this.#failures.add(shortID, undefined);
+      this.#written.set(change, Date.now());
     } catch (error) {
       if (error instanceof ReadingTooOld) return false;
       if (!(error instanceof StocklotError) || (concernsAllWrites(error) && error.applied === "no")) throw error;
       if (this.#failures.add(shortID, error)) throw error;
       failure = error;
     }
-    if (!failure) this.#written.set(change, Date.now());
-    if (!failure || failure.applied === "yes") {
-      this.#report.applied += 1;
-      return true;
+    let isApplied = !failure || failure.applied === "yes";
+    if (!isApplied)
+      await this.#tryTo(async () => {
+        isApplied = this.#stateOf(change, await this.#read([change])) === "as-desired";
+      });
+    if (isApplied) this.#report.applied += 1;
+    else if (failure?.applied === "no") this.#report.rejected.push({ shortID, reason: failure.message });
+    else {
+      const reason = `${failure?.message.replace(/\.$/, "")}. Apply the plan again`;
+      this.#report.unknown.push({ shortID, reason });
     }
-    let isAsDesired = false;
-    await this.#reader.failureOf(async () => {
-      isAsDesired = this.#stateOf(change, await readItem(this.#reader, shortID)).kind === "as-desired";
-    });
-    const reason = failure.message.replace(/\.$/, "");
-    if (isAsDesired) this.#report.applied += 1;
-    else if (failure.applied === "no") this.#report.rejected.push({ shortID, reason: failure.message });
-    else this.#report.unknown.push({ shortID, reason: `${reason}. Apply the plan again` });
     return true;
   }
 
@@ -230,35 +203,48 @@ class ItemPlanApplication {
     return client.items.discontinue(shortID, options);
   }
 
-  /** How an item is now, compared with a change. */
-  #stateOf({ operation, shortID, fields }: ItemChange, item: Item | undefined): ChangeState {
-    const differing = (side: "before" | "after") =>
-      Object.keys(fields).filter((name) => !isSameValue(fields[name]?.[side], item && fieldValue(item, name)));
-    if (!item) return operation === "create" ? { kind: "due" } : { kind: "stale", reason: "it no longer exists" };
+  /** How an item is, compared with a change. */
+  #stateOf({ operation, shortID, fields }: ItemChange, { items, levels }: Reading): ChangeState {
+    const item = items.get(shortID);
+    if (!item) return operation === "create" ? "due" : { stale: "it no longer exists" };
     if (item.shortID !== shortID) {
       this.#lookAlikes.set(item.shortID, shortID);
-      return { kind: "stale", reason: `the service takes "${item.shortID}" for it` };
+      return { stale: `the service takes "${item.shortID}" for it` };
     }
+    const differing = (side: "before" | "after") =>
+      Object.keys(fields).filter((name) => !isSameValue(fields[name]?.[side], fieldValue(item, name)));
+    const isDone = differing("after").length === 0;
     if (operation === "create") {
-      const others = differing("after");
-      if (others.length === 0 && !item.discontinued) return { kind: "as-desired" };
-      const what = others.join(", ") || "state: discontinued";
-      return { kind: "stale", reason: `it was created meanwhile, with another ${what}` };
+      if (isDone && !item.discontinued) return "as-desired";
+      const what = differing("after").join(", ") || "state: discontinued";
+      return { stale: `it was created meanwhile, with another ${what}` };
     }
-    if (operation === "discontinue" && item.discontinued) return { kind: "as-desired" };
-    if (operation === "update" && differing("after").length === 0) return { kind: "as-desired" };
-    if (operation === "update" && item.discontinued) return { kind: "stale", reason: "it was discontinued meanwhile" };
+    if (operation === "discontinue" ? item.discontinued : isDone) return "as-desired";
+    if (item.discontinued) return { stale: "it was discontinued meanwhile" };
     const changed = differing("before");
-    return changed.length === 0
-      ? { kind: "due" }
-      : { kind: "stale", reason: `changed meanwhile: ${changed.join(", ")}` };
+    if (changed.length > 0) return { stale: `changed meanwhile: ${changed.join(", ")}` };
+    const planned = this.#lookAlikes.get(item.shortID);
+    if (operation === "discontinue" && planned !== undefined)
+      return { stale: `the service takes it for the planned item "${planned}"` };
+    const quantities = describeQuantities(levels.get(item.partNo));
+    return quantities === "" ? "due" : { stale: `it has stock or open quantities: ${quantities}` };
+  }
+
+  /** Reads what the report can do without. */
+  async #tryTo(read: () => Promise<void>): Promise<void> {
+    try {
+      await read();
+    } catch (error) {
+      this.#options.signal?.throwIfAborted();
+      if (!(error instanceof StocklotError)) throw error;
+    }
   }
 
   /** Finds the values that the service keeps in another form, and written items that are lost. */
   async #readBack(): Promise<void> {
     const report = this.#report;
     // What cannot be read is as the service has confirmed it. The next plan finds stored forms that this report lacks.
-    await this.#reader.failureOf(async () => {
+    await this.#tryTo(async () => {
       const items = await this.#readWritten([...this.#written.keys()].map(({ shortID }) => shortID));
       for (const [change, writtenAt] of this.#written) {
         const { shortID, operation, fields } = change;

@@ -3,7 +3,8 @@ import { accountOf, requestsForList } from "../../client/for-add-ons.js";
 import type { InventoryClient } from "../../client/index.js";
 import { checkInput, checkMethodOptions } from "../../shared/check.js";
 import { lazy } from "../../shared/field.js";
-import { assertDocumentOf, deepFreeze, withDigest } from "../document.js";
+import { assertSameAccount } from "../../storage/service.js";
+import { deepFreeze, withDigest } from "../document.js";
 import {
   applyOptionsShape,
   estimateOf,
@@ -98,7 +99,7 @@ export class ItemPlan {
    */
   async apply(options: PlanApplyOptions): Promise<ItemPlanReport> {
     checkMethodOptions("plan.apply", applyOptionsSchema, options);
-    assertDocumentOf({ method: "plan.apply", noun: "plan" }, this.#content, accountOf(options.client));
+    assertSameAccount({ method: "plan.apply", noun: "plan" }, this.#content.service, accountOf(options.client));
     options.signal?.throwIfAborted();
     return applyItemPlan(this.#content, options);
   }

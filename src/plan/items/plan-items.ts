@@ -1,9 +1,7 @@
 import * as z from "zod";
-import { accountOf } from "../../client/for-add-ons.js";
 import type { InventoryClient } from "../../client/index.js";
 import type { Item } from "../../service/item.js";
 import { itemChangesSchema } from "../../service/item-input.js";
-import type { StockLevel } from "../../service/stock-level.js";
 import { checkMethodOptions } from "../../shared/check.js";
 import { InputValidationError, type Issue, UnexpectedRemovalsError } from "../../shared/errors/index.js";
 import { lazy, string } from "../../shared/field.js";
@@ -131,10 +129,8 @@ export async function planItems(options: PlanItemsOptions): Promise<ItemPlan> {
   assertFieldsExist(source, fields, difference.fieldNames);
   difference.finish();
   const { changes, blocked, discontinued, unchanged, items } = difference;
-  const levels =
-    withStock || discontinued.length === 0
-      ? new Map<number, StockLevel>()
-      : await readStockLevels(new PlanReader(client, signal), discontinued, { listed: items, scope: {} });
+  const reader = new PlanReader(client, signal);
+  const levels = await readStockLevels(reader, withStock ? [] : discontinued, { listed: items, scope: {} });
   const allowed = discontinued.filter(({ shortID, partNo }) => {
     const quantities = describeQuantities(levels.get(partNo));
     if (quantities !== "") blocked.push({ shortID, reason: `it has stock or open quantities: ${quantities}` });
@@ -152,7 +148,7 @@ export async function planItems(options: PlanItemsOptions): Promise<ItemPlan> {
     unchanged,
     blocked: blocked.length,
   };
-  const head = newPlanHead("items", accountOf(client), plannedAt);
+  const head = newPlanHead("items", client, plannedAt);
   const { storedForms } = comparison;
   return new ItemPlan({ ...head, items, withStock, counts, changes, blocked, storedForms }, client);
 }

@@ -1,4 +1,4 @@
-import { countsLine, joinSections, section } from "../text.js";
+import { planText } from "../text.js";
 import type { FieldChange, ItemChange, ItemPlanContent } from "./document.js";
 
 const SIGNS = { create: "+", update: "~", discontinue: "-" } as const;
@@ -6,26 +6,23 @@ const SIGNS = { create: "+", update: "~", discontinue: "-" } as const;
 /** Longer values push the next column to the right. */
 const MAX_COLUMN_WIDTH = 40;
 
-/** A plan of items for people, like a diff. `limit`: how many items of each group. */
-export function itemPlanText({ counts, changes, blocked }: ItemPlanContent, limit: number): string {
-  return joinSections([
-    countsLine([
-      ["+", counts.create, "create"],
-      ["~", counts.update, "update"],
-      ["-", counts.discontinue, "discontinue"],
-      ["=", counts.unchanged, "unchanged"],
-      ["!", counts.blocked, "blocked"],
-    ]),
-    ...(["create", "update", "discontinue"] as const).map((operation) =>
-      section(
-        changes.filter((change) => change.operation === operation),
-        limit,
-        linesOfChange,
-      ),
-    ),
-    section(blocked, limit, ({ shortID, reason }) => [`! ${shortID}  ${reason}`]),
-  ]);
-}
+export const itemPlanText = ({ counts, changes, blocked }: ItemPlanContent, limit: number): string =>
+  planText(
+    {
+      counts: [
+        ["+", counts.create, "create"],
+        ["~", counts.update, "update"],
+        ["-", counts.discontinue, "discontinue"],
+        ["=", counts.unchanged, "unchanged"],
+        ["!", counts.blocked, "blocked"],
+      ],
+      changes,
+      linesOfChange,
+      blocked,
+      linesOfBlocked: ({ shortID, reason }) => [`! ${shortID}  ${reason}`],
+    },
+    limit,
+  );
 
 function linesOfChange({ operation, shortID, fields }: ItemChange): string[] {
   const head = `${SIGNS[operation]} ${shortID}`;
