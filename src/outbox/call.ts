@@ -94,7 +94,8 @@ export async function callForEntry(sender: Sender, before: StoredEntry): Promise
   }
 }
 
-function methodOf({ inventory, items }: InventoryClient, operation: OutboxOperation, options: RequestOptions) {
+/** The method of an operation; its argument is the input of an entry. */
+export function methodOf({ inventory, items }: InventoryClient, operation: OutboxOperation, options: RequestOptions) {
   const methods: { [Operation in OutboxOperation]: (input: OutboxInputs[Operation]) => Promise<unknown> } = {
     receive: (input) => inventory.receive(input, options),
     move: (input) => inventory.move(input, options),

@@ -11,7 +11,7 @@ import type { OpenStore } from "./store.js";
 export type Found =
   | { outcome: "applied"; result: object }
   /** It was not applied. */
-  | { outcome: "absent" }
+  | { outcome: "absent"; reason: string }
   /** `lots`: record numbers of those that may be its own. */
   | { outcome: "unclear"; reason: string; lots?: number[] }
   /** The client may not read it, or cannot understand it. */
@@ -51,7 +51,7 @@ export async function lookForLot({ client, store, entry, options }: Search): Pro
   });
   const recNos = lots.map(({ recNo }) => recNo);
   if (outcome === "applied") return { outcome, result: { recNo: recNos[0] } };
-  if (outcome === "absent") return { outcome };
+  if (outcome === "absent") return { outcome, reason: "no lot can be its own" };
   const reason =
     recNos.length > 0
       ? `lots ${recNos.slice(0, 10).join(", ")} may be its own`
@@ -81,7 +81,7 @@ export async function lookAtItem({ client, entry, options }: Omit<Search, "store
   try {
     item = await client.items.get(String(shortID), options);
   } catch (error) {
-    if (isNoSuchItem(error)) return { outcome: "absent" };
+    if (isNoSuchItem(error)) return { outcome: "absent", reason: "the item does not exist" };
     throw error;
   }
   const wanted = operation === "discontinue" ? { discontinued: true } : fields;

@@ -295,8 +295,6 @@ class OutboxRun implements Sender {
     if (found?.outcome === "applied") await this.#change(entry, appliedChange(found.result));
     else if (found && isIdempotent(entry.operation) && found.outcome !== "unreadable")
       await this.#change(entry, { state: "rejected", settledAt: Date.now() });
-    else if (found?.outcome === "absent")
-      await this.#change(entry, unknownChange(entry, { reason: "it was refused, but the item does not exist" }));
     else if (found) await this.#change(entry, unknownChange(entry, found));
   }
 

@@ -16,30 +16,15 @@ export interface TableNames {
   entries: string;
 }
 
-const FIELDS = [
-  "sequence",
-  "key",
-  "operation",
-  "lane",
-  "input",
-  "inputHash",
-  "addedAt",
-  "boundTo",
-  "state",
-  "attempts",
-  "sentAt",
-  "clockAheadMs",
-  "settledAt",
-  "result",
-  "error",
-] as const satisfies readonly (keyof StoredEntry)[];
+/** The fields of a new entry, and those that a run fills in. */
 const ADDED = ["key", "operation", "lane", "input", "inputHash", "addedAt", "boundTo"] as const;
+const OTHERS = ["sequence", "state", "attempts", "sentAt", "clockAheadMs", "settledAt", "result", "error"] as const;
 
 /** PostgreSQL returns them as strings. */
 const NUMBERS: readonly string[] = ["sequence", "addedAt", "attempts", "sentAt", "clockAheadMs", "settledAt"];
 
 const columnOf = (field: string) => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-const SELECTED = FIELDS.map((field) => `${columnOf(field)} AS "${field}"`).join(", ");
+const SELECTED = [...ADDED, ...OTHERS].map((field) => `${columnOf(field)} AS "${field}"`).join(", ");
 
 /** Rows or keys of one command: both databases take a thousand values. */
 const PER_COMMAND = 100;

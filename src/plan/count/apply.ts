@@ -1,6 +1,7 @@
 import { InputValidationError, PaginationError } from "../../client/index.js";
+import { parsed, type StoredEntry } from "../../outbox/entry.js";
 import { isNoSuchItem } from "../../outbox/find-outcome.js";
-import type { OutboxEntry, OutboxEntryInput } from "../../outbox/index.js";
+import type { OutboxEntryInput } from "../../outbox/index.js";
 import type { HeldOutbox, Outbox } from "../../outbox/outbox.js";
 import { comparableSku } from "../../service/key.js";
 import { callSafely } from "../../shared/time/callback.js";
@@ -166,13 +167,9 @@ class CountApplication {
     callSafely(() => this.#options.onProgress?.(progress));
   }
 
-  async #entriesOf(group: CountChange): Promise<OutboxEntry[]> {
-    const entries: OutboxEntry[] = [];
-    for (const { key } of this.#writes.get(group) ?? []) {
-      const entry = await this.#options.outbox.get(key);
-      if (entry) entries.push(entry);
-    }
-    return entries;
+  async #entriesOf(group: CountChange): Promise<StoredEntry[]> {
+    const writes = this.#writes.get(group) ?? [];
+    return [...(await this.#options.outbox.read((store) => store.getMany(writes))).values()];
   }
 
   /** Another write of the item that may move the stock after it was read. */
@@ -230,26 +227,19 @@ const writesOf = (change: CountChange, key: string): OutboxEntryInput[] =>
       : { key, operation: "receive", input },
   );
 
-const OUTCOMES = {
-  unknown: "unknown",
-  sending: "unknown",
-  pending: "unknown",
-  rejected: "rejected",
-  canceled: "canceled",
-} as const;
+const WORST_FIRST = ["unknown", "sending", "pending", "rejected", "canceled"];
 
 /** What became of a group: the worst of its entries. */
-function outcomeOf(entries: readonly OutboxEntry[]): {
-  outcome: (typeof OUTCOMES)[keyof typeof OUTCOMES] | "applied";
+function outcomeOf(entries: readonly StoredEntry[]): {
+  outcome: "applied" | "rejected" | "canceled" | "unknown";
   why: string;
 } {
-  const applied = entries.filter(({ state }) => state === "applied").length;
-  for (const [state, outcome] of Object.entries(OUTCOMES)) {
-    const worst = entries.find((entry) => entry.state === state);
-    if (!worst) continue;
-    const message = String(fieldOf(worst.error, "message") ?? "it was not sent").replace(/\.$/, "");
-    const part = applied > 0 ? `${applied} of ${entries.length} writes were applied. ` : "";
-    return { outcome, why: `${part}${message}. Count it again` };
-  }
-  return { outcome: "applied", why: "" };
+  const [worst] = WORST_FIRST.flatMap((state) => entries.find((entry) => entry.state === state) ?? []);
+  if (!worst) return { outcome: "applied", why: "" };
+  const { state, error } = worst;
+  const message = String(fieldOf(parsed(error), "message") ?? "it was not sent").replace(/\.$/, "");
+  const applied = entries.filter((entry) => entry.state === "applied").length;
+  const part = applied > 0 ? `${applied} of ${entries.length} writes were applied. ` : "";
+  const outcome = state === "rejected" || state === "canceled" ? state : "unknown";
+  return { outcome, why: `${part}${message}. Count it again` };
 }

@@ -40,6 +40,16 @@ const applyOptionsSchema = /* @__PURE__ */ lazy(() =>
 export class CountPlan {
   /** What is planned. */
   readonly kind = "count";
+  /** Random name of the plan. */
+  readonly id: string;
+  /** When the service was read: ISO 8601 in UTC. */
+  readonly plannedAt: string;
+  /** How many groups the plan corrects, and leaves alone. */
+  readonly counts: CountPlanCounts;
+  /** The groups that will be corrected, in the order of the rows. */
+  readonly changes: readonly CountChange[];
+  /** The groups that cannot be corrected, each with the reason. */
+  readonly blocked: readonly BlockedGroup[];
   readonly #content: CountPlanContent;
   readonly #client: InventoryClient | undefined;
 
@@ -47,36 +57,16 @@ export class CountPlan {
   constructor(content: CountPlanContent, client?: InventoryClient) {
     this.#content = deepFreeze(content);
     this.#client = client;
-  }
-
-  /** Random name of the plan. */
-  get id(): string {
-    return this.#content.id;
-  }
-
-  /** When the service was read: ISO 8601 in UTC. */
-  get plannedAt(): string {
-    return this.#content.plannedAt;
-  }
-
-  /** How many groups the plan corrects, and leaves alone. */
-  get counts(): CountPlanCounts {
-    return { ...this.#content.counts };
-  }
-
-  /** The groups that will be corrected, in the order of the rows. */
-  get changes(): readonly CountChange[] {
-    return this.#content.changes;
-  }
-
-  /** The groups that cannot be corrected, each with the reason. */
-  get blocked(): readonly BlockedGroup[] {
-    return this.#content.blocked;
+    this.id = content.id;
+    this.plannedAt = content.plannedAt;
+    this.counts = content.counts;
+    this.changes = content.changes;
+    this.blocked = content.blocked;
   }
 
   /** True if there is nothing to write. What is blocked does not count. */
   get isEmpty(): boolean {
-    return this.#content.changes.length === 0;
+    return this.changes.length === 0;
   }
 
   /**

@@ -195,10 +195,9 @@ async function readFacts(
   { wid }: { wid: number },
   groups: readonly DifferingGroup[],
 ): Promise<{ items: Map<string, Item>; levels: Map<number, StockLevel> }> {
-  const skus = new Set(groups.map(skuOf));
-  if (skus.size === 0) return { items: new Map(), levels: new Map() };
-  const listed = await countListedItems(reader);
-  const items = await readItems(reader, [...skus], listed);
+  const skus = [...new Set(groups.map(skuOf))];
+  const listed = skus.length === 0 ? 0 : await countListedItems(reader);
+  const items = await readItems(reader, skus, listed);
   const levels = await readStockLevels(reader, [...items.values()], { listed, scope: { wid } });
   return { items, levels };
 }

@@ -1,5 +1,6 @@
+import { uncheckedAs } from "../../client/for-add-ons.js";
 import type { Item } from "../../client/index.js";
-import { concernsAllWrites } from "../../outbox/call.js";
+import { concernsAllWrites, methodOf } from "../../outbox/call.js";
 import { FailuresInARow } from "../../outbox/failures-in-a-row.js";
 import { serviceTimeMs } from "../../service/date.js";
 import { isSameValue } from "../../service/same-value.js";
@@ -192,15 +193,13 @@ class ItemPlanApplication {
   }
 
   #send({ operation, shortID, fields }: ItemChange, reading: Reading): Promise<unknown> {
-    const { client } = this.#reader;
+    const { client, options } = this.#reader;
     const beforeSend = () => {
       if (isTooOld(reading)) throw new ReadingTooOld();
     };
-    const options = { ...this.#reader.options, beforeSend };
     const changes = Object.fromEntries(Object.entries(fields).map(([name, { after }]) => [name, after]));
-    if (operation === "create") return client.items.create({ ...changes, shortID }, options);
-    if (operation === "update") return client.items.update(shortID, changes, options);
-    return client.items.discontinue(shortID, options);
+    const method = methodOf(client, operation, { ...options, beforeSend });
+    return method(uncheckedAs<never>({ ...changes, shortID }));
   }
 
   /** How an item is, compared with a change. */

@@ -57,13 +57,7 @@ export class ItemDifference {
       const spelling = this.#otherSpellings.get(row);
       if (spelling !== undefined) this.blocked.push({ shortID, reason: `the service spells it "${spelling}"` });
       else if (this.#isDiscontinued(row)) this.unchanged += 1;
-      else {
-        const created = Object.entries(fields).map(([name, after]): [string, FieldChange] => [
-          name,
-          { before: null, after },
-        ]);
-        this.changes.push({ operation: "create", shortID, fields: Object.fromEntries(created) });
-      }
+      else this.changes.push({ operation: "create", shortID, fields: changesOf(fields, {}) });
     }
   }
 
@@ -84,31 +78,23 @@ export class ItemDifference {
       this.blocked.push({ shortID, reason });
       return;
     }
-    const changed = this.#changedFields(row, item);
-    if (changed.length === 0) this.unchanged += 1;
-    else this.changes.push({ operation: "update", shortID, fields: Object.fromEntries(changed) });
-  }
-
-  #changedFields({ shortID, fields }: DesiredRow, item: Item): [string, FieldChange][] {
     const { fields: compared, comparison } = this.#options;
-    return Object.entries(fields).flatMap(([name, after]): [string, FieldChange][] => {
-      const before = fieldValue(item, name);
-      if (!compared.has(name) || comparison.isDesired(shortID, name, after, before)) return [];
-      return [[name, { before, after }]];
-    });
+    const changed = Object.entries(row.fields).filter(
+      ([name, after]) => compared.has(name) && !comparison.isDesired(shortID, name, after, fieldValue(item, name)),
+    );
+    if (changed.length === 0) this.unchanged += 1;
+    else this.changes.push({ operation: "update", shortID, fields: changesOf(Object.fromEntries(changed), item) });
   }
 }
+
+const changesOf = (after: object, before: object): Record<string, FieldChange> =>
+  Object.fromEntries(
+    Object.entries(after).map(([name, value]) => [name, { before: fieldValue(before, name), after: value }]),
+  );
 
 /** All fields of the item but `modified`, which other changes of the service's move. */
 export function discontinueChange(item: Item): ItemChange {
   const { modified: _, ...fields } = item;
-  const before = Object.entries(fields).map(([name, value]): [string, FieldChange] => [
-    name,
-    { before: value, after: value },
-  ]);
-  return {
-    operation: "discontinue",
-    shortID: item.shortID,
-    fields: { ...Object.fromEntries(before), discontinued: { before: false, after: true } },
-  };
+  const discontinued = { before: false, after: true };
+  return { operation: "discontinue", shortID: item.shortID, fields: { ...changesOf(fields, item), discontinued } };
 }

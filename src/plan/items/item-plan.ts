@@ -26,6 +26,16 @@ const applyOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject(applyOption
 export class ItemPlan {
   /** What is planned. */
   readonly kind = "items";
+  /** Random name of the plan. */
+  readonly id: string;
+  /** When the service was read: ISO 8601 in UTC. */
+  readonly plannedAt: string;
+  /** How many items the plan changes, and leaves alone. */
+  readonly counts: ItemPlanCounts;
+  /** What will be written: creates in the order of the source, updates in that of the catalog, then what is discontinued. */
+  readonly changes: readonly ItemChange[];
+  /** What needs a change that the plan cannot make, each with the reason. */
+  readonly blocked: readonly ReportedItem[];
   readonly #content: ItemPlanContent;
   readonly #client: InventoryClient | undefined;
 
@@ -33,36 +43,16 @@ export class ItemPlan {
   constructor(content: ItemPlanContent, client?: InventoryClient) {
     this.#content = deepFreeze(content);
     this.#client = client;
-  }
-
-  /** Random name of the plan. */
-  get id(): string {
-    return this.#content.id;
-  }
-
-  /** When the service was read: ISO 8601 in UTC. */
-  get plannedAt(): string {
-    return this.#content.plannedAt;
-  }
-
-  /** How many items the plan changes, and leaves alone. */
-  get counts(): ItemPlanCounts {
-    return { ...this.#content.counts };
-  }
-
-  /** What will be written: creates in the order of the source, updates in that of the catalog, then what is discontinued. */
-  get changes(): readonly ItemChange[] {
-    return this.#content.changes;
-  }
-
-  /** What needs a change that the plan cannot make, each with the reason. */
-  get blocked(): readonly ReportedItem[] {
-    return this.#content.blocked;
+    this.id = content.id;
+    this.plannedAt = content.plannedAt;
+    this.counts = content.counts;
+    this.changes = content.changes;
+    this.blocked = content.blocked;
   }
 
   /** True if there is nothing to write. What is blocked does not count. */
   get isEmpty(): boolean {
-    return this.#content.changes.length === 0;
+    return this.changes.length === 0;
   }
 
   /**
