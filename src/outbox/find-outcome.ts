@@ -17,7 +17,8 @@ export type Found =
   /** The client may not read it, or cannot understand it. */
   | { outcome: "unreadable"; reason: string };
 
-interface Search {
+/** What is looked up, and how. */
+export interface Search {
   client: InventoryClient;
   store: OpenStore;
   entry: StoredEntry;

@@ -14,7 +14,7 @@ import { fieldOf } from "../shared/unknown.js";
 import { BACKGROUND, callForEntry, concernsAllWrites, Interrupted, type Sender } from "./call.js";
 import { entryOf, errorJson, isIdempotent, parsed, type StoredEntry } from "./entry.js";
 import { FailuresInARow } from "./failures-in-a-row.js";
-import { type Found, lookAtItem, lookForLot } from "./find-outcome.js";
+import { type Found, lookAtItem, lookForLot, type Search } from "./find-outcome.js";
 import type { OutboxRunOptions } from "./options.js";
 import type { OutboxReport } from "./report.js";
 import { type LockTimes, SenderLock } from "./sender-lock.js";
@@ -243,11 +243,7 @@ class OutboxRun implements Sender {
       }
       const isKnown = before.state === "pending";
       const stored = { error: error === undefined ? null : errorJson(error) };
-      if (outcome === "applied") {
-        const settled = { state: "applied", settledAt: Date.now(), error: null } as const;
-        await this.#change(entry, { ...settled, result: JSON.stringify(result) ?? null });
-        return;
-      }
+      if (outcome === "applied") return void (await this.#change(entry, appliedChange(result)));
       if (outcome === "refused") {
         if (!isKnown) return void (await this.#findReasonOfRefusal(await this.#change(entry, stored)));
         await this.#change(entry, { ...stored, state: "rejected", settledAt: Date.now() });
@@ -277,8 +273,8 @@ class OutboxRun implements Sender {
       await this.#change(entry, unknownChange(entry, { reason: "the service has no list of such transactions" }));
       return undefined;
     }
-    const found = await this.#look(entry, () =>
-      operation === "create" ? lookAtItem(this.#search(entry)) : this.#lookForLotTwice(entry),
+    const found = await this.#look(entry, (search) =>
+      operation === "create" ? lookAtItem(search) : this.#lookForLotTwice(search),
     );
     if (found?.outcome === "applied") await this.#change(entry, appliedChange(found.result));
     else if (found?.outcome === "unreadable") await this.#change(entry, unknownChange(entry, found));
@@ -291,42 +287,35 @@ class OutboxRun implements Sender {
 
   /** Of a write that was refused although an earlier attempt may have been applied. */
   async #findReasonOfRefusal(entry: StoredEntry): Promise<void> {
-    const found = await this.#look(entry, () => lookAtItem(this.#search(entry)));
+    const found = await this.#look(entry, lookAtItem);
     if (found?.outcome === "applied") await this.#change(entry, appliedChange(found.result));
     else if (found && isIdempotent(entry.operation) && found.outcome !== "unreadable")
       await this.#change(entry, { state: "rejected", settledAt: Date.now() });
     else if (found) await this.#change(entry, unknownChange(entry, found));
   }
 
-  async #lookForLotTwice(entry: StoredEntry): Promise<Found | undefined> {
-    const found = await lookForLot(this.#search(entry));
+  async #lookForLotTwice(search: Search): Promise<Found | undefined> {
+    const found = await lookForLot(search);
     if (found.outcome !== "absent") return found;
     const againAt = monotonicNowMs() + Math.min(LOOK_AGAIN_MS, this.#lock.settleMs);
-    return (await this.#waitUntil(againAt)) ? lookForLot(this.#search(entry)) : undefined;
-  }
-
-  #search(entry: StoredEntry) {
-    const options = {
-      ...BACKGROUND,
-      signal: this.stopped,
-      onResponse: ({ attempts }: { attempts: number }) => {
-        this.#parts.results.requests += attempts;
-      },
-    };
-    return { client: this.client, store: this.#store, entry, options };
+    return (await this.#waitUntil(againAt)) ? lookForLot(search) : undefined;
   }
 
   /** Looks an entry up. Returns `undefined` if it stays as it is: the run has stopped, or the service fails at the moment. */
-  async #look({ lane }: StoredEntry, look: () => Promise<Found | undefined>): Promise<Found | undefined> {
+  async #look(entry: StoredEntry, look: (search: Search) => Promise<Found | undefined>): Promise<Found | undefined> {
+    const onResponse = ({ attempts }: { attempts: number }) => {
+      this.#parts.results.requests += attempts;
+    };
+    const options = { ...BACKGROUND, signal: this.stopped, onResponse };
     try {
-      return await look();
+      return await look({ client: this.client, store: this.#store, entry, options });
     } catch (error) {
       if (this.stopped.aborted) return undefined;
       if (isUnreadable(error))
         return { outcome: "unreadable", reason: `it could not be looked up (${fieldOf(error, "message")})` };
       // Other items may go on.
       if (!(error instanceof TimeoutError) && concernsAllWrites(error)) throw error;
-      this.#setAside.add(lane);
+      this.#setAside.add(entry.lane);
       return undefined;
     }
   }
@@ -427,10 +416,10 @@ const NOT_SENT_IN_TIME = {
   message: "It was not sent while the apply that added it ran, and what it is based on may have changed since.",
 };
 
-const appliedChange = (result: object): EntryChange => ({
+const appliedChange = (result: unknown): EntryChange => ({
   state: "applied",
   settledAt: Date.now(),
-  result: JSON.stringify(result),
+  result: JSON.stringify(result) ?? null,
   error: null,
 });
 
