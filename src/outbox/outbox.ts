@@ -260,11 +260,8 @@ export class Outbox {
           addBound: async (given) => {
             const { mark = "remark" } = this.#options;
             const entries = newEntries(method, given, mark, (index) => [index]);
-            const bound = { boundTo: lock.name };
-            await store.add(
-              method,
-              entries.map((entry) => ({ ...markedEntry(entry, store.id, mark), ...bound })),
-            );
+            const bound = entries.map((entry) => ({ ...markedEntry(entry, store.id, mark), boundTo: lock.name }));
+            await store.add(method, bound);
           },
           runItem: (itemID, until) => runItem(parts, { lock, stop: stop.signal, lane: laneOf(itemID), until }),
         });

@@ -231,15 +231,13 @@ class Connection {
       const reply = this.queryable.query({ text, ...(values && { values: [...values] }), types: TEXT_TYPES });
       // The reply to several commands is a list.
       const rows = fieldOf(await rejectAfter(reply, this.timeoutMs + REPLY_TIMEOUT_MARGIN_MS), "rows");
-      return Array.isArray(rows) ? rows.filter(isRow) : [];
+      return Array.isArray(rows) ? rows.filter((row): row is SqlRow => isObject(row)) : [];
     } catch (error) {
       this.isLost ||= !isRefused(error) || isReadOnlyServer(error);
       throw storageErrorOf(error, this.address, mayBeStored);
     }
   }
 }
-
-const isRow = (row: unknown): row is SqlRow => isObject(row);
 
 /** The loss of a connection is an event as well as the failure of a command; without a listener it would end the process. */
 const ignoreError = () => {};
@@ -280,8 +278,8 @@ const ADVICE =
 function storageErrorOf(cause: unknown, location: string, mayBeStored: boolean): Error {
   if (fieldOf(cause, "code") === "ERR_INVALID_URL")
     return new ConfigurationError(`PostgreSQL: connectionString must be a URL: postgres://user@host:5432/database`);
-  const failure = { location, mayBeStored: mayBeStored && !isRefused(cause), cause, advice: ADVICE };
-  return createStorageError("postgres", failure);
+  const init = { location, mayBeStored: mayBeStored && !isRefused(cause), cause };
+  return createStorageError("postgres", init, ADVICE);
 }
 
 /** Host, port and database, without user name and password. */

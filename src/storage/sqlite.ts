@@ -141,7 +141,7 @@ const ADVICE =
 /** The `StorageError` for an error of the driver; any other error as it is. */
 function storageErrorOf(error: unknown, { path }: SqliteOptions, mayBeStored = false): unknown {
   if (resultCodeOf(error) === undefined) return error;
-  return createStorageError("sqlite", { location: path, mayBeStored, cause: error, advice: ADVICE });
+  return createStorageError("sqlite", { location: path, mayBeStored, cause: error }, ADVICE);
 }
 
 /** What to do if there is no driver. The package works on Node.js 20.19, though its `engines` do not say so. */
