@@ -20,7 +20,6 @@ export {
 } from "./open-copy.js";
 export type { MirrorOptions, MirrorSink, RunOptions, WatchOptions } from "./options.js";
 export type {
-  MirrorCounts,
   MirrorProgress,
   MirrorReport,
   MirrorResourceReport,

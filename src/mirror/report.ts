@@ -1,7 +1,7 @@
 import { type MirrorList, type MirrorResource, RESOURCES } from "./tables.js";
 
-/** Sums of a run. */
-export interface MirrorCounts {
+/** What a run did for one resource. */
+export interface MirrorResourceReport {
   /** Records read. */
   records: number;
   /** Records that the copy did not have. */
@@ -16,10 +16,6 @@ export interface MirrorCounts {
   requests: number;
   /** Time taken, in ms. */
   durationMs: number;
-}
-
-/** What a run did for one resource. */
-export interface MirrorResourceReport extends MirrorCounts {
   /** `full` if the list was read completely, the first time included. */
   kind: "full" | "increment";
   /** How the list was read, in order. */
@@ -30,8 +26,8 @@ export interface MirrorResourceReport extends MirrorCounts {
   beganAgain: boolean;
 }
 
-/** What a run did. */
-export interface MirrorReport extends MirrorCounts {
+/** What a run did: for all its resources, and for each. */
+export interface MirrorReport extends Omit<MirrorResourceReport, "kind" | "modes" | "inCopy" | "beganAgain"> {
   /**
    * `full` if any list was read completely, the first time included. `resources` contains the kind of each resource.
    */
@@ -103,12 +99,14 @@ export function createMirrorReport(
   return { ...sums, durationMs, quotaUsed, resources };
 }
 
-const sumOf = (lists: readonly ListReport[], name: keyof MirrorCounts | "inCopy") =>
-  lists.reduce((sum, list) => sum + list[name], 0);
+const sumOf = (
+  lists: readonly ListReport[],
+  name: Exclude<keyof MirrorResourceReport, "kind" | "modes" | "beganAgain">,
+) => lists.reduce((sum, list) => sum + list[name], 0);
 
 function sumsOf(lists: readonly ListReport[]) {
   const modes = lists.flatMap((list) => list.modes);
-  const sum = (name: keyof MirrorCounts) => sumOf(lists, name);
+  const sum = (name: Parameters<typeof sumOf>[1]) => sumOf(lists, name);
   return {
     ...{ kind: runKindOf(modes), modes, records: sum("records"), added: sum("added"), changed: sum("changed") },
     ...{ removed: sum("removed"), pages: sum("pages"), requests: sum("requests"), durationMs: sum("durationMs") },

@@ -14,7 +14,7 @@ export type {
   OutboxOperation,
   OutboxState,
 } from "./entry.js";
-export { type MarkField, withoutMark } from "./marks.js";
+export { withoutMark } from "./marks.js";
 export type {
   OutboxAddManyOptions,
   OutboxAddOptions,

@@ -11,7 +11,6 @@ import {
   valueThat,
 } from "../shared/option.js";
 import { OUTBOX_STATES, type OutboxEntry, type OutboxState } from "./entry.js";
-import type { MarkField } from "./marks.js";
 import type { OutboxProgress, OutboxReport } from "./report.js";
 import type { OutboxStore } from "./stores.js";
 
@@ -42,7 +41,7 @@ export interface OutboxOptions {
    * `false` for none: if the response is lost, the receipt is `unknown`, unless no lot of the item can be its own.
    * @default "remark"
    */
-  mark?: MarkField | false | undefined;
+  mark?: "remark" | "serial" | false | undefined;
 }
 
 /** Options of `outbox.add`. */

@@ -3,20 +3,20 @@
  *
  * @module stocklot/plan
  */
-export type { ServiceAccount, ServiceIdentity } from "../storage/service.js";
+export type { ServiceAccount } from "../storage/service.js";
 export type { CountPlanReport } from "./count/apply.js";
 export type { CountPlan, CountPlanApplyOptions } from "./count/count-plan.js";
 export type { CountedRow } from "./count/counted.js";
 export type { BlockedGroup, CountChange, CountPlanCounts, ReportedGroup } from "./count/document.js";
 export type { BookLot, CountGroup } from "./count/group.js";
-export { type CountReasonCodes, type PlanCountOptions, planCount } from "./count/plan-count.js";
-export { type BookItem, type CountSnapshot, type SnapshotOptions, takeSnapshot } from "./count/snapshot.js";
+export { type PlanCountOptions, planCount } from "./count/plan-count.js";
+export { type CountSnapshot, type SnapshotOptions, takeSnapshot } from "./count/snapshot.js";
 export type { ItemPlanReport } from "./items/apply.js";
 export type { StoredForm } from "./items/compare.js";
 export type { DesiredItem } from "./items/desired.js";
-export type { FieldChange, ItemChange, ItemPlanCounts, ReportedItem } from "./items/document.js";
+export type { ItemChange, ItemPlanCounts, ReportedItem } from "./items/document.js";
 export type { ItemPlan } from "./items/item-plan.js";
 export { type PlanItemsOptions, planItems } from "./items/plan-items.js";
 export { readPlan } from "./read-plan.js";
 export type { ReadProgress } from "./reader.js";
-export type { PlanApplyOptions, PlanApplyProgress, PlanEstimate } from "./report.js";
+export type { PlanApplyOptions, PlanEstimate } from "./report.js";

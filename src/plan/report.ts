@@ -4,14 +4,6 @@ import type { InventoryClient } from "../client/index.js";
 import { integer, lazy } from "../shared/field.js";
 import { abortSignalSchema, functionSchemaOf, inventoryClientSchema, requiredOption } from "../shared/option.js";
 
-/** The progress of `plan.apply`. */
-export interface PlanApplyProgress {
-  /** Changes that are done: applied, or reported. */
-  done: number;
-  /** Changes of the plan. */
-  total: number;
-}
-
 /** Options of `plan.apply`. */
 export interface PlanApplyOptions {
   /** The client that reads the present state again, and sends the writes of an item plan. */
@@ -22,16 +14,16 @@ export interface PlanApplyOptions {
    */
   signal?: AbortSignal | null | undefined;
   /**
-   * Called after each change. An error is ignored.
+   * Called after each change: how many of the plan's are applied or reported. An error is ignored.
    * @default none
    */
-  onProgress?: ((progress: PlanApplyProgress) => unknown) | undefined;
+  onProgress?: ((progress: { done: number; total: number }) => unknown) | undefined;
 }
 
 export const applyOptionsShape = () => ({
   client: requiredOption(inventoryClientSchema<InventoryClient>()),
   signal: abortSignalSchema().optional(),
-  onProgress: functionSchemaOf<(progress: PlanApplyProgress) => unknown>().optional(),
+  onProgress: functionSchemaOf<NonNullable<PlanApplyOptions["onProgress"]>>().optional(),
 });
 
 /** Requests and time that applying a plan takes. */

@@ -1,15 +1,11 @@
 import { ConfigurationError } from "../shared/errors/index.js";
 
-/** The service of a client, as stores record it. */
-export interface ServiceIdentity {
+/** The service of a client and its account, as stores record them. */
+export interface ServiceAccount {
   /** The option `serviceId`; by default the address. */
   readonly id: string;
   /** The base URL without credentials, query and trailing slash. */
   readonly address: string;
-}
-
-/** A service, and the account that uses it. */
-export interface ServiceAccount extends ServiceIdentity {
   /** The client ID of the account. */
   readonly clientId: string;
 }

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { uncheckedAs } from "../../client/for-add-ons.js";
 import { newEntry } from "../../outbox/entry.js";
-import type { MarkField, OutboxEntryInput } from "../../outbox/index.js";
+import type { OutboxEntryInput, OutboxOptions } from "../../outbox/index.js";
 import { describeSkuSpaces } from "../../service/key.js";
 import { WRITES } from "../../service/operations.js";
 import { InputValidationError, type Issue } from "../../shared/errors/index.js";
@@ -22,7 +22,7 @@ export interface ImportSettings extends RowSource {
   /** The name of the delivery, which keys begin with; `undefined` if keys come from a column alone. */
   deliveryName: string | undefined;
   /** The field of each receipt that will contain its mark. */
-  mark: MarkField | false;
+  mark: NonNullable<OutboxOptions["mark"]>;
   /** Whether the file is a corrected version of an earlier one. */
   corrects: boolean;
   /** The file or address of the outbox. */

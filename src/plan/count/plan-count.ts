@@ -18,14 +18,6 @@ import type { BlockedGroup, CountChange } from "./document.js";
 import { type BookLot, describeMovement, isInGroup, isSameQuantity, lotsByItem, lotsOfGroup, sumOf } from "./group.js";
 import { type CountSnapshot, lotsModifiedSince, readBookLots, readSnapshot } from "./snapshot.js";
 
-/** Reason codes of the service for the corrections of a stock count. The document does not list any. */
-export interface CountReasonCodes {
-  /** Code of receives: more was counted than is in the books. */
-  surplus: number;
-  /** Code of issues: less was counted. */
-  shortage: number;
-}
-
 /** Options of {@link planCount}. */
 export interface PlanCountOptions {
   /** The client that reads the lots again. */
@@ -34,8 +26,13 @@ export interface PlanCountOptions {
   snapshot: CountSnapshot | string;
   /** What people counted. What has no row was not counted, and stays as it is. */
   counted: Iterable<CountedRow> | AsyncIterable<CountedRow>;
-  /** Reason codes of the corrections. */
-  reasonCodes: CountReasonCodes;
+  /** Reason codes of the service for the corrections. Its document does not list any. */
+  reasonCodes: {
+    /** Code of receives: more was counted than is in the books. */
+    surplus: number;
+    /** Code of issues: less was counted. */
+    shortage: number;
+  };
   /**
    * Whether a bin is accepted that the snapshot does not have, while bins of that item that it has were not counted.
    * @default false

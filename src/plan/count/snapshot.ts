@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { accountOf, probeModifiedSince } from "../../client/for-add-ons.js";
 import type { InventoryClient, Lot } from "../../client/index.js";
+import type { Item } from "../../service/item.js";
 import { checkMethodOptions } from "../../shared/check.js";
 import { integer, lazy } from "../../shared/field.js";
 import { requiredOption } from "../../shared/option.js";
@@ -28,16 +29,6 @@ export interface SnapshotOptions {
   onProgress?: ((progress: ReadProgress) => void) | undefined;
 }
 
-/** An item of the books, as a sheet for the people who count shows it. */
-export interface BookItem {
-  /** SKU. */
-  shortID: string;
-  /** Item description. */
-  description: string;
-  /** Unit of measure. */
-  uOM: string;
-}
-
 /** The lots of a warehouse before a count. It is plain JSON: store it until the count is done. */
 export interface CountSnapshot {
   /** What this document is. */
@@ -52,8 +43,8 @@ export interface CountSnapshot {
   takenAt: string;
   /** The lots in stock. */
   lots: readonly BookLot[];
-  /** The items of the lots. */
-  items: readonly BookItem[];
+  /** The items of the lots, as a sheet for the people who count shows them. */
+  items: readonly Pick<Item, "shortID" | "description" | "uOM">[];
   /**
    * Lots that were modified since then may have moved while people counted: 15 minutes before the snapshot, by the service's
    * clock. `null` if the snapshot does not show that the service honours `modifiedSince`, such as that of a warehouse without
@@ -122,7 +113,7 @@ export async function readBookLots(
   return lots;
 }
 
-async function readBookItems(reader: PlanReader, skus: ReadonlySet<string>): Promise<BookItem[]> {
+async function readBookItems(reader: PlanReader, skus: ReadonlySet<string>): Promise<CountSnapshot["items"]> {
   if (skus.size === 0) return [];
   const found = await readItems(reader, [...skus], await countListedItems(reader));
   return [...found].map(([shortID, { description, uOM }]) => ({

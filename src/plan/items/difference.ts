@@ -2,7 +2,7 @@ import type { Item } from "../../service/item.js";
 import { comparableSku } from "../../service/key.js";
 import { type Comparison, fieldValue } from "./compare.js";
 import type { DesiredRow } from "./desired.js";
-import type { FieldChange, ItemChange, ReportedItem } from "./document.js";
+import type { ItemChange, ReportedItem } from "./document.js";
 
 export interface DifferenceOptions {
   rows: ReadonlyMap<string, DesiredRow>;
@@ -87,7 +87,7 @@ export class ItemDifference {
   }
 }
 
-const changesOf = (after: object, before: object): Record<string, FieldChange> =>
+const changesOf = (after: object, before: object): ItemChange["fields"] =>
   Object.fromEntries(
     Object.entries(after).map(([name, value]) => [name, { before: fieldValue(before, name), after: value }]),
   );

@@ -1,14 +1,6 @@
 import type { PlanHead } from "../document.js";
 import type { StoredForm } from "./compare.js";
 
-/** The value of a field at the time of the plan, and the one that it should have. */
-export interface FieldChange {
-  /** `null` in a create. */
-  before: unknown;
-  /** The desired value. */
-  after: unknown;
-}
-
 /** A write of a plan. */
 export interface ItemChange {
   /** The method of `client.items` that is called. */
@@ -19,7 +11,15 @@ export interface ItemChange {
    * By name. In a create all fields of the row, in an update those that change, in a discontinue all fields of the item
    * except `modified`, of which only `discontinued` changes.
    */
-  fields: Record<string, FieldChange>;
+  fields: Record<
+    string,
+    {
+      /** The value at the time of the plan; `null` in a create. */
+      before: unknown;
+      /** The desired value. */
+      after: unknown;
+    }
+  >;
 }
 
 /** An item that a plan or a report names, and why. */

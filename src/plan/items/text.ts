@@ -1,5 +1,5 @@
 import { planText } from "../text.js";
-import type { FieldChange, ItemChange, ItemPlanContent } from "./document.js";
+import type { ItemChange, ItemPlanContent } from "./document.js";
 
 const SIGNS = { create: "+", update: "~", discontinue: "-" } as const;
 
@@ -30,7 +30,7 @@ function linesOfChange({ operation, shortID, fields }: ItemChange): string[] {
   if (operation === "discontinue") return [`${head}  ${value(fields.description?.before ?? "")}`.trimEnd()];
   const nameWidth = Math.max(0, ...entries.map(([field]) => field.length));
   const beforeWidth = Math.min(MAX_COLUMN_WIDTH, Math.max(0, ...entries.map(([, { before }]) => value(before).length)));
-  const line = ([field, { before, after }]: [string, FieldChange]) =>
+  const line = ([field, { before, after }]: [string, ItemChange["fields"][string]]) =>
     operation === "create"
       ? `    ${field.padEnd(nameWidth)}  ${value(after)}`
       : `    ${field.padEnd(nameWidth)}  ${value(before).padEnd(beforeWidth)} → ${value(after)}`;
