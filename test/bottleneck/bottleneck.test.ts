@@ -55,7 +55,7 @@ describe("a limiter on a Bottleneck", () => {
     useLoopTime();
     const bottleneck = bottleneckOf({ reservoir: 4 });
     const { client, sentAt } = await respondingService(bottleneck);
-    const calls = Promise.allSettled(Array.from({ length: 5 }, () => client.items.get("X", { totalTimeoutMs: 500 })));
+    const calls = Promise.allSettled(Array.from({ length: 5 }, () => client.items.get("X", { totalTimeoutMs: 150 })));
     const results = await calls;
     expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(3);
     expect(sentAt).toHaveLength(3);
@@ -94,10 +94,6 @@ describe("a limiter on a Bottleneck", () => {
     const results = await Promise.allSettled(Array.from({ length: 4 }, () => client.items.get("X")));
     expect(results.map(({ status }) => status)).toEqual(Array(4).fill("fulfilled"));
   });
-
-  it("is refused what is no Bottleneck", () => {
-    expect(() => createBottleneckRateLimiter({} as Bottleneck)).toThrow(ConfigurationError);
-  });
 });
 
 describe("a limiter on a Bottleneck of its own", () => {
@@ -133,9 +129,7 @@ describe("a limiter on a Bottleneck of its own", () => {
     [{ requests: 5 }, /requests and intervalMs/],
     [{ requests: Infinity, intervalMs: 1_000 }, /must be .* greater than 0, not/],
     [{ requests: 5, intervalMs: 1_000, reserved: 5 }, /reserved: (must|is required)/],
-    [{ requests: 5, intervalMs: 1_000, reservoir: 5 }, /unknown option "reservoir"/],
     [undefined, /must be a Bottleneck/],
-    ["100", /must be a Bottleneck/],
   ])("is refused what is wrong: %j", (options, message) => {
     const create = () => Reflect.apply(createBottleneckRateLimiter, undefined, [options]);
     expect(create).toThrow(ConfigurationError);

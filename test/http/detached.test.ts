@@ -1,4 +1,3 @@
-import { inspect } from "node:util";
 import { createSandbox } from "stocklot/sandbox";
 import { describe, expect, it, vi } from "vitest";
 import { InventoryClient, type Paginator } from "../../src/index.js";
@@ -83,12 +82,6 @@ describe.each<[string, Record<string, unknown[]>, (client: InventoryClient) => o
           name,
         ).resolves.toBe("done");
     }
-  });
-
-  it("do not show up as fields", () => {
-    const object = pick(setUp().client);
-    expect(Object.keys(object).filter((name) => name in calls)).toEqual([]);
-    expect(inspect(object)).not.toContain("bound");
   });
 });
 

@@ -1,78 +1,43 @@
 /** What `findReceipt` concludes from the lots of an item, on services that list them in ways of their own. */
 import { describe, expect, it } from "vitest";
-import { InventoryClient, type Lot, OutcomeUnknownError, type ReceiveInput } from "../../src/index.js";
+import { type InventoryClient, type Lot, OutcomeUnknownError, type ReceiveInput } from "../../src/index.js";
+import { SearchedService } from "../search/searched-service.js";
 import { createRandom } from "../support/random.js";
-import { newItem, newLot, pageOf } from "../support/records.js";
+import { newLot } from "../support/records.js";
+import type { ListedLot, ServiceBehaviour } from "../support/small-service.js";
+import { errorOf } from "../support/with-server.js";
 
 const PART_NO = 5_000;
-const RECEIPT: ReceiveInput = { itemID: "NEW", units: 5, wid: 1, reasonCode: 1, remark: "delivery 4711" };
+const RECEIPT: ReceiveInput = { itemID: `SKU-${PART_NO}`, units: 5, wid: 1, reasonCode: 1, remark: "delivery 4711" };
 
-interface Service {
-  lots: Lot[];
-  /** What a receipt adds; `undefined` for nothing. */
-  book?: (lot: Lot) => Lot | undefined;
-  /** The order of lots with the same part number, at each request. */
-  ties?: () => number;
-  /** The service ignores `sort`. */
-  ignoresSort?: boolean;
-  lose?: boolean;
-  recNo?: number;
-}
-
-function clientOf(service: Service): InventoryClient {
-  const respond = (body: unknown, status = 200) =>
-    Response.json(body, { status, headers: { date: new Date().toUTCString() } });
-  const list = ({ searchParams }: URL) => {
-    const { lots, ties = () => 0, ignoresSort = false } = service;
-    const sort = ignoresSort ? null : searchParams.get("sort");
-    const sign = searchParams.get("direction") === "DESC" ? -1 : 1;
-    const keyed = lots.map((lot) => ({ lot, tie: ties() }));
-    const sorted =
-      sort === "recNo"
-        ? lots.toSorted((one, other) => one.recNo - other.recNo)
-        : keyed
-            .sort(
-              (one, other) =>
-                (sort === "partNo" ? sign * (one.lot.partNo - other.lot.partNo) : 0) || one.tie - other.tie,
-            )
-            .map(({ lot }) => lot);
-    return pageOf(sorted, searchParams);
-  };
+/** A client of a service that loses the responses to writes, unless `lose` is set to false. */
+function connect(lots: readonly Partial<Lot>[], behaviour: ServiceBehaviour = {}) {
+  const service = new SearchedService([], behaviour);
+  for (const lot of lots) service.addLot(lot);
+  const state = { service, lose: true, recNo: 0 };
   const fetch = async (input: Request | URL | string, init?: RequestInit) => {
-    const request = new Request(input, init);
-    const url = new URL(request.url);
-    if (url.pathname.endsWith("/Token")) return respond({ access_token: "abcdefgh", expires_in: 3_600 });
-    if (request.method === "POST") {
-      const { units, wid, remark = "", serial = "" } = Object(await request.json());
-      const received = new Date().toISOString();
-      const recNo = 10_000 + service.lots.length;
-      const fields = { recNo, partNo: PART_NO, shortID: "NEW", units, wID: wid, remark, serial, received };
-      const lot = (service.book ?? ((booked) => booked))(newLot(fields));
-      if (lot) service.lots.push(lot);
-      if (service.lose !== false) throw Object.assign(new Error("socket hang up"), { code: "ECONNRESET" });
-      return respond({ recNo: service.recNo ?? recNo });
-    }
-    if (url.pathname.endsWith("/Item")) {
-      const key = url.searchParams.get("key") ?? "";
-      if (key === "GONE") return respond({ statusCode: 404, error: "not_found", message: "No such item." }, 404);
-      return respond(newItem({ partNo: PART_NO, shortID: key }));
-    }
-    return respond(list(url));
+    const response = await service.fetch(input, init);
+    const isWrite = /\/(Receive|Item)$/.test(String(input)) && response.status === 201;
+    if (isWrite && state.lose) throw Object.assign(new Error("socket hang up"), { code: "ECONNRESET" });
+    return isWrite && state.recNo > 0 ? Response.json({ recNo: state.recNo }) : response;
   };
-  const options = { clientId: "c", clientSecret: "some-long-secret", rateLimit: false, retry: false } as const;
-  return new InventoryClient({ baseUrl: "https://service.test/api/v1", ...options, fetch });
+  return Object.assign(state, { client: service.client({ fetch, retry: false }) });
 }
 
-const lost = async (client: InventoryClient, input = RECEIPT) => {
-  const error = await client.inventory.receive(input).catch((reason: unknown) => reason);
+const lost = async (client: InventoryClient, input = RECEIPT) => unknownOf(client.inventory.receive(input));
+
+async function unknownOf(call: Promise<unknown>) {
+  const error = await errorOf(call);
   if (!(error instanceof OutcomeUnknownError)) throw error;
   return error;
-};
+}
 
-async function outcomeOf(service: Service, input = RECEIPT) {
-  const client = clientOf(service);
+async function outcomeOf(lots: readonly Partial<Lot>[], behaviour: ServiceBehaviour = {}, input = RECEIPT) {
+  const { client } = connect(lots, behaviour);
   return client.inventory.findReceipt(await lost(client, input), { settleMs: 0 });
 }
+
+const none = () => undefined;
 
 const others = (count: number) =>
   Array.from({ length: count }, (_, index) =>
@@ -82,49 +47,53 @@ const others = (count: number) =>
 describe("a receipt that was applied is never reported as not applied", () => {
   it("on a service whose lots have a date without a time, and no fixed order among equal dates", async () => {
     const today = `${new Date().toISOString().slice(0, 10)}T00:00:00Z`;
-    for (let seed = 1; seed <= 20; seed += 1) {
+    for (let seed = 1; seed <= 5; seed += 1) {
       const lots = others(900).map((lot) => ({ ...lot, received: today }));
-      const ties = createRandom(seed);
-      const { outcome } = await outcomeOf({ lots, ties, book: (lot) => ({ ...lot, received: today }) });
+      const book = (lot: ListedLot) => ({ ...lot, received: today });
+      const { outcome } = await outcomeOf(lots, { ties: "shuffled", random: createRandom(seed), book });
       expect(outcome).toBe("ambiguous");
     }
   });
 
-  it.each<[string, (lot: Lot) => Lot]>([
+  it.each<[string, (lot: ListedLot) => ListedLot]>([
     ["another spelling of the SKU", (lot) => ({ ...lot, shortID: "NÉW" })],
     ["no SKU", (lot) => ({ ...lot, shortID: null as never })],
   ])("if its lot has %s: that does not matter", async (_, book) => {
-    expect(await outcomeOf({ lots: others(10), book })).toMatchObject({ outcome: "applied" });
+    expect(await outcomeOf(others(10), { book })).toMatchObject({ outcome: "applied" });
   });
 
-  it.each<[string, (lot: Lot) => Lot]>([
+  it.each<[string, (lot: ListedLot) => ListedLot]>([
     ["a remark that was cut off", (lot) => ({ ...lot, remark: "deliv" })],
     ["other units", (lot) => ({ ...lot, units: 3 })],
     ["a date hours ago", (lot) => ({ ...lot, received: new Date(Date.now() - 14 * 3_600_000).toISOString() })],
   ])("if its lot has %s: a person must decide", async (_, book) => {
-    expect(await outcomeOf({ lots: others(10), book })).toMatchObject({
+    expect(await outcomeOf(others(10), { book })).toMatchObject({
       outcome: "ambiguous",
       lots: [{ partNo: PART_NO }],
     });
   });
 
   it("if its item cannot be found", async () => {
-    expect(await outcomeOf({ lots: [] }, { ...RECEIPT, itemID: "GONE" })).toEqual({ outcome: "ambiguous", lots: [] });
+    const { client } = connect([]);
+    const sent = (await lost(client)).request;
+    const body = { ...RECEIPT, itemID: "GONE" };
+    const found = await client.inventory.findReceipt({ ...sent, body }, { settleMs: 0 });
+    expect(found).toEqual({ outcome: "ambiguous", lots: [] });
   });
 
-  it("if the lots of the item do not fit on one page, and their order changes", async () => {
+  it("if the lots of the item do not fit on one page", async () => {
     const old = Array.from({ length: 600 }, (_, index) =>
       newLot({ recNo: index + 2_000, partNo: PART_NO, received: "2026-01-01T00:00:00Z" }),
     );
-    const { outcome } = await outcomeOf({ lots: [...others(900).toReversed(), ...old], book: () => undefined });
+    const { outcome } = await outcomeOf([...others(900).toReversed(), ...old], { book: none });
     expect(outcome).toBe("ambiguous");
   });
 
   it("if a number in another response happens to be that of its lot", async () => {
-    const service: Service = { lots: others(10), lose: false, recNo: 10_011 };
-    const client = clientOf(service);
+    const state = connect(others(10));
+    const { client } = Object.assign(state, { lose: false, recNo: 12 });
     await client.inventory.receive({ ...RECEIPT, remark: "" });
-    service.lose = true;
+    state.lose = true;
     const error = await lost(client, { ...RECEIPT, remark: "" });
     expect((await client.inventory.findReceipt(error, { settleMs: 0 })).outcome).toBe("ambiguous");
   });
@@ -133,21 +102,19 @@ describe("a receipt that was applied is never reported as not applied", () => {
 describe("a receipt that was not applied is reported so", () => {
   it("if all lots of its item are older than 48 hours, on one page or in the whole list by ascending recNo", async () => {
     const old = newLot({ recNo: 9_000, partNo: PART_NO, received: "2026-01-01T00:00:00Z" });
-    for (const count of [10, 900]) {
-      const service = { lots: [...others(count), old], book: () => undefined };
-      expect(await outcomeOf(service)).toEqual({ outcome: "not-applied", lots: [] });
-    }
+    for (const count of [10, 900])
+      expect(await outcomeOf([...others(count), old], { book: none })).toEqual({ outcome: "not-applied", lots: [] });
     const shuffled = [...others(900), old].sort((one, other) => (one.recNo % 7) - (other.recNo % 7));
-    expect(await outcomeOf({ lots: shuffled, book: () => undefined, ignoresSort: true })).toMatchObject({
-      outcome: "ambiguous",
-    });
+    const { outcome } = await outcomeOf(shuffled, { book: none, sorting: "ignored" });
+    expect(outcome).toBe("ambiguous");
   });
 
   it("beside a receipt of this client with another remark, whose lot is known", async () => {
-    const service: Service = { lots: others(10), lose: false };
-    const client = clientOf(service);
+    const state = connect(others(10));
+    const { client, service } = Object.assign(state, { lose: false });
     await client.inventory.receive({ ...RECEIPT, remark: "delivery 1" });
-    Object.assign(service, { lose: true, book: () => undefined });
+    state.lose = true;
+    service.behaviour.book = none;
     const error = await lost(client);
     expect(await client.inventory.findReceipt(error, { settleMs: 0 })).toEqual({ outcome: "not-applied", lots: [] });
   });
@@ -155,23 +122,47 @@ describe("a receipt that was not applied is reported so", () => {
 
 describe("a receipt is found", () => {
   it("by its RFID tag, or by equality with a text among the fields", async () => {
-    const tagged = { itemID: "NEW", units: 5, wid: 1, reasonCode: 1, rfidTag: "E200" };
-    const book = (lot: Lot) => ({ ...lot, rFIDTag: "E200", spot: "moved" });
-    expect(await outcomeOf({ lots: [], book }, tagged)).toMatchObject({ outcome: "applied" });
-    expect(await outcomeOf({ lots: [] }, { ...RECEIPT, remark: "", serial: "S-1" })).toMatchObject({
-      outcome: "applied",
-    });
+    const tagged = { ...RECEIPT, remark: "", rfidTag: "E200" };
+    const book = (lot: ListedLot) => ({ ...lot, rFIDTag: "E200", spot: "moved" });
+    expect(await outcomeOf([], { book }, tagged)).toMatchObject({ outcome: "applied" });
+    expect(await outcomeOf([], {}, { ...RECEIPT, remark: "", serial: "S-1" })).toMatchObject({ outcome: "applied" });
     // Equality alone may be chance.
-    expect(await outcomeOf({ lots: [] }, { ...RECEIPT, remark: "" })).toMatchObject({ outcome: "ambiguous" });
+    expect(await outcomeOf([], {}, { ...RECEIPT, remark: "" })).toMatchObject({ outcome: "ambiguous" });
+  });
+
+  it("by every field that receipts and lots share", async () => {
+    const receipt = { ...RECEIPT, serial: "S", serial2: "X", rfidTag: "T", spot: "A-01", jobid: 4 };
+    const shared = { serial: "S", serial2: "X", rFIDTag: "T", spot: "A-01", jobID: 4 };
+    expect(await outcomeOf([], {}, receipt)).toMatchObject({ outcome: "applied", lots: [shared] });
+    for (const name of ["serial", "serial2", "remark", "spot", "jobID"]) {
+      const book = (lot: ListedLot) => ({ ...lot, rFIDTag: null, [name]: name === "jobID" ? 5 : "other" });
+      expect((await outcomeOf([], { book }, { ...receipt, rfidTag: undefined })).outcome, name).toBe("ambiguous");
+    }
   });
 
   it("by neither if two lots have the same text", async () => {
-    const service: Service = { lots: [] };
-    const client = clientOf(service);
+    const { client } = connect([]);
     await lost(client);
     const error = await lost(client);
     const found = await client.inventory.findReceipt(error, { settleMs: 0 });
     expect(found.outcome).toBe("ambiguous");
     expect(found.lots).toHaveLength(2);
+  });
+});
+
+describe("a created item", () => {
+  const SENT = { shortID: "NUT", description: "Nut M8", dimensions: { mm: [8, 13] } };
+
+  it.each<[string, object, string]>([
+    ["is as it was sent, with fields that the document does not name", {}, "applied"],
+    ["has other values", { description: "Somebody else's nut" }, "ambiguous"],
+    ["has other values of a field that the document does not name", { dimensions: { mm: [8, 14] } }, "ambiguous"],
+    ["does not report when it was created", { created: "" }, "ambiguous"],
+    ["reports only the day on which it was created", { created: new Date().toISOString().slice(0, 10) }, "ambiguous"],
+  ])("that %s", async (_, difference, outcome) => {
+    const { client, service } = connect([]);
+    const error = await unknownOf(client.items.create(SENT));
+    Object.assign(service.items.get("NUT") ?? {}, difference);
+    expect(await client.items.findCreated(error)).toMatchObject({ outcome, item: { shortID: "NUT" } });
   });
 });

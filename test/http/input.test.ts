@@ -8,19 +8,23 @@ import { CREDENTIALS, json, service } from "./service.js";
 
 const on = service();
 
-/** Arguments that the compiler would refuse, as a JavaScript program may pass them. */
-// biome-ignore lint/suspicious/noExplicitAny: that is the point of these tests.
-type Loose = { [Name in "items" | "inventory"]: any } & Record<"request" | "paginate", any>;
+type Method = (...given: unknown[]) => Promise<unknown> & {
+  page(): Promise<unknown>;
+  pages(): AsyncGenerator<unknown>;
+  toArray(options?: object): Promise<unknown>;
+};
+/** A client to which a JavaScript program may pass what the compiler would refuse. */
+type Loose = Record<"request" | "paginate", Method> & {
+  [Name in "items" | "inventory"]: Record<keyof InventoryClient[Name], Method>;
+};
+const looseClient = (): Loose => on.client(json(ITEM)) as unknown as Loose;
 
 const receipt = { itemID: "X", units: 1, wid: 3, reasonCode: 1 };
 
 const rows: [what: string, call: (client: Loose) => unknown, paths: (string | number)[][]][] = [
   ["get without a key", (c) => c.items.get(), [["shortID"]]],
   ["get with .", (c) => c.items.get("."), [["shortID"]]],
-  ["discontinue with ..", (c) => c.items.discontinue(".."), [["shortID"]]],
-  ["getByAlias with a number", (c) => c.items.getByAlias(5), [["alias"]]],
   ["getByPartNo with a fraction", (c) => c.items.getByPartNo(1.5), [["partNo"]]],
-  ["listByCategory with NaN", (c) => c.items.listByCategory(Number.NaN), [["categoryID"]]],
   ["create with nothing", (c) => c.items.create(), [[]]],
   ["create without a SKU", (c) => c.items.create({ uOM: 5 }), [["shortID"], ["uOM"]]],
   [
@@ -33,8 +37,6 @@ const rows: [what: string, call: (client: Loose) => unknown, paths: (string | nu
   ],
   ["receive with nothing in it", (c) => c.inventory.receive({}), [["itemID"], ["units"], ["wid"], ["reasonCode"]]],
   ["receive of 0", (c) => c.inventory.receive({ ...receipt, units: 0 }), [["units"]]],
-  ["receive of Infinity", (c) => c.inventory.receive({ ...receipt, units: Infinity }), [["units"]]],
-  ["receive into half a warehouse", (c) => c.inventory.receive({ ...receipt, wid: 1.5 }), [["wid"]]],
   ["receive with an invalid date", (c) => c.inventory.receive({ ...receipt, expires: new Date("x") }), [["expires"]]],
   ["receive with a misspelt field", (c) => c.inventory.receive({ ...receipt, rFIDTag: "T" }), [["rFIDTag"]]],
   [
@@ -42,22 +44,16 @@ const rows: [what: string, call: (client: Loose) => unknown, paths: (string | nu
     (c) => c.inventory.move({ itemID: "X", units: 1, wid: 3, fromSpot: "A" }),
     [["toSpot"]],
   ],
-  ["move to a blank bin", (c) => c.inventory.move({ itemID: "X", units: 1, wid: 3, toSpot: " " }), [["toSpot"]]],
   ["move to its own warehouse", (c) => c.inventory.move({ itemID: "X", units: 1, wid: 3, shipToWid: 3 }), [["toSpot"]]],
-  ["issue without a reason", (c) => c.inventory.issue({ itemID: "X", units: 1, wid: 3 }), [["reasonCode"]]],
-  ["a list with page 0", (c) => c.items.list({ page: 0 }).page(), [["page"]]],
   ["a list with a direction in lower case", (c) => c.items.list({ direction: "asc" }).toArray(), [["direction"]]],
   ["a list since an invalid date", (c) => c.items.list({ modifiedSince: "today" }).page(), [["modifiedSince"]]],
-  ["a list with a misspelt parameter", (c) => c.inventory.listLots({ wID: 3 }).toArray(), [["wID"]]],
   [
     "a list of a warehouse that is a string",
     (c) => c.inventory.listStockLevels({ wid: "3" }).pages().next(),
     [["wid"]],
   ],
   ["a list with a misspelt option", (c) => c.items.list({}, { readahead: 1 }).toArray(), [["readahead"]]],
-  ["a list with readAhead -1", (c) => c.items.list({}, { readAhead: -1 }).toArray(), [["readAhead"]]],
   ["a list with params null", (c) => c.items.list(null).toArray(), [[]]],
-  ["an unknown option", (c) => c.items.get("X", { timeout: 5 }), [["timeout"]]],
   ["options null", (c) => c.items.get("X", null), [[]]],
   ["a timeout of 0", (c) => c.items.get("X", { timeoutMs: 0 }), [["timeoutMs"]]],
   ["paginate with an escape that is none", (c) => c.paginate({ path: "/a%zz" }).page(), [["path"]]],
@@ -78,7 +74,6 @@ const rows: [what: string, call: (client: Loose) => unknown, paths: (string | nu
   ],
   ["a request with an invalid schema", (c) => c.request({ method: "GET", path: "/a", schema: {} }), [["schema"]]],
   ["a request with a body that is not JSON", (c) => c.request({ method: "POST", path: "/a", body: 1n }), [["body"]]],
-  ["a request with a FormData", (c) => c.request({ method: "POST", path: "/a", body: new FormData() }), [["body"]]],
   [
     "a request with NaN in its body",
     (c) => c.request({ method: "POST", path: "/a", body: { lines: [{ units: 1 }, { units: Number.NaN }] } }),
@@ -101,13 +96,8 @@ const rows: [what: string, call: (client: Loose) => unknown, paths: (string | nu
 
 describe("wrong arguments are rejected, one issue per field, with nothing sent", () => {
   it.each(rows)("%s", async (_, call, paths) => {
-    const client: InventoryClient = on.client(json(ITEM));
-    const error: unknown = await Promise.resolve(call(client as unknown as Loose)).then(
-      () => expect.fail("it was accepted"),
-      (reason: unknown) => reason,
-    );
-    expect(error).toBeInstanceOf(InputValidationError);
-    if (!InputValidationError.is(error)) return;
+    const error = await errorOf(Promise.resolve(call(looseClient())));
+    if (!InputValidationError.is(error)) throw error;
     expect(error.issues.map(({ path }) => path)).toEqual(paths);
     for (const { message } of error.issues)
       expect(message).toMatch(/^(must|is|has|cannot|unknown|the argument is|".*" cannot)/);
@@ -120,33 +110,22 @@ describe("a message names the argument, the requirement and the value", () => {
   it.each<[call: (client: Loose) => unknown, message: string]>([
     [(c) => c.items.get(5), "items.get: shortID: must be a string, not 5"],
     [(c) => c.items.get(), "items.get: shortID: is required"],
-    [(c) => c.items.create(), "items.create: the argument is required"],
+    [(c) => c.items.get(CREDENTIALS), "items.get: shortID: must be a string, not an object"],
     [
       (c) => c.inventory.receive({ ...receipt, rFIDTag: "T" }),
       'inventory.receive: unknown field "rFIDTag", did you mean "rfidTag"?',
     ],
     [
-      (c) => c.items.list({ sort: "x".repeat(99), page: "y".repeat(99) }).page(),
+      (c) => c.items.list({ page: "y".repeat(99) }).page(),
       `items.list: page: must be an integer, not "${"y".repeat(40)}…"`,
     ],
-    [(c) => c.items.list({ pagesize: 5 }).page(), 'items.list: unknown parameter "pagesize", did you mean "pageSize"?'],
     [
       (c) => c.items.list({ gapless: true }).page(),
       'items.list: unknown parameter "gapless": it belongs in the second argument',
     ],
-    ...["shortID", "itemID", "partNo"].flatMap((name): [(client: Loose) => unknown, string][] =>
-      ["listLots", "listStockLevels"].map((method) => [
-        (c) => c.inventory[method]({ [name]: "X" }).toArray(),
-        `inventory.${method}: unknown parameter "${name}": the service cannot filter this list by item. Use client.inventory.${method === "listLots" ? "getLots" : "getStockLevel"}(shortID), which finds one item in a few requests`,
-      ]),
-    ),
     [
-      (c) => c.inventory.listLots({}, { wid: 3 }).page(),
-      'inventory.listLots: unknown option "wid": it belongs in the first argument',
-    ],
-    [
-      (c) => c.items.list({}, { readahead: 1 }).page(),
-      'items.list: unknown option "readahead", did you mean "readAhead"?',
+      (c) => c.inventory.listLots({ shortID: "X" }).toArray(),
+      'inventory.listLots: unknown parameter "shortID": the service cannot filter this list by item. Use client.inventory.getLots(shortID), which finds one item in a few requests',
     ],
     [(c) => c.items.list().toArray({ limt: 5 }), 'toArray: unknown option "limt", did you mean "limit"?'],
     [
@@ -154,21 +133,11 @@ describe("a message names the argument, the requirement and the value", () => {
       'GET /Item: retry: unknown option "retries", did you mean "maxRetries"?',
     ],
     [
-      (c) => c.items.get("X", { headers: { Authorization: "Basic mine" } }),
-      "GET /Item: headers.Authorization: cannot be set, since the client sets it",
-    ],
-    [
-      (c) => c.items.get("X", new AbortController().signal),
-      "GET /Item: must be a plain object, not an instance of AbortSignal",
-    ],
-    [(c) => c.items.get(CREDENTIALS), "items.get: shortID: must be a string, not an object"],
-    [
       (c) => c.items.get("X", { timeoutMs: `${"x".repeat(30)}${CREDENTIALS.clientSecret}` }),
       `GET /Item: timeoutMs: must be a number of ms greater than 0, not "${"x".repeat(30)}[redacted]"`,
     ],
   ])("%s", async (call, message) => {
-    const client: InventoryClient = on.client(json(ITEM));
-    await expect(call(client as unknown as Loose)).rejects.toMatchObject({ name: "InputValidationError", message });
+    await expect(call(looseClient())).rejects.toMatchObject({ name: "InputValidationError", message });
   });
 });
 
@@ -319,46 +288,46 @@ describe("arguments are read once", () => {
   };
   const inherited = <T extends object>(fields: T): T => Object.create(fields);
   const getters = <T extends object>(fields: T): T => {
-    const prototype = Object.fromEntries(
-      Object.keys(fields).map((name) => [name, { get: () => Reflect.get(fields, name) }]),
-    );
     class Input {}
-    Object.defineProperties(Input.prototype, prototype);
-    return Object.assign(new Input(), {}) as T;
+    for (const [name, value] of Object.entries(fields))
+      Object.defineProperty(Input.prototype, name, { get: () => value });
+    return new Input() as T;
   };
+
+  const MOVE = { itemID: "X", units: 1, wid: 3, toSpot: "A" };
+  const EXPIRING = { ...receipt, serial: "S1", expires: "2026-05-01T00:00:00.000Z" };
+  const SENDING: [
+    target: string,
+    body: object,
+    call: (c: InventoryClient, wrap: <T extends object>(fields: T) => T) => unknown,
+  ][] = [
+    [
+      "/Inventory/Receive",
+      EXPIRING,
+      (c, wrap) =>
+        c.inventory.receive(wrap({ ...EXPIRING, expires: new Date("2026-05-01") }), wrap({ timeoutMs: 5_000 })),
+    ],
+    ["/Inventory/Issue", receipt, (c, wrap) => c.inventory.issue(wrap(receipt))],
+    ["/Inventory/Move", MOVE, (c, wrap) => c.inventory.move(wrap(MOVE))],
+    ["/Item", { shortID: "X", uOM: "EA" }, (c, wrap) => c.items.create(wrap({ shortID: "X", uOM: "EA" }))],
+    ["/Item", { shortID: "X", units: 5 }, (c, wrap) => c.items.update("X", wrap({ units: 5 }))],
+    ["/Orders", { a: 1 }, (c, wrap) => c.request(wrap({ method: "PUT", path: "/Orders", body: { a: 1 } }))],
+  ];
 
   it.each([
     ["a field that changes", changing],
     ["inherited fields", inherited],
     ["getters of a class", getters],
-  ])("%s: what was checked is sent", async (_, argument) => {
-    const found = envelope([{ ...LOT, received: new Date().toISOString() }]);
-    const client = on.client(({ method }) =>
-      Response.json(method === "GET" ? found : { shortID: "X" }, { headers: { date: new Date().toUTCString() } }),
+  ])("%s: what was checked is sent", async (_, wrap) => {
+    const client = on.client(({ target }) =>
+      Response.json(target.includes("page=") ? envelope([LOT]) : { shortID: "X" }),
     );
-    const lot = { ...receipt, serial: "S1", expires: new Date("2026-05-01") };
-    const sent = async (call: Promise<unknown>) => {
-      await call;
-      const { target, body } = on.requests.at(-1) ?? {};
-      return [target, body && JSON.parse(body)];
-    };
-    const lotOnWire = { ...lot, expires: "2026-05-01T00:00:00.000Z" };
-    const move = { itemID: "X", units: 1, wid: 3, toSpot: "A" };
-    const options = { timeoutMs: 5_000 };
-    expect(await sent(client.inventory.receive(argument(lot), argument(options)))).toEqual([
-      "/Inventory/Receive",
-      lotOnWire,
-    ]);
-    expect(await sent(client.inventory.issue(argument(receipt)))).toEqual(["/Inventory/Issue", receipt]);
-    expect(await sent(client.inventory.move(argument(move)))).toEqual(["/Inventory/Move", move]);
-    expect(await sent(client.items.create(argument({ shortID: "X", uOM: "EA" })))).toEqual([
-      "/Item",
-      { shortID: "X", uOM: "EA" },
-    ]);
-    expect(await sent(client.items.update("X", argument({ units: 5 })))).toEqual(["/Item", { shortID: "X", units: 5 }]);
-    const request = { method: "PUT" as const, path: "/Orders", body: { a: 1 } };
-    expect(await sent(client.request(argument(request)))).toEqual(["/Orders", { a: 1 }]);
-    await client.inventory.listLots(argument({ wid: 3 }), argument({ readAhead: 0 })).toArray();
+    for (const [target, body, call] of SENDING) {
+      await call(client, wrap);
+      const sent = on.requests.at(-1);
+      expect([sent?.target, JSON.parse(sent?.body ?? "")]).toEqual([target, body]);
+    }
+    await client.inventory.listLots(wrap({ wid: 3 }), wrap({ readAhead: 0 })).toArray();
     expect(on.requests.at(-1)?.target).toMatch(/^\/Inventory\/3/);
   });
 
@@ -382,4 +351,16 @@ describe("arguments are read once", () => {
     await expect(client.inventory.listLots({}, params as object).page()).rejects.toThrow("mine");
     expect(on.requests).toEqual([]);
   });
+});
+
+it.each([
+  ["rejects", () => Promise.reject(new Error("no key"))],
+  ["resolves", async () => "key"],
+  ["returns an object", () => ({})],
+])("a key function that %s is refused: its records could not be told apart", async (_, key) => {
+  const client = on.client(json(envelope([ITEM])));
+  const list = client.paginate({ path: "/Item", key: key as unknown as () => string });
+  const error = await errorOf(list.toArray({ limit: 2 }));
+  expect(error).toBeInstanceOf(InputValidationError);
+  expect(String(error)).toMatch(/must return a string or a number/);
 });

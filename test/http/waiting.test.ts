@@ -35,12 +35,6 @@ it("a call that has to wait for a slot is reported when it queues, with its plac
   expect(events).toHaveLength(4);
 });
 
-it("a short wait is not reported", async () => {
-  const { client, events } = observed({ rateLimit: { requests: 2, intervalMs: 50, reserved: 0 } });
-  await Promise.all([1, 2, 3, 4].map(() => client.items.list().page()));
-  expect(events).toEqual([]);
-});
-
 it("a pause is reported for each call that waits, and for those that come later", async () => {
   vi.useFakeTimers();
   const pause = [45_000, 45_000] as const;

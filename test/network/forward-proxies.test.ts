@@ -12,7 +12,7 @@ import { fetchThrough } from "./support/fetch-through.js";
 import { type ForwardProxy, startSquid, startTinyproxy } from "./support/forward-proxies.js";
 import { type Nginx, startNginx } from "./support/nginx.js";
 import { receive, timesApplied, timesReceived, wrongReports } from "./support/receipts.js";
-import { buildReceiptProgram, type ReceiptProgram } from "./support/run-receipts.js";
+import { runReceipts } from "./support/run-receipts.js";
 import { missingProgramReason } from "./support/server-program.js";
 
 const TRANSPORTS = ["undici", "ProxyAgent", "fetch with ProxyAgent"] as const;
@@ -56,7 +56,6 @@ const reason = missingProgramReason("nginx", "squid", "tinyproxy");
 describe.skipIf(reason).each(PROXIES)("$name", ({ start, password, onlyPort443, statuses }) => {
   let service: FaultServer;
   let nginx: Nginx<"https">;
-  let program: ReceiptProgram;
   let open: ForwardProxy;
   let guarded: ForwardProxy;
   let restricted: ForwardProxy;
@@ -64,8 +63,7 @@ describe.skipIf(reason).each(PROXIES)("$name", ({ start, password, onlyPort443, 
 
   beforeAll(async () => {
     service = await FaultServer.start();
-    [program, nginx, open, guarded, restricted] = await Promise.all([
-      buildReceiptProgram(),
+    [nginx, open, guarded, restricted] = await Promise.all([
       startNginx(service.baseUrl, { https: { identity: certificates.good } }),
       start({}),
       start({ credentials: `robot:${password}` }),
@@ -76,7 +74,6 @@ describe.skipIf(reason).each(PROXIES)("$name", ({ start, password, onlyPort443, 
     await Promise.all([open, guarded, restricted].map((proxy) => proxy?.program.close()));
     await nginx?.close();
     await service?.close();
-    program?.remove();
   });
 
   const newRemark = () => `receipt ${++receipts}`;
@@ -179,29 +176,11 @@ describe.skipIf(reason).each(PROXIES)("$name", ({ start, password, onlyPort443, 
     expect(wrongReports((await Promise.all(reports)).flat(), service)).toEqual([]);
   });
 
-  it.each([
-    ["the host", () => "0.0.0.0", false],
-    ["the host and the port", () => `0.0.0.0:${servicePort()}`, false],
-    ["all hosts", () => "*", false],
-    ["one host of several", () => "example.com, 0.0.0.0", false],
-    ["another host", () => "example.com", true],
-    ["another port", () => "0.0.0.0:1", true],
-  ])("NO_PROXY that names %s", async (_, noProxy, isUsed) => {
-    vi.stubEnv("NO_PROXY", noProxy());
-    const before = open.requests().length;
-    const client = clientThrough("undici", open.url);
-    await client.items.get("BOLT");
-    // squid writes its line when the tunnel closes.
-    await client.close();
-    if (isUsed) await waitUntil(() => open.requests().length > before);
-    else expect(open.requests()).toHaveLength(before);
-  });
-
   describe.concurrent("a program with environment variables only", () => {
     const runThrough = async (HTTPS_PROXY: string) => {
       const env = { HTTPS_PROXY, NODE_EXTRA_CA_CERTS: certificates.authorityFile };
       const baseUrl = `https://localhost:${nginx.ports.https}/api/v1`;
-      return program.run({ baseUrl, transport: "undici", remark: newRemark(), env });
+      return runReceipts({ baseUrl, transport: "undici", remark: newRemark(), env });
     };
     /** A server that speaks TLS in front of the proxy. */
     const startTls = async (identity: Identity) => {

@@ -2,7 +2,7 @@ import { Agent } from "undici";
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { type ClientOptions, InventoryClient } from "../../src/index.js";
 import { FaultServer } from "../support/fault-server.js";
-import { sleep, waitUntil } from "../support/with-server.js";
+import { sleep, TRANSPORTS, waitUntil } from "../support/with-server.js";
 import { type Nginx, startNginx } from "./support/nginx.js";
 import {
   countEffects,
@@ -22,11 +22,6 @@ const SERVERS = {
   default: {},
 };
 type ServerName = keyof typeof SERVERS;
-
-const TRANSPORTS: [string, ClientOptions][] = [
-  ["undici", {}],
-  ["fetch", { fetch: globalThis.fetch }],
-];
 
 /** Connections that close at about the same time. */
 const CONNECTIONS = 80;

@@ -66,17 +66,6 @@ describe.each<[string, () => [Copy, Copy]]>([
   });
 });
 
-it("the clients of both copies have spans of their own", async () => {
-  const { settings } = await connect();
-  resetSpans();
-  onTestFinished(esModules.instrumentStocklot());
-  const clients = [esModules, commonJS].map(({ InventoryClient }) => new InventoryClient(settings));
-  onTestFinished(() => Promise.all(clients.map((client) => client.close())).then(() => {}));
-  await Promise.all(clients.flatMap((client) => Array.from({ length: 20 }, () => client.items.list().page())));
-  expect(calls()).toHaveLength(40);
-  expect(new Set(attempts().map(parentOf))).toEqual(new Set(calls().map(idOf)));
-});
-
 it.each<[string, () => Copy]>([
   ["the same copy", () => esModules],
   ["the other copy", () => commonJS],

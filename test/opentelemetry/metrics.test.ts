@@ -80,14 +80,6 @@ describe("the metrics of calls", () => {
     expect(waitedS).toBeGreaterThan(0.2);
     expect(waitedS).toBeLessThan(4 * lastedS);
   });
-
-  it("are recorded without a tracer, and no longer once it is stopped", async () => {
-    const { client, collect, stop } = await measured();
-    await client.items.list().page();
-    stop();
-    await client.items.list().page();
-    expect(countOf((await collect()).get("stocklot.call.duration")?.points)).toBe(2);
-  });
 });
 
 describe("the gauges of the rate limit", () => {
@@ -136,12 +128,6 @@ describe("the gauges of the rate limit", () => {
     for (const one of [client, ...others]) await one.items.list().page();
     // Each client has sent a token request and a page.
     expect(await gauges(collect)).toEqual([[0], [10 - 4 + (20 - 2)]]);
-  });
-
-  it("show no slots of a client without a limit", async () => {
-    const { client, collect } = await measured({ rateLimit: false });
-    await client.items.list().page();
-    expect(await gauges(collect)).toEqual([[0], []]);
   });
 
   it("do not keep a client from being collected", async () => {

@@ -68,14 +68,6 @@ describe("a call", () => {
     expect([tokenAttempt, attempt].map((span) => span?.instrumentationScope.name)).toEqual(["stocklot", "stocklot"]);
   });
 
-  it("is named after the method if the endpoint is not known", async () => {
-    const { client } = await traced();
-    await client.request({ method: "GET", path: "/Orders/4711" }).catch(() => {});
-    const [span] = calls();
-    expect(span?.name).toBe("GET");
-    expect(span?.attributes).not.toHaveProperty(conventions.ATTR_URL_TEMPLATE);
-  });
-
   it("has a child for each attempt; retries and pauses are events, in order and within its time", async () => {
     const { client, sandbox } = await traced();
     await client.items.list().page();

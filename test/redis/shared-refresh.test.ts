@@ -26,100 +26,71 @@ function managerWith(store: Partial<TokenStore>, request = async () => token("fr
   return { manager, log };
 }
 
+const failing = (message: string) => () => Promise.reject(new Error(message));
+const soon = () => new Promise((resolve) => setTimeout(resolve, 10));
+
 describe("a token that several processes share", () => {
-  test("is asked for under the lock of the store, which is let go of afterwards", async () => {
-    const order: string[] = [];
-    const { manager, log } = managerWith({
-      lock: async () => async () => void order.push("unlocked"),
-      set: async () => void order.push("set"),
-    });
+  /** A lock, and whether it was released. */
+  const lockOf = () => {
+    const state = { isUnlocked: false };
+    const unlock = async () => {
+      state.isUnlocked = true;
+    };
+    return { state, unlock, lock: async () => unlock };
+  };
+
+  test("is requested under the lock of the store, which is released after it was stored", async () => {
+    const { state, lock } = lockOf();
+    const wasUnlocked: boolean[] = [];
+    const { manager, log } = managerWith({ lock, set: async () => void wasUnlocked.push(state.isUnlocked) });
     await manager.renew(new AbortController().signal);
     expect(log).toEqual(["get", "lock", "get", "request", "set"]);
-    await waitUntil(() => order.length >= 2);
-    expect(order).toEqual(["set", "unlocked"]);
+    await waitUntil(() => state.isUnlocked);
+    expect(wasUnlocked).toEqual([false]);
   });
 
-  test("is not asked for when another process got one meanwhile", async () => {
-    const tokens = [undefined, token("of-another")];
-    let unlocked = false;
-    const { manager, log } = managerWith({
-      get: async () => tokens.shift(),
-      lock: async () => async () => {
-        unlocked = true;
-      },
-    });
+  test.each<[string, boolean, boolean, string[]]>([
+    ["is not requested when another process got one meanwhile", true, true, []],
+    ["is requested without the lock, with a warning, where the lock fails", false, false, ["request", "set"]],
+    ["is not requested without the lock if another process has stored one meanwhile", false, true, []],
+  ])("%s", async (_, hasLock, isStored, rest) => {
+    const { state, lock } = lockOf();
+    const tokens = [undefined, isStored ? token("of-another") : undefined];
+    const get = async () => tokens.shift();
+    const { manager, log } = managerWith({ get, lock: hasLock ? lock : failing("it is stuck") });
     await manager.renew(new AbortController().signal);
-    expect(log).toEqual(["get", "lock", "get"]);
-    expect(manager.fresh).toBe("of-another");
-    expect(unlocked).toBe(true);
-  });
-
-  test("is asked for without the lock, with a warning, where the lock fails", async () => {
-    const { manager, log } = managerWith({ lock: () => Promise.reject(new Error("Redis is away")) });
-    await manager.renew(new AbortController().signal);
-    expect(log).toEqual([
-      "get",
-      "lock",
-      "warning: the token store failed to lock: Redis is away",
-      "get",
-      "request",
-      "set",
-    ]);
-  });
-
-  test("is not requested without the lock if another process has stored one meanwhile", async () => {
-    const tokens = [undefined, token("of-another")];
-    const { manager, log } = managerWith({
-      get: async () => tokens.shift(),
-      lock: () => Promise.reject(new Error("it is stuck")),
-    });
-    await manager.renew(new AbortController().signal);
-    expect(log).toEqual(["get", "lock", "warning: the token store failed to lock: it is stuck", "get"]);
-    expect(manager.fresh).toBe("of-another");
+    const warning = hasLock ? [] : ["warning: the token store failed to lock: it is stuck"];
+    expect(log).toEqual(["get", "lock", ...warning, "get", ...rest]);
+    if (isStored) expect(manager.fresh).toBe("of-another");
+    expect(state.isUnlocked).toBe(hasLock);
   });
 
   test("releases the lock when the token request fails", async () => {
-    let unlocked = false;
-    const lock = async () => async () => {
-      unlocked = true;
-    };
-    const { manager } = managerWith({ lock }, () => Promise.reject(new Error("refused")));
+    const { state, lock } = lockOf();
+    const { manager } = managerWith({ lock }, failing("refused"));
     await expect(manager.renew(new AbortController().signal)).rejects.toThrow("refused");
-    expect(unlocked).toBe(true);
+    expect(state.isUnlocked).toBe(true);
   });
 
-  test("is waited for no longer when no call needs it any more", async () => {
+  test("is waited for no longer when no call needs it any more, and a lock that comes then is released", async () => {
+    const { state, unlock } = lockOf();
+    let give = (_unlock: () => Promise<void>) => {};
     let signal: AbortSignal | undefined;
     const { manager, log } = managerWith({
       lock: (given) => {
         signal = given;
-        return new Promise((_, reject) => given.addEventListener("abort", () => reject(given.reason)));
+        return new Promise((resolve) => (give = resolve));
       },
     });
     const leave = new AbortController();
     const waiting = manager.renew(leave.signal).catch(() => "ended");
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await soon();
     leave.abort("enough");
     expect(await waiting).toBe("ended");
     expect(signal?.aborted).toBe(true);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-    expect(log).toEqual(["get", "lock"]);
-  });
-
-  test("keeps no lock that comes after no call needs it any more", async () => {
-    let unlocked = false;
-    let give = (_unlock: () => Promise<void>) => {};
-    const { manager, log } = managerWith({ lock: () => new Promise((resolve) => (give = resolve)) });
-    const leave = new AbortController();
-    const waiting = manager.renew(leave.signal).catch(() => "ended");
-    await new Promise((resolve) => setTimeout(resolve, 10));
-    leave.abort("enough");
-    await waiting;
-    give(async () => {
-      unlocked = true;
-    });
-    await new Promise((resolve) => setTimeout(resolve, 10));
-    expect(unlocked).toBe(true);
+    give(unlock);
+    await soon();
+    expect(state.isUnlocked).toBe(true);
     expect(log).toEqual(["get", "lock"]);
   });
 });

@@ -2,23 +2,17 @@ import {
   InputValidationError,
   NotFoundError,
   PaginationError,
-  PermissionError,
   type ResponseInfo,
   ResponseValidationError,
   TimeoutError,
 } from "stocklot";
 import { describe, expect, it } from "vitest";
 import { createRandom } from "../support/random.js";
+import { warningLog } from "../support/with-server.js";
 import { SearchedService } from "./searched-service.js";
 
 const NUMBERS = Array.from({ length: 5_000 }, (_, index) => 10 * (index + 1));
 const PART_NO = 12_340;
-
-function collectingLogger() {
-  const warnings: string[] = [];
-  const ignore = () => {};
-  return { warnings, debug: ignore, info: ignore, warn: (line: string) => void warnings.push(line), error: ignore };
-}
 
 /** A fetch that responds itself to some requests. */
 function clientWith(
@@ -83,14 +77,6 @@ describe("A search for one item is one call of the caller's", () => {
     await expect(inventory.getLots(`SKU-${PART_NO}`, {}, { signal: controller.signal })).rejects.toBe(reason);
     expect(service.requests).toHaveLength(2);
   });
-
-  it("whose error shows the caller's line", async () => {
-    const client = clientWith(new SearchedService(NUMBERS), (url) =>
-      url.pathname.endsWith("/Inventory") ? errorResponse(403, "forbidden", "Insufficient permissions.") : undefined,
-    );
-    const error = await client.inventory.getLots("SKU-10").catch((reason) => reason);
-    expect(error.stack).toContain("call.test.ts");
-  });
 });
 
 describe("A search for one item", () => {
@@ -101,11 +87,7 @@ describe("A search for one item", () => {
     expect(await inventory.getLots("SKU-25")).toEqual([]);
     expect(await inventory.getStockLevel("SKU-30")).toMatchObject({ partNo: 30 });
     expect(await inventory.getStockLevel("SKU-31")).toBeNull();
-  });
-
-  it("asks for the list of the warehouse", async () => {
-    const service = new SearchedService(NUMBERS);
-    await service.client().inventory.getStockLevel("SKU-10", { wid: 3 });
+    await inventory.getStockLevel("SKU-30", { wid: 3 });
     expect(service.requests.at(-1)?.pathname).toMatch(/\/Inventory\/StockLevels\/3$/);
   });
 
@@ -122,16 +104,6 @@ describe("A search for one item", () => {
     expect(await client.inventory.getLots("SKU-10")).toHaveLength(1);
     await client.inventory.getStockLevel("SKU-10");
     expect(service.requests.filter(({ pathname }) => pathname.endsWith("/Item"))).toHaveLength(1);
-  });
-
-  it("reports a missing item before a warehouse out of scope", async () => {
-    const client = clientWith(new SearchedService(NUMBERS), (url) =>
-      url.pathname.endsWith("/Inventory/9")
-        ? errorResponse(403, "forbidden", "Warehouse is outside the client's authorized scope.")
-        : undefined,
-    );
-    await expect(client.inventory.getLots("NO-SUCH", { wid: 9 })).rejects.toBeInstanceOf(NotFoundError);
-    await expect(client.inventory.getLots("SKU-10", { wid: 9 })).rejects.toBeInstanceOf(PermissionError);
   });
 
   it("refuses an item without an integer part number, however strictly responses are validated", async () => {
@@ -155,11 +127,11 @@ describe("A search for one item", () => {
   });
 
   it("of an unsorted list reads all of it, with one warning per list, or rejects with ifUnsorted: error", async () => {
-    const logger = collectingLogger();
+    const { warnings, logger } = warningLog();
     const random = createRandom(1);
     const service = new SearchedService(
       [...NUMBERS].sort(() => random() - 0.5),
-      { sorting: "ignored" },
+      { sorting: "partNo-ignored" },
     );
     const { inventory } = service.client({ logger });
     for (const partNo of [10, 20]) {
@@ -167,7 +139,7 @@ describe("A search for one item", () => {
       expect(await inventory.getStockLevel(`SKU-${partNo}`)).toMatchObject({ partNo });
       expect(await inventory.getStockLevel(`SKU-${partNo}`, { wid: 1 })).toMatchObject({ partNo });
     }
-    expect(logger.warnings).toEqual([
+    expect(warnings).toEqual([
       expect.stringContaining("GET /Inventory: "),
       expect.stringContaining("GET /Inventory/StockLevels: "),
     ]);
@@ -196,13 +168,6 @@ describe("A search for one item", () => {
     expect(service.requests).toEqual([]);
   });
 
-  it("is what listLots recommends to whoever filters by item", async () => {
-    const { inventory } = new SearchedService(NUMBERS).client();
-    const params: object = { shortID: "SKU-10" };
-    await expect(inventory.listLots(params).page()).rejects.toThrow("client.inventory.getLots(shortID)");
-    await expect(inventory.listStockLevels(params).page()).rejects.toThrow("client.inventory.getStockLevel(shortID)");
-  });
-
   it("finds part numbers that are numeric strings, and refuses records without one, if responses are not validated", async () => {
     for (const responseValidation of ["warn", "off"] as const) {
       for (const numbers of [[10, 20, 30], NUMBERS]) {
@@ -224,16 +189,6 @@ describe("A search for one item", () => {
         await expect(without.inventory.getLots("SKU-20")).rejects.toBeInstanceOf(ResponseValidationError);
       }
     }
-  });
-
-  it("reports the path of the last response to onResponse", async () => {
-    const service = new SearchedService(NUMBERS);
-    const paths: string[] = [];
-    const options = { onResponse: ({ path }: ResponseInfo) => void paths.push(path) };
-    await expect(service.client().inventory.getLots("NO-SUCH", { wid: 3 }, options)).rejects.toBeInstanceOf(
-      NotFoundError,
-    );
-    expect(paths).toEqual(["/Item"]);
   });
 
   it("does not trust a response that is another page than was requested", async () => {

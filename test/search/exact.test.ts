@@ -2,12 +2,14 @@ import { PaginationError } from "stocklot";
 import { describe, expect, it } from "vitest";
 import { createRandom } from "../support/random.js";
 import { runs } from "../support/runs.js";
+import type { ListedLot, ServiceBehaviour } from "../support/small-service.js";
+import { warningLog } from "../support/with-server.js";
 import { ALL_DISTRIBUTIONS } from "./distributions.js";
-import { type SearchedRecord, SearchedService, type SearchedServiceOptions } from "./searched-service.js";
+import { SearchedService } from "./searched-service.js";
 
 const recNosOf = (records: readonly { recNo: number }[]) => records.map(({ recNo }) => recNo);
-const numbersOf = (records: readonly SearchedRecord[], partNo: number) =>
-  recNosOf(records.filter((record) => record.partNo === partNo)).sort((one, next) => one - next);
+const numbersOf = (lots: readonly ListedLot[], partNo: number) =>
+  recNosOf(lots.filter((record) => record.partNo === partNo)).sort((one, next) => one - next);
 
 /** Lots of random items: few of most, hundreds of some. */
 function randomLots(random: () => number): number[] {
@@ -20,13 +22,13 @@ function randomLots(random: () => number): number[] {
 }
 
 describe("A search for one item", () => {
-  const services: Record<string, SearchedServiceOptions> = {
+  const services: Record<string, ServiceBehaviour> = {
     "sorts numbers": {},
     "reverses the records of one number with the direction": { ties: "reversed-with-direction" },
     "caps pages at 40": { maxPageSize: 40 },
     "sorts the records of one number anew each time": { ties: "shuffled" },
     "sorts text": { sorting: "text" },
-    "ignores sort": { sorting: "ignored" },
+    "ignores sort": { sorting: "partNo-ignored" },
     "ignores direction": { sorting: "direction-ignored" },
   };
 
@@ -34,20 +36,19 @@ describe("A search for one item", () => {
     for (let seed = 1; seed <= runs(30); seed += 1) {
       const random = createRandom(seed);
       const service = new SearchedService(randomLots(random), { ...options, random });
-      const warnings: string[] = [];
-      const logger = { debug: () => {}, info: () => {}, warn: (line: string) => warnings.push(line), error: () => {} };
+      const { warnings, logger } = warningLog();
       const client = service.client({ logger });
       for (let search = 0; search < 4; search += 1) {
         const isListed = random() < 0.7;
-        const listed = service.records[Math.floor(random() * service.records.length)]?.partNo;
+        const listed = service.lots[Math.floor(random() * service.lots.length)]?.partNo;
         const partNo = isListed && listed !== undefined ? listed : Math.floor(random() ** 4 * 2_000_000);
         const lots = await client.inventory.getLots(`SKU-${partNo}`);
-        expect(recNosOf(lots), `seed ${seed}, partNo ${partNo}`).toEqual(numbersOf(service.records, partNo));
+        expect(recNosOf(lots), `seed ${seed}, partNo ${partNo}`).toEqual(numbersOf(service.lots, partNo));
       }
       if (
         options.sorting === undefined &&
         options.ties !== "shuffled" &&
-        new Set(service.records.map(({ partNo }) => partNo)).size > 1
+        new Set(service.lots.map(({ partNo }) => partNo)).size > 1
       )
         // Of a number that no page shows between its neighbours as text, either, only the whole list proves the absence.
         expect(warnings.filter((line) => !line.includes("sorted as a number or as text"))).toEqual([]);
@@ -57,9 +58,9 @@ describe("A search for one item", () => {
   it("does not take a list of two imports, each in the order of numbers, for a sorted one", async () => {
     const imports = [1_000, 300].flatMap((count) => Array.from({ length: count }, (_, partNo) => partNo));
     for (const partNo of [900, 500, 299, 298, 250, 100]) {
-      const service = new SearchedService(imports, { sorting: "ignored" });
+      const service = new SearchedService(imports, { sorting: "partNo-ignored" });
       const lots = () => service.client().inventory.getLots(`SKU-${partNo}`);
-      expect(recNosOf(await lots()), `partNo ${partNo}`).toEqual(numbersOf(service.records, partNo));
+      expect(recNosOf(await lots()), `partNo ${partNo}`).toEqual(numbersOf(service.lots, partNo));
       const strict = service.client().inventory.getLots(`SKU-${partNo}`, {}, { ifUnsorted: "error" });
       await expect(strict).rejects.toThrow(PaginationError);
     }
@@ -73,9 +74,9 @@ describe("A search for one item", () => {
       const random = createRandom(seed);
       const others = rising(3_000, 100).sort(() => random() - 0.5);
       const imports = [...same(300), ...others, ...rising(600, 4_000), ...same(600)];
-      const service = new SearchedService(imports, { sorting: "ignored" });
+      const service = new SearchedService(imports, { sorting: "partNo-ignored" });
       const lots = await service.client().inventory.getLots("SKU-5000");
-      expect(recNosOf(lots), `seed ${seed}`).toEqual(numbersOf(service.records, 5_000));
+      expect(recNosOf(lots), `seed ${seed}`).toEqual(numbersOf(service.lots, 5_000));
     }
   });
 
@@ -86,22 +87,23 @@ describe("A search for one item", () => {
       const service = new SearchedService(lots, {
         beforePage: (changing) => {
           pages += 1;
-          if (pages === 1 + (pagesBefore ?? 0)) for (let added = 1; added <= 20_000; added += 1) changing.add(added);
+          if (pages === 1 + (pagesBefore ?? 0))
+            for (let added = 1; added <= 20_000; added += 1) changing.addLot({ partNo: added });
         },
       });
       const found = await service.client().inventory.getLots(`SKU-${partNo}`, {}, { ifUnsorted: "error" });
-      expect(recNosOf(found), `partNo ${partNo}`).toEqual(numbersOf(service.records, partNo ?? 0));
+      expect(recNosOf(found), `partNo ${partNo}`).toEqual(numbersOf(service.lots, partNo ?? 0));
     }
   });
 
   it("remembers that a list is not sorted", async () => {
     const imports = [1_000, 300].flatMap((count) => Array.from({ length: count }, (_, partNo) => partNo));
-    const service = new SearchedService(imports, { sorting: "ignored" });
-    service.records.push(...service.records.splice(0, 1_250).toReversed());
+    const service = new SearchedService(imports, { sorting: "partNo-ignored" });
+    service.lots.push(...service.lots.splice(0, 1_250).toReversed());
     const client = service.client();
     for (const partNo of [100, 500]) {
       service.requests.length = 0;
-      expect(recNosOf(await client.inventory.getLots(`SKU-${partNo}`))).toEqual(numbersOf(service.records, partNo));
+      expect(recNosOf(await client.inventory.getLots(`SKU-${partNo}`))).toEqual(numbersOf(service.lots, partNo));
     }
     const sorted = service.requests.filter(({ searchParams }) => searchParams.get("sort") === "partNo");
     expect(sorted).toEqual([]);
@@ -121,24 +123,25 @@ describe("A search for one item", () => {
         random,
         beforePage: (changing) => {
           for (let change = 0; change < changes; change += 1) {
-            const { records } = changing;
-            const index = Math.floor(random() * records.length);
-            const [chosen] = random() < 0.5 ? records.splice(index, 1) : records.slice(index, index + 1);
-            if (chosen && records.includes(chosen)) changing.add(random() < 0.5 ? chosen.partNo : chosen.partNo + 1);
+            const { lots } = changing;
+            const index = Math.floor(random() * lots.length);
+            const [chosen] = random() < 0.5 ? lots.splice(index, 1) : lots.slice(index, index + 1);
+            if (chosen && lots.includes(chosen))
+              changing.addLot({ partNo: random() < 0.5 ? chosen.partNo : chosen.partNo + 1 });
           }
-          const present = new Set(recNosOf(changing.records));
+          const present = new Set(recNosOf(changing.lots));
           permanent = new Set([...permanent].filter((recNo) => present.has(recNo)));
           ever = new Set([...ever, ...present]);
-          moments.push(numbersOf(changing.records, partNo));
+          moments.push(numbersOf(changing.lots, partNo));
         },
       });
       const client = service.client();
       for (let search = 0; search < 4; search += 1) {
-        partNo = service.records[Math.floor(random() * service.records.length)]?.partNo ?? 1;
+        partNo = service.lots[Math.floor(random() * service.lots.length)]?.partNo ?? 1;
         moments = [];
-        permanent = new Set(recNosOf(service.records));
+        permanent = new Set(recNosOf(service.lots));
         ever = new Set(permanent);
-        const partNos = new Map(service.records.map((record) => [record.recNo, record.partNo]));
+        const partNos = new Map(service.lots.map((record) => [record.recNo, record.partNo]));
         searches += 1;
         const lots = await client.inventory.getLots(`SKU-${partNo}`).catch((error) => {
           expect(error).toBeInstanceOf(PaginationError);
@@ -177,10 +180,10 @@ describe("A search for one item", () => {
       const isOnce = random() < 0.5;
       let requests = 0;
       const service = new SearchedService([...others, ...Array<number>(count).fill(1_000)], {
-        beforePage: ({ records }) => {
+        beforePage: ({ lots }) => {
           requests += 1;
           if (isOnce && requests !== 5) return;
-          const ofItem = records.filter(({ partNo }) => partNo === 1_000);
+          const ofItem = lots.filter(({ partNo }) => partNo === 1_000);
           for (let jump = 0; jump < jumps; jump += 1) {
             const moved = ofItem[Math.floor(random() * ofItem.length)];
             if (moved) moved.rank = random() < 0.5 ? -requests : Math.floor(random() * 3_000);
@@ -189,7 +192,7 @@ describe("A search for one item", () => {
       });
       const found = recNosOf(await service.client().inventory.getLots("SKU-1000"));
       searches += 1;
-      expect(found, `seed ${seed}`).toEqual(numbersOf(service.records, 1_000));
+      expect(found, `seed ${seed}`).toEqual(numbersOf(service.lots, 1_000));
     }
     expect(searches).toBeGreaterThan(0);
   });

@@ -2,20 +2,15 @@ import { describe, expect, it } from "vitest";
 import { type ClientOptions, InventoryClient, TimeoutError } from "../../src/index.js";
 import { isToken } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
-import { connect, errorOf, startServer } from "../support/with-server.js";
+import { connect, errorOf, QUICK, RECEIPT, startServer, TRANSPORTS } from "../support/with-server.js";
 
-const RECEIPT = { itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 };
-const quick = { minDelayMs: 1, maxDelayMs: 2, rateLimitDelayMs: [5, 6] } as const;
 const never = () => new Promise<void>(() => {});
 
-describe.each<[string, () => ClientOptions]>([
-  ["undici", () => ({})],
-  ["fetch", () => ({ fetch: globalThis.fetch })],
-])("beforeSend over %s", (_, transport) => {
+describe.each(TRANSPORTS)("beforeSend over %s", (_, transport) => {
   const start = async (options: ClientOptions = {}) => {
     const server = await startServer();
     const sent = () => server.requests.filter((request) => !isToken(request)).length;
-    return { server, sent, client: connect(server, { ...transport(), retry: quick, ...options }) };
+    return { server, sent, client: connect(server, { ...transport, retry: QUICK, ...options }) };
   };
 
   it("is awaited before each attempt, with its number, when the token is there; what it returns runs before the request", async () => {

@@ -1,23 +1,19 @@
 import { describe, expect, it } from "vitest";
-import { type ClientOptions, InventoryClient, OutcomeUnknownError } from "../../src/index.js";
+import { InventoryClient, OutcomeUnknownError } from "../../src/index.js";
 import { isToken } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
 import { findLeaks } from "../support/leaks.js";
-import { connect, errorOf, SECRET, startServer } from "../support/with-server.js";
+import { connect, errorOf, QUICK, RECEIPT, SECRET, startServer, TRANSPORTS } from "../support/with-server.js";
 
 const API_KEY = "canary-gateway-key-0123456789";
-const quick = { minDelayMs: 1, maxDelayMs: 2, rateLimitDelayMs: [5, 6] } as const;
 
-describe.each<[string, () => ClientOptions]>([
-  ["undici", () => ({})],
-  ["fetch", () => ({ fetch: globalThis.fetch })],
-])("the headers of a client over %s", (_, transport) => {
+describe.each(TRANSPORTS)("the headers of a client over %s", (_, transport) => {
   it("are sent with every request: token requests, retries, pages and writes", async () => {
     const server = await startServer();
-    const client = connect(server, { ...transport(), headers: { "X-Api-Key": API_KEY }, retry: quick });
+    const client = connect(server, { ...transport, headers: { "X-Api-Key": API_KEY }, retry: QUICK });
     server.plan(faults.status(503), { on: isToken }).plan(faults.status(503)).plan(faults.status(429));
     await client.items.get("BOLT");
-    await client.inventory.receive({ itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 });
+    await client.inventory.receive(RECEIPT);
     await client.inventory.listLots({ pageSize: 1 }, { readAhead: 3 }).toArray();
     expect(server.tokenRequests).toBe(2);
     expect(server.requests.length).toBeGreaterThanOrEqual(7);
@@ -26,7 +22,7 @@ describe.each<[string, () => ClientOptions]>([
 
   it("give way to those of a request, whatever the case of their names", async () => {
     const server = await startServer();
-    const client = connect(server, { ...transport(), headers: { "X-Api-Key": API_KEY, "User-Agent": "scanner/2" } });
+    const client = connect(server, { ...transport, headers: { "X-Api-Key": API_KEY, "User-Agent": "scanner/2" } });
     await client.items.get("BOLT", { headers: { "x-API-key": "other" } });
     await client.items.get("BOLT");
     const sent = server.requests.filter((request) => !isToken(request));
@@ -39,7 +35,7 @@ describe.each<[string, () => ClientOptions]>([
   it("are read once", async () => {
     const server = await startServer();
     const headers: Record<string, string> = { "X-Api-Key": API_KEY };
-    const client = connect(server, { ...transport(), headers: Object.seal(headers) });
+    const client = connect(server, { ...transport, headers: Object.seal(headers) });
     headers["X-Api-Key"] = "changed";
     await client.items.get("BOLT");
     expect(server.requests.map((request) => request.headers["x-api-key"])).toEqual([API_KEY, API_KEY]);
@@ -50,9 +46,9 @@ describe.each<[string, () => ClientOptions]>([
     const recorded: unknown[] = [];
     const note = (value: unknown) => void recorded.push(value);
     const client = connect(server, {
-      ...transport(),
+      ...transport,
       headers: { "X-Api-Key": API_KEY, Cookie: `session=${API_KEY}-cookie` },
-      retry: { ...quick, maxRetries: 1, maxRateLimitRetries: 1 },
+      retry: { ...QUICK, maxRetries: 1, maxRateLimitRetries: 1 },
       logger: { debug: note, info: note, warn: note, error: note },
       hooks: { request: note, response: note, retry: note, rateLimited: note, token: note },
     });
@@ -84,20 +80,14 @@ it("a long value of a single call's header is visible nowhere", async () => {
 });
 
 describe("header values that are ordinary words", () => {
-  const receipt = { itemID: "BOLT", units: 1, wid: 3, reasonCode: 1, remark: "order acme-tenant" };
-  const request = { method: "POST", path: "/Inventory/Receive", body: receipt };
-
-  it.each([
-    "Receive",
-    "/Inventory/Receive",
-  ])("%s changes nothing in the request of a lost write, which is found", async (value) => {
+  it("change nothing in the request of a lost write, which is found", async () => {
+    const receipt = { ...RECEIPT, remark: "order acme-tenant" };
     const server = await startServer();
-    const client = connect(server, { headers: { "x-app": value }, retry: quick });
+    const client = connect(server, { headers: { "x-app": "Receive" }, retry: QUICK });
     server.plan(faults.droppedAfterEffect());
     const error = await errorOf(client.inventory.receive(receipt));
-    expect(error).toBeInstanceOf(OutcomeUnknownError);
-    expect(error).toMatchObject({ request });
     if (!(error instanceof OutcomeUnknownError)) throw error;
+    expect(error).toMatchObject({ request: { method: "POST", path: "/Inventory/Receive", body: receipt } });
     expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "applied" });
   });
 
@@ -115,15 +105,6 @@ describe("header values that are ordinary words", () => {
     expect(seen["content-type"]).toMatch(/^application\/json/);
     server.plan(faults.status(400, { message: `unknown ${value}` }));
     expect(await errorOf(client.items.get("BOLT"))).toMatchObject({ serviceMessage: `unknown ${value}` });
-  });
-
-  it("a secret in the key of a path is redacted", async () => {
-    const server = await startServer();
-    const client = connect(server, { headers: { "x-app": "Item", "x-key": API_KEY }, retry: false });
-    for (const key of [API_KEY, SECRET]) {
-      const error = await errorOf(client.request({ method: "GET", path: `/Item/${encodeURIComponent(key)}` }));
-      expect(error).toMatchObject({ path: "/Item/[redacted]" });
-    }
   });
 });
 

@@ -1,19 +1,11 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import {
-  AuthenticationError,
-  ClientClosedError,
-  type ClientOptions,
-  ConfigurationError,
-  type StoredToken,
-  TimeoutError,
-} from "../../src/index.js";
+import { AuthenticationError, ClientClosedError, type ClientOptions, ConfigurationError } from "../../src/index.js";
 import { isToken } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
 import { findLeaks } from "../support/leaks.js";
-import { passTime, useLoopTime } from "../support/loop-time.js";
-import { connect, errorOf, sleep, startServer, waitUntil } from "../support/with-server.js";
+import { useLoopTime } from "../support/loop-time.js";
+import { connect, errorOf, QUICK, sleep, startServer, waitUntil } from "../support/with-server.js";
 
-const quick = { minDelayMs: 1, maxDelayMs: 2, rateLimitDelayMs: [5, 6] } as const;
 const wide = { rateLimit: { requests: 100_000, maxConcurrent: 200 } } as const;
 const secretNumber = (number: number) => `canary-rotated-${number}-0123456789`;
 const never = () => new Promise<string>(() => {});
@@ -31,7 +23,7 @@ const rotating = () => {
 
 async function clientWith(clientSecret: SecretFunction, options: ClientOptions = {}) {
   const server = await startServer();
-  return { server, client: connect(server, { retry: quick, ...options, clientSecret }) };
+  return { server, client: connect(server, { retry: QUICK, ...options, clientSecret }) };
 }
 
 const sentSecrets = (requests: readonly { path: string; body: string }[]) =>
@@ -40,24 +32,14 @@ const sentSecrets = (requests: readonly { path: string; body: string }[]) =>
 beforeEach(useLoopTime);
 
 describe("a function as clientSecret", () => {
-  it.each<[string, () => SecretFunction]>([
-    ["sync", () => rotating()],
-    [
-      "async",
-      () => {
-        const next = rotating();
-        return async () => {
-          await sleep(5);
-          return next();
-        };
-      },
-    ],
+  it.each<[string, (next: () => string) => SecretFunction]>([
+    ["sync", (next) => next],
+    ["async", (next) => () => sleep(5).then(next)],
   ])("that is %s is called for each token request, and not before", async (_, create) => {
-    const clientSecret = vi.fn(create());
+    const clientSecret = vi.fn(create(rotating()));
     const { server, client } = await clientWith(clientSecret);
     expect(clientSecret).not.toHaveBeenCalled();
-    await client.items.get("BOLT");
-    await client.items.get("BOLT");
+    await Promise.all(Array.from({ length: 20 }, () => client.items.get("BOLT")));
     server.service.revokeTokens();
     await client.items.get("BOLT");
     expect(sentSecrets(server.requests)).toEqual([secretNumber(1), secretNumber(2)]);
@@ -65,47 +47,12 @@ describe("a function as clientSecret", () => {
     expect(clientSecret).toHaveBeenCalledWith();
   });
 
-  it("is called once for a thousand calls at once", async () => {
-    const clientSecret = rotating();
-    const { server, client } = await clientWith(clientSecret, wide);
-    await Promise.all(Array.from({ length: 1_000 }, () => client.items.get("BOLT")));
-    expect(clientSecret).toHaveBeenCalledTimes(1);
-    expect(server.tokenRequests).toBe(1);
-  });
-
-  it("is called again after the service has refused the previous secret", async () => {
-    const clientSecret = rotating();
-    const { server, client } = await clientWith(clientSecret);
-    server.plan(faults.status(401), { on: isToken });
+  it("is called again after the service has refused the previous secret, but not for a retry", async () => {
+    const { server, client } = await clientWith(rotating());
+    server.plan(faults.status(503), { on: isToken }).plan(faults.status(401), { on: isToken });
     expect(await errorOf(client.items.get("BOLT"))).toBeInstanceOf(AuthenticationError);
     expect(await client.items.get("BOLT")).toMatchObject({ shortID: "BOLT" });
-    expect(sentSecrets(server.requests)).toEqual([secretNumber(1), secretNumber(2)]);
-  });
-
-  it("is not called again for a retry of the same token request", async () => {
-    const clientSecret = rotating();
-    const { server, client } = await clientWith(clientSecret);
-    server.plan(faults.status(503), { on: isToken });
-    await client.items.get("BOLT");
-    expect(sentSecrets(server.requests)).toEqual([secretNumber(1), secretNumber(1)]);
-  });
-
-  it("has precedence over the environment", async () => {
-    vi.stubEnv("STOCKLOT_CLIENT_SECRET", "canary-of-the-environment");
-    const { server, client } = await clientWith(rotating());
-    await client.items.get("BOLT");
-    expect(sentSecrets(server.requests)).toEqual([secretNumber(1)]);
-    vi.unstubAllEnvs();
-  });
-
-  it("is not called if the token store has a token", async () => {
-    const clientSecret = rotating();
-    const token: StoredToken = { accessToken: "stored-token-0123456789", expiresAt: Date.now() + 60_000 };
-    const tokenStore = { get: async () => token, set: async () => {}, delete: async () => {} };
-    const { server, client } = await clientWith(clientSecret, { tokenStore });
-    server.service.tokens.set(token.accessToken, token.expiresAt);
-    await client.items.get("BOLT");
-    expect(clientSecret).not.toHaveBeenCalled();
+    expect(sentSecrets(server.requests)).toEqual([1, 1, 2].map(secretNumber));
   });
 
   it("returns secrets that are visible nowhere, the last ones included", async () => {
@@ -129,33 +76,21 @@ describe("a function as clientSecret", () => {
 
 describe("a clientSecret function that returns no secret", () => {
   const cause = new RangeError("the vault is sealed");
+  const fail = () => {
+    throw cause;
+  };
   it.each<[string, () => unknown, string]>([
-    [
-      "throws",
-      () => {
-        throw cause;
-      },
-      "the clientSecret function threw: the vault is sealed",
-    ],
-    ["rejects", () => Promise.reject(cause), "the clientSecret function threw: the vault is sealed"],
-    [
-      "returns an empty string",
-      () => "",
-      "the clientSecret function must return a non-empty string, not an empty string",
-    ],
-    ["returns undefined", () => undefined, "the clientSecret function must return a non-empty string, not undefined"],
-    ["resolves with null", async () => null, "the clientSecret function must return a non-empty string, not null"],
-    [
-      "returns an object",
-      () => ({ secret: "canary-in-an-object" }),
-      "the clientSecret function must return a non-empty string, not an object",
-    ],
+    ["throws", () => fail(), "threw: the vault is sealed"],
+    ["rejects", () => Promise.reject(cause), "threw: the vault is sealed"],
+    ["returns an empty string", () => "", "must return a non-empty string, not an empty string"],
+    ["resolves with null", async () => null, "must return a non-empty string, not null"],
+    ["returns an object", () => ({ secret: "canary-in-an-object" }), "must return a non-empty string, not an object"],
   ])("and %s fails the call with a ConfigurationError, and is not retried", async (_, run, message) => {
     const clientSecret = vi.fn(run) as unknown as SecretFunction;
     const { server, client } = await clientWith(clientSecret);
     const error = await errorOf(client.items.get("BOLT"));
     expect(error).toBeInstanceOf(ConfigurationError);
-    expect(error).toMatchObject({ message: `POST /Token: ${message}` });
+    expect(error).toMatchObject({ message: `POST /Token: the clientSecret function ${message}` });
     if (message.includes("threw")) expect(error).toHaveProperty("cause", cause);
     expect(clientSecret).toHaveBeenCalledTimes(1);
     expect(server.requests).toEqual([]);
@@ -164,9 +99,7 @@ describe("a clientSecret function that returns no secret", () => {
 
   it("fails all waiting calls, and the next call asks again", async () => {
     const clientSecret = rotating();
-    clientSecret.mockImplementationOnce(() => {
-      throw cause;
-    });
+    clientSecret.mockImplementationOnce(fail);
     const { client } = await clientWith(clientSecret, wide);
     const errors = await Promise.all(Array.from({ length: 20 }, () => errorOf(client.items.get("BOLT"))));
     expect(errors.every((error) => error instanceof ConfigurationError)).toBe(true);
@@ -174,23 +107,6 @@ describe("a clientSecret function that returns no secret", () => {
     expect(clientSecret).toHaveBeenCalledTimes(1);
     await client.items.get("BOLT");
     expect(clientSecret).toHaveBeenCalledTimes(2);
-  });
-
-  it("leaves the current token in use as long as it is valid", async () => {
-    const clientSecret = rotating();
-    const warnings: string[] = [];
-    const log = () => {};
-    const logger = { debug: log, info: log, warn: (line: string) => void warnings.push(line), error: log };
-    const { server, client } = await clientWith(clientSecret, { logger });
-    server.service.token.expiresIn = 2;
-    await client.items.get("BOLT");
-    await passTime(1_850);
-    clientSecret.mockImplementation(() => {
-      throw cause;
-    });
-    await client.items.get("BOLT");
-    expect(clientSecret).toHaveBeenCalledTimes(2);
-    expect(warnings.join()).toMatch(/could not be renewed.*the vault is sealed/);
   });
 
   it("does not show what it throws if that shows a secret", async () => {
@@ -209,23 +125,11 @@ describe("a clientSecret function that returns no secret", () => {
 });
 
 describe("a clientSecret function that hangs", () => {
-  it("fails after timeoutMs", async () => {
-    const { client, server } = await clientWith(never, { timeoutMs: 50 });
+  it.each(["timeoutMs", "totalTimeoutMs"] as const)("fails after %s", async (clock) => {
+    const { client, server } = await clientWith(never, { [clock]: 50 });
     const error = await errorOf(client.items.get("BOLT"));
-    expect(error).toBeInstanceOf(TimeoutError);
-    expect(error).toMatchObject({
-      clock: "timeoutMs",
-      message: "POST /Token: the clientSecret function returned nothing within timeoutMs (50 ms)",
-    });
+    expect(error).toMatchObject({ name: "TimeoutError", clock });
     expect(server.requests).toEqual([]);
-  });
-
-  it("counts against totalTimeoutMs", async () => {
-    const { client } = await clientWith(never);
-    const startedAt = performance.now();
-    const error = await errorOf(client.items.get("BOLT", { totalTimeoutMs: 60 }));
-    expect(error).toMatchObject({ name: "TimeoutError", clock: "totalTimeoutMs" });
-    expect(performance.now() - startedAt).toBeLessThan(1_000);
   });
 
   it("can be aborted; a later call asks again, and a late secret changes nothing", async () => {

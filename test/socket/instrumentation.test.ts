@@ -2,13 +2,10 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { instrument } from "../../src/client/for-add-ons.js";
 import type { CallObservation, Instrumentation } from "../../src/client/observe/events.js";
-import { type ClientOptions, InventoryClient } from "../../src/index.js";
+import { InventoryClient } from "../../src/index.js";
 import { isToken } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
-import { connect, errorOf, sleep, startServer } from "../support/with-server.js";
-
-const receipt = { itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 };
-const quick: ClientOptions = { retry: { minDelayMs: 1, maxDelayMs: 2, rateLimitDelayMs: [5, 6] } };
+import { connect, errorOf, QUICK, RECEIPT, sleep, startServer, TRANSPORTS } from "../support/with-server.js";
 
 /** An observation that does nothing but what a test adds. */
 const observation = (given: Partial<CallObservation>): CallObservation => ({
@@ -25,10 +22,7 @@ function install(given: Partial<CallObservation>, startCall?: Instrumentation["s
   onTestFinished(instrument({ startCall: startCall ?? (() => observation(given)), progress() {} }));
 }
 
-describe.each<[string, ClientOptions]>([
-  ["undici", {}],
-  ["fetch", { fetch: globalThis.fetch }],
-])("an instrumentation over %s", (_, transport) => {
+describe.each(TRANSPORTS)("an instrumentation over %s", (_, transport) => {
   it.each<[string, Partial<CallObservation>]>([
     ["never runs a call", { within() {} }],
     ["never runs an attempt", { attempt() {} }],
@@ -82,13 +76,11 @@ describe.each<[string, ClientOptions]>([
   ])("that %s sends a receipt once, and changes no result", async (_name, given) => {
     const server = await startServer();
     install(given);
-    const client = connect(server, { ...transport, ...quick });
-    expect(await client.inventory.receive(receipt)).toMatchObject({ recNo: expect.any(Number) });
-    await sleep(80);
-    expect(server.effects("receive")).toBe(1);
+    const client = connect(server, { ...transport, retry: QUICK });
+    expect(await client.inventory.receive(RECEIPT)).toMatchObject({ recNo: expect.any(Number) });
     server.plan(faults.droppedAfterEffect());
-    expect(await errorOf(client.inventory.receive(receipt))).toMatchObject({ name: "OutcomeUnknownError" });
-    await sleep(80);
+    expect(await errorOf(client.inventory.receive(RECEIPT))).toMatchObject({ name: "OutcomeUnknownError" });
+    await sleep(60);
     expect(server.effects("receive")).toBe(2);
   });
 
@@ -103,7 +95,7 @@ describe.each<[string, ClientOptions]>([
         void run();
       },
     });
-    const client = connect(server, { ...transport, ...quick, headers: { "X-Mine": "of-the-client" } });
+    const client = connect(server, { ...transport, retry: QUICK, headers: { "X-Mine": "of-the-client" } });
     server.plan(faults.status(503));
     await client.items.get("BOLT");
     const sent = server.requests.filter((request) => !isToken(request));

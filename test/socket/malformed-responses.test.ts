@@ -9,48 +9,28 @@ import * as faults from "../support/faults.js";
 import { invalidUtf8, malformedResponse } from "../support/malformed-responses.js";
 import { envelope, newItem, newLevel, newLot } from "../support/records.js";
 import { RUN_ALL, runs } from "../support/runs.js";
-import { connect, errorOf, SECRET, startServer } from "../support/with-server.js";
+import { connect, errorOf, QUICK, RECEIPT, SECRET, startServer } from "../support/with-server.js";
 
 const item = newItem();
 const lot = newLot();
 const level = newLevel();
 const page = (...value: object[]) => envelope(value);
-const receipt = { itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 };
 
-/** Every method, with a valid response to it. */
+/** A method of each kind, with a valid response to it. */
 const METHODS: [string, object, (client: InventoryClient) => Promise<unknown>][] = [
   ["items.list", page(item, { ...item, partNo: 2 }), (client) => client.items.list().toArray({ limit: 1_000 })],
   ["items.list, page by page", page(item), (client) => client.items.list().page()],
   ["items.listByCategory", [item], (client) => client.items.listByCategory(3)],
   ["items.get", item, (client) => client.items.get("BOLT")],
-  ["items.getByAlias", item, (client) => client.items.getByAlias("B")],
-  ["items.getByPartNo", item, (client) => client.items.getByPartNo(1)],
   ["items.create", item, (client) => client.items.create({ shortID: "NUT" })],
-  [
-    "items.create, reference",
-    { shortID: "NUT", status: "created" },
-    (client) => client.items.create({ shortID: "NUT" }),
-  ],
   ["items.update", { shortID: "BOLT", status: "updated" }, (client) => client.items.update("BOLT", { units: 2 })],
-  ["items.discontinue", { shortID: "BOLT", status: "discontinued" }, (client) => client.items.discontinue("BOLT")],
-  [
-    "inventory.listLots",
-    page(lot, { ...lot, recNo: 2 }),
-    (client) => client.inventory.listLots().toArray({ limit: 1_000 }),
-  ],
   [
     "inventory.listLots, gapless",
-    page(lot),
+    page(lot, { ...lot, recNo: 2 }),
     (client) => client.inventory.listLots({}, { gapless: true }).toArray({ limit: 1_000 }),
   ],
   ["inventory.listStockLevels", page(level), (client) => client.inventory.listStockLevels().toArray({ limit: 1_000 })],
-  ["inventory.receive", { recNo: 5 }, (client) => client.inventory.receive(receipt)],
-  [
-    "inventory.move",
-    { result: { id: "7" } },
-    (client) => client.inventory.move({ itemID: "BOLT", units: 1, wid: 3, toSpot: "B" }),
-  ],
-  ["inventory.issue", [5], (client) => client.inventory.issue(receipt)],
+  ["inventory.receive", { result: { id: "7" } }, (client) => client.inventory.receive(RECEIPT)],
   ["request", { any: [1] }, (client) => client.request({ method: "GET", path: "/Orders" })],
   [
     "paginate",
@@ -61,14 +41,11 @@ const METHODS: [string, object, (client: InventoryClient) => Promise<unknown>][]
 
 const MODES = ["error", "warn", "off"] as const;
 
-const quick = {
-  minDelayMs: 1,
-  maxDelayMs: 2,
-  maxRetries: 1,
-  maxRateLimitRetries: 1,
-  rateLimitDelayMs: [1, 2],
-} as const;
-const lenient: ClientOptions = { retry: quick, rateLimit: false, timeoutMs: 10_000 };
+const lenient: ClientOptions = {
+  retry: { ...QUICK, maxRetries: 1, maxRateLimitRetries: 1 },
+  rateLimit: false,
+  timeoutMs: 10_000,
+};
 
 const keysOf = (object: object) => Reflect.ownKeys(object).map(String).sort().join();
 const builtIns = [Object.prototype, Array.prototype, Function.prototype, Error.prototype];
@@ -159,13 +136,7 @@ describe("on the wire,", () => {
   const header = fc.oneof(
     fc.tuple(
       fc.constantFrom(
-        "content-encoding",
-        "content-type",
-        "retry-after",
-        "date",
-        "content-length",
-        "x-total-count",
-        "location",
+        ..."content-encoding content-type retry-after date content-length x-total-count location".split(" "),
       ),
       fc.oneof(
         fc.constantFrom(
@@ -179,7 +150,6 @@ describe("on the wire,", () => {
           "-1",
           "Infinity",
           "0x10",
-          "NaN",
         ),
         fc.stringMatching(/^[!-~]{0,20}$/),
       ),
@@ -194,7 +164,7 @@ describe("on the wire,", () => {
         server.clearPlans();
         server.plan(faults.body(bytes, { headers: { "content-encoding": coding } }), { times: 2 });
         await expectTypedErrorOrResult(() => client.items.get("BOLT"));
-        await expectTypedErrorOrResult(() => client.inventory.receive(receipt));
+        await expectTypedErrorOrResult(() => client.inventory.receive(RECEIPT));
       }),
       { numRuns: runs(100) },
     );
@@ -217,7 +187,7 @@ describe("on the wire,", () => {
           // Retry-After may request a pause of any length, so the call has a time limit.
           const client = connect(server, { ...lenient, totalTimeoutMs: 2_000 });
           await expectTypedErrorOrResult(() => client.items.get("BOLT", { timeoutMs: 1_000 }));
-          await expectTypedErrorOrResult(() => client.inventory.receive(receipt, { timeoutMs: 1_000 }));
+          await expectTypedErrorOrResult(() => client.inventory.receive(RECEIPT, { timeoutMs: 1_000 }));
           await client.close();
         },
       ),
@@ -272,24 +242,10 @@ it("a fetch function that returns any value makes calls end in a typed error", a
 });
 
 describe("a response that is not UTF-8", () => {
-  it("is called compressed only if it begins like gzip", async () => {
-    const messageOf = async (bytes: Buffer) => {
-      const error = await errorOf(clientReceiving(() => new Response(new Uint8Array(bytes)), {}).items.get("BOLT"));
-      return error instanceof Error ? error.message : "";
-    };
-    expect(await messageOf(gzipSync(JSON.stringify(item)))).toContain("is compressed with gzip");
-    for (const start of [
-      [0x1f, 0xe4],
-      [0x7b, 0x8b],
-    ]) {
-      expect(await messageOf(Buffer.from(start))).toContain("is not valid UTF-8");
-    }
-  });
-
   it("is still a success of a transaction, and still the error of its status", async () => {
     const bytes = new Uint8Array([0x22, 0xe4, 0x22]);
     const client = clientReceiving(() => new Response(bytes), {});
-    expect(await client.inventory.receive(receipt)).toHaveProperty("body");
+    expect(await client.inventory.receive(RECEIPT)).toHaveProperty("body");
     const refusing = clientReceiving(() => new Response(bytes, { status: 404 }), {});
     await expect(refusing.items.get("BOLT")).rejects.toMatchObject({ name: "NotFoundError" });
   });
@@ -321,20 +277,6 @@ describe("what is wrong with a response is bounded", () => {
       expect(JSON.stringify(error).length).toBeLessThan(3_000_000);
       expect(error.message.length).toBeLessThanOrEqual(2_001);
     }
-  });
-
-  it.each([
-    [3, ""],
-    [4, " and 1 more"],
-    [999, " and 996 more"],
-    [1_000, " and many more"],
-    [1_001, " and many more"],
-  ])("the message of %i problems shows three of them", async (count, more) => {
-    const body = JSON.stringify(Array.from({ length: count }, () => null));
-    const error: unknown = await errorOf(clientReceiving(() => new Response(body), {}).items.listByCategory(1));
-    if (!(error instanceof ResponseValidationError)) throw error;
-    expect(error.message).toMatch(new RegExp(`documents: ([^;]+; ){2}[^;]+?${more}\\.`));
-    if (more === "") expect(error.message).not.toContain(" more");
   });
 });
 

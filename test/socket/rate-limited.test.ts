@@ -1,12 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type ClientOptions, createRateLimiter, RateLimitError, TimeoutError } from "../../src/index.js";
+import { type ClientOptions, RateLimitError, TimeoutError } from "../../src/index.js";
 import { type FaultServer, isNotToken, isToken } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
 import { useLoopTime } from "../support/loop-time.js";
-import { connect, errorOf, startServer, waitUntil } from "../support/with-server.js";
+import { connect, errorOf, RECEIPT, startServer, waitUntil, warningLog } from "../support/with-server.js";
 
-const PAUSE_MS = 300;
-const always = Number.POSITIVE_INFINITY;
+const PAUSE_MS = 150;
 const short: ClientOptions = { retry: { rateLimitDelayMs: [PAUSE_MS, 2 * PAUSE_MS] } };
 
 afterEach(() => vi.useRealTimers());
@@ -29,13 +28,13 @@ describe("after a 429", () => {
     const first = client.items.get("BOLT");
     await waitUntil(() => client.rateLimit.pausedUntil !== null);
     expect(client.rateLimit.available).toBe(0);
-    server.latencyMs = 80;
+    server.latencyMs = 40;
     const others = Array.from({ length: 5 }, () => client.items.get("BOLT"));
     await Promise.all([first, ...others]);
     const [refused = 0, probe = 0, ...rest] = requestTimes(server, 1);
     expect(probe - refused).toBeGreaterThanOrEqual(PAUSE_MS);
     expect(rest).toHaveLength(5);
-    for (const at of rest) expect(at - probe).toBeGreaterThanOrEqual(75);
+    for (const at of rest) expect(at - probe).toBeGreaterThanOrEqual(35);
     expect(pauses).toHaveLength(1);
     expect(pauses[0]).toBeGreaterThanOrEqual(PAUSE_MS);
     expect(pauses[0]).toBeLessThanOrEqual(2 * PAUSE_MS);
@@ -50,7 +49,7 @@ describe("after a 429", () => {
       hooks: { rateLimited: ({ delayMs }) => void pauses.push(delayMs) },
     });
     await client.items.get("BOLT");
-    server.latencyMs = 100;
+    server.latencyMs = 50;
     server.plan(faults.rateLimited(), { times: 50 });
     const items = await Promise.all(Array.from({ length: 50 }, () => client.items.get("BOLT")));
     expect(items).toHaveLength(50);
@@ -61,14 +60,12 @@ describe("after a 429", () => {
     expect((at[50] ?? 0) - (at[49] ?? 0)).toBeGreaterThanOrEqual(PAUSE_MS);
   });
 
-  it.each<[string, ClientOptions["retry"], string | undefined, RegExp | undefined]>([
+  it.each<[string, ClientOptions["retry"], string | undefined, RegExp]>([
     ["Retry-After of a day", {}, "86400", /^stocklot: GET \/Item: the pause is limited to 3600 s/],
-    ["Retry-After of an hour", {}, "3600", undefined],
     ["rateLimitDelayMs without an end", { rateLimitDelayMs: [Infinity, Infinity] }, undefined, /limited to 3600 s/],
   ])("the pause lasts an hour at most, and a %s is logged as a warning", async (_, retry, retryAfter, warning) => {
     const server = await startServer();
-    const warnings: string[] = [];
-    const logger = { debug() {}, info() {}, warn: (line: string) => void warnings.push(line), error() {} };
+    const { warnings, logger } = warningLog();
     const pauses: number[] = [];
     const hooks = { rateLimited: ({ pausedUntil }: { pausedUntil: number }) => void pauses.push(pausedUntil) };
     const client = connect(server, { retry: { ...retry, maxRateLimitRetries: 0 }, logger, hooks });
@@ -81,9 +78,7 @@ describe("after a 429", () => {
       expect(until).toBeGreaterThan(Date.now() + 3_590_000);
       expect(until).toBeLessThanOrEqual(Date.now() + 3_600_000);
     }
-    expect(warnings.filter((line) => line.includes("limited to"))).toEqual(
-      warning ? [expect.stringMatching(warning)] : [],
-    );
+    expect(warnings.filter((line) => line.includes("limited to"))).toEqual([expect.stringMatching(warning)]);
   });
 
   it("each call that fails because of the pause reports when to call again", async () => {
@@ -91,14 +86,7 @@ describe("after a 429", () => {
     const client = connect(server, { retry: { rateLimitDelayMs: [40_000, 40_000] } });
     await client.items.get("BOLT");
     server.plan(faults.rateLimited());
-    const first = await errorOf(
-      client.inventory.receive(
-        { itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 },
-        {
-          totalTimeoutMs: 10_000,
-        },
-      ),
-    );
+    const first = await errorOf(client.inventory.receive(RECEIPT, { totalTimeoutMs: 10_000 }));
     const others = await Promise.all([1, 2].map(() => errorOf(client.items.get("BOLT", { totalTimeoutMs: 10_000 }))));
     const seen = server.requests.length;
     const { pausedUntil } = client.rateLimit;
@@ -132,17 +120,6 @@ describe("after a 429", () => {
     expect(requestTimes(server, 1)[1]).toBeGreaterThanOrEqual(PAUSE_MS - 1);
   });
 
-  it("the clients that share a limiter pause together", async () => {
-    const server = await startServer();
-    const rateLimiter = createRateLimiter();
-    const [one, other] = [connect(server, { ...short, rateLimiter }), connect(server, { ...short, rateLimiter })];
-    await Promise.all([one.items.get("BOLT"), other.items.get("BOLT")]);
-    server.plan(faults.rateLimited());
-    await errorOf(one.items.get("BOLT", { retry: false }));
-    await other.items.get("BOLT");
-    expect(requestTimes(server, 2)[1]).toBeGreaterThanOrEqual(PAUSE_MS);
-  });
-
   it("of the token endpoint makes all calls wait too, and one token request follows", async () => {
     const server = await startServer();
     server.plan(faults.rateLimited(), { on: isToken });
@@ -151,13 +128,6 @@ describe("after a 429", () => {
     expect(server.tokenRequests).toBe(2);
     const [first, second] = server.requests;
     expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(PAUSE_MS);
-  });
-
-  it("for ever, a call is retried five times and then fails", async () => {
-    const server = await startServer();
-    server.plan(faults.rateLimited(), { times: always });
-    const client = connect(server, { retry: { rateLimitDelayMs: [10, 20] } });
-    expect(await errorOf(client.items.get("BOLT"))).toMatchObject({ name: "RateLimitError", attempts: 6 });
   });
 });
 
@@ -175,14 +145,6 @@ describe("a limit that is used up", () => {
       /^GET \/Item: no slot within totalTimeoutMs \(5000 ms\), nothing was sent: the rate limit is used up\. Try again in \d+ ms\.$/,
     );
     expect(server.requests).toHaveLength(2);
-  });
-
-  it("that never returns has no time to report", async () => {
-    const server = await startServer();
-    const client = connect(server, { rateLimit: { requests: 2, intervalMs: Infinity } });
-    await client.items.get("BOLT");
-    const error = await errorOf(client.items.get("BOLT", { totalTimeoutMs: 5_000 }));
-    expect(error).toMatchObject({ name: "TimeoutError", clock: "totalTimeoutMs", retryAfterMs: undefined });
   });
 });
 

@@ -12,20 +12,14 @@ import { type FaultServer, isNotToken, isToken } from "../support/fault-server.j
 import * as faults from "../support/faults.js";
 import { findLeaks, visibleText } from "../support/leaks.js";
 import { RUN_ALL } from "../support/runs.js";
-import { connect, errorOf, SECRET, startServer } from "../support/with-server.js";
+import { connect, errorOf, QUICK, RECEIPT, SECRET, startServer } from "../support/with-server.js";
 import { WRITES } from "../support/writes.js";
 
 const TOKEN = "canary-token-1-0123456789abcdef";
 /** Less in `npm test`. */
 const LARGE = RUN_ALL ? 6_000_000 : 1_000_000;
 const SECRETS = [SECRET, TOKEN, "canary-token-2-0123456789abcdef"];
-const quick = {
-  minDelayMs: 1,
-  maxDelayMs: 2,
-  maxRetries: 1,
-  maxRateLimitRetries: 1,
-  rateLimitDelayMs: [5, 6],
-} as const;
+const quick = { ...QUICK, maxRetries: 1, maxRateLimitRetries: 1 };
 const always = Number.POSITIVE_INFINITY;
 
 it("the search finds a secret wherever it is visible", () => {
@@ -53,19 +47,21 @@ function recordAll(server: { baseUrl: string }, options: ClientOptions = {}) {
   return { client, recorded, note };
 }
 
-const readsAndWrites: [string, (client: InventoryClient, note: (value: unknown) => void) => Promise<unknown>][] = [
+type RecordedCall = (client: InventoryClient, note: (value: unknown) => void) => Promise<unknown>;
+
+const readsAndWrites: [string, RecordedCall][] = [
   ["get", (client, onResponse) => client.items.get("BOLT", { onResponse })],
   ["listLots", (client, onResponse) => client.inventory.listLots({}, { onResponse }).toArray()],
   ["request", (client, onResponse) => client.request({ method: "POST", path: "/Orders", body: {} }, { onResponse })],
-  ...WRITES.map((write): [string, (client: InventoryClient, note: (value: unknown) => void) => Promise<unknown>] => [
-    write.name,
-    (client, onResponse) => write.call(client, { onResponse }),
+  ...WRITES.map(({ name, call }): [string, RecordedCall] => [
+    name,
+    (client, onResponse) => call(client, { onResponse }),
   ]),
 ];
 
 /** In `npm test`: a read, a list, and a write of each kind. */
-const QUICK = ["get", "listLots", "receive", "update"];
-const CALLS = readsAndWrites.filter(([name]) => RUN_ALL || QUICK.includes(name));
+const SOME = ["get", "listLots", "receive", "update"];
+const CALLS = readsAndWrites.filter(([name]) => RUN_ALL || SOME.includes(name));
 
 async function expectNoLeak(server: FaultServer, options: ClientOptions = {}, secrets = SECRETS) {
   for (const [name, call] of CALLS) {
@@ -91,19 +87,18 @@ describe("a server that returns the secrets", () => {
     await expectNoLeak(server);
   });
 
-  it("in code, details and other fields shows none of them", async () => {
+  /** A response that is not applied, with a body of any type. */
+  const respondWith = (code: number, type: string, text: string): faults.Fault => ({
+    applies: false,
+    respond: ({ response }) => void response.writeHead(code, { "content-type": type }).end(text),
+  });
+
+  it.each([
+    { error: "validation_error", message: ECHO, details: { [TOKEN]: [ECHO] } },
+    { error: ECHO, title: ECHO },
+  ])("in code, details and other fields shows none of them", async (content) => {
     const server = await startServer();
-    const refusal = (content: object) => ({
-      applies: false,
-      respond: ({ response }: faults.Exchange) => {
-        response.writeHead(400, { "content-type": "application/json" });
-        response.end(JSON.stringify(content));
-      },
-    });
-    server.plan(refusal({ error: "validation_error", message: ECHO, details: { [TOKEN]: [ECHO] } }), { times: always });
-    await expectNoLeak(server);
-    server.clearPlans();
-    server.plan(refusal({ error: ECHO, title: ECHO }), { times: always });
+    server.plan(respondWith(400, "application/json", JSON.stringify(content)), { times: always });
     await expectNoLeak(server);
   });
 
@@ -119,16 +114,7 @@ describe("a server that returns the secrets", () => {
     const server = await startServer();
     for (const code of [200, 500]) {
       server.clearPlans();
-      server.plan(
-        {
-          applies: false,
-          respond: ({ response }) => {
-            response.writeHead(code, { "content-type": "text/html" });
-            response.end(text);
-          },
-        },
-        { times: always },
-      );
+      server.plan(respondWith(code, "text/html", text), { times: always });
       await expectNoLeak(server);
     }
   });
@@ -186,7 +172,6 @@ describe("a server that returns the secrets in another encoding", () => {
 
 describe("a token that is hard to search for", () => {
   const LOST = new Error("socket hang up");
-  const receipt = { itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 };
   const clientWith = async (token: string, failure: unknown) =>
     connect(await startServer(), {
       fetch: async (url) => {
@@ -200,12 +185,12 @@ describe("a token that is hard to search for", () => {
     ["of megabytes", `eyJh${"x".repeat(LARGE)}`],
   ])("%s breaks no error of any client, and is in none", async (_, token) => {
     const client = await clientWith(token, LOST);
-    const lost = await errorOf(client.inventory.receive(receipt));
+    const lost = await errorOf(client.inventory.receive(RECEIPT));
     expect(lost).toBeInstanceOf(OutcomeUnknownError);
     expect(lost).toMatchObject({ cause: LOST });
     const other = await startServer();
     other.plan(faults.status(400, { message: `you sent ${token}` }));
-    const refused = await errorOf(connect(other).inventory.receive(receipt));
+    const refused = await errorOf(connect(other).inventory.receive(RECEIPT));
     expect(refused).toBeInstanceOf(BadRequestError);
     for (const error of [lost, refused]) expect(visibleText(error).includes(token.slice(0, 1_000))).toBe(false);
   });
@@ -221,7 +206,7 @@ describe("a token that is hard to search for", () => {
     ["a Proxy", () => new Proxy(new Error("x"), { get: explode, getPrototypeOf: explode, has: explode })],
   ])("in a failure with %s, the outcome is still unknown", async (_, failure) => {
     const client = await clientWith(TOKEN, failure());
-    expect(await errorOf(client.inventory.receive(receipt))).toBeInstanceOf(OutcomeUnknownError);
+    expect(await errorOf(client.inventory.receive(RECEIPT))).toBeInstanceOf(OutcomeUnknownError);
   });
 
   function explode(): never {

@@ -30,60 +30,17 @@ export function createCertificates(): Certificates {
     key: readFileSync(path(`${name}.key`), "utf8"),
     cert: readFileSync(path(`${name}.pem`), "utf8"),
   });
-  const create = (name: string, subject: string, extension: string) =>
-    openssl(
-      "req",
-      "-x509",
-      "-newkey",
-      "ec",
-      "-pkeyopt",
-      "ec_paramgen_curve:prime256v1",
-      "-nodes",
-      "-days",
-      "2",
-      "-keyout",
-      `${name}.key`,
-      "-out",
-      `${name}.pem`,
-      "-subj",
-      subject,
-      "-addext",
-      extension,
-    );
+  const NEW_KEY = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes".split(" ");
+  const create = (name: string, subject: string, extension: string) => {
+    const files = ["-keyout", `${name}.key`, "-out", `${name}.pem`];
+    openssl("req", "-x509", ...NEW_KEY, "-days", "2", ...files, "-subj", subject, "-addext", extension);
+  };
   const issue = (name: string, host: string, days: string): Identity => {
-    openssl(
-      "req",
-      "-new",
-      "-newkey",
-      "ec",
-      "-pkeyopt",
-      "ec_paramgen_curve:prime256v1",
-      "-nodes",
-      "-keyout",
-      `${name}.key`,
-      "-out",
-      `${name}.csr`,
-      "-subj",
-      `/CN=${host}`,
-    );
+    openssl("req", "-new", ...NEW_KEY, "-keyout", `${name}.key`, "-out", `${name}.csr`, "-subj", `/CN=${host}`);
     writeFileSync(path(`${name}.ext`), `subjectAltName=DNS:${host}`);
-    openssl(
-      "x509",
-      "-req",
-      "-in",
-      `${name}.csr`,
-      "-CA",
-      "authority.pem",
-      "-CAkey",
-      "authority.key",
-      "-CAcreateserial",
-      "-days",
-      days,
-      "-extfile",
-      `${name}.ext`,
-      "-out",
-      `${name}.pem`,
-    );
+    const authority = ["-CA", "authority.pem", "-CAkey", "authority.key", "-CAcreateserial"];
+    const files = ["-in", `${name}.csr`, "-extfile", `${name}.ext`, "-out", `${name}.pem`];
+    openssl("x509", "-req", ...authority, "-days", days, ...files);
     return read(name);
   };
   create("authority", "/CN=Test authority", "basicConstraints=critical,CA:TRUE");

@@ -1,8 +1,10 @@
 /**
- * As much of the service as the tests on real sockets need, written from the service's document and independent of the
- * sandbox. It counts how often each write took effect.
+ * As much of the service as tests beside the sandbox need, written from the service's document and independent of the
+ * sandbox. It counts how often each write took effect, and sorts lists in different ways.
  */
-import { newItem, newLot, pageOf } from "./records.js";
+import type { Lot } from "../../src/index.js";
+import { createRandom } from "./random.js";
+import { newItem, newLevel, newLot, pageOf } from "./records.js";
 
 export interface ServiceResponse {
   status: number;
@@ -29,6 +31,30 @@ export interface TokenSettings {
 
 type Fields = Record<string, unknown>;
 
+/** A lot, without the fields that it has in common with `newLot()`. In the list of stock levels it is a level. */
+export interface ListedLot extends Partial<Lot> {
+  recNo: number;
+  partNo: number;
+  /** Its place among the lots of the same part number, instead of `recNo`. */
+  rank?: number;
+}
+
+export interface ServiceBehaviour {
+  /**
+   * How lists are sorted by part number. `ignored`: `sort` has no effect, `partNo-ignored`: only by other columns.
+   * `direction-ignored`: the list is always ascending.
+   */
+  sorting?: "numbers" | "text" | "ignored" | "partNo-ignored" | "direction-ignored" | undefined;
+  /** The order of lots with the same part number. */
+  ties?: "stable" | "reversed-with-direction" | "shuffled" | undefined;
+  maxPageSize?: number | undefined;
+  /** Called before each page, such as to change the lots. */
+  beforePage?: ((service: SmallService) => void) | undefined;
+  random?: (() => number) | undefined;
+  /** Changes the lot that a receipt adds; `undefined` for none. */
+  book?: ((lot: ListedLot) => ListedLot | undefined) | undefined;
+}
+
 const errorResponse = (status: number, error: string, message: string): ServiceResponse => ({
   status,
   body: { statusCode: status, error, message, details: null },
@@ -42,28 +68,39 @@ const itemOf = (shortID: string, fields: Fields, partNo: number): Fields => {
 export class SmallService {
   /** How often each write took effect. */
   readonly effects: Record<Write, number> = { create: 0, receive: 0, move: 0, issue: 0, update: 0, discontinue: 0 };
-  readonly items = new Map<string, Fields>();
-  /** Newest first. */
-  readonly lots: Fields[] = [];
+  readonly items = new Map<string, Fields>([["BOLT", itemOf("BOLT", {}, 1)]]);
+  /** In the order received. */
+  lots: ListedLot[] = [];
   readonly tokens = new Map<string, number>();
   readonly token: TokenSettings = { expiresIn: 3600, lifeMs: 3_600_000 };
   tokensIssued = 0;
-  #lastNumber = 1_000;
+  #lastPartNo = 1_000;
+  protected lastRecNo = 0;
+  readonly #random = createRandom(1);
+  /** The lists in their orders, while nothing changes. */
+  readonly #sortedLists = new Map<string, ListedLot[]>();
 
-  constructor() {
-    this.items.set("BOLT", itemOf("BOLT", {}, 1));
-  }
+  constructor(readonly behaviour: ServiceBehaviour = {}) {}
 
   /** Makes the service refuse all tokens that it has issued. */
   revokeTokens(): void {
     this.tokens.clear();
   }
 
-  addLot(fields: Fields): Fields {
-    this.#lastNumber += 1;
-    const lot = { ...newLot({ recNo: this.#lastNumber, received: new Date().toISOString() }), ...fields };
-    this.lots.unshift(lot);
+  addLot(fields: Partial<Lot>): ListedLot {
+    this.lastRecNo += 1;
+    const lot = { recNo: this.lastRecNo, partNo: 1, ...fields };
+    this.lots.push(lot);
+    this.#sortedLists.clear();
     return lot;
+  }
+
+  protected findItem(key: string): Fields | undefined {
+    return this.items.get(key);
+  }
+
+  protected allItems(): Fields[] {
+    return [...this.items.values()];
   }
 
   respond(request: ServiceRequest): ServiceResponse {
@@ -76,14 +113,7 @@ export class SmallService {
     if (shortID !== undefined && method === "DELETE") return this.#discontinue(decodeURIComponent(shortID));
     if (shortID !== undefined) return this.#itemByNumber(Number(shortID));
     if (method === "POST") return this.#transact(path, JSON.parse(request.body));
-    const wid = /^\/Inventory(?:\/StockLevels)?\/(\d+)$/.exec(path)?.[1];
-    if (path.startsWith("/Inventory/StockLevels")) return this.#page([], request);
-    if (path.startsWith("/Inventory")) {
-      return this.#page(
-        this.lots.filter((lot) => wid === undefined || lot.wID === Number(wid)),
-        request,
-      );
-    }
+    if (path.startsWith("/Inventory")) return this.#list(request);
     return errorResponse(404, "not_found", "Not found.");
   }
 
@@ -114,16 +144,15 @@ export class SmallService {
     if (method === "POST") return this.#create(JSON.parse(body));
     if (method === "PUT") return this.#update(JSON.parse(body));
     const key = query.get("key");
-    const all = [...this.items.values()];
+    if (key !== null) {
+      const item = this.findItem(key);
+      return item ? { status: 200, body: item } : errorResponse(404, "not_found", `Item ${key} was not found.`);
+    }
+    const all = this.allItems();
     if (query.has("Category"))
       return { status: 200, body: all.filter(({ category }) => String(category) === query.get("Category")) };
-    if (key !== null) {
-      const item = this.items.get(key);
-      return item ? { status: 200, body: item } : errorResponse(404, "not_found", "Item not found.");
-    }
-    return this.#page(path === "/Item/All" ? all : all.filter(({ discontinued }) => !discontinued), {
-      query,
-    });
+    const listed = path === "/Item/All" ? all : all.filter(({ discontinued }) => !discontinued);
+    return { status: 200, body: pageOf(listed, query, this.behaviour.maxPageSize) };
   }
 
   #itemByNumber(number: number): ServiceResponse {
@@ -135,8 +164,8 @@ export class SmallService {
     const { shortID } = fields;
     if (typeof shortID !== "string" || shortID === "") return errorResponse(400, "bad_request", "ShortID is required.");
     if (this.items.has(shortID)) return errorResponse(409, "conflict", "An item with this ShortID exists.");
-    this.#lastNumber += 1;
-    const item = itemOf(shortID, fields, this.#lastNumber);
+    this.#lastPartNo += 1;
+    const item = itemOf(shortID, fields, this.#lastPartNo);
     this.items.set(shortID, item);
     this.effects.create += 1;
     return { status: 201, body: item };
@@ -161,12 +190,13 @@ export class SmallService {
   #transact(path: string, { itemID, units, wid, ...rest }: Fields): ServiceResponse {
     const kind = /^\/Inventory\/(Receive|Move|Issue)$/.exec(path)?.[1]?.toLowerCase();
     if (kind !== "receive" && kind !== "move" && kind !== "issue") return errorResponse(404, "not_found", "Not found.");
-    const item = this.items.get(String(itemID));
+    const item = this.findItem(String(itemID));
     if (!item) return errorResponse(400, "bad_request", "Unknown item.");
     this.effects[kind] += 1;
     if (kind !== "receive") return { status: 200, body: { recNo: 1 } };
-    const { spot = "", serial = "", serial2 = null, rfidTag = null, remark = "", jobid: jobID = 0 } = rest;
-    const lot = this.addLot({
+    const { rfidTag: rFIDTag = null, jobid: jobID = 0, serial = "", remark = "", spot = "", serial2 = null } = rest;
+    const received = new Date().toISOString();
+    const fields = {
       partNo: item.partNo,
       shortID: itemID,
       units,
@@ -174,14 +204,52 @@ export class SmallService {
       spot,
       serial,
       serial2,
-      rFIDTag: rfidTag,
+      rFIDTag,
       remark,
       jobID,
-    });
+    };
+    const lot = this.addLot({ ...(fields as Partial<Lot>), received });
+    const booked = this.behaviour.book ? this.behaviour.book(lot) : lot;
+    this.lots.pop();
+    if (booked) this.lots.push(booked);
     return { status: 201, body: { recNo: lot.recNo } };
   }
 
-  #page(records: readonly Fields[], { query }: Pick<ServiceRequest, "query">): ServiceResponse {
-    return { status: 200, body: pageOf(records, query) };
+  #list({ path, query }: ServiceRequest): ServiceResponse {
+    const { beforePage, ties, maxPageSize } = this.behaviour;
+    beforePage?.(this);
+    const wid = /\/(\d+)$/.exec(path)?.[1];
+    const order = `${query.get("sort")} ${query.get("direction")}`;
+    const mayChange = beforePage !== undefined || ties === "shuffled";
+    const sorted =
+      (!mayChange && this.#sortedLists.get(order)) || this.#sorted(query.get("sort"), query.get("direction"));
+    this.#sortedLists.set(order, sorted);
+    const isLevels = path.includes("StockLevels");
+    const listed = wid === undefined || isLevels ? sorted : sorted.filter(({ wID = WID }) => wID === Number(wid));
+    const page = pageOf(listed, query, maxPageSize);
+    const value = isLevels ? page.value.map(levelOf) : page.value.map(lotOf);
+    return { status: 200, body: { ...page, value } };
+  }
+
+  #sorted(sort: string | null, direction: string | null): ListedLot[] {
+    const { sorting = "numbers", ties = "stable", random = this.#random } = this.behaviour;
+    const isIgnored = sorting === "ignored" || (sorting === "partNo-ignored" && sort !== "recNo");
+    if (sort === "recNo" && !isIgnored) return this.lots.toSorted((one, next) => one.recNo - next.recNo);
+    // Its own order: the most recent first.
+    if (sort === null && !isIgnored) return this.lots.toSorted((one, next) => next.recNo - one.recNo);
+    if (isIgnored || sort !== "partNo") return direction === "DESC" ? this.lots.toReversed() : this.lots;
+    const sign = direction === "DESC" && sorting !== "direction-ignored" ? -1 : 1;
+    const tieSign = ties === "reversed-with-direction" ? sign : 1;
+    const shuffled = new Map(ties === "shuffled" ? this.lots.map(({ recNo }) => [recNo, random()]) : []);
+    const compare = (one: ListedLot, next: ListedLot) =>
+      sorting === "text" ? compareText(String(one.partNo), String(next.partNo)) : one.partNo - next.partNo;
+    const placeOf = ({ recNo, rank = recNo }: ListedLot) => shuffled.get(recNo) ?? rank;
+    return this.lots.toSorted((one, next) => sign * compare(one, next) || tieSign * (placeOf(one) - placeOf(next)));
   }
 }
+
+const compareText = (one: string, next: string) => (one < next ? -1 : one > next ? 1 : 0);
+
+const { wID: WID } = newLot();
+const lotOf = ({ rank: _, ...lot }: ListedLot) => newLot(lot);
+const levelOf = ({ recNo, partNo }: ListedLot) => newLevel({ partNo, available: recNo, inStock: recNo });

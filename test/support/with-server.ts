@@ -1,8 +1,33 @@
 import { afterEach, vi } from "vitest";
-import { type ClientOptions, InventoryClient } from "../../src/index.js";
+import { type ClientOptions, InventoryClient, type TokenStore } from "../../src/index.js";
 import { FaultServer } from "./fault-server.js";
 
 export const SECRET = "canary-secret-0123456789abcdef";
+
+export const TRANSPORTS: [string, ClientOptions][] = [
+  ["undici", {}],
+  ["fetch", { fetch: globalThis.fetch }],
+];
+
+/** Retries that wait for some ms. */
+export const QUICK = { minDelayMs: 1, maxDelayMs: 4, rateLimitDelayMs: [5, 6] } as const;
+
+export const RECEIPT = { itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 };
+
+/** Has a token, so that the first request is that of the call. */
+export const storedToken: TokenStore = {
+  get: async () => ({ accessToken: "canary-token-0123456789", expiresAt: Date.now() + 60_000 }),
+  set: async () => {},
+  delete: async () => {},
+};
+
+/** A logger that keeps the warnings. */
+export function warningLog() {
+  const warnings: string[] = [];
+  const ignore = () => {};
+  const logger = { debug: ignore, info: ignore, error: ignore, warn: (line: string) => void warnings.push(line) };
+  return { warnings, logger };
+}
 
 // Real ones, also while a test has stopped the time.
 const { setTimeout: startTimer } = globalThis;
@@ -16,18 +41,19 @@ afterEach(async () => {
   await Promise.all(openResources.splice(0).map((one) => one.close()));
 });
 
+export function closeAfterTest<T extends { close(): Promise<void> }>(resource: T): T {
+  openResources.push(resource);
+  return resource;
+}
+
 /** A fault server that is closed after the test. */
 export async function startServer(): Promise<FaultServer> {
-  const server = await FaultServer.start();
-  openResources.push(server);
-  return server;
+  return closeAfterTest(await FaultServer.start());
 }
 
 /** A client that is closed after the test. */
 export function connect({ baseUrl }: { baseUrl: string }, options: ClientOptions = {}): InventoryClient {
-  const client = new InventoryClient({ baseUrl, clientId: "scanner", clientSecret: SECRET, ...options });
-  openResources.push(client);
-  return client;
+  return closeAfterTest(new InventoryClient({ baseUrl, clientId: "scanner", clientSecret: SECRET, ...options }));
 }
 
 /** What a promise rejects with. */

@@ -30,54 +30,34 @@ describe("client options that are refused", () => {
     ["a secret as a name", { "x9-hidden-0123456789": "clientSecret" }, /: unknown option\. Its name is not shown/],
     ["the secret as a name too", { clientSecret: "hidden", hidden: 1 }, /: unknown option "\[redacted\]"$/],
     ["rateLimit with rateLimiter", { rateLimit: {}, rateLimiter: createRateLimiter() }, /rateLimit and rateLimiter/],
-    ["a negative total timeout", { totalTimeoutMs: -1 }, /totalTimeoutMs/],
-    ["all requests reserved", { rateLimit: { requests: 10, reserved: 10 } }, /reserved/],
     ["a back-off of 0", { retry: { minDelayMs: 0 } }, /retry/],
     ["a pause that ends before it begins", { retry: { rateLimitDelayMs: [5, 1] } }, /retry/],
-    ["true for retry", { retry: true }, /retry/],
     ["a limiter of the caller's own making", { rateLimiter: {} }, /rateLimiter/],
     ["a token store without delete", { tokenStore: { get: () => {}, set: () => {} } }, /tokenStore/],
     ["a logger without warn", { logger: { info: () => {} } }, /logger/],
-    ["no bytes at all", { maxResponseBytes: 0 }, /maxResponseBytes/],
-    ["an unknown mode", { responseValidation: "strict" }, /responseValidation/],
     [
       "plain http to another host",
       { baseUrl: "http://inventory.test/api/v1" },
       /baseUrl must begin with https:.*allowInsecureHttp/,
     ],
-    ["an address that is none", { baseUrl: "inventory" }, /baseUrl must be a URL/],
     ["another scheme", { baseUrl: "ftp://inventory.test" }, /baseUrl must begin with http: or https:, not ftp:$/],
     ["credentials in the address", { baseUrl: "https://u:canary-pass@inventory.test" }, /credentials/],
     ["a query in the address", { baseUrl: "https://inventory.test/?a=b" }, /query/],
-    ["a number for the secret", { clientSecret: 5 }, /clientSecret/],
   ])("%s", (_, options, message) => {
     const shown = refusal({ ...given, ...options });
     expect(shown).toMatch(message);
     expect(shown).not.toContain("canary");
-  });
-
-  it("null", () => {
-    expect(refusal(null as unknown as object)).toMatch(/client options/);
   });
 });
 
 describe("the message about a wrong option", () => {
   it.each<[options: object, message: string]>([
     [{ baseURL: "https://inventory.test" }, 'unknown option "baseURL", did you mean "baseUrl"?'],
-    [{ secret: "canary" }, 'unknown option "secret", did you mean "clientSecret"?'],
     [{ hooks: { onRequest: () => {} } }, 'hooks: unknown hook "onRequest", did you mean "request"?'],
     [{ retry: { retries: 5 } }, 'retry: unknown option "retries", did you mean "maxRetries"?'],
-    [{ timeoutMs: 0 }, "timeoutMs: must be a number of ms greater than 0, not 0"],
     [{ timeoutMs: "canary-secret" }, "timeoutMs: must be a number of ms greater than 0, not a string"],
   ])("%o", (options, message) => {
     expect(refusal({ ...given, ...options })).toBe(`ConfigurationError: client options: ${message}`);
-  });
-
-  it.each<[rateLimit: object, message: string]>([
-    [{ requests: "canary" }, "requests: must be an integer greater than 0, or Infinity, not a string"],
-    [{ requests: 10, reserved: 12 }, "reserved: must be less than requests (10), not 12"],
-  ])("names the value in the rate limit %o", (rateLimit, message) => {
-    expect(refusal({ ...given, rateLimit })).toBe(`ConfigurationError: client options: rateLimit.${message}`);
   });
 });
 
@@ -87,24 +67,15 @@ describe("client options that are taken", () => {
     ["undefined ones", { timeoutMs: undefined, rateLimit: undefined, rateLimiter: undefined, fetch: undefined }],
     ["loopback without encryption", { baseUrl: "http://127.0.0.1:1/api/v1" }],
     ["localhost", { baseUrl: "http://localhost/api/v1" }],
-    ["a name below localhost", { baseUrl: "http://service.localhost/api/v1" }],
     ["IPv6 loopback", { baseUrl: "http://[::1]/api/v1" }],
     ["plain http where it is allowed", { baseUrl: "http://inventory.test/api/v1", allowInsecureHttp: true }],
     ["false for limits", { rateLimit: false, retry: false }],
-    ["the console", { logger: console }],
   ])("%s", (_, options) => {
     expect(() => new InventoryClient({ ...given, ...options })).not.toThrow();
   });
 });
 
 describe("address and credentials", () => {
-  it("come from the environment when they are not given", () => {
-    vi.stubEnv("STOCKLOT_BASE_URL", "https://inventory.test/api/v1");
-    vi.stubEnv("STOCKLOT_CLIENT_ID", "id");
-    vi.stubEnv("STOCKLOT_CLIENT_SECRET", "canary-secret");
-    expect(() => new InventoryClient()).not.toThrow();
-  });
-
   it("come from the environment without the line break at their end, as a file of a secret has one", async () => {
     const sent: string[] = [];
     const fetch = async (url: string, init: RequestInit) => {
@@ -127,21 +98,9 @@ describe("address and credentials", () => {
 });
 
 it("the snapshot shows the limit that was asked for", () => {
-  expect(new InventoryClient(given).rateLimit).toEqual({
-    limit: 100,
-    intervalMs: 60_000,
-    reserved: 10,
-    available: 100,
-    queued: 0,
-    inFlight: 0,
-    pausedUntil: null,
-  });
+  const used = { available: 100, queued: 0, inFlight: 0, pausedUntil: null };
+  expect(new InventoryClient(given).rateLimit).toEqual({ limit: 100, intervalMs: 60_000, reserved: 10, ...used });
   expect(new InventoryClient({ ...given, rateLimit: false }).rateLimit.limit).toBe(Infinity);
-  expect(new InventoryClient({ ...given, rateLimit: { requests: 5, intervalMs: 10 } }).rateLimit).toMatchObject({
-    limit: 5,
-    available: 5,
-    intervalMs: 10,
-  });
 });
 
 describe("headers that are refused", () => {
@@ -159,7 +118,6 @@ describe("headers that are refused", () => {
       "headers.x-key: must not contain line breaks, control characters, or characters outside Latin-1",
     ],
     ["a value that is no string", { "x-key": 5 }, "headers.x-key: must be a string, not a number"],
-    ["a string", "x-key: canary", "headers: must be an object, not a string"],
     ["a Headers object", new Headers({ "x-key": "canary" }), "headers: must be a plain object, not an object"],
   ])("%s", (_, headers, message) => {
     expect(refusal({ ...given, headers })).toBe(`ConfigurationError: client options: ${message}`);

@@ -3,7 +3,6 @@ import { renewalTime } from "../../src/client/auth/token-manager.js";
 import { parseTokenLifetimeMs } from "../../src/client/auth/token-request.js";
 import { findRecordNumber } from "../../src/client/resources/record-number.js";
 import { readErrorBody } from "../../src/client/send/api-error.js";
-import { encodeQueryString, stringifyQueryParameters } from "../../src/client/send/payload.js";
 import { InputValidationError, parseServiceDate } from "../../src/index.js";
 
 const DAY_MS = 86_400_000;
@@ -12,17 +11,11 @@ describe("the life of a token", () => {
   it.each<[unknown, number]>([
     [3_600, 3_600_000],
     ["3600", 3_600_000],
-    [1, 1_000],
     [undefined, DAY_MS],
-    [null, DAY_MS],
     [0, DAY_MS],
     [-1, DAY_MS],
-    [Number.NaN, DAY_MS],
-    ["", DAY_MS],
     ["soon", DAY_MS],
-    [{}, DAY_MS],
     [31_536_000, DAY_MS],
-    [1e300, DAY_MS],
   ])("with expires_in %j is %i ms", (expiresIn, expected) => {
     expect(parseTokenLifetimeMs(expiresIn)).toBe(expected);
   });
@@ -40,10 +33,8 @@ describe("the record number of a transaction", () => {
     [" 42\n", 42],
     [{ recNo: 42 }, 42],
     [{ recno: "42" }, 42],
-    [{ RecNo: 42 }, 42],
     [{ id: 42 }, 42],
     [{ data: { recNo: 42 } }, 42],
-    [{ result: { id: "42" } }, 42],
     [{ id: 7, lot: { recNo: 42 } }, 42],
     [{ id: "a-uuid", value: { recNo: 42 } }, 42],
     [[{ recNo: 42 }], 42],
@@ -52,10 +43,7 @@ describe("the record number of a transaction", () => {
     [{ recNo: 4.2 }, undefined],
     [{ units: 42 }, undefined],
     ["received", undefined],
-    ["", undefined],
     [null, undefined],
-    [undefined, undefined],
-    [true, undefined],
   ])("in %j is %s", (body, expected) => {
     expect(findRecordNumber(body)).toBe(expected);
   });
@@ -96,12 +84,6 @@ describe("an error body", () => {
       '{"error":"validation_error","message":"m","details":{"a":["x",5],"b":"y","c":null,"d":[5]}}',
       { details: { a: ["x"], b: ["y"] } },
     ],
-    [
-      "with fields of other types passes them over",
-      404,
-      '{"error":7,"message":null,"details":[1]}',
-      { code: "not_found" },
-    ],
     ["that is no object is read as its text", 500, '"oops"', { code: "internal_error", message: '"oops"' }],
   ])("%s", (_, status, body, expected) => {
     expect(read(status, body)).toEqual(expect.objectContaining(expected));
@@ -133,11 +115,4 @@ describe("a datetime of the service", () => {
   ])("%j is refused", (text) => {
     expect(() => parseServiceDate(text)).toThrow(InputValidationError);
   });
-});
-
-it("a query keeps spaces, pluses and any Unicode", () => {
-  expect(encodeQueryString(stringifyQueryParameters({ key: "a b+c&d=ü ✓", none: undefined, on: new Date(0) }))).toBe(
-    "?key=a%20b%2Bc%26d%3D%C3%BC%20%E2%9C%93&on=1970-01-01T00%3A00%3A00.000Z",
-  );
-  expect(encodeQueryString(stringifyQueryParameters({}))).toBe("");
 });

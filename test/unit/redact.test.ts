@@ -13,13 +13,9 @@ import {
 const SECRET = 'p@ss (\\"word"~)/+&=ü';
 const MEGABYTE = 200_000;
 
-const rememberCredentials = ({ clientId, clientSecret }: { clientId: string; clientSecret: string }) => {
+const rememberCredentials = (clientId: string, clientSecret: string) => {
   rememberSecret(clientSecret);
   rememberSecret(`${clientId}:${clientSecret}`);
-};
-
-const register = (...secrets: string[]) => {
-  for (const secret of secrets) rememberSecret(secret);
 };
 
 const formEncoded = (text: string) => new URLSearchParams({ "": text }).toString().slice(1);
@@ -35,7 +31,7 @@ describe("redaction", () => {
     ["a token within a word", "xtoken-0123456789x"],
     ["a short secret on its own", "refused: s3cret"],
   ])("hides %s", (_, text) => {
-    register(SECRET, "s3cret", "a", "token-0123456789");
+    for (const secret of [SECRET, "s3cret", "a", "token-0123456789"]) rememberSecret(secret);
     const shown = redact(text);
     expect(shown).toContain("[redacted]");
     expect(shown).not.toMatch(/p(@|%40)ss/);
@@ -68,7 +64,7 @@ describe("redaction", () => {
 
   it.each(SPELLINGS)("hides a secret %s, and nothing else", (_, spell) => {
     for (const secret of SECRETS) {
-      rememberCredentials({ clientId: "my scanner", clientSecret: secret });
+      rememberCredentials("my scanner", secret);
       const spelled = spell(secret).replace(/^Basic /, "");
       // The padding of base64 shows nothing.
       const shown = redact(`before ‹${spelled}› after`).replace(/(=|%3D)+›/, "›");
@@ -152,7 +148,6 @@ describe("a hostile text or token", () => {
     ["Bearer and megabytes of padding", "Bearer 0123456789abcdef", "="],
     ["a field and megabytes of quotes", "access_token", '"'],
     ["percent escapes of megabytes", "", "%25"],
-    ["fields of megabytes", "", "access_token="],
   ])("%s do not overflow the stack", (_, start, repeated) => {
     rememberSecret(SECRET);
     const text = start + repeated.repeat((2 * MEGABYTE) / repeated.length);
@@ -173,11 +168,6 @@ describe("a cause", () => {
     expect(copy).toMatchObject({ name: "Left", message: "the user left", code: "LEFT", stack: left.stack });
     expect(copy).toMatchObject({ cause: { name: "Left", message: "and did not return", code: "LEFT" } });
     expect(copy).not.toHaveProperty("socket");
-  });
-
-  it("that is an error of this package, text or a number stays itself", () => {
-    const own = new OutcomeUnknownError("sent", { cause: 7, request: { method: "POST", path: "/", sentAt: 0 } });
-    for (const cause of [own, 7, null, undefined, "text"]) expect(copyOfCause(cause)).toBe(cause);
   });
 
   const handler: ProxyHandler<Error> = {

@@ -65,11 +65,6 @@ describe("a call", () => {
     expect(ends).toContain(result);
   });
 
-  it("mixes both budgets without multiplying them", async () => {
-    const ends = Array.from({ length: 30 }, (_, index) => failed(index % 2 ? "after the pause" : "after a back-off"));
-    expect((await run(ends)).times).toHaveLength(7);
-  });
-
   it("waits as long as the service requests, at most a minute", async () => {
     const { times } = await run([failed("after a back-off", 7_000), failed("after a back-off", 3_600_000)]);
     expect(times[1]).toBeGreaterThanOrEqual(7_000);

@@ -15,21 +15,17 @@ function clientOn(versions: Record<string, string>, options: ClientOptions = {})
 }
 
 describe("a client", () => {
-  it.each(["20.19.0", "22.0.0", "24.1.0", "26.0.0"])("can be created on Node.js %s", (node) => {
+  it.each(["20.19.0", "26.0.0"])("can be created on Node.js %s", (node) => {
     expect(clientOn({ node })).toBeInstanceOf(InventoryClient);
   });
 
-  it.each(["16.20.2", "18.20.4", "20.9.0", "20.18.3"])("is a ConfigurationError on Node.js %s", (node) => {
+  it.each(["18.20.4", "20.18.3"])("is a ConfigurationError on Node.js %s", (node) => {
     expect(() => clientOn({ node })).toThrow(ConfigurationError);
     expect(() => clientOn({ node })).toThrow(new RegExp(`requires Node\\.js 20\\.19 or later.* this is ${node}`));
   });
 
-  it("can be created on Bun without options, whatever Node.js it says it is", () => {
-    expect(clientOn({ node: "18.0.0", bun: "1.2.0" })).toBeInstanceOf(InventoryClient);
-  });
-
-  it("can be created on Deno, whatever Node.js it says it is", () => {
-    expect(clientOn({ node: "18.0.0", deno: "2.1.0" })).toBeInstanceOf(InventoryClient);
+  it.each(["bun", "deno"])("can be created on %s, whatever Node.js it says it is", (name) => {
+    expect(clientOn({ node: "18.0.0", [name]: "1.2.0" })).toBeInstanceOf(InventoryClient);
   });
 
   it("can be created at module level on Workers, which allow no AbortController there", () => {

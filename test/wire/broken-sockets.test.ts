@@ -5,9 +5,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { type ClientOptions, OutcomeUnknownError, StocklotError } from "../../src/index.js";
 import type { Fault } from "../support/faults.js";
 import { RUN_ALL } from "../support/runs.js";
-import { connect, startServer } from "../support/with-server.js";
-
-const receipt = { itemID: "BOLT", units: 12.5, wid: 3, reasonCode: 1 };
+import { connect, RECEIPT, startServer } from "../support/with-server.js";
 
 const FREQUENT = ["ECONNRESET", "EPIPE", "ECONNREFUSED", "ETIMEDOUT", "EHOSTUNREACH", "ECONNABORTED"];
 
@@ -123,7 +121,7 @@ describe.each(Object.keys(TRANSPORTS))("with %s, a receipt is applied once at mo
         await client.items.get("BOLT");
         isDue = true;
         if (fault) server.plan(fault);
-        const end = await client.inventory.receive(receipt).then(
+        const end = await client.inventory.receive(RECEIPT).then(
           () => "done" as const,
           (error: unknown) => error,
         );
@@ -156,7 +154,7 @@ it("a failure to connect is no reason for doubt: the receipt is resent and appli
     for (const options of Object.values(TRANSPORTS).map((of) => of(agent))) {
       failures = 1;
       const client = connect(server, { ...options, rateLimit: false, retry: { minDelayMs: 1, maxDelayMs: 1 } });
-      await client.inventory.receive(receipt);
+      await client.inventory.receive(RECEIPT);
     }
     expect(server.effects("receive") - before, code).toBe(2);
   }

@@ -16,8 +16,8 @@ import {
 import { createCertificates } from "../support/certificates.js";
 import { ITEM } from "../support/records.js";
 import { RUN_ALL } from "../support/runs.js";
-import { errorOf } from "../support/with-server.js";
-import { clientOf, connect } from "./server.js";
+import { connect, errorOf, QUICK, RECEIPT, storedToken, TRANSPORTS } from "../support/with-server.js";
+import { clientOf } from "./server.js";
 
 const certificates = createCertificates();
 afterAll(() => certificates.remove());
@@ -26,18 +26,8 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-const quick = { maxRetries: 2, minDelayMs: 1, maxDelayMs: 2 };
-const receipt = { itemID: "X", units: 1, wid: 3, reasonCode: 1 };
-
 /** A client with a stored token, so that a write is the first request. */
-const withToken: ClientOptions = {
-  retry: quick,
-  tokenStore: {
-    get: async () => ({ accessToken: "canary-token-0123456789", expiresAt: Date.now() + 60_000 }),
-    set: async () => {},
-    delete: async () => {},
-  },
-};
+const withToken: ClientOptions = { retry: { ...QUICK, maxRetries: 2 }, tokenStore: storedToken };
 
 /** The same settings for both transports. */
 const overBoth = (connectOptions: Agent.Options["connect"] = {}): [string, () => ClientOptions][] => {
@@ -86,7 +76,7 @@ async function listenRaw(respond: (socket: Socket, request: string) => void) {
 
 /** A request that is not sent: with undici a write; what fetch has sent is not known, so with fetch a read. */
 const failureBeforeSending = (transport: string, client: InventoryClient) =>
-  errorOf(transport === "undici" ? client.inventory.receive(receipt) : client.items.get("X"));
+  errorOf(transport === "undici" ? client.inventory.receive(RECEIPT) : client.items.get("X"));
 
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
@@ -97,7 +87,7 @@ describe.each(overBoth({ ca: certificates.authority }))("over %s, a certificate"
     ["for another host", certificates.otherHost, /certificate was refused.*other\.test/],
   ])("%s is a ConnectionError, and is not retried", async (_, identity, expected) => {
     const server = await listenTls({ ...identity });
-    const client = connect(server.baseUrl, options());
+    const client = connect({ baseUrl: server.baseUrl }, options());
     const error = await failureBeforeSending(transport, client);
     expect(error).toBeInstanceOf(ConnectionError);
     expect(messageOf(error)).toMatch(/^\w+ \S+: [^\n]*, 1 attempt \([^\n]*\)\.[^\n]*$/);
@@ -113,14 +103,14 @@ describe.each(overBoth({ ca: certificates.authority }))("over %s, a certificate"
         socket.end(`HTTP/1.1 200 OK\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`),
       ),
     );
-    expect(await connect(server.baseUrl, options()).items.get("X")).toEqual(ITEM);
+    expect(await connect({ baseUrl: server.baseUrl }, options()).items.get("X")).toEqual(ITEM);
   });
 });
 
 describe.each(overBoth())("over %s,", (transport, options) => {
   it("an error for a certificate of an unknown authority names the solution", async () => {
     const server = await listenTls(certificates.good);
-    const error = await failureBeforeSending(transport, connect(server.baseUrl, options()));
+    const error = await failureBeforeSending(transport, connect({ baseUrl: server.baseUrl }, options()));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(messageOf(error)).toMatch(/UNABLE_TO_VERIFY_LEAF_SIGNATURE.*NODE_EXTRA_CA_CERTS/);
     expect(server.connections()).toBe(1);
@@ -129,7 +119,7 @@ describe.each(overBoth())("over %s,", (transport, options) => {
   it("https to an http port is reported in one line, and is not retried", async () => {
     const { client, origin, requests } = await clientOf((_, response) => response.end("{}"));
     await client.close();
-    const https = connect(`${origin.replace("http:", "https:")}/api/v1`, options());
+    const https = connect({ baseUrl: `${origin.replace("http:", "https:")}/api/v1` }, options());
     const error = await failureBeforeSending(transport, https);
     expect(error).toBeInstanceOf(ConnectionError);
     expect(messageOf(error)).toMatch(
@@ -140,7 +130,7 @@ describe.each(overBoth())("over %s,", (transport, options) => {
 
   it("a connection that closes during the handshake is retried", async () => {
     const address = await listenRaw((socket) => socket.destroy());
-    const client = connect(`https://${address}/api/v1`, options());
+    const client = connect({ baseUrl: `https://${address}/api/v1` }, options());
     const error = await failureBeforeSending(transport, client);
     expect(error).toBeInstanceOf(ConnectionError);
     expect(messageOf(error)).toMatch(transport === "undici" ? /nothing was sent, 3 attempts/ : /3 attempts/);
@@ -150,16 +140,16 @@ describe.each(overBoth())("over %s,", (transport, options) => {
     ["127.0.0.1:2", /the connection was refused, nothing was sent, 3 attempts \(.*ECONNREFUSED.*\)\. Check/],
     ["no-such-host.invalid", /the host name (was not found|could not be looked up), nothing was sent, 3 attempts/],
   ])("%s cannot be reached, and is retried", async (host, expected) => {
-    const client = connect(`https://${host}/api/v1`, options());
-    const error = await errorOf(client.inventory.receive(receipt));
+    const client = connect({ baseUrl: `https://${host}/api/v1` }, options());
+    const error = await errorOf(client.inventory.receive(RECEIPT));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(messageOf(error)).toMatch(expected);
   });
 
   it("a connection that breaks after sending leaves the outcome unknown", async () => {
     const address = await listenRaw((socket) => socket.destroy());
-    const client = connect(`http://${address}/api/v1`, options());
-    expect(await errorOf(client.inventory.receive(receipt))).toBeInstanceOf(OutcomeUnknownError);
+    const client = connect({ baseUrl: `http://${address}/api/v1` }, options());
+    expect(await errorOf(client.inventory.receive(RECEIPT))).toBeInstanceOf(OutcomeUnknownError);
     const error = await errorOf(client.items.get("X"));
     expect(messageOf(error)).toMatch(/^GET \/Item: the connection broke, 3 attempts \(.*other side closed\)\.$/);
   });
@@ -171,8 +161,8 @@ describe.each(overBoth())("over %s,", (transport, options) => {
         `HTTP/1.1 ${status}\r\nlink: </x>\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
       ),
     );
-    const client = connect(`http://${address}/api/v1`, options());
-    expect(await client.inventory.receive(receipt)).toEqual({ recNo: 7, body: { recNo: 7 } });
+    const client = connect({ baseUrl: `http://${address}/api/v1` }, options());
+    expect(await client.inventory.receive(RECEIPT)).toEqual({ recNo: 7, body: { recNo: 7 } });
   });
 });
 
@@ -187,19 +177,22 @@ it.each([
 
 describe("a fetch function that fails", () => {
   const failingWith = (error: unknown, calls: { count: number } = { count: 0 }): InventoryClient =>
-    connect("https://inventory.test/api/v1", {
-      ...withToken,
-      fetch: async () => {
-        calls.count += 1;
-        throw error;
+    connect(
+      { baseUrl: "https://inventory.test/api/v1" },
+      {
+        ...withToken,
+        fetch: async () => {
+          calls.count += 1;
+          throw error;
+        },
       },
-    });
+    );
   const withCode = (code: string, message = code, syscall?: string) =>
     new TypeError("fetch failed", { cause: Object.assign(new Error(message), { code, syscall }) });
 
   it.each(["connect", "getaddrinfo"])("with the syscall %s sent nothing: a write is retried", async (syscall) => {
     const calls = { count: 0 };
-    const error = await errorOf(failingWith(withCode("EHOSTUNREACH", "x", syscall), calls).inventory.receive(receipt));
+    const error = await errorOf(failingWith(withCode("EHOSTUNREACH", "x", syscall), calls).inventory.receive(RECEIPT));
     expect(error).toMatchObject({ name: "ConnectionError", applied: "no" });
     expect(messageOf(error)).toMatch(/nothing was sent/);
     expect(calls.count).toBe(3);
@@ -207,21 +200,17 @@ describe("a fetch function that fails", () => {
 
   it.each([
     ["CERT_HAS_EXPIRED", 1],
-    ["SELF_SIGNED_CERT_IN_CHAIN", 1],
-    ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", 1],
     ["ERR_TLS_CERT_ALTNAME_INVALID", 1],
     ["ECONNREFUSED", 3],
     ["ENOTFOUND", 3],
-    ["EAI_AGAIN", 3],
     ["EHOSTUNREACH", 3],
-    ["EPROTO", 3],
     ["UND_ERR_CONNECT_TIMEOUT", 3],
   ])("with %s: a read is a ConnectionError after %i attempts; the outcome of a write is unknown", async (code, attempts) => {
     const calls = { count: 0 };
     const client = failingWith(withCode(code), calls);
     expect(await errorOf(client.items.get("X"))).toMatchObject({ name: "ConnectionError" });
     expect(calls.count).toBe(attempts);
-    expect(await errorOf(client.inventory.receive(receipt))).toBeInstanceOf(OutcomeUnknownError);
+    expect(await errorOf(client.inventory.receive(RECEIPT))).toBeInstanceOf(OutcomeUnknownError);
     expect(calls.count).toBe(attempts + 1);
   });
 
@@ -250,7 +239,7 @@ describe("a fetch function that fails", () => {
   ])("with %s may have sent it: the outcome of a write is unknown, reads are retried", async (_, error) => {
     const calls = { count: 0 };
     const client = failingWith(error, calls);
-    expect(await errorOf(client.inventory.receive(receipt))).toBeInstanceOf(OutcomeUnknownError);
+    expect(await errorOf(client.inventory.receive(RECEIPT))).toBeInstanceOf(OutcomeUnknownError);
     expect(calls.count).toBe(1);
     expect(await errorOf(client.items.get("X"))).toBeInstanceOf(ConnectionError);
     expect(calls.count).toBe(4);
@@ -271,7 +260,7 @@ describe("a fetch function that fails", () => {
       thrown instanceof Error ? expect.objectContaining({ name: thrown.name, message: thrown.message }) : thrown;
     expect(await errorOf(client.items.get("X"))).toEqual(shown);
     expect(calls.count).toBe(1);
-    const error = await errorOf(client.inventory.receive(receipt));
+    const error = await errorOf(client.inventory.receive(RECEIPT));
     expect(error).toBeInstanceOf(OutcomeUnknownError);
     expect(error).toMatchObject({ cause: shown });
     expect(calls.count).toBe(2);
@@ -279,16 +268,14 @@ describe("a fetch function that fails", () => {
 
   it.skipIf(!RUN_ALL)("with a message of 5 MB of blanks does not block the process", async () => {
     const thrown = new Error(`a${" ".repeat(5_000_000)}b`);
-    const error = await errorOf(failingWith(thrown).inventory.receive(receipt));
+    const error = await errorOf(failingWith(thrown).inventory.receive(RECEIPT));
     expect(error).toBeInstanceOf(OutcomeUnknownError);
     expect(messageOf(error).length).toBeLessThan(5_000);
   });
 
   it.each([
     undefined,
-    5,
     "text",
-    {},
     { status: 200 },
   ])("by returning %o rejects with a ConfigurationError, once; a write has an unknown outcome", async (value) => {
     let calls = 0;
@@ -296,15 +283,18 @@ describe("a fetch function that fails", () => {
       calls += 1;
       return value as Response;
     };
-    const client = connect("https://inventory.test/api/v1", { ...withToken, fetch });
+    const client = connect({ baseUrl: "https://inventory.test/api/v1" }, { ...withToken, fetch });
     expect(await errorOf(client.items.get("X"))).toBeInstanceOf(ConfigurationError);
     expect(calls).toBe(1);
-    expect(await errorOf(client.inventory.receive(receipt))).toBeInstanceOf(OutcomeUnknownError);
+    expect(await errorOf(client.inventory.receive(RECEIPT))).toBeInstanceOf(OutcomeUnknownError);
   });
 
   it("a response with status 0 counts as lost", async () => {
-    const client = connect("https://inventory.test/api/v1", { ...withToken, fetch: async () => Response.error() });
-    expect(await errorOf(client.inventory.receive(receipt))).toBeInstanceOf(OutcomeUnknownError);
+    const client = connect(
+      { baseUrl: "https://inventory.test/api/v1" },
+      { ...withToken, fetch: async () => Response.error() },
+    );
+    expect(await errorOf(client.inventory.receive(RECEIPT))).toBeInstanceOf(OutcomeUnknownError);
     const error = await errorOf(client.items.get("X"));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(messageOf(error)).toMatch(/status 0/);
@@ -314,7 +304,7 @@ describe("a fetch function that fails", () => {
 describe("a dispatcher that fails", () => {
   const clientWith = (dispatch: () => boolean) => {
     const dispatcher: unknown = { dispatch };
-    return connect("https://inventory.test/api/v1", { ...withToken, dispatcher: dispatcher as Agent });
+    return connect({ baseUrl: "https://inventory.test/api/v1" }, { ...withToken, dispatcher: dispatcher as Agent });
   };
 
   it("with an exception of its own rejects unchanged, once; nothing was sent", async () => {
@@ -325,24 +315,23 @@ describe("a dispatcher that fails", () => {
       throw bug;
     });
     expect(await errorOf(client.items.get("X"))).toBe(bug);
-    expect(await errorOf(client.inventory.receive(receipt))).toBe(bug);
+    expect(await errorOf(client.inventory.receive(RECEIPT))).toBe(bug);
     expect(calls).toBe(2);
   });
 
   it("because it is closed is a ConnectionError, and is not retried", async () => {
     const dispatcher = new Agent();
     await dispatcher.close();
-    const client = connect("https://inventory.test/api/v1", { ...withToken, dispatcher });
-    const error = await errorOf(client.inventory.receive(receipt));
+    const client = connect({ baseUrl: "https://inventory.test/api/v1" }, { ...withToken, dispatcher });
+    const error = await errorOf(client.inventory.receive(RECEIPT));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(messageOf(error)).toMatch(/the dispatcher (is|was) closed, nothing was sent, 1 attempt/);
   });
 });
 
-it.each<[string, ClientOptions]>([
-  ["undici", {}],
-  ["fetch", { fetch: globalThis.fetch }],
-])("a host with several addresses that refuse is one failure of %s, which names them all", async (_, transport) => {
+it.each(
+  TRANSPORTS,
+)("a host with several addresses that refuse is one failure of %s, which names them all", async (_, transport) => {
   const addresses = [
     { address: "::1", family: 6 },
     { address: "127.0.0.1", family: 4 },
@@ -350,7 +339,7 @@ it.each<[string, ClientOptions]>([
   const lookup = vi.spyOn(dns, "lookup") as unknown as MockInstance;
   onTestFinished(() => lookup.mockRestore());
   lookup.mockImplementation((...given: unknown[]) => (given.at(-1) as (...found: unknown[]) => void)(null, addresses));
-  const client = connect("http://localhost:59/api/v1", { retry: false, ...transport });
+  const client = connect({ baseUrl: "http://localhost:59/api/v1" }, { retry: false, ...transport });
   const error = await errorOf(client.items.get("X"));
   expect(error).toBeInstanceOf(ConnectionError);
   expect(String(error)).toContain("connect ECONNREFUSED ::1:59; connect ECONNREFUSED 127.0.0.1:59");
@@ -362,7 +351,7 @@ it("the response of another fetch library, whose body is a stream of Node.js, is
     sent += 1;
     return { status: 200, headers: new Headers(), body: Readable.from(["{}"]) };
   };
-  const client = connect("https://a.test/api/v1", { ...withToken, fetch: nodeFetch as typeof fetch });
+  const client = connect({ baseUrl: "https://a.test/api/v1" }, { ...withToken, fetch: nodeFetch as typeof fetch });
   const error = await errorOf(client.items.get("X"));
   expect(error).toBeInstanceOf(ConfigurationError);
   expect(String(error)).toContain("WHATWG Response");

@@ -3,13 +3,8 @@ import type { ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { RUN_ALL } from "../support/runs.js";
-import { clientOf, SECRET } from "./server.js";
-
-const failureOf = (call: Promise<unknown>): Promise<unknown> =>
-  call.then(
-    () => expect.fail("no error"),
-    (error: unknown) => error,
-  );
+import { errorOf, SECRET, TRANSPORTS } from "../support/with-server.js";
+import { clientOf } from "./server.js";
 
 /** A call to a service that responds with an error of this body. */
 async function refusal(body: string | Buffer, headers: Record<string, string> = {}, clientSecret = SECRET) {
@@ -17,14 +12,13 @@ async function refusal(body: string | Buffer, headers: Record<string, string> = 
     retry: false,
     clientSecret,
   });
-  return () => failureOf(client.items.get("X"));
+  return () => errorOf(client.items.get("X"));
 }
 
 describe("an error response", () => {
-  it.each([
-    ["undici", {}],
-    ["fetch", { fetch: (url: string, init: RequestInit) => fetch(url, init) }],
-  ])("without an end is not read beyond maxResponseBytes: its status is enough, by %s", async (_, options) => {
+  it.each(
+    TRANSPORTS,
+  )("without an end is not read beyond maxResponseBytes: its status is enough, by %s", async (_, options) => {
     let closed: Promise<unknown> | undefined;
     const { client } = await clientOf(
       (_request, response: ServerResponse) => {
@@ -35,7 +29,7 @@ describe("an error response", () => {
       },
       { retry: false, maxResponseBytes: 100_000, timeoutMs: Infinity, ...options },
     );
-    const error = await failureOf(client.items.get("X"));
+    const error = await errorOf(client.items.get("X"));
     expect(error).toMatchObject({ name: "ServerError", status: 500, serviceMessage: "" });
     await closed;
   });

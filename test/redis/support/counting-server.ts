@@ -23,9 +23,6 @@ export class CountingServer {
   readonly counted: CountedRequest[] = [];
   /** Tokens that are refused with a 401. */
   readonly revoked = new Set<string>();
-  expiresInSeconds = 3_600;
-  /** The next requests that get a 429 for no reason. */
-  refuseNext = 0;
   #window: number[] = [];
   #tokens = 0;
   #server: Server | undefined;
@@ -62,16 +59,9 @@ export class CountingServer {
         status,
         token,
       });
+      const access_token = path.endsWith("/Token") ? `token-${++this.#tokens}-of-the-counting-server` : undefined;
       const body =
-        status !== 200
-          ? { message: "Rate limit exceeded. Try again later." }
-          : path.endsWith("/Token")
-            ? {
-                access_token: `token-${++this.#tokens}-of-the-counting-server`,
-                token_type: "bearer",
-                expires_in: this.expiresInSeconds,
-              }
-            : {};
+        status === 200 ? { access_token, expires_in: 3_600 } : { message: "Rate limit exceeded. Try again later." };
       request.resume();
       setTimeout(() => {
         response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
@@ -93,10 +83,6 @@ export class CountingServer {
     const { requests, intervalMs } = this.options;
     while (this.#window[0] !== undefined && this.#window[0] <= now - intervalMs) this.#window.shift();
     this.#window.push(now);
-    if (this.refuseNext > 0) {
-      this.refuseNext -= 1;
-      return false;
-    }
     return this.#window.length <= requests;
   }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Page } from "../../../src/client/lists/page.js";
 import { InputValidationError } from "../../../src/shared/errors/index.js";
-import { ChangingList, type Lot, paginatorOf } from "./changing-list.js";
+import { ChangingList, paginatorOf } from "./changing-list.js";
 import { ManualSource, settle } from "./manual-source.js";
 
 describe("a paginator", () => {
@@ -15,20 +15,13 @@ describe("a paginator", () => {
     expect("then" in paginator).toBe(false);
   });
 
-  it("returns every record in order, and again each time it is used", async () => {
-    const list = new ChangingList(1_030);
+  it("returns every record in order, and again each time it is used, unchanged", async () => {
+    // The fake service freezes its responses.
+    const list = new ChangingList(530, { respond: (page) => Object.freeze({ ...page, tag: "new field" }) });
     const paginator = paginatorOf(list.source());
-    for (let round = 0; round < 2; round += 1) {
-      const lots: Lot[] = [];
-      for await (const lot of paginator) lots.push(lot);
-      expect(lots).toEqual(list.lots);
-    }
-    expect(list.requests.length).toBe(10);
-  });
-
-  it("begins with the requested page", async () => {
-    const list = new ChangingList(1_030);
-    expect(await paginatorOf(list.source({ page: 3, pageSize: 100 })).toArray()).toEqual(list.lots.slice(200));
+    for (let round = 0; round < 2; round += 1) expect(await paginator.toArray()).toEqual(list.lots);
+    expect(list.requests.length).toBe(6);
+    expect(await collect(paginator.pages())).toMatchObject([1, 2, 3].map((page) => ({ page, tag: "new field" })));
   });
 
   it("returns the one page of the parameters as served, with one request", async () => {
@@ -45,13 +38,6 @@ describe("a paginator", () => {
     const pages = await collect(paginatorOf(new ChangingList(0).source()).pages());
     expect(pages).toMatchObject([{ value: [], totalCount: 0, hasMore: false }]);
     expect(await paginatorOf(new ChangingList(0).source({ gapless: true })).toArray()).toEqual([]);
-  });
-
-  it("keeps unknown fields of the envelope, and does not change the response", async () => {
-    // The fake service freezes its responses.
-    const list = new ChangingList(300, { respond: (page) => Object.freeze({ ...page, tag: "new field" }) });
-    const pages = await collect(paginatorOf(list.source()).pages());
-    expect(pages).toMatchObject([{ tag: "new field" }, { tag: "new field" }]);
   });
 
   it("rejects invalid arguments at first use and never throws", async () => {
@@ -98,9 +84,7 @@ describe("all records as an array", () => {
   it.each([
     { limit: 0, requests: 0 },
     { limit: 1, requests: 1 },
-    { limit: 250, requests: 1 },
     { limit: 251, requests: 2 },
-    { limit: 1_000, requests: 4 },
     { limit: 2_000, requests: 4 },
   ])("of $limit needs $requests requests, whatever is read ahead", async ({ limit, requests }) => {
     for (const ahead of [{}, { readAhead: 5 }, { readAhead: 8 }]) {
@@ -108,13 +92,6 @@ describe("all records as an array", () => {
       expect(await paginatorOf(list.source(ahead)).toArray({ limit })).toEqual(list.lots.slice(0, limit));
       expect(list.requests.length).toBe(requests);
     }
-  });
-
-  it("with a limit reads no page ahead that is not needed, gapless too", async () => {
-    const list = new ChangingList(5_000);
-    const source = list.source({ gapless: true, readAhead: 5, page: 3, pageSize: 100 });
-    expect(await paginatorOf(source).toArray({ limit: 100 })).toEqual(list.lots.slice(200, 300));
-    expect(list.requests.length).toBe(1);
   });
 });
 
