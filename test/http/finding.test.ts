@@ -155,6 +155,9 @@ describe("a created item", () => {
 
   it.each<[string, object, string]>([
     ["is as it was sent, with fields that the document does not name", {}, "applied"],
+    ["is listed under the SKU in another case", { shortID: "nut" }, "applied"],
+    ["is listed under a SKU with the same beginning", { shortID: "NUT-2" }, "ambiguous"],
+    ["existed before", { created: "2026-01-01T00:00:00Z" }, "not-applied"],
     ["has other values", { description: "Somebody else's nut" }, "ambiguous"],
     ["has other values of a field that the document does not name", { dimensions: { mm: [8, 14] } }, "ambiguous"],
     ["does not report when it was created", { created: "" }, "ambiguous"],
@@ -163,6 +166,6 @@ describe("a created item", () => {
     const { client, service } = connect([]);
     const error = await unknownOf(client.items.create(SENT));
     Object.assign(service.items.get("NUT") ?? {}, difference);
-    expect(await client.items.findCreated(error)).toMatchObject({ outcome, item: { shortID: "NUT" } });
+    expect(await client.items.findCreated(error)).toMatchObject({ outcome, item: { partNo: 1_001 } });
   });
 });

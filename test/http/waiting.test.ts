@@ -1,7 +1,5 @@
 import { afterEach, expect, it, vi } from "vitest";
 import type { ClientOptions, HookEvents } from "../../src/index.js";
-import { useCountedTimers } from "../support/own-timers.js";
-import { RUN_ALL } from "../support/runs.js";
 import { sandboxClient } from "../support/sandbox-client.js";
 
 afterEach(() => void vi.useRealTimers());
@@ -57,25 +55,3 @@ it("a pause is reported for each call that waits, and for those that come later"
   await vi.advanceTimersByTimeAsync(60_000);
   await Promise.all(calls);
 });
-
-it.skipIf(!RUN_ALL)(
-  "one timer serves ten thousand calls that wait, and none is left when they have ended",
-  async () => {
-    const timers = useCountedTimers();
-    const { client } = observed({ rateLimit: { requests: 2, intervalMs: 600_000, reserved: 0 } });
-    await client.items.list().page();
-    const controller = new AbortController();
-    const { signal } = controller;
-    const before = timers();
-    const calls = Array.from({ length: 10_000 }, () =>
-      client.items.get("BOLT", { signal }).catch((error: unknown) => error),
-    );
-    await vi.advanceTimersByTimeAsync(1);
-    expect(client.rateLimit.queued).toBe(10_000);
-    expect(timers()).toBeLessThanOrEqual(before + 1);
-    controller.abort("enough");
-    expect(new Set(await Promise.all(calls))).toEqual(new Set(["enough"]));
-    expect(timers()).toBe(before);
-    expect(client.rateLimit.queued).toBe(0);
-  },
-);

@@ -8,21 +8,18 @@ import { freePort } from "../support/free-port.js";
 import { connect, storedToken } from "../support/with-server.js";
 import { fetchThrough } from "./support/fetch-through.js";
 import { type Nginx, startNginx } from "./support/nginx.js";
-import { receive, timesReceived, wrongReports } from "./support/receipts.js";
+import { receive, wrongReports } from "./support/receipts.js";
 import { runReceipts } from "./support/run-receipts.js";
 import { missingProgramReason } from "./support/server-program.js";
 
 const certificates = createCertificates();
 afterAll(() => certificates.remove());
 
-const { good, expired, selfSigned } = certificates;
-const CLIENT_CERTIFICATE = "ssl_client_certificate FOLDER/authority.pem; ssl_verify_client on;";
+const { good } = certificates;
 const SERVERS = {
   good: { identity: good },
-  "TLSv1.2": { identity: good, directives: "ssl_protocols TLSv1.2; add_header tls $ssl_protocol;" },
-  "TLSv1.3": { identity: good, directives: "ssl_protocols TLSv1.3; add_header tls $ssl_protocol;" },
-  "mTLS TLSv1.2": { identity: good, directives: `ssl_protocols TLSv1.2; ${CLIENT_CERTIFICATE}` },
-  "mTLS TLSv1.3": { identity: good, directives: `ssl_protocols TLSv1.3; ${CLIENT_CERTIFICATE}` },
+  "TLSv1.2": { identity: good, directives: "ssl_protocols TLSv1.2" },
+  "TLSv1.3": { identity: good, directives: "ssl_protocols TLSv1.3;" },
 };
 type ServerName = keyof typeof SERVERS;
 const QUICK = { maxRetries: 2, minDelayMs: 1, maxDelayMs: 2 };
@@ -35,7 +32,7 @@ describe.skipIf(missingProgramReason("nginx"))("a gateway of https", () => {
 
   beforeAll(async () => {
     service = await FaultServer.start();
-    nginx = await startNginx(service.baseUrl, SERVERS, { "authority.pem": certificates.authority });
+    nginx = await startNginx(service.baseUrl, SERVERS);
   });
   afterAll(async () => {
     await nginx?.close();
@@ -104,13 +101,6 @@ describe.skipIf(missingProgramReason("nginx"))("a gateway of https", () => {
   });
 
   describe.each(["undici", "fetch"])("over %s, with TLS settings of a dispatcher", (transport) => {
-    it.each(VERSIONS)("%s is used", async (version) => {
-      const client = clientOf(transport, urlOf(version), withAuthority());
-      let used: string | undefined;
-      await client.items.get("BOLT", { onResponse: ({ headers }) => (used = headers.tls) });
-      expect(used).toBe(version);
-    });
-
     it.each([
       ["TLSv1.2", { minVersion: "TLSv1.3" }],
       ["TLSv1.3", { maxVersion: "TLSv1.2" }],
@@ -118,25 +108,6 @@ describe.skipIf(missingProgramReason("nginx"))("a gateway of https", () => {
       const report = await receive(clientOf(transport, urlOf(server), withAuthority(versions)), newRemark());
       expect(report.effect).toBe("not applied");
       expect(report.message).toMatch(/TLS failed/);
-    });
-
-    it.each(VERSIONS)("%s with a certificate of the client", async (version) => {
-      const report = await receive(clientOf(transport, urlOf(`mTLS ${version}`), withAuthority(good)), newRemark());
-      expect(report).toMatchObject({ effect: "applied" });
-      expect(wrongReports([report], service)).toEqual([]);
-    });
-
-    describe.each(VERSIONS)("%s, and a certificate of the client", (version) => {
-      it.each([
-        ["is missing", {}, /400 .*No required SSL certificate was sent/],
-        ["has expired", expired, /400 .*SSL certificate error/],
-        ["was issued by nobody", selfSigned, /400 .*SSL certificate error/],
-      ])("that %s is refused with 400", async (_, identity, message) => {
-        const remark = newRemark();
-        const report = await receive(clientOf(transport, urlOf(`mTLS ${version}`), withAuthority(identity)), remark);
-        expect(report).toMatchObject({ effect: "not applied", message: expect.stringMatching(message) });
-        expect(timesReceived(service, remark)).toBe(0);
-      });
     });
 
     it.each([

@@ -103,21 +103,6 @@ describe("the gauges of the rate limit", () => {
     expect(await gauges(collect)).toEqual([[0], [0]]);
   });
 
-  it("know a client whose limiter is paused before it has sent anything", async () => {
-    const rateLimiter = createRateLimiter({ requests: 10 });
-    rateLimiter.pause(60_000);
-    const { client, collect } = await measured({ rateLimiter });
-    const controller = new AbortController();
-    const waiting = client.items
-      .list({}, { signal: controller.signal })
-      .page()
-      .catch(() => {});
-    await expect.poll(() => client.rateLimit.queued).toBe(1);
-    expect((await gauges(collect))[0]).toEqual([1]);
-    controller.abort();
-    await waiting;
-  });
-
   it("add the clients of a server up, and count a shared limiter once", async () => {
     const rateLimiter = createRateLimiter({ requests: 10 });
     const { client, settings, collect } = await measured({ rateLimiter });
@@ -152,18 +137,6 @@ describe("the gauges of the rate limit", () => {
 });
 
 describe("the metrics of outbox and mirror", () => {
-  it("show the entries of an outbox by state", async () => {
-    const { collect } = await measured();
-    reportProgress({ source: "outbox", applied: 0, rejected: 0, unknown: 0, pending: 9 });
-    reportProgress({ source: "outbox", applied: 5, rejected: 2, unknown: 1, pending: 1 });
-    expect((await collect()).get("stocklot.outbox.entries")?.points).toEqual([
-      { attributes: { "stocklot.outbox.state": "applied" }, value: 5 },
-      { attributes: { "stocklot.outbox.state": "rejected" }, value: 2 },
-      { attributes: { "stocklot.outbox.state": "unknown" }, value: 1 },
-      { attributes: { "stocklot.outbox.state": "pending" }, value: 1 },
-    ]);
-  });
-
   it("show runs, records and a lag that grows between the runs of a mirror", async () => {
     vi.useFakeTimers({ toFake: ["Date"] });
     onTestFinished(() => void vi.useRealTimers());

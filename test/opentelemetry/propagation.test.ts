@@ -3,8 +3,9 @@ import { context, SpanKind, type SpanOptions, TraceFlags, trace } from "@opentel
 import type { ClientOptions, FetchLike } from "stocklot";
 import { instrumentStocklot } from "stocklot/opentelemetry";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { FaultServer, isNotToken } from "../support/fault-server.js";
+import { isNotToken } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
+import { startServer, TRANSPORTS } from "../support/with-server.js";
 import { attempts, connect, idOf, registerTracing, spans, traced, within } from "./support.js";
 
 registerTracing();
@@ -14,8 +15,7 @@ describe("a call that is not recorded", () => {
     ({ traceId: "0af7651916cd43dd8448eb211c80319c", spanId: "b7ad6b7169203331", traceFlags }) as const;
 
   it("has no spans of attempts, and sends its traceparent", async () => {
-    const server = await FaultServer.start();
-    onTestFinished(() => server.close());
+    const server = await startServer();
     const { client } = await connect({ baseUrl: server.baseUrl });
     const started: (string | undefined)[] = [];
     const span = trace.wrapSpanContext(unsampled(TraceFlags.NONE));
@@ -36,15 +36,9 @@ describe("a call that is not recorded", () => {
   });
 });
 
-const transports: [string, ClientOptions][] = [
-  ["undici", {}],
-  ["fetch", { fetch: globalThis.fetch }],
-];
-
 /** A traced client of a server that keeps the headers of its requests. */
 async function start(options: ClientOptions) {
-  const server = await FaultServer.start();
-  onTestFinished(() => server.close());
+  const server = await startServer();
   const { client } = await traced({ baseUrl: server.baseUrl, ...options });
   return { server, client };
 }
@@ -59,7 +53,7 @@ function instrumentUndici(value: string): void {
   onTestFinished(() => void unsubscribe("undici:request:create", addHeader));
 }
 
-describe.each(transports)("traceparent over %s", (_, transport) => {
+describe.each(TRANSPORTS)("traceparent over %s", (_, transport) => {
   it("names the span of each attempt, token requests included", async () => {
     const { server, client } = await start(transport);
     server.plan(faults.status(503));

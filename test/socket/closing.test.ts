@@ -7,7 +7,7 @@ import { builtProgram } from "../support/built-program.js";
 import * as faults from "../support/faults.js";
 import { passTime, stopTime } from "../support/loop-time.js";
 import { RUN_ALL } from "../support/runs.js";
-import { connect, errorOf, sleep, startServer, waitUntil } from "../support/with-server.js";
+import { connect, errorOf, startServer, waitUntil } from "../support/with-server.js";
 
 const program = await builtProgram(new URL("../support/one-call.ts", import.meta.url));
 
@@ -119,24 +119,6 @@ describe("close()", () => {
   describe("with a schema of the caller's", () => {
     const schemaOf = (validate: () => Promise<{ value: unknown }>) => ({
       "~standard": { version: 1 as const, vendor: "test", validate },
-    });
-    it("lets one that is slow finish", async () => {
-      const server = await startServer();
-      for (let count = 0; count < 4; count += 1) server.service.addLot({});
-      const client = connect(server);
-      await client.items.get("BOLT");
-      const validate = vi.fn(async () => {
-        await sleep(700);
-        return { value: "checked" };
-      });
-      stopTime();
-      const page = client.paginate({ path: "/Inventory", schema: schemaOf(validate) }).page();
-      await waitUntil(() => validate.mock.calls.length === 1);
-      await passTime(100);
-      const closed = client.close();
-      await passTime(4 * 700);
-      await closed;
-      expect((await page).value).toEqual(Array.from({ length: 4 }, () => "checked"));
     });
 
     it("ends it when the time of the call is up, or its signal aborts", async () => {

@@ -40,9 +40,9 @@ interface Case {
 
 const OK = "ok";
 const UNKNOWN = "OutcomeUnknownError";
-const NOT_JSON = "success with a body that is empty or otherwise not JSON";
-const NO_SUCCESS = "success with HTML, or with the service's own error object";
-const UNREADABLE = "success with a body over `maxResponseBytes`, or that cannot be decompressed";
+const NOT_JSON = { row: "success with a body that is empty or otherwise not JSON", transaction: OK };
+const NO_SUCCESS = { row: "success with HTML, or with the service's own error object" };
+const UNREADABLE = { row: "success with a body over `maxResponseBytes`, or that cannot be decompressed" };
 const ERROR_OBJECT = JSON.stringify({
   statusCode: 500,
   error: "internal_error",
@@ -63,263 +63,104 @@ const TOKEN_FAULTS = [
   ],
 ] as const;
 
+type Rest = Partial<Omit<Case, "name" | "create" | "idempotent">> & { times?: number };
+
+/** Requests other than token requests get the fault, once unless `times` is set. */
+const faulty = (
+  name: string,
+  fault: faults.Fault,
+  [create, idempotent]: readonly [Expected, Expected],
+  rest: Rest = {},
+) => {
+  const { times = 1, ...others } = rest;
+  return { name, create, idempotent, prepare: (server: FaultServer) => server.plan(fault, { times }), ...others };
+};
+
+/** The same fault once, after which an idempotent write succeeds, and always. */
+const onceAndAlways = (name: string, fault: faults.Fault, end: Expected, rest: Rest = {}): Case[] => [
+  faulty(`${name}, once`, fault, [UNKNOWN, OK], rest),
+  faulty(`${name}, always`, fault, [UNKNOWN, end], { ...rest, times: always }),
+];
+
+const BROKEN = { row: "connection broken, applied, once" };
+const CUT = { row: "success, but the connection breaks within the body, once" };
+const DONE = [OK, OK] as const;
+const same = (outcome: Expected) => [outcome, outcome] as const;
+const INVALID = "ResponseValidationError";
+
 const CASES: readonly Case[] = [
   {
-    name: "connection refused, then accepted",
+    ...faulty("connection refused, then accepted", faults.dropped(), DONE),
     prepare: async (server) => {
       await server.refuseConnections();
       setTimeout(() => void server.listen(), 60);
     },
     options: { retry: { ...quick, maxRetries: 50, minDelayMs: 30, maxDelayMs: 30 } },
-    create: OK,
-    idempotent: OK,
   },
-  {
-    name: "connection refused, always",
+  faulty("connection refused, always", faults.dropped(), same("ConnectionError"), {
     prepare: (server) => server.refuseConnections(),
-    create: "ConnectionError",
-    idempotent: "ConnectionError",
-  },
-  {
-    name: "connection broken before the service reads the request, once",
-    prepare: (server) => server.plan(faults.dropped()),
-    create: UNKNOWN,
-    idempotent: OK,
-  },
-  {
-    name: "connection broken before the service reads the request, always",
-    prepare: (server) => server.plan(faults.dropped(), { times: always }),
-    create: UNKNOWN,
-    idempotent: "ConnectionError",
-  },
-  {
-    name: "connection closed, applied, once",
-    row: "connection broken, applied, once",
-    prepare: (server) => server.plan(faults.droppedAfterEffect()),
-    create: UNKNOWN,
-    idempotent: OK,
-  },
-  {
-    name: "connection broken, applied, always",
-    prepare: (server) => server.plan(faults.droppedAfterEffect(), { times: always }),
-    create: UNKNOWN,
-    idempotent: "ConnectionError",
-  },
-  {
-    name: "connection reset, applied, once",
-    row: "connection broken, applied, once",
-    prepare: (server) => server.plan(faults.resetAfterEffect()),
-    create: UNKNOWN,
-    idempotent: OK,
-  },
-  ...[500, 502, 503].flatMap((code): Case[] => [
-    {
-      name: `${code}, not applied, once`,
-      row: "500, 502 or 503, not applied, once",
-      prepare: (server) => server.plan(faults.status(code)),
-      create: UNKNOWN,
-      idempotent: OK,
-    },
-    {
-      name: `${code}, applied, once`,
-      row: "500, 502 or 503, applied, once",
-      prepare: (server) => server.plan(faults.status(code, { applies: true })),
-      create: UNKNOWN,
-      idempotent: OK,
-    },
-    {
-      name: `${code}, applied, always`,
-      row: "500, 502 or 503, applied, always",
-      prepare: (server) => server.plan(faults.status(code, { applies: true }), { times: always }),
-      create: UNKNOWN,
-      idempotent: "ServerError",
-    },
-  ]),
-  {
-    name: "501",
-    prepare: (server) => server.plan(faults.status(501), { times: always }),
-    create: "NotImplementedError",
-    idempotent: "NotImplementedError",
-  },
-  {
-    name: "408, once",
-    prepare: (server) => server.plan(faults.status(408)),
-    create: UNKNOWN,
-    idempotent: OK,
-  },
-  {
-    name: "429 without `Retry-After`, once",
-    row: "429, once",
-    prepare: (server) => server.plan(faults.rateLimited()),
-    create: OK,
-    idempotent: OK,
-  },
-  {
-    name: "429 with `Retry-After`, once",
-    row: "429, once",
-    prepare: (server) => server.plan(faults.rateLimited("0.05")),
-    create: OK,
-    idempotent: OK,
-  },
-  {
-    name: "429, always",
-    prepare: (server) => server.plan(faults.rateLimited(), { times: always }),
-    create: "RateLimitError",
-    idempotent: "RateLimitError",
-  },
-  {
-    name: "401, once",
-    prepare: (server) => server.plan(faults.status(401)),
-    create: OK,
-    idempotent: OK,
-  },
-  {
-    name: "401, always",
-    prepare: (server) => server.plan(faults.status(401), { times: always }),
-    create: "AuthenticationError",
-    idempotent: "AuthenticationError",
-  },
-  ...TOKEN_FAULTS.map(
-    ([name, fault, outcome]): Case => ({
-      name: `401, and \`POST /Token\` ${name}, always`,
+  }),
+  ...onceAndAlways("connection broken before the service reads the request", faults.dropped(), "ConnectionError"),
+  faulty("connection closed, applied, once", faults.droppedAfterEffect(), [UNKNOWN, OK], BROKEN),
+  faulty("connection broken, applied, always", faults.droppedAfterEffect(), [UNKNOWN, "ConnectionError"], {
+    times: always,
+  }),
+  faulty("connection reset, applied, once", faults.resetAfterEffect(), [UNKNOWN, OK], BROKEN),
+  ...[500, 502, 503].flatMap((code): Case[] => {
+    const [all, applied] = ["500, 502 or 503", faults.status(code, { applies: true })];
+    return [
+      faulty(`${code}, not applied, once`, faults.status(code), [UNKNOWN, OK], { row: `${all}, not applied, once` }),
+      faulty(`${code}, applied, once`, applied, [UNKNOWN, OK], { row: `${all}, applied, once` }),
+      faulty(`${code}, applied, always`, applied, [UNKNOWN, "ServerError"], {
+        row: `${all}, applied, always`,
+        times: always,
+      }),
+    ];
+  }),
+  faulty("501", faults.status(501), same("NotImplementedError"), { times: always }),
+  faulty("408, once", faults.status(408), [UNKNOWN, OK]),
+  faulty("429 without `Retry-After`, once", faults.rateLimited(), DONE, { row: "429, once" }),
+  faulty("429 with `Retry-After`, once", faults.rateLimited("0.05"), DONE, { row: "429, once" }),
+  faulty("429, always", faults.rateLimited(), same("RateLimitError"), { times: always }),
+  faulty("401, once", faults.status(401), DONE),
+  faulty("401, always", faults.status(401), same("AuthenticationError"), { times: always }),
+  ...TOKEN_FAULTS.map(([name, fault, outcome]) =>
+    faulty(`401, and \`POST /Token\` ${name}, always`, fault, same(outcome), {
       prepare: (server) => {
         server.service.revokeTokens();
         server.plan(fault, { on: isToken, times: always });
       },
-      create: outcome,
-      idempotent: outcome,
     }),
   ),
-  {
-    name: "no response, not applied, once",
-    prepare: (server) => server.plan(faults.hang({ applies: false })),
-    options: slow,
-    create: UNKNOWN,
-    idempotent: OK,
-  },
-  {
-    name: "no response, applied, once",
-    prepare: (server) => server.plan(faults.hang({ applies: true })),
-    options: slow,
-    create: UNKNOWN,
-    idempotent: OK,
-  },
-  {
-    name: "no response, applied, always",
-    prepare: (server) => server.plan(faults.hang({ applies: true }), { times: always }),
-    options: slow,
-    create: UNKNOWN,
-    idempotent: "TimeoutError",
-  },
-  {
-    name: "no response within `totalTimeoutMs`, applied",
-    prepare: (server) => server.plan(faults.hang({ applies: true }), { times: always }),
+  faulty("no response, not applied, once", faults.hang({ applies: false }), [UNKNOWN, OK], { options: slow }),
+  ...onceAndAlways("no response, applied", faults.hang({ applies: true }), "TimeoutError", { options: slow }),
+  faulty("no response within `totalTimeoutMs`, applied", faults.hang({ applies: true }), [UNKNOWN, "TimeoutError"], {
     options: { totalTimeoutMs: HANG_MS },
-    create: UNKNOWN,
-    idempotent: "TimeoutError",
-  },
-  {
-    name: "slow body, complete within `timeoutMs`",
-    prepare: (server) => server.plan(faults.slowBody(1)),
-    create: OK,
-    idempotent: OK,
-  },
-  {
-    name: "slow body, not complete within `timeoutMs`, once",
-    prepare: (server) => server.plan(faults.slowBody(5_000)),
-    options: slow,
-    create: UNKNOWN,
-    idempotent: OK,
-  },
-  {
-    name: "body shorter than its `content-length`, once",
-    row: "success, but the connection breaks within the body, once",
-    prepare: (server) => server.plan(faults.truncated()),
-    create: UNKNOWN,
-    idempotent: OK,
-  },
-  {
-    name: "body that ends between two chunks, once",
-    row: "success, but the connection breaks within the body, once",
-    prepare: (server) => server.plan(faults.cutChunks()),
-    create: UNKNOWN,
-    idempotent: OK,
-  },
-  {
-    name: "a response that is not HTTP, once",
-    prepare: (server) => server.plan(faults.notHttp("SSH-2.0-OpenSSH_9.6\r\n\r\n")),
-    create: UNKNOWN,
-    idempotent: OK,
-  },
-  {
-    name: "success with a body that is not JSON",
-    row: NOT_JSON,
-    prepare: (server) => server.plan(faults.invalidJson()),
-    create: "ResponseValidationError",
+    times: always,
+  }),
+  faulty("slow body, complete within `timeoutMs`", faults.slowBody(1), DONE),
+  faulty("slow body, not complete within `timeoutMs`, once", faults.slowBody(5_000), [UNKNOWN, OK], { options: slow }),
+  faulty("body shorter than its `content-length`, once", faults.truncated(), [UNKNOWN, OK], CUT),
+  faulty("body that ends between two chunks, once", faults.cutChunks(), [UNKNOWN, OK], CUT),
+  faulty("a response that is not HTTP, once", faults.notHttp("SSH-2.0-OpenSSH_9.6\r\n\r\n"), [UNKNOWN, OK]),
+  faulty("success with a body that is not JSON", faults.invalidJson(), same(INVALID), NOT_JSON),
+  faulty("success with an empty body", faults.emptyBody(), same(INVALID), NOT_JSON),
+  faulty("success with HTML", faults.html(), [UNKNOWN, INVALID], NO_SUCCESS),
+  faulty("success with the service's own error object", faults.body(ERROR_OBJECT), [UNKNOWN, INVALID], NO_SUCCESS),
+  faulty('success with `{"status":"failed"}`', faults.body('{"status":"failed"}'), [UNKNOWN, INVALID], {
     transaction: OK,
-    idempotent: "ResponseValidationError",
-  },
-  {
-    name: "success with an empty body",
-    row: NOT_JSON,
-    prepare: (server) => server.plan(faults.emptyBody()),
-    create: "ResponseValidationError",
-    transaction: OK,
-    idempotent: "ResponseValidationError",
-  },
-  {
-    name: "success with HTML",
-    row: NO_SUCCESS,
-    prepare: (server) => server.plan(faults.html()),
-    create: UNKNOWN,
-    idempotent: "ResponseValidationError",
-  },
-  {
-    name: "success with the service's own error object",
-    row: NO_SUCCESS,
-    prepare: (server) => server.plan(faults.body(ERROR_OBJECT)),
-    create: UNKNOWN,
-    idempotent: "ResponseValidationError",
-  },
-  {
-    name: 'success with `{"status":"failed"}`',
-    prepare: (server) => server.plan(faults.body('{"status":"failed"}', { applies: true })),
-    create: UNKNOWN,
-    transaction: OK,
-    idempotent: "ResponseValidationError",
-  },
-  ...[302, 303].map(
-    (code): Case => ({
-      name: `${code}, applied`,
-      row: "302 or 303, applied",
-      prepare: (server) => server.plan(faults.status(code, { applies: true, headers: { location: "/login" } })),
-      create: UNKNOWN,
-      idempotent: "ApiError",
-    }),
-  ),
-  {
-    name: "success with a body over `maxResponseBytes`",
-    row: UNREADABLE,
-    prepare: (server) => server.plan(faults.tooLarge(2 * MAX_BYTES)),
-    create: UNKNOWN,
-    idempotent: "ResponseValidationError",
-  },
-  {
-    name: "success with a gzip bomb",
-    row: UNREADABLE,
-    prepare: (server) => server.plan(faults.gzipBomb(100 * MAX_BYTES)),
-    create: UNKNOWN,
-    idempotent: "ResponseValidationError",
-  },
-  {
-    name: "success with broken gzip",
-    row: UNREADABLE,
-    prepare: (server) => server.plan(faults.brokenGzip()),
-    create: UNKNOWN,
-    idempotent: "ResponseValidationError",
+  }),
+  ...[302, 303].map((code) => {
+    const redirect = faults.status(code, { applies: true, headers: { location: "/login" } });
+    return faulty(`${code}, applied`, redirect, [UNKNOWN, "ApiError"], { row: "302 or 303, applied" });
+  }),
+  faulty("success with a body over `maxResponseBytes`", faults.tooLarge(2 * MAX_BYTES), [UNKNOWN, INVALID], UNREADABLE),
+  faulty("success with a gzip bomb", faults.gzipBomb(100 * MAX_BYTES), [UNKNOWN, INVALID], UNREADABLE),
+  faulty("success with broken gzip", faults.brokenGzip(), [UNKNOWN, INVALID], {
+    ...UNREADABLE,
     // fetch decompresses by itself and cannot distinguish broken data from a broken connection.
-    fetch: { create: UNKNOWN, transaction: UNKNOWN, idempotent: OK },
-  },
+    fetch: { idempotent: OK },
+  }),
 ];
 
 interface Result {

@@ -1,8 +1,6 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { instrument } from "../../src/client/for-add-ons.js";
 import type { CallObservation, Instrumentation } from "../../src/client/observe/events.js";
-import { InventoryClient } from "../../src/index.js";
 import { isToken } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
 import { connect, errorOf, QUICK, RECEIPT, sleep, startServer, TRANSPORTS } from "../support/with-server.js";
@@ -118,24 +116,4 @@ it("hooks of an instance of a class are called with it", async () => {
   const hooks = new Counter();
   await connect(server, { hooks }).items.get("BOLT");
   expect(hooks.responses).toBe(2);
-});
-
-it("several instrumentations nest their contexts, which end with the sending", async () => {
-  const server = await startServer();
-  const seen: (string | undefined)[] = [];
-  const stores = [new AsyncLocalStorage<string>(), new AsyncLocalStorage<string>()];
-  for (const [index, store] of stores.entries())
-    install({ attempt: (_event, _setHeader, run) => store.run(`context ${index}`, () => void run()) });
-  const client = new InventoryClient({
-    baseUrl: server.baseUrl,
-    clientId: "scanner",
-    clientSecret: "secret-of-the-scanner",
-    fetch: (url, init) => {
-      if (!url.endsWith("/Token")) seen.push(...stores.map((store) => store.getStore()));
-      return globalThis.fetch(url, init);
-    },
-  });
-  await client.items.get("BOLT");
-  expect(seen).toEqual(["context 0", "context 1"]);
-  expect(stores.map((store) => store.getStore())).toEqual([undefined, undefined]);
 });

@@ -6,7 +6,7 @@ import { ServerProgram } from "./server-program.js";
 export interface NginxServer {
   /** Key and certificate; without it the server speaks plain http. */
   identity?: Identity;
-  /** Further directives. `FOLDER` stands for the folder of the files. */
+  /** Further directives. */
   directives?: string;
 }
 
@@ -24,7 +24,6 @@ export interface Nginx<Name extends string> {
 export async function startNginx<Name extends string>(
   serviceUrl: string,
   servers: Record<Name, NginxServer>,
-  files: Record<string, string> = {},
 ): Promise<Nginx<Name>> {
   const names = Object.keys(servers) as Name[];
   const ports = {} as Record<Name, number>;
@@ -52,7 +51,7 @@ export async function startNginx<Name extends string>(
     return `server {
       listen 127.0.0.1:${ports[name]}${identity ? " ssl" : ""};
       ${identity ? `ssl_certificate "${folder}/${name}.pem"; ssl_certificate_key "${folder}/${name}.key";` : ""}
-      ${directives.replaceAll("FOLDER", folder)}
+      ${directives}
       location / { proxy_pass ${new URL(serviceUrl).origin}; }
     }`;
   };
@@ -62,7 +61,6 @@ export async function startNginx<Name extends string>(
     args: (folder) => ["-c", `${folder}/nginx.conf`, "-e", `${folder}/errors.log`],
     files: (folder) => ({
       "nginx.conf": configuration(folder),
-      ...files,
       ...Object.fromEntries(
         names.flatMap((name) => {
           const { identity } = servers[name];

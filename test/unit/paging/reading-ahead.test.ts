@@ -2,8 +2,6 @@ import { describe, expect, it } from "vitest";
 import { paginatorOf } from "./changing-list.js";
 import { ManualSource, settle } from "./manual-source.js";
 
-describe("reading ahead", () => {});
-
 describe("several pages ahead", () => {
   it("waits for the first page, then keeps as many requests in flight as allowed, up to the known end", async () => {
     const source = new ManualSource(60, { readAhead: 3 });
