@@ -31,26 +31,6 @@ const respondingService = async (bottleneck: Bottleneck, delayMs = 0) => {
 };
 
 describe("a limiter on a Bottleneck", () => {
-  it("sends no more at a time than the Bottleneck lets run, jobs of other code included", async () => {
-    const bottleneck = bottleneckOf({ maxConcurrent: 3 });
-    const { client } = await respondingService(bottleneck, 10);
-    let now = 0;
-    let most = 0;
-    const other = () =>
-      bottleneck.schedule(async () => {
-        now += 1;
-        most = Math.max(most, now + client.rateLimit.inFlight);
-        await new Promise((resolve) => setTimeout(resolve, 10));
-        now -= 1;
-      });
-    await Promise.all([
-      ...Array.from({ length: 10 }, () => client.items.get("X")),
-      ...Array.from({ length: 10 }, other),
-    ]);
-    expect(most).toBeGreaterThan(0);
-    expect(most).toBeLessThanOrEqual(3);
-  });
-
   it("keeps to its reservoir, the token request included", async () => {
     useLoopTime();
     const bottleneck = bottleneckOf({ reservoir: 4 });

@@ -76,11 +76,6 @@ describe("timeouts", () => {
     expect(on.requests).toHaveLength(2);
   });
 
-  it("timeoutMs of the call takes precedence over that of the client", async () => {
-    const client = on.client(never, { retry: false });
-    await expect(client.items.get("X", { timeoutMs: 20 })).rejects.toMatchObject({ clock: "timeoutMs" });
-  });
-
   const failed = json({}, 503);
   it.each([
     ["that of the attempt before, if it waits for the next one", [failed], 60_000, { status: 503 }],

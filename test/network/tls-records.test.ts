@@ -1,5 +1,5 @@
 import { request as httpsRequest } from "node:https";
-import { type AddressInfo, connect as connectSocket, createServer, type Server, type Socket } from "node:net";
+import { connect as connectSocket, createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 import { Agent } from "undici";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
@@ -9,6 +9,7 @@ import { isWrite } from "../support/fault-server.js";
 import { hang } from "../support/faults.js";
 import { RUN_ALL } from "../support/runs.js";
 import { connect, startServer, waitUntil } from "../support/with-server.js";
+import { listenOn } from "../wire/server.js";
 import { fetchThrough } from "./support/fetch-through.js";
 import { receive, timesApplied } from "./support/receipts.js";
 
@@ -53,11 +54,7 @@ const FOREIGN_BYTES = {
   "a record that cannot be decrypted": Buffer.alloc(45, Buffer.from([23, 3, 3, 0, 40])),
 };
 
-async function listen(server: Server): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => void server.close());
-  return (server.address() as AddressInfo).port;
-}
+const listen = (server: Server) => listenOn(server, "127.0.0.1");
 
 /** Connects two sockets. An error of one closes both, as does the end of the test. */
 function join(left: Socket, right: Socket): void {

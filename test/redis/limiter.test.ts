@@ -1,5 +1,5 @@
 import { ConfigurationError, type RateLimiter } from "stocklot";
-import { createRedisRateLimiter } from "stocklot/redis";
+import { createRedisRateLimiter, createRedisTokenStore } from "stocklot/redis";
 import { afterAll, describe, expect, test } from "vitest";
 import { type Priority, SlotTooLate } from "../../src/client/limiter/rate-limiter.js";
 import { createFreshRandom } from "../support/fresh-random.js";
@@ -41,17 +41,6 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
     expect(await duration(ask(second))).toBeGreaterThan(900);
   });
 
-  test("expect a slot that was returned unsent to be free again at once", async () => {
-    const [limiter] = limitersOf(1, { requests: 2, intervalMs: 20_000 });
-    const [unsent, sent] = await Promise.all([ask(limiter), ask(limiter)]);
-    const call = () => ({ maxWaitMs: 10_000 });
-    // Both are in use: there is no time for it.
-    expect(await endingOf(ask(limiter, call()))).toBe("too late");
-    unsent.end(false);
-    expect(await endingOf(ask(limiter, call()))).toBe("a slot");
-    sent.end(true);
-  });
-
   test("stay within it: bursts, slow responses, calls canceled or never sent", async () => {
     const random = createFreshRandom();
     const [requests, intervalMs] = [6, 200];
@@ -83,15 +72,6 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
     expect(await isSettled(ask(second), 1_000)).toBe(true);
     expect(await isSettled(ask(second), 1_000)).toBe(true);
     expect(await isSettled(ask(second))).toBe(false);
-  });
-
-  test("keep no reserved slot from single calls for pages of another process, which may not use it", async () => {
-    const [reading, waiting, writing] = limitersOf(3, { requests: 10, intervalMs: 5_000, reserved: 4 });
-    await Promise.all(Array.from({ length: 6 }, () => ask(reading, { priority: "low" })));
-    const pages = Array.from({ length: 4 }, () => ask(waiting, { priority: "low" }));
-    expect(await isSettled(Promise.race(pages))).toBe(false);
-    const singles = Promise.all(Array.from({ length: 4 }, () => ask(writing)));
-    expect(await isSettled(singles, 1_000)).toBe(true);
   });
 
   test("pause together after a 429, and each fails its calls that cannot wait so long", async () => {
@@ -247,17 +227,12 @@ describe.skipIf(!server).concurrent("in Redis", () => {
   });
 });
 
-describe("the options of a Redis limiter", () => {
-  const redis = { status: "ready", eval: async () => {} };
-  const wrong: [name: string, options: unknown, message: RegExp][] = [
-    ["no client", {}, /redis: (must|is required)/],
-    ["an empty key", { redis, key: "" }, /key: (must|is required)/],
-    ["a misspelt name", { redis, reservd: 1 }, /unknown option "reservd", did you mean "reserved"\?/],
-    ["no limit", { redis, requests: Number.POSITIVE_INFINITY }, /must be .* greater than 0, not/],
-  ];
-  test.each(wrong)("that are wrong are refused by name: %s", (_, options, message) => {
-    const create = () => Reflect.apply(createRedisRateLimiter, undefined, [options]);
-    expect(create).toThrow(ConfigurationError);
-    expect(create).toThrow(message);
-  });
+test.each([
+  [createRedisRateLimiter, {}, /redis: (must|is required)/],
+  [createRedisRateLimiter, { redis: { eval: async () => {} }, reservd: 1 }, /did you mean "reserved"\?/],
+  [createRedisTokenStore, { redis: { eval: async () => {} }, key: "" }, /key: (must|is required)/],
+])("%s refuses wrong options: %j", (create, options, message) => {
+  const call = () => Reflect.apply(create, undefined, [options]);
+  expect(call).toThrow(ConfigurationError);
+  expect(call).toThrow(message);
 });

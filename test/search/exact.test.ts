@@ -96,19 +96,6 @@ describe("A search for one item", () => {
     }
   });
 
-  it("remembers that a list is not sorted", async () => {
-    const imports = [1_000, 300].flatMap((count) => Array.from({ length: count }, (_, partNo) => partNo));
-    const service = new SearchedService(imports, { sorting: "partNo-ignored" });
-    service.lots.push(...service.lots.splice(0, 1_250).toReversed());
-    const client = service.client();
-    for (const partNo of [100, 500]) {
-      service.requests.length = 0;
-      expect(recNosOf(await client.inventory.getLots(`SKU-${partNo}`))).toEqual(numbersOf(service.lots, partNo));
-    }
-    const sorted = service.requests.filter(({ searchParams }) => searchParams.get("sort") === "partNo");
-    expect(sorted).toEqual([]);
-  });
-
   it("returns every lot that exists during the whole search once, and none that was never listed", async () => {
     let searches = 0;
     let outrun = 0;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type ClientOptions, RateLimitError, TimeoutError } from "../../src/index.js";
+import { type ClientOptions, TimeoutError } from "../../src/index.js";
 import { type FaultServer, isNotToken, isToken } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
 import { useLoopTime } from "../support/loop-time.js";
@@ -105,19 +105,6 @@ describe("after a 429", () => {
       cause: { name: "RateLimitError", status: 429, attempts: 1, path: "/Inventory/Receive" },
     });
     expect(seen).toBe(3);
-  });
-
-  it("a call without retries fails at once, and the others wait", async () => {
-    const server = await startServer();
-    const client = connect(server, { retry: { rateLimitDelayMs: [PAUSE_MS, PAUSE_MS] } });
-    await client.items.get("BOLT");
-    server.plan(faults.rateLimited());
-    const error = await errorOf(client.items.get("BOLT", { retry: false }));
-    expect(error).toBeInstanceOf(RateLimitError);
-    expect(error).toMatchObject({ status: 429, attempts: 1, retryAfterMs: PAUSE_MS });
-    expect(client.rateLimit.pausedUntil).toBeGreaterThan(Date.now());
-    await client.items.get("BOLT");
-    expect(requestTimes(server, 1)[1]).toBeGreaterThanOrEqual(PAUSE_MS - 1);
   });
 
   it("of the token endpoint makes all calls wait too, and one token request follows", async () => {

@@ -23,9 +23,6 @@ const WAYS: Record<string, (client: InventoryClient) => Promise<unknown>> = {
   "records of a list": async function readsRecords(client) {
     for await (const _lot of client.inventory.listLots()) sleep(0);
   },
-  "records of a gapless list": async function readsGapless(client) {
-    for await (const _lot of client.inventory.listLots({}, { gapless: true })) sleep(0);
-  },
   "pages of a list": async function readsPages(client) {
     for await (const _page of client.inventory.listLots().pages()) sleep(0);
   },
@@ -34,9 +31,6 @@ const WAYS: Record<string, (client: InventoryClient) => Promise<unknown>> = {
   },
   "an array": async function readsArray(client) {
     return await client.inventory.listLots().toArray();
-  },
-  paginate: async function paginates(client) {
-    for await (const _record of client.paginate({ path: "/Inventory", key: "recNo" })) sleep(0);
   },
 };
 

@@ -12,17 +12,7 @@ import { isToken } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
 import { passTime, useLoopTime } from "../support/loop-time.js";
 import { RUN_ALL } from "../support/runs.js";
-import {
-  connect,
-  errorOf,
-  QUICK,
-  RECEIPT,
-  sleep,
-  startServer,
-  storedToken,
-  waitUntil,
-  warningLog,
-} from "../support/with-server.js";
+import { connect, errorOf, QUICK, RECEIPT, sleep, startServer, waitUntil, warningLog } from "../support/with-server.js";
 
 const wide = { rateLimit: { requests: 100_000, maxConcurrent: 200 } } as const;
 const always = Number.POSITIVE_INFINITY;
@@ -395,14 +385,6 @@ describe("a token store", () => {
     expect(await client.items.get("BOLT")).toMatchObject({ shortID: "BOLT" });
     expect(server.tokenRequests).toBe(1);
     expect(server.requests).toHaveLength(2);
-  });
-
-  it("that keeps returning a refused token does not prevent a new one", async () => {
-    const server = await startServer();
-    const client = connect(server, { tokenStore: storedToken });
-    await client.items.get("BOLT");
-    await client.items.get("BOLT");
-    expect(server.tokenRequests).toBe(1);
   });
 
   const never = () => new Promise<undefined>(() => {});

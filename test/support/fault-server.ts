@@ -38,8 +38,6 @@ export class FaultServer {
   #held: Promise<void> | undefined;
   /** Waits this long before it handles a request. */
   latencyMs = 0;
-  /** How far the clock of its `Date` headers is off. */
-  clockOffsetMs = 0;
 
   static async start(): Promise<FaultServer> {
     const server = new FaultServer();
@@ -138,7 +136,7 @@ export class FaultServer {
     }
     const serviceResponse = !fault || fault.applies ? this.service.respond(seen) : { status: 200, body: { recNo: 1 } };
     // Set here, as the clock of a test may be virtual.
-    response.setHeader("date", new Date(Date.now() + this.clockOffsetMs).toUTCString());
+    response.setHeader("date", new Date().toUTCString());
     const exchange = { request, response, serviceResponse, signal: this.#end.signal };
     if (fault) fault.respond(exchange);
     else respondNormally(exchange);

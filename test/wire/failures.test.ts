@@ -1,5 +1,5 @@
 import dns from "node:dns";
-import { createServer as createTcpServer, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { Readable } from "node:stream";
 import { createServer as createTlsServer, type TlsOptions } from "node:tls";
 import { Agent, fetch as undiciFetch } from "undici";
@@ -17,7 +17,7 @@ import { createCertificates } from "../support/certificates.js";
 import { ITEM } from "../support/records.js";
 import { RUN_ALL } from "../support/runs.js";
 import { connect, errorOf, QUICK, RECEIPT, storedToken, TRANSPORTS } from "../support/with-server.js";
-import { clientOf } from "./server.js";
+import { clientOf, listenOn, listenRaw } from "./server.js";
 
 const certificates = createCertificates();
 afterAll(() => certificates.remove());
@@ -54,24 +54,8 @@ async function listenTls(options: TlsOptions, respond: (socket: Socket) => void 
   const server = createTlsServer(options, respond);
   server.on("connection", () => (connections += 1));
   server.on("tlsClientError", () => {});
-  await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
-  onTestFinished(() => void server.close());
-  const address = server.address();
-  const port = typeof address === "object" ? address?.port : 0;
+  const port = await listenOn(server, "localhost");
   return { baseUrl: `https://localhost:${port}/api/v1`, connections: () => connections };
-}
-
-/** A plain TCP server whose output the test writes. */
-async function listenRaw(respond: (socket: Socket, request: string) => void) {
-  const server = createTcpServer((socket) => {
-    socket.on("error", () => {});
-    socket.on("data", (bytes) => respond(socket, bytes.toString()));
-    onTestFinished(() => void socket.destroy());
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => void server.close());
-  const address = server.address();
-  return `127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
 }
 
 /** A request that is not sent: with undici a write; what fetch has sent is not known, so with fetch a read. */
@@ -129,8 +113,8 @@ describe.each(overBoth())("over %s,", (transport, options) => {
   });
 
   it("a connection that closes during the handshake is retried", async () => {
-    const address = await listenRaw((socket) => socket.destroy());
-    const client = connect({ baseUrl: `https://${address}/api/v1` }, options());
+    const { port } = await listenRaw((socket) => socket.destroy());
+    const client = connect({ baseUrl: `https://127.0.0.1:${port}/api/v1` }, options());
     const error = await failureBeforeSending(transport, client);
     expect(error).toBeInstanceOf(ConnectionError);
     expect(messageOf(error)).toMatch(transport === "undici" ? /nothing was sent, 3 attempts/ : /3 attempts/);
@@ -147,8 +131,8 @@ describe.each(overBoth())("over %s,", (transport, options) => {
   });
 
   it("a connection that breaks after sending leaves the outcome unknown", async () => {
-    const address = await listenRaw((socket) => socket.destroy());
-    const client = connect({ baseUrl: `http://${address}/api/v1` }, options());
+    const { origin } = await listenRaw((socket) => socket.once("data", () => socket.destroy()));
+    const client = connect({ baseUrl: `${origin}/api/v1` }, options());
     expect(await errorOf(client.inventory.receive(RECEIPT))).toBeInstanceOf(OutcomeUnknownError);
     const error = await errorOf(client.items.get("X"));
     expect(messageOf(error)).toMatch(/^GET \/Item: the connection broke, 3 attempts \(.*other side closed\)\.$/);
@@ -156,12 +140,9 @@ describe.each(overBoth())("over %s,", (transport, options) => {
 
   it.each(["102 Processing", "103 Early Hints"])("an unsolicited %s is ignored", async (status) => {
     const body = JSON.stringify({ recNo: 7 });
-    const address = await listenRaw((socket) =>
-      socket.write(
-        `HTTP/1.1 ${status}\r\nlink: </x>\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-      ),
-    );
-    const client = connect({ baseUrl: `http://${address}/api/v1` }, options());
+    const head = `HTTP/1.1 ${status}\r\nlink: </x>\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: ${Buffer.byteLength(body)}`;
+    const { origin } = await listenRaw((socket) => socket.on("data", () => socket.write(`${head}\r\n\r\n${body}`)));
+    const client = connect({ baseUrl: `${origin}/api/v1` }, options());
     expect(await client.inventory.receive(RECEIPT)).toEqual({ recNo: 7, body: { recNo: 7 } });
   });
 });
@@ -198,59 +179,41 @@ describe("a fetch function that fails", () => {
     expect(calls.count).toBe(3);
   });
 
-  it.each([
-    ["CERT_HAS_EXPIRED", 1],
-    ["ERR_TLS_CERT_ALTNAME_INVALID", 1],
-    ["ECONNREFUSED", 3],
-    ["ENOTFOUND", 3],
-    ["EHOSTUNREACH", 3],
-    ["UND_ERR_CONNECT_TIMEOUT", 3],
-  ])("with %s: a read is a ConnectionError after %i attempts; the outcome of a write is unknown", async (code, attempts) => {
+  const refusedByProxy = (status: number) =>
+    withCode("UND_ERR_ABORTED", `Proxy response (${status}) !== 200 when HTTP Tunneling`);
+  it.each<[string, Error, number, RegExp?]>([
+    ...["CERT_HAS_EXPIRED", "ERR_TLS_CERT_ALTNAME_INVALID"].map((code): [string, Error, number] => [
+      code,
+      withCode(code),
+      1,
+    ]),
+    ...["ECONNREFUSED", "ENOTFOUND", "EHOSTUNREACH", "ECONNRESET", "EPIPE", "UND_ERR_CONNECT_TIMEOUT"].map(
+      (code): [string, Error, number] => [code, withCode(code), 3],
+    ),
+    ...[401, 407].map((status): [string, Error, number, RegExp] => [
+      `the proxy's ${status}`,
+      refusedByProxy(status),
+      1,
+      /the proxy .*40.*HTTPS_PROXY/,
+    ]),
+    ["the proxy's 502", refusedByProxy(502), 3, /the proxy .*502.*HTTPS_PROXY/],
+    ["a record that cannot be decrypted", withCode("ERR_SSL_DECRYPTION_FAILED_OR_BAD_RECORD_MAC"), 3],
+    ["a record that the server cannot decrypt", withCode("ERR_SSL_SSLV3_ALERT_BAD_RECORD_MAC"), 3],
+    ["a bare network error", new TypeError("Failed to fetch"), 3],
+    ["a status that is no status", new TypeError("fetch failed", { cause: withCode("ERR_ASSERTION") }), 3],
+  ])("with %s may have sent a write, which is not retried; a read ends after its attempts", async (_, thrown, attempts, message = /./) => {
     const calls = { count: 0 };
-    const client = failingWith(withCode(code), calls);
-    expect(await errorOf(client.items.get("X"))).toMatchObject({ name: "ConnectionError" });
-    expect(calls.count).toBe(attempts);
-    expect(await errorOf(client.inventory.receive(RECEIPT))).toBeInstanceOf(OutcomeUnknownError);
-    expect(calls.count).toBe(attempts + 1);
-  });
-
-  it.each([
-    [401, 1],
-    [407, 1],
-    [429, 3],
-    [502, 3],
-  ])("because a proxy refused with %i: a read is a ConnectionError after %i attempts", async (status, attempts) => {
-    const calls = { count: 0 };
-    const error = withCode("UND_ERR_ABORTED", `Proxy response (${status}) !== 200 when HTTP Tunneling`);
-    const failure = await errorOf(failingWith(error, calls).items.get("X"));
-    expect(failure).toBeInstanceOf(ConnectionError);
-    expect(messageOf(failure)).toMatch(new RegExp(`the proxy .*${status}.*HTTPS_PROXY`));
-    expect(calls.count).toBe(attempts);
-  });
-
-  it.each([
-    ["ECONNRESET", withCode("ECONNRESET")],
-    ["EPIPE", withCode("EPIPE")],
-    ["UND_ERR_SOCKET", withCode("UND_ERR_SOCKET", "other side closed")],
-    ["a record that cannot be decrypted", withCode("ERR_SSL_DECRYPTION_FAILED_OR_BAD_RECORD_MAC")],
-    ["a record that the server cannot decrypt", withCode("ERR_SSL_SSLV3_ALERT_BAD_RECORD_MAC")],
-    ["a bare network error", new TypeError("Failed to fetch")],
-    ["a status that is no status", new TypeError("fetch failed", { cause: withCode("ERR_ASSERTION") })],
-  ])("with %s may have sent it: the outcome of a write is unknown, reads are retried", async (_, error) => {
-    const calls = { count: 0 };
-    const client = failingWith(error, calls);
+    const client = failingWith(thrown, calls);
     expect(await errorOf(client.inventory.receive(RECEIPT))).toBeInstanceOf(OutcomeUnknownError);
     expect(calls.count).toBe(1);
-    expect(await errorOf(client.items.get("X"))).toBeInstanceOf(ConnectionError);
-    expect(calls.count).toBe(4);
+    const error = await errorOf(client.items.get("X"));
+    expect(error).toMatchObject({ name: "ConnectionError", message: expect.stringMatching(message) });
+    expect(calls.count).toBe(1 + attempts);
   });
 
   it.each([
     ["a TypeError of its own", new TypeError("undefined is not a function")],
-    [
-      "a fetch error that is not of the network",
-      new TypeError("fetch failed", { cause: new Error("unexpected redirect") }),
-    ],
+    ["what is not of the network", new TypeError("fetch failed", { cause: new Error("unexpected redirect") })],
     ["a file error", Object.assign(new Error("no such file"), { code: "ENOENT", syscall: "open" })],
     ["text", "text"],
   ])("with %s rejects with that, once; a write has an unknown outcome because of it", async (_, thrown) => {
@@ -261,8 +224,7 @@ describe("a fetch function that fails", () => {
     expect(await errorOf(client.items.get("X"))).toEqual(shown);
     expect(calls.count).toBe(1);
     const error = await errorOf(client.inventory.receive(RECEIPT));
-    expect(error).toBeInstanceOf(OutcomeUnknownError);
-    expect(error).toMatchObject({ cause: shown });
+    expect(error).toMatchObject({ name: "OutcomeUnknownError", cause: shown });
     expect(calls.count).toBe(2);
   });
 
@@ -273,15 +235,15 @@ describe("a fetch function that fails", () => {
     expect(messageOf(error).length).toBeLessThan(5_000);
   });
 
-  it.each([
-    undefined,
-    "text",
-    { status: 200 },
-  ])("by returning %o rejects with a ConfigurationError, once; a write has an unknown outcome", async (value) => {
+  it.each<[string, () => unknown]>([
+    ["nothing", () => undefined],
+    ["an object", () => ({ status: 200 })],
+    ["a body of Node.js", () => ({ status: 200, headers: new Headers(), body: Readable.from(["{}"]) })],
+  ])("by returning %s rejects with a ConfigurationError, once; a write has an unknown outcome", async (_, make) => {
     let calls = 0;
     const fetch = async () => {
       calls += 1;
-      return value as Response;
+      return make() as Response;
     };
     const client = connect({ baseUrl: "https://inventory.test/api/v1" }, { ...withToken, fetch });
     expect(await errorOf(client.items.get("X"))).toBeInstanceOf(ConfigurationError);
@@ -343,17 +305,4 @@ it.each(
   const error = await errorOf(client.items.get("X"));
   expect(error).toBeInstanceOf(ConnectionError);
   expect(String(error)).toContain("connect ECONNREFUSED ::1:59; connect ECONNREFUSED 127.0.0.1:59");
-});
-
-it("the response of another fetch library, whose body is a stream of Node.js, is a ConfigurationError, and sent once", async () => {
-  let sent = 0;
-  const nodeFetch: unknown = async () => {
-    sent += 1;
-    return { status: 200, headers: new Headers(), body: Readable.from(["{}"]) };
-  };
-  const client = connect({ baseUrl: "https://a.test/api/v1" }, { ...withToken, fetch: nodeFetch as typeof fetch });
-  const error = await errorOf(client.items.get("X"));
-  expect(error).toBeInstanceOf(ConfigurationError);
-  expect(String(error)).toContain("WHATWG Response");
-  expect(sent).toBe(1);
 });

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from "node:net";
 import type { ClientOptions, InventoryClient } from "../../src/index.js";
 import { closeAfterTest, connect } from "../support/with-server.js";
 
@@ -36,4 +36,24 @@ export async function clientOf(
   });
   const origin = `http://${host}:${port}`;
   return { client: connect({ baseUrl: `${origin}/api/v1` }, options), requests, origin };
+}
+
+/** A server whose connections the test handles. It is closed after the test, and so are its connections. */
+export async function listenRaw(onConnection: (socket: Socket) => void) {
+  const sockets: Socket[] = [];
+  const server = createTcpServer((socket) => {
+    sockets.push(socket);
+    socket.on("error", () => {});
+    onConnection(socket);
+  });
+  const port = await listenOn(server, "127.0.0.1");
+  closeAfterTest({ close: async () => sockets.forEach((socket) => void socket.destroy()) });
+  return { sockets, port, origin: `http://127.0.0.1:${port}` };
+}
+
+/** Starts a server on a free port of a host, and returns the port. It accepts no connections after the test. */
+export async function listenOn(server: Server, host: string): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
+  closeAfterTest({ close: async () => void server.close() });
+  return (server.address() as AddressInfo).port;
 }

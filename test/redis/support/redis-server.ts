@@ -37,27 +37,27 @@ export async function findRedis(): Promise<TestRedis | undefined> {
 }
 
 /** The same, but always a server of our own: for tests that stop it. */
-export async function findOwnRedis(options: readonly string[] = []): Promise<TestRedis | undefined> {
+export async function findOwnRedis(): Promise<TestRedis | undefined> {
   if (!RUN_ALL) {
     console.warn(`The tests that start a Redis server are skipped: ${ONLY_IN_TEST_ALL}.`);
     return undefined;
   }
-  if (canRun(BINARY) || (installPackage("redis-server") && canRun(BINARY))) return startServer(options);
+  if (canRun(BINARY) || (installPackage("redis-server") && canRun(BINARY))) return startServer();
   const message = "no Redis: set STOCKLOT_TEST_REDIS_URL, or install redis-server; the tests that need one are skipped";
   if (process.env.STOCKLOT_REQUIRE_REDIS === "1") throw new Error(message);
   console.warn(message);
   return undefined;
 }
 
-/** Starts a server on a free port of the loopback interface, with further command-line options. */
-export async function startServer(options: readonly string[] = []): Promise<TestRedis> {
+/** Starts a server on a free port of the loopback interface. */
+export async function startServer(): Promise<TestRedis> {
   const directory = mkdtempSync(join(tmpdir(), "stocklot-redis-"));
   const port = await freePort();
   const url = `redis://127.0.0.1:${port}`;
   let server: ChildProcess | undefined;
   const start = async () => {
     const place = ["--port", `${port}`, "--bind", "127.0.0.1", "--dir", directory, "--save", ""];
-    server = spawn(BINARY, [...place, ...options], { stdio: "ignore" });
+    server = spawn(BINARY, place, { stdio: "ignore" });
     await withClient(url, (redis) => redis.ping());
   };
   const stop = async ({ keepData = false } = {}) => {

@@ -20,7 +20,6 @@ export interface WorkerReport {
   responses: number;
   /** How often calls failed, by the name of the error. */
   failures: Record<string, number>;
-  longestWaitMs: number;
   /** For how long the machine did not let it run. */
   stoodStillMs: number;
   exitCode: number | null;

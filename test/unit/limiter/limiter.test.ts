@@ -1,12 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createRateLimiter, createUnlimitedRateLimiter } from "../../../src/client/limiter/create-rate-limiter.js";
 import type { RateLimitOptions } from "../../../src/client/limiter/options.js";
-import {
-  type RateLimiter,
-  type Slot,
-  type SlotRequest,
-  SlotTooLate,
-} from "../../../src/client/limiter/rate-limiter.js";
+import { type RateLimiter, type SlotRequest, SlotTooLate } from "../../../src/client/limiter/rate-limiter.js";
 import { ConfigurationError } from "../../../src/shared/errors/index.js";
 import { useCountedTimers } from "../../support/own-timers.js";
 import { VirtualTime } from "./virtual-time.js";
@@ -147,19 +142,6 @@ describe("a pause", () => {
     expect(await Promise.all(waiting.map(isSettled))).toEqual([true, true, false]);
   });
 
-  test("is not lifted by the end of a probe of the pause before", async () => {
-    const limiter = limiterOf({ requests: 10 });
-    limiter.pause(100);
-    const waiting = Array.from({ length: 3 }, () => ask(limiter));
-    await vi.advanceTimersByTimeAsync(110);
-    const firstProbe = (await waiting[0]) as Slot;
-    limiter.pause(100);
-    await vi.advanceTimersByTimeAsync(110);
-    expect(await Promise.all(waiting.map(isSettled))).toEqual([true, true, false]);
-    firstProbe.end(true);
-    expect(await isSettled(waiting[2] as Promise<Slot>)).toBe(false);
-  });
-
   test("is all that holds back calls without a limit", async () => {
     const limiter = createUnlimitedRateLimiter();
     expect(limiter.snapshot()).toMatchObject({ limit: Number.POSITIVE_INFINITY, available: Number.POSITIVE_INFINITY });
@@ -204,15 +186,6 @@ describe("the estimate of a wait", () => {
     expect(limiter.waitMs("normal")).toBeCloseTo(2_609, -1);
     expect(limiter.waitMs("high")).toBeCloseTo(603, -1);
     expect(waiting).toHaveLength(2);
-  });
-
-  test("is as long as the pause at least", async () => {
-    const limiter = limiterOf({ requests: 5 });
-    limiter.pause(30_000);
-    limiter.pause(60_000);
-    expect(limiter.waitMs("normal")).toBeCloseTo(30_000, -1);
-    await vi.advanceTimersByTimeAsync(30_010);
-    expect(limiter.waitMs("normal")).toBe(0);
   });
 });
 

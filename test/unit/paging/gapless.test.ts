@@ -235,19 +235,6 @@ describe("the pages of gapless paging", () => {
   ])("that cannot overlap, because they contain %i records at most, end in a PaginationError", async (cap) => {
     await expect(readGapless(new ChangingList(100, { cap }))).rejects.toThrow(PaginationError);
   });
-
-  it("begin with the requested page", async () => {
-    for (const ahead of AHEAD) {
-      const random = seededRandom(7);
-      const change = (list: ChangingList) => {
-        if (list.requests.length > 1) list.remove(random(list.lots.length), random(20));
-      };
-      const reading = await readGapless(new ChangingList(6_000, { change }), { page: 5, ...ahead });
-      expect(reading.lots[0]?.recNo).toBe(1_001);
-      expectWhole(reading, 1_000);
-      expect(reading.lots.filter(({ recNo }) => recNo <= 1_000)).toEqual([]);
-    }
-  });
 });
 
 it.each([
