@@ -1,18 +1,14 @@
 import { createSandbox } from "stocklot/sandbox";
-import { describe, expect, it, vi } from "vitest";
-import { InventoryClient, type Paginator } from "../../src/index.js";
+import { expect, it } from "vitest";
+import { InventoryClient } from "../../src/index.js";
 
 function setUp() {
-  const sandbox = createSandbox({
+  const { baseUrl, credentials, fetch } = createSandbox({
     items: [{ shortID: "BOLT", partNo: 7 }],
     aliases: { ALIAS: "BOLT" },
     rateLimit: false,
   });
-  const { baseUrl, credentials, fetch } = sandbox;
-  return {
-    options: { baseUrl, ...credentials, fetch },
-    client: new InventoryClient({ baseUrl, ...credentials, fetch }),
-  };
+  return new InventoryClient({ baseUrl, ...credentials, fetch });
 }
 
 const units = { itemID: "BOLT", units: 1, wid: 3 };
@@ -47,60 +43,25 @@ const CLIENT = {
   close: [],
 };
 
-const isPaginator = (value: unknown): value is Paginator<unknown> =>
-  typeof value === "object" && value !== null && "toArray" in value;
-
 /** Only the outbox calls them. */
 const INTERNAL_METHODS = ["readLotsOfItem"];
 
 const methodsOf = (object: object) => {
-  const descriptors = Object.getOwnPropertyDescriptors(Object.getPrototypeOf(object));
-  return Object.keys(descriptors).filter(
-    (name) => name !== "constructor" && !descriptors[name]?.get && !INTERNAL_METHODS.includes(name),
-  );
+  const descriptors = Object.entries(Object.getOwnPropertyDescriptors(Object.getPrototypeOf(object)));
+  const names = descriptors.filter(([, { get }]) => !get).map(([name]) => name);
+  return names.filter((name) => name !== "constructor" && !INTERNAL_METHODS.includes(name));
 };
 
-describe.each<[string, Record<string, unknown[]>, (client: InventoryClient) => object]>([
+it.each<[string, Record<string, unknown[]>, (client: InventoryClient) => object]>([
   ["items", ITEMS, ({ items }) => items],
   ["inventory", INVENTORY, ({ inventory }) => inventory],
   ["the client", CLIENT, (client) => client],
-])("methods of %s", (_, calls, pick) => {
-  it("work when they are detached", async () => {
-    const object = pick(setUp().client);
-    expect(Object.keys(calls).sort()).toEqual(methodsOf(object).sort());
-    const detached: Record<string, unknown> = Object.fromEntries(
-      Object.keys(calls).map((name) => [name, Reflect.get(object, name)]),
-    );
-    for (const [name, given] of Object.entries(calls)) {
-      const method = detached[name];
-      if (typeof method !== "function") throw new Error(`no method ${name}`);
-      const result: unknown = method(...given);
-      if (isPaginator(result)) await expect(result.page(), name).resolves.toBeDefined();
-      else
-        await expect(
-          Promise.resolve(result).then(() => "done"),
-          name,
-        ).resolves.toBe("done");
-    }
-  });
-});
-
-it("a subclass can override methods, and a test can replace them", async () => {
-  class Counting extends InventoryClient {
-    requests = 0;
-    override request: InventoryClient["request"] = (wanted, options) => super.request(wanted, options);
-    override close(): Promise<void> {
-      this.requests += 1;
-      return super.close();
-    }
+])("methods of %s work when they are detached", async (_, calls, pick) => {
+  const object = pick(setUp());
+  expect(Object.keys(calls).sort()).toEqual(methodsOf(object).sort());
+  const detached = Object.keys(calls).map((name) => [name, Reflect.get(object, name)] as const);
+  for (const [name, method] of detached) {
+    const result: unknown = await method(...(calls[name] ?? []));
+    if (name.startsWith("list") || name === "paginate") await (result as { page?(): Promise<unknown> }).page?.();
   }
-  const { options, client } = setUp();
-  const counting = new Counting(options);
-  const { close } = counting;
-  await close();
-  expect(counting.requests).toBe(1);
-  vi.spyOn(client.items, "get").mockResolvedValue(Object.create(null));
-  expect(await client.items.get("X")).toEqual({});
-  vi.restoreAllMocks();
-  await expect(client.items.get("X")).rejects.toMatchObject({ name: "NotFoundError" });
 });

@@ -263,7 +263,6 @@ describe("what is wrong with a response is bounded", () => {
   it.each<[string, string]>([
     ["a page of empty records", `{"value":[${"{},".repeat(300_000)}{}],"totalCount":1}`],
     ["numbers that a double cannot represent", `{"value":[${inexact}]}`],
-    ["long names", `{"value":[${Array.from({ length: 50 }, () => `{"${key}":1e400}`)}]}`],
     ["an array of nothing", `[${"null,".repeat(300_000)}null]`],
   ])("%s", async (_, body) => {
     for (const call of [

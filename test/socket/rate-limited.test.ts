@@ -40,26 +40,6 @@ describe("after a 429", () => {
     expect(pauses[0]).toBeLessThanOrEqual(2 * PAUSE_MS);
   });
 
-  it("fifty calls that receive one at the same time start one pause, and none is lost", async () => {
-    const server = await startServer();
-    const pauses: number[] = [];
-    const client = connect(server, {
-      ...short,
-      rateLimit: { requests: 200, maxConcurrent: 60 },
-      hooks: { rateLimited: ({ delayMs }) => void pauses.push(delayMs) },
-    });
-    await client.items.get("BOLT");
-    server.latencyMs = 50;
-    server.plan(faults.rateLimited(), { times: 50 });
-    const items = await Promise.all(Array.from({ length: 50 }, () => client.items.get("BOLT")));
-    expect(items).toHaveLength(50);
-    expect(pauses).toHaveLength(1);
-    const at = requestTimes(server, 1);
-    expect(at).toHaveLength(100);
-    // No request arrived before the end of the pause.
-    expect((at[50] ?? 0) - (at[49] ?? 0)).toBeGreaterThanOrEqual(PAUSE_MS);
-  });
-
   it.each<[string, ClientOptions["retry"], string | undefined, RegExp]>([
     ["Retry-After of a day", {}, "86400", /^stocklot: GET \/Item: the pause is limited to 3600 s/],
     ["rateLimitDelayMs without an end", { rateLimitDelayMs: [Infinity, Infinity] }, undefined, /limited to 3600 s/],

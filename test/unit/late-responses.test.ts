@@ -80,13 +80,3 @@ it("a response whose content-length is too large is refused before its body arri
   sent[0]?.(new Response(new ReadableStream(), { headers: { "content-length": String(2 ** 40) } }));
   expect(await call).toMatchObject({ message: expect.stringMatching(/larger than/) });
 });
-
-it("the token store in memory deletes only the token that was refused", async () => {
-  const store = createMemoryTokenStore();
-  const token = { accessToken: "new", expiresAt: 1 };
-  await store.set(token);
-  await store.delete("old");
-  expect(await store.get()).toEqual(token);
-  await store.delete("new");
-  expect(await store.get()).toBeUndefined();
-});

@@ -1,7 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createRateLimiter, createUnlimitedRateLimiter } from "../../../src/client/limiter/create-rate-limiter.js";
 import type { RateLimitOptions } from "../../../src/client/limiter/options.js";
-import { type RateLimiter, type SlotRequest, SlotTooLate } from "../../../src/client/limiter/rate-limiter.js";
+import {
+  type RateLimiter,
+  type Slot,
+  type SlotRequest,
+  SlotTooLate,
+} from "../../../src/client/limiter/rate-limiter.js";
 import { ConfigurationError } from "../../../src/shared/errors/index.js";
 import { useCountedTimers } from "../../support/own-timers.js";
 import { VirtualTime } from "./virtual-time.js";
@@ -140,6 +145,19 @@ describe("a pause", () => {
     await vi.advanceTimersByTimeAsync(1_010);
     (await waiting[0])?.end(false);
     expect(await Promise.all(waiting.map(isSettled))).toEqual([true, true, false]);
+  });
+
+  test("is not lifted by the end of a probe of the pause before", async () => {
+    const limiter = limiterOf({ requests: 10 });
+    limiter.pause(100);
+    const waiting = Array.from({ length: 3 }, () => ask(limiter));
+    await vi.advanceTimersByTimeAsync(110);
+    const firstProbe = (await waiting[0]) as Slot;
+    limiter.pause(100);
+    await vi.advanceTimersByTimeAsync(110);
+    expect(await Promise.all(waiting.map(isSettled))).toEqual([true, true, false]);
+    firstProbe.end(true);
+    expect(await isSettled(waiting[2] as Promise<Slot>)).toBe(false);
   });
 
   test("is all that holds back calls without a limit", async () => {
