@@ -55,6 +55,14 @@ describe("A search for one item", () => {
     }
   });
 
+  it("takes no level for absent before the order is proved, though each page that it reads is in order", async () => {
+    const others = Array.from({ length: 2_000 }, (_, index) => index + 1).filter((partNo) => partNo !== 501);
+    const service = new SearchedService([...others.slice(0, 1_300), 501, ...others.slice(1_300)], {
+      sorting: "partNo-ignored",
+    });
+    expect(await service.client().inventory.getStockLevel("SKU-501")).toMatchObject({ partNo: 501 });
+  });
+
   it("does not take a list of two imports, each in the order of numbers, for a sorted one", async () => {
     const imports = [1_000, 300].flatMap((count) => Array.from({ length: count }, (_, partNo) => partNo));
     for (const partNo of [900, 500, 299, 298, 250, 100]) {
