@@ -18,7 +18,7 @@ afterAll(() => certificates.remove());
 const { good } = certificates;
 const SERVERS = {
   good: { identity: good },
-  "TLSv1.2": { identity: good, directives: "ssl_protocols TLSv1.2" },
+  "TLSv1.2": { identity: good, directives: "ssl_protocols TLSv1.2;" },
   "TLSv1.3": { identity: good, directives: "ssl_protocols TLSv1.3;" },
 };
 type ServerName = keyof typeof SERVERS;
