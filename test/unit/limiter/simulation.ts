@@ -224,7 +224,7 @@ export function anyCalls(
             "refused",
           )
         : fc.constant<SimulatedCall["outcome"]>("completed"),
-      pauseMs: fc.integer({ min: 0, max: 1_000 }),
+      pauseMs: fc.integer({ min: 1, max: 1_000 }),
       abortedAfterMs: sometimes(aborts, fc.integer({ min: 0, max: 3_000 })),
       totalTimeoutMs: sometimes(deadlines, fc.integer({ min: 1, max: 3_000 })),
     }),
