@@ -181,8 +181,9 @@ class OutboxRun implements Sender {
     try {
       this.#toSend = (await this.#store.count()).toSend;
       while (this.mayBegin()) {
+        const wasBusy = this.#busy.size > 0;
         const begun = await this.#begin();
-        if (begun === 0 && this.#busy.size === 0) break;
+        if (begun === 0 && !wasBusy) break;
         await sleep(POLL_MS, this.#wake.signal, this.stopped);
         this.#wake = new AbortController();
       }
@@ -214,11 +215,14 @@ class OutboxRun implements Sender {
     return begun;
   }
 
-  /** The first entries of items that are not worked on. Nobody else sends them, so the list stays right until it is used. */
+  /**
+   * The first entries of items that are not worked on. Nobody else sends them, so the list stays right until it is used. Of an
+   * item whose work ends meanwhile, the database may still have shown the entry as it was: the next reading shows it.
+   */
   async #readReady(): Promise<StoredEntry[]> {
-    const limit = MAX_BUSY + this.#busy.size + this.#setAside.size;
-    const first = await this.#store.next(limit, this.#parts.filter);
-    return first.filter(({ lane }) => !this.#busy.has(lane) && !this.#setAside.has(lane));
+    const busy = new Set(this.#busy.keys());
+    const first = await this.#store.next(MAX_BUSY + busy.size + this.#setAside.size, this.#parts.filter);
+    return first.filter(({ lane }) => !busy.has(lane) && !this.#setAside.has(lane));
   }
 
   /** Works on the first entry of an item until it is settled or unknown, or the item is left alone. */

@@ -1,6 +1,7 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { AuthenticationError, ConfigurationError, PermissionError } from "../../src/index.js";
 import { createOutbox, type OutboxEntryInput } from "../../src/outbox/index.js";
+import { OpenStore } from "../../src/outbox/store.js";
 import { wait } from "./support/virtual-time.js";
 import { connectionReset, createWorld, type Intercept, isWrite, receipt } from "./support/world.js";
 
@@ -59,6 +60,26 @@ describe("order", () => {
     await outbox.addMany(items.flatMap((itemID) => [1, 2].map((n) => receipt(`${itemID}${n}`, { itemID }))));
     expect(await outbox.run({ concurrency: 2 })).toMatchObject({ applied: 6, requests: 6, pending: 0 });
     expect(record.most).toBe(2);
+  });
+
+  it("does not take what it settles for the rest of a crash, if the database replies late to a reading", async () => {
+    const world = createWorld();
+    recorded(world);
+    const next = OpenStore.prototype.next;
+    vi.spyOn(OpenStore.prototype, "next").mockImplementation(async function (this: OpenStore, ...given) {
+      const entries = await next.apply(this, given);
+      await wait(30);
+      return entries;
+    });
+    onTestFinished(() => void vi.restoreAllMocks());
+    const outbox = world.createOutbox({ settleMs: 1_000 });
+    const items = ["BOLT", "NUT", "WASHER"];
+    const keys = items.flatMap((itemID) => [1, 2, 3].map((n) => `${itemID}${n}`));
+    await outbox.addMany(keys.map((key) => receipt(key, { itemID: key.slice(0, -1) })));
+    const results: string[] = [];
+    const report = await outbox.run({ onResult: ({ key, state }) => results.push(`${key} ${state}`) });
+    expect(report).toMatchObject({ applied: 9, requests: 9, pending: 0 });
+    expect(results.sort()).toEqual(keys.map((key) => `${key} applied`));
   });
 
   it("holds back what is behind an unknown entry, until a person has decided", async () => {
