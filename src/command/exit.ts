@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from "commander";
 import { ConfigurationError, InputValidationError, StocklotError } from "../shared/errors/index.js";
+import { redact } from "../shared/errors/redact.js";
 import { printable } from "./terminal.js";
 
 /** Exit codes, as shells expect them. */
@@ -40,8 +41,10 @@ export function exitCodeOf(error: unknown): number {
   return isRefused ? EXIT.usage : EXIT.failure;
 }
 
-/** What is written to standard error if a command fails. */
-export function failureMessage(error: unknown): string {
+/** What is written to standard error if a command fails. An address in the place of a file may have a password. */
+export const failureMessage = (error: unknown): string => redact(describeFailure(error));
+
+function describeFailure(error: unknown): string {
   if (isSystemError(error)) return describeSystemError(error);
   if (error instanceof CommandError) return error.message;
   // One line: a line break of the service's could begin a line that looks like one of this command.

@@ -1,6 +1,8 @@
 import { CommanderError } from "commander";
 import { describe, expect, it } from "vitest";
 import { createProgram } from "../../src/command/program.js";
+import { RUN_ALL } from "../support/runs.js";
+import { run, serve } from "./support/run-command.js";
 
 /** What is written to standard error for these arguments. */
 async function errorFor(...args: string[]): Promise<string> {
@@ -44,4 +46,19 @@ describe("an unknown option", () => {
     );
     expect(await errorFor("doctor", "--rate-limit", "x", "--jsn")).toMatch(/^error: option '--rate-limit <n>'/);
   });
+});
+
+it.skipIf(!RUN_ALL).each([
+  ["plan", "show", "ADDRESS"],
+  ["outbox", "list", " ADDRESS"],
+  ["export", "items", "--output", "ADDRESS"],
+  ["mirror", "--sqlite", "ADDRESS"],
+  ["mirror", "--sqlite", "ADDRESS", "--status"],
+])("%s %s shows no password of an address that stands in the place of a file", async (...args) => {
+  const { env } = await serve({ items: 1, lots: 0 });
+  const given = args.map((text) => text.replace("ADDRESS", "postgres://pg:canary-password@127.0.0.1:1/x"));
+  const { code, out, err } = await run(given, env);
+  expect(code).not.toBe(0);
+  expect(out + err).toContain("127.0.0.1:1");
+  expect(out + err).not.toContain("canary");
 });

@@ -57,6 +57,7 @@ describe("redaction", () => {
     ["with \\u002B escapes", unicodeEscaped],
     ["with \\u002b escapes", (secret) => lowerCaseEscapes(unicodeEscaped(secret))],
     ["with slashes escaped as PHP does", (secret) => JSON.stringify(secret).slice(1, -1).replaceAll("/", "\\/")],
+    ["in hexadecimal", (secret) => Buffer.from(secret).toString("hex").toUpperCase()],
     ["in base64", base64],
     ["in base64url", (secret) => Buffer.from(secret).toString("base64url")],
     ["as Basic authentication", (secret) => `Basic ${base64(`my scanner:${secret}`)}`],
@@ -77,6 +78,7 @@ describe("redaction", () => {
     expect(redact("client_secret=unheard-of-0123&x=1")).toBe("client_secret=[redacted]&x=1");
     expect(redact("Authorization: Bearer abcdefghij0123456789==")).toBe("Authorization: Bearer [redacted]");
     expect(redact("(Bearer abcdefghij0123456789)")).toBe("(Bearer [redacted])");
+    expect(redact("sqlite postgres://pg:PaSs.1@db:5432/x:")).toBe("sqlite postgres://pg:[redacted]@db:5432/x:");
   });
 
   it.each([
@@ -84,6 +86,7 @@ describe("redaction", () => {
     "POST /Token: access_token: is required",
     "access_token: must be a string; client_secret: is not known",
     "100 % of &c. in C:\\temp, 50%25",
+    "https://db:5432/a?b=c@d#e and mail to me@example.com",
   ])("leaves ordinary text alone: %s", (text) => {
     rememberSecret("s3cret");
     expect(redact(text)).toBe(text);

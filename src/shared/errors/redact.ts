@@ -7,7 +7,7 @@
  *    goes through `redact`, and of a foreign exception only name, message, code and stack are kept (`copyOfCause`).
  *
  * Known are the secrets that were used last, as they are and as they are usually encoded, and long values of headers. Other
- * secrets are recognised by what precedes them: `Bearer …`, `client_secret=…`.
+ * secrets are recognised by what precedes them: `Bearer …`, `client_secret=…`, `postgres://user:…`.
  */
 
 import { setNewest } from "../bounded-map.js";
@@ -64,9 +64,11 @@ interface Form {
 const MAX_MATCHED_LENGTH = 256;
 const REST_SOURCE = "[^\\s\"'<>]*";
 
-/** A secret as it is, and with its characters encoded as in a URL, a form, JSON or HTML; and its base64. */
+/** A secret as it is, and with its characters encoded as in a URL, a form, JSON or HTML; its base64; its bytes in hex. */
 function formsOf(secret: string): Form[] {
-  const base64 = btoa(String.fromCharCode(...new TextEncoder().encode(secret.slice(0, 3 * MAX_MATCHED_LENGTH))));
+  const bytes = [...new TextEncoder().encode(secret.slice(0, 3 * MAX_MATCHED_LENGTH))];
+  const base64 = btoa(String.fromCharCode(...bytes));
+  const hex = bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("");
   const sourceOfBase64 = (char: string) => ({ "+": "(?:[+-]|%2B)", "/": "(?:[/_]|%2F)" })[char] ?? char;
   const isShort = secret.length < MIN_UNAMBIGUOUS_LENGTH;
   const [start, end] = isShort ? ["(?<!\\w)", "(?!\\w)"] : ["", secret.length > MAX_MATCHED_LENGTH ? REST_SOURCE : ""];
@@ -78,7 +80,11 @@ function formsOf(secret: string): Form[] {
     source: start + [...text].map(sourceOf).join("") + end,
   });
   const text = [...secret].slice(0, MAX_MATCHED_LENGTH).join("");
-  return [formOf(text, /\W+/, sourceOfCharacter), formOf(base64.replace(/=+$/, ""), /[^A-Za-z0-9]+/, sourceOfBase64)];
+  return [
+    formOf(text, /\W+/, sourceOfCharacter),
+    formOf(base64.replace(/=+$/, ""), /[^A-Za-z0-9]+/, sourceOfBase64),
+    formOf(hex, /\W+/, (digit) => digit),
+  ];
 }
 
 const NAMED_ENTITIES: Readonly<Record<string, string>> = { "&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos" };
@@ -138,9 +144,14 @@ const NAMED_SECRET_PATTERN =
 export const redactCredentials = (text: string): string =>
   credentials.replaceIn(text.replace(NAMED_SECRET_PATTERN, `$1${REDACTED}`));
 
+/** An address of a database or a proxy, up to its password. */
+const PASSWORD_PATTERN = /(\w:\/\/[^\s:/?#@]*:)[^\s/?#]+@/g;
+
 /** Replaces all secrets in a string. */
-export const redact = (text: string): string =>
-  callHeaderValues.replaceIn(headerValues.replaceIn(redactCredentials(text)));
+export function redact(text: string): string {
+  const shown = redactCredentials(text).replace(PASSWORD_PATTERN, `$1${REDACTED}@`);
+  return callHeaderValues.replaceIn(headerValues.replaceIn(shown));
+}
 
 /** How much of a string is searched behind what is shown: a secret may continue there. */
 const SEARCHED_BEYOND_LENGTH = 8_192;
