@@ -217,7 +217,7 @@ class OutboxRun implements Sender {
 
   /**
    * The first entries of items that are not worked on. Nobody else sends them, so the list stays right until it is used. Of an
-   * item whose work ends meanwhile, the database may still have shown the entry as it was: the next reading shows it.
+   * item whose work ends meanwhile, the database may still have shown the entry as it was: it is read again.
    */
   async #readReady(): Promise<StoredEntry[]> {
     const busy = new Set(this.#busy.keys());
