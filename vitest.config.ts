@@ -12,7 +12,6 @@ const LIMIT_MS = 600_000;
 const LONGEST = [
   "docs/site",
   "examples/examples",
-  "outbox/schedules",
   "outbox/kill/kill",
   "outbox/simulation/simulation",
   "search/requests",

@@ -72,34 +72,6 @@ describe.each(["export", "mirror"] as const)("%s --response-validation", (name) 
   });
 });
 
-describe("export --response-validation warn", () => {
-  it("writes values of another type as they are, and limits the warnings", async () => {
-    const change: Change = (text) => text.replace(/"units":[\d.]+/g, '"units":"many"');
-    const env = await serveChanged("/Inventory", change, { items: 5, lots: 2_600 });
-    const args = ["export", "lots", "--columns", "units", "--response-validation", "warn"];
-    const { code, out, err } = await run(args, env);
-    expect({ code, out }).toEqual({ code: 0, out: `units\r\n${"many\r\n".repeat(2_600)}` });
-    expect(err.match(/^warning: GET /gm)).toHaveLength(10);
-    expect(err).toMatch(/\nwarning: further warnings are not shown\.\n2600 lots exported\.\n$/);
-  });
-});
-
-it("a list with a null among its records is exported and diagnosed", async () => {
-  const change: Change = (text) => {
-    const body = Object(JSON.parse(text));
-    return JSON.stringify(Array.isArray(body.value) ? { ...body, value: [null, ...body.value.slice(1)] } : body);
-  };
-  const env = await serveChanged("", change, { items: 3, lots: 3 });
-  for (const list of ["items", "lots", "stock-levels"]) {
-    const exported = await run(["export", list, "--format", "csv", "--response-validation", "warn"], env);
-    expect(exported).toMatchObject({ code: 0, err: expect.stringMatching(/expected object, received null/) });
-    expect(exported.out.trim().split("\r\n").length).toBeGreaterThan(1);
-  }
-  const { out, err } = await run(["doctor", "--json"], env);
-  expect(JSON.parse(out)).toMatchObject({ findings: expect.any(Array) });
-  expect(err).not.toContain("TypeError");
-});
-
 it("messages of the service change nothing in a terminal", async () => {
   const body = { statusCode: 400, error: "x", message: "no\u001b[2J", details: null };
   const { env } = await serve({ faults: [{ path: /^\/(?!Token)/, fault: { type: "status", status: 400, body } }] });

@@ -1,12 +1,10 @@
 import {
-  chmodSync,
   existsSync,
   lstatSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
-  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -30,19 +28,6 @@ const partsOf = (name: string) =>
 beforeEach(({ skip }) => skip(!RUN_ALL, ONLY_IN_TEST_ALL));
 
 describe("stocklot export", () => {
-  it("writes every lot as CSV, with a header and CR LF", async () => {
-    const { env } = await serve({ items: 20, lots: 600 });
-    const file = fileNamed("lots.csv");
-    const { code, err, out } = await run(["export", "lots", "-o", file], env);
-    expect({ code, out }).toEqual({ code: 0, out: "" });
-    expect(err).toContain("600 lots exported");
-    const text = readFileSync(file, "utf8");
-    expect(text.split("\r\n")[0]).toMatch(/^recNo,partNo,shortID,/);
-    const records: Record<string, string>[] = parse(text, { columns: true });
-    expect(new Set(records.map(({ recNo }) => recNo)).size).toBe(600);
-    expect(partsOf("lots.csv")).toEqual([]);
-  });
-
   it("writes stock levels with the SKU, which the service does not send", async () => {
     const { env } = await serve({
       items: [{ shortID: "A" }, { shortID: "B" }],
@@ -57,13 +42,6 @@ describe("stocklot export", () => {
     expect(asServed.out).not.toContain("shortID");
   });
 
-  it("quotes text, and writes decimals exactly", async () => {
-    const remark = 'a "quoted", text\nof two lines';
-    const { env } = await serve({ lots: [{ shortID: "A", units: 0.1, remark }] });
-    const { out } = await run(["export", "lots", "--columns", "remark,units,serial2"], env);
-    expect(out).toBe(`remark,units,serial2\r\n"a ""quoted"", text\nof two lines",0.1,\r\n`);
-  });
-
   it("quotes every kind of line break, so that each record stays one", async () => {
     const remarks = ["two\nlines", "two\rlines", "two\r\nlines", "\n", "one line"];
     const { env } = await serve({ lots: remarks.map((remark) => ({ shortID: "A", units: 1, remark })) });
@@ -71,22 +49,6 @@ describe("stocklot export", () => {
     const records: Record<string, string>[] = parse(out, { columns: true, record_delimiter: ["\r\n", "\n", "\r"] });
     expect(records.map(({ remark }) => remark).sort()).toEqual(remarks.sort());
     expect(out).toContain('"two\rlines",1\r\n');
-  });
-
-  it.each([
-    [
-      "ndjson",
-      (text: string) =>
-        text
-          .trimEnd()
-          .split("\n")
-          .map((line) => JSON.parse(line)),
-    ],
-  ])("writes %s to standard output", async (format, read) => {
-    const { env } = await serve({ items: 300, lots: [] });
-    const { code, out } = await run(["export", "items", "--format", format], env);
-    expect(code).toBe(0);
-    expect(read(out).length).toBeGreaterThanOrEqual(300);
   });
 
   it("writes an empty list in every format", async () => {
@@ -173,15 +135,6 @@ describe("stocklot export", () => {
     }
   });
 
-  it("trims the names of columns, and refuses an empty one", async () => {
-    const { env } = await serve({ lots: [{ shortID: "A", units: 1 }] });
-    expect(await run(["export", "lots", "--columns", "shortID, units"], env)).toMatchObject({
-      code: 0,
-      out: "shortID,units\r\nA,1\r\n",
-    });
-    expect(await run(["export", "lots", "--columns", "shortID,"], env)).toMatchObject({ code: 2, out: "" });
-  });
-
   it("replaces a file, also behind a symbolic link, but no folder or device", async () => {
     const { env } = await serve({ lots: [{ shortID: "A" }] });
     const [file, link] = [fileNamed("replaced.csv"), fileNamed("link.csv")];
@@ -197,18 +150,6 @@ describe("stocklot export", () => {
       expect.stringMatching(/^2 stocklot: --output: \/dev\/null is not a regular file\. .* > \/dev\/null\.\n$/),
     ]);
     expect(lstatSync("/dev/null").isFile()).toBe(false);
-  });
-
-  it("keeps the permissions of the file that it replaces", async () => {
-    const { env } = await serve({ items: 5, lots: 300 });
-    const file = fileNamed("private.ndjson");
-    for (const mode of ["600", "440"]) {
-      rmSync(file, { force: true });
-      writeFileSync(file, "old");
-      chmodSync(file, mode);
-      expect((await run(["export", "lots", "--output", file], env)).code).toBe(0);
-      expect((statSync(file).mode & 0o777).toString(8)).toBe(mode);
-    }
   });
 
   // A limit for the size of a file fails in the middle of a write, as a full disk does.
@@ -228,25 +169,5 @@ describe("stocklot export", () => {
       code: 1,
       err: "stocklot: standard output: ENOSPC: no space left on device, write\n",
     });
-  });
-
-  it("ignores that messages cannot be written", async () => {
-    const { env } = await serve({ lots: [{ shortID: "A" }] });
-    const ended = await run(["export", "lots", "--columns", "shortID"], env, undefined, [
-      "sh",
-      "-c",
-      'exec "$@" 2> /dev/full',
-      "sh",
-    ]);
-    expect(ended).toEqual({ code: 0, out: "shortID\r\nA\r\n", err: "" });
-  });
-
-  it("says why a file cannot be written", async () => {
-    const { env } = await serve();
-    const { code, err } = await run(["export", "lots", "-o", join(directory, "missing", "lots.csv")], env);
-    expect(code).toBe(2);
-    expect(err).toBe(
-      `stocklot: --output: the folder ${join(directory, "missing")} does not exist. Create it, or choose another one.\n`,
-    );
   });
 });

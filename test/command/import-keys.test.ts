@@ -106,15 +106,6 @@ describe("the keys of an import", () => {
     expect(sandbox.requests).toEqual([]);
   });
 
-  it("has spaces around its other cells, which are not part of them", async () => {
-    const { send, sandbox } = await importing();
-    expect(await send("spaces.csv", "1,BOLT-M8, 5 , 1,1 ")).toMatchObject({ code: 0 });
-    expect(sandbox.requests.find(({ path }) => path === "/Inventory/Receive")?.body).toMatchObject({
-      units: 5,
-      wid: 1,
-    });
-  });
-
   it.each([
     ["a number with too many digits", '"units":9007199254740993', "more digits than a number keeps"],
     ["a name twice", '"units":1,"units":20', '"units" occurs twice'],
@@ -128,17 +119,6 @@ describe("the keys of an import", () => {
     );
     expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining(message) });
     expect(sandbox.requests).toEqual([]);
-  });
-
-  it("of an NDJSON file ends as the others do", async () => {
-    const { env } = await serve();
-    const file = join(directory, "ends.ndjson");
-    const line = '{"itemID":"BOLT-M8","wid":1,"reasonCode":1,"units":1}';
-    writeFileSync(file, `${line}\r\n${line}\n`);
-    const args = ["import", file, "--operation", "receive", "--outbox", join(directory, "ends.db")];
-    expect(await run(args, env)).toMatchObject({ code: 2, err: expect.stringContaining("different ways") });
-    writeFileSync(file, `${line}\r\n${line}\r\n`);
-    expect(await run(args, env)).toMatchObject({ code: 0 });
   });
 });
 

@@ -94,26 +94,6 @@ describe("import", () => {
     expect(outbox.out).toContain(`${files}.${ending}:3 `);
   });
 
-  it("reports every wrong object of NDJSON with its line", async () => {
-    const lines = [
-      '{"itemID":"BOLT-M8","units":"5","wid":1,"reasonCode":1}',
-      "[1]",
-      "{",
-      '{"itemID":"BOLT-M8","units":-5,"wid":1,"reasonCode":1}',
-      '{"itemid":"BOLT-M8","units":5,"wid":1,"reasonCode":1}',
-      '{"units":5,"wid":1,"reasonCode":1}',
-    ];
-    const { code, err } = await run(args("receive", written(lines.join("\n"), "ndjson"), "--dry-run"), {});
-    expect(code).toBe(2);
-    expect(err).toMatch(/^line 1: units must be a number/m);
-    expect(err).toMatch(/^line 2: is not a JSON object$/m);
-    expect(err).toMatch(/^line 3: is not a JSON object: /m);
-    expect(err).toMatch(/^line 4: units must be /m);
-    expect(err).toMatch(/^line 5: unknown columns: "itemid" \(did you mean "itemID"\?\)/m);
-    expect(err).toMatch(/^line 6: itemID is required/m);
-    expect(err).toContain("6 of 6 lines are invalid; nothing was sent.");
-  });
-
   it("reads standard input, and keeps no copy of it", async () => {
     const { sandbox, env } = await serve();
     const given = written("itemID,units,wid,reasonCode\nBOLT-M8,5,1,1\n");

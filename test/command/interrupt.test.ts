@@ -1,8 +1,7 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
 import { waitUntil } from "../support/with-server.js";
 import { type Ended, type RunningCommand, run, serve, start } from "./support/run-command.js";
@@ -37,24 +36,6 @@ describe.each(SIGNALS)("%s", (signal, exitCode) => {
       () => sandbox.requests.some((request) => request.path === path),
       signal,
     );
-    expect(ended).toEqual({ ...interrupted(), out: "" });
-  });
-
-  it("ends the doctor during a TLS handshake", async () => {
-    let connections = 0;
-    const server = createServer(() => {
-      connections += 1;
-    }).listen(0, "127.0.0.1");
-    onTestFinished(() => void server.close());
-    await waitUntil(() => server.listening);
-    const address = server.address();
-    if (address === null || typeof address === "string") throw new Error("no port");
-    const env = {
-      STOCKLOT_BASE_URL: `https://127.0.0.1:${address.port}/api/v1`,
-      STOCKLOT_CLIENT_ID: "c",
-      STOCKLOT_CLIENT_SECRET: "s",
-    };
-    const ended = await interrupt(start(["doctor"], env), () => connections > 0, signal);
     expect(ended).toEqual({ ...interrupted(), out: "" });
   });
 
@@ -110,37 +91,12 @@ describe.each(SIGNALS)("%s", (signal, exitCode) => {
     expect(child.signalCode).toBe(signal);
   });
 
-  it("ends an import that validates a large file", async () => {
-    const { sandbox, env } = await serve();
-    const file = fileNamed(`large-${signal}.csv`);
-    // The first line is reported at once.
-    writeFileSync(file, `itemID,units,wid,reasonCode\nB,-1,1,1\n${"BOLT-M8,5,1,1\n".repeat(1_000_000)}`);
-    const args = ["import", file, "--operation", "receive", "--outbox", fileNamed(`large-${signal}.db`)];
-    const command = start(args, env);
-    const { code, err } = await interrupt(command, () => command.output.err.includes("line 2:"), signal);
-    expect(code).toBe(exitCode);
-    expect(err).toMatch(/\nstocklot: interrupted; nothing was sent\n$/);
-    expect(sandbox.requests).toEqual([]);
-  });
-
   it("ends a run of a mirror, which the next run completes", async () => {
     const { sandbox, env } = await serve({ items: 5, lots: 3_000, latencyMs: 30 });
     const args = ["mirror", "--sqlite", fileNamed(`run-${signal}.db`)];
     const ended = await interrupt(start(args, env), () => sandbox.requests.length > 8, signal);
     expect(ended).toEqual({ ...interrupted("; the next run continues"), out: "" });
     expect(await run(args, env)).toMatchObject({ code: 0, out: expect.stringMatching(/^lots .* 3000$/m) });
-  });
-
-  it("ends a watched mirror, also in the middle of a run", async () => {
-    const { sandbox, env } = await serve({ items: 5, lots: 3_000, latencyMs: 30 });
-    const args = ["mirror", "--sqlite", fileNamed(`watch-${signal}.db`), "--watch", "1h"];
-    const ended = await interrupt(start(args, env), () => sandbox.requests.length > 8, signal);
-    expect(ended).toEqual({
-      code: exitCode,
-      out: "",
-      err: "A run every 60 min; Ctrl-C stops.\nstocklot: interrupted; the next run continues\n",
-    });
-    expect((await run(args.slice(0, 3), env)).code).toBe(0);
   });
 
   it("stops a sandbox successfully, also while a request hangs", async () => {

@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import { findPostgres } from "../support/postgres-server.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
-import { waitUntil } from "../support/with-server.js";
-import { run, serve, start } from "./support/run-command.js";
+import { run, serve } from "./support/run-command.js";
 
 const directory = mkdtempSync(join(tmpdir(), "stocklot-mirror-command-"));
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -95,41 +94,6 @@ describe("stocklot mirror", () => {
     expect(status).toMatchObject({ code: 0, err: "", out: expect.stringMatching(/^warehouseStockLevels\/3 +[1-9]/m) });
     const other = await run([...args, "--status", "--warehouses", "1,2"], {});
     expect(other).toMatchObject({ code: 1, out: expect.stringMatching(/^warehouseStockLevels\/2 .* never$/m) });
-  });
-
-  it("keeps the warehouses of the run before, also if that was interrupted", async () => {
-    const { sandbox, env } = await serve({ items: 5, lots: 600 });
-    const copy = database("kept");
-    const args = ["mirror", "--sqlite", copy];
-    sandbox.addFault({ path: "/Inventory/StockLevels", fault: "hang" });
-    const interrupted = start([...args, "--warehouses", "3"], env);
-    await waitUntil(() => sandbox.requests.some(({ path }) => path === "/Inventory/StockLevels"));
-    interrupted.child.kill("SIGINT");
-    expect((await interrupted.ended).code).not.toBe(0);
-    sandbox.clearFaults();
-    for (let next = 0; next < 2; next += 1) {
-      const before = sandbox.requests.length;
-      expect((await run(args, env)).code).toBe(0);
-      const paths = sandbox.requests.slice(before).map(({ path }) => path);
-      expect(paths).toContain("/Inventory/StockLevels/3");
-    }
-  });
-
-  it("prints the state of the copy as JSON, and why the last run failed", async () => {
-    const { sandbox, env } = await serve({ items: 5, lots: 20 });
-    const args = ["mirror", "--sqlite", database("failed")];
-    expect((await run(args, env)).code).toBe(0);
-    sandbox.addFault({ path: "/Inventory", fault: 403 });
-    const failed = await run(args, env);
-    expect(failed).toMatchObject({ code: 1, err: expect.stringMatching(/^stocklot: GET \/Inventory: 403 /) });
-    const { out } = await run([...args, "--status"], {});
-    expect(out).toMatch(/\nlots: failed since \S+: PermissionError: GET \/Inventory: 403 /);
-    const json = await run([...args, "--status", "--json"], {});
-    expect(JSON.parse(json.out)).toMatchObject([
-      { list: "items", wID: null, lagMs: expect.any(Number), error: null },
-      { list: "lots", error: expect.stringMatching(/^PermissionError: /), failedSince: expect.any(Number) },
-      { list: "stockLevels", error: null },
-    ]);
   });
 
   it("copies into PostgreSQL, with the password of the environment", async ({ skip }) => {

@@ -1,14 +1,10 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { PassThrough } from "node:stream";
 import { InventoryClient, type Lot } from "stocklot";
 import { createMirror, sqliteSink } from "stocklot/mirror";
 import { beforeEach, describe, expect, it } from "vitest";
-import { greeting, requestLine } from "../../src/command/sandbox/command.js";
 import { faultOption } from "../../src/command/sandbox/fault-option.js";
-import { currentShell } from "../../src/command/shell.js";
-import { painter } from "../../src/command/terminal.js";
 import { createSandbox, type SandboxOptions } from "../../src/sandbox/index.js";
 import { Caller } from "../sandbox/support/caller.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
@@ -100,14 +96,6 @@ describe("stocklot sandbox", () => {
     expect((await api.post("/Inventory/Receive", {})).status).toBe(400);
   });
 
-  it("reports that the port is taken", async () => {
-    const { api } = await started();
-    const { port } = new URL(api.baseUrl);
-    const { code, err } = await run(["sandbox", "--port", port]);
-    expect(code).toBe(1);
-    expect(err).toContain(`Port ${port} is taken.`);
-  });
-
   it("has --help and --version, and refuses wrong arguments", async () => {
     const [help, version, unknown, invalid, misspelt] = await Promise.all([
       run(["sandbox", "--help"]),
@@ -150,35 +138,5 @@ describe("its arguments", () => {
     ["/api/v1/Item drop", /matches no endpoint/],
   ])("refuse the fault %s", (text, message) => {
     expect(() => faultOption(text)).toThrow(message);
-  });
-
-  it("print the variables for each shell", () => {
-    const sandbox = createSandbox();
-    const line = (shell: Parameters<typeof greeting>[0]) =>
-      greeting(shell, "http://127.0.0.1:1/api/v1", sandbox).split("\n")[1];
-    expect(line("posix")).toBe("export STOCKLOT_BASE_URL=http://127.0.0.1:1/api/v1");
-    expect(line("powershell")).toBe('$env:STOCKLOT_BASE_URL = "http://127.0.0.1:1/api/v1"');
-    expect(line("cmd")).toBe("set STOCKLOT_BASE_URL=http://127.0.0.1:1/api/v1");
-    expect(currentShell({ platform: "linux", env: {} })).toBe("posix");
-    expect(currentShell({ platform: "win32", env: { PSModulePath: "a;b;c" } })).toBe("powershell");
-    expect(currentShell({ platform: "win32", env: { PSModulePath: "a" } })).toBe("cmd");
-  });
-});
-
-describe("the request log on a terminal", () => {
-  const plain = painter(new PassThrough());
-  const coloured = painter(Object.assign(new PassThrough(), { isTTY: true }));
-  const request = { method: "GET", path: "/Item", query: { page: "2" }, body: undefined, clientId: "c", at: 0 };
-
-  it("has colour, and none in a pipe", () => {
-    const completed = { ...request, status: 200, remaining: 7, fault: undefined };
-    expect(requestLine(completed, plain)).toBe("00:00:00.000  GET     200  /Item?page=2  7 left");
-    expect(requestLine(completed, coloured)).toContain("\u001b[32m200\u001b[0m");
-  });
-
-  it("shows that there was no response, and why", () => {
-    const dropped = { ...request, status: null, remaining: 3, fault: "drop" };
-    expect(requestLine(dropped, plain)).toBe("00:00:00.000  GET     ---  /Item?page=2  3 left  fault: drop");
-    expect(requestLine({ ...dropped, status: 404 }, coloured)).toContain("\u001b[33m404");
   });
 });

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { EventEmitter, once } from "node:events";
+import { once } from "node:events";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { PassThrough } from "node:stream";
 import { NotFoundError } from "stocklot";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { failureMessage } from "../../src/command/exit.js";
-import { harmless, hideExperimentalWarnings, painter, table } from "../../src/command/terminal.js";
+import { harmless, painter, table } from "../../src/command/terminal.js";
 import { RUN_ALL } from "../support/runs.js";
 import { waitUntil } from "../support/with-server.js";
 import { COMMAND_FILE, run, serve } from "./support/run-command.js";
@@ -15,7 +15,6 @@ import { COMMAND_FILE, run, serve } from "./support/run-command.js";
 /** Runs a command on a pseudo-terminal; part of util-linux. */
 const SCRIPT = "/usr/bin/script";
 const ESCAPE = "\u001b";
-const CTRL_D = "\u0004";
 const CTRL_C = "\u0003";
 
 describe("output", () => {
@@ -29,20 +28,6 @@ describe("output", () => {
     } finally {
       delete process.env.NO_COLOR;
     }
-  });
-
-  it("aligns numbers on the decimal point", () => {
-    const rows = [
-      ["long name", 5],
-      ["x", 10.25],
-      ["y", 1000.5],
-    ] as const;
-    expect(table(["name", "n"], rows).split("\n")).toEqual([
-      "name             n",
-      "long name     5",
-      "x            10.25",
-      "y          1000.5",
-    ]);
   });
 
   it("wraps cells that do not fit, and cuts neither them nor dates", () => {
@@ -61,21 +46,6 @@ describe("output", () => {
     expect(harmless(text)).toBe("a\ufffd[2Jb\ufffd[31mc\ufffdd\ufffde\nf");
     expect(harmless(text, true)).toBe("a\ufffd[2Jb\u001b[31mc\ufffdd\ufffde\nf");
   });
-});
-
-it("experimental warnings are hidden, others are not", () => {
-  const emitter = new EventEmitter();
-  const shown: unknown[] = [];
-  emitter.on("warning", ({ message }) => shown.push(message));
-  hideExperimentalWarnings(emitter);
-  emitter.emit("warning", Object.assign(new Error("SQLite"), { name: "ExperimentalWarning" }));
-  emitter.emit("warning", new Error("listeners"));
-  expect(shown).toEqual(["listeners"]);
-});
-
-it("a table may have many rows", () => {
-  const rows = Array.from({ length: 300_000 }, (_, index) => [index]);
-  expect(table(["n"], rows).split("\n").at(-1)).toBe("299999");
 });
 
 it("an error of the service's is one line, whatever its text contains", () => {
@@ -177,13 +147,6 @@ describe.skipIf(!RUN_ALL || !existsSync(SCRIPT))("on a pseudo-terminal", () => {
     expect((await ended).code).toBe(130);
   });
 
-  it("shows no colours with NO_COLOR", async () => {
-    const { env } = await serve();
-    const { shown } = await startOnTerminal(["doctor"], { ...env, NO_COLOR: "1" }).ended;
-    expect(shown).toContain("✓ items: ");
-    expect(shown).not.toContain(`${ESCAPE}[3`);
-  });
-
   it("colours the log of the sandbox, and stops it at Ctrl-C", async () => {
     const { child, output, ended } = startOnTerminal(["sandbox", "--port", "0"], {});
     await waitUntil(() => output.shown.includes("CLIENT_SECRET"));
@@ -215,16 +178,5 @@ describe.skipIf(!RUN_ALL || !existsSync(SCRIPT))("on a pseudo-terminal", () => {
     const { code, shown } = await ended;
     expect(lastLine(shown)).toBe("stocklot: interrupted");
     expect(code).toBe(130);
-  });
-
-  it("fails at Ctrl-D while it asks for the secret", async () => {
-    const { env } = await serve();
-    const { STOCKLOT_CLIENT_SECRET: _, ...others } = env;
-    const { child, output, ended } = startOnTerminal(["doctor"], others);
-    await waitUntil(() => output.shown.includes("Client secret: "));
-    child.stdin.write(CTRL_D);
-    const { code, shown } = await ended;
-    expect(lastLine(shown)).toBe("stocklot: no client secret was given");
-    expect(code).toBe(2);
   });
 });

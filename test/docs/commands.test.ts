@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import { allPages, blocksOf, ROOT } from "./support/markdown.js";
 
@@ -54,20 +54,4 @@ it("every command on the pages exists", () => {
     }),
   );
   expect(problems).toEqual([]);
-});
-
-describe("the check of a command", () => {
-  it.each([
-    ["npm run demo   # runs it", undefined],
-    ["UPDATE_DOCS=1 npx vitest run test/socket/fault-matrix.test.ts", undefined],
-    ["npx stocklot sandbox --port 4010", undefined],
-    ["npm run no-such", "there is no script no-such"],
-    ["npx tsx examples/no-such.ts", "there is no examples/no-such.ts"],
-    ["npx no-such", "no-such is not a dependency"],
-    ["npm install no-such", "no-such is not a dependency"],
-    ["npm frobnicate", "unknown command npm frobnicate"],
-    ["frobnicate", "unknown program frobnicate"],
-  ])("%s", (command, problem) => {
-    expect(problemOf(command)).toBe(problem);
-  });
 });

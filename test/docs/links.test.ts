@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { documents } from "../../tools/website/pages.js";
 import { anchorsOf, type Link, linksOf } from "./support/links.js";
 import { allPages, ROOT } from "./support/markdown.js";
@@ -42,31 +42,4 @@ it("every document is among the pages of the site", () => {
     // For coding agents; generated from the guides.
     .filter((path) => path !== "SKILL.md" && !shown.includes(path));
   expect(missing).toEqual([]);
-});
-
-describe("the check of a link", () => {
-  const page = {
-    path: "docs/page.md",
-    text: "# A page: `code`, and [more](x.md)\n\n```md\n## No heading\n[no link](nowhere.md)\n```\n\n## [Linked](y.md#z)\n`[no](link)`\n",
-  };
-
-  it("headings have anchors, and code has none", () => {
-    expect(anchorsOf(page)).toEqual(["a-page-code-and-more", "linked"]);
-  });
-
-  it("links are found with their lines, and code has none", () => {
-    expect(linksOf(page)).toEqual([
-      { page: "docs/page.md", line: 1, target: "x.md" },
-      { page: "docs/page.md", line: 8, target: "y.md#z" },
-    ]);
-  });
-
-  it.each([
-    ["#no-such", "no such heading"],
-    ["lists.md#no-such", "no such heading"],
-    ["no-such.md", "no such file"],
-    ["../LICENSE", undefined],
-  ])("%s", (target, problem) => {
-    expect(problemOf({ page: "docs/writes.md", line: 1, target })).toBe(problem);
-  });
 });

@@ -4,12 +4,10 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { transformSync } from "esbuild";
 import { InventoryClient } from "stocklot";
 import { createSandbox, type Sandbox } from "stocklot/sandbox";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { COMMAND_FILE } from "../command/support/run-command.js";
-import { findRedis } from "../redis/support/redis-server.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
 import { blocksOf, type CodeBlock, guides } from "./support/markdown.js";
 import { buildSnippets, type Ended } from "./support/run-snippet.js";
@@ -40,13 +38,6 @@ function recipeOf(heading: string, path: string): CodeBlock {
   if (!block) throw new Error(`${path} has no program below "${heading}"`);
   return block;
 }
-
-it("the everyday programs are short, and plain JavaScript", () => {
-  for (const [heading, { info, code }] of recipes) {
-    expect(code.trimEnd().split("\n").length, heading).toBeLessThan(42);
-    if (info === "ts") expect(() => transformSync(code, { loader: "js" })).not.toThrow();
-  }
-});
 
 interface Prepared {
   readonly sandbox: Sandbox;
@@ -184,15 +175,6 @@ describe.skipIf(!RUN_ALL)(`the recipes work (${ONLY_IN_TEST_ALL})`, () => {
     expect(count(sandbox, "POST", "/Inventory/Issue")).toBe(issues);
   });
 
-  it("a report is written to CSV", async () => {
-    const { run, client, folder } = await prepare("Write a nightly report to CSV");
-    expect(await run()).toEqual(done);
-    const { totalCount } = await client.inventory.listStockLevels().page();
-    const lines = readFileSync(join(folder, "stock.csv"), "utf8").trimEnd().split("\r\n");
-    expect(lines).toHaveLength(totalCount + 1);
-    expect(lines[0]).toMatch(/^shortID,/);
-  });
-
   it("the catalog is brought in step with a file", async () => {
     const erp = "shortID,description,category\nBOLT-M8,Changed,3\nNEW-1,New,3\n";
     const { run, client, sandbox } = await prepare("From a CSV file", { "erp.csv": erp });
@@ -267,19 +249,6 @@ describe.skipIf(!RUN_ALL)(`the recipes work (${ONLY_IN_TEST_ALL})`, () => {
     sandbox.addFault({ path: "/Item*", fault: 401 });
     expect(await run()).toEqual(done);
     expect(messages).toEqual([expect.stringContaining("401"), expect.stringMatching(/failed/)]);
-  });
-
-  it("the tests of the 429 handling pass", async () => {
-    const { run } = await prepare("Test how your code handles a 429");
-    expect(await run()).toEqual({ exitCode: 0, output: expect.stringContaining("2 passed") });
-  });
-
-  it("containers share one limit", async ({ skip }) => {
-    const redis = await findRedis();
-    skip(!redis, "there is no Redis");
-    onTestFinished(() => redis?.close());
-    const { run } = await prepare("Share one limit between several containers", {}, { REDIS_URL: redis?.url ?? "" });
-    expect(await run()).toEqual({ exitCode: 0, output: expect.stringContaining("shortID: 'BOLT-M8'") });
   });
 });
 

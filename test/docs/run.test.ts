@@ -82,13 +82,6 @@ it("the first program of the README prints what the README shows", async ({ skip
   await close();
 });
 
-it("a failing snippet is detected", async () => {
-  const failing = { page: "", line: 1, info: "ts", name: "failing.ts", code: `throw new Error("noticed");` };
-  const built = await buildSnippets([failing], {}, {});
-  expect(await built.run(failing)).toEqual({ exitCode: 1, output: expect.stringContaining("Error: noticed") });
-  built.remove();
-});
-
 it("at most three are not run, each for a reason", () => {
   expect(marked.map(({ page }) => page)).toEqual(Object.keys(NOT_RUN));
   expect(marked.length).toBeLessThan(4);

@@ -1,12 +1,12 @@
 import { execFile } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ENTRY_POINTS, GUIDES } from "../../tools/website/navigation.js";
-import { documents, pageOf, programs } from "../../tools/website/pages.js";
+import { pageOf } from "../../tools/website/pages.js";
 import {
   type Browser,
   type BrowserPage,
@@ -39,13 +39,6 @@ beforeAll(async () => {
 afterAll(() => rmSync(site, { recursive: true, force: true }));
 
 describe.skipIf(!RUN_ALL)("the site", () => {
-  it("has a page for each document, program and entry point", () => {
-    const expected = [...documents(), ...programs()].map((path) => `${pageOf(path)}.html`);
-    expect([...expected, ...API_PAGES].filter((path) => !existsSync(join(site, path)))).toEqual([]);
-    // One page per entry point.
-    expect(readdirSync(join(site, "api/stocklot"))).toHaveLength(ENTRY_POINTS.length - 1);
-  });
-
   it("has no link, image or anchor that leads nowhere", () => {
     const pages = sitePages(site);
     expect(pages.length).toBeGreaterThan(50);
@@ -63,53 +56,12 @@ describe.skipIf(!RUN_ALL)("the site", () => {
     expect(styles.filter((name) => /url\(["']?https?:/.test(read(`assets/${name}`)))).toEqual([]);
   });
 
-  it("describes parameters, and links to the errors that a method throws", () => {
-    const page = read(API_CLIENT);
-    expect(page).toMatch(
-      /<td[^>]*><code>scope<\/code><\/td>.*<td[^>]*>Where the records of an item are searched\.<\/td>/,
-    );
-    expect(page).toMatch(
-      /<li><a href="\/api\/stocklot(?:\.html)?#notfounderror"><code>NotFoundError<\/code><\/a> if there is no such/,
-    );
-  });
-
-  it("has a search index of less than 200 kB", () => {
-    const [index = ""] = readdirSync(join(site, "assets/chunks")).filter((name) =>
-      name.startsWith("@localSearchIndex"),
-    );
-    expect(statSync(join(site, "assets/chunks", index)).size).toBeLessThan(200_000);
-  });
-
   it("offers the Markdown of its pages, llms.txt and openapi.json", () => {
     for (const path of ["llms.txt", "SKILL.md", "openapi.json", "docs/writes.md"]) {
       expect(read(path)).toBe(readFileSync(join(ROOT, path), "utf8"));
     }
   });
 });
-
-/** Questions, and where the guides answer them. */
-const QUESTIONS = [
-  ["what happens if my process dies in a receive?", "writes.html#after-a-crash"],
-  ["how do I use our proxy?", "operating.html#proxy"],
-  ["which field is the bin?", "reference.html#fields"],
-  ["how do I import a CSV twice without double booking?", "command.html#import"],
-  ["what is the default timeout?", "operating.html#how-long-a-call-may-take"],
-  ["which error do I catch for a missing item?", "writes.html#errors"],
-  ["how many requests per minute?", "operating.html#the-rate-limit"],
-  ["can two containers share one limit?", "operating.html#share-one-limit-between-several-containers"],
-  ["how do I test my code without the service?", "testing.html#test-your-code-without-the-service"],
-  ["what are the reason codes?", "reference.html#reason-codes"],
-  ["webhooks", "start.html#questions"],
-  ["upsert", "start.html#questions"],
-  ["permissions", "reference.html#permissions"],
-  ["lots of one SKU", "one-item.html#lots-of-one-sku-stock-of-one-sku"],
-  ["lambda", "operating.html#containers"],
-  ["test 429", "testing.html#test-how-your-code-handles-a-429"],
-  ["fifo", "start.html#issue-the-oldest-lots-first-fifo"],
-  ["nightly report", "lists.html#write-a-nightly-report-to-csv"],
-  ["wrong clock", "operating.html#if-a-clock-is-wrong"],
-  ["base URL changes", "operating.html#if-the-address-changes"],
-] as const;
 
 describe.skipIf(browserMissingReason("The tests of the documentation site"))("the site, in Chromium", () => {
   let browser: Browser;
@@ -136,23 +88,6 @@ describe.skipIf(browserMissingReason("The tests of the documentation site"))("th
     // Of a long page, Vue names the buttons later than that.
     await page.waitForFunction("document.querySelector('#app').__vue_app__");
     return { page, problems, foreign };
-  }
-
-  /** The pages that the search finds, best first. */
-  async function search(page: BrowserPage, query: string): Promise<string[]> {
-    await page.locator("#localsearch-input").fill(query);
-    // The list is updated 200 ms after the last key.
-    await page.waitForTimeout(300);
-    await page.locator(".results .result").first().waitFor();
-    const links = await page.locator(".results .result").all();
-    return Promise.all(links.map(async (link) => (await link.getAttribute("href")) ?? ""));
-  }
-
-  async function openSearch(width = 1280) {
-    const { page, problems } = await open("index.html", width);
-    await page.locator("#local-search button").first().click();
-    await page.locator("#localsearch-input").waitFor();
-    return { page, problems };
   }
 
   describe.each([1280, 390])("%i pixels wide", (width) => {
@@ -196,43 +131,6 @@ describe.skipIf(browserMissingReason("The tests of the documentation site"))("th
       }
       expect(problems).toEqual([]);
     });
-
-    it("axe finds no serious problem in the search", async () => {
-      const { page } = await openSearch(width);
-      await search(page, "timeout");
-      expect(await seriousProblems(page)).toEqual([]);
-      await page.close();
-    });
-  });
-
-  it("the guides are in the navigation in reading order, open, with links to the previous and next page", async () => {
-    const { page } = await open("docs/writes.html", 1280);
-    const links = await page.locator(".VPSidebar a").all();
-    const targets = await Promise.all(links.map((link) => link.getAttribute("href")));
-    const addresses = GUIDE_PAGES.map((path) => `/${path}`);
-    expect(targets.slice(0, addresses.length)).toEqual(addresses);
-    const index = GUIDES.indexOf("docs/writes.md");
-    expect(await page.locator(".pager-link.prev").getAttribute("href")).toBe(addresses[index - 1]);
-    expect(await page.locator(".pager-link.next").getAttribute("href")).toBe(addresses[index + 1]);
-    for (const link of links.slice(0, addresses.length)) expect(await link.isVisible()).toBe(true);
-    await page.close();
-  });
-
-  it("the search finds names", async () => {
-    const { page } = await openSearch();
-    const [first] = await search(page, "findReceipt");
-    expect(first).toBe("/api/stocklot.html#findreceipt");
-    await expect.poll(() => page.locator(".results .result .excerpt").first().textContent()).toContain("outcome");
-    expect(await search(page, "NotFoundError")).toContain("/api/stocklot.html#notfounderror");
-    await page.close();
-  });
-
-  it("the search answers questions", async () => {
-    const { page } = await openSearch();
-    for (const [question, answer] of QUESTIONS) {
-      expect((await search(page, question)).slice(0, 3), question).toContain(`/docs/${answer}`);
-    }
-    await page.close();
   });
 });
 

@@ -102,31 +102,6 @@ describe("add", () => {
     expect((await outbox.add({ ...entry, key: "b", input: Object.create(expected) })).input).toEqual(expected);
   });
 
-  it("reports what is wrong with each of many entries", async () => {
-    const outbox = createWorld().createOutbox();
-    const wrong = [receipt("a", { units: 0 }), receipt("b"), receipt("c", { wid: "x", units: -1 })];
-    const error: unknown = await outbox.addMany(wrong).catch((reason) => reason);
-    const paths = Object(error).issues.map(({ path }: { path: unknown[] }) => path.join("."));
-    expect(paths.sort()).toEqual(["0.input.units", "2.input.units", "2.input.wid"]);
-    expect(await allOf(outbox.entries())).toEqual([]);
-  });
-
-  it("accepts a key of 200 characters, and the same entry twice at once", async () => {
-    const outbox = createWorld().createOutbox();
-    const key = "k".repeat(200);
-    const [one, other] = await outbox.addMany([receipt(key), receipt(key)]);
-    expect(one).toEqual(other);
-    expect(await allOf(outbox.entries())).toHaveLength(1);
-  });
-
-  it("rejects two inputs with one key", async () => {
-    const outbox = createWorld().createOutbox();
-    await expect(outbox.addMany([receipt("a"), receipt("a", { units: 1 })])).rejects.toMatchObject({
-      issues: [{ path: [1, "key"] }],
-    });
-    expect(await outbox.get("a")).toBeUndefined();
-  });
-
   it("copies its arguments and changes none", async () => {
     const outbox = createWorld().createOutbox();
     const input = Object.freeze({ itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 });
@@ -164,23 +139,6 @@ describe("entries", () => {
       issues: [{ path: ["state"] }],
     });
   });
-
-  it("keep their keys when they are pruned", async () => {
-    const world = createWorld();
-    const outbox = world.createOutbox();
-    await outbox.addMany([receipt("a"), receipt("b", { itemID: "NONE" })]);
-    await outbox.run();
-    await outbox.add(receipt("c"));
-    expect(await outbox.prune({ olderThanMs: 60_000 })).toBe(0);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-    expect(await outbox.prune({ olderThanMs: 0 })).toBe(2);
-    expect((await allOf(outbox.entries())).map(({ key }) => key)).toEqual(["c"]);
-    expect(await outbox.get("a")).toMatchObject({ state: "applied", input: undefined });
-    expect(await outbox.add(receipt("a"))).toMatchObject({ state: "applied" });
-    await expect(outbox.add(receipt("a", { units: 1 }))).rejects.toBeInstanceOf(InputValidationError);
-    await expect(outbox.resolve("b", "not-applied")).rejects.toMatchObject({ issues: [{ path: ["key"] }] });
-    await expect(outbox.prune(Object({}))).rejects.toMatchObject({ issues: [{ path: ["olderThanMs"] }] });
-  });
 });
 
 describe("resolve", () => {
@@ -195,16 +153,6 @@ describe("resolve", () => {
     expect(pending).toMatchObject({ state: "pending" });
     expect(pending).not.toHaveProperty("error");
     expect(await outbox.run()).toMatchObject({ rejected: 1 });
-  });
-
-  it("rejects other states, unknown keys and other decisions", async () => {
-    const outbox = createWorld().createOutbox();
-    await outbox.add(receipt("a"));
-    await expect(outbox.resolve("a", "applied")).rejects.toThrow('key: "a" is pending, not unknown or rejected');
-    await expect(outbox.resolve("b", "applied")).rejects.toThrow('key: there is no entry "b"');
-    await expect(outbox.resolve("a", untyped("yes") as never)).rejects.toMatchObject({
-      issues: [{ path: ["decision"] }],
-    });
   });
 });
 

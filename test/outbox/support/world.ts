@@ -10,10 +10,6 @@ import {
   type OutboxOptions,
   sqliteOutboxStore,
 } from "../../../src/outbox/index.js";
-import { findSqliteDriver } from "../../../src/storage/sqlite.js";
-
-// Now: to load it takes real time, which tests in virtual time do not have.
-await findSqliteDriver();
 
 const folder = mkdtempSync(join(tmpdir(), "stocklot-outbox-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
