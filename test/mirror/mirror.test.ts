@@ -9,10 +9,9 @@ import {
   sqliteSink,
 } from "../../src/mirror/index.js";
 import { createSandbox } from "../../src/sandbox/index.js";
-import { RUN_ALL } from "../support/runs.js";
 import { seededRandom } from "../unit/paging/changing-list.js";
 import { ChangingService, type ServiceBehaviour } from "./support/changing-service.js";
-import { Killed, recordsIn, statusOf, useCopies, watchedSink } from "./support/copies.js";
+import { recordsIn, statusOf, useCopies } from "./support/copies.js";
 
 const { sinks: SINKS } = await useCopies("mirror");
 const newSink = SINKS.SQLite ?? expect.fail();
@@ -67,23 +66,6 @@ describe("the first run", () => {
     expect(progress.find(({ resource }) => resource === "lots")).toMatchObject({ received: 50, beganAgain: true });
     expect((await mirror.run()).resources.lots?.beganAgain).toBe(false);
   });
-
-  it("reads a list again from its beginning after a full pass of a complete list was interrupted", async () => {
-    const { service, mirror, create, sink, expectEqual } = setUp({ maxPageSize: 50 });
-    await mirror.run();
-    service.removeLot();
-    service.changeLot();
-    let left = 5;
-    const killed = watchedSink(sink, () => {
-      left -= 1;
-      if (left < 0) throw new Killed();
-    });
-    await expect(create({ sink: killed }).run({ full: true })).rejects.toThrow();
-    expect((await recordsIn(sink, "lots")).size).toBe(300);
-    const { resources } = await mirror.run({ full: true });
-    expect(RESOURCES.map((name) => resources[name]?.beganAgain)).toEqual([false, true, false]);
-    await expectEqual();
-  });
 });
 
 describe("an increment", () => {
@@ -116,40 +98,6 @@ describe("an increment", () => {
     const [was, is] = [statusOf(proved, "lots"), statusOf(await mirror.status(), "lots")];
     expect(Math.abs((is.asOf ?? 0) - (was.asOf ?? 0) - HOUR_MS)).toBeLessThan(1_000);
     expect(is.fullPassAt).toBe(was.fullPassAt);
-  });
-
-  it("is all that an edited description costs, and of items only", async () => {
-    const { service, mirror } = setUp();
-    await mirror.run();
-    service.changeLot();
-    service.changeItem();
-    await mirror.run({ full: true });
-    for (let edit = 0; edit < 3; edit += 1) {
-      service.advance(HOUR_MS);
-      service.describeItem();
-      expect(await mirror.run()).toMatchObject({ kind: "increment", requests: 3, changed: 1 });
-    }
-    // The lots have it with their next full pass, which does not doubt increments.
-    const { resources } = await mirror.run({ full: true });
-    expect(resources.lots?.changed).toBeGreaterThan(0);
-    expect(statusOf(await mirror.status(), "lots").increments).toBe(true);
-  });
-
-  it.each<[string, Partial<ServiceBehaviour>]>([
-    ["of whole seconds", { resolutionMs: 1_000 }],
-    ["that lag less than overlapMs", { modifiedLagMs: 590_000 }],
-    ["before the change is visible", { latenessMs: 500_000, resolutionMs: 1_000 }],
-  ])("misses nothing if the service writes dates %s", async (_, behaviour) => {
-    const { service, mirror, expectEqual } = setUp(behaviour);
-    await mirror.run();
-    for (let run = 0; run < (RUN_ALL ? 30 : 9); run += 1) {
-      service.advance(run % 3 === 0 ? 150 : 30_000);
-      service.changeLot();
-      service.addLot();
-      service.changeItem();
-      expect((await mirror.run()).kind).toBe("increment");
-      await expectEqual();
-    }
   });
 
   it.each([
@@ -202,15 +150,6 @@ describe("an increment", () => {
     };
     await mirror.run({ full: true });
     expect(statusOf(await mirror.status(), "lots").increments).toBe(null);
-  });
-
-  it("is not possible without a Date header", async () => {
-    const { service, mirror, expectEqual } = setUp({ hasDateHeader: false });
-    await mirror.run();
-    service.changeLot();
-    service.removeLot();
-    expect(modesOf(await mirror.run())).toEqual(["full", "full", "full"]);
-    await expectEqual();
   });
 
   it("is followed by a full pass if the service's clock was set back", async () => {
@@ -377,18 +316,6 @@ describe("a run", () => {
     await create({ client: service.client({ serviceId: "acme", baseUrl: "https://other.example/api/v1" }) }).run();
     await expect(mirror.run()).rejects.toThrow('serviceId: "acme"');
   });
-
-  it("copies and compares deeply nested fields", async () => {
-    const { service, create, expectEqual } = setUp();
-    const mirror = create({ client: service.client({ responseValidation: "off" }) });
-    for (const levels of [50, 90]) {
-      let value: unknown = {};
-      for (let level = 1; level < levels; level += 1) value = level % 2 ? [value] : { in: value };
-      service.changeItem({ extra: value });
-      await mirror.run();
-      await expectEqual();
-    }
-  });
 });
 
 describe("a watch", () => {
@@ -428,25 +355,6 @@ describe("a watch", () => {
     await mirror.watch({ everyMs: HOUR_MS, signal: stop.signal, onReport });
     await mirror.watch({ everyMs: HOUR_MS, signal: AbortSignal.abort() });
   });
-});
-
-it("other calls of the client go on during a run: they take the slots that pages may not use", async () => {
-  const rateLimit = { requests: 20, intervalMs: 500 };
-  const sandbox = createSandbox({ items: 5, lots: 10_000, rateLimit });
-  const { baseUrl, credentials, fetch } = sandbox;
-  const client = new InventoryClient({ baseUrl, ...credentials, fetch, rateLimit: { ...rateLimit, reserved: 4 } });
-  const [item] = await client.items.list().toArray({ limit: 1 });
-  let isOver = false;
-  const run = createMirror({ client, sink: newSink() }).run();
-  void run.finally(() => {
-    isOver = true;
-  });
-  for (let booked = 0; booked < 6; booked += 1) {
-    await client.inventory.receive({ itemID: item?.shortID ?? "", units: 1, wid: 1, reasonCode: 1 });
-    expect(isOver, "the run goes on").toBe(false);
-  }
-  expect((await run).quotaUsed).toBeGreaterThan(0.3);
-  expect(sandbox.requests.filter(({ status }) => status === 429)).toEqual([]);
 });
 
 it.each([

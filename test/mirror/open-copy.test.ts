@@ -74,29 +74,6 @@ describe.each(Object.keys(SINKS))("a copy in %s", (name) => {
     expect(await all(copy.lots({ shortID: "sku-2" }))).toEqual(lots);
   });
 
-  it("finds a SKU with letters outside of ASCII as given, in lower and in upper case", async () => {
-    const service = new ChangingService(seededRandom(1));
-    service.addItem();
-    service.changeItem({ shortID: "MÜSLI-ß" });
-    await createMirror({ client: service.client(), sink: sinkOf() }).run();
-    await using copy = await openCopy(sinkOf());
-    expect(await all(copy.items({ shortID: "MÜSLI-ß" }))).toHaveLength(1);
-    expect(await all(copy.items({ shortID: "müsli-ß" }))).toHaveLength(0);
-    expect(await all(copy.items({ shortID: "MÜSLI-SS" }))).toHaveLength(0);
-  });
-
-  it("has the status of the mirror, and that of lists which others read", async () => {
-    const service = setUp();
-    const sink = sinkOf();
-    await createMirror({ client: service.client(), sink, warehouses: [1] }).run();
-    const mirror = createMirror({ client: service.client(), sink, resources: ["items", "lots"] });
-    await mirror.run();
-    await using copy = await openCopy(sinkOf());
-    const withoutLag = (status: Awaited<ReturnType<typeof copy.status>>) => status.map(({ lagMs: _, ...rest }) => rest);
-    expect(withoutLag(await copy.status())).toEqual(withoutLag(await mirror.status()));
-    expect((await copy.status()).at(-1)).toMatchObject({ list: "warehouseStockLevels", wID: 1, error: null });
-  });
-
   it("is read list by list: those that were read completely, and no other", async () => {
     const service = setUp();
     service.beforePage = (page) => (page.startsWith("/Inventory?") ? 403 : undefined);

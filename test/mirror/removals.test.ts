@@ -102,15 +102,6 @@ describe("removals that the guard refuses", () => {
     expect(await status()).toMatchObject({ refused: null, error: null });
     expect(await recordsIn(sink, "lots")).toEqual(service.records("lots"));
   });
-
-  it("may be all of a list, once confirmed", async () => {
-    const { service, mirror, lotsInCopy } = setUp(300);
-    await mirror.run();
-    service.hideLots(() => true);
-    expect(await nameOf(mirror.run({ full: true }))).toBe("UnexpectedRemovalsError");
-    expect((await mirror.run({ allowRemovals: true })).removed).toBe(300);
-    expect(await lotsInCopy()).toBe(0);
-  });
 });
 
 describe("absence", () => {
@@ -190,17 +181,4 @@ describe("absence", () => {
     await mirror.run();
     expect(await recordsIn(sink, "lots")).toEqual(service.records("lots"));
   });
-});
-
-it("a record that is removed leaves the copy with the next full pass, together with what is known of the list", async () => {
-  const { service, sink, mirror, status, removeLots, pass } = setUp(300);
-  await mirror.run();
-  removeLots(10);
-  pass(HOUR_MS);
-  expect((await mirror.run()).removed).toBe(0);
-  pass(23 * HOUR_MS);
-  const { resources } = await mirror.run();
-  expect(resources.lots).toMatchObject({ kind: "full", removed: 10, inCopy: 290 });
-  expect(await recordsIn(sink, "lots")).toEqual(service.records("lots"));
-  expect((await status()).fullPassAt).toBe((await status()).asOf);
 });

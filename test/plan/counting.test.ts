@@ -150,7 +150,6 @@ describe("planCount", () => {
       /serials, such as S1/,
     ],
     ["a tag", [lot("A", 5, { rFIDTag: "T1" })], { itemID: "A", counted: 6 }, /has the tag T1/],
-    ["a second serial", [lot("A", 5, { serial2: "S2" })], { itemID: "A", counted: 6 }, /second serial S2/],
     ["a job", [lot("A", 5, { jobID: 7, jobName: "J" })], { itemID: "A", counted: 6 }, /belongs to job 7/],
     [
       "several bins",
@@ -165,12 +164,6 @@ describe("planCount", () => {
       { itemID: "A", spot: "a-01", counted: 5 },
       /spells the bin "A-01"/,
     ],
-    [
-      "a serial that is spelled otherwise",
-      [lot("A", 5, { serial: "S1" })],
-      { itemID: "A", serial: "s1", counted: 5 },
-      /spells the serial "S1"/,
-    ],
   ];
   it.each(blockedCases)("blocks %s, with the reason", async (_, lots, row, reason) => {
     const one = countWorld(lots);
@@ -179,19 +172,6 @@ describe("planCount", () => {
     expect(plan.isEmpty).toBe(true);
     expect(plan.blocked[0]).toMatchObject({ ...row, book: expect.any(Number), reason: expect.stringMatching(reason) });
     expect(plan.toText()).toContain(`! ${row.itemID}`);
-  });
-
-  it("blocks an item without lots that the service finds under another spelling", async () => {
-    const one = countWorld([lot("B", 1)]);
-    const fetchIgnoringCase: typeof fetch = (input, init) => {
-      const request = new Request(input, init);
-      return one.sandbox.fetch(new Request(request.url.replace("key=a&", "key=A&"), request));
-    };
-    const { baseUrl, credentials } = one.sandbox;
-    const client = new InventoryClient({ baseUrl, ...credentials, fetch: fetchIgnoringCase, rateLimit: false });
-    const plan = await planOf({ ...one, client }, [{ itemID: "a", spot: "A-01", counted: 3 }]);
-    expect(plan.blocked).toMatchObject([{ itemID: "a", reason: 'the service spells the item "A"' }]);
-    expect(plan.isEmpty).toBe(true);
   });
 
   it("blocks a group with a lot of negative units", async () => {
@@ -594,23 +574,6 @@ describe("applying a count", () => {
     expect(await dead.summary()).toMatchObject({ canceled: 1 });
     expect(await unitsOf(one, "A")).toBe(10);
     expect((await apply(one, plan)).canceled).toHaveLength(1);
-  });
-
-  it("reads the warehouse once for many items if the service does not sort", async () => {
-    const lots = ITEMS.flatMap(({ shortID }) => [lot(shortID, 10), lot(shortID, 10)]);
-    const one = countWorld(lots);
-    const { client } = changedBy(
-      one,
-      () => {},
-      (url) => url.searchParams.delete("sort"),
-    );
-    const counted = ITEMS.map(({ shortID }) => ({ itemID: shortID, counted: 15 }));
-    const plan = await planOf(one, counted);
-    const before = one.sandbox.requests.length;
-    const outbox = createOutbox({ client, store: sqliteOutboxStore({ path: one.path }) });
-    const report = await plan.apply({ client, outbox });
-    expect(report).toMatchObject({ applied: ITEMS.length, stale: [] });
-    expect(one.sandbox.requests.length - before).toBeLessThanOrEqual(ITEMS.length + 14);
   });
 
   it("rejects if the service cannot be reached, and leaves nothing pending", async () => {

@@ -1,6 +1,6 @@
 import { type ClientOptions, InventoryClient } from "stocklot";
 import { createSandbox, type FaultRule, type SandboxOptions } from "stocklot/sandbox";
-import { expect, it, onTestFinished, vi } from "vitest";
+import { expect, it } from "vitest";
 
 const RECEIPT = { itemID: "A", units: 1, wid: 1, reasonCode: 1 };
 const read = (client: InventoryClient) => client.items.get("A");
@@ -54,24 +54,4 @@ const ROWS: readonly Row[] = [
 it.each(ROWS)("the guide's way to a $name: %#", async ({ name, options, call, fields = {} }) => {
   const { client } = start(options, { timeoutMs: 300 });
   await expect(call(client)).rejects.toMatchObject({ name, ...fields });
-});
-
-it("expired and revoked tokens are replaced", async () => {
-  const { sandbox, client } = start();
-  await client.items.get("A");
-  sandbox.advance(3_600_000);
-  await client.items.get("A");
-  sandbox.revokeTokens();
-  await client.items.get("A");
-  expect(sandbox.requests.filter(({ path }) => path === "/Token")).toHaveLength(3);
-});
-
-it("fake timers drive client and sandbox alike", async () => {
-  vi.useFakeTimers();
-  onTestFinished(() => void vi.useRealTimers());
-  const { sandbox, client } = start({ rateLimit: { requests: 5 } }, { rateLimit: false, retry: undefined });
-  const responses = Promise.all(Array.from({ length: 6 }, () => client.items.get("A")));
-  await vi.runAllTimersAsync();
-  expect(await responses).toHaveLength(6);
-  expect(sandbox.requests.some(({ status }) => status === 429)).toBe(true);
 });

@@ -2,18 +2,17 @@
 import type { BottleneckRateLimiterOptions } from "stocklot/bottleneck";
 import type { MirrorOptions, PostgresSinkOptions, RunOptions, SqliteSinkOptions, WatchOptions } from "stocklot/mirror";
 import type { RedisRateLimiterOptions, RedisTokenStoreOptions } from "stocklot/redis";
-import {
-  createSandbox,
-  type Fault,
-  type FaultRule,
-  type ListenOptions,
-  type SandboxClient,
-  type SandboxItem,
-  type SandboxLot,
-  type SandboxOptions,
-  type SandboxRateLimit,
-  type SandboxStockLevel,
-  type SandboxWarehouse,
+import type {
+  Fault,
+  FaultRule,
+  ListenOptions,
+  SandboxClient,
+  SandboxItem,
+  SandboxLot,
+  SandboxOptions,
+  SandboxRateLimit,
+  SandboxStockLevel,
+  SandboxWarehouse,
 } from "stocklot/sandbox";
 import type {
   ClientOptions,
@@ -75,17 +74,3 @@ type OfMirror = MirrorOptions | RunOptions | WatchOptions | SqliteSinkOptions | 
 type OfOtherEntries = RedisRateLimiterOptions | RedisTokenStoreOptions | BottleneckRateLimiterOptions;
 
 true satisfies [RefusesUndefined<OfClient | OfSandbox | OfMirror | OfOtherEntries>] extends [never] ? true : never;
-
-/** The same, as people write it. */
-export function sandboxOptions(seed?: number, latencyMs?: number): void {
-  const sandbox = createSandbox({
-    seed,
-    latencyMs,
-    clients: [{ clientId: "a", clientSecret: "b", warehouses: undefined, permissions: undefined, readOnly: undefined }],
-    items: [{ shortID: "BOLT-M8", units: undefined }],
-    lots: [{ shortID: "BOLT-M8", wID: undefined }],
-    rateLimit: { requests: undefined },
-    faults: [{ path: undefined, times: undefined, fault: { type: "slow", delayMs: undefined } }],
-  });
-  sandbox.listen({ port: undefined });
-}

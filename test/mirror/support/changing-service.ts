@@ -177,12 +177,6 @@ export class ChangingService {
     this.#levelsModified.set(stored.record.partNo, modifiedAt);
   }
 
-  /** Counts a lot as modified, though nothing in it has changed. */
-  touchLot(recNo: number): void {
-    const stored = this.#lots.get(recNo);
-    if (stored) stored.modifiedAt = this.#date().modifiedAt;
-  }
-
   removeLot(): void {
     const stored = this.#pick(this.#lots);
     if (stored === undefined) return;

@@ -86,30 +86,24 @@ export function expectKilled(error: unknown): void {
 }
 
 /** A sink that calls back before and after each commit. Once that has thrown, the opened copy accepts no commit. */
-export function watchedSink(
-  sink: MirrorSink,
-  onCommit: (moment: "before" | "after", statements: readonly Statement[]) => void,
-): MirrorSink {
+export function watchedSink(sink: MirrorSink, onCommit: () => void): MirrorSink {
   const watched = {
     openReader: () => sink.openReader(),
     async open() {
       const database = await sink.open();
       let isDead = false;
-      const call = (moment: "before" | "after", statements: readonly Statement[]) => {
+      const call = () => {
         if (isDead) throw new Killed();
-        try {
-          onCommit(moment, statements);
-        } catch (error) {
-          isDead = true;
-          throw error;
-        }
+        isDead = true;
+        onCommit();
+        isDead = false;
       };
       return {
         ...database,
         async commit(version: number, statements: readonly Statement[]) {
-          call("before", statements);
+          call();
           await database.commit(version, statements);
-          call("after", statements);
+          call();
         },
       };
     },

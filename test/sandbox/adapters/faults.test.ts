@@ -113,11 +113,3 @@ describe.each(Object.keys(TRANSPORTS))("over %s", (transport) => {
     expect(await isApplied()).toBe(true);
   });
 });
-
-it("a slow body ends when the signal fires", async () => {
-  const { receive } = await faulty("fetch", { type: "slow", delayMs: 60_000 });
-  const caller = new AbortController();
-  const response = await receive(caller.signal);
-  setTimeout(() => caller.abort(new Error("enough")), 10);
-  await expect(response.text()).rejects.toThrow("enough");
-});

@@ -1,4 +1,4 @@
-import { Agent, request as httpRequest, type IncomingMessage } from "node:http";
+import { type Agent, request as httpRequest, type IncomingMessage } from "node:http";
 import { createSandbox, type SandboxOptions, type SandboxServer } from "stocklot/sandbox";
 import { afterEach, describe, expect, it } from "vitest";
 import { turnsOf } from "../../support/loop-time.js";
@@ -39,17 +39,6 @@ describe("sandbox.listen", () => {
     expect((await api.delete(`/Item/${encodeURIComponent("A/B ü")}`)).body.shortID).toBe("A/B ü");
     expect((await sandbox.fetch(`${sandbox.baseUrl}/Item`)).status).toBe(401);
     expect(sandbox.requests.map(({ status }) => status)).toEqual([200, 200, 201, 200, 401]);
-  });
-
-  it("keeps connections alive, and dates its responses by the sandbox's clock", async () => {
-    const { api, server } = await serve({ now: () => Date.UTC(2031, 1, 2, 3, 4, 5) });
-    const headers = await api.authorization();
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    const first = await wire(`${server.url}/Item`, headers, agent);
-    const second = await wire(`${server.url}/Item`, headers, agent);
-    expect(second.socket).toBe(first.socket);
-    expect(first.headers.date).toBe("Sun, 02 Feb 2031 03:04:05 GMT");
-    agent.destroy();
   });
 
   it("closes idle and open connections at once", async () => {

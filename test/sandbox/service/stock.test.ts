@@ -165,32 +165,3 @@ describe("moving", () => {
     ]);
   });
 });
-
-describe("the filter by date of receipt", () => {
-  const lots = [
-    { shortID: "A", recNo: 1, received: "2025-01-02T10:30:00Z" },
-    { shortID: "A", recNo: 2, received: "2025-01-03T23:30:00-02:00" },
-  ];
-  const moved = async (received: string) => {
-    const { status, body } = await open({ lots }).post("/Inventory/Move", {
-      ...{ itemID: "A", units: 1, wid: 1, toSpot: "Z" },
-      received,
-    });
-    return status === 200 ? body.recNo : body;
-  };
-
-  it.each([
-    ["2025-01-02", 1],
-    ["2025-01-02 10:30", 1],
-    ["2025-01-02T11:30:00+01:00", 1],
-    ["2025-01-04", 2],
-    ["2025-01-04T01:30:00Z", 2],
-    ["", 1],
-  ])("%j fits lot %i", async (received, recNo) => {
-    expect(await moved(received)).toBe(recNo);
-  });
-
-  it("fits nothing on another day", async () => {
-    expect((await moved("2025-01-05")).message).toBe("Only 0 of 1 units match.");
-  });
-});
