@@ -123,12 +123,6 @@ describe("stocklot import", () => {
     expect(open).toMatch(/^Still open: 1 line\. Those behind an unknown one .*\n {2}stocklot import /);
   });
 
-  it("prints commands that can be pasted where it was started with npx", async () => {
-    const { env } = await serve();
-    const { out } = await run(receive(csvFile(`${HEADER}\nNO-SUCH,5,1,1,x\n`)), { ...env, npm_command: "exec" });
-    expect(out.match(/^ +(to drop it: )?npx stocklot /gm)).toHaveLength(2);
-  });
-
   it.each([
     [],
     ["--key", "no"],
@@ -171,15 +165,6 @@ describe("stocklot import", () => {
     const { code, out } = await run(receive(valid, "--json"), env);
     expect(code).toBe(1);
     expect(JSON.parse(out)).toMatchObject({ applied: 1, rejected: 1, open: [{ state: "rejected" }] });
-  });
-
-  it("says that the outbox is not a database, and sends nothing", async () => {
-    const { sandbox, env } = await serve();
-    const { file } = csvFile(`${HEADER}\nBOLT-M8,5,1,1,x\n`);
-    const { code, err } = await run(receive({ file, outbox: file }), env);
-    expect(code).toBe(1);
-    expect(err).toMatch(/^stocklot: sqlite \S+: file is not a database\. [^\n]*\n$/);
-    expect(sandbox.requests).toEqual([]);
   });
 
   it.each([

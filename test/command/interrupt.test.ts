@@ -47,14 +47,6 @@ describe.each(SIGNALS)("%s", (signal, exitCode) => {
     expect(readdirSync(directory).filter((name) => name.startsWith(`removed-${signal}`))).toEqual([]);
   });
 
-  it("ends an export to a pipe after a complete line", async () => {
-    const { env } = await serve({ items: 5, lots: 3_000, latencyMs: 30 });
-    const command = start(["export", "lots", "--format", "ndjson"], env);
-    const { out, ...ended } = await interrupt(command, () => command.output.out !== "", signal);
-    expect(ended).toEqual(interrupted());
-    for (const line of out.trimEnd().split("\n")) expect(JSON.parse(line)).toHaveProperty("recNo");
-  });
-
   it("ends an import, which continues and books each line once", async () => {
     const { sandbox, env } = await serve({ latencyMs: 20 });
     const file = fileNamed(`receipts-${signal}.csv`);

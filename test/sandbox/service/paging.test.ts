@@ -102,22 +102,3 @@ describe("modifiedSince", () => {
     });
   });
 });
-
-describe("pages that were read before", () => {
-  it("show every change of a lot, a level and an item", async () => {
-    const api = callerOf(createSandbox({ rateLimit: false, lots: [{ shortID: "Ä", units: 5, spot: "S" }] }));
-    const read = async () => {
-      const [lots, levels, items] = await Promise.all(
-        ["/Inventory", "/Inventory/StockLevels", "/Item"].map(async (path) => (await api.get(path)).body.value[0]),
-      );
-      return [lots.units, lots.spot, lots.description, levels.inStock, items.description];
-    };
-    expect(await read()).toEqual([5, "S", "", 5, ""]);
-    await api.post("/Inventory/Issue", { itemID: "Ä", units: 2, wid: 1, reasonCode: 1 });
-    expect(await read()).toEqual([3, "S", "", 3, ""]);
-    await api.post("/Inventory/Move", { itemID: "Ä", units: 3, wid: 1, toSpot: "T" });
-    expect(await read()).toEqual([3, "T", "", 3, ""]);
-    await api.put("/Item", { shortID: "Ä", description: "Öse €" });
-    expect(await read()).toEqual([3, "T", "Öse €", 3, "Öse €"]);
-  });
-});

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { runs } from "../../support/runs.js";
-import { level, open, receipt } from "../support/stock.js";
+import { level, open } from "../support/stock.js";
 
 describe("stock levels", () => {
   it("add up lots that are in stock, and count what is on hold, committed and packed", async () => {
@@ -28,20 +28,6 @@ describe("stock levels", () => {
     expect(await level(api)).toEqual(levels({ inStock: 17, available: 9.5 }));
     expect(await level(api, "/2")).toMatchObject({ inStock: 3, available: 3, onOrder: 0 });
     expect((await api.get("/Inventory/StockLevels/3")).body.totalCount).toBe(0);
-  });
-
-  it("stay sorted by any column while stock changes", async () => {
-    const api = open({
-      items: [{ shortID: "A" }, { shortID: "B" }],
-      lots: [{ shortID: "A" }, { shortID: "B", units: 2 }],
-    });
-    const order = async () =>
-      (await api.get("/Inventory/StockLevels?sort=available")).body.value.map(
-        ({ partNo }: { partNo: number }) => partNo,
-      );
-    expect(await order()).toEqual([1001, 1002]);
-    await api.post("/Inventory/Receive", receipt(5));
-    expect(await order()).toEqual([1002, 1001]);
   });
 
   it("always agree with the lots, whatever is received, moved and issued", async () => {
