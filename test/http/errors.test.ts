@@ -113,6 +113,16 @@ describe("an error status", () => {
   });
 });
 
+it("an update whose last attempt succeeded was applied, whatever became of those before", async () => {
+  const client = on.client((_, count) => json(count === 1 ? {} : { shortID: 5 }, count === 1 ? 503 : 200)(), {
+    retry: { minDelayMs: 1 },
+  });
+  await expect(client.items.update("BOLT", { description: "x" })).rejects.toMatchObject({
+    name: "ResponseValidationError",
+    applied: "yes",
+  });
+});
+
 describe("a token endpoint that does not exist", () => {
   const tokenEndpoint = (status: number, calls: string[]) => async (url: string) => {
     calls.push(new URL(url).pathname);

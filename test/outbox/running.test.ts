@@ -243,6 +243,20 @@ describe("a lost response", () => {
     expect(await outbox.run()).toMatchObject({ applied: 1 });
   });
 
+  it.each([403, 501])("becomes unknown if the service refuses the look-up with %d", async (status) => {
+    const world = createWorld();
+    const outbox = world.createOutbox(MARKED);
+    await outbox.add(receipt("a"));
+    world.intercept = async (request, send) => {
+      if (isWrite(request)) throw connectionReset();
+      const message = "Insufficient permissions.";
+      return request.method === "GET"
+        ? Response.json({ statusCode: status, error: "no", message }, { status })
+        : send();
+    };
+    expect(await outbox.run()).toMatchObject({ unknown: 1, pending: 0 });
+  });
+
   it("does not become unknown because a proxy responds to the look-up", async () => {
     const world = createWorld();
     const outbox = world.createOutbox(MARKED);
@@ -325,6 +339,16 @@ describe("a success status", () => {
 });
 
 describe("a failure", () => {
+  it("of one item leaves its entry pending, with the error, and others go on", async () => {
+    const world = createWorld();
+    const outbox = world.createOutbox();
+    await outbox.addMany([receipt("bad"), receipt("good", { itemID: "NUT" })]);
+    world.intercept = async (request, send) =>
+      isWrite(request) && (await itemOf(request)) === "BOLT" ? new Response("<html>", { status: 404 }) : send();
+    expect(await outbox.run()).toMatchObject({ applied: 1, rejected: 0, pending: 1 });
+    expect(await outbox.get("bad")).toMatchObject({ state: "pending", error: { status: 404 } });
+  });
+
   it("that the service refuses is rejected, and others go on", async () => {
     const world = createWorld();
     const outbox = world.createOutbox();

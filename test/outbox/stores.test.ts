@@ -100,6 +100,9 @@ describe.each(STORES)("an outbox in %s", (name, newStore) => {
     await expect(use(clientOf("https://two.test/v1", "id"))).rejects.toThrow(
       /"https:\/\/one.test\/v1".*"https:\/\/two/,
     );
+    const foreign = createOutbox({ client: clientOf("https://two.test/v1", "id"), store: store() });
+    await expect(foreign.run()).rejects.toThrow("https://two.test/v1");
+    await foreign.close();
     await expect(use(clientOf("https://one.test/v1", "other"))).rejects.toThrow('the client ID "id"');
     await use(clientOf("https://one.test/v1", "id", "warehouse"));
     await use(clientOf("https://two.test/v1", "other", "warehouse"));
