@@ -135,7 +135,7 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
     expect(await isSettled(next, 2_000)).toBe(true);
   });
 
-  test("show in their snapshots what all of them used at the last exchange", async () => {
+  test("show in their snapshots what all of them used at the last exchange", async ({ expect }) => {
     const [first, second] = limitersOf(2, { requests: 10, intervalMs: 5_000 });
     const slots = await Promise.all([ask(first), ask(first), ask(first)]);
     (await ask(second)).end(false);

@@ -211,13 +211,20 @@ const NEEDS_ALL = RUN_ALL || process.env.UPDATE_DOCS !== undefined;
 /** In `npm test` one of each kind. */
 const PLAYED = WRITES.filter(({ name }) => NEEDS_ALL || ["create", "receive", "update"].includes(name));
 
-/** Plays all cases at the same time, since many of them wait. */
+/** How many cases are played at the same time: many of them wait, but none may wait for the others. */
+const AT_ONCE = 2;
+
 async function playAll(options: ClientOptions): Promise<Map<Case, PromiseSettledResult<Result[]>>> {
   useLoopTime();
-  const played = await Promise.allSettled(
-    CASES.map((fault) => Promise.all(PLAYED.map((write) => play(fault, write, options)))),
-  );
-  return new Map(CASES.map((fault, index) => [fault, played[index] as PromiseSettledResult<Result[]>]));
+  const ends = new Map<Case, PromiseSettledResult<Result[]>>();
+  for (let start = 0; start < CASES.length; start += AT_ONCE) {
+    const part = CASES.slice(start, start + AT_ONCE);
+    const played = await Promise.allSettled(
+      part.map((fault) => Promise.all(PLAYED.map((write) => play(fault, write, options)))),
+    );
+    for (const [index, end] of played.entries()) ends.set(part[index] as Case, end);
+  }
+  return ends;
 }
 
 const rows: Row[] = [];
