@@ -3,7 +3,7 @@ import type { Reporter, TestModule } from "vitest/node";
 /** Reports how long `npm test` takes, and what it has left out. */
 export class QuickModeReporter implements Reporter {
   onInit(): void {
-    console.log("The quick tests; all of them take about 80 seconds on two idle cores.");
+    console.log("The quick tests; all of them take about a minute on two idle cores.");
   }
 
   onTestRunEnd(modules: readonly TestModule[]): void {
