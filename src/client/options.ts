@@ -1,14 +1,14 @@
 import type { Dispatcher } from "undici";
 import * as z from "zod";
 import { checkConfiguration } from "../shared/check.js";
-import { isPlainObject } from "../shared/copy-of.js";
 import { environmentVariable, mayReadEnvironment } from "../shared/environment.js";
 import { ConfigurationError } from "../shared/errors/index.js";
 import { boolean, lazy, string, withCheck } from "../shared/field.js";
 import { durationMsSchema, functionSchema, objectWithMethodsSchema, valueThat } from "../shared/option.js";
+import { isPlainObject } from "../shared/plain-object.js";
 import { isDeno, runtimeName } from "../shared/runtime-name.js";
 import { fieldOf, isObject } from "../shared/unknown.js";
-import { unknownNameMessage } from "../shared/unknown-name.js";
+import { nearestNameHint } from "../shared/unknown-name.js";
 import type { ClientSecret } from "./auth/token-request.js";
 import type { TokenStore } from "./auth/token-store.js";
 import { type RateLimitOptions, rateLimitOptionsSchema } from "./limiter/options.js";
@@ -180,16 +180,16 @@ const HOOK_NAMES = ["request", "response", "retry", "rateLimited", "token", "wai
 function describeHooksProblem(hooks: object): string | undefined {
   const isLiteral = isPlainObject(hooks);
   const unknown = isLiteral ? Object.keys(hooks).find((name) => !HOOK_NAMES.includes(name)) : undefined;
-  if (unknown !== undefined) return unknownNameMessage("hook", unknown, HOOK_NAMES);
+  if (unknown !== undefined) return `unknown hook ${unknown}${nearestNameHint(unknown, HOOK_NAMES)}`;
   const wrong = HOOK_NAMES.find((name) => !["function", "undefined"].includes(typeof fieldOf(hooks, name)));
   return wrong === undefined ? undefined : `${wrong} must be a function`;
 }
 
 /** The options of a client, each read once, and its connection. Throws a `ConfigurationError` that names what is wrong. */
 export function readClientOptions(given: ClientOptions): ServiceConnection & { options: ClientOptions } {
-  checkConfiguration(OPTIONS_NAME, clientOptionsSchema(), given);
+  const options = checkConfiguration(OPTIONS_NAME, clientOptionsSchema(), given);
   checkRuntime();
-  return { options: given, ...readServiceConnection(given) };
+  return { options, ...readServiceConnection(options) };
 }
 
 const OPTIONS_NAME = "client options";

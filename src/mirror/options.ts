@@ -9,7 +9,6 @@ import {
   functionSchema,
   inventoryClientSchema,
   objectWithMethodsSchema,
-  requiredOption,
 } from "../shared/option.js";
 import { historyOptionSchema, type MirrorHistoryOptions } from "./copy/changes.js";
 import type { PostgresSink } from "./copy/postgres.js";
@@ -133,10 +132,8 @@ const resourceNamesSchema = () =>
 export const mirrorOptionsSchema = lazy(() =>
   z
     .strictObject({
-      client: requiredOption(inventoryClientSchema()),
-      sink: requiredOption(
-        objectWithMethodsSchema(["open", "openReader"], "must be created by sqliteSink or postgresSink"),
-      ),
+      client: inventoryClientSchema(),
+      sink: objectWithMethodsSchema(["open", "openReader"], "must be created by sqliteSink or postgresSink"),
       resources: resourceNamesSchema().optional(),
       warehouses: z
         .array(integer())
@@ -165,7 +162,7 @@ const runOptionsSchema = lazy(() =>
 
 const watchOptionsSchema = lazy(() =>
   z.strictObject({
-    everyMs: requiredOption(durationMsSchema()),
+    everyMs: durationMsSchema(),
     resources: resourceNamesSchema().optional(),
     signal: abortSignalSchema().optional(),
     onReport: functionSchema().optional(),

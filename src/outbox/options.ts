@@ -7,7 +7,6 @@ import {
   functionSchema,
   inventoryClientSchema,
   objectWithMethodsSchema,
-  requiredOption,
   valueThat,
 } from "../shared/option.js";
 import { OUTBOX_STATES, type OutboxEntry, type OutboxState } from "./entry.js";
@@ -128,11 +127,9 @@ const finiteMsSchema = () =>
 export const outboxOptionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     client: inventoryClientSchema().optional(),
-    store: requiredOption(
-      objectWithMethodsSchema<OutboxStore>(
-        ["open", "join"],
-        "must be created by sqliteOutboxStore or postgresOutboxStore",
-      ),
+    store: objectWithMethodsSchema<OutboxStore>(
+      ["open", "join"],
+      "must be created by sqliteOutboxStore or postgresOutboxStore",
     ),
     settleMs: finiteMsSchema().optional(),
     leaseMs: durationMsSchema().and(finiteMsSchema()).optional(),
@@ -152,7 +149,7 @@ export const runOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject(runSha
 export const watchOptionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     ...runShape(),
-    everyMs: requiredOption(durationMsSchema()),
+    everyMs: durationMsSchema(),
     onReport: functionSchema().optional(),
     onError: functionSchema().optional(),
   }),
@@ -170,6 +167,4 @@ export const entriesOptionsSchema = /* @__PURE__ */ lazy(() =>
 
 export const resolutionSchema = /* @__PURE__ */ lazy(() => z.enum(["applied", "not-applied"]));
 
-export const pruneOptionsSchema = /* @__PURE__ */ lazy(() =>
-  z.strictObject({ olderThanMs: requiredOption(z.number().min(0)) }),
-);
+export const pruneOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject({ olderThanMs: z.number().min(0) }));

@@ -1,6 +1,5 @@
 import { accountOf } from "../client/for-add-ons.js";
 import { checkConfiguration, checkInput, checkMethodOptions } from "../shared/check.js";
-import { copyPlainData } from "../shared/copy-of.js";
 import { ConfigurationError, InputValidationError } from "../shared/errors/index.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
 import { repeat } from "../shared/time/repeat.js";
@@ -131,12 +130,12 @@ export class Outbox {
    * @throws StorageError if the database has lost commits. Its message names the keys that were sent since.
    */
   async run(options: OutboxRunOptions = {}): Promise<OutboxReport> {
-    checkMethodOptions("outbox.run", runOptionsSchema, options);
+    const given = checkMethodOptions("outbox.run", runOptionsSchema, options);
     const settings = this.#runSettings("outbox.run");
-    options.signal?.throwIfAborted();
+    given.signal?.throwIfAborted();
     // Its service may have moved since.
     this.#isServiceChecked = false;
-    return this.#change("outbox.run", (store) => runOutbox({ ...settings, store }, copyPlainData(options)));
+    return this.#change("outbox.run", (store) => runOutbox({ ...settings, store }, given));
   }
 
   /**
@@ -145,9 +144,9 @@ export class Outbox {
    * @throws what a run or `onReport` throws, unless `onError` is given; what `onError` throws.
    */
   async watch(options: OutboxWatchOptions): Promise<void> {
-    checkMethodOptions("outbox.watch", watchOptionsSchema, options);
+    const given = checkMethodOptions("outbox.watch", watchOptionsSchema, options);
     const { closed } = this.#runSettings("outbox.watch");
-    const { everyMs, onReport, onError, ...runOptions } = copyPlainData(options);
+    const { everyMs, onReport, onError, ...runOptions } = given;
     let nextRunAt = 0;
     await repeat({
       run: () => {

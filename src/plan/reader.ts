@@ -1,6 +1,6 @@
 import { dateHeaderMs } from "../client/for-add-ons.js";
 import type { InventoryClient, Paginator, RequestOptions, ResponseInfo } from "../client/index.js";
-import { abortSignalSchema, functionSchemaOf, inventoryClientSchema, requiredOption } from "../shared/option.js";
+import { abortSignalSchema, functionSchemaOf, inventoryClientSchema } from "../shared/option.js";
 import { callSafely } from "../shared/time/callback.js";
 
 /** Reads what a plan concerns as it is now. Requests are counted, and the service's clock is observed. */
@@ -55,7 +55,7 @@ export async function* recordsOf<T>(
 
 /** The options that everything has that reads the service before a plan. */
 export const readingOptions = () => ({
-  client: requiredOption(inventoryClientSchema()),
+  client: inventoryClientSchema(),
   signal: abortSignalSchema().optional(),
   onProgress: functionSchemaOf<(progress: ReadProgress) => void>().optional(),
 });

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { durationOf } from "../client/for-add-ons.js";
 import type { InventoryClient } from "../client/index.js";
 import { integer, lazy } from "../shared/field.js";
-import { abortSignalSchema, functionSchemaOf, inventoryClientSchema, requiredOption } from "../shared/option.js";
+import { abortSignalSchema, functionSchemaOf, inventoryClientSchema } from "../shared/option.js";
 
 /** Options of `plan.apply`. */
 export interface PlanApplyOptions {
@@ -21,7 +21,7 @@ export interface PlanApplyOptions {
 }
 
 export const applyOptionsShape = () => ({
-  client: requiredOption(inventoryClientSchema<InventoryClient>()),
+  client: inventoryClientSchema<InventoryClient>(),
   signal: abortSignalSchema().optional(),
   onProgress: functionSchemaOf<NonNullable<PlanApplyOptions["onProgress"]>>().optional(),
 });

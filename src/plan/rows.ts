@@ -1,4 +1,3 @@
-import { copyPlainData } from "../shared/copy-of.js";
 import { InputValidationError, type Issue } from "../shared/errors/index.js";
 import { untilAborted } from "../shared/time/wait.js";
 import { isObject } from "../shared/unknown.js";
@@ -29,12 +28,12 @@ export async function readRows(
   const issues: Issue[] = [];
   let count = 0;
   // Read now: the caller may change its array while the service is read.
-  const given = Array.isArray(source) ? copyPlainData(source) : source;
+  const given = Array.isArray(source) ? source.map(withoutMissingFields) : source;
   const readAll = async () => {
     for await (const row of given) {
       signal?.throwIfAborted();
       try {
-        read(isObject(row) ? withoutMissingFields(row) : row, count, issues);
+        read(withoutMissingFields(row), count, issues);
       } catch (error) {
         if (!(error instanceof InputValidationError)) throw error;
         issues.push(...error.issues);
@@ -48,5 +47,5 @@ export async function readRows(
   if (issues.length > 0) throw new InputValidationError(method, issues);
 }
 
-const withoutMissingFields = (row: object) =>
-  Object.fromEntries(Object.entries(row).filter(([, value]) => value != null));
+const withoutMissingFields = (row: unknown) =>
+  isObject(row) ? Object.fromEntries(Object.entries(row).filter(([, value]) => value != null)) : row;

@@ -1,5 +1,5 @@
 import { string } from "../shared/field.js";
-import { objectWithMethodsSchema, requiredOption } from "../shared/option.js";
+import { objectWithMethodsSchema } from "../shared/option.js";
 import { afterMs, race } from "../shared/time/wait.js";
 import { messageOf } from "../shared/unknown.js";
 
@@ -14,7 +14,7 @@ export interface RedisClient {
 
 /** The options that say where something is shared. */
 export const redisOptionsShape = () => ({
-  redis: requiredOption(objectWithMethodsSchema<RedisClient>(["eval"], "must be an ioredis client")),
+  redis: objectWithMethodsSchema<RedisClient>(["eval"], "must be an ioredis client"),
   key: string().min(1).optional(),
 });
 

@@ -151,7 +151,7 @@ type CompleteFault = CompleteFaultRule["fault"];
 
 /** @throws ConfigurationError if the rule is wrong. */
 export function completeFaultRule(rule: unknown): CompleteFaultRule {
-  checkConfiguration("addFault", faultRuleSchema(), rule ?? null, { quotesStrings: true });
+  checkConfiguration("addFault", faultRuleSchema(), rule ?? null);
   return faultRuleSchema().parse(rule);
 }
 

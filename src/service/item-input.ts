@@ -1,5 +1,13 @@
-import * as z from "zod";
-import { boolean, decimal, integer, lazy, optionalFields, type SameShape, string } from "../shared/field.js";
+import {
+  boolean,
+  decimal,
+  integer,
+  lazy,
+  objectWithOthers,
+  optionalFields,
+  type SameShape,
+  string,
+} from "../shared/field.js";
 import { skuInputSchema } from "./key.js";
 
 /** The fields of an item that can be changed. */
@@ -42,10 +50,10 @@ const itemChangesShape = () =>
 
 /** Unknown fields are passed on: the service accepts "any other Item object field". */
 export const createItemInputSchema = /* @__PURE__ */ lazy(() =>
-  z.object({ shortID: skuInputSchema(), ...itemChangesShape() }),
+  objectWithOthers({ shortID: skuInputSchema(), ...itemChangesShape() }),
 );
 
-export const itemChangesSchema = /* @__PURE__ */ lazy(() => z.object(itemChangesShape()));
+export const itemChangesSchema = /* @__PURE__ */ lazy(() => objectWithOthers(itemChangesShape()));
 
 true satisfies SameShape<CreateItemInput, typeof createItemInputSchema>;
 true satisfies SameShape<ItemChanges, typeof itemChangesSchema>;

@@ -22,6 +22,10 @@ type IsSameType<A, B> = [A, keyof A, B, keyof B] extends [B, keyof B, A, keyof A
 /** The same fields, each optional and allowed to be `undefined`. */
 export const optionalFields = <Shape extends z.ZodRawShape>(shape: Shape) => z.object(shape).partial().shape;
 
+/** An object whose other fields are kept. They are not in its type. */
+export const objectWithOthers = <Shape extends z.ZodRawShape>(shape: Shape) =>
+  z.looseObject(shape) as z.ZodObject as z.ZodObject<Shape>;
+
 /** A schema with one more check, which returns what is wrong, or `undefined`. */
 export const withCheck = <S extends z.ZodType>(schema: S, problem: (value: z.infer<S>) => string | undefined) =>
   schema.superRefine((value, { addIssue }) => {

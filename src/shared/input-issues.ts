@@ -1,10 +1,11 @@
 import type * as z from "zod";
+import { en } from "zod/locales";
 import type { Issue } from "./errors/index.js";
-import type { DescribableIssue } from "./errors/input-errors.js";
-import { redact, redactStart } from "./errors/redact.js";
+import { redactStart } from "./errors/redact.js";
+import { isRecord } from "./plain-object.js";
 import type { StandardIssue } from "./standard-schema.js";
 import { fieldOf, isObject } from "./unknown.js";
-import { unknownNameMessage } from "./unknown-name.js";
+import { nearestNameHint } from "./unknown-name.js";
 
 export interface IssueWording {
   /** Where the value is, such as the name of the argument. */
@@ -13,8 +14,6 @@ export interface IssueWording {
   noun: "field" | "option" | "parameter";
   /** Why a name is not allowed, if more is known than that. */
   explainName?: (name: string) => string | undefined;
-  /** Whether wrong strings are quoted. Those of options may be a secret that was passed in the wrong option. */
-  quotesStrings: boolean;
 }
 
 /** A hostile response can cause millions of issues. As many as the largest page has records. */
@@ -22,72 +21,57 @@ export const MAX_ISSUES = 1_000;
 /** Of one object. Each is compared with the known names. */
 const MAX_UNKNOWN_NAMES = 100;
 
-/** What is wrong with a value by its schema, at most one issue per field. */
-export function findInputIssues(schema: z.ZodType, value: unknown, wording: IssueWording): DescribableIssue[] {
+const { localeError } = /* @__PURE__ */ en();
+
+/** What is wrong with a value, in English, whatever messages the application has set in zod. It shows no value. */
+export const describeProblem: z.core.$ZodErrorMap = (issue) =>
+  issue.code === "invalid_type" && issue.input === undefined ? "is required" : localeError(issue);
+
+/** A value as its schema reads it, which is of the same type, or what is wrong with it. */
+export function readValue<T>(
+  schema: z.ZodType,
+  given: T,
+  { at = [], noun, explainName }: IssueWording,
+): { value: T; issues?: undefined } | { issues: Issue[] } {
+  // A Map, or a signal that was passed instead of `{ signal }`, has no fields: it would count as an empty object.
+  if (isObject(given) && !Array.isArray(given) && !isRecord(given)) {
+    const name = Object.prototype.toString.call(given).slice("[object ".length, -1);
+    return { issues: [{ path: at, message: `must be a plain object, not an instance of ${name}` }] };
+  }
   const knownNames = new Map<readonly string[], readonly string[]>();
-  const error = (issue: z.core.$ZodRawIssue) => {
+  const error: z.core.$ZodErrorMap = (issue) => {
     if (issue.code === "unrecognized_keys")
       knownNames.set(issue.keys, Object.keys(Object(fieldOf(issue.inst, "shape"))));
     return describeProblem(issue);
   };
-  const found = schema.safeParse(value, { error, reportInput: true }).error?.issues ?? [];
-  const issues = found
+  const read = schema.safeParse(given, { error });
+  if (read.success) return { value: read.data as T };
+  const issues = read.error.issues
     .slice(0, MAX_ISSUES)
     .flatMap(nearestBranchOfUnion)
-    .flatMap((issue): DescribableIssue[] =>
-      issue.code === "unrecognized_keys"
-        ? issue.keys
-            .slice(0, MAX_UNKNOWN_NAMES)
-            .map((name) => issueOfName(name, issue.path, knownNames.get(issue.keys) ?? [], wording))
-        : [boundedIssue({ path: issue.path, message: withWrongValue(issue, wording) }, wording.at)],
-    );
-  const fields = new Set<string>();
-  return issues.filter(({ path }) => fields.size < fields.add(JSON.stringify(path)).size);
+    .flatMap((issue) => {
+      if (issue.code !== "unrecognized_keys") return [issue];
+      const known = knownNames.get(issue.keys) ?? [];
+      const names = issue.keys.slice(0, MAX_UNKNOWN_NAMES);
+      return names.map((name) => issueOfName(name, issue.path, { noun, known, reason: explainName?.(name) }));
+    });
+  return { issues: boundedIssues(issues, at) };
 }
 
-/** How a response differs from its schema. In English, whatever messages the application has set in zod. */
-export function describeMismatch(issue: z.core.$ZodRawIssue): string {
-  const { code, input } = issue;
-  if (code === "invalid_type") return `expected ${issue.expected}, received ${input === null ? "null" : typeof input}`;
-  if (code === "invalid_value")
-    return `expected ${joinAlternatives(issue.values.map((value) => JSON.stringify(value)))}`;
-  return "is not as documented";
+/** An unknown option may be a secret that no client has registered yet, if name and value were confused. */
+function issueOfName(
+  name: string,
+  path: readonly PropertyKey[],
+  { noun, known, reason }: { noun: string; known: readonly string[]; reason: string | undefined },
+): StandardIssue {
+  const hint = reason === undefined ? nearestNameHint(name, known) : `: ${reason}`;
+  return noun === "option" && hint === "" && !PLAIN_NAME_PATTERN.test(name)
+    ? { path, message: "unknown option. Its name is not shown, since it may be a secret" }
+    : { path: [...path, name], message: `unknown ${noun}${hint}` };
 }
 
-/** What is wrong with a value. zod's own messages are not meant for users, and the application may have set others. */
-export function describeProblem(issue: z.core.$ZodRawIssue): string {
-  switch (issue.code) {
-    case "invalid_type":
-      if (issue.input === undefined)
-        return (issue.path ?? []).length === 0 ? "the argument is required" : "is required";
-      if (fieldOf(issue.inst, "isInt") === true) return "must be an integer";
-      if (issue.input === Infinity || issue.input === -Infinity) return "must be a finite number";
-      if (issue.expected === "record" && isObject(issue.input)) return "must be a plain object";
-      return `must be ${TYPE_DESCRIPTIONS[issue.expected] ?? issue.expected}`;
-    case "too_small":
-      if (issue.origin === "string" || issue.origin === "array") return "must not be empty";
-      return `must be ${issue.inclusive ? "at least" : "greater than"} ${issue.minimum}`;
-    case "too_big":
-      return `must be at most ${issue.maximum}`;
-    case "invalid_value":
-      return `must be ${joinAlternatives(issue.values.map((value) => JSON.stringify(value)))}`;
-    default:
-      return "is not valid";
-  }
-}
-
-const TYPE_DESCRIPTIONS: Record<string, string> = {
-  int: "an integer",
-  string: "a string",
-  number: "a number",
-  boolean: "a boolean",
-  object: "an object",
-  record: "an object",
-  array: "an array",
-};
-
-const joinAlternatives = (values: string[]) =>
-  values.length > 1 ? `${values.slice(0, -1).join(", ")} or ${values.at(-1)}` : values.join();
+/** What a secret does not look like. */
+const PLAIN_NAME_PATTERN = /^[a-z]{1,24}$/i;
 
 /** Of a union: the issues within the alternative whose type the value has, if there is one. */
 function nearestBranchOfUnion(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
@@ -102,59 +86,6 @@ function nearestBranchOfUnion(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
 /** Issues that rule an alternative out. */
 const TYPE_MISMATCH_CODES: ReadonlySet<string> = new Set(["invalid_type", "invalid_value", "invalid_union", "custom"]);
 
-function issueOfName(
-  name: string,
-  path: readonly PropertyKey[],
-  known: readonly string[],
-  { at, noun, explainName }: IssueWording,
-): DescribableIssue {
-  const reason = explainName?.(name);
-  const message = reason ? `unknown ${noun} ${JSON.stringify(name)}: ${reason}` : unknownNameMessage(noun, name, known);
-  return { ...boundedIssue({ path: [...path, name], message }, at), isAboutName: true };
-}
-
-/** The message, with the wrong value if it states what the value must be. */
-function withWrongValue(issue: z.core.$ZodIssue, { at = [], quotesStrings }: IssueWording): string {
-  const { code, message, input, path } = issue;
-  if (input === undefined) return [...at, ...path].length === 0 ? "the argument is required" : "is required";
-  if (!(EXPECTING_CODES.has(code) || isExpectation(issue)) || isLength(issue)) return message;
-  const isQuoted = quotesStrings && ![...at, ...path].some((step) => SECRET_FIELDS.has(step));
-  return `${message}, not ${describeValue(input, isQuoted, mayBeString(issue))}`;
-}
-
-/** Issues whose message states what the value must be. */
-const EXPECTING_CODES: ReadonlySet<string> = new Set([
-  "invalid_type",
-  "invalid_value",
-  "invalid_union",
-  "too_small",
-  "too_big",
-]);
-
-const isExpectation = (issue: z.core.$ZodIssue) => issue.code === "custom" && issue.params?.isExpectation === true;
-
-const isLength = (issue: z.core.$ZodIssue) =>
-  (issue.code === "too_small" || issue.code === "too_big") && issue.origin !== "number" && issue.origin !== "int";
-
-const mayBeString = (issue: z.core.$ZodIssue) =>
-  issue.code === "invalid_union" || (issue.code === "invalid_type" && issue.expected === "string");
-
-/** What may contain a secret in any argument. */
-const SECRET_FIELDS: ReadonlySet<PropertyKey> = new Set(["headers", "clients"]);
-
-const MAX_QUOTED_LENGTH = 40;
-
-/** A string is redacted before it is cut, or a part of a secret could remain. A number in the place of a string may be a secret. */
-function describeValue(value: unknown, isQuoted: boolean, maybeSecretNumber: boolean): string {
-  if (typeof value === "string" && isQuoted) return JSON.stringify(shortenText(redact(value), MAX_QUOTED_LENGTH));
-  if (value === null) return "null";
-  if (value instanceof Date) return Number.isNaN(value.getTime()) ? "an invalid Date" : "a Date";
-  if (Array.isArray(value)) return "an array";
-  if (typeof value === "boolean" || (typeof value === "number" && (isQuoted || !maybeSecretNumber)))
-    return String(value);
-  return typeof value === "object" ? "an object" : `a ${typeof value}`;
-}
-
 const MAX_PATH_STEPS = 20;
 const MAX_PATH_STEP_LENGTH = 100;
 const MAX_MESSAGE_LENGTH = 500;
@@ -163,8 +94,7 @@ const MAX_MESSAGE_LENGTH = 500;
 export const boundedIssues = (issues: readonly StandardIssue[], at: Issue["path"] = []): Issue[] =>
   issues.slice(0, MAX_ISSUES).map((issue) => boundedIssue(issue, at));
 
-/** One issue of a bounded size. */
-export function boundedIssue({ message, path = [] }: StandardIssue, at: Issue["path"] = []): Issue {
+function boundedIssue({ message, path = [] }: StandardIssue, at: Issue["path"]): Issue {
   const steps = path.slice(0, MAX_PATH_STEPS + 1).map((step) => {
     const key = typeof step === "object" ? step.key : step;
     return typeof key === "number" ? key : String(key);
@@ -176,7 +106,3 @@ export function boundedIssue({ message, path = [] }: StandardIssue, at: Issue["p
     message: redactStart(message, MAX_MESSAGE_LENGTH),
   };
 }
-
-/** The beginning of a long string. */
-export const shortenText = (text: string, length: number) =>
-  text.length > length ? `${text.slice(0, length)}…` : text;

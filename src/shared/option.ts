@@ -5,13 +5,6 @@ import { fieldOf, isObject } from "./unknown.js";
 export const valueThat = <T>(condition: (value: unknown) => boolean, message: string) =>
   z.custom<T>(condition, { error: message, params: { isExpectation: true } });
 
-/** An option that cannot be left out. */
-export const requiredOption = <S extends z.ZodType>(schema: S) =>
-  z
-    .unknown()
-    .refine((value): boolean => value !== undefined, "is required")
-    .pipe(schema);
-
 export const durationMsSchema = () =>
   valueThat<number>((value) => typeof value === "number" && value > 0, "must be a number of ms greater than 0");
 

@@ -1,23 +1,7 @@
-import { redactStart } from "./errors/redact.js";
-
 /** Longer names are not compared. */
 const MAX_COMPARED_NAME_LENGTH = 50;
 
-/** What a secret does not look like. */
-const PLAIN_NAME_PATTERN = /^[a-z]{1,24}$/i;
-
-/**
- * The message for an unknown name, with the nearest known name if there is one. An option's name may be a secret that no
- * client has registered yet, if name and value were confused.
- */
-export function unknownNameMessage(noun: string, name: string, known: readonly string[]): string {
-  const hint = nearestNameHint(name, known);
-  return noun === "option" && hint === "" && !PLAIN_NAME_PATTERN.test(name)
-    ? "unknown option. Its name is not shown, since it may be a secret"
-    : `unknown ${noun} ${JSON.stringify(redactStart(name, MAX_COMPARED_NAME_LENGTH))}${hint}`;
-}
-
-/** The end of that message; empty if no known name is near. */
+/** The end of a message about an unknown name; empty if no known name is near. */
 export function nearestNameHint(name: string, known: readonly string[]): string {
   const nearest = nearestName(name, known);
   return nearest === undefined ? "" : `, did you mean "${nearest}"?`;

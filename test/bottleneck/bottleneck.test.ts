@@ -107,7 +107,7 @@ describe("a limiter on a Bottleneck of its own", () => {
 
   it.each([
     [{ requests: 5 }, /requests and intervalMs/],
-    [{ requests: Infinity, intervalMs: 1_000 }, /must be .* greater than 0, not/],
+    [{ requests: Infinity, intervalMs: 1_000 }, /must be .* greater than 0/],
     [{ requests: 5, intervalMs: 1_000, reserved: 5 }, /reserved: (must|is required)/],
     [undefined, /must be a Bottleneck/],
   ])("is refused what is wrong: %j", (options, message) => {

@@ -112,7 +112,7 @@ describe("its arguments", () => {
 
   it.each([
     ["GET drop-aftr", /must be a status or one of drop, .*, did you mean "drop-after"\?$/],
-    ["hang bytes=1", /unknown option "bytes"/],
+    ["hang bytes=1", /bytes: unknown option/],
     ["/Item 503 tims=1", /"tims" is no detail of this fault, did you mean "times"\?/],
     ["503 bytes=1", /"bytes" is no detail of this fault/],
     ["slow delay=soon", /is not name=number/],

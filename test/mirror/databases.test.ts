@@ -246,8 +246,8 @@ describe.skipIf(!postgres)("a copy in PostgreSQL", () => {
 it.each([
   [postgresSink, {}, "exactly one of pool and connectionString"],
   [postgresSink, { pool: { query() {} } }, "pool: must be a Pool of pg"],
-  [postgresSink, { connectionString: "x", table: "lots" }, 'unknown option "table"'],
-  [sqliteSink, undefined, "path: is required"],
+  [postgresSink, { connectionString: "x", table: "lots" }, "table: unknown option"],
+  [sqliteSink, undefined, "options: is required"],
 ])("%o(%j) is refused", (create, options, message) => {
   const call = () => Reflect.apply(create, undefined, [options]);
   expect(call).toThrow(ConfigurationError);

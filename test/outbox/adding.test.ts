@@ -161,13 +161,13 @@ describe("options", () => {
   const store = createWorld().store();
 
   it.each<[string, unknown, string]>([
-    ["no store", { client }, "store: is required"],
+    ["no store", { client }, "store: must be created by sqliteOutboxStore or postgresOutboxStore"],
     [
       "a store without methods",
       { client, store: {} },
       "store: must be created by sqliteOutboxStore or postgresOutboxStore",
     ],
-    ["a misspelt option", { client, store, settlems: 1 }, 'unknown option "settlems", did you mean "settleMs"?'],
+    ["a misspelt option", { client, store, settlems: 1 }, 'settlems: unknown option, did you mean "settleMs"?'],
     ["no lease", { client, store, leaseMs: 0 }, "leaseMs: must be"],
     ["an unknown mark", { client, store, mark: "rfidTag" }, "mark: must be"],
   ])("are checked: %s", (_, options, message) => {
@@ -178,8 +178,8 @@ describe("options", () => {
   it("of run and watch are checked", async () => {
     const outbox = createOutbox({ client, store });
     await expect(outbox.run(Object({ concurency: 1 }))).rejects.toThrow('did you mean "concurrency"?');
-    await expect(outbox.run({ concurrency: 0 })).rejects.toThrow("concurrency: must be at least 1");
-    await expect(outbox.watch(Object({}))).rejects.toThrow("everyMs: is required");
+    await expect(outbox.run({ concurrency: 0 })).rejects.toThrow("concurrency: Too small");
+    await expect(outbox.watch(Object({}))).rejects.toThrow("everyMs: must be a number of ms");
   });
 });
 

@@ -449,7 +449,7 @@ describe("applying a count", () => {
   it("needs an outbox with a client of the same service", async () => {
     const one = countWorld([lot("A", 10)]);
     const plan = await planOf(one, SURPLUS);
-    await expect(plan.apply({ client: one.client } as never)).rejects.toThrow("outbox: is required");
+    await expect(plan.apply({ client: one.client } as never)).rejects.toThrow("outbox: must be an Outbox");
     const store = sqliteOutboxStore({ path: `${one.path}.other` });
     await expect(plan.apply({ client: one.client, outbox: createOutbox({ store }) })).rejects.toBeInstanceOf(
       ConfigurationError,

@@ -7,10 +7,10 @@ const client = { clientId: "c", clientSecret: "s" };
 
 describe("invalid options", () => {
   it.each([
-    [{ ratelimit: false }, /unknown option "ratelimit", did you mean "rateLimit"\?$/],
+    [{ ratelimit: false }, /ratelimit: unknown option, did you mean "rateLimit"\?$/],
     [{ clients: [] }, /clients: must not be empty/],
-    [{ tokenTtlSeconds: 0 }, /tokenTtlSeconds: must be greater than 0/],
-    [{ rateLimit: { window: "rolling" } }, /rateLimit.window: must be "sliding" or "fixed", not "rolling"/],
+    [{ tokenTtlSeconds: 0 }, /tokenTtlSeconds: Too small/],
+    [{ rateLimit: { window: "rolling" } }, /rateLimit.window: Invalid option/],
     [{ faults: [{ fault: "drop" }, {}] }, /faults\[1\]/],
   ])("%j is a ConfigurationError that names it", expectConfigurationError);
 });
@@ -19,7 +19,7 @@ describe("invalid clients", () => {
   it.each([
     [[client, client], /clients: clientId c occurs twice/],
     [[{ clientId: "c" }], /clients\[0\].clientSecret: /],
-    [[{ ...client, readonly: true }], /clients\[0\]: unknown option "readonly", did you mean "readOnly"\?$/],
+    [[{ ...client, readonly: true }], /clients\[0\].readonly: unknown option, did you mean "readOnly"\?$/],
   ])("%j is a ConfigurationError that names it", (clients, message) => expectConfigurationError({ clients }, message));
 });
 
@@ -27,7 +27,7 @@ describe("invalid data", () => {
   it.each([
     [{ items: [A, A] }, /items: shortID A occurs twice/],
     [{ items: [A, { shortID: "B", uom: "KG" }] }, /items\[1\].uom: must be spelled "uOM"/],
-    [{ items: [{ ...A, category: "10" }] }, /items\[0\].category: must be an integer, not "10"/],
+    [{ items: [{ ...A, category: "10" }] }, /items\[0\].category: Invalid input/],
     [
       {
         lots: [
@@ -37,12 +37,12 @@ describe("invalid data", () => {
       },
       /lots: recNo 7 occurs twice/,
     ],
-    [{ lots: [A, { ...A, units: -1 }] }, /lots\[1\].units: must be at least 0, not -1/],
-    [{ items: [A], lots: [{ partNo: 5 }] }, /lots\[0\].partNo: must be that of an item, not 5/],
+    [{ lots: [A, { ...A, units: -1 }] }, /lots\[1\].units: Too small/],
+    [{ items: [A], lots: [{ partNo: 5 }] }, /lots\[0\].partNo: must be that of an item/],
     [{ warehouses: [{ wID: 9, name: "Nine" }], lots: [{ ...A, wID: 1 }] }, /lots\[0\].wID: /],
     [{ items: [A], aliases: { old: "B" } }, /aliases: "old" points to B, which is not an item/],
     [{ warehouses: [{ wID: 9, name: "Nine" }], clients: [{ ...client, warehouses: [1] }] }, /no warehouse 1,/],
-    [{ items: [A], stockLevels: [{ ...A, asn: 1 }] }, /stockLevels\[0\]: unknown option "asn", did you mean "aSN"/],
+    [{ items: [A], stockLevels: [{ ...A, asn: 1 }] }, /stockLevels\[0\].asn: unknown option, did you mean "aSN"/],
   ])("%j is a ConfigurationError that names record and field", expectConfigurationError);
 });
 
@@ -50,11 +50,11 @@ describe("invalid fault rules", () => {
   const rules = [
     [{ fault: "drop-aftr" }, /fault: must be a status or one of drop, .*, slow, did you mean "drop-after"\?$/],
     [{ fault: 42 }, /fault.status: must be an HTTP status from 200 to 599/],
-    [{ fault: { type: "status", status: 503, header: {} } }, /fault: unknown option "header", did you mean "headers"/],
+    [{ fault: { type: "status", status: 503, header: {} } }, /fault.header: unknown option, did you mean "headers"/],
     [{ fault: { type: "status", status: 503, headers: { "a b": "c" } } }, /fault.headers: /],
-    [{ fault: { type: "drop", when: "later" } }, /fault.when: must be "before" or "after"/],
+    [{ fault: { type: "drop", when: "later" } }, /fault.when: Invalid option/],
     [{ fault: "drop", times: -1 }, /times: must be an integer of at least 0, or Infinity/],
-    [{ fault: "drop", probability: 2 }, /probability: must be at most 1, not 2/],
+    [{ fault: "drop", probability: 2 }, /probability: Too big/],
     [{ fault: "drop", path: "Item" }, /path: must begin with/],
   ] as const;
 

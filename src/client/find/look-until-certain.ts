@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { checkInput } from "../../shared/check.js";
+import { checkMethodOptions } from "../../shared/check.js";
 import { TimeoutError } from "../../shared/errors/index.js";
 import { lazy, optionalFields } from "../../shared/field.js";
 import { nonNegativeMsSchema } from "../../shared/option.js";
@@ -45,10 +45,8 @@ const findOptionsSchema = /* @__PURE__ */ lazy(() =>
 );
 
 /** A checked copy of the options: later changes to the caller's object have no effect. */
-export function readFindOptions(method: string, options: FindOptions): FindOptions {
-  checkInput(method, findOptionsSchema, options);
-  return findOptionsSchema().parse(options);
-}
+export const readFindOptions = (method: string, options: FindOptions): FindOptions =>
+  checkMethodOptions(method, findOptionsSchema, options);
 
 /** Looks until the outcome is final, or until a look has begun when the request can no longer take effect. */
 export async function lookUntilCertain<Found>(

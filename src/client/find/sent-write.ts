@@ -2,12 +2,12 @@ import * as z from "zod";
 import { comparableSku } from "../../service/key.js";
 import { WRITES } from "../../service/operations.js";
 import { checkInput } from "../../shared/check.js";
-import { copyPlainData } from "../../shared/copy-of.js";
 import { InputValidationError, OutcomeUnknownError, type SentRequest } from "../../shared/errors/index.js";
 import { redactCredentials } from "../../shared/errors/redact.js";
 import { decimal, integer, type LazySchema, lazy, optionalFields, string } from "../../shared/field.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { fieldOf, isObject } from "../../shared/unknown.js";
+import { uncheckedAs } from "../send/response.js";
 import { monotonicSentAt } from "../send/send.js";
 
 /** The fields that a receipt shares with its lot. */
@@ -44,17 +44,15 @@ function readSent<Body>(
   sent: unknown,
   { write, body }: { write: "receive" | "create"; body: LazySchema<z.ZodType<Body>> },
 ): Sent<Body> {
-  const given: unknown = sent instanceof OutcomeUnknownError ? sent.request : sent;
-  const request = copyPlainData(given);
+  const request: unknown = sent instanceof OutcomeUnknownError ? sent.request : sent;
   const isOf = (name: "path" | "method") => fieldOf(request, name) === WRITES[write][name];
-  if (!isObject(request) || !isOf("path") || !isOf("method")) {
+  if (!isOf("path") || !isOf("method")) {
     const message = `must be the OutcomeUnknownError of a ${write}, or its request`;
     throw new InputValidationError(method, [{ path: ["sent"], message }]);
   }
   const schema = () => z.object({ body: body(), sentAt: z.number(), clockAheadMs: z.number().optional() });
-  checkInput(method, schema, request, ["sent"]);
-  const read = schema().parse(request);
-  return { ...read, ageMs: ageOf(given, read.sentAt) };
+  const read = checkInput(method, schema, uncheckedAs<Omit<Sent<Body>, "ageMs">>(request), ["sent"]);
+  return { ...read, ageMs: ageOf(request, read.sentAt) };
 }
 
 /** How long ago a request was sent: by the monotonic clock if this process has sent it. */

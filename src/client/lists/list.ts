@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { MAX_PAGE_SIZE } from "../../service/lists.js";
 import { checkInput } from "../../shared/check.js";
-import { snapshotArgument } from "../../shared/copy-of.js";
 import { integer, type LazySchema, lazy } from "../../shared/field.js";
 import { fieldOf } from "../../shared/unknown.js";
 import type { ApiRequest, ResponseContext, ResponseReader } from "../send/call.js";
@@ -48,22 +47,27 @@ export const pagingOf = ({ key, stableSort }: { key: string; stableSort?: string
   stableSort,
 });
 
-/** The records of a list. Parameters and options are copied now: changing them afterwards has no effect. */
+/** The records of a list. Parameters and options are read now: changing them afterwards has no effect. */
 export function createPaginator<T, Params>(sender: Sender, list: ListDefinition<T, Params>): Paginator<T> {
-  const readParams = snapshotArgument(list.params);
-  const readOptions = snapshotArgument(list.options);
-  return new Paginator<T>(() => {
-    const options = checkInput(list.name, listOptionsSchema, readOptions(), [], {
+  try {
+    const options = checkInput(list.name, listOptionsSchema, list.options, [], {
       noun: "option",
       explainName: (name) => describePlace(list.schema, name, "first"),
     });
-    const params = checkInput(list.name, list.schema, readParams(), [], {
+    const params = checkInput(list.name, list.schema, list.params, [], {
       noun: "parameter",
       explainName: (name) => list.explainParameter?.(name) ?? describePlace(listOptionsSchema, name, "second"),
     });
     const { path, query } = list.request(params, options);
-    return createPageSession(sender, list, path, query, options);
-  });
+    const session = createPageSession(sender, list, path, query, options);
+    return new Paginator<T>(() => session);
+  } catch (error) {
+    // An iteration rejects at its first use, where its caller is.
+    return new Paginator<T>(() => {
+      if (error instanceof Error) Error.captureStackTrace?.(error);
+      throw error;
+    });
+  }
 }
 
 const describePlace = (schema: LazySchema<z.ZodObject>, name: string, place: string) =>

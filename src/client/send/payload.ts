@@ -1,5 +1,5 @@
-import { isPlainObject, isRecord } from "../../shared/copy-of.js";
 import { InputValidationError, type Issue } from "../../shared/errors/index.js";
+import { isPlainObject, isRecord } from "../../shared/plain-object.js";
 import { fieldOf, isObject, messageOf } from "../../shared/unknown.js";
 
 export const JSON_CONTENT_TYPE = "application/json";

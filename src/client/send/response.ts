@@ -3,7 +3,7 @@ import { type Issue, ResponseValidationError } from "../../shared/errors/index.j
 import { describeIssue } from "../../shared/errors/input-errors.js";
 import { redactStart } from "../../shared/errors/redact.js";
 import { type LazySchema, lazy } from "../../shared/field.js";
-import { boundedIssues, describeMismatch, MAX_ISSUES } from "../../shared/input-issues.js";
+import { boundedIssues, describeProblem, MAX_ISSUES } from "../../shared/input-issues.js";
 import type { StandardSchema } from "../../shared/standard-schema.js";
 import { untilAborted } from "../../shared/time/wait.js";
 import { fieldOf } from "../../shared/unknown.js";
@@ -58,7 +58,7 @@ function findValidationIssues(schema: z.ZodType, data: unknown): Issue[] {
 }
 
 const validateBatch = (schema: z.ZodType, data: unknown) =>
-  boundedIssues(schema.safeParse(data, { error: describeMismatch }).error?.issues ?? []);
+  boundedIssues(schema.safeParse(data, { error: describeProblem }).error?.issues ?? []);
 
 /** A path with the index at `depth` moved from the batch to the whole list. */
 const shiftIndex = (start: number, path: Issue["path"], depth: number): Issue["path"] =>

@@ -1,5 +1,4 @@
 import * as z from "zod";
-import { copyPlainData } from "../../shared/copy-of.js";
 import { lazy } from "../../shared/field.js";
 import { countOrInfinitySchema, durationMsSchema } from "../../shared/option.js";
 
@@ -48,7 +47,7 @@ export function mergeRetryOptions(settings: RetrySettings, given: RetryOptions |
   const changes =
     given === false
       ? { maxRetries: 0, maxRateLimitRetries: 0 }
-      : Object.fromEntries(Object.entries(copyPlainData(given)).filter(([, value]) => value !== undefined));
+      : Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   return { ...settings, ...changes };
 }
 

@@ -4,7 +4,7 @@ import type { InventoryClient } from "../../client/index.js";
 import type { Outbox } from "../../outbox/outbox.js";
 import { checkInput, checkMethodOptions } from "../../shared/check.js";
 import { lazy } from "../../shared/field.js";
-import { objectWithMethodsSchema, requiredOption } from "../../shared/option.js";
+import { objectWithMethodsSchema } from "../../shared/option.js";
 import { assertSameAccount } from "../../storage/service.js";
 import { deepFreeze, withDigest } from "../document.js";
 import {
@@ -28,7 +28,7 @@ export interface CountPlanApplyOptions extends PlanApplyOptions {
 const applyOptionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     ...applyOptionsShape(),
-    outbox: requiredOption(objectWithMethodsSchema<Outbox>(["hold"], "must be an Outbox")),
+    outbox: objectWithMethodsSchema<Outbox>(["hold"], "must be an Outbox"),
   }),
 );
 

@@ -4,7 +4,7 @@ import type { InventoryClient, Item, Lot, StockLevel } from "../../client/index.
 import { comparableSku } from "../../service/key.js";
 import { checkMethodOptions } from "../../shared/check.js";
 import { integer, lazy } from "../../shared/field.js";
-import { requiredOption } from "../../shared/option.js";
+import { valueThat } from "../../shared/option.js";
 import { assertSameAccount } from "../../storage/service.js";
 import { newPlanHead } from "../document.js";
 import { groupBy } from "../group-by.js";
@@ -54,11 +54,9 @@ const optionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     ...readingOptions(),
     // The objects themselves are checked later: of a copy, an iterator would be missing.
-    snapshot: requiredOption(z.unknown()),
+    snapshot: valueThat((snapshot) => snapshot !== undefined, "is required"),
     counted: z.unknown(),
-    reasonCodes: requiredOption(
-      z.strictObject({ surplus: requiredOption(integer()), shortage: requiredOption(integer()) }),
-    ),
+    reasonCodes: z.strictObject({ surplus: integer(), shortage: integer() }),
     newBins: z.boolean().optional(),
   }),
 );

@@ -4,7 +4,6 @@ import type { InventoryClient, Lot } from "../../client/index.js";
 import type { Item } from "../../service/item.js";
 import { checkMethodOptions } from "../../shared/check.js";
 import { integer, lazy } from "../../shared/field.js";
-import { requiredOption } from "../../shared/option.js";
 import type { ServiceAccount } from "../../storage/service.js";
 import { deepFreeze, parseDocument, withDigest } from "../document.js";
 import { countListedItems, readItems } from "../read-items.js";
@@ -58,7 +57,7 @@ export interface CountSnapshot {
 const optionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     ...readingOptions(),
-    wid: requiredOption(integer()),
+    wid: integer(),
   }),
 );
 

@@ -42,7 +42,9 @@ export function parseBodyFields<S extends z.ZodObject>(schema: S, body: JsonObje
   const details: FieldErrors = {};
   for (const { path, message, input } of result.error.issues) {
     const name = String(path[0]);
-    details[name] ??= [input === undefined ? `The ${name} field is required.` : `The field ${name} ${message}.`];
+    details[name] ??= [
+      input === undefined ? `The ${name} field is required.` : `The field ${name} is not valid (${message}).`,
+    ];
   }
   throw validationError(details);
 }

@@ -35,7 +35,7 @@ const DEFAULT_WAREHOUSES: [SandboxWarehouse, ...SandboxWarehouse[]] = [
 
 /** Adds the defaults. Throws a `ConfigurationError` for an option that does not exist or is invalid. */
 export function resolveSandboxSettings(options: SandboxOptions): SandboxSettings {
-  checkConfiguration("createSandbox", sandboxOptionsSchema(), options, { quotesStrings: true });
+  checkConfiguration("createSandbox", sandboxOptionsSchema(), options);
   // They were checked, and stay as they are.
   const { items, lots, ...rest } = options;
   const { latencyMs, ...completed } = sandboxOptionsSchema().parse(rest);

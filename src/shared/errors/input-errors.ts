@@ -7,21 +7,14 @@ export class InputValidationError extends StocklotError {
   /** The problems, one entry per field. */
   readonly issues: Issue[];
 
-  constructor(method: string, issues: (Issue & { isAboutName?: boolean })[]) {
+  constructor(method: string, issues: Issue[]) {
     super(`${method}: ${issues.map(describeIssue).join("; ")}`);
-    this.issues = redactData(issues.map(({ path, message }) => ({ path, message })));
+    this.issues = redactData(issues);
   }
 }
 
-export interface DescribableIssue extends Issue {
-  /** The message is about the name at the end of the path. */
-  isAboutName?: boolean;
-}
-
-export function describeIssue({ path: whole, message, isAboutName }: DescribableIssue): string {
-  const path = isAboutName ? whole.slice(0, -1) : whole;
-  return path.length === 0 ? message : `${formatIssuePath(path)}: ${message}`;
-}
+export const describeIssue = ({ path, message }: Issue) =>
+  path.length === 0 ? message : `${formatIssuePath(path)}: ${message}`;
 
 const formatIssuePath = (path: Issue["path"]) =>
   path.map((step, depth) => (typeof step === "number" ? `[${step}]` : depth === 0 ? step : `.${step}`)).join("");

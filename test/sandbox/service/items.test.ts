@@ -74,8 +74,8 @@ describe("creating items", () => {
       message: "Model validation failed.",
       details: {
         shortID: ["The shortID field is required."],
-        category: ["The field category must be an integer."],
-        units: ["The field units must be a number."],
+        category: ["The field category is not valid (Invalid input: expected number, received string)."],
+        units: ["The field units is not valid (Invalid input: expected number, received string)."],
       },
     });
     expect((await api.post("/Item", { shortID: "  " })).body.details).toHaveProperty("shortID");

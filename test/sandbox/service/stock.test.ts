@@ -42,10 +42,10 @@ describe("receiving", () => {
       message: "Model validation failed.",
       details: {
         itemID: ["The itemID field is required."],
-        units: ["The field units must be greater than 0."],
-        wid: ["The field wid must be an integer."],
+        units: ["The field units is not valid (Too small: expected number to be >0)."],
+        wid: ["The field wid is not valid (Invalid input: expected number, received string)."],
         reasonCode: ["The reasonCode field is required."],
-        expires: ["The field expires must be a datetime (ISO 8601)."],
+        expires: ["The field expires is not valid (must be a datetime (ISO 8601))."],
       },
     });
   });

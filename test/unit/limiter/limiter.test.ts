@@ -300,12 +300,12 @@ describe("the options", () => {
   });
 
   const wrong: [name: string, options: unknown, message: RegExp][] = [
-    ["an unknown name", { request: 5 }, /unknown option "request", did you mean "requests"\?/],
+    ["an unknown name", { request: 5 }, /request: unknown option, did you mean "requests"\?/],
     ["no requests", { requests: 0 }, /requests: (must|is required)/],
     ["no interval", { intervalMs: 0 }, /intervalMs: (must|is required)/],
     ["all reserved", { requests: 5, reserved: 5 }, /reserved: (must|is required)/],
     ["none at a time", { maxConcurrent: 0 }, /maxConcurrent: (must|is required)/],
-    ["a number", 100, /must be an object/],
+    ["a number", 100, /options: Invalid input/],
   ];
   test.each(wrong)("that are wrong are refused by name: %s", (_, options, message) => {
     const create = () => Reflect.apply(createRateLimiter, undefined, [options]);
