@@ -2,10 +2,8 @@ import * as z from "zod";
 import { decimal, integer, lazy, optionalFields, type SameShape, string } from "../shared/field.js";
 import { dateFilterSchema, dateInputSchema } from "./date.js";
 
-/**
- * Stock to book in (a positive adjustment). Source: service interface, "POST /Inventory/Receive".
- */
-export interface ReceiveInput {
+/** What all transactions say about the stock. */
+interface ItemQuantity {
   /** Item SKU. */
   itemID: string;
   /**
@@ -14,17 +12,6 @@ export interface ReceiveInput {
    * Sent exactly as JavaScript prints it: 0.1 + 0.2 is sent as 0.30000000000000004. Round calculated quantities first.
    */
   units: number;
-  /** Destination warehouse ID. */
-  wid: number;
-  /**
-   * Reason code of the adjustment.
-   *
-   * Why the stock changes, for example a purchase or a correction. Each service has its own codes and documents none: ask
-   * its administrator. Any integer is sent.
-   */
-  reasonCode: number;
-  /** Bin or location. */
-  spot?: string | undefined;
   /** Serial or lot number. */
   serial?: string | undefined;
   /** Secondary serial number. */
@@ -33,10 +20,31 @@ export interface ReceiveInput {
   rfidTag?: string | undefined;
   /** External reference, for example a purchase order number. */
   reference?: string | undefined;
+}
+
+/** What changes the stock. */
+interface Adjustment extends ItemQuantity {
+  /**
+   * Reason code of the adjustment.
+   *
+   * Why the stock changes, for example a purchase or a correction. Each service has its own codes and documents none: ask
+   * its administrator. Any integer is sent.
+   */
+  reasonCode: number;
   /** Notes. */
   remark?: string | undefined;
   /** Net weight; unit not documented by the service. */
   netWeight?: number | undefined;
+}
+
+/**
+ * Stock to book in (a positive adjustment). Source: service interface, "POST /Inventory/Receive".
+ */
+export interface ReceiveInput extends Adjustment {
+  /** Destination warehouse ID. */
+  wid: number;
+  /** Bin or location. */
+  spot?: string | undefined;
   /** Gross weight; unit not documented by the service. */
   grossWeight?: number | undefined;
   /** Cost of one unit; currency and unit not documented by the service. */
@@ -62,15 +70,7 @@ export interface ReceiveInput {
  *
  * The client refuses a move without a destination: one of `toSpot` and `shipToWid` is required.
  */
-export interface MoveInput {
-  /** Item SKU. */
-  itemID: string;
-  /**
-   * Quantity to move, greater than 0, in the item's unit of measure (`uOM`).
-   *
-   * Sent exactly as JavaScript prints it: 0.1 + 0.2 is sent as 0.30000000000000004. Round calculated quantities first.
-   */
-  units: number;
+export interface MoveInput extends ItemQuantity {
   /** Source warehouse ID. */
   wid: number;
   /** Source bin or location. */
@@ -81,14 +81,6 @@ export interface MoveInput {
   shipToWid?: number | undefined;
   /** Transit slip reference. */
   transitSlip?: string | undefined;
-  /** Serial or lot number to move. */
-  serial?: string | undefined;
-  /** Secondary serial number. */
-  serial2?: string | undefined;
-  /** RFID tag. */
-  rfidTag?: string | undefined;
-  /** External reference. */
-  reference?: string | undefined;
   /** Record number of the lot to move. */
   recno?: number | undefined;
   /** Received-date filter. */
@@ -98,38 +90,11 @@ export interface MoveInput {
 /**
  * Stock to book out (a negative adjustment). Source: service interface, "POST /Inventory/Issue".
  */
-export interface IssueInput {
-  /** Item SKU. */
-  itemID: string;
-  /**
-   * Quantity, greater than 0, in the item's unit of measure (`uOM`).
-   *
-   * Sent exactly as JavaScript prints it: 0.1 + 0.2 is sent as 0.30000000000000004. Round calculated quantities first.
-   */
-  units: number;
+export interface IssueInput extends Adjustment {
   /** Source warehouse ID. */
   wid: number;
-  /**
-   * Reason code of the adjustment.
-   *
-   * Why the stock changes, for example a purchase or a correction. Each service has its own codes and documents none: ask
-   * its administrator. Any integer is sent.
-   */
-  reasonCode: number;
   /** Bin or location to issue from. */
   spot?: string | undefined;
-  /** Serial or lot number. */
-  serial?: string | undefined;
-  /** Secondary serial number. */
-  serial2?: string | undefined;
-  /** RFID tag. */
-  rfidTag?: string | undefined;
-  /** External reference. */
-  reference?: string | undefined;
-  /** Notes. */
-  remark?: string | undefined;
-  /** Net weight; unit not documented by the service. */
-  netWeight?: number | undefined;
   /** Ship-to customer ID. */
   shipto?: number | undefined;
   /** Production or assembly ID. */
