@@ -193,7 +193,7 @@ describe.each(Object.keys(SINKS))("the history of a copy in %s", (name) => {
   });
 
   it("is what a follower needs to be equal to the copy, wherever mirrors are killed", async () => {
-    for (let seed = 1; seed <= runs(name === "SQLite" ? 60 : 20); seed += 1) {
+    for (let seed = 1; seed <= runs(name === "SQLite" ? 24 : 8); seed += 1) {
       await reset();
       const random = seededRandom(seed);
       const service = new ChangingService(random, { maxPageSize: 50 });

@@ -14,7 +14,7 @@ import { type Random, seededRandom } from "../unit/paging/changing-list.js";
 import { recordsIn } from "./support/copies.js";
 
 /** `STOCKLOT_KILLS=500 npx vitest run --mode all test/mirror/kill` kills this often. */
-const KILLS = Number(process.env.STOCKLOT_KILLS ?? 50);
+const KILLS = Number(process.env.STOCKLOT_KILLS ?? 24);
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** In the package, so that what is not bundled is found from there. */
 const PROGRAM = join(ROOT, "node_modules/.cache/stocklot/mirror-process.mjs");

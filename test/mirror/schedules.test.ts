@@ -20,7 +20,7 @@ import { allRecordsIn, expectKilled, Killed, recordsIn, useCopies, watchedSink }
 const { sinks: SINKS, reset } = await useCopies("schedules");
 
 /** `STOCKLOT_MONTHS=200 npx vitest run --mode all test/mirror/schedules` for all of them. */
-const MONTHS = Number(process.env.STOCKLOT_MONTHS ?? (RUN_ALL ? 40 : 2));
+const MONTHS = Number(process.env.STOCKLOT_MONTHS ?? (RUN_ALL ? 16 : 2));
 const FIRST_SEED = Number(process.env.STOCKLOT_SEED ?? 1);
 
 const RESOURCES = ["items", "lots", "stockLevels", "warehouseStockLevels"] as const;

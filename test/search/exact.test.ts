@@ -36,7 +36,7 @@ describe("A search for one item", () => {
   };
 
   it.each(Object.entries(services))("of a service that %s returns what is listed", async (_, options) => {
-    for (let seed = 1; seed <= runs(30); seed += 1) {
+    for (let seed = 1; seed <= runs(12); seed += 1) {
       const random = createRandom(seed);
       const service = new SearchedService(randomLots(random), { ...options, random });
       const { warnings, logger } = warningLog();
@@ -110,7 +110,7 @@ describe("A search for one item", () => {
   it("returns every lot that exists during the whole search once, and none that was never listed", async () => {
     let searches = 0;
     let outrun = 0;
-    for (let seed = 1; seed <= runs(100); seed += 1) {
+    for (let seed = 1; seed <= runs(40); seed += 1) {
       const random = createRandom(seed);
       const changes = Math.floor(random() * 12);
       let permanent = new Set<number>();
@@ -170,7 +170,7 @@ describe("A search for one item", () => {
 
   it("misses no lot that changes its place among the lots of its item, even at each request", async () => {
     let searches = 0;
-    for (let seed = 1; seed <= runs(60); seed += 1) {
+    for (let seed = 1; seed <= runs(24); seed += 1) {
       const random = createRandom(seed);
       const count = 260 + Math.floor(random() * 800);
       const others = Array.from({ length: 2_000 }, (_, index) => index + 1);

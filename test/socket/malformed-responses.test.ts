@@ -100,7 +100,7 @@ describe.each(METHODS)("whatever the service responds to %s,", (_, valid, call) 
           );
         },
       ),
-      { numRuns: runs(60) },
+      { numRuns: runs(24) },
     );
   });
 
@@ -111,7 +111,7 @@ describe.each(METHODS)("whatever the service responds to %s,", (_, valid, call) 
           call(clientReceiving(() => new Response(new Uint8Array(bytes)), { responseValidation })),
         );
       }),
-      { numRuns: runs(40) },
+      { numRuns: runs(16) },
     );
   });
 });
@@ -166,7 +166,7 @@ describe("on the wire,", () => {
         await expectTypedErrorOrResult(() => client.items.get("BOLT"));
         await expectTypedErrorOrResult(() => client.inventory.receive(RECEIPT));
       }),
-      { numRuns: runs(100) },
+      { numRuns: runs(40) },
     );
   });
 
@@ -191,7 +191,7 @@ describe("on the wire,", () => {
           await client.close();
         },
       ),
-      { numRuns: runs(100) },
+      { numRuns: runs(40) },
     );
   });
 
@@ -212,7 +212,7 @@ describe("on the wire,", () => {
           await expectTypedErrorOrResult(() => client.items.create({ shortID: "NUT" }));
         },
       ),
-      { numRuns: runs(100) },
+      { numRuns: runs(40) },
     );
   });
 });

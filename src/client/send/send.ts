@@ -252,7 +252,7 @@ function outcomeUnknownError(call: Call, cause: unknown): OutcomeUnknownError {
   const { method, path, recoveryHint = DEFAULT_RECOVERY_HINT } = call.request;
   const { query, contentType, body } = call.payload;
   // The message of an error of this package begins with method and path, too.
-  const reason = toOneLine(withInnerReason(cause)).replace(`${label}: `, "").replace(/\.$/, "");
+  const reason = toOneLine(messageOf(cause)).replace(`${label}: `, "").replace(/\.$/, "");
   const error = new OutcomeUnknownError(`${label}: sent, but the outcome is unknown (${reason}). ${recoveryHint}`, {
     cause,
     status: head?.status,
@@ -268,14 +268,6 @@ function outcomeUnknownError(call: Call, cause: unknown): OutcomeUnknownError {
   });
   monotonicSentAt.set(error.request, call.begunAtMs);
   return error;
-}
-
-/** The message of fetch is only "fetch failed"; the reason is in its cause. */
-function withInnerReason(cause: unknown): string {
-  const isForeign = cause instanceof Error && !(cause instanceof StocklotError);
-  return isForeign && cause.cause instanceof Error
-    ? `${messageOf(cause)}: ${messageOf(cause.cause)}`
-    : messageOf(cause);
 }
 
 /** For metrics. If a signal was aborted with a value without a name: its type. */

@@ -18,7 +18,7 @@ import { FaultyService } from "./faulty-service.js";
 import type { WorkerOptions } from "./worker.js";
 
 /** `STOCKLOT_KILLS=500 npx vitest run --mode all test/outbox/kill` kills this often in all. */
-const KILLS = Number(process.env.STOCKLOT_KILLS ?? 40);
+const KILLS = Number(process.env.STOCKLOT_KILLS ?? 24);
 const SEED = Number(process.env.STOCKLOT_SEED ?? 1);
 /** Entries that each process adds; it shares half of them with the processes before and after it. */
 const ADDED = 24;

@@ -63,7 +63,7 @@ describe("gapless paging", () => {
         });
         if (result) expectWhole(result);
       }),
-      { seed: 20, numRuns: runs(1_000), endOnFailure: true },
+      { seed: 20, numRuns: runs(400), endOnFailure: true },
     );
   });
 
