@@ -62,7 +62,7 @@ describe.each(["export", "mirror"] as const)("%s --response-validation", (name) 
     const warned = await run([...args, "--response-validation", "warn"], env);
     expect(warned.code).toBe(0);
     expect(warned.err).toMatch(
-      /^warning: GET \/Inventory: the response is not .*value\[\d+\]\.units: expected number, received string[^\n]*\n/,
+      /^warning: GET \/Inventory: the response is not .*value\[\d+\]\.units: Invalid input: expected number, received string[^\n]*\n/,
     );
     expect(warned.err).not.toMatch(/To accept/);
     const off = await run([...args, "--response-validation", "off"], env);

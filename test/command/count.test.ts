@@ -111,7 +111,7 @@ describe("stocklot count", () => {
     const refused = await run(["count", "plan", before, wrong, ...REASONS, "--delimiter", ";"], env);
     expect(refused.code).toBe(2);
     expect(refused.err).toContain("line 3: counts the same stock as line 2");
-    expect(refused.err).toContain("line 4: counted must be a number");
+    expect(refused.err).toContain("line 4: counted: Invalid input: expected number");
     const unknown = write("unknown.csv", "SKU,counted,quantity\nA,7,1\n");
     expect((await run(["count", "plan", before, unknown, ...REASONS], env)).err).toContain("no column for itemID");
 

@@ -159,7 +159,7 @@ describe("stocklot import", () => {
       out: {
         lines: 2,
         invalid: 1,
-        problems: [{ line: 3, problems: [expect.stringMatching(/^units must be/)] }],
+        problems: [{ line: 3, problems: [expect.stringMatching(/^units: Too small/)] }],
       },
     });
     const { code, out } = await run(receive(valid, "--json"), env);

@@ -71,8 +71,8 @@ describe("stocklot plan and apply", () => {
     const wrong = write("wrong.csv", "shortID,category\nA,x\n\nB,1\na,2\n");
     const { code, err } = await run(["plan", "items", wrong], env);
     expect(code).toBe(2);
-    expect(err).toContain("line 2: category must be");
-    expect(err).toContain('line 5: shortID "a" is the same item as in line 2');
+    expect(err).toContain("line 2: category: Invalid input");
+    expect(err).toContain('line 5: shortID: "a" is the same item as in line 2');
     const unknown = write("unknown.csv", "shortID,descripton\nA,x\n");
     expect((await run(["plan", "items", unknown], env)).err).toContain('did you mean "description"?');
     const named = await run(["plan", "items", write("named.csv", "shortID\nA\n"), "--fields", "nosuch"], env);

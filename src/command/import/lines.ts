@@ -97,7 +97,7 @@ function describeIssue({ path, message }: Issue, input: object, { operation, for
   const cell = fieldOf(input, field);
   const isNumber = withoutOptional(shapeOf(operation)[field]) instanceof z.ZodNumber;
   if (typeof cell !== "string" || !isNumber)
-    return `${path.filter((step) => step !== "input").join(".")} ${message}`.trim();
+    return [...path.filter((step) => step !== "input"), message].join(": ");
   return `${field} must be a number, not "${cell}"${numberAdvice(cell, format)}`;
 }
 

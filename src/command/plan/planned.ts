@@ -76,7 +76,7 @@ function describeWrongRows(error: unknown, file: string, lines: readonly number[
   const problems = error.issues.map(({ path: [index, ...names], message }) => {
     if (typeof index !== "number") return `--${String(index)}: ${message}`;
     const ofLines = message.replace(/\brow (\d+)\b/g, (_, row) => `line ${lines[Number(row)]}`);
-    return `${file}: line ${lines[index]}: ${`${names.join(".")} ${ofLines}`.trim()}`;
+    return `${file}: line ${lines[index]}: ${[...names, ofLines].join(": ")}`;
   });
   return new CommandError(`${problems.join("\n")}\nNothing was planned.`);
 }
