@@ -45,7 +45,8 @@ export class Tests {
     this.#reaches = files.map((name): Reach => JSON.parse(readFileSync(join(REACH_FOLDER, name), "utf8")));
   }
 
-  batchesFor({ file, names }: Mutant): { batches: TestBatch[]; others: string[] } {
+  /** `folders` have the tests of the mutant's part, among them those that are left out of `npm test`. */
+  batchesFor({ file, names }: Mutant): { batches: TestBatch[]; others: string[]; folders: string[] } {
     const likeliest = Object.entries(NEAR_TESTS).find(([folder]) => file.startsWith(folder))?.[1] ?? [];
     const folders = [file.split("/", 2).join("/").replace("src", "test"), ...likeliest];
     const distance = ({ test }: Reach) => (folders.some((folder) => test.startsWith(folder)) ? 0 : 1);
@@ -67,7 +68,7 @@ export class Tests {
       batch.tests.push(test);
       batch.ms += ms;
     }
-    return { batches: [first, near, far].filter(({ tests }) => tests.length > 0), others };
+    return { batches: [first, near, far].filter(({ tests }) => tests.length > 0), others, folders };
   }
 }
 
