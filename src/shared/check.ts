@@ -2,7 +2,7 @@ import type * as z from "zod";
 import { ConfigurationError, InputValidationError, type Issue } from "./errors/index.js";
 import { describeIssue } from "./errors/input-errors.js";
 import type { LazySchema } from "./field.js";
-import { type IssueWording, readValue } from "./input-issues.js";
+import { type IssueNaming, readValue } from "./input-issues.js";
 import { isObject } from "./unknown.js";
 
 /**
@@ -14,9 +14,9 @@ export function checkInput<T>(
   schema: LazySchema<z.ZodType>,
   given: T,
   at: Issue["path"] = [],
-  naming: Omit<IssueWording, "at"> = { noun: "field" },
+  naming: IssueNaming = { noun: "field" },
 ): T {
-  const read = readValue(schema(), given, { ...naming, at });
+  const read = readValue(schema(), given, at, naming);
   if (read.issues) throw new InputValidationError(method, read.issues);
   return read.value;
 }
@@ -27,7 +27,7 @@ export const checkMethodOptions = <T>(method: string, schema: LazySchema<z.ZodTy
 
 /** The same for the options of `functionName`, with a `ConfigurationError`. */
 export function checkConfiguration<T>(functionName: string, schema: z.ZodType, options: T): T {
-  const read = readValue(schema, options, { at: pathOfOptions(options), noun: "option" });
+  const read = readValue(schema, options, pathOfOptions(options), { noun: "option" });
   if (read.issues) throw configurationError(functionName, read.issues);
   return read.value;
 }

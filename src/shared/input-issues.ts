@@ -7,9 +7,7 @@ import type { StandardIssue } from "./standard-schema.js";
 import { fieldOf, isObject } from "./unknown.js";
 import { nearestNameHint } from "./unknown-name.js";
 
-export interface IssueWording {
-  /** Where the value is, such as the name of the argument. */
-  at?: Issue["path"];
+export interface IssueNaming {
   /** What the names are. */
   noun: "field" | "option" | "parameter";
   /** Why a name is not allowed, if more is known than that. */
@@ -27,17 +25,21 @@ const { localeError } = /* @__PURE__ */ en();
 export const describeProblem: z.core.$ZodErrorMap = (issue) =>
   issue.code === "invalid_type" && issue.input === undefined ? "is required" : localeError(issue);
 
-/** A value as its schema reads it, which is of the same type, or what is wrong with it. */
+/** A value as its schema reads it, which is of the same type, or what is wrong with it. `at` is where it is. */
 export function readValue<T>(
   schema: z.ZodType,
   given: T,
-  { at = [], noun, explainName }: IssueWording,
+  at: Issue["path"],
+  { noun, explainName }: IssueNaming,
 ): { value: T; issues?: undefined } | { issues: Issue[] } {
   // A Map, or a signal that was passed instead of `{ signal }`, has no fields: it would count as an empty object.
   if (isObject(given) && !Array.isArray(given) && !isRecord(given)) {
     const name = Object.prototype.toString.call(given).slice("[object ".length, -1);
     return { issues: [{ path: at, message: `must be a plain object, not an instance of ${name}` }] };
   }
+  // Without messages to prepare.
+  const valid = schema.safeParse(given);
+  if (valid.success) return { value: valid.data as T };
   const knownNames = new Map<readonly string[], readonly string[]>();
   const error: z.core.$ZodErrorMap = (issue) => {
     if (issue.code === "unrecognized_keys")

@@ -96,8 +96,7 @@ function describeIssue({ path, message }: Issue, input: object, { operation, for
   const field = String(path.at(-1));
   const cell = fieldOf(input, field);
   const isNumber = withoutOptional(shapeOf(operation)[field]) instanceof z.ZodNumber;
-  if (typeof cell !== "string" || !isNumber)
-    return [...path.filter((step) => step !== "input"), message].join(": ");
+  if (typeof cell !== "string" || !isNumber) return [...path.filter((step) => step !== "input"), message].join(": ");
   return `${field} must be a number, not "${cell}"${numberAdvice(cell, format)}`;
 }
 
