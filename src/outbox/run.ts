@@ -220,9 +220,9 @@ class OutboxRun implements Sender {
    * item whose work ends meanwhile, the database may still have shown the entry as it was: it is read again.
    */
   async #readReady(): Promise<StoredEntry[]> {
-    const busy = new Set(this.#busy.keys());
-    const first = await this.#store.next(MAX_BUSY + busy.size + this.#setAside.size, this.#parts.filter);
-    return first.filter(({ lane }) => !busy.has(lane) && !this.#setAside.has(lane));
+    const left = new Set([...this.#busy.keys(), ...this.#setAside]);
+    const first = await this.#store.next(MAX_BUSY + left.size, this.#parts.filter);
+    return first.filter(({ lane }) => !left.has(lane));
   }
 
   /** Works on the first entry of an item until it is settled or unknown, or the item is left alone. */

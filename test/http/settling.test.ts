@@ -377,6 +377,15 @@ describe("the evidence that a receipt was not applied", () => {
     expect(await client.inventory.findReceipt(error, ONCE)).toMatchObject({ outcome });
   });
 
+  it("is missing if the service's clock is days behind: its lot is not from before", async () => {
+    const { client, setIntercept } = setUp({ sandbox: { now: () => Date.now() - 72 * 3_600_000 } });
+    setIntercept(appliedAfter(0));
+    const error = await outcomeUnknownOf(client.inventory.receive(RECEIPT));
+    setIntercept((_, send) => send());
+    await advance(100);
+    expect(await client.inventory.findReceipt(error, ONCE)).toMatchObject({ outcome: "applied" });
+  });
+
   it("is missing if the look had to wait for a slot and the service's clock is behind", async () => {
     const { client, setIntercept } = setUp({ sandbox: { now: () => Date.now() - 30_000 } });
     setIntercept(appliedAfter(0));

@@ -2,6 +2,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { AuthenticationError, ConfigurationError, PermissionError } from "../../src/index.js";
 import { createOutbox, type OutboxEntryInput } from "../../src/outbox/index.js";
+import { runOutbox } from "../../src/outbox/run.js";
 import { OpenStore } from "../../src/outbox/store.js";
 import { connectionReset, createWorld, type Intercept, isWrite, receipt } from "./support/world.js";
 
@@ -134,6 +135,51 @@ describe("several runs at once", () => {
     const reports = await Promise.all([first?.run({ concurrency: 1 }), second?.run({ concurrency: 1 })]);
     expect(reports.map((report) => report?.applied).sort()).toEqual([0, 2]);
     expect(record.items).toEqual(["BOLT", "NUT"]);
+  });
+
+  it.each(["write", "look-up"])("abort a %s in flight when another one has taken over", async (what) => {
+    const world = createWorld();
+    await world.createOutbox().add({ key: "a", operation: "create", input: { shortID: "NEW" } });
+    const store = await world.store().open();
+    const takeOver = async (sender: string) =>
+      store.takeLock(await store.sender(), { sender, leaseMs: 0, settleMs: 0 });
+    const [entry] = await store.next(1, { upTo: 1 });
+    const { beat = 0 } = (await takeOver("crashed")) ?? {};
+    if (what === "look-up" && entry)
+      await store.begin(entry, { sender: "crashed", beat, sentAt: Date.now(), clockAheadMs: 0 });
+    const end = new AbortController();
+    const methods: string[] = [];
+    world.intercept = async (request, send) => {
+      if (request.url.endsWith("/Token")) return send();
+      methods.push(request.method);
+      request.signal.addEventListener("abort", () => end.abort(new Error("was aborted")));
+      await takeOver("other");
+      return new Promise(() => {});
+    };
+    const client = world.createClient({ timeoutMs: Infinity });
+    const settings = { client, store, settleMs: 0, leaseMs: 200, closed: new AbortController().signal };
+    await expect(runOutbox(settings, { signal: end.signal })).rejects.toThrow("was aborted");
+    expect(methods).toEqual([what === "write" ? "POST" : "GET"]);
+    await store.database.close();
+  });
+
+  it.each([
+    ["unknown", 1],
+    ["applied", 2],
+  ])("report a write that was applied when it is %s by now, after attempt %d", async (state, attempts) => {
+    const world = createWorld();
+    const outbox = world.createOutbox();
+    await outbox.add(receipt("a"));
+    const { database, names } = await world.store().open();
+    world.intercept = async (request, send) => {
+      const response = await send();
+      const sql = `UPDATE ${names.entries} SET state = $1, attempts = $2`;
+      if (isWrite(request)) await database.transaction((run) => run(sql, [state, attempts]));
+      return response;
+    };
+    await expect(outbox.run()).rejects.toThrow(`Attempt 1 for "a" was applied`);
+    expect(await outbox.get("a")).toMatchObject({ state, attempts });
+    await database.close();
   });
 });
 
@@ -347,6 +393,18 @@ describe("a failure", () => {
       isWrite(request) && (await itemOf(request)) === "BOLT" ? new Response("<html>", { status: 404 }) : send();
     expect(await outbox.run()).toMatchObject({ applied: 1, rejected: 0, pending: 1 });
     expect(await outbox.get("bad")).toMatchObject({ state: "pending", error: { status: 404 } });
+  });
+
+  it("of many items does not hide those that were added after them", async () => {
+    const world = createWorld();
+    const outbox = world.createOutbox({ leaseMs: 60_000 });
+    const keys = Array.from({ length: 104 }, (_, index) => `${index % 2 === 0 ? "bad" : "good"} ${index}`);
+    await outbox.addMany(keys.map((key) => receipt(key, { itemID: key })));
+    world.intercept = async (request, send) => {
+      if (!isWrite(request)) return send();
+      return (await itemOf(request)).startsWith("bad") ? new Response("<html>", { status: 404 }) : Response.json({});
+    };
+    expect(await outbox.run({ concurrency: 1 })).toMatchObject({ applied: 52, pending: 52, requests: 104 });
   });
 
   it("that the service refuses is rejected, and others go on", async () => {

@@ -136,6 +136,8 @@ describe("planCount", () => {
       { book: 7, units: 2, serial: "S1" },
       { book: 8, units: 2, serial: "" },
     ]);
+    expect(plan.toText()).toMatch(/^\+ A {2}bin B, serial S1 {2}book 7/m);
+    expect(plan.toText()).toMatch(/^- A {2}bin B, without serial {2}book 8/m);
     await apply(one, plan);
     expect(bodiesOf(one).find(({ path }) => path.endsWith("Receive"))?.body).toMatchObject({ spot: "B", serial: "S1" });
   });

@@ -1,6 +1,7 @@
 import { InputValidationError, UnexpectedRemovalsError } from "stocklot";
 import { planItems, readPlan } from "stocklot/plan";
 import { describe, expect, it } from "vitest";
+import { withDigest } from "../../src/plan/document.js";
 import { item, world } from "./support.js";
 
 const reasonsOf = (blocked: readonly { shortID: string; reason: string }[]) =>
@@ -223,6 +224,26 @@ describe("planItems", () => {
     };
     await expect(planItems({ client, desired, signal: controller.signal })).rejects.toBe(reason);
   });
+
+  it("reads a source no further once the signal has aborted", async () => {
+    const { client } = world([item("A")]);
+    const controller = new AbortController();
+    let rows = 0;
+    let hasEnded = false;
+    async function* source() {
+      try {
+        for (; rows < 10; rows += 1) {
+          if (rows === 2) controller.abort();
+          yield item(`A${rows}`);
+        }
+      } finally {
+        hasEnded = true;
+      }
+    }
+    await expect(planItems({ client, desired: source(), signal: controller.signal })).rejects.toThrow();
+    await expect.poll(() => hasEnded).toBe(true);
+    expect(rows).toBe(2);
+  });
 });
 
 describe("A plan", () => {
@@ -261,12 +282,16 @@ describe("A plan", () => {
     expect(JSON.stringify(restored)).toBe(json);
     expect(readPlan(JSON.stringify(JSON.parse(json), null, 4)).counts).toEqual(original.counts);
     expect(readPlan(JSON.parse(json)).counts).toEqual(original.counts);
+    const { digest, ...content } = JSON.parse(json);
+    expect(withDigest(content)).toMatchObject({ digest });
     for (const changed of [
       json.replace("another", "Another"),
       json.replace('"update":2', '"update":1'),
       "{}",
       "x",
       "[]",
+      withDigest({ ...content, version: 1 }),
+      withDigest({ ...content, format: "another" }),
     ]) {
       expect(() => readPlan(changed)).toThrow(expect.objectContaining({ name: "ConfigurationError" }));
     }

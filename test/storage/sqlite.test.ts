@@ -82,6 +82,14 @@ describe.each(["package", "node"] as const)("an SQLite connection, driver: %s", 
     expect(await values(await open())).toHaveLength(50);
   });
 
+  it("ends what is under way before it is closed", async () => {
+    const connection = await withTable();
+    const written = connection.transaction(insert(1));
+    await connection.close();
+    await written;
+    expect(await values(await open())).toEqual([1]);
+  });
+
   it("waits for the disk at each commit", async () => {
     const connection = await open();
     const read = (pragma: string) => connection.transaction((query) => query(`PRAGMA ${pragma}`));

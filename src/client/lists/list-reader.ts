@@ -115,7 +115,7 @@ export class ListReader<T> {
         }
         const isFirst = !this.#hasBegun;
         const value = this.#takeUnseen(page, firstSeen);
-        const isContained = this.#isOverlapping && lastSeen >= 0 && lastSeen === page.value.length - 1;
+        const isContained = this.#isOverlapping && lastSeen === page.value.length - 1;
         if (isContained) this.#searchRight(page);
         else this.#advance(page, lastSeen);
         if (value.length > 0) this.#fruitless = 0;

@@ -3,7 +3,6 @@ import { ListReader } from "../lists/list-reader.js";
 import type { PageRequest } from "../lists/page.js";
 import {
   isTextBefore,
-  type ListMemory,
   notePlace,
   proveOrder,
   readEnd,
@@ -112,10 +111,6 @@ const SPARE_PROBES = 2.1;
  * interpolation costs `SPARE_PROBES` requests more than bisection.
  */
 class Bracket {
-  readonly #partNo: number;
-  readonly #label: string;
-  readonly #memory: ListMemory;
-  readonly #isUnique: boolean;
   #low: Bound | undefined;
   #high: Bound | undefined;
   #probesLeft: number | undefined;
@@ -123,17 +118,15 @@ class Bracket {
   #stepsBack = 0;
   #runEnd = 0;
 
-  constructor(partNo: number, { label, memory, isUnique }: SortedList<unknown>) {
-    this.#partNo = partNo;
-    this.#label = label;
-    this.#memory = memory;
-    this.#isUnique = isUnique;
-  }
+  constructor(
+    private readonly partNo: number,
+    private readonly list: SortedList<unknown>,
+  ) {}
 
   /** The records of the part number on a page, if it contains where they begin. */
   learn(page: SortedPage<unknown>): Run | undefined {
     const { partNos, start, isFirst, isLast } = page;
-    const { from, to } = runOn(page, this.#partNo);
+    const { from, to } = runOn(page, this.partNo);
     const [first, last] = [partNos[0], partNos.at(-1)];
     if (first === undefined || last === undefined) this.#low = this.#high = this.#probesLeft = undefined;
     else if (from === partNos.length && !isLast) this.#noteBound("low", { position: start + from - 1, partNo: last });
@@ -146,19 +139,19 @@ class Bracket {
     const [low, high] = side === "low" ? [bound, this.#high] : [this.#low, bound];
     const inverted = low && high ? low.position - high.position : -1;
     // Changes of the list explain a small contradiction. A large one on pages of one search: it is in another order.
-    if (inverted >= this.#memory.maxPageSize) {
-      throw new UnsearchableListError(`${this.#label}: its pages are not in the order of partNo`);
+    if (inverted >= this.list.memory.maxPageSize) {
+      throw new UnsearchableListError(`${this.list.label}: its pages are not in the order of partNo`);
     }
     if (inverted >= 0) this.#low = this.#high = this.#probesLeft = undefined;
     if (side === "low" && !(this.#low && this.#low.position > bound.position)) this.#low = bound;
     if (side === "high" && !(this.#high && this.#high.position < bound.position)) this.#high = bound;
-    this.#stepsBack = side === "high" && bound.partNo === this.#partNo ? this.#stepsBack + 1 : 0;
+    this.#stepsBack = side === "high" && bound.partNo === this.partNo ? this.#stepsBack + 1 : 0;
     this.#runEnd = runEnd;
   }
 
   /** The page to read next. */
   next(): PageRequest {
-    const { maxPageSize, total } = this.#memory;
+    const { maxPageSize, total } = this.list.memory;
     const low = this.#low?.position ?? -1;
     const high = this.#high?.position ?? total;
     if (high - low < maxPageSize) {
@@ -184,14 +177,14 @@ class Bracket {
    * probe is not free to go where the place is expected then.
    */
   #shift(below: number, above: number, nextReach: number): number {
-    const { maxPageSize } = this.#memory;
+    const { maxPageSize } = this.list.memory;
     if (below > nextReach) return -maxPageSize;
     return above > nextReach ? maxPageSize : 0;
   }
 
   /** The last page began with the part number: first the page that ends behind its records, then twice as far back each time. */
   #pageBefore(low: number, high: number): PageRequest {
-    const { maxPageSize } = this.#memory;
+    const { maxPageSize } = this.list.memory;
     if (this.#stepsBack === 1)
       return pageAround(this.#runEnd - Math.floor(maxPageSize * 0.8), this.#runEnd, maxPageSize);
     const from = Math.max(low, high - maxPageSize * 2 ** (this.#stepsBack - 2));
@@ -200,8 +193,8 @@ class Bracket {
 
   /** The most probable place between two positions. It is vague if items have several records, and only the ends are known. */
   #expectedPlace(low: number, high: number): { position: number; length: number; isVague?: boolean } {
-    const partNo = this.#partNo;
-    const { places } = this.#memory;
+    const partNo = this.partNo;
+    const { places } = this.list.memory;
     const isInRange = ({ position }: Bound) => position > low && position < high;
     const known = places.get(partNo);
     if (known && isInRange(known)) return known;
@@ -215,7 +208,7 @@ class Bracket {
     }
     if (!above || above.partNo === partNo) return { position: Math.floor((below.position + high) / 2), length: 1 };
     const share = Math.min(1, Math.max(0, (partNo - below.partNo) / (above.partNo - below.partNo)));
-    const isVague = !this.#isUnique && ends.includes(below) && ends.includes(above);
+    const isVague = !this.list.isUnique && ends.includes(below) && ends.includes(above);
     return { position: Math.round(below.position + share * (above.position - below.position)), length: 1, isVague };
   }
 }

@@ -1,13 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createRateLimiter, createUnlimitedRateLimiter } from "../../../src/client/limiter/create-rate-limiter.js";
 import type { RateLimitOptions } from "../../../src/client/limiter/options.js";
-import {
-  type RateLimiter,
-  type Slot,
-  type SlotRequest,
-  SlotTooLate,
-} from "../../../src/client/limiter/rate-limiter.js";
+import { RateLimiter, type Slot, type SlotRequest, SlotTooLate } from "../../../src/client/limiter/rate-limiter.js";
 import { ConfigurationError } from "../../../src/shared/errors/index.js";
+import { MonotonicClock } from "../../../src/shared/time/clock.js";
 import { useCountedTimers } from "../../support/own-timers.js";
 import { VirtualTime } from "./virtual-time.js";
 
@@ -108,6 +104,22 @@ describe("a call whose time is too short for the queue", () => {
     expect(limiter.snapshot().queued).toBe(1);
     await vi.advanceTimersByTimeAsync(30_010);
     expect(await isSettled(long)).toBe(true);
+  });
+});
+
+describe("a source that only knows when it was asked", () => {
+  test("fails a call at once if no slot will be free in its time", async () => {
+    let freeInMs = 0;
+    const take = async () => {
+      freeInMs = 60_000;
+      return { waitMs: 500 };
+    };
+    const settings = { requests: 1, intervalMs: 60_000, reserved: 0, maxConcurrent: 1 };
+    const limiter = new RateLimiter(settings, new MonotonicClock(), { take, waitMs: () => freeInMs, available: 1 });
+    const short = endingOf(ask(limiter, { maxWaitMs: 10_000 }));
+    const long = ask(limiter);
+    expect([await isSettled(short), await isSettled(long)]).toEqual([true, false]);
+    expect(await short).toBe("too late");
   });
 });
 
