@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { ConfigurationError, InputValidationError, InventoryClient } from "../../src/index.js";
+import { ConfigurationError, InputValidationError, InventoryClient, StorageError } from "../../src/index.js";
 import {
   createMirror,
   type MirrorOptions,
@@ -271,6 +271,18 @@ describe("a run", () => {
       throw new RangeError("mine");
     };
     await expect(mirror.run({ onProgress })).rejects.toThrow(new RangeError("mine"));
+  });
+
+  it("ends with the failure of a commit, although that was stored", async () => {
+    const { service, sink, mirror } = setUp();
+    const failure = new StorageError("the connection broke", { location: "here" });
+    const database = await sink.open();
+    const commit: typeof database.commit = async (...given) => {
+      await database.commit(...given);
+      if (service.requests.length > 0) throw failure;
+    };
+    vi.spyOn(sink, "open").mockResolvedValue({ ...database, commit });
+    await expect(mirror.run()).rejects.toBe(failure);
   });
 
   it("is one at a time, and of resources that the mirror has", async () => {
