@@ -163,7 +163,7 @@ try {
 } catch (error) {
   if (!(error instanceof InputValidationError)) throw error;
   const issues = error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
-  showError("InputValidationError", `${issues.join("; ")} (nothing was sent)`);
+  showError("InputValidationError", `${issues.join("; ")}. Not sent.`);
 }
 try {
   await client.inventory.receive({ itemID, units: 1, wid: 99, reasonCode: 1 });

@@ -23,7 +23,6 @@ import { Items } from "./resources/items.js";
 import { lowerCaseHeaderNames } from "./send/headers.js";
 import type { RequestOptions } from "./send/request-options.js";
 import { DEFAULT_RETRY_SETTINGS, mergeRetryOptions } from "./send/retry-options.js";
-import { Scope } from "./send/scope.js";
 import { ClientSender } from "./send/send.js";
 import { ServiceClock } from "./send/service-clock.js";
 import { createTransport } from "./transport/choose-transport.js";
@@ -110,9 +109,8 @@ export class InventoryClient {
         warn,
         async request(signal) {
           rememberHeaders(headers);
-          const scope = new Scope([signal], Infinity);
           const request = await createTokenRequest({ clientId, clientSecret, timeoutMs }, signal);
-          const token = await sender.sendWithin(scope, request).finally(() => scope.end());
+          const token = await sender.send(request, { totalTimeoutMs: Infinity }, signal);
           observer.emit("token", () => ({ expiresAt: token.expiresAt }));
           return token;
         },

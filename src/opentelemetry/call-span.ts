@@ -27,22 +27,19 @@ export class CallSpan implements CallObservation {
   readonly #attributes: Attributes;
   /** The context of the caller, with the span of the call. */
   readonly #context: Context;
-  readonly #onEnd: () => void;
   readonly #startedAt = performance.now();
-  /** Undefined if metrics are not recorded, or no longer. */
-  #metrics: Metrics | undefined;
+  /** Undefined if metrics are not recorded. */
+  readonly #metrics: Metrics | undefined;
   /** Undefined if it is not recorded, as a sampler may decide: then its attempts have no spans, either. */
-  #span: Span | undefined;
-  #attempt: Span | undefined;
+  readonly #span: Span | undefined;
   #attemptError: Attributes = {};
   #retries = 0;
   /** False if there is nothing to record or to propagate. */
   readonly isObserved: boolean;
 
   /** Called where the caller called: its context is the parent, however long the call waits. */
-  constructor(tracer: Tracer, metrics: Metrics | undefined, info: CallInfo, onEnd: () => void) {
+  constructor(tracer: Tracer, metrics: Metrics | undefined, info: CallInfo) {
     this.#tracer = tracer;
-    this.#onEnd = onEnd;
     this.#metrics = metrics;
     this.#info = info;
     this.#attributes = callAttributes(info);
@@ -67,26 +64,24 @@ export class CallSpan implements CallObservation {
     run: () => Promise<AttemptEnd>,
   ): void {
     const span = this.#span && this.#start(SpanKind.CLIENT, this.#context, resendCount(attempt - 1));
-    this.#attempt = span;
     const own = span ? trace.setSpan(this.#context, span) : this.#context;
     if (!isUndiciInstrumented())
       propagation.inject(own, undefined, { set: (_, name, value) => setHeader(name, value) });
     const startedAt = performance.now();
     context.with(own, () => {
       // A processor of the application's may throw when a span ends.
-      const ended = run().then((end) => this.#attemptEnded(end, performance.now() - startedAt));
+      const ended = run().then((end) => this.#attemptEnded(span, end, performance.now() - startedAt));
       ended.catch(() => {});
     });
   }
 
-  #attemptEnded({ status, error }: AttemptEnd, durationMs: number): void {
+  #attemptEnded(span: Span | undefined, { status, error }: AttemptEnd, durationMs: number): void {
     const type = error ?? (status !== undefined && status >= 400 ? String(status) : undefined);
     this.#attemptError = outcomeAttributes(undefined, type);
     const outcome = outcomeAttributes(status, type);
     this.#metrics?.attemptDuration.record(durationMs / 1_000, { ...this.#attributes, ...outcome });
     if (status === 429) this.#metrics?.rejections.add(1, this.#attributes);
-    endWith(this.#attempt, outcome);
-    this.#attempt = undefined;
+    endWith(span, outcome);
   }
 
   waited(ms: number): void {
@@ -111,14 +106,6 @@ export class CallSpan implements CallObservation {
     const { method, path } = this.#info;
     if (method === "POST" && path === "/Token") this.#metrics?.tokenRequests.add(1, attributes);
     endWith(this.#span, { ...outcome, ...resendCount(this.#retries) });
-    this.#onEnd();
-  }
-
-  /** Ends the spans. Nothing further is recorded. */
-  abandon(): void {
-    this.#attempt?.end();
-    this.#span?.end();
-    this.#attempt = this.#span = this.#metrics = undefined;
   }
 
   #start(kind: SpanKind, parent: Context, more: Attributes = {}): Span {

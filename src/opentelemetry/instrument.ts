@@ -1,6 +1,5 @@
 import { createNoopMeter, diag, type MeterProvider, metrics, type TracerProvider, trace } from "@opentelemetry/api";
 import { instrument } from "../client/for-add-ons.js";
-import { callSafely } from "../shared/time/callback.js";
 import { VERSION } from "../shared/version.js";
 import { CallSpan } from "./call-span.js";
 import { createMetrics } from "./metrics.js";
@@ -36,7 +35,7 @@ const INSTRUMENTATION_SCOPE = "stocklot";
  * const stop = instrumentStocklot();
  * await client.items.list().page();
  * stop();
- * @returns a function that stops the reports, and ends the spans of calls in flight.
+ * @returns a function that stops the reports. A call in flight is still reported when it ends.
  */
 export function instrumentStocklot(options: InstrumentOptions = {}): () => void {
   if (globals[INSTRUMENTATION]) {
@@ -46,13 +45,10 @@ export function instrumentStocklot(options: InstrumentOptions = {}): () => void 
   const tracer = (options.tracerProvider ?? trace).getTracer(INSTRUMENTATION_SCOPE, VERSION);
   const meter = (options.meterProvider ?? metrics).getMeter(INSTRUMENTATION_SCOPE, VERSION);
   const recorded = meter.constructor === createNoopMeter().constructor ? undefined : createMetrics(meter);
-  const open = new Set<CallSpan>();
   const stopCalls = instrument({
     startCall(info) {
-      const call = new CallSpan(tracer, recorded, info, () => open.delete(call));
-      if (!call.isObserved) return undefined;
-      open.add(call);
-      return call;
+      const call = new CallSpan(tracer, recorded, info);
+      return call.isObserved ? call : undefined;
     },
     progress: (event) => recorded?.progress(event),
   });
@@ -60,8 +56,6 @@ export function instrumentStocklot(options: InstrumentOptions = {}): () => void 
     if (globals[INSTRUMENTATION] !== stop) return;
     stopCalls();
     recorded?.stop();
-    for (const call of open) callSafely(() => call.abandon());
-    open.clear();
     delete globals[INSTRUMENTATION];
   };
   globals[INSTRUMENTATION] = stop;

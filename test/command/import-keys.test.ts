@@ -100,7 +100,7 @@ describe("the keys of an import", () => {
     const lines = [`${"x".repeat(200)},BOLT-M8,5,1,1`, ",BOLT-M8,5,1,1", "a,BOLT-M8,5,1,1", "a,BOLT-M8,6,1,1"];
     const { code, err } = await send("f.csv", lines.join("\n"), "--key", "id");
     expect(code).toBe(2);
-    expect(err).toMatch(/line 2: key must be at most 200 characters long/);
+    expect(err).toMatch(/line 2: key: must be at most 200 characters long/);
     expect(err).toMatch(/line 3: the column "id" has no key/);
     expect(err).toMatch(/line 5: the key "id=a" is that of line 4, too/);
     expect(sandbox.requests).toEqual([]);

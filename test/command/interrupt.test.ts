@@ -87,7 +87,8 @@ describe.each(SIGNALS)("%s", (signal, exitCode) => {
     const { sandbox, env } = await serve({ items: 5, lots: 3_000, latencyMs: 30 });
     const args = ["mirror", "--sqlite", fileNamed(`run-${signal}.db`)];
     const ended = await interrupt(start(args, env), () => sandbox.requests.length > 8, signal);
-    expect(ended).toEqual({ ...interrupted("; the next run continues"), out: "" });
+    const err = expect.stringMatching(/(^|\n)stocklot: interrupted; the next run continues\n$/);
+    expect(ended).toEqual({ code: exitCode, err, out: "" });
     expect(await run(args, env)).toMatchObject({ code: 0, out: expect.stringMatching(/^lots .* 3000$/m) });
   });
 

@@ -58,6 +58,7 @@ const rows: [call: (client: Loose) => unknown, paths: string][] = [
   [request({ body: 1n }), "body"],
   [request({ body: { lines: [{ units: 1 }, { units: Number.NaN }] } }), "body.lines.1.units"],
   [request({ body: { on: new Date("x") } }), "body.on"],
+  [request({ body: { sent: new (class Money {})() } }), "body.sent"],
   [(c) => c.paginate({ path: "/a%zz" }).page(), "path"],
   [(c) => c.paginate().toArray(), ""],
   [(c) => c.paginate({ path: "/a" }, { gapless: true }).toArray(), "key"],

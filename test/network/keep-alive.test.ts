@@ -145,7 +145,8 @@ describe.skipIf(missingProgramReason("nginx"))("a gateway that closes connection
     });
 
     it("because it stops leaves the outcome of writes under way unknown; later ones are not sent", async () => {
-      service.latencyMs = 500;
+      // Longer than it takes to receive all of them.
+      service.latencyMs = 10_000;
       const client = clientOf("default", options);
       const remarks = Array.from({ length: 10 }, newRemark);
       const pending = Promise.all(remarks.map((remark) => receive(client, remark)));

@@ -185,7 +185,7 @@ describe("the parent of a call", () => {
   });
 });
 
-it("stopping ends the spans of calls in flight, and creates no more", async () => {
+it("stopping creates no more spans, and leaves those of calls in flight to end with them", async () => {
   const { client, sandbox, stop } = await traced();
   await client.items.list().page();
   resetSpans();

@@ -72,6 +72,17 @@ describe("plan.apply of items", () => {
     expect(report.rejected[0]?.reason).toContain("409");
   });
 
+  it("reports as unknown what the service has confirmed, but does not show", async () => {
+    const one = world(CATALOG);
+    const fetch: typeof globalThis.fetch = async (input, init) =>
+      init?.method === "DELETE"
+        ? Response.json({ shortID: "C", status: "discontinued" })
+        : one.sandbox.fetch(new Request(input, init));
+    const client = new InventoryClient({ baseUrl: one.sandbox.baseUrl, ...one.sandbox.credentials, fetch });
+    const report = await (await planOf(one)).apply({ client });
+    expect(report).toMatchObject({ applied: 4, unknown: [{ shortID: "C" }] });
+  });
+
   it("reports values that the service keeps in another form, which can then be ignored", async () => {
     const one = world(CATALOG);
     const fetch: typeof globalThis.fetch = async (input, init) => {

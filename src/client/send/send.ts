@@ -23,10 +23,10 @@ import { Closed, OutOfTime, Scope } from "./scope.js";
 /** Sends requests. */
 export interface Sender {
   /**
-   * Sends a request and returns the result of its reader. `iteration` aborts it, too; of a page that was read ahead, the caller
-   * who waits for it is shown later (`showCaller`).
+   * Sends a request and returns the result of its reader. `shared` aborts it, too: of an iteration whose pages are read ahead,
+   * or of a token request. The caller who waits for it is shown later (`showCaller`).
    */
-  send<T>(request: ApiRequest<T>, options?: RequestOptions, iteration?: AbortSignal): Promise<T>;
+  send<T>(request: ApiRequest<T>, options?: RequestOptions, shared?: AbortSignal): Promise<T>;
 }
 
 export interface SenderConfig extends Line {
@@ -74,21 +74,21 @@ export class ClientSender implements Sender, ClientState {
     this.#config.observer.warn(message);
   }
 
-  async send<T>(request: ApiRequest<T>, given?: RequestOptions, iteration?: AbortSignal): Promise<T> {
+  async send<T>(request: ApiRequest<T>, given?: RequestOptions, shared?: AbortSignal): Promise<T> {
     const options = given === undefined ? given : checkRequestOptions(`${request.method} ${request.path}`, given);
-    const scope = new Scope([options?.signal, iteration], options?.totalTimeoutMs ?? this.#config.totalTimeoutMs);
+    const scope = new Scope([options?.signal, shared], options?.totalTimeoutMs ?? this.#config.totalTimeoutMs);
     try {
-      return await this.sendWithin(scope, request, options);
+      return await this.#sendWithin(scope, request, options);
     } catch (error) {
-      if (!iteration) showCaller(error);
+      if (!shared) showCaller(error);
       throw error;
     } finally {
       scope.end();
     }
   }
 
-  /** The same, with a scope of one's own and options that were checked. */
-  async sendWithin<T>(scope: Scope, request: ApiRequest<T>, options?: RequestOptions): Promise<T> {
+  /** The same within a scope, with options that were checked. */
+  async #sendWithin<T>(scope: Scope, request: ApiRequest<T>, options?: RequestOptions): Promise<T> {
     const { observer, validation, baseUrl } = this.#config;
     const { method, path } = request;
     const observed = observer.startCall(() => ({ method, path, url: baseUrl + path, client: this }));
@@ -127,7 +127,7 @@ export class ClientSender implements Sender, ClientState {
     };
     const send: Sender["send"] = (request) => {
       series.requests += 1;
-      return this.sendWithin(scope, request, { ...rest, onResponse: note });
+      return this.#sendWithin(scope, request, { ...rest, onResponse: note });
     };
     const series = { send, requests: 0 };
     try {
