@@ -34,7 +34,7 @@ export function world(items: SandboxOptions["items"], options: SandboxOptions = 
     ...sandbox.credentials,
     fetch: sandbox.fetch,
     rateLimit: false,
-    timeoutMs: 200,
+    timeoutMs: 1_500,
     retry: { maxRetries: 1, minDelayMs: 1, maxDelayMs: 1 },
   });
   worlds += 1;
@@ -43,7 +43,7 @@ export function world(items: SandboxOptions["items"], options: SandboxOptions = 
     sandbox,
     client,
     path,
-    outbox: () => createOutbox({ client, store: sqliteOutboxStore({ path }), settleMs: 200, leaseMs: 500 }),
+    outbox: () => createOutbox({ client, store: sqliteOutboxStore({ path }), settleMs: 1_500, leaseMs: 1_500 }),
     writes: () =>
       sandbox.requests
         .filter(({ method, path }) => method !== "GET" && path !== "/Token")
