@@ -6,14 +6,14 @@
 
 import Bottleneck from "bottleneck";
 import {
-  finiteRateLimitOptionsSchema,
   marginMs,
   NoSlots,
   RateLimiter,
+  rateLimitSchema,
   rateLimitSettings,
   type Slot,
   type SlotSource,
-  UNLIMITED_SETTINGS,
+  UNLIMITED,
 } from "../client/for-add-ons.js";
 import type { RateLimitOptions } from "../client/index.js";
 import { checkConfiguration } from "../shared/check.js";
@@ -52,12 +52,13 @@ export interface BottleneckRateLimiterOptions extends RateLimitOptions {
  */
 export function createBottleneckRateLimiter(given: Bottleneck | BottleneckRateLimiterOptions): RateLimiter {
   const clock = new MonotonicClock();
-  if (isBottleneck(given)) return new RateLimiter(UNLIMITED_SETTINGS, clock, jobSlots(given, clock, Infinity, 0));
+  if (isBottleneck(given))
+    return new RateLimiter(rateLimitSettings(UNLIMITED), clock, jobSlots(given, clock, Infinity, 0));
   if (given?.requests === undefined || given.intervalMs === undefined)
     throw new ConfigurationError(
       "createBottleneckRateLimiter: must be a Bottleneck or an object with requests and intervalMs",
     );
-  checkConfiguration("createBottleneckRateLimiter", finiteRateLimitOptionsSchema(), given);
+  checkConfiguration("createBottleneckRateLimiter", rateLimitSchema({ mustLimit: true }), given);
   const settings = rateLimitSettings(given);
   const { requests, intervalMs } = settings;
   const bottleneck = new Bottleneck({ maxConcurrent: requests });

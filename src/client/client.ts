@@ -4,7 +4,8 @@ import { VERSION } from "../shared/version.js";
 import { TokenManager } from "./auth/token-manager.js";
 import { createTokenRequest } from "./auth/token-request.js";
 import { createMemoryTokenStore } from "./auth/token-store.js";
-import { createRateLimiter, createUnlimitedRateLimiter } from "./limiter/create-rate-limiter.js";
+import { createRateLimiter } from "./limiter/create-rate-limiter.js";
+import { UNLIMITED } from "./limiter/options.js";
 import type { RateLimiter, RateLimitSnapshot } from "./limiter/rate-limiter.js";
 import { type SlotAllowance, slotAllowanceOf } from "./lists/effort.js";
 import type { ListOptions } from "./lists/list.js";
@@ -88,7 +89,7 @@ export class InventoryClient {
     const observer = new Observer(options.logger, options.hooks);
     const { warn } = observer;
     const { rateLimit, rateLimiter, responseValidation: mode = "error" } = options;
-    this.#limiter = rateLimiter ?? (rateLimit === false ? createUnlimitedRateLimiter() : createRateLimiter(rateLimit));
+    this.#limiter = rateLimiter ?? createRateLimiter(rateLimit === false ? UNLIMITED : rateLimit);
     const sender: ClientSender = new ClientSender({
       baseUrl: address,
       transport: createTransport(baseUrl, { ...options, timeoutMs }, warn),

@@ -1,12 +1,6 @@
 import { checkConfiguration } from "../../shared/check.js";
 import { MonotonicClock } from "../../shared/time/clock.js";
-import {
-  type RateLimitOptions,
-  type RateLimitSettings,
-  rateLimitOptionsSchema,
-  rateLimitSettings,
-  UNLIMITED_SETTINGS,
-} from "./options.js";
+import { type RateLimitOptions, rateLimitOptionsSchema, rateLimitSettings } from "./options.js";
 import { countedSlots, RateLimiter } from "./rate-limiter.js";
 
 /**
@@ -21,14 +15,7 @@ import { countedSlots, RateLimiter } from "./rate-limiter.js";
  * @throws ConfigurationError if an option is wrong.
  */
 export function createRateLimiter(options: RateLimitOptions = {}): RateLimiter {
-  checkConfiguration("createRateLimiter", rateLimitOptionsSchema(), options);
-  return createCountedLimiter(rateLimitSettings(options));
-}
-
-/** Has no limit, but pauses after a 429. */
-export const createUnlimitedRateLimiter = (): RateLimiter => createCountedLimiter(UNLIMITED_SETTINGS);
-
-function createCountedLimiter(settings: RateLimitSettings): RateLimiter {
+  const settings = rateLimitSettings(checkConfiguration("createRateLimiter", rateLimitOptionsSchema(), options));
   const clock = new MonotonicClock();
   return new RateLimiter(settings, clock, countedSlots(settings, clock));
 }

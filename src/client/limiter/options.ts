@@ -32,12 +32,8 @@ export type RateLimitSettings = { [Name in keyof RateLimitOptions]-?: number };
 const DEFAULT_REQUESTS = 100;
 const DEFAULT_INTERVAL_MS = 60_000;
 
-export const UNLIMITED_SETTINGS: RateLimitSettings = {
-  requests: Infinity,
-  intervalMs: DEFAULT_INTERVAL_MS,
-  reserved: 0,
-  maxConcurrent: Infinity,
-};
+/** No limit. A 429 still pauses. */
+export const UNLIMITED: RateLimitOptions = { requests: Infinity, maxConcurrent: Infinity };
 
 /** The allowed options, those of a limiter that must limit, or with `others` beside them. */
 export function rateLimitSchema({
@@ -73,9 +69,7 @@ export function rateLimitSchema({
     });
 }
 
-/** The options of a client's limiter, and of a limiter that must limit. */
 export const rateLimitOptionsSchema = /* @__PURE__ */ lazy(() => rateLimitSchema());
-export const finiteRateLimitOptionsSchema = /* @__PURE__ */ lazy(() => rateLimitSchema({ mustLimit: true }));
 
 /** The options with their defaults. */
 export function rateLimitSettings({

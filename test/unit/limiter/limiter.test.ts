@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { createRateLimiter, createUnlimitedRateLimiter } from "../../../src/client/limiter/create-rate-limiter.js";
+import { createRateLimiter } from "../../../src/client/limiter/create-rate-limiter.js";
 import type { RateLimitOptions } from "../../../src/client/limiter/options.js";
 import { RateLimiter, type Slot, type SlotRequest, SlotTooLate } from "../../../src/client/limiter/rate-limiter.js";
 import { ConfigurationError } from "../../../src/shared/errors/index.js";
@@ -173,7 +173,7 @@ describe("a pause", () => {
   });
 
   test("is all that holds back calls without a limit", async () => {
-    const limiter = createUnlimitedRateLimiter();
+    const limiter = createRateLimiter({ requests: Infinity, maxConcurrent: Infinity });
     expect(limiter.snapshot()).toMatchObject({ limit: Number.POSITIVE_INFINITY, available: Number.POSITIVE_INFINITY });
     await Promise.all(Array.from({ length: 1_000 }, () => ask(limiter, { priority: "low" })));
     limiter.pause(1_000);
