@@ -58,8 +58,8 @@ export function createBottleneckRateLimiter(given: Bottleneck | BottleneckRateLi
     throw new ConfigurationError(
       "createBottleneckRateLimiter: must be a Bottleneck or an object with requests and intervalMs",
     );
-  checkConfiguration("createBottleneckRateLimiter", rateLimitSchema({ mustLimit: true }), given);
-  const settings = rateLimitSettings(given);
+  const options = checkConfiguration("createBottleneckRateLimiter", rateLimitSchema({ mustLimit: true }), given);
+  const settings = rateLimitSettings(options);
   const { requests, intervalMs } = settings;
   const bottleneck = new Bottleneck({ maxConcurrent: requests });
   return new RateLimiter(settings, clock, jobSlots(bottleneck, clock, requests, intervalMs + marginMs(intervalMs)));

@@ -7,11 +7,11 @@ import { Copy } from "./copy/copy.js";
 import type { CopyDatabase } from "./copy/database.js";
 import { type MirrorListStatus, readStatus } from "./copy/status.js";
 import {
-  checkMirrorRunOptions,
-  checkWatchOptions,
   type MirrorOptions,
   mirrorOptionsSchema,
   type RunOptions,
+  readRunOptions,
+  readWatchOptions,
   type WatchOptions,
 } from "./options.js";
 import { createMirrorReport, droppedReport, type ListReport, type MirrorReport, runKindOf } from "./report.js";
@@ -53,9 +53,8 @@ export class Mirror {
 
   /** @internal */
   constructor(options: MirrorOptions) {
-    checkConfiguration("createMirror", mirrorOptionsSchema(), options);
-    const { warehouses = [], resources = DEFAULT_RESOURCES } = options;
-    this.#options = { ...options };
+    this.#options = checkConfiguration("createMirror", mirrorOptionsSchema(), options);
+    const { warehouses = [], resources = DEFAULT_RESOURCES } = this.#options;
     this.#resources = RESOURCES.filter(
       (resource) => resources.includes(resource) || (resource === "warehouseStockLevels" && warehouses.length > 0),
     );
@@ -78,13 +77,13 @@ export class Mirror {
    * @throws what the client and `onProgress` throw.
    */
   async run(options: RunOptions = {}): Promise<MirrorReport> {
-    checkMirrorRunOptions(options, this.#resources);
+    const given = readRunOptions(options, this.#resources);
     if (this.#isRunning)
       throw new ConfigurationError("mirror: this mirror is running already. Wait for its run to end, or abort it.");
     this.#isRunning = true;
     try {
-      options.signal?.throwIfAborted();
-      return await this.#run(options);
+      given.signal?.throwIfAborted();
+      return await this.#run(given);
     } finally {
       this.#isRunning = false;
     }
@@ -103,8 +102,7 @@ export class Mirror {
    * @throws what a run or `onReport` throws, unless `onError` is given; what `onError` throws.
    */
   async watch(options: WatchOptions): Promise<void> {
-    checkWatchOptions(options, this.#resources);
-    const { everyMs, resources, signal, onReport, onError } = options;
+    const { everyMs, resources, signal, onReport, onError } = readWatchOptions(options, this.#resources);
     let startedAt = Number.NEGATIVE_INFINITY;
     await repeat({
       run: () => {

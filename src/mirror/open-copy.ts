@@ -79,8 +79,8 @@ export interface CopyLotFilter extends CopyStockLevelFilter {
  */
 export async function openCopy(sink: MirrorSink): Promise<MirrorCopy> {
   const requirement = "must be created by sqliteSink or postgresSink";
-  checkConfiguration("openCopy", objectWithMethodsSchema(["openReader"], requirement), sink);
-  const database = await sink.openReader();
+  const given = checkConfiguration("openCopy", objectWithMethodsSchema(["openReader"], requirement), sink);
+  const database = await given.openReader();
   if (database !== undefined) return new MirrorCopy(database);
   throw new ConfigurationError(
     "openCopy: there is no copy here. Run a mirror first, or correct the path or the schema.",

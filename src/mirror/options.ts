@@ -170,15 +170,17 @@ const watchOptionsSchema = lazy(() =>
   }),
 );
 
-/** Rejects options that are wrong, with an `InputValidationError`. */
-export function checkMirrorRunOptions(options: RunOptions, mirrored: readonly MirrorResource[]): void {
-  checkMethodOptions("mirror.run", runOptionsSchema, options);
-  checkIsMirrored("mirror.run", options.resources, mirrored);
+/** A copy of the options. Rejects wrong ones, with an `InputValidationError`. */
+export function readRunOptions(options: RunOptions, mirrored: readonly MirrorResource[]): RunOptions {
+  const given = checkMethodOptions("mirror.run", runOptionsSchema, options);
+  checkIsMirrored("mirror.run", given.resources, mirrored);
+  return given;
 }
 
-export function checkWatchOptions(options: WatchOptions, mirrored: readonly MirrorResource[]): void {
-  checkMethodOptions("mirror.watch", watchOptionsSchema, options);
-  checkIsMirrored("mirror.watch", options.resources, mirrored);
+export function readWatchOptions(options: WatchOptions, mirrored: readonly MirrorResource[]): WatchOptions {
+  const given = checkMethodOptions("mirror.watch", watchOptionsSchema, options);
+  checkIsMirrored("mirror.watch", given.resources, mirrored);
+  return given;
 }
 
 function checkIsMirrored(method: string, names: readonly string[] = [], mirrored: readonly string[]): void {

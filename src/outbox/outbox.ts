@@ -53,14 +53,14 @@ const DEFAULT_LEASE_MS = 30_000;
  * @throws ConfigurationError if an option is wrong, or if `settleMs` is less than the client's `timeoutMs`.
  */
 export function createOutbox(options: OutboxOptions): Outbox {
-  checkConfiguration("createOutbox", outboxOptionsSchema(), options);
-  const { client, settleMs = DEFAULT_SETTLE_MS } = options;
+  const given = checkConfiguration("createOutbox", outboxOptionsSchema(), options);
+  const { client, settleMs = DEFAULT_SETTLE_MS } = given;
   if (client && client.timeoutMs > settleMs)
     throw new ConfigurationError(
       `createOutbox: settleMs (${settleMs}) must be at least the client's timeoutMs (${client.timeoutMs}): a request may still ` +
         "take effect while the client waits for its response. Set a longer settleMs, or a shorter timeoutMs.",
     );
-  return new Outbox(options);
+  return new Outbox(given);
 }
 
 /** What a caller may do while no other process sends. */
@@ -83,7 +83,7 @@ export class Outbox {
 
   /** @internal */
   constructor(options: OutboxOptions) {
-    this.#options = { ...options };
+    this.#options = options;
   }
 
   /**
@@ -93,8 +93,8 @@ export class Outbox {
    * @throws InputValidationError if the entry is wrong, or if its key was added with another input.
    */
   async add(entry: OutboxEntryInput, options: OutboxAddOptions = {}): Promise<OutboxEntry> {
-    checkMethodOptions("outbox.add", addOptionsSchema, options);
-    const [stored] = await this.#add("outbox.add", [entry], options, () => []);
+    const given = checkMethodOptions("outbox.add", addOptionsSchema, options);
+    const [stored] = await this.#add("outbox.add", [entry], given, () => []);
     if (!stored) throw new TypeError("the store did not return the entry");
     return stored;
   }
@@ -108,8 +108,8 @@ export class Outbox {
    * index), or if a key was added with another input. Then nothing is added.
    */
   async addMany(entries: readonly OutboxEntryInput[], options: OutboxAddManyOptions = {}): Promise<OutboxEntry[]> {
-    checkMethodOptions("outbox.addMany", addManyOptionsSchema, options);
-    if (Array.isArray(entries)) return this.#add("outbox.addMany", entries, options, (index) => [index]);
+    const given = checkMethodOptions("outbox.addMany", addManyOptionsSchema, options);
+    if (Array.isArray(entries)) return this.#add("outbox.addMany", entries, given, (index) => [index]);
     throw new InputValidationError("outbox.addMany", [{ path: ["entries"], message: "must be an array" }]);
   }
 
@@ -169,8 +169,7 @@ export class Outbox {
 
   /** The entries in the order added. Pruned entries are left out. */
   async *entries(options: OutboxEntriesOptions = {}): AsyncGenerator<OutboxEntry, void, undefined> {
-    checkMethodOptions("outbox.entries", entriesOptionsSchema, options);
-    const { state, item } = options;
+    const { state, item } = checkMethodOptions("outbox.entries", entriesOptionsSchema, options);
     const store = await this.read(async (opened) => opened);
     for await (const stored of store.list({ state, lane: item && laneOf(item) })) yield entryOf(stored);
   }
@@ -216,8 +215,8 @@ export class Outbox {
    * @returns the number of these entries.
    */
   async prune(options: { olderThanMs: number }): Promise<number> {
-    checkMethodOptions("outbox.prune", pruneOptionsSchema, options);
-    return this.#change("outbox.prune", (store) => store.prune(Date.now() - options.olderThanMs));
+    const { olderThanMs } = checkMethodOptions("outbox.prune", pruneOptionsSchema, options);
+    return this.#change("outbox.prune", (store) => store.prune(Date.now() - olderThanMs));
   }
 
   /**

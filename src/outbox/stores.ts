@@ -54,8 +54,7 @@ export class SqliteOutboxStore {
 
   /** @internal */
   constructor(options: SqliteOutboxStoreOptions, use: StoreUse = {}) {
-    checkConfiguration("sqliteOutboxStore", sqliteOptionsSchema(), options);
-    this.#path = options.path;
+    this.#path = checkConfiguration("sqliteOutboxStore", sqliteOptionsSchema(), options).path;
     this.#use = use;
   }
 
@@ -134,8 +133,7 @@ export class PostgresOutboxStore {
 
   /** @internal */
   constructor(options: PostgresOutboxStoreOptions, use: StoreUse = {}) {
-    checkConfiguration("postgresOutboxStore", postgresPlaceSchema(), options);
-    const { schema, ...source } = options;
+    const { schema, ...source } = checkConfiguration("postgresOutboxStore", postgresPlaceSchema(), options);
     this.#schema = schema;
     this.#use = use;
     this.#database = new PostgresDatabase(source);

@@ -48,9 +48,9 @@ export function parseDocument<T extends { format: string; version: number }>(
   { format, version }: Pick<T, "format" | "version">,
   json: unknown,
 ): T {
-  const { digest, ...content }: { digest?: unknown } = Object(
-    typeof json === "string" ? parseJson(method, json) : json,
-  );
+  // A copy, also of an object: it is frozen, and the caller may change its own.
+  const text = typeof json === "string" ? json : (JSON.stringify(json) ?? "");
+  const { digest, ...content }: { digest?: unknown } = Object(parseJson(method, text));
   if (fieldOf(content, "format") !== format || fieldOf(content, "version") !== version) {
     throw new ConfigurationError(`${method}: this is not a ${noun}, or one of another version. Make a new ${noun}.`);
   }

@@ -1,3 +1,4 @@
+import type * as z from "zod";
 import { string } from "../shared/field.js";
 import { objectWithMethodsSchema } from "../shared/option.js";
 import { afterMs, race } from "../shared/time/wait.js";
@@ -30,6 +31,13 @@ export function redisKeyName(key = "default", what: string): string {
  */
 export const SLOTS_TIMEOUT_MS = 600;
 export const TOKEN_TIMEOUT_MS = 300;
+
+/** A reply in the form that its script returns. The error is ours: an application may have changed the messages of zod. */
+export function readReply<T>(schema: z.ZodType<T>, reply: unknown): T {
+  const read = schema.safeParse(reply, { error: () => "" });
+  if (read.success) return read.data;
+  throw new Error("Redis has replied in another form than the script");
+}
 
 /**
  * Runs a script. Rejects if Redis does not reply. The error shows nothing that was sent: Redis quotes the arguments of

@@ -36,9 +36,9 @@ export interface RedisRateLimiterOptions extends RateLimitOptions {
  * @throws ConfigurationError if an option is wrong.
  */
 export function createRedisRateLimiter(options: RedisRateLimiterOptions): RateLimiter {
-  checkConfiguration("createRedisRateLimiter", rateLimiterOptionsSchema(), options);
-  const { redis, key } = options;
-  const settings = rateLimitSettings(options);
+  const given = checkConfiguration("createRedisRateLimiter", rateLimiterOptionsSchema(), options);
+  const { redis, key } = given;
+  const settings = rateLimitSettings(given);
   const clock = new MonotonicClock();
   return new RateLimiter(settings, clock, createSharedSlots({ redis, key, settings, clock }));
 }

@@ -5,7 +5,14 @@ import { checkConfiguration } from "../shared/check.js";
 import { lazy } from "../shared/field.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
 import { sleep } from "../shared/time/wait.js";
-import { type RedisClient, redisKeyName, redisOptionsShape, runScript, TOKEN_TIMEOUT_MS } from "./redis-client.js";
+import {
+  type RedisClient,
+  readReply,
+  redisKeyName,
+  redisOptionsShape,
+  runScript,
+  TOKEN_TIMEOUT_MS,
+} from "./redis-client.js";
 
 /** A token that all processes with the same `key` share. */
 export interface RedisTokenStoreOptions {
@@ -50,14 +57,13 @@ const MAX_LOCK_RETRY_MS = 500;
  * @throws ConfigurationError if an option is wrong.
  */
 export function createRedisTokenStore(options: RedisTokenStoreOptions): TokenStore {
-  checkConfiguration("createRedisTokenStore", tokenStoreOptionsSchema(), options);
-  const { redis, key } = options;
+  const { redis, key } = checkConfiguration("createRedisTokenStore", tokenStoreOptionsSchema(), options);
   const name = redisKeyName(key, "token");
   const run = (script: string, values: readonly (string | number)[], of = name) =>
     runScript(redis, script, [of], values, TOKEN_TIMEOUT_MS);
   return {
     async get(account = "") {
-      const [accessToken, storedFor, remainingMs] = storedTokenSchema().parse(await run(GET, []));
+      const [accessToken, storedFor, remainingMs] = readReply(storedTokenSchema(), await run(GET, []));
       if (accessToken === null || remainingMs <= 0) return undefined;
       if (storedFor !== account) throw new Error(OTHER_ACCOUNT_MESSAGE);
       // Redis returns how long the token is still valid: the clock of the process that stored it may be wrong.

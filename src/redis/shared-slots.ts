@@ -11,7 +11,7 @@ import {
 import { lazy } from "../shared/field.js";
 import { type MonotonicClock, startTimer } from "../shared/time/clock.js";
 import { messageOf } from "../shared/unknown.js";
-import { type RedisClient, redisKeyName, runScript, SLOTS_TIMEOUT_MS } from "./redis-client.js";
+import { type RedisClient, readReply, redisKeyName, runScript, SLOTS_TIMEOUT_MS } from "./redis-client.js";
 
 /** This long after its grant a slot may be used: a process that stood still longer asks for another one. */
 const SEND_WITHIN_MS = 30_000;
@@ -152,7 +152,7 @@ export function createSharedSlots({ redis, key, settings, clock }: SharedSlotsOp
     const slots = reported.flatMap((slot) => [slot.id, Math.max(0, Math.ceil(slot.freeAt - sentAt))]);
     const values = [requests, leaveFree, holdMs, leaseMs, id, isWanted ? 1 : 0, known, pauseMs, ...slots];
     try {
-      const reply = replySchema().parse(await runScript(redis, EXCHANGE, keys, values, SLOTS_TIMEOUT_MS));
+      const reply = readReply(replySchema(), await runScript(redis, EXCHANGE, keys, values, SLOTS_TIMEOUT_MS));
       const [epoch, granted, free, nextMs, restMs] = reply;
       pauseUntil = -Infinity;
       last = { epoch, at: sentAt, free };

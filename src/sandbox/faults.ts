@@ -151,8 +151,7 @@ type CompleteFault = CompleteFaultRule["fault"];
 
 /** @throws ConfigurationError if the rule is wrong. */
 export function completeFaultRule(rule: unknown): CompleteFaultRule {
-  checkConfiguration("addFault", faultRuleSchema(), rule ?? null);
-  return faultRuleSchema().parse(rule);
+  return faultRuleSchema().parse(checkConfiguration("addFault", faultRuleSchema(), rule ?? null));
 }
 
 /** The active rules, with their counters. */

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { fieldOf } from "./unknown.js";
 
 /** A schema that is built at its first use: building all of them would make the import of the package slow. */
 export type LazySchema<S extends z.ZodType> = () => S;
@@ -22,9 +23,12 @@ type IsSameType<A, B> = [A, keyof A, B, keyof B] extends [B, keyof B, A, keyof A
 /** The same fields, each optional and allowed to be `undefined`. */
 export const optionalFields = <Shape extends z.ZodRawShape>(shape: Shape) => z.object(shape).partial().shape;
 
-/** An object whose other fields are kept. They are not in its type. */
+/** An object whose other fields are kept. They are not in its type. With `toJSON`, it would be sent as another one. */
 export const objectWithOthers = <Shape extends z.ZodRawShape>(shape: Shape) =>
-  z.looseObject(shape) as z.ZodObject as z.ZodObject<Shape>;
+  (z.looseObject(shape) as z.ZodObject as z.ZodObject<Shape>).refine(
+    (value) => typeof fieldOf(value, "toJSON") !== "function",
+    "must be plain data, without toJSON",
+  );
 
 /** A schema with one more check, which returns what is wrong, or `undefined`. */
 export const withCheck = <S extends z.ZodType>(schema: S, problem: (value: z.infer<S>) => string | undefined) =>

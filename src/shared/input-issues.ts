@@ -25,6 +25,8 @@ const { localeError } = /* @__PURE__ */ en();
 export const describeProblem: z.core.$ZodErrorMap = (issue) =>
   issue.code === "invalid_type" && issue.input === undefined ? "is required" : localeError(issue);
 
+const IN_ENGLISH = { error: describeProblem };
+
 /** A value as its schema reads it, which is of the same type, or what is wrong with it. `at` is where it is. */
 export function readValue<T>(
   schema: z.ZodType,
@@ -37,8 +39,8 @@ export function readValue<T>(
     const name = Object.prototype.toString.call(given).slice("[object ".length, -1);
     return { issues: [{ path: at, message: `must be a plain object, not an instance of ${name}` }] };
   }
-  // Without messages to prepare.
-  const valid = schema.safeParse(given);
+  // Without names to prepare.
+  const valid = schema.safeParse(given, IN_ENGLISH);
   if (valid.success) return { value: valid.data as T };
   const knownNames = new Map<readonly string[], readonly string[]>();
   const error: z.core.$ZodErrorMap = (issue) => {

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { fieldOf, isObject } from "./unknown.js";
+import { fieldOf } from "./unknown.js";
 
 /** A value that fulfils a condition. The message states what it must be, and the wrong value is added. */
 export const valueThat = <T>(condition: (value: unknown) => boolean, message: string) =>
@@ -22,8 +22,13 @@ export const functionSchemaOf = <F>() => valueThat<F>((value) => typeof value ==
 
 export const functionSchema = () => functionSchemaOf<() => void>();
 
+const areMethods = (value: unknown, names: readonly string[]) =>
+  names.every((name) => typeof fieldOf(value, name) === "function");
+
 export const objectWithMethodsSchema = <T>(methods: readonly string[], message: string) =>
-  valueThat<T>((value) => methods.every((name) => typeof fieldOf(value, name) === "function"), message);
+  valueThat<T>((value) => areMethods(value, methods), message);
+
+const SIGNAL_METHODS = ["addEventListener", "removeEventListener"];
 
 /** An `InventoryClient` of this copy of the package or of another one. */
 export const inventoryClientSchema = <T>() =>
@@ -32,6 +37,6 @@ export const inventoryClientSchema = <T>() =>
 /** Any `AbortSignal`, whichever realm or polyfill it is from; null is none. */
 export const abortSignalSchema = () =>
   valueThat<AbortSignal | null>(
-    (value) => value === null || (isObject(value) && "aborted" in value && "addEventListener" in value),
+    (value) => value === null || (typeof fieldOf(value, "aborted") === "boolean" && areMethods(value, SIGNAL_METHODS)),
     "must be an AbortSignal",
   );

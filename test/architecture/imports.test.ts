@@ -94,3 +94,17 @@ it("each room is in the table of CONTRIBUTING.md", () => {
 it("no file imports itself through others", () => {
   expect([...imports.keys()].filter((file) => below(file, imports).has(file))).toEqual([]);
 });
+
+it("what a check of options returns is used: the caller may change its own object meanwhile", () => {
+  const ignored: string[] = [];
+  const visit = (file: string) => (node: ts.Node) => {
+    if (ts.isExpressionStatement(node) && /^check(MethodOptions|Configuration)\(/.test(node.getText()))
+      ignored.push(`${file}: ${node.getText()}`);
+    ts.forEachChild(node, visit(file));
+  };
+  for (const file of imports.keys()) {
+    const text = readFileSync(join(src, file), "utf8");
+    ts.forEachChild(ts.createSourceFile(file, text, ts.ScriptTarget.ES2022, true), visit(file));
+  }
+  expect(ignored).toEqual([]);
+});

@@ -32,6 +32,9 @@ const rows: [call: (client: Loose) => unknown, paths: string][] = [
   [(c) => c.items.create(), ""],
   [(c) => c.items.create({ uOM: 5 }), "shortID uOM"],
   [(c) => c.items.create({ shortID: "X", other: Infinity }), "body.other"],
+  // It would be sent in place of what was checked.
+  [(c) => c.items.create({ shortID: "X", toJSON: () => ({ shortID: "Y" }) }), ""],
+  [(c) => c.items.update("X", { toJSON: () => ({ shortID: "Y" }) }), "changes"],
   [(c) => c.items.update("X", { units: "5", discontinued: 1 }), "changes.units changes.discontinued"],
   [(c) => c.inventory.receive({}), "itemID units wid reasonCode"],
   [(c) => c.inventory.receive({ ...receipt, units: 0 }), "units"],
@@ -48,6 +51,7 @@ const rows: [call: (client: Loose) => unknown, paths: string][] = [
   [get(null), ""],
   [get({ timeoutMs: 0 }), "timeoutMs"],
   [get({ signal: {} }), "signal"],
+  [get({ signal: { aborted: false, addEventListener() {} } }), "signal"],
   [get({ priority: "urgent" }), "priority"],
   [get({ headers: { Authorization: "x" } }), "headers.Authorization"],
   [get({ headers: { "x-a": "b\r\nc: d" } }), "headers.x-a"],
@@ -288,6 +292,13 @@ describe("arguments are read once", () => {
       },
     };
     await expect(client.inventory.listLots(params).toArray()).rejects.toThrow("mine");
+    const list = {
+      path: "/a",
+      get key(): string {
+        return hostile();
+      },
+    };
+    await expect(client.paginate(list as never).page()).rejects.toThrow("mine");
     expect(on.requests).toEqual([]);
   });
 });

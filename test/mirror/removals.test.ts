@@ -66,7 +66,10 @@ describe("removals that the guard refuses", () => {
     removeLots(100);
     service.changeItem();
     pass(HOUR_MS);
-    const error = await mirror.run({ full: true }).catch((reason: unknown) => reason);
+    const options = { full: true, allowRemovals: false };
+    const run = mirror.run(options).catch((reason: unknown) => reason);
+    options.allowRemovals = true;
+    const error = await run;
     expect(error).toBeInstanceOf(UnexpectedRemovalsError);
     expect(error).toMatchObject({ resource: "lots", removals: 100, records: 300 });
     expect(String(error)).toContain("run({ allowRemovals: true })");

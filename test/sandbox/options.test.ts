@@ -72,6 +72,15 @@ function expectConfigurationError(options: unknown, message: RegExp): void {
   expect(create).toThrow(message);
 }
 
+it("what the caller does to its options later has no effect", async () => {
+  const items = [A];
+  const sandbox = createSandbox({ items, lots: [] });
+  items.push({ ...A, shortID: "B" });
+  sandbox.reset();
+  const client = new InventoryClient({ baseUrl: sandbox.baseUrl, ...sandbox.credentials, fetch: sandbox.fetch });
+  expect(await client.items.list().toArray()).toHaveLength(1);
+});
+
 it("data may name warehouses of their own and hold fields that the document does not know", async () => {
   const own = { ...A, wID: 77, warehouse: "Attic", createdBy: "eve" };
   const item = { ...A, createdBy: 7 };

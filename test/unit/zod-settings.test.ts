@@ -23,6 +23,7 @@ it("messages do not depend on those that the application has set in zod", async 
     Promise.all([
       messageOf(clientOf("error").items.get("BOLT-M8")),
       messageOf(clientOf("error").items.create({ shortID: 7 as never })),
+      messageOf(clientOf("error").items.get("BOLT-M8", { retry: 7 as never })),
     ]);
   const before = await failures();
   // As helpers for translations do it: objects for messages.
@@ -32,4 +33,10 @@ it("messages do not depend on those that the application has set in zod", async 
   expect(after[0]).toBeInstanceOf(ResponseValidationError);
   expect(after[1]).toBeInstanceOf(InputValidationError);
   await expect(clientOf("warn").items.get("BOLT-M8")).resolves.toBeDefined();
+  z.config({
+    customError: () => {
+      throw new Error("of the application");
+    },
+  });
+  expect((await failures()).map(String)).toEqual(before.map(String));
 });

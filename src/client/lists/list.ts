@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { MAX_PAGE_SIZE } from "../../service/lists.js";
 import { checkInput } from "../../shared/check.js";
+import { StocklotError } from "../../shared/errors/index.js";
 import { integer, type LazySchema, lazy } from "../../shared/field.js";
 import { fieldOf } from "../../shared/unknown.js";
 import type { ApiRequest, ResponseContext, ResponseReader } from "../send/call.js";
@@ -22,7 +23,7 @@ interface PageQueryParams {
 }
 
 /** A list of the service, described by its resource. */
-export interface ListDefinition<T, Params> {
+export interface ListDefinition<T, Params> extends ListReading<T> {
   /** Name of the method, for messages. */
   name: string;
   params: Params;
@@ -30,9 +31,16 @@ export interface ListDefinition<T, Params> {
   schema: LazySchema<z.ZodObject>;
   /** Why the list has no parameter of this name, if that is known. */
   explainParameter?(name: string): string | undefined;
-  /** The request for checked arguments, without its page. Throws an `InputValidationError`. */
-  request(params: Params, options: ListOptions): { path: string; query: Query & PageQueryParams };
+  /** The request for checked arguments, without its page, and how its list is read if they say. Throws an `InputValidationError`. */
+  request(
+    params: Params,
+    options: ListOptions,
+  ): { path: string; query: Query & PageQueryParams; reading?: Partial<ListReading<T>> };
   options: ListOptions;
+}
+
+/** How the pages of a list are read. */
+export interface ListReading<T> {
   pageReader(request: PageRequest): ResponseReader<Page<T>>;
   maxPageSize: number;
   keyOf: ((record: T) => RecordKey | undefined) | undefined;
@@ -58,13 +66,13 @@ export function createPaginator<T, Params>(sender: Sender, list: ListDefinition<
       noun: "parameter",
       explainName: (name) => list.explainParameter?.(name) ?? describePlace(listOptionsSchema, name, "second"),
     });
-    const { path, query } = list.request(params, options);
-    const session = createPageSession(sender, list, path, query, options);
+    const { path, query, reading } = list.request(params, options);
+    const session = createPageSession(sender, { ...list, ...reading }, path, query, options);
     return new Paginator<T>(() => session);
   } catch (error) {
     // An iteration rejects at its first use, where its caller is.
     return new Paginator<T>(() => {
-      if (error instanceof Error) Error.captureStackTrace?.(error);
+      if (error instanceof StocklotError) Error.captureStackTrace?.(error);
       throw error;
     });
   }
@@ -76,7 +84,7 @@ const describePlace = (schema: LazySchema<z.ZodObject>, name: string, place: str
 /** One use of a list, with its request resolved. */
 function createPageSession<T>(
   sender: Sender,
-  { pageReader, maxPageSize, keyOf, stableSort }: Omit<ListDefinition<T, unknown>, "request">,
+  { pageReader, maxPageSize, keyOf, stableSort }: ListReading<T>,
   path: string,
   requested: Query & PageQueryParams,
   { readAhead = 1, gapless = false, ...requestOptions }: ListOptions,

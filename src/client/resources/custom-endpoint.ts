@@ -125,21 +125,26 @@ export function paginateCustomList<T>(sender: Sender, list: CustomList<T>, optio
     name: "paginate",
     params: list,
     schema: customListSchema,
-    request: ({ path, query = {}, key, maxPageSize }, { gapless }) => {
+    request: ({ path, query = {}, schema, key, maxPageSize = MAX_PAGE_SIZE }, { gapless }) => {
       checkInput("paginate", pageQuerySchema, query, ["query"]);
       if (gapless && key === undefined) {
         throw new InputValidationError("paginate", [{ path: ["key"], message: "is required for gapless" }]);
       }
       const paging = pageQuerySchema().parse(query);
-      return { path, query: { ...query, ...paging, pageSize: paging.pageSize ?? maxPageSize } };
+      return {
+        path,
+        query: { ...query, ...paging, pageSize: paging.pageSize ?? maxPageSize },
+        reading: {
+          pageReader: createStandardPageReader<T>(schema),
+          maxPageSize,
+          keyOf: typeof key === "function" ? createCheckedKeyFunction(key) : key && createFieldKeyReader(key),
+        },
+      };
     },
     options,
-    pageReader: createStandardPageReader<T>(list?.schema),
-    maxPageSize: list?.maxPageSize ?? MAX_PAGE_SIZE,
-    keyOf:
-      typeof list?.key === "function"
-        ? createCheckedKeyFunction(list.key)
-        : list?.key && createFieldKeyReader(list.key),
+    pageReader: createStandardPageReader<T>(undefined),
+    maxPageSize: MAX_PAGE_SIZE,
+    keyOf: undefined,
   });
 }
 

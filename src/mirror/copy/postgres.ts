@@ -47,8 +47,7 @@ export class PostgresSink {
 
   /** @internal */
   constructor(options: PostgresSinkOptions) {
-    checkConfiguration("postgresSink", postgresPlaceSchema(), options);
-    this.#options = { ...options };
+    this.#options = checkConfiguration("postgresSink", postgresPlaceSchema(), options);
   }
 
   /** Opens the copy to write it; creates one if there is none. @internal */

@@ -33,8 +33,7 @@ export class SqliteSink {
 
   /** @internal */
   constructor(options: SqliteSinkOptions, loadDriver?: () => Promise<SqliteDriver>) {
-    checkConfiguration("sqliteSink", z.strictObject({ path: z.string().min(1) }), options);
-    this.#path = options.path;
+    this.#path = checkConfiguration("sqliteSink", z.strictObject({ path: z.string().min(1) }), options).path;
     this.#loadDriver = loadDriver;
   }
 

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { accountOf } from "../../client/for-add-ons.js";
 import type { InventoryClient } from "../../client/index.js";
 import type { Outbox } from "../../outbox/outbox.js";
-import { checkInput, checkMethodOptions } from "../../shared/check.js";
+import { checkMethodOptions } from "../../shared/check.js";
 import { lazy } from "../../shared/field.js";
 import { objectWithMethodsSchema } from "../../shared/option.js";
 import { assertSameAccount } from "../../storage/service.js";
@@ -74,8 +74,8 @@ export class CountPlan {
    * `limit`: how many groups of each are shown; default all.
    */
   toText(options: { limit?: number | undefined } = {}): string {
-    checkInput("plan.toText", textOptionsSchema, options, [], { noun: "option" });
-    return countPlanText(this.#content, options.limit ?? Infinity);
+    const { limit = Infinity } = checkMethodOptions("plan.toText", textOptionsSchema, options);
+    return countPlanText(this.#content, limit);
   }
 
   /**
@@ -102,13 +102,13 @@ export class CountPlan {
    * @throws the reason of the `signal`; a `DOMException` named `AbortError` if the outbox is closed.
    */
   async apply(options: CountPlanApplyOptions): Promise<CountPlanReport> {
-    checkMethodOptions("plan.apply", applyOptionsSchema, options);
-    const { client, outbox, signal } = options;
+    const given = checkMethodOptions("plan.apply", applyOptionsSchema, options);
+    const { client, outbox, signal } = given;
     const name = { method: "plan.apply", noun: "plan" };
     assertSameAccount(name, this.#content.service, accountOf(client));
     if (outbox.service) assertSameAccount(name, this.#content.service, outbox.service);
     signal?.throwIfAborted();
-    return applyCountPlan(this.#content, options);
+    return applyCountPlan(this.#content, given);
   }
 
   /** The document of the plan, for `JSON.stringify`. */

@@ -96,9 +96,9 @@ const optionsSchema = /* @__PURE__ */ lazy(() =>
  * @throws what the client throws if the lots cannot be read.
  */
 export async function planCount(options: PlanCountOptions): Promise<CountPlan> {
-  checkMethodOptions("planCount", optionsSchema, options);
-  const { client, counted, reasonCodes, newBins = false, signal, onProgress } = options;
-  const snapshot = readSnapshot(options.snapshot);
+  const given = checkMethodOptions("planCount", optionsSchema, options);
+  const { client, counted, reasonCodes, newBins = false, signal, onProgress } = given;
+  const snapshot = readSnapshot(given.snapshot);
   assertSameAccount({ method: "planCount", noun: "snapshot" }, snapshot.service, accountOf(client));
   signal?.throwIfAborted();
   const rows = await readCountedRows(counted, signal);

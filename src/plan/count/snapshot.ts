@@ -81,8 +81,7 @@ const MAX_LAG_MS = 900_000;
  * @throws what the client throws if the lots cannot be read.
  */
 export async function takeSnapshot(options: SnapshotOptions): Promise<CountSnapshot> {
-  checkMethodOptions("takeSnapshot", optionsSchema, options);
-  const { client, wid, signal, onProgress } = options;
+  const { client, wid, signal, onProgress } = checkMethodOptions("takeSnapshot", optionsSchema, options);
   signal?.throwIfAborted();
   const reader = new PlanReader(client, signal);
   const lots = await readBookLots(reader, wid, onProgress);

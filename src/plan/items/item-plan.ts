@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { accountOf, requestsForList } from "../../client/for-add-ons.js";
 import type { InventoryClient } from "../../client/index.js";
-import { checkInput, checkMethodOptions } from "../../shared/check.js";
+import { checkMethodOptions } from "../../shared/check.js";
 import { lazy } from "../../shared/field.js";
 import { assertSameAccount } from "../../storage/service.js";
 import { deepFreeze, withDigest } from "../document.js";
@@ -60,8 +60,8 @@ export class ItemPlan {
    * many items of each are shown; default all.
    */
   toText(options: { limit?: number | undefined } = {}): string {
-    checkInput("plan.toText", textOptionsSchema, options, [], { noun: "option" });
-    return itemPlanText(this.#content, options.limit ?? Infinity);
+    const { limit = Infinity } = checkMethodOptions("plan.toText", textOptionsSchema, options);
+    return itemPlanText(this.#content, limit);
   }
 
   /**
@@ -88,10 +88,10 @@ export class ItemPlan {
    * @throws the reason of the `signal`.
    */
   async apply(options: PlanApplyOptions): Promise<ItemPlanReport> {
-    checkMethodOptions("plan.apply", applyOptionsSchema, options);
-    assertSameAccount({ method: "plan.apply", noun: "plan" }, this.#content.service, accountOf(options.client));
-    options.signal?.throwIfAborted();
-    return applyItemPlan(this.#content, options);
+    const given = checkMethodOptions("plan.apply", applyOptionsSchema, options);
+    assertSameAccount({ method: "plan.apply", noun: "plan" }, this.#content.service, accountOf(given.client));
+    given.signal?.throwIfAborted();
+    return applyItemPlan(this.#content, given);
   }
 
   /** The document of the plan, for `JSON.stringify`. */

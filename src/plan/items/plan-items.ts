@@ -106,9 +106,9 @@ const DEFAULT_MAX_DISCONTINUED_SHARE = 0.05;
  * @throws what the client throws if the catalog cannot be read.
  */
 export async function planItems(options: PlanItemsOptions): Promise<ItemPlan> {
-  checkMethodOptions("planItems", optionsSchema, options);
-  const { client, desired, fields, absent = "keep", owns, withStock = false, signal, onProgress } = options;
-  const { ignoreStoredForms = [], maxDiscontinuedShare = DEFAULT_MAX_DISCONTINUED_SHARE } = options;
+  const given = checkMethodOptions("planItems", optionsSchema, options);
+  const { client, desired, fields, absent = "keep", owns, withStock = false, signal, onProgress } = given;
+  const { ignoreStoredForms = [], maxDiscontinuedShare = DEFAULT_MAX_DISCONTINUED_SHARE } = given;
   if (absent === "discontinue" && !owns) {
     const message = 'is required with absent: "discontinue": which items may be discontinued';
     throw new InputValidationError("planItems", [{ path: ["owns"], message }]);

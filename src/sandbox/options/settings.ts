@@ -35,12 +35,11 @@ const DEFAULT_WAREHOUSES: [SandboxWarehouse, ...SandboxWarehouse[]] = [
 
 /** Adds the defaults. Throws a `ConfigurationError` for an option that does not exist or is invalid. */
 export function resolveSandboxSettings(options: SandboxOptions): SandboxSettings {
-  checkConfiguration("createSandbox", sandboxOptionsSchema(), options);
-  // They were checked, and stay as they are.
-  const { items, lots, ...rest } = options;
+  const given = checkConfiguration("createSandbox", sandboxOptionsSchema(), options);
+  const { items, lots, ...rest } = given;
   const { latencyMs, ...completed } = sandboxOptionsSchema().parse(rest);
-  const clients = nonEmptyListOr(options.clients ?? [], DEFAULT_CLIENT);
-  const warehouses = nonEmptyListOr(options.warehouses ?? collectWarehouses(options), DEFAULT_WAREHOUSES[0]);
+  const clients = nonEmptyListOr(given.clients ?? [], DEFAULT_CLIENT);
+  const warehouses = nonEmptyListOr(given.warehouses ?? collectWarehouses(given), DEFAULT_WAREHOUSES[0]);
   assertUniqueField("clients", "clientId", clients);
   assertUniqueField("warehouses", "wID", warehouses);
   for (const { clientId, warehouses: scope = [] } of clients) {

@@ -145,7 +145,7 @@ export const redactCredentials = (text: string): string =>
   credentials.replaceIn(text.replace(NAMED_SECRET_PATTERN, `$1${REDACTED}`));
 
 /** An address of a database or a proxy, up to its password. */
-const PASSWORD_PATTERN = /(\w:\/\/[^\s:/?#@]*:)[^\s/?#]+@/g;
+const PASSWORD_PATTERN = /(\w:?\/\/[^\s:/?#@]*:)[^\s/?#]+@/g;
 
 /** Replaces all secrets in a string. */
 export function redact(text: string): string {
