@@ -389,7 +389,7 @@ it.each([
   [{ resources: ["lot"] }, "resources[0]: Invalid option"],
   [{ resources: ["warehouseStockLevels"] }, "warehouses: is required"],
   [{ warehouses: [1, 1] }, "must name each warehouse once"],
-  [{ history: { days: 0 } }, "history: must be false, or { days }"],
+  [{ history: { days: 0 } }, "history.days: Too small"],
   [{ onEvent: () => {} }, "onEvent: unknown option"],
 ])("createMirror refuses %j", (options, message) => {
   const given = { client: new ChangingService(seededRandom(1)).client(), sink: sqliteSink({ path: "a" }), ...options };

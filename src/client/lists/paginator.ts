@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { checkInput } from "../../shared/check.js";
+import { checkMethodOptions } from "../../shared/check.js";
 import { integer, lazy } from "../../shared/field.js";
 import { showCaller } from "../send/send.js";
 import { ListReader } from "./list-reader.js";
@@ -61,8 +61,7 @@ export class Paginator<T> implements AsyncIterable<T> {
    * are needed are read. `limit: 0` sends no request.
    */
   async toArray(options: { limit?: number | undefined } = {}): Promise<T[]> {
-    checkInput("toArray", toArraySchema, options, [], { noun: "option" });
-    const { limit = Infinity } = options;
+    const { limit = Infinity } = checkMethodOptions("toArray", toArraySchema, options);
     const records: T[] = [];
     if (limit === 0) {
       this.#prepare();

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
+import * as z from "zod";
 import { ConfigurationError, InputValidationError } from "../../shared/errors/index.js";
-import { valueThat } from "../../shared/option.js";
-import { fieldOf, isObject } from "../../shared/unknown.js";
 import type { SqlRow, SqlValue } from "../../storage/database.js";
 import type { MirrorRecord, MirrorResource, Table } from "../tables.js";
 import { type CopyDatabase, type CopyRow, readCopyRow } from "./database.js";
@@ -62,11 +61,9 @@ export interface CopyChangesFilter {
 export const MAX_HISTORY_DAYS = 36_525;
 
 export const historyOptionSchema = () =>
-  valueThat<MirrorHistoryOptions | false>((value) => {
-    const days = fieldOf(value, "days");
-    const isOn = isObject(value) && Object.keys(value).length === 1 && typeof days === "number";
-    return value === false || (isOn && days > 0 && days <= MAX_HISTORY_DAYS);
-  }, `must be false, or { days } with a number of days from above 0 to ${MAX_HISTORY_DAYS}`);
+  z.union([z.literal(false), z.strictObject({ days: z.number().positive().max(MAX_HISTORY_DAYS) })], {
+    error: `must be false, or { days } with a number of days from above 0 to ${MAX_HISTORY_DAYS}`,
+  });
 
 /** What differs between a record of the copy, if it has one, and a record of the list; `undefined` if nothing does. */
 export function compareRecords(
