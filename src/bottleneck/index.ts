@@ -54,11 +54,11 @@ export function createBottleneckRateLimiter(given: Bottleneck | BottleneckRateLi
   const clock = new MonotonicClock();
   if (isBottleneck(given))
     return new RateLimiter(rateLimitSettings(UNLIMITED), clock, jobSlots(given, clock, Infinity, 0));
-  if (given?.requests === undefined || given.intervalMs === undefined)
+  const options = checkConfiguration("createBottleneckRateLimiter", rateLimitSchema({ mustLimit: true }), given ?? {});
+  if (options.requests === undefined || options.intervalMs === undefined)
     throw new ConfigurationError(
       "createBottleneckRateLimiter: must be a Bottleneck or an object with requests and intervalMs",
     );
-  const options = checkConfiguration("createBottleneckRateLimiter", rateLimitSchema({ mustLimit: true }), given);
   const settings = rateLimitSettings(options);
   const { requests, intervalMs } = settings;
   const bottleneck = new Bottleneck({ maxConcurrent: requests });
