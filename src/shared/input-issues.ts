@@ -25,8 +25,6 @@ const { localeError } = /* @__PURE__ */ en();
 export const describeProblem: z.core.$ZodErrorMap = (issue) =>
   issue.code === "invalid_type" && issue.input === undefined ? "is required" : localeError(issue);
 
-const IN_ENGLISH = { error: describeProblem };
-
 /** A value as its schema reads it, which is of the same type, or what is wrong with it. `at` is where it is. */
 export function readValue<T>(
   schema: z.ZodType,
@@ -39,9 +37,8 @@ export function readValue<T>(
     const name = Object.prototype.toString.call(given).slice("[object ".length, -1);
     return { issues: [{ path: at, message: `must be a plain object, not an instance of ${name}` }] };
   }
-  // Without names to prepare.
-  const valid = schema.safeParse(given, IN_ENGLISH);
-  if (valid.success) return { value: valid.data as T };
+  const valid = readValid(schema, given);
+  if (valid) return { value: valid.data as T };
   const knownNames = new Map<readonly string[], readonly string[]>();
   const error: z.core.$ZodErrorMap = (issue) => {
     if (issue.code === "unrecognized_keys")
@@ -60,6 +57,17 @@ export function readValue<T>(
       return names.map((name) => issueOfName(name, issue.path, { noun, known, reason: explainName?.(name) }));
     });
   return { issues: boundedIssues(issues, at) };
+}
+
+/** A value that is valid, read without messages to prepare (bench: overhead). */
+function readValid(schema: z.ZodType, given: unknown): { data: unknown } | undefined {
+  try {
+    const read = schema.safeParse(given);
+    return read.success ? read : undefined;
+  } catch {
+    // Of a getter, which throws again, or of messages that the application has set.
+    return undefined;
+  }
 }
 
 /** An unknown option may be a secret that no client has registered yet, if name and value were confused. */
