@@ -5,7 +5,7 @@ import type { CreateItemInput, IssueInput, ItemChanges, MoveInput, ReceiveInput 
 import { comparableSku } from "../service/key.js";
 import { WRITES } from "../service/operations.js";
 import { canonicalJson } from "../shared/canonical-json.js";
-import { checkInput } from "../shared/check.js";
+import { checkInput, readInput } from "../shared/check.js";
 import { InputValidationError, type Issue, StocklotError } from "../shared/errors/index.js";
 import { lazy, string, withCheck } from "../shared/field.js";
 import { fieldOf, isObject, messageOf } from "../shared/unknown.js";
@@ -180,7 +180,7 @@ const entrySchema = /* @__PURE__ */ lazy(() =>
  * `InputValidationError`; `at` is where it is in the arguments.
  */
 export function newEntry(method: string, entry: unknown, mark: MarkField | false, at: Issue["path"]): NewEntry {
-  const { key, operation, input: given } = entrySchema().parse(checkInput(method, entrySchema, entry, at));
+  const { key, operation, input: given } = readInput(method, entrySchema, entry, at);
   const inputAt = [...at, "input"];
   // What is sent: dates become strings, fields that are undefined are left out.
   const checked = checkInput(method, WRITES[operation].input, given, inputAt);

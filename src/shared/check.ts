@@ -21,6 +21,10 @@ export function checkInput<T>(
   return read.value;
 }
 
+/** The same for a value of which only the schema knows the type. */
+export const readInput = <T>(method: string, schema: LazySchema<z.ZodType<T>>, given: unknown, at: Issue["path"]): T =>
+  checkInput(method, schema, given as T, at);
+
 /** The same for the options of a method. */
 export const checkMethodOptions = <T>(method: string, schema: LazySchema<z.ZodType>, options: T): T =>
   checkInput(method, schema, options, pathOfOptions(options), { noun: "option" });

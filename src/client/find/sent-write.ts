@@ -1,13 +1,12 @@
 import * as z from "zod";
 import { comparableSku } from "../../service/key.js";
 import { WRITES } from "../../service/operations.js";
-import { checkInput } from "../../shared/check.js";
+import { readInput } from "../../shared/check.js";
 import { InputValidationError, OutcomeUnknownError, type SentRequest } from "../../shared/errors/index.js";
 import { redactCredentials } from "../../shared/errors/redact.js";
 import { decimal, integer, type LazySchema, lazy, optionalFields, string } from "../../shared/field.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { fieldOf, isObject } from "../../shared/unknown.js";
-import { uncheckedAs } from "../send/response.js";
 import { monotonicSentAt } from "../send/send.js";
 
 /** The fields that a receipt shares with its lot. */
@@ -51,7 +50,7 @@ function readSent<Body>(
     throw new InputValidationError(method, [{ path: ["sent"], message }]);
   }
   const schema = () => z.object({ body: body(), sentAt: z.number(), clockAheadMs: z.number().optional() });
-  const read = checkInput(method, schema, uncheckedAs<Omit<Sent<Body>, "ageMs">>(request), ["sent"]);
+  const read = readInput(method, schema, request, ["sent"]);
   return { ...read, ageMs: ageOf(request, read.sentAt) };
 }
 

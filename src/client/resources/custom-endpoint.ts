@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { MAX_PAGE_SIZE } from "../../service/lists.js";
-import { checkInput } from "../../shared/check.js";
+import { checkInput, readInput } from "../../shared/check.js";
 import { InputValidationError } from "../../shared/errors/index.js";
 import { boolean, integer, lazy, optionalFields, string, withCheck } from "../../shared/field.js";
 import { valueThat } from "../../shared/option.js";
@@ -126,11 +126,10 @@ export function paginateCustomList<T>(sender: Sender, list: CustomList<T>, optio
     params: list,
     schema: customListSchema,
     request: ({ path, query = {}, schema, key, maxPageSize = MAX_PAGE_SIZE }, { gapless }) => {
-      checkInput("paginate", pageQuerySchema, query, ["query"]);
+      const paging = readInput("paginate", pageQuerySchema, query, ["query"]);
       if (gapless && key === undefined) {
         throw new InputValidationError("paginate", [{ path: ["key"], message: "is required for gapless" }]);
       }
-      const paging = pageQuerySchema().parse(query);
       return {
         path,
         query: { ...query, ...paging, pageSize: paging.pageSize ?? maxPageSize },

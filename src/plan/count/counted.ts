@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { comparableSku, describeSkuSpaces, skuSchema } from "../../service/key.js";
-import { checkInput } from "../../shared/check.js";
+import { readInput } from "../../shared/check.js";
 import { lazy, string, withCheck } from "../../shared/field.js";
 import { readRows } from "../rows.js";
 import type { CountGroup } from "./group.js";
@@ -45,7 +45,7 @@ export async function readCountedRows(
   const groups: CountedGroup[] = [];
   const byItem = new Map<string, { row: CountedGroup; index: number }[]>();
   await readRows({ method: "planCount", option: "counted", signal }, counted, (given, index, issues) => {
-    const row = rowSchema().parse(checkInput("planCount", rowSchema, given, [index]));
+    const row = readInput("planCount", rowSchema, given, [index]);
     const sku = comparableSku(row.itemID);
     const earlier = byItem.get(sku) ?? [];
     const other = earlier.find((one) => overlap(one.row.spot, row.spot) && overlap(one.row.serial, row.serial));
