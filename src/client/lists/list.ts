@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { MAX_PAGE_SIZE } from "../../service/lists.js";
+import { type DocumentedList, MAX_PAGE_SIZE } from "../../service/lists.js";
 import { checkInput } from "../../shared/check.js";
 import { StocklotError } from "../../shared/errors/index.js";
 import { integer, type LazySchema, lazy } from "../../shared/field.js";
@@ -23,7 +23,7 @@ interface PageQueryParams {
 }
 
 /** A list of the service, described by its resource. */
-export interface ListDefinition<T, Params> extends ListReading<T> {
+export interface ListDefinition<T, Params> {
   /** Name of the method, for messages. */
   name: string;
   params: Params;
@@ -31,11 +31,10 @@ export interface ListDefinition<T, Params> extends ListReading<T> {
   schema: LazySchema<z.ZodObject>;
   /** Why the list has no parameter of this name, if that is known. */
   explainParameter?(name: string): string | undefined;
-  /** The request for checked arguments, without its page, and how its list is read if they say. Throws an `InputValidationError`. */
-  request(
-    params: Params,
-    options: ListOptions,
-  ): { path: string; query: Query & PageQueryParams; reading?: Partial<ListReading<T>> };
+  /** The request for checked arguments, without its page. Throws an `InputValidationError`. */
+  request(params: Params, options: ListOptions): { path: string; query: Query & PageQueryParams };
+  /** How its pages are read. */
+  reading(params: Params): ListReading<T>;
   options: ListOptions;
 }
 
@@ -48,11 +47,13 @@ export interface ListReading<T> {
   stableSort?: string | undefined;
 }
 
-/** How a list is read whose records have this key, and are sorted by this column with `gapless`. */
-export const pagingOf = ({ key, stableSort }: { key: string; stableSort?: string }) => ({
+/** How a list of the document is read. */
+/* @__NO_SIDE_EFFECTS__ */
+export const readingOf = <T>(list: DocumentedList, pageReader: ListReading<T>["pageReader"]): ListReading<T> => ({
+  pageReader,
   maxPageSize: MAX_PAGE_SIZE,
-  keyOf: createFieldKeyReader(key),
-  stableSort,
+  keyOf: createFieldKeyReader(list.key),
+  stableSort: list.stableSort,
 });
 
 /** The records of a list. Parameters and options are read now: changing them afterwards has no effect. */
@@ -66,8 +67,8 @@ export function createPaginator<T, Params>(sender: Sender, list: ListDefinition<
       noun: "parameter",
       explainName: (name) => list.explainParameter?.(name) ?? describePlace(listOptionsSchema, name, "second"),
     });
-    const { path, query, reading } = list.request(params, options);
-    const session = createPageSession(sender, { ...list, ...reading }, path, query, options);
+    const { path, query } = list.request(params, options);
+    const session = createPageSession(sender, list.reading(params), path, query, options);
     return new Paginator<T>(() => session);
   } catch (error) {
     // An iteration rejects at its first use, where its caller is.

@@ -125,25 +125,19 @@ export function paginateCustomList<T>(sender: Sender, list: CustomList<T>, optio
     name: "paginate",
     params: list,
     schema: customListSchema,
-    request: ({ path, query = {}, schema, key, maxPageSize = MAX_PAGE_SIZE }, { gapless }) => {
+    request: ({ path, query = {}, key, maxPageSize = MAX_PAGE_SIZE }, { gapless }) => {
       const paging = readInput("paginate", pageQuerySchema, query, ["query"]);
       if (gapless && key === undefined) {
         throw new InputValidationError("paginate", [{ path: ["key"], message: "is required for gapless" }]);
       }
-      return {
-        path,
-        query: { ...query, ...paging, pageSize: paging.pageSize ?? maxPageSize },
-        reading: {
-          pageReader: createStandardPageReader<T>(schema),
-          maxPageSize,
-          keyOf: typeof key === "function" ? createCheckedKeyFunction(key) : key && createFieldKeyReader(key),
-        },
-      };
+      return { path, query: { ...query, ...paging, pageSize: paging.pageSize ?? maxPageSize } };
     },
+    reading: ({ schema, key, maxPageSize = MAX_PAGE_SIZE }) => ({
+      pageReader: createStandardPageReader<T>(schema),
+      maxPageSize,
+      keyOf: typeof key === "function" ? createCheckedKeyFunction(key) : key && createFieldKeyReader(key),
+    }),
     options,
-    pageReader: createStandardPageReader<T>(undefined),
-    maxPageSize: MAX_PAGE_SIZE,
-    keyOf: undefined,
   });
 }
 

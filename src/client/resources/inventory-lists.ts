@@ -7,16 +7,14 @@ import { type StockLevel, stockLevelSchema } from "../../service/stock-level.js"
 import { type LazySchema, lazy } from "../../shared/field.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { createPageReader } from "../lists/decode-page.js";
-import { type ListDefinition, type ListOptions, pagingOf } from "../lists/list.js";
-import type { RecordKey } from "../lists/page.js";
+import { type ListDefinition, type ListOptions, readingOf } from "../lists/list.js";
 import { pathOf } from "../send/path.js";
 
 /** Creates the definition of a list of the inventory with these parameters. */
-export type InventoryList<T> = (params: InventoryListParams, options: ListOptions) => InventoryListDefinition<T>;
-
-export interface InventoryListDefinition<T> extends ListDefinition<T, InventoryListParams> {
-  keyOf: (record: T) => RecordKey | undefined;
-}
+export type InventoryList<T> = (
+  params: InventoryListParams,
+  options: ListOptions,
+) => ListDefinition<T, InventoryListParams>;
 
 /** The methods of the lists that an item can be searched in (`find`), and their reads. */
 const METHODS = {
@@ -46,9 +44,8 @@ function inventoryList<T>(list: keyof typeof METHODS, record: LazySchema<z.ZodTy
       path: wid === undefined ? method.read.path : pathOf(method.readOfWarehouse, wid),
       query,
     }),
+    reading: () => readingOf(LISTS[list], pageReader),
     options,
-    pageReader,
-    ...pagingOf(LISTS[list]),
   });
 }
 

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { Item } from "../../service/item.js";
 import { skuSchema } from "../../service/key.js";
+import type { InventoryListParams } from "../../service/list-params.js";
 import { MAX_PAGE_SIZE } from "../../service/lists.js";
 import { READS } from "../../service/operations.js";
 import { setNewest } from "../../shared/bounded-map.js";
@@ -9,7 +10,7 @@ import { NotFoundError, PaginationError, ResponseValidationError } from "../../s
 import { integer, lazy, optionalFields } from "../../shared/field.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { createPageReader } from "../lists/decode-page.js";
-import { createPaginator, type ListOptions } from "../lists/list.js";
+import { createPaginator, type ListDefinition, type ListOptions, type ListReading } from "../lists/list.js";
 import { findByPartNo } from "../search/find-by-part-no.js";
 import {
   createListMemory,
@@ -22,7 +23,7 @@ import type { ApiRequest } from "../send/call.js";
 import { type RequestOptions, requestOptionsShape } from "../send/request-options.js";
 import { invalidResponseError } from "../send/response.js";
 import type { ClientSender, Sender } from "../send/send.js";
-import type { InventoryList, InventoryListDefinition } from "./inventory-lists.js";
+import type { InventoryList } from "./inventory-lists.js";
 import { itemRequest } from "./items.js";
 
 /** Where the records of an item are searched. */
@@ -74,7 +75,7 @@ export interface ItemRecords<T> {
 interface Lookup<T> {
   series: Sender & { readonly requests: number };
   list: SortedList<T>;
-  definition: InventoryListDefinition<T>;
+  definition: ListDefinition<T, InventoryListParams>;
 }
 
 /** Finds the records of items in the lists of the inventory, which the service cannot filter by item. */
@@ -104,7 +105,7 @@ export class ItemLookup {
     const { path } = definition.request(params, definition.options);
     if (shortIDs.length === 0) return { path, found: new Map() };
     return this.#sender.series(requestOptions, async (series) => {
-      const list = this.#sortedList(series, definition, path);
+      const list = this.#sortedList(series, definition.reading(params), path);
       const lookup = { series, list, definition };
       const partNos = await this.#resolvePartNos(lookup, shortIDs);
       const byPartNo = await this.#findAll(lookup, new Set(partNos.values()), ifUnsorted);
@@ -188,8 +189,8 @@ export class ItemLookup {
     let lastKey = -Infinity;
     let isInOrder = true;
     // The order is checked here, and what is wrong with it has been logged.
-    const { stableSort: sort, ...unsorted } = definition;
-    const everything = { ...unsorted, params: { ...definition.params, sort } };
+    const { stableSort: sort, ...reading } = definition.reading(definition.params);
+    const everything = { ...definition, params: { ...definition.params, sort }, reading: () => reading };
     for await (const record of createPaginator(series, everything)) {
       const key = Number(list.keyOf(record));
       isInOrder &&= key > lastKey;
@@ -199,8 +200,8 @@ export class ItemLookup {
     return new Map([...found].map(([partNo, item]) => [partNo, { ...item, provesAbsence: isInOrder }]));
   }
 
-  #sortedList<T>(series: Sender, definition: InventoryListDefinition<T>, path: string): SortedList<T> {
-    const { pageReader, keyOf, maxPageSize, stableSort } = definition;
+  #sortedList<T>(series: Sender, reading: ListReading<T>, path: string): SortedList<T> {
+    const { pageReader, keyOf, maxPageSize, stableSort } = reading;
     const memory = this.#memories.get(path) ?? createListMemory(maxPageSize);
     setNewest(this.#memories, path, memory, MAX_LISTS);
     return {
@@ -208,7 +209,7 @@ export class ItemLookup {
       memory,
       pages: [],
       isUnique: stableSort === "partNo",
-      keyOf,
+      keyOf: (record) => keyOf?.(record),
       partNoOf: (record) => partNoOf(record, path),
       fetch: (request, direction, isFurther = false) => {
         const query = direction ? { ...request, sort: "partNo", direction } : { ...request, direction: "ASC" };

@@ -17,7 +17,7 @@ import { type FoundItem, findCreated } from "../find/find-item.js";
 import { type FindOptions, readFindOptions } from "../find/look-until-certain.js";
 import { readSentCreation } from "../find/sent-write.js";
 import { createPageReader } from "../lists/decode-page.js";
-import { createPaginator, type ListDefinition, type ListOptions, pagingOf } from "../lists/list.js";
+import { createPaginator, type ListDefinition, type ListOptions, readingOf } from "../lists/list.js";
 import type { Paginator } from "../lists/paginator.js";
 import { describeFalseSuccess } from "../send/api-error.js";
 import type { ApiRequest } from "../send/call.js";
@@ -82,9 +82,8 @@ export class Items {
         path: (includeDiscontinued ? READS.listAllItems : READS.readItems).path,
         query,
       }),
+      reading: () => readingOf(LISTS.items, itemPageReader),
       options,
-      pageReader: itemPageReader,
-      ...pagingOf(LISTS.items),
     } satisfies ListDefinition<Item, ItemListParams>);
   }
 

@@ -15,12 +15,7 @@
  *
  * "Sent" is what the transport knows (`Exchange.sent`), never what an error code suggests.
  */
-import {
-  ConnectionError,
-  ResponseValidationError,
-  type StocklotError,
-  TimeoutError,
-} from "../../shared/errors/index.js";
+import { ConnectionError, ResponseValidationError, TimeoutError } from "../../shared/errors/index.js";
 import { copyOfCause } from "../../shared/errors/redact.js";
 import { messageOf, toOneLine } from "../../shared/unknown.js";
 import { type Exchange, ExchangeFailure, type WireResponse } from "../transport/exchange.js";
@@ -101,19 +96,11 @@ export function failureOfExchange(call: Call, exchange: Exchange, thrown: unknow
       return new Failure(error, applied, again, kind);
     }
     case "too large":
-      return new Failure(
-        unreadable(call, exchange, "the response is larger than maxResponseBytes"),
-        applied,
-        "never",
-        kind,
-      );
-    case "undecodable":
-      return new Failure(
-        unreadable(call, exchange, "the response cannot be decompressed", cause),
-        applied,
-        "never",
-        kind,
-      );
+    case "undecodable": {
+      const problem = UNREADABLE[kind];
+      const init = { status: exchange.head?.status ?? 0, issues: [{ path: [], message: problem }], cause };
+      return new Failure(new ResponseValidationError(`${call.label}: ${problem}`, init), applied, "never", kind);
+    }
     case "exception":
       if (isRefusal(cause)) return failureOfRefusal(call, cause.thrown);
       // Unchanged, unless it shows a secret: a fetch function may put the request into its errors.
@@ -146,11 +133,7 @@ function failureOfRefusal(call: Call, thrown: unknown): Failure {
 
 const repeatedIf = (allowed: boolean): Retry => (allowed ? "after a back-off" : "never");
 
-function unreadable(call: Call, { head }: Exchange, problem: string, cause?: unknown): StocklotError {
-  const status = head?.status ?? 0;
-  return new ResponseValidationError(`${call.label}: ${problem}`, {
-    status,
-    issues: [{ path: [], message: problem }],
-    cause,
-  });
-}
+const UNREADABLE = {
+  "too large": "the response is larger than maxResponseBytes",
+  undecodable: "the response cannot be decompressed",
+};
