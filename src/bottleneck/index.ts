@@ -6,7 +6,8 @@
 
 import Bottleneck from "bottleneck";
 import {
-  marginMs,
+  type CountedSlots,
+  countedSlots,
   NoSlots,
   RateLimiter,
   rateLimitSchema,
@@ -33,8 +34,8 @@ export interface BottleneckRateLimiterOptions extends RateLimitOptions {
  * Creates a rate limiter whose slots are jobs of a Bottleneck. The queue, its priorities and the pause after a 429 are
  * stocklot's own.
  *
- * With **options**, it creates its own Bottleneck. At most `requests` jobs run at the same time, and each job runs
- * until `intervalMs` after its response. So no interval contains more than `requests` requests.
+ * With **options**, it creates its own Bottleneck. A slot is free again `intervalMs` after the response, so no interval
+ * contains more than `requests` requests.
  *
  * With **your own Bottleneck**, stocklot and the jobs that your program schedules there share one limit, also if that
  * Bottleneck is clustered. Each request is a job that runs until the request has ended. Your Bottleneck decides how
@@ -51,45 +52,27 @@ export interface BottleneckRateLimiterOptions extends RateLimitOptions {
  * @throws ConfigurationError if the argument is neither a Bottleneck nor valid options.
  */
 export function createBottleneckRateLimiter(given: Bottleneck | BottleneckRateLimiterOptions): RateLimiter {
+  const settings = rateLimitSettings(isBottleneck(given) ? UNLIMITED : checkOptions(given));
   const clock = new MonotonicClock();
-  if (isBottleneck(given))
-    return new RateLimiter(rateLimitSettings(UNLIMITED), clock, jobSlots(given, clock, Infinity, 0));
-  const options = checkConfiguration("createBottleneckRateLimiter", rateLimitSchema({ mustLimit: true }), given ?? {});
-  if (options.requests === undefined || options.intervalMs === undefined)
-    throw new ConfigurationError(
-      "createBottleneckRateLimiter: must be a Bottleneck or an object with requests and intervalMs",
-    );
-  const settings = rateLimitSettings(options);
-  const { requests, intervalMs } = settings;
-  const bottleneck = new Bottleneck({ maxConcurrent: requests });
-  return new RateLimiter(settings, clock, jobSlots(bottleneck, clock, requests, intervalMs + marginMs(intervalMs)));
+  const bottleneck = isBottleneck(given) ? given : new Bottleneck({ maxConcurrent: settings.requests });
+  return new RateLimiter(settings, clock, jobSlots(bottleneck, countedSlots(settings, clock)));
 }
 
-/** Slots that are jobs: each lasts until `holdMs` after its request has ended. */
-function jobSlots(bottleneck: Bottleneck, clock: MonotonicClock, capacity: number, holdMs: number): SlotSource {
-  let running = 0;
-  /** When the jobs of ended requests end, in ascending order. */
-  const ends: number[] = [];
-  const waitMs = (ahead: number) => {
-    const index = running + ahead - capacity;
-    // Of requests in flight it is only known that they have not ended.
-    return index < 0 ? 0 : Math.max(1, (ends[index] ?? clock.now() + holdMs) - clock.now());
-  };
-  const hold = (end: () => void) => {
-    if (holdMs === 0) return end();
-    ends.push(clock.now() + holdMs);
-    // Does not keep the process alive. If a call waits, the limiter's own timer does.
-    setTimeout(() => {
-      ends.shift();
-      end();
-    }, holdMs).unref?.();
-  };
+function checkOptions(given: BottleneckRateLimiterOptions): RateLimitOptions {
+  const options = checkConfiguration("createBottleneckRateLimiter", rateLimitSchema({ mustLimit: true }), given ?? {});
+  if (options.requests !== undefined && options.intervalMs !== undefined) return options;
+  throw new ConfigurationError(
+    "createBottleneckRateLimiter: must be a Bottleneck or an object with requests and intervalMs",
+  );
+}
+
+/** Slots that are jobs, too: each lasts until its request has ended. */
+function jobSlots(bottleneck: Bottleneck, counted: CountedSlots): SlotSource {
   return {
-    waitMs,
+    waitMs: counted.waitMs,
     take(leaveFree) {
-      const wait = waitMs(leaveFree);
-      if (wait > 0) return { waitMs: wait };
-      running += 1;
+      const slot = counted.take(leaveFree);
+      if ("waitMs" in slot) return slot;
       return new Promise<Slot>((resolve, reject) => {
         let hasStarted = false;
         const job = () =>
@@ -97,22 +80,23 @@ function jobSlots(bottleneck: Bottleneck, clock: MonotonicClock, capacity: numbe
             // A job that has failed may be started again by the caller's `failed` listener.
             if (hasStarted) return finish();
             hasStarted = true;
-            const end = () => {
-              running -= 1;
-              finish();
-            };
-            resolve({ end: (sent) => (sent ? hold(end) : end()) });
+            resolve({
+              end(sent) {
+                slot.end(sent);
+                finish();
+              },
+            });
           });
         bottleneck.schedule({}, job).catch((error: unknown) => {
           // One that expired has started: its request is in progress or has ended.
           if (hasStarted) return;
-          running -= 1;
+          slot.end(false);
           reject(new NoSlots(`the Bottleneck refused a slot: ${messageOf(error)}`, { cause: error }));
         });
       });
     },
     get available() {
-      return Math.max(0, capacity - running);
+      return counted.available;
     },
   };
 }

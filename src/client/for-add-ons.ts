@@ -6,7 +6,16 @@ export { isServiceError } from "../shared/errors/service-error.js";
 export { accountOf } from "./client.js";
 export { judgeLots, type LotsOfItem } from "./find/find-receipt.js";
 export { type RateLimitSettings, rateLimitSchema, rateLimitSettings, UNLIMITED } from "./limiter/options.js";
-export { marginMs, NoSlots, RateLimiter, type Slot, type SlotSource, type Wait } from "./limiter/rate-limiter.js";
+export {
+  type CountedSlots,
+  countedSlots,
+  marginMs,
+  NoSlots,
+  RateLimiter,
+  type Slot,
+  type SlotSource,
+  type Wait,
+} from "./limiter/rate-limiter.js";
 export { durationOf, requestsForList } from "./lists/effort.js";
 export { afterEveryChange, probeModifiedSince } from "./lists/modified-since.js";
 export { isSorted } from "./lists/sorted.js";

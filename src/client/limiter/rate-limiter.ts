@@ -310,8 +310,12 @@ export class RateLimiter {
 /** The service's clock runs at a slightly different speed, and may count in whole ms. */
 export const marginMs = (intervalMs: number) => 3 + intervalMs / 10_000;
 
+export interface CountedSlots extends SlotSource {
+  take(leaveFree: number): Slot | Wait;
+}
+
 /** The slots of one process that has the whole limit to itself. */
-export function countedSlots({ requests, intervalMs }: RateLimitSettings, clock: MonotonicClock): SlotSource {
+export function countedSlots({ requests, intervalMs }: RateLimitSettings, clock: MonotonicClock): CountedSlots {
   let free = requests;
   /** When the slots of ended requests are free again, in ascending order. */
   const returns: number[] = [];
