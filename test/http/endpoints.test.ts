@@ -1,7 +1,6 @@
-import { HttpResponse } from "msw";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { type InventoryClient, VERSION } from "../../src/index.js";
+import { ClientClosedError, type InventoryClient, VERSION } from "../../src/index.js";
 import { envelope, ITEM, LEVEL, LOT } from "../support/records.js";
 import { json, service } from "./service.js";
 
@@ -116,7 +115,7 @@ describe("the client", () => {
     ["nothing", "", { body: undefined }],
     ["broken JSON", '{"recNo":', { body: '{"recNo":' }],
   ])("accepts %s as the success of a transaction", async (_, body, result) => {
-    const client = on.client(() => new HttpResponse(body, { status: 201 }));
+    const client = on.client(() => new Response(body, { status: 201 }));
     expect(await client.inventory.receive(receipt)).toEqual(result);
     expect(on.requests).toHaveLength(1);
   });
@@ -131,5 +130,16 @@ describe("the client", () => {
     const odd = [{ ...LOT, recNo: undefined }, { ...LOT, recNo: undefined }, null, LOT, LOT];
     const client = on.client(json(envelope(odd)), { responseValidation: "off" });
     expect(await client.inventory.listLots().toArray()).toHaveLength(4);
+  });
+
+  it("has methods that work when they are detached", async () => {
+    const client = on.client(({ target }) => json(target.includes("page=") ? envelope([LOT]) : created)());
+    const { create, list } = client.items;
+    const { receive, listLots } = client.inventory;
+    const { request, paginate, close } = client;
+    await Promise.all([create(item), receive(receipt), request({ method: "GET", path: "/Orders" })]);
+    await Promise.all([listLots().page(), paginate({ path: "/Orders" }).page()]);
+    await close();
+    await expect(list().page()).rejects.toBeInstanceOf(ClientClosedError);
   });
 });

@@ -1,23 +1,20 @@
-import { HttpResponse } from "msw";
 import { describe, expect, it } from "vitest";
 import {
   ApiError,
   BadRequestError,
-  ClientClosedError,
   ConflictError,
-  ConnectionError,
+  type InventoryClient,
   NotFoundError,
   NotImplementedError,
   OutcomeUnknownError,
   PermissionError,
   ResponseValidationError,
   ServerError,
-  TimeoutError,
   ValidationError,
 } from "../../src/index.js";
 import { envelope, ITEM, LOT } from "../support/records.js";
-import { errorOf, warningLog } from "../support/with-server.js";
-import { json, service } from "./service.js";
+import { errorOf, RECEIPT, warningLog } from "../support/with-server.js";
+import { html, json, service } from "./service.js";
 
 const on = service();
 
@@ -78,18 +75,11 @@ describe("an error status", () => {
     });
   });
 
-  it("with HTML is of the correct class, with an excerpt", async () => {
-    const client = on.client(() => HttpResponse.html("<h1>Bad gateway</h1>", { status: 502 }), OFF);
-    const error = await errorOf(client.items.get("X"));
-    expect(error).toBeInstanceOf(ServerError);
-    expect(error).toMatchObject({ status: 502, message: "GET /Item: 502 Bad gateway" });
-  });
-
   it.each([
     ["a form", new URLSearchParams({ shortID: "4711", remark: "a b" }), "shortID=4711&remark=a+b"],
     ["nothing", undefined, undefined],
   ])("the request of an unknown outcome shows what was sent: %s", async (_, body, shown) => {
-    const client = on.client(() => new HttpResponse("", { status: 504 }));
+    const client = on.client(() => new Response("", { status: 504 }));
     const error = await errorOf(client.request({ method: "POST", path: "/Orders", body }));
     expect(error).toBeInstanceOf(OutcomeUnknownError);
     expect(error).toHaveProperty("request", {
@@ -101,7 +91,7 @@ describe("an error status", () => {
   });
 
   it("names the status in an unknown outcome", async () => {
-    const client = on.client(() => new HttpResponse("", { status: 504 }));
+    const client = on.client(() => new Response("", { status: 504 }));
     const sent = { itemID: "X", units: 1, wid: 1, reasonCode: 1 };
     const error = await errorOf(client.request({ method: "POST", path: "/Inventory/Receive", body: sent }));
     expect(error).toBeInstanceOf(OutcomeUnknownError);
@@ -123,32 +113,10 @@ it("an update whose last attempt succeeded was applied, whatever became of those
   });
 });
 
-describe("a token endpoint that does not exist", () => {
-  const tokenEndpoint = (status: number, calls: string[]) => async (url: string) => {
-    calls.push(new URL(url).pathname);
-    return new Response("Not here", { status });
-  };
-
-  it.each([404, 405])("with %i has a message that names baseUrl", async (status) => {
-    const client = on.client(json(ITEM), { fetch: tokenEndpoint(status, []) });
-    expect(await errorOf(client.items.get("X"))).toMatchObject({
-      message: `POST /Token: ${status} Not here. Check baseUrl: it must end with the version segment, for example "/api/v1".`,
-    });
-  });
-});
-
-describe("a closed client", () => {
-  it("rejects later calls with a ClientClosedError, which is a ConnectionError", async () => {
-    const client = on.client(json(ITEM));
-    await client.close();
-    for (const call of [client.items.get("X"), client.items.list().toArray(), client.items.create({ shortID: "X" })]) {
-      const error = await errorOf(call);
-      expect(error).toBeInstanceOf(ClientClosedError);
-      expect(error).toBeInstanceOf(ConnectionError);
-      expect(error).not.toBeInstanceOf(TimeoutError);
-      expect(String(error)).toContain("the client is closed");
-    }
-    expect(on.requests).toHaveLength(0);
+it.each([404, 405])("a token endpoint that does not exist (%i) has a message that names baseUrl", async (status) => {
+  const client = on.client(json(ITEM), { fetch: async () => new Response("Not here", { status }) });
+  expect(await errorOf(client.items.get("X"))).toMatchObject({
+    message: `POST /Token: ${status} Not here. Check baseUrl: it must end with the version segment, for example "/api/v1".`,
   });
 });
 
@@ -167,13 +135,8 @@ describe("a response that does not match the document", () => {
     const items = Array.from({ length: 2_500 }, (_, at) => (at === index ? { ...ITEM, partNo: "7" } : ITEM));
     const array = errorOf(on.client(json(items)).items.listByCategory(1));
     expect(await array).toMatchObject({ name: "ResponseValidationError", issues: [{ path: [index, "partNo"] }] });
-    const page = errorOf(
-      on
-        .client(json(envelope(items)))
-        .items.list()
-        .page(),
-    );
-    expect(await page).toMatchObject({
+    const { items: resource } = on.client(json(envelope(items)));
+    expect(await errorOf(resource.list().page())).toMatchObject({
       name: "ResponseValidationError",
       issues: [{ path: ["value", index, "partNo"] }],
     });
@@ -196,7 +159,7 @@ describe("a response that does not match the document", () => {
     "warn",
     "off",
   ] as const)("is an error if it is not JSON, or a page without records, with responseValidation %s", async (mode) => {
-    const client = on.client(() => HttpResponse.html("<p>Welcome</p>"), { responseValidation: mode });
+    const client = on.client(html("<p>Welcome</p>"), { responseValidation: mode });
     const error = await errorOf(client.items.get("X"));
     expect(error).toBeInstanceOf(ResponseValidationError);
     expect(String(error)).toContain("<p>Welcome</p>");
@@ -225,4 +188,58 @@ it("a list that cannot be read to its end names the request", async () => {
     name: "PaginationError",
     message: expect.stringMatching(/^GET \/Inventory\/3: page 1 is empty, but the service reports more records\. /),
   });
+});
+
+const CREATE = (client: InventoryClient) => client.items.create({ shortID: "X" });
+const UPDATE = (client: InventoryClient) => client.items.update("X", { units: 2 });
+const DISCONTINUE = (client: InventoryClient) => client.items.discontinue("X");
+const TRANSACTIONS = [
+  (client: InventoryClient) => client.inventory.receive(RECEIPT),
+  (client: InventoryClient) => client.inventory.issue(RECEIPT),
+  (client: InventoryClient) => client.inventory.move({ itemID: "X", units: 1, wid: 3, toSpot: "A" }),
+];
+
+const refusal = { statusCode: 400, error: "bad_request", message: "No such item.", details: null };
+
+describe.each(["error", "warn", "off"] as const)("with responseValidation %s, a 2xx", (responseValidation) => {
+  it.each([
+    ["of the type HTML", html("Please sign in."), /HTML.*Please sign in/],
+    ["that begins with <", html("\n <p>Sign in</p>", 200, "text/plain"), /HTML.*Sign in/],
+    ["with the service's error object", json(refusal), /error.*No such item/],
+  ] as const)("%s is no success of a write", async (_, response, message) => {
+    const client = on.client(response, { responseValidation });
+    for (const call of [CREATE, ...TRANSACTIONS]) {
+      const unknown = await errorOf(call(client));
+      expect(unknown).toBeInstanceOf(OutcomeUnknownError);
+      expect(unknown).toMatchObject({ message: expect.stringMatching(message), cause: { status: 200 } });
+    }
+    for (const call of [UPDATE, DISCONTINUE]) {
+      const invalid = await errorOf(call(client));
+      expect(invalid).toBeInstanceOf(ResponseValidationError);
+      expect(invalid).toMatchObject({ status: 200, message: expect.stringMatching(message) });
+      expect(String(invalid)).not.toContain("has applied it");
+    }
+    expect(on.requests).toHaveLength(6);
+  });
+
+  it("with another status than the documented one is no success of a write to the catalog", async () => {
+    const client = on.client(json({ shortID: "X", status: "failed" }), { responseValidation });
+    expect(await errorOf(CREATE(client))).toBeInstanceOf(OutcomeUnknownError);
+    for (const call of [UPDATE, DISCONTINUE]) {
+      const invalid = await errorOf(call(client));
+      expect(invalid).toBeInstanceOf(ResponseValidationError);
+      expect(invalid).toMatchObject({ message: expect.stringContaining('"failed"') });
+    }
+    // The document shows no status of a transaction.
+    for (const call of TRANSACTIONS) expect(await call(client)).toEqual({ body: { shortID: "X", status: "failed" } });
+  });
+});
+
+it("a status in another case, JSON of the type HTML, and an empty body of that type are successes", async () => {
+  const updated = on.client(html('{"shortID":"X","status":"Updated"}'));
+  expect(await UPDATE(updated)).toEqual({ shortID: "X", status: "updated" });
+  const received = on.client(html('{"recNo":7}'));
+  expect(await received.inventory.receive(RECEIPT)).toMatchObject({ recNo: 7 });
+  const empty = on.client(html(""));
+  expect(await empty.inventory.receive(RECEIPT)).toEqual({ body: undefined });
 });

@@ -1,11 +1,30 @@
 import { Console } from "node:console";
 import { Writable } from "node:stream";
 import pino from "pino";
-import { expect, it, onTestFinished } from "vitest";
+import { afterEach, expect, it, onTestFinished, vi } from "vitest";
 import winston from "winston";
-import type { Logger } from "../../src/index.js";
-import { SECRET, sandboxClient } from "../support/sandbox-client.js";
+import { type ClientOptions, type HookEvents, InventoryClient, type Logger } from "../../src/index.js";
+import { createSandbox, type SandboxOptions } from "../../src/sandbox/index.js";
 import { waitUntil } from "../support/with-server.js";
+
+const SECRET = "a-very-secret-secret";
+
+/** A client of a small sandbox, with short delays. */
+function sandboxClient(options: ClientOptions = {}, service: SandboxOptions = {}) {
+  const clients = [{ clientId: "acme", clientSecret: SECRET }];
+  const sandbox = createSandbox({ items: 3, lots: 10, clients, ...service });
+  const client = new InventoryClient({
+    baseUrl: sandbox.baseUrl,
+    clientId: "acme",
+    clientSecret: SECRET,
+    fetch: sandbox.fetch,
+    retry: { minDelayMs: 1, maxDelayMs: 2, rateLimitDelayMs: [1, 2] },
+    ...options,
+  });
+  return { sandbox, client };
+}
+
+afterEach(() => void vi.useRealTimers());
 
 type Line = [level: string, message: string];
 
@@ -140,33 +159,110 @@ const fails = () => {
 };
 const thenable = (then: (_: unknown, reject: (error: Error) => void) => void) => ({ then });
 
-/** Values that a caller's callback may return instead of undefined. */
-const REJECTING: Record<string, () => unknown> = {
-  "a promise": () => Promise.reject(new Error("mine")),
-  "a thenable": () => thenable((_, reject) => reject(new Error("mine"))),
-  "a thenable that throws": () => thenable(fails),
-  "an object that cannot be read": () => new Proxy({}, { get: fails }),
+/** What a callback of the caller's may do instead of returning undefined. */
+const FAILING: Record<string, () => unknown> = {
+  throw: fails,
+  "return a promise that rejects": () => Promise.reject(new Error("mine")),
+  "return a thenable that rejects": () => thenable((_, reject) => reject(new Error("mine"))),
+  "return a thenable that throws": () => thenable(fails),
+  "return an object that cannot be read": () => new Proxy({}, { get: fails }),
 };
 
 it.each(
-  Object.keys(REJECTING),
-)("hooks, onResponse and loggers that return %s which fails change nothing", async (kind) => {
+  Object.entries(FAILING),
+)("hooks, onResponse and loggers receive the events, and change nothing if they %s", async (_, fail) => {
   const unhandled = unhandledRejections();
-  const fail = REJECTING[kind] ?? (() => {});
-  const errors: string[] = [];
+  const lines: string[] = [];
+  const events: [string, object][] = [];
   const log = (line: string) => {
-    errors.push(line);
+    lines.push(line);
     return fail();
   };
-  const logger = { debug: fail, info: fail, warn: fail, error: log };
-  const hooks = { request: fail, response: fail, retry: fail, rateLimited: fail, token: fail };
-  const { sandbox, client } = sandboxClient({ logger, hooks });
-  sandbox.addFault({ path: "/Item", times: 1, fault: 503 });
+  const hook = (name: string) => (event: object) => {
+    events.push([name, event]);
+    return fail();
+  };
+  const names = ["request", "response", "retry", "rateLimited", "token"];
+  const { sandbox, client } = sandboxClient({
+    logger: { debug: log, info: log, warn: log, error: log },
+    hooks: Object.fromEntries(names.map((name) => [name, hook(name)])),
+  });
   sandbox.addFault({ path: "/Item", times: 1, fault: 429 });
+  sandbox.addFault({ path: "/Item", times: 1, fault: 500 });
   expect(await client.items.list({}, { onResponse: fail }).page()).toMatchObject({ totalCount: 3 });
-  await waitUntil(() => errors.length >= 7);
+  const failures = [...names.map((name) => `the ${name} hook`), "onResponse"].map(
+    (what) => `stocklot: ${what} threw: mine`,
+  );
+  await waitUntil(() => failures.every((line) => lines.includes(line)));
   await new Promise((resolve) => setTimeout(resolve, 20));
-  const callbacks = ["request", "response", "retry", "rateLimited", "token"].map((name) => `the ${name} hook`);
-  for (const what of [...callbacks, "onResponse"]) expect(errors).toContain(`stocklot: ${what} threw: mine`);
   expect(unhandled).toEqual([]);
+  const call = { method: "GET", path: "/Item" };
+  const token = { method: "POST", path: "/Token", attempt: 1 };
+  const durationMs = expect.any(Number);
+  expect(events).toEqual([
+    ["request", token],
+    ["response", { ...token, status: 200, durationMs }],
+    ["token", { expiresAt: expect.any(Number) }],
+    ["request", { ...call, attempt: 1 }],
+    ["response", { ...call, attempt: 1, status: 429, durationMs }],
+    ["rateLimited", { ...call, pausedUntil: expect.any(Number), delayMs: expect.any(Number) }],
+    ["retry", { ...call, attempt: 2, reason: "HTTP 429" }],
+    ["request", { ...call, attempt: 2 }],
+    ["response", { ...call, attempt: 2, status: 500, durationMs }],
+    ["retry", { ...call, attempt: 3, reason: "HTTP 500" }],
+    ["request", { ...call, attempt: 3 }],
+    ["response", { ...call, attempt: 3, status: 200, durationMs }],
+  ]);
+});
+
+/** A client, and the waits that its hook and the log report. */
+function observed(options: ClientOptions) {
+  const events: HookEvents["waiting"][] = [];
+  const lines: string[] = [];
+  const logger = { debug() {}, info: (line: string) => void lines.push(line), warn() {}, error() {} };
+  const hooks = { waiting: (event: HookEvents["waiting"]) => void events.push(event) };
+  return { ...sandboxClient({ logger, hooks, ...options }, { rateLimit: false }), events, lines };
+}
+
+it("a call that has to wait for a slot is reported when it queues, with its place in the queue", async () => {
+  vi.useFakeTimers();
+  const { client, events, lines } = observed({ rateLimit: { requests: 2, intervalMs: 10_000, reserved: 0 } });
+  await client.items.list().page();
+  const calls = Promise.all([1, 2, 3, 4].map(() => client.items.list().page()));
+  await vi.advanceTimersByTimeAsync(1);
+  expect(events).toEqual(
+    [10, 10, 20, 20].map((seconds) => ({
+      method: "GET",
+      path: "/Item",
+      reason: "limit",
+      expectedMs: expect.closeTo(seconds * 1_000, -2),
+    })),
+  );
+  expect(lines[0]).toMatch(/^stocklot: GET \/Item: waits for a slot of rateLimit, at least 10\.0 s$/);
+  await vi.advanceTimersByTimeAsync(30_000);
+  await calls;
+  expect(events).toHaveLength(4);
+});
+
+it("a pause is reported for each call that waits, and for those that come later", async () => {
+  vi.useFakeTimers();
+  const pause = [45_000, 45_000] as const;
+  const { sandbox, client, events, lines } = observed({
+    retry: { rateLimitDelayMs: pause },
+    rateLimit: { maxConcurrent: 1 },
+  });
+  await client.items.list().page();
+  sandbox.addFault({ path: "/Item", times: 1, fault: 429 });
+  const calls = [client.items.list().page(), client.items.list().page()];
+  await vi.advanceTimersByTimeAsync(2_000);
+  calls.push(client.items.list().page());
+  await vi.advanceTimersByTimeAsync(1);
+  expect(events.map(({ reason, expectedMs }) => [reason, Math.round(expectedMs / 1_000)])).toEqual([
+    ["pause", 45],
+    ["pause", 45],
+    ["pause", 43],
+  ]);
+  expect(lines.at(-1)).toMatch(/waits for the end of the pause after a 429, at least 43\.0 s$/);
+  await vi.advanceTimersByTimeAsync(60_000);
+  await Promise.all(calls);
 });

@@ -1,11 +1,9 @@
-import { inspect } from "node:util";
-import { HttpResponse } from "msw";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { type Logger, NotFoundError, type ResponseInfo, ServerError, TimeoutError } from "../../src/index.js";
+import { type ClientOptions, NotFoundError, type ResponseInfo, ServerError, TimeoutError } from "../../src/index.js";
 import { useLoopTime } from "../support/loop-time.js";
 import { envelope, ITEM, LOT } from "../support/records.js";
 import { errorOf, QUICK, waitUntil } from "../support/with-server.js";
-import { CREDENTIALS, json, service } from "./service.js";
+import { json, service } from "./service.js";
 
 const on = service();
 
@@ -17,18 +15,76 @@ function latch() {
   return { opened, open };
 }
 
-const busy = () => HttpResponse.json({ message: "Rate Limit Exceeded. 100 per Minute" }, { status: 429 });
+const CLOCKS: ("setTimeout" | "clearTimeout" | "Date" | "performance")[] = [
+  "setTimeout",
+  "clearTimeout",
+  "Date",
+  "performance",
+];
+const busy = () => Response.json({ message: "Rate Limit Exceeded. 100 per Minute" }, { status: 429 });
 const failing = (failures: number, status: number) => (_: unknown, count: number) =>
-  count <= failures ? HttpResponse.json({}, { status }) : HttpResponse.json(ITEM);
+  count <= failures ? Response.json({}, { status }) : Response.json(ITEM);
 
 describe("retry", () => {
-  it("retries a read three times by default", async () => {
-    const client = on.client(failing(3, 503), { retry: QUICK });
-    expect(await client.items.get("X")).toEqual(ITEM);
-    await expect(on.client(failing(9, 503), { retry: QUICK }).items.get("X")).rejects.toMatchObject({ attempts: 4 });
+  /** Lets the service respond to a read with these in turn, then with the item. Returns the result, and when each attempt was sent. */
+  async function read(replies: readonly (() => Response)[], options: ClientOptions = {}) {
+    vi.useFakeTimers({ toFake: CLOCKS });
+    const times: number[] = [];
+    const client = on.client((_, count) => {
+      times.push(performance.now());
+      return (replies[count - 1] ?? json(ITEM))();
+    }, options);
+    const result = client.items.get("X").catch((error: unknown) => error);
+    await vi.advanceTimersByTimeAsync(600_000);
+    return { result: await result, waits: times.slice(1).map((time, index) => time - (times[index] ?? 0)) };
+  }
+  const failure = json({}, 503);
+  const times = <T>(count: number, one: T) => Array.from({ length: count }, () => one);
+
+  it("comes after a back-off that doubles, with a random share, up to maxDelayMs", async () => {
+    const { result, waits } = await read(times(5, failure), { retry: { maxRetries: 5, maxDelayMs: 5_000 } });
+    expect(result).toEqual(ITEM);
+    expect(waits).toHaveLength(5);
+    for (const [index, wait] of waits.entries()) {
+      expect(wait).toBeGreaterThanOrEqual(Math.min(5_000, 500 * 2 ** index) - 1);
+      expect(wait).toBeLessThanOrEqual(Math.min(5_000, 1_000 * 2 ** index) + 2);
+    }
   });
 
-  it("of the client is overridden by that of the call, option by option", async () => {
+  it.each([
+    ["three times by default", times(9, failure), {}, 3, 503],
+    ["not at all without retries", times(9, failure), { maxRetries: 0 }, 0, 503],
+    ["five times after a 429", times(9, busy), {}, 5, 429],
+    ["after 429s with a budget of its own", [failure, ...times(5, busy), failure, failure], {}, 8, undefined],
+  ])("happens %s", async (_, replies, retry, retries, status) => {
+    const { result, waits } = await read(replies, { retry });
+    expect(waits).toHaveLength(retries);
+    expect(result).toMatchObject(status ? { status } : ITEM);
+  });
+
+  it("comes right after the pause of a 429, without a back-off", async () => {
+    const { waits } = await read(times(3, busy), { retry: { rateLimitDelayMs: [5, 6] } });
+    expect(Math.max(...waits)).toBeLessThan(50);
+  });
+
+  it("waits as long as the service requests, at most a minute", async () => {
+    const requesting = (seconds: string) => () =>
+      Response.json({}, { status: 503, headers: { "retry-after": seconds } });
+    const { waits } = await read([requesting("7"), requesting("3600")]);
+    expect(waits[0]).toBeGreaterThanOrEqual(7_000);
+    expect(waits[1]).toBeGreaterThanOrEqual(60_000);
+    expect(waits[1]).toBeLessThan(70_000);
+  });
+
+  it("that succeeds in the moment of the abort has succeeded", async () => {
+    const controller = new AbortController();
+    const hooks = { response: ({ status }: { status: number }) => status === 201 && controller.abort("too late") };
+    const client = on.client((_, count) => json({ shortID: "X" }, count === 1 ? 503 : 201)(), { retry: QUICK, hooks });
+    expect(await client.items.update("X", { units: 1 }, { signal: controller.signal })).toMatchObject({ shortID: "X" });
+    expect(controller.signal.aborted).toBe(true);
+  });
+
+  it("settings of the client are overridden by that of the call, option by option", async () => {
     const client = on.client(failing(9, 503), { retry: { ...QUICK, maxRetries: 2 } });
     await expect(client.items.get("X")).rejects.toMatchObject({ attempts: 3 });
     await expect(client.items.get("X", { retry: { maxRetries: 0 } })).rejects.toMatchObject({ attempts: 1 });
@@ -51,8 +107,8 @@ describe("retry", () => {
   });
 
   it("waits 30 to 60 s after a 429, and fake timers drive that wait", async () => {
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date", "performance"] });
-    const client = on.client((_, count) => (count === 1 ? busy() : HttpResponse.json(ITEM)));
+    vi.useFakeTimers({ toFake: CLOCKS });
+    const client = on.client((_, count) => (count === 1 ? busy() : Response.json(ITEM)));
     const item = client.items.get("X");
     await waitUntil(() => client.rateLimit.pausedUntil !== null);
     const pauseMs = (client.rateLimit.pausedUntil ?? 0) - Date.now();
@@ -97,9 +153,7 @@ describe("priority", () => {
     const client = on.client(
       async ({ target }, count) => {
         if (count === 1) await gate.opened;
-        return HttpResponse.json(
-          target.includes("page=") ? envelope([LOT]) : target === "/Item" ? { shortID: "X" } : ITEM,
-        );
+        return Response.json(target.includes("page=") ? envelope([LOT]) : target === "/Item" ? { shortID: "X" } : ITEM);
       },
       { rateLimit: { maxConcurrent: 1 } },
     );
@@ -125,7 +179,7 @@ describe("priority", () => {
     const client = on.client(
       ({ target }) => {
         const page = Number(new URLSearchParams(target.split("?")[1]).get("page"));
-        return HttpResponse.json(
+        return Response.json(
           page
             ? envelope([{ ...LOT, recNo: page }], { page, pageSize: 1, pageCount: 99, totalCount: 99, hasMore: true })
             : ITEM,
@@ -150,7 +204,7 @@ describe("onResponse", () => {
     const infos: ResponseInfo[] = [];
     const client = on.client(
       (_, count) =>
-        count === 1 ? HttpResponse.json({}, { status: 503 }) : HttpResponse.json(ITEM, { headers: { "X-Trace": "7" } }),
+        count === 1 ? Response.json({}, { status: 503 }) : Response.json(ITEM, { headers: { "X-Trace": "7" } }),
       { retry: QUICK },
     );
     await client.items.get("ü", { onResponse: (info) => infos.push(info) });
@@ -174,46 +228,4 @@ describe("onResponse", () => {
     await expect(client.items.discontinue("ü", { onResponse })).rejects.toThrow(NotFoundError);
     expect(onResponse).toHaveBeenCalledWith(expect.objectContaining({ status: 404, path: "/Item/%C3%BC" }));
   });
-});
-
-it("hooks and logger receive the events, and what they throw changes nothing", async () => {
-  const lines: string[] = [];
-  const events: [string, unknown][] = [];
-  const log = (line: string) => {
-    lines.push(line);
-    throw new Error("mine");
-  };
-  const logger: Logger = { debug: log, info: log, warn: log, error: log };
-  const hook = (name: string) => (event: unknown) => {
-    events.push([name, event]);
-    throw new Error("mine");
-  };
-  const client = on.client(
-    (_, count) =>
-      count === 1 ? busy() : count === 2 ? HttpResponse.json({}, { status: 500 }) : HttpResponse.json(ITEM),
-    {
-      retry: QUICK,
-      logger,
-      hooks: {
-        request: hook("request"),
-        response: hook("response"),
-        retry: hook("retry"),
-        rateLimited: hook("rateLimited"),
-        token: hook("token"),
-      },
-    },
-  );
-  expect(await client.items.get("X")).toEqual(ITEM);
-  expect(events.map(([name]) => name)).toEqual([
-    ...["request", "response", "token"],
-    ...["request", "response", "rateLimited", "retry"],
-    ...["request", "response", "retry"],
-    ...["request", "response"],
-  ]);
-  expect(events.at(3)?.[1]).toEqual({ method: "GET", path: "/Item", attempt: 1 });
-  expect(events.at(4)?.[1]).toMatchObject({ status: 429, attempt: 1, durationMs: expect.any(Number) });
-  expect(events.at(5)?.[1]).toMatchObject({ pausedUntil: expect.any(Number), delayMs: expect.any(Number) });
-  expect(events.at(9)?.[1]).toMatchObject({ attempt: 3, reason: "HTTP 500" });
-  expect(lines.join("\n")).toMatch(/429, all requests pause/);
-  expect(inspect([lines, events], { depth: 9 })).not.toMatch(new RegExp(`${CREDENTIALS.clientSecret}|token-1`));
 });

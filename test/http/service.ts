@@ -1,9 +1,7 @@
-import { HttpResponse, http } from "msw";
-import { setupServer } from "msw/node";
-import { afterAll, afterEach, beforeAll } from "vitest";
+import { afterEach } from "vitest";
 import { type ClientOptions, InventoryClient } from "../../src/index.js";
 
-export const BASE_URL = "https://inventory.test/api/v1";
+const BASE_URL = "https://inventory.test/api/v1";
 export const CREDENTIALS = { clientId: "scanner", clientSecret: "canary-secret-0123456789" };
 
 /** A request as the service received it. */
@@ -17,53 +15,44 @@ export interface ReceivedRequest {
 
 type Reply = (request: ReceivedRequest, count: number) => Response | Promise<Response>;
 
-/**
- * The service on msw, as far as one test needs it: a token, and one reply to every other request. A request that no handler
- * expects fails the test.
- */
+/** The service as a fetch function, as far as one test needs it: a token, and one reply to every other request. */
 export function service() {
-  const server = setupServer();
-  const requests: ReceivedRequest[] = [];
-  let tokens = 0;
-  const state = { reply: (() => HttpResponse.json({})) as Reply };
-
-  beforeAll(() => server.listen({ onUnhandledRequest: "error" }));
-  afterAll(() => server.close());
-  afterEach(() => {
-    requests.length = 0;
-    tokens = 0;
-  });
-
-  return {
-    requests,
-    get tokens() {
-      return tokens;
-    },
-    /** Sets the reply, and returns a client. */
+  const on = {
+    /** Those of the test, without its token requests. */
+    requests: [] as ReceivedRequest[],
+    tokens: 0,
     client(reply: Reply, options: ClientOptions = {}): InventoryClient {
-      state.reply = reply;
-      server.resetHandlers(
-        http.all(`${BASE_URL}/*`, async ({ request }) => {
-          const entry: ReceivedRequest = {
-            method: request.method,
-            target: request.url.slice(BASE_URL.length),
-            headers: Object.fromEntries(request.headers),
-            body: await request.text(),
-          };
-          if (entry.target === "/Token") {
-            tokens += 1;
-            return HttpResponse.json({ access_token: `token-${tokens}`, token_type: "bearer", expires_in: 3600 });
-          }
-          requests.push(entry);
-          return state.reply(entry, requests.length);
-        }),
-      );
-      return new InventoryClient({ baseUrl: BASE_URL, ...CREDENTIALS, fetch: globalThis.fetch, ...options });
+      const fetch = async (url: string, init: RequestInit) => {
+        const request = new Request(url, init);
+        const received: ReceivedRequest = {
+          method: request.method,
+          target: request.url.slice(BASE_URL.length),
+          headers: Object.fromEntries(request.headers),
+          body: await request.text(),
+        };
+        if (received.target === "/Token") {
+          on.tokens += 1;
+          return Response.json({ access_token: `token-${on.tokens}`, token_type: "bearer", expires_in: 3600 });
+        }
+        on.requests.push(received);
+        return reply(received, on.requests.length);
+      };
+      return new InventoryClient({ baseUrl: BASE_URL, ...CREDENTIALS, fetch, ...options });
     },
   };
+  afterEach(() => {
+    on.requests.length = 0;
+    on.tokens = 0;
+  });
+  return on;
 }
 
 export const json =
   (body: unknown, status = 200) =>
   () =>
-    HttpResponse.json(body as object, { status });
+    Response.json(body, { status });
+
+export const html =
+  (body: string, status = 200, type = "text/html; charset=utf-8") =>
+  () =>
+    new Response(body, { status, headers: { "content-type": type } });

@@ -23,10 +23,12 @@ const START = new Date("2026-03-01T08:07:06.005Z");
 
 const { setImmediate } = globalThis;
 
+const STEP_MS = 1_000;
+
 /** Advances virtual time in steps, so that promises settle between them. */
 async function advance(delayMs: number): Promise<void> {
-  for (let restMs = delayMs; restMs >= 0; restMs -= 250) {
-    await vi.advanceTimersByTimeAsync(Math.min(restMs, 250));
+  for (let restMs = delayMs; restMs >= 0; restMs -= STEP_MS) {
+    await vi.advanceTimersByTimeAsync(Math.min(restMs, STEP_MS));
     for (let turn = 0; turn < 8; turn += 1) await new Promise<void>((resolve) => setImmediate(resolve));
   }
 }

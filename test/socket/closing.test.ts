@@ -92,12 +92,17 @@ describe("close()", () => {
     expect(await tokenless).toBeInstanceOf(ConnectionError);
   });
 
-  it("may be called again, and before any call", async () => {
+  it("may be called again, and before any call; calls that come later reject", async () => {
     const server = await startServer();
     const client = connect(server);
     await Promise.all([client.close(), client.close()]);
     await client.close();
     await client[Symbol.asyncDispose]();
+    for (const call of [client.items.get("X"), client.items.list().toArray(), client.items.create({ shortID: "X" })])
+      expect(await errorOf(call)).toMatchObject({
+        name: "ClientClosedError",
+        message: expect.stringContaining("the client is closed"),
+      });
     expect(server.requests).toEqual([]);
   });
 

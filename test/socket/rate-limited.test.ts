@@ -67,7 +67,11 @@ describe("after a 429", () => {
     await client.items.get("BOLT");
     server.plan(faults.rateLimited());
     const first = await errorOf(client.inventory.receive(RECEIPT, { totalTimeoutMs: 10_000 }));
-    const others = await Promise.all([1, 2].map(() => errorOf(client.items.get("BOLT", { totalTimeoutMs: 10_000 }))));
+    const options = { totalTimeoutMs: 10_000 };
+    const sent = { method: "POST", path: "/Inventory/Receive", body: RECEIPT, sentAt: Date.now() };
+    const others = await Promise.all(
+      [client.items.get("BOLT", options), client.inventory.findReceipt(sent, options)].map(errorOf),
+    );
     const seen = server.requests.length;
     const { pausedUntil } = client.rateLimit;
     for (const error of [first, ...others]) {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { renewalTime } from "../../src/client/auth/token-manager.js";
 import { parseTokenLifetimeMs } from "../../src/client/auth/token-request.js";
 import { findRecordNumber } from "../../src/client/resources/record-number.js";
-import { readErrorBody } from "../../src/client/send/api-error.js";
+import { parseRetryAfterMs, readErrorBody } from "../../src/client/send/api-error.js";
 import { InputValidationError, parseServiceDate } from "../../src/index.js";
 
 const DAY_MS = 86_400_000;
@@ -115,4 +115,21 @@ describe("a datetime of the service", () => {
   ])("%j is refused", (text) => {
     expect(() => parseServiceDate(text)).toThrow(InputValidationError);
   });
+});
+
+it.each<[string | undefined, string | undefined, number | undefined]>([
+  ["7", undefined, 7_000],
+  ["0", undefined, 0],
+  ["1.5", undefined, 1_500],
+  ["Thu, 01 Jan 2015 00:00:05 GMT", "Thu, 01 Jan 2015 00:00:00 GMT", 5_000],
+  ["Thu, 01 Jan 2015 00:00:05 GMT", "Thu, 01 Jan 2015 00:01:00 GMT", 0],
+  ["Thu, 99 Jan", undefined, undefined],
+  ["-5", undefined, undefined],
+  ["1e3", undefined, undefined],
+  ["soon", undefined, undefined],
+  ["", undefined, undefined],
+  [undefined, undefined, undefined],
+])("Retry-After: %s with Date: %s is %s ms", (value, date, expected) => {
+  const headers = { ...(value !== undefined && { "retry-after": value }), ...(date !== undefined && { date }) };
+  expect(parseRetryAfterMs(headers)).toBe(expected);
 });

@@ -75,14 +75,14 @@ describe("where the environment may not be read", () => {
   });
 });
 
-it("Deno's fetch receives a write as a stream, and anything else as it is", async () => {
+it("Deno's fetch, looked up at each call, receives a write as a stream, and anything else as it is", async () => {
   const inits: RequestInit[] = [];
+  vi.stubGlobal("process", Object.create(process, { versions: { value: { node: "26.0.0", deno: "2.9.6" } } }));
+  const client = connect({ baseUrl: "https://inventory.test/api/v1" }, { fetch: globalThis.fetch });
   vi.stubGlobal("fetch", async (_: string, init: RequestInit) => {
     inits.push(init);
     return new Response(init.method === "POST" && inits.length === 1 ? '{"access_token":"t-0123456789"}' : "{}");
   });
-  vi.stubGlobal("process", Object.create(process, { versions: { value: { node: "26.0.0", deno: "2.9.6" } } }));
-  const client = connect({ baseUrl: "https://inventory.test/api/v1" }, { fetch: globalThis.fetch });
   await client.request({ method: "POST", path: "/Orders", body: { text: "é" } });
   await client.request({ method: "PUT", path: "/Orders", body: { text: "é" } });
   const [, post, put] = inits;

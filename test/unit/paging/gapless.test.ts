@@ -2,7 +2,10 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Page } from "../../../src/client/lists/page.js";
 import { PaginationError } from "../../../src/shared/errors/index.js";
+import { SearchedService } from "../../search/searched-service.js";
+import { createRandom } from "../../support/random.js";
 import { RUN_ALL, runs } from "../../support/runs.js";
+import { warningLog } from "../../support/with-server.js";
 import { ChangingList, changeBy, type ListSettings, type Lot, paginatorOf, seededRandom } from "./changing-list.js";
 
 const AHEAD = (RUN_ALL ? [0, 1, 4, 10] : [1, 4]).map((readAhead) => ({ readAhead }));
@@ -256,4 +259,29 @@ it("gapless paging of a list that grows as fast as it is read ends in a Paginati
   await expect(reading).rejects.toThrow(PaginationError);
   await expect(reading).rejects.toThrow("GET /Inventory: the list changes faster than it can be read.");
   expect(list.requests.length).toBeLessThan(100);
+});
+
+it("gapless warns once per list and client if the pages are not sorted by the key, and returns every record", async () => {
+  const random = createRandom(1);
+  const service = new SearchedService(
+    Array.from({ length: 600 }, (_, index) => index + 1),
+    { sorting: "partNo-ignored" },
+  );
+  service.lots.sort(() => random() - 0.5);
+  const { warnings, logger } = warningLog();
+  const { inventory } = service.client({ logger });
+  for (let round = 0; round < 2; round += 1)
+    expect(await inventory.listStockLevels({}, { gapless: true }).toArray()).toHaveLength(600);
+  expect(warnings).toEqual([
+    expect.stringContaining("GET /Inventory/StockLevels: pages are not sorted by partNo, so gapless reading may miss"),
+  ]);
+});
+
+it("gapless does not warn of a sorted list, in either direction, nor of one that the caller sorts otherwise", async () => {
+  const service = new SearchedService(Array.from({ length: 600 }, (_, index) => index + 1));
+  const { warnings, logger } = warningLog();
+  const { inventory } = service.client({ logger });
+  for (const params of [{}, { direction: "DESC" }, { sort: "available" }] as const)
+    await inventory.listStockLevels(params, { gapless: true }).toArray();
+  expect(warnings).toEqual([]);
 });
