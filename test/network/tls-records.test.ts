@@ -8,9 +8,8 @@ import { createCertificates } from "../support/certificates.js";
 import { isWrite } from "../support/fault-server.js";
 import { hang } from "../support/faults.js";
 import { RUN_ALL } from "../support/runs.js";
-import { connect, startServer, waitUntil } from "../support/with-server.js";
+import { connect, fetchThrough, startServer, waitUntil } from "../support/with-server.js";
 import { listenOn } from "../wire/server.js";
-import { fetchThrough } from "./support/fetch-through.js";
 import { receive, timesApplied } from "./support/receipts.js";
 
 const certificates = createCertificates();

@@ -9,29 +9,27 @@ function* piecesOf(secret: string): Generator<string> {
 
 /** Everything that a logger, a debugger or a crash report could print of a value. */
 export function visibleText(value: unknown): string {
-  const visible: string[] = [];
+  // It shows the whole tree, but nothing behind a getter, and bytes only as numbers.
+  const visible = [inspect(value, { depth: Infinity, showHidden: true, maxStringLength: null, maxArrayLength: null })];
   const seen = new Set<unknown>();
+  /** What throws when it is read, or is circular, shows nothing. */
+  const collectFrom = (read: () => unknown) => {
+    try {
+      collect(read());
+    } catch {}
+  };
   const collect = (part: unknown) => {
     if (typeof part === "string") visible.push(part);
     if (typeof part !== "object" || part === null || seen.has(part)) return;
     seen.add(part);
-    visible.push(
-      inspect(part, { depth: Number.POSITIVE_INFINITY, showHidden: true, maxStringLength: null, maxArrayLength: null }),
-    );
     if (ArrayBuffer.isView(part))
       visible.push(Buffer.from(part.buffer, part.byteOffset, part.byteLength).toString("latin1"));
-    if (part instanceof Error) visible.push(String(part), String(part.stack), String(part.message));
-    try {
-      visible.push(JSON.stringify(part));
-    } catch {
-      // Circular.
-    }
+    if (part instanceof Error) collectFrom(() => String(part));
+    if (part instanceof Error || part === value) collectFrom(() => JSON.stringify(part));
+    if (part instanceof Map || part instanceof Set) for (const entry of part) collect(entry);
     for (const key of Reflect.ownKeys(part)) {
-      try {
-        collect(Reflect.get(part, key));
-      } catch {
-        // A getter that throws shows nothing.
-      }
+      collect(key);
+      collectFrom(() => Reflect.get(part, key));
     }
   };
   collect(value);

@@ -1,3 +1,4 @@
+import { type Dispatcher, fetch } from "undici";
 import { afterEach, vi } from "vitest";
 import { type ClientOptions, InventoryClient, type TokenStore } from "../../src/index.js";
 import { FaultServer } from "./fault-server.js";
@@ -8,6 +9,12 @@ export const TRANSPORTS: [string, ClientOptions][] = [
   ["undici", {}],
   ["fetch", { fetch: globalThis.fetch }],
 ];
+
+/** A fetch function that sends through a dispatcher, as the global one does through its own. */
+export const fetchThrough = (dispatcher: Dispatcher): typeof globalThis.fetch => {
+  const fetchFunction: unknown = (url: string, init: object) => fetch(url, { ...init, dispatcher });
+  return fetchFunction as typeof globalThis.fetch;
+};
 
 /** Retries that wait for some ms. */
 export const QUICK = { minDelayMs: 1, maxDelayMs: 4, rateLimitDelayMs: [5, 6] } as const;
@@ -27,6 +34,15 @@ export function warningLog() {
   const ignore = () => {};
   const logger = { debug: ignore, info: ignore, error: ignore, warn: (line: string) => void warnings.push(line) };
   return { warnings, logger };
+}
+
+/** A logger and hooks that keep all that they receive. */
+export function recorder() {
+  const recorded: unknown[] = [];
+  const note = (value: unknown) => void recorded.push(value);
+  const logger = { debug: note, info: note, warn: note, error: note };
+  const hooks = { request: note, response: note, retry: note, rateLimited: note, token: note };
+  return { recorded, note, logger, hooks };
 }
 
 // Real ones, also while a test has stopped the time.

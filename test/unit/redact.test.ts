@@ -133,6 +133,25 @@ it("the beginning of a string shows no part of a secret that continues behind it
   expect(redactStart("abc s3cret-of-client", 3)).toBe("abc…");
 });
 
+describe("the beginning of a text, wherever it is cut, shows no part of a secret", () => {
+  const LONG = `canary-${Array.from({ length: 3_000 }, (_, index) => index.toString(36)).join("-")}`;
+  it.each<[string, (secret: string) => string]>([
+    ["as it is", (secret) => secret],
+    ["in entities", (secret) => secret.replace(/\W/g, (char) => `&#x${char.charCodeAt(0).toString(16)};`)],
+    ["in percent escapes", (secret) => secret.replace(/\W/g, (char) => `%${char.charCodeAt(0).toString(16)}`)],
+  ])("%s", (_, spell) => {
+    for (const secret of ["s3cret-of-client", LONG]) {
+      rememberSecret(secret);
+      const [spelled, part] = [spell(secret), spell(secret.slice(0, 8))];
+      for (const length of [20, 120, 4_000]) {
+        for (const before of [0, length - 16, length - 1])
+          expect(redactStart(`${"x ".repeat(before / 2)}${spelled}`, length)).not.toContain(part);
+        expect(redactStart(`<b>${spelled}</b>`.repeat(300), length)).not.toContain(part);
+      }
+    }
+  });
+});
+
 describe("a hostile text or token", () => {
   it.each([
     ["a token of 40 000 characters", Array.from({ length: 8_000 }, (_, part) => `${10_000 + part}`).join("")],

@@ -1,8 +1,11 @@
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { ResponseValidationError } from "../../src/index.js";
 import { ITEM } from "../support/records.js";
-import { errorOf, RECEIPT } from "../support/with-server.js";
+import { RUN_ALL } from "../support/runs.js";
+import { errorOf, RECEIPT, TRANSPORTS } from "../support/with-server.js";
 import { clientOf } from "./server.js";
 
 const body = JSON.stringify({ ...ITEM, description: "Schräube ✓ ".repeat(100) });
@@ -71,5 +74,35 @@ describe("maxResponseBytes", () => {
     expect(String(error)).toContain("maxResponseBytes");
     const wide = await clientOf(handler, { maxResponseBytes: large.length });
     expect(await wide.client.items.get("X")).toEqual(JSON.parse(large));
+  });
+
+  it.each(
+    TRANSPORTS,
+  )("is all that is read of an error response without an end: its status is enough, by %s", async (_, options) => {
+    let closed: Promise<unknown> | undefined;
+    const { client } = await clientOf(
+      (_request, response: ServerResponse) => {
+        closed = once(response, "close");
+        response.writeHead(500).write("<p>Out of order.</p>");
+        const fill = () => void (response.destroyed || response.write("x".repeat(10_000), fill));
+        fill();
+      },
+      { retry: false, maxResponseBytes: 100_000, timeoutMs: Infinity, ...options },
+    );
+    expect(await errorOf(client.items.get("X"))).toMatchObject({
+      name: "ServerError",
+      status: 500,
+      serviceMessage: "",
+    });
+    await closed;
+  });
+
+  it.skipIf(!RUN_ALL)("is all that is decompressed of an error response", async () => {
+    const bytes = gzipSync(`<p>Out of order.</p>${" ".repeat(30_000_000)}`);
+    const { client } = await clientOf(
+      (_, response) => response.writeHead(500, { "content-encoding": "gzip" }).end(bytes),
+      { retry: false },
+    );
+    expect(await errorOf(client.items.get("X"))).toMatchObject({ status: 500, serviceMessage: "" });
   });
 });
