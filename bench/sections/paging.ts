@@ -1,10 +1,4 @@
-import {
-  ChangingList,
-  changeBy,
-  paginatorOf,
-  type Schedule,
-  seededRandom,
-} from "../../test/unit/paging/changing-list.js";
+import { ChangingList, changeBy, type Schedule, seededRandom } from "../../test/unit/paging/changing-list.js";
 import type { Section } from "../results.js";
 
 const RECORDS = 25_000;
@@ -28,7 +22,7 @@ export async function paging(quick: boolean): Promise<Section> {
     let [requests, pages, lost] = [0, 0, 0];
     for (let seed = 1; seed <= rounds; seed += 1) {
       const list = new ChangingList(RECORDS, { change: changeBy(schedule, seededRandom(seed)) });
-      const lots = new Set(await paginatorOf(list.source({ gapless: true, readAhead })).toArray());
+      const lots = new Set(await list.paginator({ gapless: true, readAhead }).toArray());
       requests += list.requests.length;
       pages += Math.ceil(lots.size / PAGE_SIZE);
       lost += [...list.constant].filter((lot) => !lots.has(lot)).length;

@@ -216,6 +216,14 @@ describe("what else a client shows", () => {
     expect(server.requests.some(({ authorization }) => authorization?.includes("canary-token"))).toBe(true);
   });
 
+  it("contains no secret if the caller puts one into a path", async () => {
+    const { recorded, note, logger, hooks } = recorder();
+    const client = connect(await startServer(), { logger, hooks });
+    recorded.push(await errorOf(client.items.discontinue(SECRET, { onResponse: note })));
+    expect(recorded).toContainEqual(expect.objectContaining({ method: "DELETE", status: 404 }));
+    expect(findLeaks(recorded, SECRETS)).toEqual([]);
+  });
+
   it("contains no secret if the connection fails, hangs or is refused", async () => {
     const server = await startServer();
     server.plan(faults.dropped(), { times: always });

@@ -41,10 +41,8 @@ const limitsOf = (requests: number, intervalMs: number, maxConcurrent = Number.P
 const refusals = (takes: ServiceWindow, counted: number[]) =>
   [...counted].sort((a, b) => a - b).filter((time) => !takes(time)).length;
 
-const RUNS = { numRuns: runs(300) };
-
 describe("whatever comes, and however the service counts", () => {
-  test("no interval ever holds more requests than allowed, nor more pages than are not reserved", async () => {
+  test("the limit holds, calls go in order, and each comes to its end within its time", async () => {
     await fc.assert(
       fc.asyncProperty(
         anyLimits(),
@@ -52,52 +50,33 @@ describe("whatever comes, and however the service counts", () => {
         fc.nat(),
         fc.double({ min: 0, max: 1, noNaN: true }),
         async (options, calls, seed, phase) => {
-          const { counted, pages } = await simulate(options, calls, seed);
+          const { simulation, limiter, time, counted, pages } = await simulate(options, calls, seed);
           const { requests, intervalMs, reserved } = options;
           expect(mostInAnyWindow(counted, intervalMs)).toBeLessThanOrEqual(requests);
           expect(mostInAnyWindow(pages, intervalMs)).toBeLessThanOrEqual(requests - reserved);
           expect(refusals(slidingWindow(requests, intervalMs), counted)).toBe(0);
           expect(refusals(fixedWindow(requests, intervalMs, phase * intervalMs), counted)).toBe(0);
           expect(refusals(tokenBucket(requests, intervalMs), counted)).toBe(0);
+
+          // By urgency and arrival, not too many at once, never in a pause or before its probe.
+          expect(simulation.broken).toEqual([]);
+
+          expect(simulation.results).toHaveLength(calls.length);
+          for (const { call, arrivedAt, endedAt, end } of simulation.results) {
+            const allowedMs = Math.min(call.abortedAfterMs ?? 1e9, call.totalTimeoutMs ?? 1e9) + 5;
+            expect(endedAt - arrivedAt).toBeLessThanOrEqual(allowedMs);
+            if (end === "aborted") expect(call.abortedAfterMs).toBeDefined();
+            if (end === "out-of-time") expect(call.totalTimeoutMs).toBeDefined();
+          }
+
+          // Afterwards the limiter is as it was before.
+          expect(time.pendingTimers).toBe(0);
+          await time.run(time.now() + 1_000 + intervalMs + marginMs(intervalMs));
+          const limits = { limit: requests, intervalMs, reserved, available: requests };
+          expect(limiter.snapshot()).toEqual({ ...limits, queued: 0, inFlight: 0, pausedUntil: null });
         },
       ),
-      RUNS,
-    );
-  });
-
-  test("calls go in order of urgency and arrival, not too many at once, never in a pause or before its probe", async () => {
-    await fc.assert(
-      fc.asyncProperty(anyLimits(), anyCalls(), fc.nat(), async (options, calls, seed) => {
-        const { simulation } = await simulate(options, calls, seed);
-        expect(simulation.broken).toEqual([]);
-      }),
-      RUNS,
-    );
-  });
-
-  test("every call comes to its end, within its time, and the limiter is as it was before", async () => {
-    await fc.assert(
-      fc.asyncProperty(anyLimits(), anyCalls(), fc.nat(), async (options, calls, seed) => {
-        const { simulation, limiter, time } = await simulate(options, calls, seed);
-        expect(simulation.results).toHaveLength(calls.length);
-        for (const { call, arrivedAt, endedAt, end } of simulation.results) {
-          const allowedMs = Math.min(call.abortedAfterMs ?? 1e9, call.totalTimeoutMs ?? 1e9) + 5;
-          expect(endedAt - arrivedAt).toBeLessThanOrEqual(allowedMs);
-          if (end === "aborted") expect(call.abortedAfterMs).toBeDefined();
-          if (end === "out-of-time") expect(call.totalTimeoutMs).toBeDefined();
-        }
-        expect(time.pendingTimers).toBe(0);
-        await time.run(time.now() + 1_000 + options.intervalMs + marginMs(options.intervalMs));
-        const { limit, intervalMs, queued, inFlight, pausedUntil } = limiter.snapshot();
-        expect({ limit, intervalMs, queued, inFlight, pausedUntil }).toEqual({
-          limit: options.requests,
-          intervalMs: options.intervalMs,
-          queued: 0,
-          inFlight: 0,
-          pausedUntil: null,
-        });
-      }),
-      RUNS,
+      { numRuns: runs(400) },
     );
   });
 

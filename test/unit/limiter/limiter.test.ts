@@ -1,11 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createRateLimiter } from "../../../src/client/limiter/create-rate-limiter.js";
 import type { RateLimitOptions } from "../../../src/client/limiter/options.js";
-import { RateLimiter, type Slot, type SlotRequest, SlotTooLate } from "../../../src/client/limiter/rate-limiter.js";
+import { RateLimiter, type SlotRequest, SlotTooLate } from "../../../src/client/limiter/rate-limiter.js";
 import { ConfigurationError } from "../../../src/shared/errors/index.js";
 import { MonotonicClock } from "../../../src/shared/time/clock.js";
 import { useCountedTimers } from "../../support/own-timers.js";
-import { VirtualTime } from "./virtual-time.js";
 
 const ask = (limiter: RateLimiter, request: Partial<SlotRequest> = {}) =>
   limiter.acquire({ priority: "normal", signal: new AbortController().signal, maxWaitMs: Infinity, ...request });
@@ -37,41 +36,6 @@ afterEach(() => {
 });
 
 describe("a slot", () => {
-  test("comes back at once when nothing was sent", async () => {
-    const limiter = limiterOf({ requests: 1 });
-    const slot = await ask(limiter);
-    const next = ask(limiter);
-    slot.end(false);
-    expect(await isSettled(next)).toBe(true);
-  });
-
-  test("is kept by no call that was aborted while it waited", async () => {
-    const limiter = limiterOf({ requests: 1 });
-    const slot = await ask(limiter);
-    const controller = new AbortController();
-    const aborted = ask(limiter, { signal: controller.signal });
-    const next = ask(limiter);
-    controller.abort("enough");
-    expect(await endingOf(aborted)).toBe("enough");
-    expect(limiter.snapshot().queued).toBe(1);
-    slot.end(false);
-    expect(await isSettled(next)).toBe(true);
-  });
-
-  test("is not granted to a new call when it is free again but its timer is late", async () => {
-    vi.useRealTimers();
-    const time = new VirtualTime(() => 50).install();
-    const limiter = limiterOf({ requests: 1 });
-    (await ask(limiter)).end(true);
-    const order: string[] = [];
-    const take = (name: string) => void ask(limiter).then(() => order.push(name));
-    take("first");
-    time.at(time.now() + 1_030, () => take("newcomer"));
-    await time.run(time.now() + 1_100);
-    vi.unstubAllGlobals();
-    expect(order).toEqual(["first"]);
-  });
-
   test("never comes back where the interval is Infinity", async () => {
     const limiter = limiterOf({ requests: 1, intervalMs: Number.POSITIVE_INFINITY });
     (await ask(limiter)).end(true);
@@ -80,19 +44,6 @@ describe("a slot", () => {
 });
 
 describe("a call whose time is too short for the queue", () => {
-  test("fails at once when others are ahead of it for longer, unless it is more urgent than they are", async () => {
-    const limiter = limiterOf({ requests: 2 });
-    for (const slot of await Promise.all([ask(limiter), ask(limiter)])) slot.end(true);
-    const ahead = Array.from({ length: 4 }, () => ask(limiter));
-    expect(await endingOf(ask(limiter, { maxWaitMs: 2_500 }))).toBe("too late");
-    const urgent = ask(limiter, { priority: "high", maxWaitMs: 2_500 });
-    expect(await isSettled(urgent)).toBe(false);
-    expect(limiter.snapshot().queued).toBe(5);
-    await vi.advanceTimersByTimeAsync(1_010);
-    expect(await isSettled(urgent)).toBe(true);
-    expect(ahead).toHaveLength(4);
-  });
-
   test("fails at once when a pause begins that lasts longer; the others wait on", async () => {
     const limiter = limiterOf({ requests: 1 });
     const slot = await ask(limiter);
@@ -139,39 +90,6 @@ describe("a pause", () => {
     expect(await Promise.all(waiting.map(isSettled))).toEqual([true, true, true]);
   });
 
-  test("is neither made longer nor repeated by further 429s while it lasts", async () => {
-    const limiter = limiterOf({ requests: 10 });
-    limiter.pause(1_000);
-    const { pausedUntil } = limiter.snapshot();
-    await vi.advanceTimersByTimeAsync(500);
-    limiter.pause(60_000);
-    expect(limiter.snapshot().pausedUntil).toBe(pausedUntil);
-    await vi.advanceTimersByTimeAsync(510);
-    expect(limiter.snapshot().pausedUntil).toBeNull();
-  });
-
-  test("leaves the probe to another when the first was not sent", async () => {
-    const limiter = limiterOf({ requests: 10 });
-    limiter.pause(1_000);
-    const waiting = Array.from({ length: 3 }, () => ask(limiter));
-    await vi.advanceTimersByTimeAsync(1_010);
-    (await waiting[0])?.end(false);
-    expect(await Promise.all(waiting.map(isSettled))).toEqual([true, true, false]);
-  });
-
-  test("is not lifted by the end of a probe of the pause before", async () => {
-    const limiter = limiterOf({ requests: 10 });
-    limiter.pause(100);
-    const waiting = Array.from({ length: 3 }, () => ask(limiter));
-    await vi.advanceTimersByTimeAsync(110);
-    const firstProbe = (await waiting[0]) as Slot;
-    limiter.pause(100);
-    await vi.advanceTimersByTimeAsync(110);
-    expect(await Promise.all(waiting.map(isSettled))).toEqual([true, true, false]);
-    firstProbe.end(true);
-    expect(await isSettled(waiting[2] as Promise<Slot>)).toBe(false);
-  });
-
   test("is all that holds back calls without a limit", async () => {
     const limiter = createRateLimiter({ requests: Infinity, maxConcurrent: Infinity });
     expect(limiter.snapshot()).toMatchObject({ limit: Number.POSITIVE_INFINITY, available: Number.POSITIVE_INFINITY });
@@ -181,28 +99,6 @@ describe("a pause", () => {
     expect(await isSettled(waiting)).toBe(false);
     await vi.advanceTimersByTimeAsync(1_010);
     expect(await isSettled(waiting)).toBe(true);
-  });
-});
-
-describe("the snapshot", () => {
-  test("reports what is free, queued and in flight, and the pause in wall-clock time", async () => {
-    vi.setSystemTime(1_700_000_000_000);
-    const limiter = createRateLimiter({ requests: 3, intervalMs: 1_000 });
-    expect(limiter.snapshot()).toEqual({
-      limit: 3,
-      intervalMs: 1_000,
-      reserved: 0,
-      available: 3,
-      queued: 0,
-      inFlight: 0,
-      pausedUntil: null,
-    });
-    const slots = await Promise.all([ask(limiter), ask(limiter), ask(limiter)]);
-    void ask(limiter);
-    slots[0].end(true);
-    expect(limiter.snapshot()).toMatchObject({ available: 0, queued: 1, inFlight: 2 });
-    limiter.pause(30_000);
-    expect(limiter.snapshot()).toMatchObject({ available: 0, pausedUntil: 1_700_000_030_000 });
   });
 });
 
@@ -220,21 +116,6 @@ describe("the estimate of a wait", () => {
 });
 
 describe("a call that waits", () => {
-  test("reports a long wait when a call queues, and each pause", async () => {
-    const limiter = limiterOf({ requests: 1, intervalMs: 10_000 });
-    const slot = await ask(limiter);
-    const waits: unknown[] = [];
-    const next = ask(limiter, { onLongWait: (ms, reason) => waits.push([Math.round(ms / 1_000), reason]) });
-    slot.end(true);
-    limiter.pause(30_000);
-    expect(waits).toEqual([
-      [10, "limit"],
-      [30, "pause"],
-    ]);
-    await vi.advanceTimersByTimeAsync(30_010);
-    expect(await isSettled(next)).toBe(true);
-  });
-
   test("counts each 429 of a probe, and fails when it has had enough", async () => {
     const limiter = limiterOf({ requests: 10 });
     limiter.pause(100);
@@ -305,12 +186,6 @@ describe("timers", () => {
 });
 
 describe("the options", () => {
-  test("reserve a tenth when nothing else is said", async () => {
-    const limiter = createRateLimiter({ requests: 20, maxConcurrent: 100 });
-    const pages = Array.from({ length: 20 }, () => ask(limiter, { priority: "low" }));
-    expect((await Promise.all(pages.map(isSettled))).filter(Boolean)).toHaveLength(18);
-  });
-
   const wrong: [name: string, options: unknown, message: RegExp][] = [
     ["an unknown name", { request: 5 }, /request: unknown option, did you mean "requests"\?/],
     ["no requests", { requests: 0 }, /requests: (must|is required)/],

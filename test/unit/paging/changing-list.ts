@@ -21,6 +21,8 @@ export interface ListBehaviour {
   delay?: () => number;
   /** Largest page size; a larger one is silently capped. */
   cap?: number;
+  /** Serves another page than the one that is requested. */
+  serve?: (request: PageRequest) => PageRequest;
   /** Changes a response, or throws instead. `number` counts requests from 1. */
   respond?: (page: Page<Lot>, number: number) => Page<Lot>;
 }
@@ -28,12 +30,16 @@ export interface ListBehaviour {
 /** How a list is read: its first page, and the settings of the session. */
 export type ListSettings = Partial<PageSession<Lot>> & { page?: number };
 
-/** What a test may replace to change how a list is read. */
-export interface ListSource {
-  prepare(): PageSession<Lot>;
+/** A request that waits until the test responds to it. */
+export interface OpenRequest {
+  request: PageRequest;
+  signal: AbortSignal;
+  respond(changes?: Partial<Page<Lot>>): Promise<void>;
+  fail(error: unknown): Promise<void>;
 }
 
-export const paginatorOf = (source: ListSource) => new Paginator(() => source.prepare());
+/** Lets everything run that is ready to run. */
+export const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** How others change a list at each request. */
 export interface Schedule {
@@ -67,6 +73,10 @@ export class ChangingList {
   readonly requests: PageRequest[] = [];
   readonly aborted: PageRequest[] = [];
   mostInFlight = 0;
+  /** Whether requests wait until the test responds to them. */
+  isHeld = false;
+  /** Those that have waited. */
+  readonly held: OpenRequest[] = [];
   /** Lots that were in the list from the beginning and still are. */
   readonly constant: Set<Lot>;
   #inFlight = 0;
@@ -93,43 +103,58 @@ export class ChangingList {
     return this.#inFlight;
   }
 
-  source({ page = 1, ...settings }: ListSettings = {}): ListSource & Pick<PageSession<Lot>, "fetch"> {
+  /** Responds to the held request for a page. */
+  async respond(page: number, changes?: Partial<Page<Lot>>): Promise<void> {
+    const open = this.held.findLast(({ request }) => request.page === page);
+    if (open === undefined) throw new Error(`Page ${page} was not requested.`);
+    await open.respond(changes);
+  }
+
+  paginator({ page = 1, ...settings }: ListSettings = {}): Paginator<Lot> {
     const { pageSize = 250 } = settings;
-    const checked = {
+    return new Paginator(() => ({
       label: "GET /Inventory",
       first: { page, pageSize },
       maxPageSize: 250,
       readAhead: 1,
       gapless: false,
       keyOf: (lot: Lot) => lot.recNo,
+      fetch: (request, { signal }) => this.#fetch(request, signal),
       ...settings,
       pageSize: settings.gapless ? Math.max(25, pageSize) : pageSize,
-    };
-    const source: ReturnType<ChangingList["source"]> = {
-      prepare: () => ({
-        ...checked,
-        fetch: (request, context) => source.fetch(request, context),
-      }),
-      fetch: (request, { signal }) => this.#fetch(request, signal),
-    };
-    return source;
+    }));
   }
 
-  async #fetch(request: PageRequest, signal: AbortSignal | undefined): Promise<Page<Lot>> {
+  async #fetch(request: PageRequest, signal: AbortSignal): Promise<Page<Lot>> {
     this.requests.push(request);
+    if (this.isHeld) return this.#hold(request, signal);
     const number = this.requests.length;
-    const { change, delay = () => 1, respond = (page) => page } = this.#behaviour;
+    const { change, delay = () => 1, serve = (asked) => asked, respond = (page) => page } = this.#behaviour;
     this.#inFlight += 1;
     this.mostInFlight = Math.max(this.mostInFlight, this.#inFlight);
     try {
       await this.#turns(delay(), request, signal);
       change?.(this);
-      const page = this.#cut(request);
+      const page = this.#cut(serve(request));
       await this.#turns(delay(), request, signal);
       return respond(page, number);
     } finally {
       this.#inFlight -= 1;
     }
+  }
+
+  #hold(request: PageRequest, signal: AbortSignal): Promise<Page<Lot>> {
+    return new Promise((resolve, reject) => {
+      const respond = (changes?: Partial<Page<Lot>>) => {
+        resolve({ ...this.#cut(request), ...changes });
+        return settle();
+      };
+      const fail = (error: unknown) => {
+        reject(error);
+        return settle();
+      };
+      this.held.push({ request, signal, respond, fail });
+    });
   }
 
   #cut({ page, pageSize: requestedSize }: PageRequest): Page<Lot> {
@@ -145,10 +170,10 @@ export class ChangingList {
     });
   }
 
-  async #turns(count: number, request: PageRequest, signal: AbortSignal | undefined): Promise<void> {
+  async #turns(count: number, request: PageRequest, signal: AbortSignal): Promise<void> {
     for (let turn = 0; turn < count; turn += 1) {
       await undefined;
-      if (signal?.aborted === true) {
+      if (signal.aborted) {
         this.aborted.push(request);
         throw signal.reason;
       }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { PaginationError } from "../../../src/shared/errors/index.js";
-import { ChangingList, paginatorOf } from "./changing-list.js";
+import { ChangingList } from "./changing-list.js";
 
 const MODES = [false, true].flatMap((gapless) => [0, 1, 10].map((readAhead) => ({ gapless, readAhead })));
 
@@ -16,18 +16,15 @@ describe.each(MODES)("with %o", (mode) => {
       respond: (page, number) => ({ ...page, totalCount: 600 + growth * number, hasMore: true }),
     });
     list.lots = Array.from({ length: 250_000 }, (_, index) => ({ recNo: index % 100 }));
-    const reading = paginatorOf(list.source(mode)).toArray();
+    const reading = list.paginator(mode).toArray();
     await expect(reading).rejects.toThrow(PaginationError);
     await expect(reading).rejects.toThrow(/^GET \/Inventory: [^.]*, but the service reports more records\. /);
     expect(list.requests.length).toBeLessThanOrEqual(3 + FRUITLESS + 2 * mode.readAhead);
   });
 
   it("a service that responds to each request with the first page ends in a PaginationError", async () => {
-    const list = new ChangingList(600);
-    const source = list.source(mode);
-    const fetch = source.fetch.bind(source);
-    source.fetch = async (_request, context) => await fetch({ page: 1, pageSize: 250 }, context);
-    await expect(paginatorOf(source).toArray()).rejects.toThrow(PaginationError);
+    const list = new ChangingList(600, { serve: () => ({ page: 1, pageSize: 250 }) });
+    await expect(list.paginator(mode).toArray()).rejects.toThrow(PaginationError);
     expect(list.requests.length).toBeLessThanOrEqual(3 + FRUITLESS + 2 * mode.readAhead);
   });
 
@@ -35,7 +32,7 @@ describe.each(MODES)("with %o", (mode) => {
     const list = new ChangingList(1_000, {
       respond: (page, number) => (number < 3 ? page : { ...page, value: [], hasMore: true }),
     });
-    await expect(paginatorOf(list.source(mode)).toArray()).rejects.toThrow(
+    await expect(list.paginator(mode).toArray()).rejects.toThrow(
       /^GET \/Inventory: page \d is empty, but the service reports more records\. /,
     );
     expect(list.requests.length).toBeLessThanOrEqual(3 + Math.max(1, mode.readAhead));
@@ -50,7 +47,8 @@ describe.each(MODES)("with %o", (mode) => {
       { page: -3 },
     ]) {
       const list = new ChangingList(1_000, { respond: (page) => ({ ...page, ...nonsense }) });
-      await paginatorOf(list.source(mode))
+      await list
+        .paginator(mode)
         .toArray()
         .catch((error) => expect(error).toBeInstanceOf(PaginationError));
       expect(list.requests.length).toBeLessThan(60);
@@ -61,7 +59,7 @@ describe.each(MODES)("with %o", (mode) => {
 it("without keys, pages that repeat records are no reason to stop", async () => {
   const list = new ChangingList(0);
   list.lots = Array.from({ length: 2_000 }, () => ({ recNo: 1 }));
-  expect((await paginatorOf(list.source({ keyOf: undefined })).toArray()).length).toBe(2_000);
+  expect((await list.paginator({ keyOf: undefined }).toArray()).length).toBe(2_000);
 });
 
 it.each([
@@ -69,25 +67,19 @@ it.each([
   { gapless: true, readAhead: 4 },
   { gapless: false },
 ])("a count of 0 beside records ends nothing, with %o", async (options) => {
-  const list = new ChangingList(1_040);
-  const source = list.source(options);
-  const { fetch } = source;
-  source.fetch = async (request, context) => ({ ...(await fetch.call(source, request, context)), totalCount: 0 });
-  expect(await paginatorOf(source).toArray()).toHaveLength(1_040);
+  const list = new ChangingList(1_040, { respond: (page) => ({ ...page, totalCount: 0 }) });
+  expect(await list.paginator(options).toArray()).toHaveLength(1_040);
 });
 
 it.each([
-  ["responds to each request with the same page", 600, () => ({ page: 1 })],
-  ["continues beyond its own total", 600, () => ({ totalCount: 300 })],
-])("without a key, a service that %s and says that there is more ends in a PaginationError", async (_, size, lie) => {
-  const list = new ChangingList(size);
-  const source = list.source({ readAhead: 0 });
-  const { prepare, fetch } = source;
-  source.prepare = () => ({ ...prepare.call(source), keyOf: undefined });
-  source.fetch = async (request, context) => {
-    const page = await fetch.call(source, { page: 1, pageSize: request.pageSize }, context);
-    return { ...page, page: request.page, ...lie(), hasMore: true };
-  };
-  await expect(paginatorOf(source).toArray()).rejects.toThrow(PaginationError);
+  ["responds to each request with the same page", {}],
+  ["continues beyond its own total", { totalCount: 300 }],
+])("without a key, a service that %s and says that there is more ends in a PaginationError", async (_, lie) => {
+  const list = new ChangingList(600, {
+    serve: ({ pageSize }) => ({ page: 1, pageSize }),
+    respond: (page, number) => ({ ...page, page: "totalCount" in lie ? number : 1, ...lie, hasMore: true }),
+  });
+  const reading = list.paginator({ readAhead: 0, keyOf: undefined }).toArray();
+  await expect(reading).rejects.toThrow(PaginationError);
   expect(list.requests.length).toBeLessThan(30);
 });
