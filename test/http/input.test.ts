@@ -156,28 +156,10 @@ describe("arguments are read once", () => {
     );
   };
 
-  it("what the caller changes during an iteration has no effect on it", async () => {
-    const client = on.client(pages);
-    const params = { wid: 1, pageSize: 1, modifiedSince: new Date("2026-01-01"), sort: "recNo" };
-    const options = { readAhead: 0, headers: { "x-trace": "a" }, retry: { maxRetries: 1 }, timeoutMs: 5_000 };
-    for await (const { recNo } of client.inventory.listLots(params, options)) {
-      Object.assign(params, { wid: 2 + recNo, sort: "spot", pageSize: 250, unknown: true });
-      params.modifiedSince.setFullYear(2000);
-      options.headers["x-trace"] = "b";
-      Object.assign(options, { timeoutMs: -1, retry: "never" });
-    }
-    const [first, ...others] = on.requests;
-    expect(others).toHaveLength(2);
-    for (const { target, headers } of others) {
-      expect(target.replace(/\bpage=\d/, "page=1")).toBe(first?.target);
-      expect(headers["x-trace"]).toBe("a");
-    }
-  });
-
-  it("nor has a change after the list method was called, also if the list is used several times", async () => {
+  it("what the caller changes after a list method was called has no effect, also if the list is used several times", async () => {
     const client = on.client(pages);
     const params = { wid: 1, pageSize: 1, modifiedSince: new Date("2026-01-01") };
-    const options = { headers: { "x-trace": "a" } };
+    const options = { headers: { "x-trace": "a" }, retry: { maxRetries: 1 }, timeoutMs: 5_000 };
     const query = { since: new Date("2026-01-01"), pageSize: 1 };
     const lots = client.inventory.listLots(params, options);
     const other = { path: "/Orders", query, maxPageSize: 50, key: "recNo" as string, schema: z.unknown() };
@@ -188,6 +170,7 @@ describe("arguments are read once", () => {
     query.since.setTime(0);
     query.pageSize = -1;
     options.headers["x-trace"] = "b\n";
+    Object.assign(options, { timeoutMs: -1, retry: "never" });
     for (const list of [lots, others]) {
       await list.toArray();
       await list.page();

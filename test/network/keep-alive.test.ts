@@ -1,17 +1,10 @@
 import { Agent } from "undici";
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { type ClientOptions, InventoryClient } from "../../src/index.js";
 import { FaultServer } from "../support/fault-server.js";
-import { sleep, TRANSPORTS, waitUntil } from "../support/with-server.js";
+import { sleep, TRANSPORTS } from "../support/with-server.js";
 import { type Nginx, startNginx } from "./support/nginx.js";
-import {
-  countEffects,
-  type ReceiptReport,
-  receive,
-  timesApplied,
-  timesReceived,
-  wrongReports,
-} from "./support/receipts.js";
+import { type ReceiptReport, receive, wrongReports } from "./support/receipts.js";
 import { missingProgramReason } from "./support/server-program.js";
 
 const SERVERS = {
@@ -22,6 +15,8 @@ const SERVERS = {
   default: {},
 };
 type ServerName = keyof typeof SERVERS;
+
+const notApplied = (reports: readonly ReceiptReport[]) => reports.filter(({ effect }) => effect !== "applied");
 
 /** Connections that close at about the same time. */
 const CONNECTIONS = 80;
@@ -40,9 +35,6 @@ describe.skipIf(missingProgramReason("nginx"))("a gateway that closes connection
     await Promise.all(clients.map((client) => client.close()));
     await nginx?.close();
     await service?.close();
-  });
-  afterEach(() => {
-    service.latencyMs = 0;
   });
 
   const newRemark = () => `receipt ${++receipts}`;
@@ -86,19 +78,16 @@ describe.skipIf(missingProgramReason("nginx"))("a gateway that closes connection
           }),
         )
       ).flat();
-      expect(countEffects(reports)).toEqual({ applied: 200, "not applied": 0, unknown: 0 });
+      expect(notApplied(reports)).toEqual([]);
       expect(wrongReports(reports, service)).toEqual([]);
     });
 
-    it("after an idle time that it announces loses no write", async ({ expect }) => {
-      const reports = await receiveTwice(clientOf("2 s, announced", options), 2_000);
-      expect(countEffects(reports)).toEqual({ applied: 2 * CONNECTIONS, "not applied": 0, unknown: 0 });
-      expect(wrongReports(reports, service)).toEqual([]);
-    });
-
-    it("after an idle time of more than 4 s loses no write, since the client closes them first", async ({ expect }) => {
-      const reports = await receiveTwice(clientOf("5 s", options), 5_000);
-      expect(countEffects(reports)).toEqual({ applied: 2 * CONNECTIONS, "not applied": 0, unknown: 0 });
+    it.for([
+      ["that it announces", "2 s, announced", 2_000],
+      ["of more than 4 s, since the client closes them first,", "5 s", 5_000],
+    ] as const)("after an idle time %s loses no write", async ([, server, idleMs], { expect }) => {
+      const reports = await receiveTwice(clientOf(server, options), idleMs);
+      expect(notApplied(reports)).toEqual([]);
       expect(wrongReports(reports, service)).toEqual([]);
     });
 
@@ -112,7 +101,7 @@ describe.skipIf(missingProgramReason("nginx"))("a gateway that closes connection
     const dispatcher = new Agent({ pipelining: 0 });
     onTestFinished(() => dispatcher.destroy());
     const reports = await receiveTwice(clientOf("1 s", { dispatcher }), 1_000);
-    expect(countEffects(reports)).toEqual({ applied: 2 * CONNECTIONS, "not applied": 0, unknown: 0 });
+    expect(notApplied(reports)).toEqual([]);
     expect(wrongReports(reports, service)).toEqual([]);
   });
 
@@ -140,37 +129,7 @@ describe.skipIf(missingProgramReason("nginx"))("a gateway that closes connection
         }),
       );
       expect(wrongReports(reports, service)).toEqual([]);
-      const { applied, unknown } = countEffects(reports);
-      expect(applied).toBeGreaterThan(unknown);
-    });
-
-    it("because it stops leaves the outcome of writes under way unknown; later ones are not sent", async () => {
-      // Longer than it takes to receive all of them.
-      service.latencyMs = 10_000;
-      const client = clientOf("default", options);
-      const remarks = Array.from({ length: 10 }, newRemark);
-      const pending = Promise.all(remarks.map((remark) => receive(client, remark)));
-      await waitUntil(() => remarks.every((remark) => timesReceived(service, remark) === 1));
-      await nginx.stop();
-      expect(countEffects(await pending)).toEqual({ applied: 0, "not applied": 0, unknown: 10 });
-      const later = await receive(client, newRemark(), { retry: { maxRetries: 1 } });
-      expect(later.message).toMatch(/refused, nothing was sent, 2 attempts/);
-      await nginx.start();
-      service.latencyMs = 0;
-      const report = await receive(client, newRemark());
-      expect(report).toMatchObject({ effect: "applied" });
-      expect(wrongReports([later, report, ...(await pending)], service)).toEqual([]);
-    });
-
-    it("behind which the service is down responds with 502: the outcome is unknown", async () => {
-      const client = clientOf("default", options);
-      await receive(client, newRemark());
-      await service.refuseConnections();
-      const remark = newRemark();
-      const report = await receive(client, remark);
-      await service.listen();
-      expect(report).toMatchObject({ effect: "unknown", message: expect.stringContaining("502 Bad Gateway") });
-      expect(timesApplied(service, remark)).toBe(0);
+      expect(notApplied(reports).length).toBeLessThan(reports.length / 2);
     });
   });
 });

@@ -15,8 +15,6 @@ export interface Nginx<Name extends string> {
   ports: Record<Name, number>;
   /** Replaces the worker processes, as after a change of the configuration. */
   reload(): void;
-  stop(): Promise<void>;
-  start(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -77,8 +75,6 @@ export async function startNginx<Name extends string>(
   return {
     ports,
     reload: () => program.signal("SIGHUP"),
-    stop: () => program.stop(),
-    start: () => program.start(),
     close: async () => {
       // Ends the worker processes too.
       await program.stop();

@@ -47,10 +47,3 @@ function isTrue({ effect, message }: ReceiptReport, applied: number, received: n
   if (effect === "not applied") return applied === 0 && (received === 0 || !message.includes("nothing was sent"));
   return effect === "unknown" && applied <= 1;
 }
-
-/** How many reports there are of each effect. */
-export const countEffects = (reports: readonly ReceiptReport[]) => ({
-  applied: reports.filter(({ effect }) => effect === "applied").length,
-  "not applied": reports.filter(({ effect }) => effect === "not applied").length,
-  unknown: reports.filter(({ effect }) => effect === "unknown").length,
-});

@@ -5,6 +5,7 @@ import { RateLimiter, type SlotRequest, SlotTooLate } from "../../../src/client/
 import { ConfigurationError } from "../../../src/shared/errors/index.js";
 import { MonotonicClock } from "../../../src/shared/time/clock.js";
 import { useCountedTimers } from "../../support/own-timers.js";
+import { VirtualTime } from "./virtual-time.js";
 
 const ask = (limiter: RateLimiter, request: Partial<SlotRequest> = {}) =>
   limiter.acquire({ priority: "normal", signal: new AbortController().signal, maxWaitMs: Infinity, ...request });
@@ -44,6 +45,19 @@ describe("a slot", () => {
 });
 
 describe("a call whose time is too short for the queue", () => {
+  test("fails at once when others are ahead of it for longer, unless it is more urgent than they are", async () => {
+    const limiter = limiterOf({ requests: 2 });
+    for (const slot of await Promise.all([ask(limiter), ask(limiter)])) slot.end(true);
+    const ahead = Array.from({ length: 4 }, () => ask(limiter));
+    expect(await endingOf(ask(limiter, { maxWaitMs: 2_500 }))).toBe("too late");
+    const urgent = ask(limiter, { priority: "high", maxWaitMs: 2_500 });
+    expect(await isSettled(urgent)).toBe(false);
+    expect(limiter.snapshot().queued).toBe(5);
+    await vi.advanceTimersByTimeAsync(1_010);
+    expect(await isSettled(urgent)).toBe(true);
+    expect(ahead).toHaveLength(4);
+  });
+
   test("fails at once when a pause begins that lasts longer; the others wait on", async () => {
     const limiter = limiterOf({ requests: 1 });
     const slot = await ask(limiter);
@@ -88,6 +102,26 @@ describe("a pause", () => {
     expect(await Promise.all(waiting.map(isSettled))).toEqual([true, false, false]);
     (await waiting[0])?.end(true);
     expect(await Promise.all(waiting.map(isSettled))).toEqual([true, true, true]);
+  });
+
+  test("is neither made longer nor repeated by further 429s while it lasts", async () => {
+    const limiter = limiterOf({ requests: 10 });
+    limiter.pause(1_000);
+    const { pausedUntil } = limiter.snapshot();
+    await vi.advanceTimersByTimeAsync(500);
+    limiter.pause(60_000);
+    expect(limiter.snapshot().pausedUntil).toBe(pausedUntil);
+    await vi.advanceTimersByTimeAsync(510);
+    expect(limiter.snapshot().pausedUntil).toBeNull();
+  });
+
+  test("leaves the probe to another when the first was not sent", async () => {
+    const limiter = limiterOf({ requests: 10 });
+    limiter.pause(1_000);
+    const waiting = Array.from({ length: 3 }, () => ask(limiter));
+    await vi.advanceTimersByTimeAsync(1_010);
+    (await waiting[0])?.end(false);
+    expect(await Promise.all(waiting.map(isSettled))).toEqual([true, true, false]);
   });
 
   test("is all that holds back calls without a limit", async () => {
@@ -172,6 +206,21 @@ describe("timers", () => {
     expect(await isSettled(next)).toBe(false);
     await vi.advanceTimersByTimeAsync(17_000);
     expect(await isSettled(next)).toBe(true);
+  });
+
+  test("wake at the time, not before, though they fire up to a millisecond early", async () => {
+    vi.useRealTimers();
+    const time = new VirtualTime(() => -0.9).install();
+    const clock = new MonotonicClock();
+    const late: number[] = [];
+    for (const at of [1_000.5, 1_001.2, 1_250, 4_000.7]) clock.startTimerAt(at, () => late.push(time.now() - at));
+    await time.run();
+    vi.unstubAllGlobals();
+    expect(late).toHaveLength(4);
+    for (const ms of late) {
+      expect(ms).toBeGreaterThanOrEqual(0);
+      expect(ms).toBeLessThan(2);
+    }
   });
 
   test("are believed where only the clock is mocked and stands still", async () => {
