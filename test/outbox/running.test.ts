@@ -28,7 +28,10 @@ function recorded(world: World, behave: Intercept = (_, send) => send()) {
 }
 
 const serviceError = (statusCode: number) =>
-  Response.json({ statusCode, error: "error", message: "No.", details: null }, { status: statusCode });
+  Response.json(
+    { statusCode, error: "error", message: "Insufficient permissions.", details: null },
+    { status: statusCode },
+  );
 
 const statesOf = async (outbox: ReturnType<typeof createOutbox>) => {
   const states: string[] = [];
