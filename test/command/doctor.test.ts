@@ -1,12 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createSandbox, type SandboxOptions } from "stocklot/sandbox";
-import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { CHECKS, type Finding } from "../../src/command/doctor/checks.js";
 import { probeService } from "../../src/command/doctor/probe.js";
-import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
-import { run, serve } from "./support/run-command.js";
+import { RUN_ALL } from "../support/runs.js";
+import { commandFiles, run, serve } from "./support/run-command.js";
 
 /** What the doctor finds about a service, and the requests that it sends. */
 async function examine(options: SandboxOptions = {}, connection: { baseUrl?: string; clientSecret?: string } = {}) {
@@ -109,11 +106,8 @@ describe("the ten checks", () => {
   );
 });
 
-// Each command is a process of its own, which takes seconds.
-const inTestAll = () => beforeEach(({ skip }) => skip(!RUN_ALL, ONLY_IN_TEST_ALL));
-
 describe("stocklot doctor", () => {
-  inTestAll();
+  const fileNamed = commandFiles();
 
   it("prints findings for people and for programs, and control characters of neither", async () => {
     const message = "No\u001b[2J\u001b]0;owned\u0007 access";
@@ -140,49 +134,12 @@ describe("stocklot doctor", () => {
     const direct = await run(["doctor"], { ...env, ...proxied, NO_PROXY: "localhost:1" });
     expect(direct.out).toContain("Tried: localhost:1, without a proxy.");
   });
-});
 
-describe("the client secret", () => {
-  inTestAll();
-
-  it.each([
-    ["doctor", "--client-secret=canary-secret"],
-    ["doctor", "--client-secret", "canary-secret"],
-    ["doctor", "--client-secret=canary'secret\n(Did you mean canary?)"],
-    ["import", "--client-secret", "canary-secret", "file.csv"],
-    ["sandbox", "--client-secret=canary-secret"],
-    ["--client-secret=canary-secret", "doctor"],
-  ])("is refused as an argument, and not shown: %s %s", async (...args) => {
-    const { code, out, err } = await run(args);
-    expect({ code, out }).toEqual({ code: 2, out: "" });
-    expect(err).toMatch(
-      /^error: unknown option '--client-?[sS]ecret': the secret must not be an argument, since others can see it\. Use STOCKLOT_CLIENT_SECRET or --client-secret-file\.\n/,
-    );
-    expect(err).not.toContain("canary");
-  });
-
-  it("may begin with a byte order mark and end with line breaks in a file, and end with one in the variable", async () => {
+  it("takes the secret of a file, which may begin with a byte order mark and end with line breaks, or of the variable", async () => {
     const { env } = await serve();
     const { STOCKLOT_CLIENT_SECRET: secret = "", ...others } = env;
-    const file = secretFile(`\uFEFF${secret}\r\n\n`);
-    const fromFile = await run(["doctor", "--client-secret-file", file], others);
-    expect(fromFile).toMatchObject({ code: 0 });
-    const fromVariable = await run(["doctor"], { ...env, STOCKLOT_CLIENT_SECRET: `${secret}\n` });
-    expect(fromVariable).toMatchObject({ code: 0 });
-  });
-
-  it.each(["", "\uFEFF", "\n"])("must not be an empty file: %j", async (text) => {
-    const { env } = await serve();
-    const file = secretFile(text);
-    const { code, err } = await run(["doctor", "--client-secret-file", file], env);
-    expect({ code, err }).toEqual({ code: 2, err: `stocklot: --client-secret-file: ${file} is empty.\n` });
+    const file = fileNamed("secret", `\uFEFF${secret}\r\n\n`);
+    expect(await run(["doctor", "--client-secret-file", file], others)).toMatchObject({ code: 0 });
+    expect(await run(["doctor"], { ...env, STOCKLOT_CLIENT_SECRET: `${secret}\n` })).toMatchObject({ code: 0 });
   });
 });
-
-function secretFile(text: string): string {
-  const folder = mkdtempSync(join(tmpdir(), "stocklot-secret-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const file = join(folder, "secret");
-  writeFileSync(file, text);
-  return file;
-}

@@ -1,31 +1,11 @@
-import {
-  existsSync,
-  lstatSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { existsSync, lstatSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { parse } from "csv-parse/sync";
-import { afterAll, beforeEach, describe, expect, it } from "vitest";
-import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
+import { describe, expect, it } from "vitest";
 import { waitUntil } from "../support/with-server.js";
-import { run, serve, start } from "./support/run-command.js";
+import { commandFiles, run, serve, start } from "./support/run-command.js";
 
-const directory = mkdtempSync(join(tmpdir(), "stocklot-export-"));
-afterAll(() => rmSync(directory, { recursive: true }));
-const fileNamed = (name: string) => join(directory, name);
-
-/** What a command has written of a file so far. */
-const partsOf = (name: string) =>
-  readdirSync(directory).filter((file) => file.startsWith(name) && file.endsWith(".part"));
-
-// Each command is a process of its own, which takes seconds.
-beforeEach(({ skip }) => skip(!RUN_ALL, ONLY_IN_TEST_ALL));
+const fileNamed = commandFiles();
+const filesLike = (name: string) => readdirSync(fileNamed()).filter((file) => file.startsWith(name));
 
 describe("stocklot export", () => {
   it("writes stock levels with the SKU, which the service does not send", async () => {
@@ -63,7 +43,7 @@ describe("stocklot export", () => {
     const { env } = await serve({ items: 5, lots: 3_000, latencyMs: 30 });
     const args = ["export", "lots", "--output", fileNamed("again.ndjson")];
     const { child, ended } = start(args, env);
-    await waitUntil(() => partsOf("again.ndjson").length > 0);
+    await waitUntil(() => filesLike("again.ndjson").some((file) => file.endsWith(".part")));
     child.kill("SIGKILL");
     await ended;
     expect(existsSync(fileNamed("again.ndjson"))).toBe(false);
@@ -76,24 +56,6 @@ describe("stocklot export", () => {
     const { child, ended } = start(["export", "lots"], env);
     child.stdout.once("data", () => child.stdout.destroy());
     expect(await ended).toMatchObject({ code: 0, err: "" });
-  });
-
-  it.each([
-    [["export", "orders"], /items, lots, stock-levels/],
-    [["export", "items", "--wid", "3"], /--wid does not apply/],
-    [["export", "lots", "--since", "2025-02-30"], /--since <date>' argument '2025-02-30' .* The date does not exist\./],
-    [["export", "lots", "--since", "2025-01-31 10:00"], /--since .* ISO 8601/],
-    [["export", "lots", "--output", ""], /--output <file>' argument '' .* It must be the name of a file\./],
-    [["export", "lots", "--format", "xml"], /csv, ndjson\./],
-    [["export", "lots", "--wid", "x"], /integer/],
-    [
-      ["export", "lots", "-o", "y.xlsx"],
-      /^stocklot: --output: \.xlsx is not .* must end with \.csv or \.ndjson; .* set --format\.\n$/,
-    ],
-  ])("refuses %j", async (args, message) => {
-    const { code, err } = await run(args, {});
-    expect(code).toBe(2);
-    expect(err).toMatch(message);
   });
 
   it("refuses a column that no record has", async () => {
@@ -123,28 +85,24 @@ describe("stocklot export", () => {
     const { env } = await serve({ lots: [{ shortID: "A", units: 1 }] });
     const lots = ["export", "lots", "--columns", "shortID,units"];
     const out = "shortID,units\r\nA,1\r\n";
-    expect(await run([...lots, "-o", "-"], env, directory)).toEqual({ code: 0, out, err: "1 lots exported.\n" });
+    expect(await run([...lots, "-o", "-"], env, fileNamed())).toEqual({ code: 0, out, err: "1 lots exported.\n" });
     expect(existsSync(fileNamed("-"))).toBe(false);
-    for (const [name, format] of [
-      ["lots.txt", "csv"],
-      ["lots", undefined],
-    ] as const) {
-      const args = [...lots, "-o", name, ...(format ? ["--format", format] : [])];
-      expect(await run(args, env, directory)).toMatchObject({ code: 0, out: "" });
+    for (const name of ["lots.txt", "lots"]) {
+      const format = name === "lots" ? [] : ["--format", "csv"];
+      expect(await run([...lots, "-o", name, ...format], env, fileNamed())).toMatchObject({ code: 0, out: "" });
       expect(readFileSync(fileNamed(name), "utf8")).toBe(out);
     }
   });
 
   it("replaces a file, also behind a symbolic link, but no folder or device", async () => {
     const { env } = await serve({ lots: [{ shortID: "A" }] });
-    const [file, link] = [fileNamed("replaced.csv"), fileNamed("link.csv")];
-    writeFileSync(file, "old");
+    const [file, link] = [fileNamed("replaced.csv", "old"), fileNamed("link.csv")];
     symlinkSync(file, link);
     const args = ["export", "lots", "--columns", "shortID", "--output"];
     expect((await run([...args, link], env)).code).toBe(0);
     expect(readFileSync(file, "utf8")).toBe("shortID\r\nA\r\n");
     expect(lstatSync(link).isSymbolicLink()).toBe(true);
-    const refused = await Promise.all([run([...args, directory], env), run([...args, "/dev/null"], env)]);
+    const refused = await Promise.all([run([...args, fileNamed()], env), run([...args, "/dev/null"], env)]);
     expect(refused.map(({ code, err }) => `${code} ${err}`)).toEqual([
       expect.stringMatching(/^2 stocklot: --output: .* is not a regular file\. Add the name of a file\.\n$/),
       expect.stringMatching(/^2 stocklot: --output: \/dev\/null is not a regular file\. .* > \/dev\/null\.\n$/),
@@ -159,7 +117,7 @@ describe("stocklot export", () => {
     const full = await run(args, env, undefined, ["sh", "-c", 'ulimit -f 200; exec "$@"', "sh"]);
     expect(full).toMatchObject({ code: 1, out: "" });
     expect(full.err).toMatch(/^stocklot: .*full\.csv\.\d+\.part: EFBIG: file too large, write\n$/);
-    expect(readdirSync(directory).filter((name) => name.startsWith("full.csv"))).toEqual([]);
+    expect(filesLike("full.csv")).toEqual([]);
   });
 
   it("says that standard output cannot be written, without a stack trace", async () => {

@@ -1,9 +1,7 @@
-import { beforeEach, describe, expect, it } from "vitest";
-import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
-import { run, serve } from "./support/run-command.js";
+import { describe, expect, it } from "vitest";
+import { commandFiles, run, serve } from "./support/run-command.js";
 
-// Each command is a process of its own, which takes seconds.
-beforeEach(({ skip }) => skip(!RUN_ALL, ONLY_IN_TEST_ALL));
+commandFiles();
 
 const OPTIONS = {
   items: [{ shortID: "BOLT-M8", description: "Hex bolt", uOM: "EA" }, { shortID: "NUT-M8" }],
@@ -63,12 +61,6 @@ describe("stocklot get", () => {
     ]);
     const missing = await run(["get", "NUT-M8", "NO-1", "NO-2"], env);
     expect(missing).toMatchObject({ code: 1, err: expect.stringMatching(/NO-1.*NO-2/) });
-  });
-
-  it("refuses a SKU that cannot exist, before anything is sent", async () => {
-    const { env, sandbox } = await serve(OPTIONS);
-    expect(await run(["get", ""], env)).toMatchObject({ code: 2, err: expect.stringContaining("must not be empty") });
-    expect(sandbox.requests).toEqual([]);
   });
 
   it("reports that there is no such item", async () => {

@@ -1,14 +1,9 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeEach, describe, expect, it } from "vitest";
-import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
+import { existsSync, readdirSync } from "node:fs";
+import { describe, expect, it } from "vitest";
 import { waitUntil } from "../support/with-server.js";
-import { type Ended, type RunningCommand, run, serve, start } from "./support/run-command.js";
+import { commandFiles, type Ended, type RunningCommand, receiptsIn, run, serve, start } from "./support/run-command.js";
 
-const directory = mkdtempSync(join(tmpdir(), "stocklot-interrupt-"));
-afterAll(() => rmSync(directory, { recursive: true }));
-const fileNamed = (name: string) => join(directory, name);
+const fileNamed = commandFiles();
 
 /** What each signal ends a command with. */
 const SIGNALS = [
@@ -23,8 +18,30 @@ async function interrupt(command: RunningCommand, when: () => boolean, signal: N
   return command.ended;
 }
 
-// Each command is a process of its own, which takes seconds.
-beforeEach(({ skip }) => skip(!RUN_ALL, ONLY_IN_TEST_ALL));
+describe.each([...SIGNALS, ["SIGKILL", null]] as const)("an import that %s ends", (signal, exitCode) => {
+  /** With none, it may still be storing the lines. */
+  it.each([0, 1, 10])("after %d lines continues, and books each line once", async (least) => {
+    const { sandbox, env } = await serve({ latencyMs: 20 });
+    const remarks = Array.from({ length: 40 }, (_, index) => `line ${index}`);
+    const lines = remarks.map((remark) => `BOLT-M8,1,1,1,${remark}\n`).join("");
+    const file = fileNamed(`receipts-${signal}.csv`, `itemID,units,wid,reasonCode,remark\n${lines}`);
+    const outbox = fileNamed(`${signal}-${least}.db`);
+    const times = ["--settle", "300ms", "--timeout", "300ms", "--rate-limit", "100000"];
+    const args = ["import", file, "--operation", "receive", "--outbox", outbox, ...times];
+    const command = start(args, env);
+    const isDue = () => (least === 0 ? existsSync(outbox) : receiptsIn(sandbox).length >= least);
+    const { code, err } = await interrupt(command, isDue, signal);
+    expect(code).toBe(exitCode);
+    if (code !== null) expect(err).toMatch(/(^|\n)stocklot: interrupted; run it again to continue\n$/);
+    expect(receiptsIn(sandbox).length).toBeLessThan(40);
+    const continued = await run(args, env);
+    expect(continued.code).toBe(0);
+    const ofWhich = least > 1 ? ", of which \\d+ were sent by an earlier import" : "";
+    if (least > 0) expect(continued.err).toMatch(new RegExp(`: continues the import of \\S+Z\\.\n40 lines${ofWhich}`));
+    const sent = receiptsIn(sandbox).map(({ remark }) => String(remark).replace(/^\[sl:\w+\] ?/, ""));
+    expect(sent.sort()).toEqual(remarks.sort());
+  });
+});
 
 describe.each(SIGNALS)("%s", (signal, exitCode) => {
   const interrupted = (advice = "") => ({ code: exitCode, err: `stocklot: interrupted${advice}\n` });
@@ -44,35 +61,12 @@ describe.each(SIGNALS)("%s", (signal, exitCode) => {
     const file = fileNamed(`removed-${signal}.csv`);
     const command = start(["export", "lots", "--output", file], env);
     expect(await interrupt(command, () => sandbox.requests.length > 4, signal)).toEqual({ ...interrupted(), out: "" });
-    expect(readdirSync(directory).filter((name) => name.startsWith(`removed-${signal}`))).toEqual([]);
-  });
-
-  it("ends an import, which continues and books each line once", async () => {
-    const { sandbox, env } = await serve({ latencyMs: 20 });
-    const file = fileNamed(`receipts-${signal}.csv`);
-    const remarks = Array.from({ length: 40 }, (_, index) => `line ${index}`);
-    const lines = remarks.map((remark) => `BOLT-M8,1,1,1,${remark}`);
-    writeFileSync(file, `itemID,units,wid,reasonCode,remark\n${lines.join("\n")}\n`);
-    const args = ["import", file, "--operation", "receive", "--outbox", fileNamed(`${signal}.db`), "--mark", "remark"];
-    const booked = () => sandbox.requests.filter(({ path, status }) => path === "/Inventory/Receive" && status === 201);
-    const ended = await interrupt(start(args, env), () => booked().length >= 10, signal);
-    expect(ended).toMatchObject({
-      code: exitCode,
-      out: "",
-      err: expect.stringMatching(/\nstocklot: interrupted; run it again to continue\n$/),
-    });
-    expect(booked().length).toBeLessThan(40);
-    const { code, err } = await run(args, env);
-    expect(code).toBe(0);
-    expect(err).toMatch(/: continues the import of \S+Z\.\n40 lines, of which \d+ were sent by an earlier import/);
-    const sent = booked().map(({ body }) => String(Reflect.get(Object(body), "remark")).replace(/^\[sl:\w+\] ?/, ""));
-    expect(sent.sort()).toEqual(remarks.sort());
+    expect(readdirSync(fileNamed()).filter((name) => name.startsWith(`removed-${signal}`))).toEqual([]);
   });
 
   it("lets the requests of an import finish, and ends it at once the second time", async () => {
     const { sandbox, env } = await serve({ faults: [{ method: "POST", path: "/Inventory/*", fault: "hang" }] });
-    const file = fileNamed(`hanging-${signal}.csv`);
-    writeFileSync(file, "itemID,units,wid,reasonCode\nBOLT-M8,1,1,1\n");
+    const file = fileNamed(`hanging-${signal}.csv`, "itemID,units,wid,reasonCode\nBOLT-M8,1,1,1\n");
     const args = ["import", file, "--operation", "receive", "--outbox", fileNamed(`hanging-${signal}.db`)];
     const { child, output, ended } = start(args, env);
     await waitUntil(() => sandbox.requests.some(({ path }) => path === "/Inventory/Receive"));

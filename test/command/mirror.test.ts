@@ -1,20 +1,12 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeEach, describe, expect, it } from "vitest";
+import { existsSync } from "node:fs";
+import { afterAll, describe, expect, it } from "vitest";
 import { findPostgres } from "../support/postgres-server.js";
-import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
-import { run, serve } from "./support/run-command.js";
+import { commandFiles, run, serve } from "./support/run-command.js";
 
-const directory = mkdtempSync(join(tmpdir(), "stocklot-mirror-command-"));
-afterAll(() => rmSync(directory, { recursive: true }));
-const database = (name: string) => join(directory, `${name}.db`);
+const database = commandFiles();
 
 const postgres = await findPostgres();
 afterAll(() => postgres?.close());
-
-// Each command is a process of its own, which takes seconds.
-beforeEach(({ skip }) => skip(!RUN_ALL, ONLY_IN_TEST_ALL));
 
 describe("stocklot mirror", () => {
   it("copies once, then only changes, and reports the state of the copy", async () => {
@@ -47,10 +39,6 @@ describe("stocklot mirror", () => {
     expect(await changesFrom()).toBe(from);
     expect((await run([...args, "--history", "off"], env)).code).toBe(0);
     expect(await changesFrom()).toBeNull();
-    expect(await run([...args, "--history", "0"], env)).toMatchObject({
-      code: 2,
-      err: expect.stringContaining("--history"),
-    });
   });
 
   it("confirms unexpected removals with an option of its own", async () => {
@@ -81,7 +69,6 @@ describe("stocklot mirror", () => {
       code: 1,
       out: expect.stringMatching(/^lots: failed since \d{4}-.*: ConnectionError: /m),
     });
-    expect(await run([...args, "--max-lag", "1h"], env)).toMatchObject({ code: 2 });
   });
 
   it("copies stock levels of warehouses", async () => {
@@ -105,35 +92,11 @@ describe("stocklot mirror", () => {
     expect(await run([...args, "--status"], {})).toMatchObject({ code: 0, out: lots });
   });
 
-  it.each([
-    "postgres://stock:canary@db/stock",
-    "postgres://stock:%63anary@db/stock",
-    "postgres://stock@db/stock?password=canary",
-    "socket:/var/run?db=stock&password=canary",
-  ])("refuses a password as an argument, and does not show it: %s", async (address) => {
-    for (const more of [[], ["--status"], ["--watch", "1h"]]) {
-      const { code, out, err } = await run(["mirror", "--postgres", address, ...more], {});
-      expect({ code, out, err }).toEqual({
-        code: 2,
-        out: "",
-        err: "stocklot: --postgres must not contain a password, since others can see it. Put it into PGPASSWORD or a .pgpass file.\n",
-      });
-    }
-  });
-
-  it.each([
-    [["mirror"], 2, /--sqlite or --postgres is required/],
-    [["mirror", "--sqlite", "a", "--postgres", "b"], 2, /cannot be used with/],
-    [["mirror", "--sqlite", "a", "--watch", "often"], 2, /duration/],
-    [["mirror", "--sqlite", "a", "--watch", "5m", "--full"], 2, /cannot be used with/],
-    [["mirror", "--sqlite", "a", "--warehouses", "x"], 2, /integer/],
-    [["mirror", "--postgres", "garbage password=canary"], 2, /--postgres must be an address such as [^\n]*\n$/],
-    [["mirror", "--sqlite", "."], 1, /unable to open database file/],
-  ])("refuses %j", async (args, exitCode, message) => {
+  it("says that its file cannot be opened", async () => {
     const { env } = await serve();
-    const { code, err } = await run(args, env, directory);
-    expect(code).toBe(exitCode);
-    expect(err).toMatch(message);
+    const { code, err } = await run(["mirror", "--sqlite", "."], env, database());
+    expect(code).toBe(1);
+    expect(err).toMatch(/unable to open database file/);
     expect(err).not.toContain("    at ");
   });
 });

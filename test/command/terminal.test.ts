@@ -1,16 +1,13 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { existsSync } from "node:fs";
 import { PassThrough } from "node:stream";
 import { NotFoundError } from "stocklot";
-import { afterAll, describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { failureMessage } from "../../src/command/exit.js";
 import { harmless, painter, table } from "../../src/command/terminal.js";
-import { RUN_ALL } from "../support/runs.js";
 import { waitUntil } from "../support/with-server.js";
-import { COMMAND_FILE, run, serve } from "./support/run-command.js";
+import { COMMAND_FILE, commandFiles, run, serve } from "./support/run-command.js";
 
 /** Runs a command on a pseudo-terminal; part of util-linux. */
 const SCRIPT = "/usr/bin/script";
@@ -56,11 +53,9 @@ it("an error of the service's is one line, whatever its text contains", () => {
 
 const NOT_FOUND = { status: 404, code: "not_found", method: "GET", path: "/Item", headers: {}, attempts: 1 };
 
-const directory = mkdtempSync(join(tmpdir(), "stocklot-terminal-"));
-afterAll(() => rmSync(directory, { recursive: true }));
-const fileNamed = (name: string) => join(directory, name);
+describe.skipIf(!existsSync(SCRIPT))("on a pseudo-terminal", () => {
+  const fileNamed = commandFiles();
 
-describe.skipIf(!RUN_ALL || !existsSync(SCRIPT))("on a pseudo-terminal", () => {
   /** Starts the command, after another one that sets up the terminal; what is typed goes to its terminal. */
   function startOnTerminal(args: readonly string[], env: Record<string, string>, before = "true") {
     const command = [process.execPath, COMMAND_FILE, ...args].map((word) => `'${word}'`).join(" ");
@@ -80,8 +75,7 @@ describe.skipIf(!RUN_ALL || !existsSync(SCRIPT))("on a pseudo-terminal", () => {
   const lastLine = (shown: string) => shown.split("\r\n").at(-2)?.split(`\r${ESCAPE}[K`).at(-1)?.replace("^C", "");
 
   const receipts = (lines: number) => {
-    const file = fileNamed(`${lines}.csv`);
-    writeFileSync(file, `itemID,units,wid,reasonCode\n${"BOLT-M8,1,1,1\n".repeat(lines)}`);
+    const file = fileNamed(`${lines}.csv`, `itemID,units,wid,reasonCode\n${"BOLT-M8,1,1,1\n".repeat(lines)}`);
     return ["import", file, "--operation", "receive", "--outbox"];
   };
 
@@ -123,8 +117,11 @@ describe.skipIf(!RUN_ALL || !existsSync(SCRIPT))("on a pseudo-terminal", () => {
 
   it("fits a table of an outbox into the width of the terminal by wrapping, without control characters", async () => {
     const { env } = await serve();
-    const [file, outbox] = [fileNamed("wide.csv"), fileNamed("wide.db")];
-    writeFileSync(file, `itemID,units,wid,reasonCode\n"${ESCAPE}[2J${"X".repeat(90)}",1,1,1\n`);
+    const sku = `${ESCAPE}[2J${"X".repeat(90)}`;
+    const [file, outbox] = [
+      fileNamed("wide.csv", `itemID,units,wid,reasonCode\n"${sku}",1,1,1\n`),
+      fileNamed("wide.db"),
+    ];
     expect((await run(["import", file, "--operation", "receive", "--outbox", outbox], env)).code).toBe(1);
     for (const columns of [70, 120]) {
       const { shown } = await startOnTerminal(["outbox", "list", outbox], {}, `stty columns ${columns}`).ended;

@@ -1,23 +1,19 @@
-import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync } from "node:fs";
 import net from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { Client, Pool } from "pg";
 import { afterAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { ConfigurationError, InventoryClient, StorageError } from "../../src/index.js";
 import { createOutbox, type OutboxStore, postgresOutboxStore, sqliteOutboxStore } from "../../src/outbox/index.js";
 import { openSqlite } from "../../src/storage/sqlite.js";
+import { ownFolder } from "../support/own-folder.js";
 import { findPostgres, openPool } from "../support/postgres-server.js";
-import { connectionReset, createWorld, isWrite, receipt } from "./support/world.js";
+import { connectionReset, createWorld, receipt } from "./support/world.js";
 
-const folder = mkdtempSync(join(tmpdir(), "stocklot-stores-"));
+const fileNamed = ownFolder();
 const postgres = await findPostgres();
-afterAll(async () => {
-  rmSync(folder, { recursive: true, force: true });
-  await postgres?.close();
-});
+afterAll(() => postgres?.close());
 let files = 0;
-const newFile = () => join(folder, `${files++}.db`);
+const newFile = () => fileNamed(`${files++}.db`);
 const newSchema = () => `stores_${process.pid}_${files++}`;
 
 const clientOf = (address: string, clientId: string, serviceId?: string) =>
@@ -119,11 +115,10 @@ describe.each(STORES)("an outbox in %s", (name, newStore) => {
     await outbox.addMany([receipt("a"), receipt("b")]);
     const opened = await (store() as { open(): ReturnType<OutboxStore["open"]> }).open();
     let isRestored = false;
-    world.intercept = async (request, send) => {
-      if (isWrite(request) && !isRestored) {
-        isRestored = true;
-        await opened.database.transaction((run) => run(`UPDATE ${opened.names.store} SET beat = -5`));
-      }
+    world.onWrite = async (_, send) => {
+      const sql = `UPDATE ${opened.names.store} SET beat = -5`;
+      if (!isRestored) await opened.database.transaction((run) => run(sql));
+      isRestored = true;
       return send();
     };
     const error: unknown = await outbox.run().catch((reason) => reason);
@@ -248,8 +243,8 @@ describe("an outbox in PostgreSQL", () => {
     const outbox = world.createOutbox({ store: postgresOutboxStore({ pool, schema: newSchema() }), mark: "remark" });
     await outbox.addMany([receipt("a"), receipt("b", { itemID: "NONE" })]);
     let isLost = false;
-    world.intercept = async (request, send) => {
-      const isOfBolt = isWrite(request) && (await request.clone().text()).includes("BOLT");
+    world.onWrite = async (request, send) => {
+      const isOfBolt = (await request.clone().text()).includes("BOLT");
       const response = await send();
       if (!isOfBolt || isLost) return response;
       isLost = true;

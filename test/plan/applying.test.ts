@@ -1,9 +1,9 @@
-import { ConfigurationError, InventoryClient, type Item } from "stocklot";
-import { type ItemPlan, type ItemPlanReport, planItems } from "stocklot/plan";
+import { ConfigurationError, type Item } from "stocklot";
+import { type ItemPlanReport, planItems } from "stocklot/plan";
 import { describe, expect, it, vi } from "vitest";
 import { createRandom } from "../support/random.js";
 import { runs } from "../support/runs.js";
-import { item, readItemPlan, type World, world } from "./support.js";
+import { type Intercept, item, readItemPlan, type World, world } from "./support.js";
 
 const bySku = (items: readonly Item[]) => new Map(items.map((one) => [one.shortID, one]));
 const reported = ({ stale, rejected, unknown }: ItemPlanReport) => ({ stale, rejected, unknown });
@@ -18,22 +18,15 @@ const DESIRED = [
   item("C", { discontinued: true }),
 ];
 
-async function planOf(
-  { client }: World,
-  desired: Parameters<typeof planItems>[0]["desired"] = DESIRED,
-): Promise<ItemPlan> {
-  return planItems({ client, desired });
-}
+const planOf = ({ client }: World, desired: Parameters<typeof planItems>[0]["desired"] = DESIRED) =>
+  planItems({ client, desired });
 
 describe("plan.apply of items", () => {
   it("makes the catalog as desired; the second plan is empty", async () => {
     const one = world(CATALOG);
     const plan = await planOf(one);
     const progress: unknown[] = [];
-    const report = await plan.apply({
-      client: one.client,
-      onProgress: (step) => progress.push(step),
-    });
+    const report = await plan.apply({ client: one.client, onProgress: (step) => progress.push(step) });
     expect(reported(report)).toEqual(NOTHING);
     expect(report).toMatchObject({ applied: 5, storedDifferently: [], durationMs: expect.any(Number) });
     const items = bySku(await one.items());
@@ -74,28 +67,19 @@ describe("plan.apply of items", () => {
 
   it("reports as unknown what the service has confirmed, but does not show", async () => {
     const one = world(CATALOG);
-    const fetch: typeof globalThis.fetch = async (input, init) =>
-      init?.method === "DELETE"
-        ? Response.json({ shortID: "C", status: "discontinued" })
-        : one.sandbox.fetch(new Request(input, init));
-    const client = new InventoryClient({ baseUrl: one.sandbox.baseUrl, ...one.sandbox.credentials, fetch });
+    const client = one.connect(async ({ method }, send) =>
+      method === "DELETE" ? Response.json({ shortID: "C", status: "discontinued" }) : send(),
+    );
     const report = await (await planOf(one)).apply({ client });
     expect(report).toMatchObject({ applied: 4, unknown: [{ shortID: "C" }] });
   });
 
   it("reports values that the service keeps in another form, which can then be ignored", async () => {
     const one = world(CATALOG);
-    const fetch: typeof globalThis.fetch = async (input, init) => {
-      const request = new Request(input, init);
-      const isWrite = ["POST", "PUT"].includes(request.method) && request.url.endsWith("/Item");
-      const body = isWrite ? (await request.text()).replace(/another a/i, "ANOTHER A") : undefined;
-      return one.sandbox.fetch(body === undefined ? request : new Request(request.url, { ...init, body }));
-    };
-    const client = new InventoryClient({
-      baseUrl: one.sandbox.baseUrl,
-      ...one.sandbox.credentials,
-      fetch,
-      rateLimit: false,
+    const client = one.connect(async (request, send) => {
+      if (request.method !== "PUT") return send();
+      const body = (await request.text()).replace("another A", "ANOTHER A");
+      return send(new Request(request.url, { method: "PUT", headers: request.headers, body }));
     });
     const plan = await planItems({ client, desired: DESIRED });
     const report = await plan.apply({ client });
@@ -110,14 +94,10 @@ describe("plan.apply of items", () => {
   it("refuses a plan of another service", async () => {
     const one = world(CATALOG);
     const plan = readItemPlan(JSON.stringify(await planOf(one)));
-    const other = world(CATALOG);
-    const client = new InventoryClient({
-      baseUrl: "https://other.test/api/v1",
-      ...other.sandbox.credentials,
-      fetch: other.sandbox.fetch,
-    });
+    const requests = one.sandbox.requests.length;
+    const client = one.connect(undefined, { baseUrl: "https://other.test/api/v1" });
     await expect(plan.apply({ client })).rejects.toBeInstanceOf(ConfigurationError);
-    expect(other.sandbox.requests).toEqual([]);
+    expect(one.sandbox.requests).toHaveLength(requests);
   });
 });
 
@@ -132,22 +112,12 @@ describe("plan.apply", () => {
   it("does not take a later change by somebody else for a stored form, and repeats forms that were ignored", async () => {
     let aheadMs = 0;
     const one = world(CATALOG, { now: () => Date.now() + aheadMs });
-    const other = new InventoryClient({
-      baseUrl: one.sandbox.baseUrl,
-      ...one.sandbox.credentials,
-      fetch: one.sandbox.fetch,
-    });
-    const client = new InventoryClient({
-      baseUrl: one.sandbox.baseUrl,
-      ...one.sandbox.credentials,
-      fetch: async (input, init) => {
-        const { method } = new Request(input, init);
-        const response = await one.sandbox.fetch(new Request(input, init));
-        if (method !== "PUT") return response;
-        aheadMs = 60_000;
-        await other.items.update("A", { description: "by hand" });
-        return response;
-      },
+    const client = one.connect(async ({ method }, send) => {
+      const response = await send();
+      if (method !== "PUT") return response;
+      aheadMs = 60_000;
+      await one.client.items.update("A", { description: "by hand" });
+      return response;
     });
     const known = { shortID: "B", field: "description", sent: "Item B", stored: "item B" };
     const desired = [item("A", { description: "another A" }), item("B", { description: "Item B" })];
@@ -159,15 +129,9 @@ describe("plan.apply", () => {
 
   it("returns its report although the items cannot be read at the end", async () => {
     const one = world(CATALOG);
-    const client = new InventoryClient({
-      baseUrl: one.sandbox.baseUrl,
-      ...one.sandbox.credentials,
-      retry: false,
-      fetch: async (input, init) => {
-        const request = new Request(input, init);
-        if (request.method === "PUT") one.sandbox.addFault({ method: "GET", path: "/Item", fault: 500 });
-        return one.sandbox.fetch(request);
-      },
+    const client = one.connect(async ({ method }, send) => {
+      if (method === "PUT") one.sandbox.addFault({ method: "GET", path: "/Item", fault: 500 });
+      return send();
     });
     const plan = await planOf(one, [item("A", { description: "another A" })]);
     expect(await plan.apply({ client })).toMatchObject({ applied: 1, ...NOTHING });
@@ -182,24 +146,15 @@ describe("plan.apply within a limit", () => {
     const plan = await planItems({ client: one.client, desired: names.map((name) => item(name, { category: 5 })) });
     const readAt = new Map<string, number>();
     const ages: number[] = [];
-    const applied = plan.apply({
-      client: new InventoryClient({
-        baseUrl: one.sandbox.baseUrl,
-        ...one.sandbox.credentials,
-        rateLimit: { requests: 2, intervalMs: 60_000, reserved: 0 },
-        fetch: async (input, init) => {
-          const request = new Request(input, init);
-          const sku = new URL(request.url).searchParams.get("key");
-          const isRead = request.method === "GET";
-          for (const name of isRead ? (sku === null ? names : [sku]) : []) readAt.set(name, Date.now());
-          if (request.method === "PUT") {
-            const body: unknown = await request.clone().json();
-            ages.push(Date.now() - (readAt.get(String(Reflect.get(Object(body), "shortID"))) ?? 0));
-          }
-          return one.sandbox.fetch(request);
-        },
-      }),
-    });
+    const observe: Intercept = async (request, send) => {
+      const sku = new URL(request.url).searchParams.get("key");
+      if (request.method === "GET") for (const name of sku === null ? names : [sku]) readAt.set(name, Date.now());
+      if (request.method === "PUT")
+        ages.push(Date.now() - (readAt.get(Object(await request.clone().json()).shortID) ?? 0));
+      return send();
+    };
+    const rateLimit = { requests: 2, intervalMs: 60_000, reserved: 0 };
+    const applied = plan.apply({ client: one.connect(observe, { rateLimit, timeoutMs: 30_000 }) });
     await vi.advanceTimersByTimeAsync(60 * 60_000);
     expect(await applied).toMatchObject({ applied: 30, ...NOTHING });
     vi.useRealTimers();
@@ -263,10 +218,7 @@ describe("plan.apply after crashes", () => {
           for (const [name, { after }] of Object.entries(fields))
             expect(Reflect.get(present ?? {}, name)).toEqual(after);
       }
-      const created = one.sandbox.requests.filter(
-        ({ method, path, status }) => method === "POST" && path === "/Item" && status === 201,
-      );
-      const skus = created.map(({ body }) => Reflect.get(Object(body), "shortID"));
+      const skus = one.writes().flatMap(({ status, body }) => (status === 201 ? Object(body).shortID : []));
       expect(new Set(skus).size).toBe(skus.length);
     }
   });

@@ -1,53 +1,48 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { type CreateItemInput, InventoryClient, type Item } from "stocklot";
-import { createOutbox, type Outbox, sqliteOutboxStore } from "stocklot/outbox";
+import { type ClientOptions, type CreateItemInput, InventoryClient } from "stocklot";
+import { createOutbox, type OutboxOptions, sqliteOutboxStore } from "stocklot/outbox";
 import { type CountPlan, type ItemPlan, readPlan } from "stocklot/plan";
-import { createSandbox, type Sandbox, type SandboxOptions } from "stocklot/sandbox";
-import { afterAll } from "vitest";
+import { createSandbox, type SandboxOptions } from "stocklot/sandbox";
 import { findSqliteDriver } from "../../src/storage/sqlite.js";
+import { ownFolder } from "../support/own-folder.js";
 
 // Now: to load it takes real time, which tests with fake timers do not have.
 await findSqliteDriver();
 
-const folder = mkdtempSync(join(tmpdir(), "stocklot-plan-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const fileNamed = ownFolder();
 let worlds = 0;
 
-export interface World {
-  sandbox: Sandbox;
-  client: InventoryClient;
-  /** The file of its outbox. */
-  path: string;
-  /** An outbox on the same store each time, as after a crash. */
-  outbox(): Outbox;
-  writes(): string[];
-  items(): Promise<Item[]>;
-}
+/** What happens to a request of a client on its way. */
+export type Intercept = (request: Request, send: (changed?: Request) => Promise<Response>) => Promise<Response>;
 
-/** A sandbox with these items, a client, and a store. */
-export function world(items: SandboxOptions["items"], options: SandboxOptions = {}): World {
+export type World = ReturnType<typeof world>;
+
+/** A sandbox with these items, clients, and a store. */
+export function world(items: SandboxOptions["items"], options: SandboxOptions = {}) {
   const sandbox = createSandbox({ items, lots: [], rateLimit: false, ...options });
-  const client = new InventoryClient({
-    baseUrl: sandbox.baseUrl,
-    ...sandbox.credentials,
-    fetch: sandbox.fetch,
-    rateLimit: false,
-    timeoutMs: 1_500,
-    retry: { maxRetries: 1, minDelayMs: 1, maxDelayMs: 1 },
-  });
+  const connect = (intercept: Intercept = (_, send) => send(), clientOptions: ClientOptions = {}) =>
+    new InventoryClient({
+      baseUrl: sandbox.baseUrl,
+      ...sandbox.credentials,
+      fetch: (input, init) => {
+        const request = new Request(input, init);
+        return intercept(request, (changed = request) => sandbox.fetch(changed));
+      },
+      rateLimit: false,
+      timeoutMs: 1_500,
+      retry: { maxRetries: 1, minDelayMs: 1, maxDelayMs: 1 },
+      ...clientOptions,
+    });
+  const client = connect();
   worlds += 1;
-  const path = join(folder, `${worlds}.db`);
+  const path = fileNamed(`${worlds}.db`);
   return {
     sandbox,
     client,
-    path,
-    outbox: () => createOutbox({ client, store: sqliteOutboxStore({ path }), settleMs: 1_500, leaseMs: 1_500 }),
-    writes: () =>
-      sandbox.requests
-        .filter(({ method, path }) => method !== "GET" && path !== "/Token")
-        .map(({ method, path }) => `${method} ${path}`),
+    connect,
+    /** An outbox on the same store each time, as after a crash. */
+    outbox: (more: Partial<OutboxOptions> = {}) =>
+      createOutbox({ client, store: sqliteOutboxStore({ path }), settleMs: 1_500, leaseMs: 1_500, ...more }),
+    writes: () => sandbox.requests.filter(({ method, path: at }) => method !== "GET" && at !== "/Token"),
     items: () => client.items.list({ includeDiscontinued: true }).toArray(),
   };
 }
@@ -73,5 +68,3 @@ export const item = (shortID: string, fields: Partial<CreateItemInput> = {}) => 
   uOM: "EA",
   ...fields,
 });
-
-export { sqliteOutboxStore };

@@ -1,12 +1,20 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
+import { InventoryClient } from "stocklot";
 import { createSandbox, type Sandbox, type SandboxOptions } from "stocklot/sandbox";
-import { onTestFinished } from "vitest";
-import { RUN_ALL } from "../../support/runs.js";
+import { beforeEach, onTestFinished } from "vitest";
+import { ownFolder } from "../../support/own-folder.js";
+import { ONLY_IN_TEST_ALL, RUN_ALL } from "../../support/runs.js";
 import { builtCommand } from "./built-command.js";
 
 /** Processes run in `npm run test:all` only. */
 export const COMMAND_FILE = RUN_ALL ? await builtCommand() : "";
+
+/** The files of tests that start commands: each is a process, which takes a second, so they run in `npm run test:all` only. */
+export function commandFiles(): ReturnType<typeof ownFolder> {
+  beforeEach(({ skip }) => skip(!RUN_ALL, ONLY_IN_TEST_ALL));
+  return ownFolder();
+}
 
 export interface Ended {
   code: number | null;
@@ -51,16 +59,21 @@ export function start(
 
 export const run = (...args: Parameters<typeof start>): Promise<Ended> => start(...args).ended;
 
-/** A sandbox on a port, and the variables that connect a command to it. */
-export async function serve(options: SandboxOptions = {}): Promise<{ sandbox: Sandbox; env: Record<string, string> }> {
+/** A sandbox on a port, a client of it, and the variables that connect a command to it. */
+export async function serve(options: SandboxOptions = {}) {
   const sandbox = createSandbox({ rateLimit: false, ...options });
   const server = await sandbox.listen();
   onTestFinished(() => server.close());
-  const { clientId, clientSecret } = sandbox.credentials;
-  const env = {
+  const { baseUrl, credentials, fetch } = sandbox;
+  const client = new InventoryClient({ baseUrl, ...credentials, fetch, rateLimit: false });
+  const env: Record<string, string> = {
     STOCKLOT_BASE_URL: server.url,
-    STOCKLOT_CLIENT_ID: clientId,
-    STOCKLOT_CLIENT_SECRET: clientSecret,
+    STOCKLOT_CLIENT_ID: credentials.clientId,
+    STOCKLOT_CLIENT_SECRET: credentials.clientSecret,
   };
-  return { sandbox, env };
+  return { sandbox, client, env };
 }
+
+/** The receipts that a sandbox has booked, as they were sent. */
+export const receiptsIn = ({ requests }: Sandbox): Record<string, unknown>[] =>
+  requests.flatMap(({ path, status, body }) => (path === "/Inventory/Receive" && status === 201 ? Object(body) : []));

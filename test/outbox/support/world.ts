@@ -1,8 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createSandbox, type SandboxOptions } from "stocklot/sandbox";
-import { afterAll } from "vitest";
 import { type ClientOptions, InventoryClient } from "../../../src/index.js";
 import {
   createOutbox,
@@ -10,15 +6,15 @@ import {
   type OutboxOptions,
   sqliteOutboxStore,
 } from "../../../src/outbox/index.js";
+import { ownFolder } from "../../support/own-folder.js";
 
-const folder = mkdtempSync(join(tmpdir(), "stocklot-outbox-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const fileNamed = ownFolder();
 let worlds = 0;
 
 export type Intercept = (request: Request, send: () => Promise<Response>) => Promise<Response>;
 
-/** A service, and clients and outboxes of it. `intercept` changes what happens between the two. */
-export function createWorld({ sandbox: options = {} }: { sandbox?: SandboxOptions } = {}) {
+/** A service, and clients and outboxes of it. `intercept` changes what happens between the two, `onWrite` to writes only. */
+export function createWorld(options: SandboxOptions = {}) {
   const sandbox = createSandbox({
     items: [{ shortID: "BOLT" }, { shortID: "NUT" }, { shortID: "WASHER" }],
     lots: [
@@ -29,13 +25,12 @@ export function createWorld({ sandbox: options = {} }: { sandbox?: SandboxOption
     ...options,
   });
   worlds += 1;
-  const path = join(folder, `${worlds}.db`);
+  const path = fileNamed(`${worlds}.db`);
   const world = {
-    sandbox,
-    path,
     /** The same one each time, as after a crash. */
     store: () => sqliteOutboxStore({ path }),
-    intercept: ((_, send) => send()) as Intercept,
+    intercept: ((request, send) => (isWrite(request) ? world.onWrite(request, send) : send())) as Intercept,
+    onWrite: ((_, send) => send()) as Intercept,
     createClient(clientOptions: ClientOptions = {}) {
       const fetch = async (input: Request | string | URL, init?: RequestInit) => {
         const request = new Request(input, init);
@@ -64,20 +59,11 @@ export function createWorld({ sandbox: options = {} }: { sandbox?: SandboxOption
         ...outboxOptions,
       });
     },
-    /** Requests of a method, token requests excluded. */
-    requests: (method: string) =>
-      sandbox.requests.filter((request) => request.method === method && request.path !== "/Token"),
-    /** The lots that were received since the beginning. */
-    async receivedLots() {
-      const client = new InventoryClient({
-        baseUrl: sandbox.baseUrl,
-        ...sandbox.credentials,
-        fetch: sandbox.fetch,
-        rateLimit: false,
-      });
-      const lots = await client.inventory.listLots().toArray();
-      return lots.filter(({ received }) => received > "2021");
-    },
+    /** How many writes took effect. */
+    effects: () =>
+      sandbox.requests.filter(
+        ({ method, path, status }) => method !== "GET" && path !== "/Token" && status && status < 300,
+      ).length,
   };
   return world;
 }
@@ -89,7 +75,6 @@ export const receipt = (key: string, fields: Record<string, unknown> = {}): Outb
 });
 
 export const isWrite = ({ method, url }: Request) => method !== "GET" && !url.endsWith("/Token");
-export const isList = ({ method }: Request) => method === "GET";
 
 function rejectOnAbort(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
