@@ -127,6 +127,26 @@ describe("plan.apply", () => {
     expect(report).toMatchObject({ applied: 1, storedDifferently: [known] });
   });
 
+  it("ends with what concerns all writes, after its first writes", async () => {
+    const one = world(CATALOG);
+    let writes = 0;
+    const client = one.connect(
+      async ({ method }, send) => {
+        if (method === "GET" || method === "POST") return send();
+        writes += 1;
+        throw new TypeError("fetch failed", {
+          cause: Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED", syscall: "connect" }),
+        });
+      },
+      { retry: false },
+    );
+    const desired = CATALOG.map(({ shortID }) => item(shortID, { description: "another" }));
+    const plan = await planOf(one, desired);
+    await expect(plan.apply({ client })).rejects.toMatchObject({ name: "ConnectionError", applied: "no" });
+    // Those of them that are in flight at once.
+    expect(writes).toBeLessThanOrEqual(4);
+  });
+
   it("returns its report although the items cannot be read at the end", async () => {
     const one = world(CATALOG);
     const client = one.connect(async ({ method }, send) => {

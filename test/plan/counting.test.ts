@@ -54,7 +54,7 @@ describe("planCount", () => {
       { itemID: "A", spot: "A-01", counted: 12 },
       { itemID: "B", counted: 1.5 },
     ]);
-    expect(plan.counts).toMatchObject({ receive: 1, issue: 1, unchanged: 0, blocked: 0 });
+    expect(plan.counts).toMatchObject({ receive: 1, issue: 1, unchanged: 0, blocked: 0, notCounted: 1 });
     expect(plan.changes).toMatchObject([
       { operation: "receive", itemID: "A", spot: "A-01", book: 10, counted: 12, units: 2 },
       { operation: "issue", itemID: "B", book: 7.5, counted: 1.5, units: 6 },

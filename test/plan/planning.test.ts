@@ -2,7 +2,7 @@ import { InputValidationError, UnexpectedRemovalsError } from "stocklot";
 import { planItems, readPlan } from "stocklot/plan";
 import { describe, expect, it } from "vitest";
 import { withDigest } from "../../src/plan/document.js";
-import { item, world } from "./support.js";
+import { item, readItemPlan, world } from "./support.js";
 
 const reasonsOf = (blocked: readonly { shortID: string; reason: string }[]) =>
   Object.fromEntries(blocked.map(({ shortID, reason }) => [shortID, reason]));
@@ -179,6 +179,14 @@ describe("planItems", () => {
     expect(byRow.changes).toMatchObject([{ shortID: "Y", operation: "discontinue" }]);
   });
 
+  it("finds the stock of one item of a long catalog in a few requests", async () => {
+    const catalog = Array.from({ length: 2_000 }, (_, index) => item(`K${index}`));
+    const { client, sandbox } = world(catalog, { lots: [{ shortID: "K7", wID: 1, units: 3 }] });
+    const plan = await planItems({ client, desired: [item("K7", { discontinued: true })] });
+    expect(reasonsOf(plan.blocked)).toEqual({ K7: "it has stock or open quantities: inStock 3" });
+    expect(sandbox.requests.filter(({ path }) => path.startsWith("/Inventory")).length).toBeLessThan(8);
+  });
+
   it("refuses to discontinue a large part, or everything", async () => {
     const catalog = Array.from({ length: 100 }, (_, index) => item(`K${index}`));
     const { client } = world(catalog);
@@ -278,6 +286,8 @@ describe("A plan", () => {
     const json = JSON.stringify(original);
     const restored = readPlan(json);
     expect(restored.id).toBe(original.id);
+    // What is applied is what was reviewed.
+    for (const one of [original, readItemPlan(json)]) expect(Object.isFrozen(one.changes[0]?.fields)).toBe(true);
     expect(restored.toText()).toBe(original.toText());
     expect(JSON.stringify(restored)).toBe(json);
     expect(readPlan(JSON.stringify(JSON.parse(json), null, 4)).counts).toEqual(original.counts);
