@@ -3,10 +3,10 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync 
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { InventoryClient } from "stocklot";
-import { createSandbox, type Sandbox } from "stocklot/sandbox";
+import type { InventoryClient } from "stocklot";
+import type { Sandbox } from "stocklot/sandbox";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { COMMAND_FILE } from "../command/support/run-command.js";
+import { COMMAND_FILE, serve } from "../command/support/run-command.js";
 import { freePort } from "../support/free-port.js";
 import { ownFolder } from "../support/own-folder.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
@@ -45,21 +45,11 @@ async function prepare(
   queries: readonly string[] = [],
 ): Promise<Prepared> {
   const block = recipeOf(page, heading);
-  const sandbox = createSandbox({ rateLimit: false });
-  const server = await sandbox.listen();
-  onTestFinished(() => server.close());
+  const { sandbox, client, env } = await serve();
   recipes += 1;
   const folder = fileNamed(`${recipes}`);
   for (const [name, text] of Object.entries(files)) fileNamed(`${recipes}/${name}`, text);
-  const environment = {
-    NODE_NO_WARNINGS: "1",
-    STOCKLOT_BASE_URL: server.url,
-    STOCKLOT_CLIENT_ID: sandbox.credentials.clientId,
-    STOCKLOT_CLIENT_SECRET: sandbox.credentials.clientSecret,
-    ...variables,
-  };
-  const { baseUrl, credentials, fetch } = sandbox;
-  const client = new InventoryClient({ baseUrl, ...credentials, fetch, rateLimit: false });
+  const environment = { NODE_NO_WARNINGS: "1", ...env, ...variables };
   const run =
     block.info === "ts" ? await program(block, environment, queries) : shell(linesOf(block), folder, environment);
   return { sandbox, client, folder, run };
@@ -90,7 +80,7 @@ function linesOf({ info, code }: CodeBlock): string {
 /** `npx stocklot` is the command that was built from the sources. */
 function shell(code: string, folder: string, environment: Record<string, string>): Prepared["run"] {
   const bin = join(folder, "bin");
-  mkdirSync(bin);
+  mkdirSync(bin, { recursive: true });
   writeFileSync(join(bin, "npx"), `#!/bin/sh\nshift\nexec "${process.execPath}" "${COMMAND_FILE}" "$@"\n`);
   chmodSync(join(bin, "npx"), 0o755);
   const env = { ...environment, PATH: `${bin}:${process.env.PATH}` };
