@@ -18,8 +18,6 @@ const LONGEST = [
   "search/exact",
   "mirror/schedules",
   "mirror/kill",
-  "command/acceptance",
-  "command/count",
 ];
 
 /** The longest files come first: the last one would run alone. */

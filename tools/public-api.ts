@@ -16,7 +16,7 @@ const FLAGS =
   ts.TypeFormatFlags.UseAliasDefinedOutsideCurrentScope;
 
 /** The entry points by their names, such as `stocklot/plan`, with their source files. */
-function entryPoints(): Map<string, string> {
+export function entryPoints(): Map<string, string> {
   const { exports } = JSON.parse(readFileSync(`${ROOT}package.json`, "utf8"));
   const names = Object.keys(exports).filter((name) => !name.endsWith(".json"));
   return new Map(
@@ -27,12 +27,16 @@ function entryPoints(): Map<string, string> {
   );
 }
 
-/** The text of each file in `tools/api/`, by its name. */
-export function publicApi(): Map<string, string> {
-  const entries = entryPoints();
+/** The entry points alone. */
+function createProgram(): ts.Program {
   const { config } = ts.readConfigFile(`${ROOT}tsconfig.json`, ts.sys.readFile);
   const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files: [] }, ts.sys, ROOT);
-  const program = ts.createProgram([...entries.values()], options);
+  return ts.createProgram([...entryPoints().values()], options);
+}
+
+/** The text of each file in `tools/api/`, by its name. */
+export function publicApi(program = createProgram()): Map<string, string> {
+  const entries = entryPoints();
   const checker = program.getTypeChecker();
   return new Map(
     [...entries].map(([name, file]) => {

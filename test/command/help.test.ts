@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import { expect, it } from "vitest";
 import { createProgram } from "../../src/command/program.js";
@@ -37,4 +38,26 @@ it.each(commands)("the help of %s begins with its required options, in the usage
 it("describes the options of the connection once", () => {
   const described = commands.filter(([, command]) => helpOf(command).includes("--client-secret-file <file>"));
   expect(described.map(([name]) => name)).toEqual(["stocklot connection"]);
+});
+
+const guide = readFileSync(new URL("../../docs/command.md", import.meta.url), "utf8");
+const program = createProgram();
+
+/** The options of a command and of its subcommands. */
+const optionsOf = ({ options, commands: subcommands }: Command): string[] => [
+  ...options.flatMap(({ long }) => long ?? []),
+  ...subcommands.flatMap(optionsOf),
+];
+const optionsIn = (text: string) => [...new Set(text.match(/--[a-z][a-z-]+/g))];
+
+/** The text below a heading of the guide. */
+const section = (heading: string) => new RegExp(`^## ${heading}\n(.*?)(?=^## |$(?![^]))`, "ms").exec(guide)?.[1] ?? "";
+
+it("docs/command.md describes every option of each command, and names none that does not exist", () => {
+  for (const command of program.commands) {
+    const described = optionsIn(section(command.name()) + section("Connecting"));
+    expect(optionsOf(command).filter((option) => !described.includes(option))).toEqual([]);
+  }
+  const known = ["--help", ...optionsOf(program)];
+  expect(optionsIn(guide).filter((option) => !known.includes(option))).toEqual([]);
 });

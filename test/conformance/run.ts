@@ -43,6 +43,7 @@ const others: { [Kind in OtherClient]?: Credentials } = {
   ...client("powerlessClient", values["powerless-client"]),
 };
 
+const count = { passed: 0, failed: 0, skipped: 0 };
 process.exitCode = values.help ? say(USAGE, 0) : await run();
 
 async function run(): Promise<number> {
@@ -50,26 +51,22 @@ async function run(): Promise<number> {
   if (!values["base-url"] || !credentials.clientId || !credentials.clientSecret) return say(USAGE, 2);
   const reasonCode = Number(values["reason-code"]);
   const service = new Target({ baseUrl: values["base-url"], credentials, reasonCode, others });
-  const count = { passed: 0, failed: 0, skipped: 0 };
   for (const check of SUITE) {
-    const { outcome, note } = allowed(check)
-      ? await outcomeOf(check, service)
-      : { outcome: "skipped" as const, note: check.needs };
+    const [outcome, note] = await outcomeOf(check, service);
     count[outcome] += 1;
     say(`${outcome.padEnd(8)} ${check.paragraph}: ${check.name}${note ? `\n         ${note}` : ""}`, 0);
   }
   return say(`\n${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped`, count.failed > 0 ? 1 : 0);
 }
 
-async function outcomeOf(check: Check, service: Target) {
+async function outcomeOf(check: Check, service: Target): Promise<[keyof typeof count, note?: string | undefined]> {
+  if (!allowed(check)) return ["skipped", check.needs];
   try {
     await check.run(service);
-    return { outcome: "passed" as const, note: undefined };
+    return ["passed"];
   } catch (error) {
-    const note = error instanceof Error ? (error.message.split("\n")[0] ?? "") : String(error);
-    return error instanceof NotApplicable
-      ? { outcome: "skipped" as const, note }
-      : { outcome: "failed" as const, note };
+    const note = error instanceof Error ? error.message.split("\n")[0] : String(error);
+    return [error instanceof NotApplicable ? "skipped" : "failed", note];
   }
 }
 

@@ -1,60 +1,49 @@
 import assert from "node:assert/strict";
 import type { ServiceResponse } from "./target.js";
 
-type Kind = "integer" | "decimal" | "string" | "boolean" | "datetime" | "nullable string" | "nullable datetime";
+const ISO_8601 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?$/;
+const isDatetime = (value: unknown) => typeof value === "string" && ISO_8601.test(value);
 
-/** The document's tables of fields. */
-export const ITEM = {
-  partNo: "integer",
-  shortID: "string",
-  description: "string",
-  category: "integer",
-  subCategory: "integer",
-  uOM: "string",
-  putUp: "string",
-  units: "decimal",
-  dfltOwner: "integer",
-  created: "datetime",
-  modified: "datetime",
-  discontinued: "boolean",
-} as const satisfies Record<string, Kind>;
+const TESTS = {
+  integer: Number.isInteger,
+  decimal: Number.isFinite,
+  string: (value: unknown) => typeof value === "string",
+  boolean: (value: unknown) => typeof value === "boolean",
+  datetime: isDatetime,
+  "nullable string": (value: unknown) => value === null || typeof value === "string",
+  "nullable datetime": (value: unknown) => value === null || isDatetime(value),
+};
 
-export const LOT = {
-  recNo: "integer",
-  partNo: "integer",
-  shortID: "string",
-  description: "string",
-  associate: "string",
-  warehouse: "string",
-  wID: "integer",
-  spot: "string",
-  units: "decimal",
-  received: "datetime",
-  shipped: "nullable datetime",
-  serial: "string",
-  serial2: "nullable string",
-  rFIDTag: "nullable string",
-  remark: "string",
-  hold: "boolean",
-  jobID: "integer",
-  jobName: "nullable string",
-  active: "boolean",
-} as const satisfies Record<string, Kind>;
+/** The document's tables of fields: the names of each type. */
+const ITEM_FIELDS = {
+  integer: "partNo category subCategory dfltOwner",
+  decimal: "units",
+  string: "shortID description uOM putUp",
+  boolean: "discontinued",
+  datetime: "created modified",
+};
+const LOT_FIELDS = {
+  integer: "recNo partNo wID jobID",
+  decimal: "units",
+  string: "shortID description associate warehouse spot serial remark",
+  "nullable string": "serial2 rFIDTag jobName",
+  boolean: "hold active",
+  datetime: "received",
+  "nullable datetime": "shipped",
+};
+const LEVEL_FIELDS = { integer: "partNo", decimal: "available inStock onOrder onHold committed packed aSN" };
 
-export const STOCK_LEVEL = {
-  partNo: "integer",
-  available: "decimal",
-  inStock: "decimal",
-  onOrder: "decimal",
-  onHold: "decimal",
-  committed: "decimal",
-  packed: "decimal",
-  aSN: "decimal",
-} as const satisfies Record<string, Kind>;
+type Kind = keyof typeof TESTS;
+type Table = readonly (readonly [name: string, kind: Kind])[];
+
+const tableOf = (fields: Partial<Record<Kind, string>>): Table =>
+  Object.entries(fields).flatMap(([kind, names]) => names.split(" ").map((name) => [name, kind as Kind] as const));
+
+export const [ITEM, LOT, STOCK_LEVEL] = [tableOf(ITEM_FIELDS), tableOf(LOT_FIELDS), tableOf(LEVEL_FIELDS)];
 
 /** Fails unless the record has all fields of the table, each of its type; further fields are fine. */
-export function assertShape(record: Record<string, unknown>, table: Readonly<Record<string, Kind>>): void {
-  for (const [name, kind] of Object.entries(table)) {
+export function assertShape(record: Record<string, unknown>, table: Table): void {
+  for (const [name, kind] of table) {
     assert.ok(name in record, `the field ${name} is missing`);
     assert.ok(TESTS[kind](record[name]), `${name} should be ${kind}, not ${JSON.stringify(record[name])}`);
   }
@@ -80,7 +69,7 @@ export function assertInvalid(response: ServiceResponse, fields: readonly string
 }
 
 /** Fails unless the response is a success with a page of records of that shape; returns the page. */
-export function assertPage(response: ServiceResponse, table: Readonly<Record<string, Kind>>) {
+export function assertPage(response: ServiceResponse, table: Table) {
   assert.equal(response.status, 200, `status ${response.status}: ${response.text.slice(0, 200)}`);
   const { body, headers } = response;
   assert.ok(Array.isArray(body?.value), "value should be an array");
@@ -97,16 +86,3 @@ export function assertPage(response: ServiceResponse, table: Readonly<Record<str
   for (const record of body.value) assertShape(record, table);
   return body;
 }
-
-const ISO_8601 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?$/;
-const isDatetime = (value: unknown) => typeof value === "string" && ISO_8601.test(value);
-
-const TESTS: Readonly<Record<Kind, (value: unknown) => boolean>> = {
-  integer: Number.isInteger,
-  decimal: Number.isFinite,
-  string: (value) => typeof value === "string",
-  boolean: (value) => typeof value === "boolean",
-  datetime: isDatetime,
-  "nullable string": (value) => value === null || typeof value === "string",
-  "nullable datetime": (value) => value === null || isDatetime(value),
-};

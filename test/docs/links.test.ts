@@ -1,11 +1,11 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { expect, it } from "vitest";
 import { documents } from "../../tools/website/pages.js";
 import { anchorsOf, type Link, linksOf } from "./support/links.js";
 import { allPages, ROOT } from "./support/markdown.js";
 
-const pages = allPages();
+const pages = [...allPages(), { path: "llms.txt", text: readFileSync(join(ROOT, "llms.txt"), "utf8") }];
 const links = pages.flatMap(linksOf);
 const isExternal = ({ target }: Link) => /^[a-z]+:/.test(target);
 

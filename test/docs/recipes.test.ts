@@ -1,36 +1,21 @@
 import { execFile } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { InventoryClient } from "stocklot";
-import { createSandbox, type Sandbox } from "stocklot/sandbox";
+import type { InventoryClient } from "stocklot";
+import type { Sandbox } from "stocklot/sandbox";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { COMMAND_FILE } from "../command/support/run-command.js";
+import { COMMAND_FILE, serve } from "../command/support/run-command.js";
+import { freePort } from "../support/free-port.js";
+import { ownFolder } from "../support/own-folder.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
 import { blocksOf, type CodeBlock, guides } from "./support/markdown.js";
 import { buildSnippets, type Ended } from "./support/run-snippet.js";
 import { snippets } from "./support/snippets.js";
 
-/** The everyday programs of the guides, by their headings, and the pages that have them. */
-const PAGES: Readonly<Record<string, string>> = {
-  "Return the stock of a cart from a web endpoint": "docs/start.md",
-  "Issue the oldest lots first (FIFO)": "docs/start.md",
-  "Import a delivery every night": "docs/start.md",
-  "Write a nightly report to CSV": "docs/lists.md",
-  "From a CSV file": "docs/plan.md",
-  "Review and apply in CI": "docs/plan.md",
-  "Count a warehouse": "docs/count.md",
-  "Every night, with an alarm": "docs/mirror.md",
-  "Test how your code handles a 429": "docs/testing.md",
-  "Share one limit between several containers": "docs/operating.md",
-};
-
-const recipes = new Map(Object.entries(PAGES).map(([heading, path]) => [heading, recipeOf(heading, path)]));
-
-/** The first program below a heading. */
-function recipeOf(heading: string, path: string): CodeBlock {
+/** The first program below a heading of a page. */
+function recipeOf(path: string, heading: string): CodeBlock {
   const page = guides().find((each) => each.path === path);
   const section = page?.text.split(/^###? /m).find((each) => each.startsWith(`${heading}\n`)) ?? "";
   const blocks = page ? blocksOf(page, "ts", "sh", "yaml") : [];
@@ -38,6 +23,9 @@ function recipeOf(heading: string, path: string): CodeBlock {
   if (!block) throw new Error(`${path} has no program below "${heading}"`);
   return block;
 }
+
+const fileNamed = ownFolder();
+let recipes = 0;
 
 interface Prepared {
   readonly sandbox: Sandbox;
@@ -50,30 +38,18 @@ interface Prepared {
 
 /** A recipe that can be run against a sandbox of its own, in a folder with these files. */
 async function prepare(
+  page: string,
   heading: string,
   files: Record<string, string> = {},
   variables: Record<string, string> = {},
   queries: readonly string[] = [],
 ): Promise<Prepared> {
-  const block = recipes.get(heading);
-  if (!block) throw new Error(`there is no recipe "${heading}"`);
-  const sandbox = createSandbox({ rateLimit: false });
-  const server = await sandbox.listen();
-  const folder = mkdtempSync(join(tmpdir(), "stocklot-recipe-"));
-  onTestFinished(async () => {
-    await server.close();
-    rmSync(folder, { recursive: true });
-  });
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
-  const environment = {
-    NODE_NO_WARNINGS: "1",
-    STOCKLOT_BASE_URL: server.url,
-    STOCKLOT_CLIENT_ID: sandbox.credentials.clientId,
-    STOCKLOT_CLIENT_SECRET: sandbox.credentials.clientSecret,
-    ...variables,
-  };
-  const { baseUrl, credentials, fetch } = sandbox;
-  const client = new InventoryClient({ baseUrl, ...credentials, fetch, rateLimit: false });
+  const block = recipeOf(page, heading);
+  const { sandbox, client, env } = await serve();
+  recipes += 1;
+  const folder = fileNamed(`${recipes}`);
+  for (const [name, text] of Object.entries(files)) fileNamed(`${recipes}/${name}`, text);
+  const environment = { NODE_NO_WARNINGS: "1", ...env, ...variables };
   const run =
     block.info === "ts" ? await program(block, environment, queries) : shell(linesOf(block), folder, environment);
   return { sandbox, client, folder, run };
@@ -104,7 +80,7 @@ function linesOf({ info, code }: CodeBlock): string {
 /** `npx stocklot` is the command that was built from the sources. */
 function shell(code: string, folder: string, environment: Record<string, string>): Prepared["run"] {
   const bin = join(folder, "bin");
-  mkdirSync(bin);
+  mkdirSync(bin, { recursive: true });
   writeFileSync(join(bin, "npx"), `#!/bin/sh\nshift\nexec "${process.execPath}" "${COMMAND_FILE}" "$@"\n`);
   chmodSync(join(bin, "npx"), 0o755);
   const env = { ...environment, PATH: `${bin}:${process.env.PATH}` };
@@ -141,7 +117,8 @@ describe.skipIf(!RUN_ALL)(`the recipes work (${ONLY_IN_TEST_ALL})`, () => {
   it("a web endpoint returns the stock of a cart", async () => {
     const port = { PORT: `${await freePort()}` };
     const queries = ["/", "/?sku=", "/?sku=BOLT-M8&sku=NO-SUCH", "/?sku=FAILS"];
-    const { run, client, sandbox } = await prepare("Return the stock of a cart from a web endpoint", {}, port, queries);
+    const heading = "Return the stock of a cart from a web endpoint";
+    const { run, client, sandbox } = await prepare("docs/start.md", heading, {}, port, queries);
     await client.items.create({ shortID: "FAILS" });
     sandbox.onRequest(({ query }) => {
       if (query.key === "FAILS") sandbox.addFault({ path: "/Inventory/*", fault: 501 });
@@ -158,7 +135,7 @@ describe.skipIf(!RUN_ALL)(`the recipes work (${ONLY_IN_TEST_ALL})`, () => {
   });
 
   it("the oldest lots are issued, once, however often the program runs", async () => {
-    const { run, client, sandbox } = await prepare("Issue the oldest lots first (FIFO)");
+    const { run, client, sandbox } = await prepare("docs/start.md", "Issue the oldest lots first (FIFO)");
     const read = () => client.inventory.getLots("BOLT-M8", { wid: 3 });
     const before = await read();
     const total = (lots: Awaited<ReturnType<typeof read>>) => lots.reduce((sum, { units }) => sum + units, 0);
@@ -177,7 +154,7 @@ describe.skipIf(!RUN_ALL)(`the recipes work (${ONLY_IN_TEST_ALL})`, () => {
 
   it("the catalog is brought in step with a file", async () => {
     const erp = "shortID,description,category\nBOLT-M8,Changed,3\nNEW-1,New,3\n";
-    const { run, client, sandbox } = await prepare("From a CSV file", { "erp.csv": erp });
+    const { run, client, sandbox } = await prepare("docs/plan.md", "From a CSV file", { "erp.csv": erp });
     expect(await run()).toEqual(done);
     expect(await client.items.get("BOLT-M8")).toMatchObject({ description: "Changed" });
     expect(await client.items.get("NEW-1")).toMatchObject({ description: "New" });
@@ -188,7 +165,12 @@ describe.skipIf(!RUN_ALL)(`the recipes work (${ONLY_IN_TEST_ALL})`, () => {
   it("the catalog is brought in step in CI, by a runner that has nothing but the plan", async () => {
     const erp = "shortID,description,category\nBOLT-M8,Changed,3\nNEW-1,New,3\n";
     const outputs = { GITHUB_OUTPUT: "outputs.txt", GITHUB_STEP_SUMMARY: "summary.md" };
-    const { run, client, folder } = await prepare("Review and apply in CI", { "erp.csv": erp }, outputs);
+    const { run, client, folder } = await prepare(
+      "docs/plan.md",
+      "Review and apply in CI",
+      { "erp.csv": erp },
+      outputs,
+    );
     const planning = /^(?!npx stocklot apply)/;
     expect(await run(planning)).toEqual(done);
     expect(readFileSync(join(folder, "outputs.txt"), "utf8")).toBe("code=4\n");
@@ -207,7 +189,7 @@ describe.skipIf(!RUN_ALL)(`the recipes work (${ONLY_IN_TEST_ALL})`, () => {
     const lines = "reference,itemID,units,wid,reasonCode\nASN-1/1,BOLT-M8,50,3,1\nASN-1/2,BOLT-M8,20,3,1\n";
     const { messages, variables } = await listenForAlarms();
     const files = { "delivery.csv": lines };
-    const { run, sandbox, folder } = await prepare("Import a delivery every night", files, variables);
+    const { run, sandbox, folder } = await prepare("docs/start.md", "Import a delivery every night", files, variables);
     expect(await run()).toEqual(done);
     expect(await run()).toEqual(done);
     expect(count(sandbox, "POST", "/Inventory/Receive")).toBe(2);
@@ -220,7 +202,7 @@ describe.skipIf(!RUN_ALL)(`the recipes work (${ONLY_IN_TEST_ALL})`, () => {
   });
 
   it("a warehouse is counted", async () => {
-    const { run, client, folder } = await prepare("Count a warehouse");
+    const { run, client, folder } = await prepare("docs/count.md", "Count a warehouse");
     expect(await run(/snapshot/)).toEqual(done);
     const sheet = join(folder, "sheet.csv");
     const before = await client.inventory.getStockLevel("BOLT-M8", { wid: 3 });
@@ -243,7 +225,7 @@ describe.skipIf(!RUN_ALL)(`the recipes work (${ONLY_IN_TEST_ALL})`, () => {
 
   it("a mirror that fails sends a message", async () => {
     const { messages, variables } = await listenForAlarms();
-    const { run, sandbox } = await prepare("Every night, with an alarm", {}, variables);
+    const { run, sandbox } = await prepare("docs/mirror.md", "Every night, with an alarm", {}, variables);
     expect(await run()).toEqual(done);
     expect(messages).toEqual([]);
     sandbox.addFault({ path: "/Item*", fault: 401 });
@@ -251,11 +233,3 @@ describe.skipIf(!RUN_ALL)(`the recipes work (${ONLY_IN_TEST_ALL})`, () => {
     expect(messages).toEqual([expect.stringContaining("401"), expect.stringMatching(/failed/)]);
   });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}

@@ -4,13 +4,12 @@ import { ConfigurationError, InputValidationError } from "stocklot";
 import { createMirror, type MirrorChange, type MirrorOptions, type MirrorSink, openCopy } from "stocklot/mirror";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { findSqliteDriver } from "../../src/storage/sqlite.js";
-import { runs } from "../support/runs.js";
 import { seededRandom } from "../unit/paging/changing-list.js";
 import { ChangingService } from "./support/changing-service.js";
-import { expectKilled, Killed, recordsIn, useCopies, watchedSink } from "./support/copies.js";
+import { useCopies } from "./support/copies.js";
 
 const DAY_MS = 86_400_000;
-const { files, postgres, schema, sinks: SINKS, reset } = await useCopies("history");
+const { files, postgres, schema, sinks: SINKS } = await useCopies("history");
 afterEach(() => vi.useRealTimers());
 
 function setUp(lots = 30): ChangingService {
@@ -176,56 +175,6 @@ describe.each(Object.keys(SINKS))("the history of a copy in %s", (name) => {
         await expect(reading).rejects.toThrow("have expired while they were read");
       } else await reading;
       expect(seen).toEqual(Array.from({ length: isExpired ? 1_000 : last }, (_, index) => index + 1));
-    }
-  });
-
-  it("does not record the first full pass of a warehouse that is added later, but its removal", async () => {
-    const service = setUp();
-    await run(service, { history, warehouses: [1] });
-    await run(service, { warehouses: [1, 2] });
-    expect(await changesIn(sinkOf())).toEqual([]);
-    await run(service, { warehouses: [1] });
-    const rows = await changesIn(sinkOf());
-    const numberOf = (key: string | number) => Number(String(key).split("/")[1]);
-    expect(rows.map(({ type, key }) => [type, key])).toEqual(
-      [...service.warehouseLevels(2).keys()].sort((a, b) => numberOf(a) - numberOf(b)).map((key) => ["removed", key]),
-    );
-  });
-
-  it("is what a follower needs to be equal to the copy, wherever mirrors are killed", async () => {
-    for (let seed = 1; seed <= runs(name === "SQLite" ? 24 : 8); seed += 1) {
-      await reset();
-      const random = seededRandom(seed);
-      const service = new ChangingService(random, { maxPageSize: 50 });
-      for (let left = 8; left > 0; left -= 1) service.addItem();
-      for (let left = 60; left > 0; left -= 1) service.addLot();
-      await run(service, { history });
-      const resources = ["items", "lots", "stockLevels"] as const;
-      const copies = await Promise.all(resources.map((resource) => recordsIn(sinkOf(), resource)));
-      const followed = new Map(
-        resources.map((resource, index) => [resource as string, new Map<unknown, object>(copies[index])]),
-      );
-      let last = 0;
-      for (let round = 0; round < 6; round += 1) {
-        change(service);
-        const sink = watchedSink(sinkOf(), () => {
-          if (round < 5 && random(12) === 0) throw new Killed();
-        });
-        const options = { full: random(2) === 0 || round === 5, allowRemovals: true };
-        await createMirror({ client: service.client(), sink }).run(options).catch(expectKilled);
-        for (const { seq, resource, type, key, after } of await changesIn(sinkOf(), { after: last })) {
-          expect(seq).toBe(last + 1);
-          last = seq;
-          if (type === "removed") followed.get(resource)?.delete(key);
-          else followed.get(resource)?.set(key, { ...followed.get(resource)?.get(key), ...after });
-        }
-      }
-      for (const resource of resources) {
-        const copy = await recordsIn(sinkOf(), resource);
-        for (const [key, record] of copy)
-          expect(followed.get(resource)?.get(key), `seed ${seed}`).toMatchObject(record);
-        expect(followed.get(resource)?.size).toBe(copy.size);
-      }
     }
   });
 });

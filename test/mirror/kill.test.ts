@@ -1,49 +1,28 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, expect, it } from "vitest";
 import { InventoryClient } from "../../src/index.js";
 import { sqliteSink } from "../../src/mirror/index.js";
 import { createSandbox } from "../../src/sandbox/index.js";
+import { builtProgram } from "../support/built-program.js";
+import { ownFolder } from "../support/own-folder.js";
 import { RUN_ALL } from "../support/runs.js";
 import { type Random, seededRandom } from "../unit/paging/changing-list.js";
 import { recordsIn } from "./support/copies.js";
 
 /** `STOCKLOT_KILLS=500 npx vitest run --mode all test/mirror/kill` kills this often. */
-const KILLS = Number(process.env.STOCKLOT_KILLS ?? 24);
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-/** In the package, so that what is not bundled is found from there. */
-const PROGRAM = join(ROOT, "node_modules/.cache/stocklot/mirror-process.mjs");
+const KILLS = Number(process.env.STOCKLOT_KILLS ?? 16);
+const PROGRAM = RUN_ALL ? await builtProgram(new URL("./support/mirror-process.ts", import.meta.url)) : "";
 
 const ITEMS = 300;
-const LOTS = 8_000;
-/** What reading the lots takes when nothing interrupts it. */
-const PAGES = 35;
+const LOTS = 3_000;
+/** What reading the lists takes when nothing interrupts it. */
+const PAGES = 18;
 
-let folder: string;
+const fileNamed = ownFolder();
 const children = new Set<ChildProcess>();
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "stocklot-kill-"));
-  // One file starts faster than two thousand, and the process starts often.
-  await build({
-    entryPoints: [join(ROOT, "test/mirror/support/mirror-process.ts")],
-    outfile: PROGRAM,
-    bundle: true,
-    platform: "node",
-    format: "esm",
-    external: ["@photostructure/sqlite", "pg"],
-    banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
-    logLevel: "error",
-  });
-});
-afterAll(async () => {
+afterAll(() => {
   for (const child of children) child.kill("SIGKILL");
-  await rm(folder, { recursive: true });
 });
 
 interface Service {
@@ -91,7 +70,7 @@ async function fillCopies(name: string, kills: number, random: Random): Promise<
   const [item] = await client.items.list().toArray({ limit: 1 });
   let left = kills;
   for (let copies = 0; left > 0; copies += 1) {
-    const path = join(folder, `${name}-${copies}.db`);
+    const path = fileNamed(`${name}-${copies}.db`);
     // After a number of its requests, and anywhere between two of them.
     const isDueAfter = (requests: number) => {
       const due = sandbox.requests.length + requests;

@@ -13,7 +13,7 @@ import { seededRandom } from "../unit/paging/changing-list.js";
 import { ChangingService, type ServiceBehaviour } from "./support/changing-service.js";
 import { recordsIn, statusOf, useCopies } from "./support/copies.js";
 
-const { sinks: SINKS } = await useCopies("mirror");
+const { sinks: SINKS } = await useCopies("mirror", { onlySqlite: true });
 const newSink = SINKS.SQLite ?? expect.fail();
 
 const HOUR_MS = 3_600_000;

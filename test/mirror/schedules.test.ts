@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { UnexpectedRemovalsError } from "../../src/index.js";
-import { createMirror, type MirrorRecord, type MirrorSink } from "../../src/mirror/index.js";
+import { createMirror, type MirrorRecord, type MirrorSink, openCopy } from "../../src/mirror/index.js";
 import { RUN_ALL } from "../support/runs.js";
 import { type Random, seededRandom } from "../unit/paging/changing-list.js";
 import { ChangingService, type ServiceBehaviour } from "./support/changing-service.js";
@@ -14,13 +14,13 @@ import { allRecordsIn, expectKilled, Killed, recordsIn, useCopies, watchedSink }
  *   - no record is missing that was listed at `asOf`, and still is;
  *   - no record is in the copy that was gone before `fullPassAt`.
  *
- * After a last full pass of a calm service, the copy equals it.
+ * After a last full pass of a calm service, the copy equals it, and so does what a follower of its history has.
  */
 
 const { sinks: SINKS, reset } = await useCopies("schedules");
 
 /** `STOCKLOT_MONTHS=200 npx vitest run --mode all test/mirror/schedules` for all of them. */
-const MONTHS = Number(process.env.STOCKLOT_MONTHS ?? (RUN_ALL ? 16 : 2));
+const MONTHS = Number(process.env.STOCKLOT_MONTHS ?? (RUN_ALL ? 10 : 2));
 const FIRST_SEED = Number(process.env.STOCKLOT_SEED ?? 1);
 
 const RESOURCES = ["items", "lots", "stockLevels", "warehouseStockLevels"] as const;
@@ -30,10 +30,9 @@ const HOUR_MS = 3_600_000;
 beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"] }));
 afterEach(() => void vi.useRealTimers());
 
-type Listed = ReadonlyMap<number | string, MirrorRecord>;
 type Resource = (typeof RESOURCES)[number];
 
-const listedBy = (service: ChangingService, resource: Resource): Listed =>
+const listedBy = (service: ChangingService, resource: Resource): Copy =>
   resource === "warehouseStockLevels" ? service.warehouseLevels(...WAREHOUSES) : service.records(resource);
 
 /** Without the description of lots: it is that of their item, and an edit of it does not date them. */
@@ -44,52 +43,68 @@ const textOf = (record: MirrorRecord) =>
       .sort(),
   );
 
+type Key = number | string;
+type Copy = ReadonlyMap<Key, MirrorRecord>;
+
 /** What the service has listed, and since when. */
 class Timeline {
-  readonly #values = new Map<string, { since: number; value: string | null }[]>();
+  readonly #values = new Map(
+    RESOURCES.map((name) => [name, new Map<Key, { since: number; value: string | null }[]>()]),
+  );
 
   /** Notes what is listed now. */
   note(service: ChangingService): void {
-    for (const resource of RESOURCES) {
+    for (const [resource, known] of this.#values) {
       const listed = listedBy(service, resource);
-      for (const [key, record] of listed) this.#add(`${resource} ${key}`, service.now, textOf(record));
-      for (const name of this.#values.keys()) {
-        const [of, key = ""] = name.split(" ");
-        if (of === resource && !listed.has(key.includes("/") ? key : Number(key))) this.#add(name, service.now, null);
+      for (const key of new Set([...known.keys(), ...listed.keys()])) {
+        const record = listed.get(key);
+        const value = record ? textOf(record) : null;
+        const values = known.get(key) ?? [];
+        if (values.at(-1)?.value !== value) values.push({ since: service.now, value });
+        known.set(key, values);
       }
     }
   }
 
-  #add(name: string, since: number, value: string | null): void {
-    const values = this.#values.get(name) ?? [];
-    if (values.at(-1)?.value !== value) values.push({ since, value });
-    this.#values.set(name, values);
-  }
-
-  /** What is wrong with a copy. */
-  flaws(resource: Resource, copy: Listed, { asOf, fullPassAt }: { asOf: number; fullPassAt: number | null }): string[] {
-    const flaws: string[] = [];
-    for (const [key, record] of copy) {
-      const values = this.#values.get(`${resource} ${key}`) ?? [];
-      const index = values.findLastIndex(({ value }) => value === textOf(record));
-      const next = values[index + 1];
-      if (index < 0) flaws.push(`${resource} ${key} was never so`);
+  /** What is wrong with the records of a list in a copy. */
+  flaws(resource: Resource, copy: Copy, isOfList: (key: Key) => boolean, asOf: number, fullPassAt: number): string[] {
+    const known = this.#values.get(resource) ?? expect.fail();
+    return [...new Set([...known.keys(), ...copy.keys()])].filter(isOfList).flatMap((key) => {
+      const values = known.get(key) ?? [];
       const last = values.at(-1);
+      const record = copy.get(key);
+      if (record === undefined) {
+        const since = values.findLast((one, index) => one.value !== null && !values[index - 1]?.value)?.since;
+        return last?.value !== null && since !== undefined && since < asOf ? [`${key} is missing`] : [];
+      }
+      const index = values.findLastIndex(({ value }) => value === textOf(record));
+      if (index < 0) return [`${key} was never so`];
+      const next = values[index + 1];
       // One that was gone meanwhile is in the copy as it was seen last, until the next full pass.
       const wasGone = values.slice(index).some(({ value }) => value === null);
-      if (next && !wasGone && next.since < asOf) flaws.push(`${resource} ${key} is older than asOf`);
-      if (last?.value === null && fullPassAt !== null && last.since < fullPassAt)
-        flaws.push(`${resource} ${key} was gone before fullPassAt`);
+      if (next && !wasGone && next.since < asOf) return [`${key} is older than asOf`];
+      return last?.value === null && last.since < fullPassAt ? [`${key} was gone before fullPassAt`] : [];
+    });
+  }
+}
+
+/** What somebody has who reads the history of a copy, from the moment on at which each list was complete. */
+class Follower {
+  readonly records = new Map<Resource, Map<Key, object>>();
+  #last = 0;
+
+  async follow(sink: MirrorSink, copied: ReadonlyMap<Resource, Copy>, complete: ReadonlySet<Resource>): Promise<void> {
+    if (complete.size === 0) return;
+    await using copy = await openCopy(sink);
+    for await (const { seq, resource, type, key, after } of copy.changes({ after: this.#last })) {
+      expect(seq).toBe(this.#last + 1);
+      this.#last = seq;
+      const records = this.records.get(resource);
+      if (type === "removed") records?.delete(key);
+      else records?.set(key, { ...records.get(key), ...after });
     }
-    for (const [name, values] of this.#values) {
-      const [of, key = ""] = name.split(" ");
-      if (of !== resource || copy.has(key.includes("/") ? key : Number(key))) continue;
-      const listedSince = values.findLast(
-        ({ value }, index) => value !== null && (values[index - 1]?.value ?? null) === null,
-      );
-      if (values.at(-1)?.value !== null && listedSince && listedSince.since < asOf) flaws.push(`${name} is missing`);
-    }
-    return flaws;
+    for (const resource of complete)
+      if (!this.records.has(resource)) this.records.set(resource, new Map(copied.get(resource)));
   }
 }
 
@@ -131,6 +146,7 @@ async function runMonth(seed: number, sink: MirrorSink): Promise<void> {
   const service = new ChangingService(seededRandom(seed + 1_000_000), behaviour);
   const clockAheadMs = pick(random, 0, 0, HOUR_MS, -HOUR_MS);
   const timeline = new Timeline();
+  const follower = new Follower();
   const advance = (ms: number) => {
     service.advance(ms);
     vi.setSystemTime(service.now + clockAheadMs);
@@ -160,16 +176,18 @@ async function runMonth(seed: number, sink: MirrorSink): Promise<void> {
     createMirror({ client, sink: watchedSink(sink, mayKill), warehouses: WAREHOUSES, history: { days: 90 } });
   const check = async () => {
     const copied = await allRecordsIn(sink, RESOURCES);
+    const complete = new Set<Resource>(RESOURCES);
     for (const { list, wID, asOf, fullPassAt } of await mirror().status()) {
+      if (asOf === null) complete.delete(list);
       if (asOf === null) continue;
       // What the clock of this machine shows, as the service would.
       const behind = behaviour.hasDateHeader ? 0 : clockAheadMs;
-      const records = [...(copied.get(list) ?? [])];
-      const copy = new Map(records.filter(([key]) => wID === null || String(key).startsWith(`${wID}/`)));
-      const times = { asOf: asOf - behind, fullPassAt: fullPassAt && fullPassAt - behind };
-      const flaws = timeline.flaws(list, copy, times);
-      expect(wID === null ? flaws : flaws.filter((flaw) => flaw.includes(` ${wID}/`)), `seed ${seed}`).toEqual([]);
+      const isOfList = (key: Key) => wID === null || String(key).startsWith(`${wID}/`);
+      const copy = copied.get(list) ?? new Map();
+      const flaws = timeline.flaws(list, copy, isOfList, asOf - behind, (fullPassAt ?? 0) - behind);
+      expect(flaws, `${list}, seed ${seed}`).toEqual([]);
     }
+    await follower.follow(sink, copied, complete);
   };
   const end = service.now + 30 * 24 * HOUR_MS;
   while (service.now < end) {
@@ -184,8 +202,13 @@ async function runMonth(seed: number, sink: MirrorSink): Promise<void> {
   calm = true;
   await mirror().run({ full: true, allowRemovals: true });
   await check();
-  for (const resource of RESOURCES)
-    expect(await recordsIn(sink, resource), `${resource}, seed ${seed}`).toEqual(new Map(listedBy(service, resource)));
+  for (const resource of RESOURCES) {
+    const copy = await recordsIn(sink, resource);
+    expect(copy, `${resource}, seed ${seed}`).toEqual(new Map(listedBy(service, resource)));
+    const followed = follower.records.get(resource);
+    for (const [key, record] of copy) expect(followed?.get(key), `${resource}, seed ${seed}`).toMatchObject(record);
+    expect(followed?.size).toBe(copy.size);
+  }
 }
 
 describe.each(Object.keys(SINKS))("a copy in %s", (name) => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createMirror, type MirrorOptions } from "../../src/mirror/index.js";
+import { createMirror, type MirrorOptions, openCopy } from "../../src/mirror/index.js";
 import { seededRandom } from "../unit/paging/changing-list.js";
 import { ChangingService } from "./support/changing-service.js";
 import { recordsIn, useCopies } from "./support/copies.js";
@@ -20,11 +20,19 @@ describe.each(Object.keys(SINKS))("stock levels per warehouse in %s", (name) => 
   }
 
   it("of a warehouse that is added are read, and of one that is left out removed", async () => {
-    const { service, create, levels } = setUp();
+    const { service, sink, create, levels } = setUp();
     await create({ warehouses: [1, 2], history: { days: 9 } }).run();
     const removed = service.warehouseLevels(1).size;
     expect((await create({ warehouses: [2, 3] }).run()).removed).toBe(removed);
     expect(await levels()).toEqual(service.warehouseLevels(2, 3));
+    // First passes are not in the history, removals are.
+    await using copy = await openCopy(sink);
+    let rows = 0;
+    for await (const { type, key } of copy.changes()) {
+      expect([type, String(key)]).toEqual(["removed", expect.stringMatching(/^1\//)]);
+      rows += 1;
+    }
+    expect(rows).toBe(removed);
     // A mirror that mirrors none leaves them alone.
     await create().run();
     expect(await levels()).toEqual(service.warehouseLevels(2, 3));

@@ -10,46 +10,19 @@ it("lists in order what was requested: method, path, query, body, status, client
   await api.get("/Item/A%2FB?x=1&y=%C3%BC");
   await api.post("/Inventory/Receive", { itemID: "A", units: 1, wid: 1, reasonCode: 1 });
   await api.raw("/Item");
-  const common = { at: NOW, fault: undefined, clientId: "sandbox-client" };
-  expect(requests).toEqual([
-    {
-      ...common,
-      method: "POST",
-      path: "/Token",
-      query: {},
-      body: { grant_type: "client_credentials", client_id: "sandbox-client", client_secret: "[redacted]" },
-      status: 200,
-      remaining: 99,
-    },
-    {
-      ...common,
-      method: "GET",
-      path: "/Item/A%2FB",
-      query: { x: "1", y: "ü" },
-      body: undefined,
-      status: 404,
-      remaining: 98,
-    },
-    {
-      ...common,
-      method: "POST",
-      path: "/Inventory/Receive",
-      query: {},
-      body: { itemID: "A", units: 1, wid: 1, reasonCode: 1 },
-      status: 201,
-      remaining: 97,
-    },
-    {
-      ...common,
-      method: "GET",
-      path: "/Item",
-      query: {},
-      body: undefined,
-      status: 401,
-      remaining: 99,
-      clientId: undefined,
-    },
-  ]);
+  const common = { at: NOW, fault: undefined };
+  const form = { grant_type: "client_credentials", client_id: "sandbox-client", client_secret: "[redacted]" };
+  const receipt = { itemID: "A", units: 1, wid: 1, reasonCode: 1 };
+  const expected = [
+    ["POST", "/Token", {}, form, 200, 99, "sandbox-client"],
+    ["GET", "/Item/A%2FB", { x: "1", y: "ü" }, undefined, 404, 98, "sandbox-client"],
+    ["POST", "/Inventory/Receive", {}, receipt, 201, 97, "sandbox-client"],
+    ["GET", "/Item", {}, undefined, 401, 99, undefined],
+  ].map(([method, path, query, body, status, remaining, clientId]) => ({
+    ...common,
+    ...{ method, path, query, body, status, remaining, clientId },
+  }));
+  expect(requests).toEqual(expected);
 });
 
 it("calls listeners until they are removed", async () => {

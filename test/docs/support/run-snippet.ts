@@ -1,4 +1,5 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,11 +14,14 @@ export interface Ended {
   readonly output: string;
 }
 
-/** Snippets, ready to be run one by one. */
+/** Snippets, ready to be run one by one, each in a folder of its own. */
 export interface Runnable {
+  start(snippet: Snippet, queries?: readonly string[]): { child: ChildProcess; ended: Promise<Ended> };
   /** @param queries of a program that prints its address, what to request there besides that address */
   run(snippet: Snippet, queries?: readonly string[]): Promise<Ended>;
-  /** Removes the built snippets and the files that they wrote. */
+  /** Where the snippet reads and writes its files. */
+  folderOf(snippet: Snippet): string;
+  /** Removes the built snippets and these files. */
   remove(): void;
 }
 
@@ -28,7 +32,8 @@ const waitsForSignal = ({ code }: Snippet) => code.includes(`process.once("SIGTE
 
 const fileOf = ({ name }: Snippet) => name.replace(/\W+/g, "-");
 
-const SECONDS_TO_END = 60;
+/** A look-up takes a minute. */
+const SECONDS_TO_END = 200;
 
 /**
  * Builds snippets against the sources, since there may be no build of the package yet.
@@ -53,37 +58,19 @@ export async function buildSnippets(
     folder,
   );
   const vitest = join(ROOT, "node_modules/vitest/vitest.mjs");
-  return {
-    run(snippet, queries = []) {
-      const cwd = join(folder, `${fileOf(snippet)}-files`);
-      mkdirSync(cwd, { recursive: true });
-      const argv = isTest(snippet)
-        ? [vitest, "run", "--root", folder, `${fileOf(snippet)}.test.mjs`]
-        : [join(folder, `${fileOf(snippet)}.mjs`)];
-      const env = { ...process.env, ...environment };
-      return end(argv, { cwd, env, stopAtOutput: waitsForSignal(snippet), queries });
-    },
-    remove: () => rmSync(folder, { recursive: true, force: true }),
-  };
-}
-
-function end(
-  argv: string[],
-  {
-    stopAtOutput,
-    queries,
-    ...options
-  }: { cwd: string; env: NodeJS.ProcessEnv; stopAtOutput: boolean; queries: readonly string[] },
-): Promise<Ended> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, argv, { ...options, timeout: SECONDS_TO_END * 1_000, killSignal: "SIGKILL" });
+  const folderOf = (snippet: Snippet) => join(folder, `${fileOf(snippet)}-files`);
+  const start: Runnable["start"] = (snippet, queries = []) => {
+    const cwd = folderOf(snippet);
+    mkdirSync(cwd, { recursive: true });
+    const argv = isTest(snippet)
+      ? [vitest, "run", "--root", folder, `${fileOf(snippet)}.test.mjs`]
+      : [join(folder, `${fileOf(snippet)}.mjs`)];
+    const env = { ...process.env, ...environment };
+    const timeout = SECONDS_TO_END * 1_000;
+    const child = spawn(process.execPath, argv, { cwd, env, timeout, killSignal: "SIGKILL" });
     let output = "";
-    const listen = (chunk: Buffer) => {
-      output += chunk.toString();
-    };
-    child.stdout.on("data", listen);
-    child.stderr.on("data", listen);
-    if (stopAtOutput) {
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += chunk));
+    if (waitsForSignal(snippet))
       child.stdout.once("data", async (chunk: Buffer) => {
         const [address] = /http:\S+/.exec(chunk.toString()) ?? [];
         for (const query of address ? ["", ...queries] : []) {
@@ -92,8 +79,13 @@ function end(
         }
         child.kill("SIGTERM");
       });
-    }
-    child.once("error", reject);
-    child.once("close", (exitCode) => resolve({ exitCode, output }));
-  });
+    const ended = once(child, "close").then(([exitCode]) => ({ exitCode, output }));
+    return { child, ended };
+  };
+  return {
+    start,
+    run: (...given) => start(...given).ended,
+    folderOf,
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
 }

@@ -1,31 +1,26 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { MirrorListStatus, MirrorRecord, MirrorResource, MirrorSink } from "stocklot/mirror";
 import { postgresSink, sqliteSink } from "stocklot/mirror";
-import { afterAll, beforeAll, beforeEach } from "vitest";
+import { afterAll, beforeEach } from "vitest";
 import { RowCodec } from "../../../src/mirror/copy/row-codec.js";
 import type { Statement } from "../../../src/mirror/copy/sql.js";
 import { keyOf, tableOf } from "../../../src/mirror/tables.js";
+import { ownFolder } from "../../support/own-folder.js";
 import { findPostgres, openPool } from "../../support/postgres-server.js";
 
 /** Where the tests of a file keep copies: a new SQLite file for each test, and an empty schema if there is a PostgreSQL. */
-export async function useCopies(name: string) {
-  const postgres = await findPostgres();
+export async function useCopies(name: string, { onlySqlite = false } = {}) {
+  const postgres = onlySqlite ? undefined : await findPostgres();
   const schema = `${name}_${process.pid}`;
   const pool = openPool({ connectionString: postgres?.url ?? "" });
-  const files = { folder: "", count: 0, path: "" };
+  const fileNamed = ownFolder();
+  const files = { folder: fileNamed(), count: 0, path: "" };
   const reset = async () => {
     files.count += 1;
-    files.path = join(files.folder, `copy-${files.count}.db`);
+    files.path = fileNamed(`copy-${files.count}.db`);
     if (postgres) await pool.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
   };
-  beforeAll(async () => {
-    files.folder = await mkdtemp(join(tmpdir(), `stocklot-${name}-`));
-  });
   beforeEach(reset);
   afterAll(async () => {
-    await rm(files.folder, { recursive: true });
     await pool.end();
     await postgres?.close();
   });

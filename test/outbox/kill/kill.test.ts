@@ -1,14 +1,11 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { InventoryClient } from "../../../src/index.js";
 import { createOutbox, type OutboxEntry } from "../../../src/outbox/index.js";
+import { builtProgram } from "../../support/built-program.js";
+import { ownFolder } from "../../support/own-folder.js";
 import { findPostgres } from "../../support/postgres-server.js";
 import { RUN_ALL } from "../../support/runs.js";
 import { type Random, seededRandom } from "../../unit/paging/changing-list.js";
@@ -18,7 +15,7 @@ import { FaultyService } from "./faulty-service.js";
 import type { WorkerOptions } from "./worker.js";
 
 /** `STOCKLOT_KILLS=500 npx vitest run --mode all test/outbox/kill` kills this often in all. */
-const KILLS = Number(process.env.STOCKLOT_KILLS ?? 24);
+const KILLS = Number(process.env.STOCKLOT_KILLS ?? 16);
 const SEED = Number(process.env.STOCKLOT_SEED ?? 1);
 /** Entries that each process adds; it shares half of them with the processes before and after it. */
 const ADDED = 24;
@@ -38,8 +35,8 @@ const MAX_LAST_RUNS = 10;
 const TIMES = { settleMs: 2_500, leaseMs: 1_200 };
 
 const postgres = await findPostgres();
-const folder = mkdtempSync(join(tmpdir(), "stocklot-kills-"));
-const program = join(folder, "worker.mjs");
+const fileNamed = ownFolder();
+const program = RUN_ALL ? await builtProgram(new URL("./worker.ts", import.meta.url)) : "";
 
 const CASES = [
   { kind: "sqlite", mark: false, name: "SQLite, without marks" },
@@ -50,21 +47,6 @@ const CASES = [
 const FIGURES: string[] = [];
 
 describe.runIf(RUN_ALL)("processes that are killed, three on one store", () => {
-  // Built once: a process starts several times as fast.
-  beforeAll(async () => {
-    symlinkSync(fileURLToPath(new URL("../../../node_modules", import.meta.url)), join(folder, "node_modules"));
-    await build({
-      entryPoints: [fileURLToPath(new URL("./worker.ts", import.meta.url))],
-      outfile: program,
-      bundle: true,
-      format: "esm",
-      platform: "node",
-      target: "node20",
-      packages: "external",
-      logLevel: "error",
-    });
-  });
-
   it.concurrent.for(CASES)("apply each write at most once, and know which: $name", async ({ kind, mark, name }, {
     expect,
     skip,
@@ -76,7 +58,7 @@ describe.runIf(RUN_ALL)("processes that are killed, three on one store", () => {
     const address = await service.listen();
     const schema = `kills_${mark || "none"}_${process.pid}`;
     const store: StoreSpec =
-      kind === "sqlite" ? { path: join(folder, `${schema}.db`) } : { connectionString: postgres?.url ?? "", schema };
+      kind === "sqlite" ? { path: fileNamed(`${schema}.db`) } : { connectionString: postgres?.url ?? "", schema };
 
     const acknowledged = await killOften(service, kills, random, { service: address, store, mark, ...TIMES });
     service.isFaulty = false;
@@ -160,7 +142,6 @@ async function killOften(
 
 afterAll(async () => {
   if (FIGURES.length > 0) console.log(FIGURES.join("\n"));
-  rmSync(folder, { recursive: true, force: true });
   await postgres?.close();
 });
 

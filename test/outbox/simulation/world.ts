@@ -7,8 +7,7 @@ import {
   OutcomeUnknownError,
   type RequestOptions,
 } from "../../../src/index.js";
-import type { StoredEntry } from "../../../src/outbox/entry.js";
-import { markOf } from "../../../src/outbox/marks.js";
+import { markedEntry, newEntry, type StoredEntry } from "../../../src/outbox/entry.js";
 import { type RunSettings, runOutbox } from "../../../src/outbox/run.js";
 import type { OpenStore } from "../../../src/outbox/store.js";
 import { markAsServiceError } from "../../../src/shared/errors/service-error.js";
@@ -109,13 +108,11 @@ export class World {
     this.#planted = planted;
     const entries = specs.map(({ operation, item }, index): StoredEntry => {
       const key = `k${index}`;
-      const remark = markOf(STORE_ID, key);
-      const input = operation === "receive" ? { itemID: item, units: 1, wid: 1, reasonCode: 1, remark } : {};
-      const fields = { create: { shortID: item, description: key }, update: { shortID: item, description: key } };
-      const sent = operation === "create" || operation === "update" ? fields[operation] : { itemID: item, ...input };
+      const quantity = { itemID: item, units: 1, wid: 1, reasonCode: 1 };
+      const input = ["create", "update"].includes(operation) ? { shortID: item, description: key } : quantity;
       return {
-        ...{ sequence: index + 1, key, operation, lane: item.toLowerCase(), inputHash: key, addedAt: 0, boundTo: null },
-        ...{ input: JSON.stringify({ ...sent }), state: "pending", attempts: 0, sentAt: null, clockAheadMs: null },
+        ...markedEntry(newEntry("add", { key, operation, input }, "remark", []), STORE_ID, "remark"),
+        ...{ sequence: index + 1, state: "pending", attempts: 0, sentAt: null, clockAheadMs: null },
         ...{ settledAt: null, result: null, error: null },
       };
     });

@@ -1,4 +1,4 @@
-import type { Sandbox, SandboxFetch } from "stocklot/sandbox";
+import type { Sandbox } from "stocklot/sandbox";
 
 /** A response with its body read: `body` is the parsed JSON, or the string if it is not JSON. */
 export interface ApiResponse {
@@ -16,7 +16,7 @@ export class Caller {
   constructor(
     readonly baseUrl: string,
     private readonly credentials: { readonly clientId: string; readonly clientSecret: string },
-    private readonly send: SandboxFetch = fetch,
+    private readonly send: (url: string, init?: RequestInit) => Promise<Response> = fetch,
   ) {}
 
   get = (path: string) => this.call("GET", path);

@@ -1,0 +1,158 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import ts from "typescript";
+import { beforeAll, describe, expect, it } from "vitest";
+import { entryPoints, publicApi } from "../../tools/public-api.js";
+import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
+import { type Given, givenTo } from "./support/given.js";
+import { ROOT } from "./support/markdown.js";
+import { snippets } from "./support/snippets.js";
+
+/** A program that people copy. */
+interface Program {
+  /** Unique, and ends in `.ts`. */
+  readonly name: string;
+  readonly code: string;
+}
+
+const DECLARATIONS: Record<Given, string> = {
+  client: `declare const client: import("stocklot").InventoryClient;`,
+  sandbox: `declare const sandbox: import("stocklot/sandbox").Sandbox;`,
+};
+
+/** The `@example`s of doc comments. */
+function examplesIn(path: string): Program[] {
+  const source = ts.createSourceFile(path, ts.sys.readFile(path) ?? "", ts.ScriptTarget.Latest, true);
+  const examples: Program[] = [];
+  const visit = (node: ts.Node) => {
+    const of =
+      ts.isFunctionLike(node) || ts.isClassLike(node) || ts.isInterfaceDeclaration(node) ? node.name : undefined;
+    for (const tag of of ? ts.getJSDocTags(node) : []) {
+      if (tag.tagName.text !== "example" || tag.parent.parent !== node) continue;
+      const code = ts.getTextOfJSDocComment(tag.comment) ?? "";
+      examples.push({ name: `${relative(ROOT, path)} ${of?.getText()} ${examples.length}.ts`, code });
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+  return examples;
+}
+
+const WRONG = { name: "wrong.ts", code: "client.items.get(5);" };
+
+/** All of these in one program with the entry points, since most of the time goes into what they have in common. */
+function compile(programs: readonly Program[]): ts.Program {
+  const code = new Map(
+    programs.map(({ name, code }) => {
+      const declared = givenTo(code).map((each) => DECLARATIONS[each]);
+      return [join(ROOT, name), `${declared.join("")}export {};${code}`];
+    }),
+  );
+  const { config } = ts.readConfigFile(join(ROOT, "tsconfig.json"), ts.sys.readFile);
+  const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files: [] }, ts.sys, ROOT);
+  const host = ts.createCompilerHost(options);
+  const { fileExists, readFile, getSourceFile } = host;
+  host.fileExists = (path) => code.has(path) || fileExists(path);
+  host.readFile = (path) => code.get(path) ?? readFile(path);
+  host.getSourceFile = (path, target, ...rest) => {
+    const text = code.get(path);
+    return text === undefined ? getSourceFile(path, target, ...rest) : ts.createSourceFile(path, text, target);
+  };
+  const roots = [...entryPoints().values(), ...code.keys()];
+  return ts.createProgram(roots, { ...options, noUnusedLocals: false }, host);
+}
+
+/** What an editor shows for a member of an exported interface under the pointer. */
+interface Hover {
+  /** Interface and member. */
+  name: string;
+  text: string;
+  tags: string[];
+  optional: boolean;
+}
+
+function hoversIn(program: ts.Program): Hover[] {
+  const checker = program.getTypeChecker();
+  const found = new Map<string, Hover>();
+  for (const file of entryPoints().values()) {
+    const source = program.getSourceFile(file);
+    const module = source && checker.getSymbolAtLocation(source);
+    for (const exported of module ? checker.getExportsOfModule(module) : []) {
+      const symbol = exported.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(exported) : exported;
+      if (!(symbol.flags & ts.SymbolFlags.Interface)) continue;
+      for (const member of checker.getDeclaredTypeOfSymbol(symbol).getProperties()) {
+        const tags = member.getJsDocTags(checker).map((tag) => tag.name);
+        // Not in the published types.
+        if (tags.includes("internal")) continue;
+        const name = `${symbol.name}.${member.name}`;
+        const text = ts.displayPartsToString(member.getDocumentationComment(checker));
+        found.set(name, { name, text, tags, optional: (member.flags & ts.SymbolFlags.Optional) !== 0 });
+      }
+    }
+  }
+  return [...found.values()];
+}
+
+const namesOf = (hovers: readonly Hover[]) => hovers.map(({ name }) => name);
+
+// Compiling takes seconds.
+describe.skipIf(!RUN_ALL)(`what is exported (${ONLY_IN_TEST_ALL})`, () => {
+  let program: ts.Program;
+  let present = new Map<string, string>();
+  let hovers: Hover[] = [];
+  let programs: Program[] = [];
+  beforeAll(() => {
+    const examples = readdirSync(join(ROOT, "src"), { recursive: true, encoding: "utf8" })
+      .filter((path) => path.endsWith(".ts"))
+      .flatMap((path) => examplesIn(join(ROOT, "src", path)));
+    programs = [...examples, ...snippets()];
+    program = compile([...programs, WRONG]);
+    // First: the members of a union are shown in the order in which the compiler has met them.
+    present = publicApi(program);
+    hovers = hoversIn(program);
+  });
+
+  const problemsIn = ({ name }: Program) => {
+    const file = program.getSourceFile(join(ROOT, name));
+    return [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)].map(
+      ({ messageText }) => `${name}: ${ts.flattenDiagnosticMessageText(messageText, "\n")}`,
+    );
+  };
+
+  it("compiles in every example of a doc comment and every snippet of the README and the guides", () => {
+    expect(snippets().length).toBeGreaterThan(5);
+    expect(programs.length).toBeGreaterThan(snippets().length);
+    expect(programs.flatMap(problemsIn)).toEqual([]);
+  });
+
+  it("does not compile in an example that is wrong", () => {
+    expect(problemsIn(WRONG)).toEqual([expect.stringContaining("'number' is not assignable")]);
+  });
+
+  it("is what the files in tools/api/ record: npm run api writes them", () => {
+    const recorded = new Map(
+      readdirSync(join(ROOT, "tools/api")).map((name) => [name, readFileSync(join(ROOT, "tools/api", name), "utf8")]),
+    );
+    expect([...recorded.keys()].sort()).toEqual([...present.keys()].sort());
+    for (const [name, text] of present) expect(recorded.get(name)?.split("\n")).toEqual(text.split("\n"));
+  });
+
+  it("is described, each member of every interface", () => {
+    expect(hovers.length).toBeGreaterThan(200);
+    // Names that need no description.
+    const plain = /\.(then|message|method|type|resource|record|field|after)$/;
+    expect(namesOf(hovers.filter(({ name, text }) => text === "" && !plain.test(name)))).toEqual([]);
+  });
+
+  it("has a default for every optional option", () => {
+    const options = hovers.filter(({ name }) => /^\w*Options\./.test(name));
+    expect(options.length).toBeGreaterThan(60);
+    expect(namesOf(options.filter(({ optional, tags }) => optional && !tags.includes("default")))).toEqual([]);
+  });
+
+  it("has a unit for every time", () => {
+    const times = hovers.filter(({ name }) => /Ms$|\.(pausedUntil|expiresAt|sentAt|startedAt)$/.test(name));
+    expect(times.length).toBeGreaterThan(20);
+    expect(namesOf(times.filter(({ text }) => !/\bms\b/.test(text)))).toEqual([]);
+  });
+});
