@@ -52,6 +52,11 @@ describe("the ten checks", () => {
       [/^lots: GET \/Inventory: /],
     ],
     [
+      "an empty page, and more behind it",
+      { rewrite: withBody("/Inventory", (page) => ({ ...page, value: [], hasMore: true })) },
+      [/^lots: GET \/Inventory: the first page is empty/],
+    ],
+    [
       "a list that cannot be reached",
       { faults: [{ path: "/Inventory/StockLevels", fault: "drop" }] },
       [/^stockLevels: /],

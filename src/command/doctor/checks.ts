@@ -102,6 +102,8 @@ function checkAllItems({ allItems }: Probe): Finding[] {
 }
 
 function readingFinding(name: string, { path, page, error }: Reading, use = ""): Finding {
+  if (page && page.value.length === 0 && (page.hasMore || page.totalCount > 0))
+    return problem(name, `GET ${path}: the first page is empty, and there is said to be more`, use + hintOf(error));
   if (page) return ok(name, `GET ${path}: ${plural(page.totalCount, "record")}`);
   return problem(name, error ? error.message : `GET ${path}: no response`, use + hintOf(error));
 }
