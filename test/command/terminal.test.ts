@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { PassThrough } from "node:stream";
 import { NotFoundError } from "stocklot";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { failureMessage } from "../../src/command/exit.js";
 import { harmless, painter, table } from "../../src/command/terminal.js";
 import { waitUntil } from "../support/with-server.js";
@@ -16,15 +16,13 @@ const CTRL_C = "\u0003";
 
 describe("output", () => {
   it("has colours on a terminal only, and none with NO_COLOR", () => {
+    vi.stubEnv("NO_COLOR", "");
     const terminal = Object.assign(new PassThrough(), { isTTY: true });
     expect(painter(terminal)("red", "x")).toBe("\u001b[31mx\u001b[0m");
     expect(painter(new PassThrough())("red", "x")).toBe("x");
-    process.env.NO_COLOR = "1";
-    try {
-      expect(painter(terminal)("red", "x")).toBe("x");
-    } finally {
-      delete process.env.NO_COLOR;
-    }
+    vi.stubEnv("NO_COLOR", "1");
+    onTestFinished(() => void vi.unstubAllEnvs());
+    expect(painter(terminal)("red", "x")).toBe("x");
   });
 
   it("wraps cells that do not fit, and cuts neither them nor dates", () => {
