@@ -31,7 +31,7 @@ export interface SimulatedResult {
 }
 
 /** How often the state is looked at meanwhile, and until when. */
-const LOOK_MS = 23;
+export const LOOK_MS = 23;
 const LAST_LOOK_MS = 5_000;
 
 const URGENCY: SlotRequest["priority"][] = ["token", "high", "normal", "low"];
@@ -58,7 +58,7 @@ export class Simulation {
   ) {}
 
   /** Runs all calls to their end, and looks at the state meanwhile. */
-  async run(calls: readonly SimulatedCall[], lookMs = LOOK_MS): Promise<void> {
+  async run(calls: readonly SimulatedCall[], lookMs: number): Promise<void> {
     const startedAt = this.time.now();
     const settled: Promise<void>[] = [];
     for (const call of calls) {
