@@ -125,27 +125,11 @@ describe("on the wire,", () => {
       return { coding, bytes: Buffer.concat([bytes.subarray(0, end ?? bytes.length), tail]) };
     });
 
-  const header = fc.oneof(
-    fc.tuple(
-      fc.constantFrom(
-        ..."content-encoding content-type retry-after date content-length x-total-count location".split(" "),
-      ),
-      fc.oneof(
-        fc.constantFrom(
-          "gzip",
-          "br",
-          "gzip, gzip",
-          "compress",
-          "identity",
-          ",",
-          "9".repeat(400),
-          "-1",
-          "Infinity",
-          "0x10",
-        ),
-        fc.stringMatching(/^[!-~]{0,20}$/),
-      ),
-    ),
+  const names = "content-encoding content-type retry-after date content-length x-total-count location".split(" ");
+  const values = `gzip|br|gzip, gzip|compress|identity|,|-1|Infinity|0x10|${"9".repeat(400)}`.split("|");
+  const header = fc.tuple(
+    fc.constantFrom(...names),
+    fc.oneof(fc.constantFrom(...values), fc.stringMatching(/^[!-~]{0,20}$/)),
   );
 
   it("damaged compression ends in a typed error or a result", async () => {

@@ -239,7 +239,11 @@ describe("a fetch function that fails", () => {
     ["a body of Node.js", { status: 200, headers: new Headers(), body: Readable.from(["{}"]) }, "ConfigurationError"],
     ["chunks of text", odd(async () => ({ done: false, value: "text" })), "ResponseValidationError"],
     ["chunks that are null", odd(async () => null), "ConnectionError"],
-    ["a stream of no bytes", streamOf((controller) => controller.enqueue("no bytes" as never)), "ResponseValidationError"],
+    [
+      "a stream of no bytes",
+      streamOf((controller) => controller.enqueue("no bytes" as never)),
+      "ResponseValidationError",
+    ],
     [
       "a stream that fails with an odd value",
       streamOf((controller) => controller.error(Object.create(null))),

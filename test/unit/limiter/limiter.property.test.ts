@@ -111,28 +111,6 @@ describe("whatever comes, and however the service counts", () => {
       { numRuns: runs(200) },
     );
   });
-
-  test("of calls with the same urgency and time limit, those that cannot have a turn in time fail at once", async () => {
-    const counts = fc.record({ requests: fc.integer({ min: 1, max: 8 }), calls: fc.integer({ min: 1, max: 50 }) });
-    await fc.assert(
-      fc.asyncProperty(
-        counts,
-        fc.integer({ min: 1, max: 4_000 }),
-        async ({ requests, calls: count }, totalTimeoutMs) => {
-          const calls = Array.from({ length: count }, () => ({ ...plainCall, totalTimeoutMs, latencyMs: 1 }));
-          const { simulation } = await simulate(limitsOf(requests, 1_000), calls);
-          const failed = simulation.results.filter(({ end, sentAt }) => end === "out-of-time" && sentAt.length === 0);
-          const late = failed.filter(({ arrivedAt, endedAt }) => endedAt > arrivedAt);
-          // Each round takes a little longer than the interval; only who would have come in that gap waits in vain.
-          const rounds = Math.floor(totalTimeoutMs / 1_000);
-          const inGap = totalTimeoutMs - rounds * 1_000 < rounds * 12;
-          if (!inGap) expect(late).toEqual([]);
-          expect(failed.length).toBeGreaterThanOrEqual(count - requests * (rounds + 1));
-        },
-      ),
-      { numRuns: runs(100) },
-    );
-  });
 });
 
 const plainCall: SimulatedCall = {
