@@ -1,11 +1,9 @@
-import { spawnSync } from "node:child_process";
 import Bottleneck from "bottleneck";
 import { afterEach, describe, expect, it } from "vitest";
 import { createBottleneckRateLimiter } from "../../src/bottleneck/index.js";
 import { ConfigurationError, ConnectionError, TimeoutError } from "../../src/index.js";
 import { turnsOf, useLoopTime } from "../support/loop-time.js";
 import { ITEM } from "../support/records.js";
-import { RUN_ALL } from "../support/runs.js";
 import { clientOf } from "../wire/server.js";
 
 const made: Bottleneck[] = [];
@@ -84,25 +82,6 @@ describe("a limiter on a Bottleneck of its own", () => {
     const call = client.items.get("X", { totalTimeoutMs: 3_000 });
     expect(await turnsOf(call)).toBeLessThan(500);
     await expect(call).rejects.toThrow(TimeoutError);
-  });
-
-  it.skipIf(!RUN_ALL)("keeps no process alive", () => {
-    const program = `
-      import { InventoryClient } from "stocklot";
-      import { createBottleneckRateLimiter } from "stocklot/bottleneck";
-      import { createSandbox } from "stocklot/sandbox";
-      const sandbox = createSandbox();
-      const client = new InventoryClient({
-        baseUrl: sandbox.baseUrl,
-        ...sandbox.credentials,
-        fetch: sandbox.fetch,
-        rateLimiter: createBottleneckRateLimiter({ requests: 100, intervalMs: 60_000 }),
-      });
-      console.log((await client.items.list().page()).page);
-    `;
-    const options = { cwd: new URL("../..", import.meta.url), timeout: 30_000, encoding: "utf8" } as const;
-    const run = spawnSync(process.execPath, ["--import", "tsx", "--input-type=module", "-e", program], options);
-    expect(run).toMatchObject({ status: 0, stdout: "1\n" });
   });
 
   it.each([

@@ -21,6 +21,8 @@ const looseClient = (): Loose => on.client(json(ITEM)) as unknown as Loose;
 
 const receipt = { itemID: "X", units: 1, wid: 3, reasonCode: 1 };
 
+const SENT = { method: "POST", path: "/Inventory/Receive", body: receipt, sentAt: 1 };
+
 const request = (fields: object) => (client: Loose) => client.request({ method: "POST", path: "/a", ...fields });
 const get = (options: unknown) => (client: Loose) => client.items.get("X", options);
 
@@ -53,6 +55,7 @@ const rows: [call: (client: Loose) => unknown, paths: string][] = [
   [get({ signal: {} }), "signal"],
   [get({ signal: { aborted: false, addEventListener() {} } }), "signal"],
   [get({ priority: "urgent" }), "priority"],
+  [get({ beforeSend: "now" }), "beforeSend"],
   [get({ headers: { Authorization: "x" } }), "headers.Authorization"],
   [get({ headers: { "x-a": "b\r\nc: d" } }), "headers.x-a"],
   [request({ path: "/a/../b" }), "path"],
@@ -63,6 +66,15 @@ const rows: [call: (client: Loose) => unknown, paths: string][] = [
   [request({ body: { lines: [{ units: 1 }, { units: Number.NaN }] } }), "body.lines.1.units"],
   [request({ body: { on: new Date("x") } }), "body.on"],
   [request({ body: { sent: new (class Money {})() } }), "body.sent"],
+  [(c) => c.inventory.findReceipt(SENT, { settleMs: -1 }), "settleMs"],
+  [(c) => c.inventory.findReceipt(SENT, { totalTimeoutMs: 0 }), "totalTimeoutMs"],
+  [(c) => c.items.findCreated({ ...SENT, path: "/Item", body: { shortID: "X" } }, { settle: 1 }), "settle"],
+  [(c) => c.inventory.findReceipt(new Error("x")), "sent"],
+  [(c) => c.inventory.findReceipt({ name: "OutcomeUnknownError", request: SENT }), "sent"],
+  [(c) => c.inventory.findReceipt({ ...SENT, path: "/Inventory/Move" }), "sent"],
+  [(c) => c.inventory.findReceipt({ ...SENT, sentAt: undefined }), "sent.sentAt"],
+  [(c) => c.inventory.findReceipt({ ...SENT, sentAt: Number.NaN }), "sent.sentAt"],
+  [(c) => c.inventory.findReceipt({ ...SENT, body: { ...receipt, units: undefined } }), "sent.body.units"],
   [(c) => c.paginate({ path: "/a%zz" }).page(), "path"],
   [(c) => c.paginate().toArray(), ""],
   [(c) => c.paginate({ path: "/a" }, { gapless: true }).toArray(), "key"],

@@ -137,11 +137,6 @@ it("the console writes each line once, warnings and errors to stderr", async () 
   expect(texts(err.written)).toEqual(EXPECTED.filter(isLoud).map(([, message]) => message));
 });
 
-it("a winston logger with the levels of syslog, which has no warn, is refused at once", () => {
-  const logger = winston.createLogger({ levels: winston.config.syslog.levels });
-  expect(() => sandboxClient({ logger })).toThrow("logger: must have the methods debug, info, warn and error");
-});
-
 /** Unhandled rejections until the test ends. */
 function unhandledRejections(): unknown[] {
   const reasons: unknown[] = [];

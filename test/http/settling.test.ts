@@ -2,7 +2,6 @@ import { createSandbox, type SandboxOptions } from "stocklot/sandbox";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
   type ClientOptions,
-  ConnectionError,
   type FindOptions,
   type FoundItem,
   type FoundReceipt,
@@ -234,29 +233,19 @@ describe.each(WRITES)("$name", ({ name, send, find }) => {
     expect(found).toMatchObject({ outcome: "fulfilled" });
   });
 
-  it("ends at once with the signal's reason when it is aborted between two looks", async () => {
+  it.each<[string, (client: InventoryClient, cancellation: AbortController) => unknown, object]>([
+    ["it is aborted", (_, cancellation) => cancellation.abort(new Error("enough")), { message: "enough" }],
+    ["the client is closed", (client) => client.close(), { name: "ClientClosedError" }],
+  ])("ends at once when %s between two looks", async (_, end, reason) => {
     const { client, setIntercept, searchTimes } = setUp();
     setIntercept(appliedAfter(Infinity));
     const cancellation = new AbortController();
     const found = track(find(client, await send(client), { signal: cancellation.signal }));
     await advance(4_000);
-    const reason = new Error("enough");
-    cancellation.abort(reason);
+    await end(client, cancellation);
     await advance(0);
-    expect(found).toMatchObject({ outcome: "rejected", at: 4_000 });
-    expect(found.reason).toBe(reason);
+    expect(found).toMatchObject({ outcome: "rejected", at: 4_000, reason });
     expect(searchTimes).toEqual([0, 1_000, 3_000]);
-  });
-
-  it("ends at once when the client is closed between two looks", async () => {
-    const { client, setIntercept } = setUp();
-    setIntercept(appliedAfter(Infinity));
-    const found = track(find(client, await send(client)));
-    await advance(4_000);
-    await client.close();
-    await advance(0);
-    expect(found).toMatchObject({ outcome: "rejected", at: 4_000 });
-    expect(found.reason).toBeInstanceOf(ConnectionError);
   });
 
   it("ends at its own totalTimeoutMs, waiting included", async () => {
@@ -272,18 +261,6 @@ describe.each(WRITES)("$name", ({ name, send, find }) => {
     });
   });
 
-  it.each<[string, FindOptions]>([
-    ["settleMs", { settleMs: -1 }],
-    ["totalTimeoutMs", { totalTimeoutMs: 0 }],
-    ["settle", { settle: 1 } as never],
-  ])("refuses a wrong %s", async (name, options) => {
-    const { client, setIntercept, searchTimes } = setUp();
-    setIntercept(appliedAfter(Infinity));
-    const failed = find(client, await send(client), options);
-    await expect(failed).rejects.toMatchObject({ name: "InputValidationError", issues: [{ path: [name] }] });
-    expect(searchTimes).toEqual([]);
-  });
-
   it("reads its arguments when it is called", async () => {
     const { client, setIntercept } = setUp();
     setIntercept(appliedAfter(5_000));
@@ -294,22 +271,6 @@ describe.each(WRITES)("$name", ({ name, send, find }) => {
     Object.assign(options, { settleMs: "x", signal: "y" });
     await advance(60_000);
     expect(found).toMatchObject({ value: { outcome: "applied" } });
-  });
-});
-
-describe("what is looked for", () => {
-  const REQUEST = { method: "POST", path: "/Inventory/Receive", body: RECEIPT, sentAt: START.getTime() };
-
-  it.each<[string, unknown, (string | number)[]]>([
-    ["an ordinary error", new Error("x"), ["sent"]],
-    ["the error as JSON", { name: "OutcomeUnknownError", request: REQUEST }, ["sent"]],
-    ["a request with another path", { ...REQUEST, path: "/Inventory/Move" }, ["sent"]],
-    ["a request without a time", { ...REQUEST, sentAt: undefined }, ["sent", "sentAt"]],
-    ["a request at an invalid time", { ...REQUEST, sentAt: Number.NaN }, ["sent", "sentAt"]],
-    ["a body without units", { ...REQUEST, body: { ...RECEIPT, units: undefined } }, ["sent", "body", "units"]],
-  ])("is refused if it is %s", async (_, sent, path) => {
-    const failed = setUp().client.inventory.findReceipt(sent as SentRequest);
-    await expect(failed).rejects.toMatchObject({ name: "InputValidationError", issues: [{ path }] });
   });
 });
 

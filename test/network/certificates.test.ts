@@ -75,16 +75,6 @@ describe.skipIf(missingProgramReason("nginx"))("a gateway of https", () => {
     });
   });
 
-  it.each([
-    ["TLSv1.2", /TLS failed, nothing was sent/],
-    ["TLSv1.3", /TLS failed|the connection broke/],
-  ] as const)("a program without a certificate, and a server of %s that requires one: the error says so", async (version, message) => {
-    const baseUrl = await startStrictServer(version);
-    const env = { NODE_EXTRA_CA_CERTS: certificates.authorityFile };
-    const [report] = await runReceipts({ baseUrl, transport: "undici", remark: newRemark(), env });
-    expect(report).toMatchObject({ effect: "not applied", message: expect.stringMatching(message) });
-  });
-
   describe.each(["undici", "fetch"])("over %s, with TLS settings of a dispatcher", (transport) => {
     it.each([
       ["TLSv1.2", { minVersion: "TLSv1.3" }],

@@ -10,7 +10,7 @@ import { freePort } from "../support/free-port.js";
 import { connect, fetchThrough, sleep, waitUntil } from "../support/with-server.js";
 import { type ForwardProxy, startSquid, startTinyproxy } from "./support/forward-proxies.js";
 import { type Nginx, startNginx } from "./support/nginx.js";
-import { receive, timesApplied, timesReceived, wrongReports } from "./support/receipts.js";
+import { receive, timesApplied, wrongReports } from "./support/receipts.js";
 import { runReceipts } from "./support/run-receipts.js";
 import { missingProgramReason } from "./support/server-program.js";
 
@@ -143,20 +143,6 @@ describe.skipIf(reason).each(PROXIES)("$name", ({ start, password, onlyPort443, 
       });
       expect(wrongReports([report], service)).toEqual([]);
     });
-  });
-
-  it("that freezes leaves the outcome unknown: it passes the write on when it continues", async () => {
-    const proxy = await start({});
-    onTestFinished(() => proxy.program.close());
-    const client = clientThrough("undici", proxy.url, { timeoutMs: 500 });
-    await receive(client, newRemark(), { timeoutMs: 10_000 });
-    proxy.program.signal("SIGSTOP");
-    await sleep(100);
-    const remark = newRemark();
-    expect(await receive(client, remark)).toMatchObject({ effect: "unknown" });
-    expect(timesReceived(service, remark)).toBe(0);
-    proxy.program.signal("SIGCONT");
-    await waitUntil(() => timesApplied(service, remark) === 1);
   });
 
   it("that closes idle tunnels while writes begin: each write is reported as it was, over each transport", async () => {

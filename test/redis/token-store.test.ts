@@ -1,9 +1,9 @@
 import { InventoryClient } from "stocklot";
 import { createRedisTokenStore } from "stocklot/redis";
 import { afterAll, describe, expect, test } from "vitest";
+import { FaultServer } from "../support/fault-server.js";
 import { turnsOf } from "../support/loop-time.js";
 import { warningLog } from "../support/with-server.js";
-import { CountingServer } from "./support/counting-server.js";
 import { connect, isSettled, newKey, sleep } from "./support/limiters.js";
 import { findRedis } from "./support/redis-server.js";
 
@@ -96,7 +96,8 @@ describe.skipIf(!server).concurrent("a token store in Redis", () => {
   });
 
   test("makes all clients get one token between them, also when it is refused", async () => {
-    const service = await new CountingServer({ requests: 10_000, intervalMs: 60_000, latencyMs: 50 }).listen();
+    const service = await FaultServer.start();
+    service.latencyMs = 50;
     const key = newKey();
     const clients = Array.from(
       { length: 5 },
@@ -105,21 +106,19 @@ describe.skipIf(!server).concurrent("a token store in Redis", () => {
           baseUrl: service.baseUrl,
           clientId: "a client",
           // Rotated at each token request: the token in Redis does not depend on it.
-          clientSecret: () => `a-secret-of-the-tests-${service.tokenRequests.length}`,
+          clientSecret: () => `a-secret-of-the-tests-${service.tokenRequests}`,
           rateLimit: false,
           tokenStore: storeOf(key),
         }),
     );
     const callAll = () =>
-      Promise.all(
-        clients.flatMap((client) => Array.from({ length: 20 }, () => client.request({ method: "GET", path: "/Ping" }))),
-      );
+      Promise.all(clients.flatMap((client) => Array.from({ length: 20 }, () => client.items.get("BOLT"))));
     try {
       await callAll();
-      expect(service.tokenRequests).toHaveLength(1);
-      service.revoked.add("token-1-of-the-counting-server");
+      expect(service.tokenRequests).toBe(1);
+      service.service.revokeTokens();
       await callAll();
-      expect(service.tokenRequests).toHaveLength(2);
+      expect(service.tokenRequests).toBe(2);
     } finally {
       await Promise.all(clients.map((client) => client.close()));
       await service.close();
@@ -132,12 +131,12 @@ describe.skipIf(!server)("clients that share a key by mistake", () => {
     ["two accounts", { clientId: "two" }],
     ["two services", { version: "v2" }],
   ])("use no token of each other, and say so: %s", async (_, other) => {
-    const service = await new CountingServer({ requests: 10_000, intervalMs: 60_000 }).listen();
+    const service = await FaultServer.start();
     const [key, redis] = [newKey(), connect(url)];
     const { warnings, logger } = warningLog();
     /** The token of a call by a new client, after it was stored. */
     const tokenOf = async ({ clientId = "one", version = "v1" } = {}) => {
-      const [stored, requested] = [await redis.hget(`{stocklot:${key}}:token`, "token"), service.tokenRequests.length];
+      const [stored, requested] = [await redis.hget(`{stocklot:${key}}:token`, "token"), service.tokenRequests];
       const client = new InventoryClient({
         baseUrl: service.baseUrl.replace("v1", version),
         clientId,
@@ -146,11 +145,11 @@ describe.skipIf(!server)("clients that share a key by mistake", () => {
         tokenStore: storeOf(key),
         logger,
       });
-      await client.request({ method: "GET", path: "/Ping" });
-      if (service.tokenRequests.length > requested)
+      await client.items.get("BOLT");
+      if (service.tokenRequests > requested)
         await expect.poll(() => redis.hget(`{stocklot:${key}}:token`, "token")).not.toBe(stored);
       await client.close();
-      return service.counted.at(-1)?.token;
+      return service.requests.at(-1)?.authorization;
     };
     try {
       const first = await tokenOf();

@@ -264,15 +264,11 @@ describe("leaving a loop", () => {
     return { server, client: connect(server, { retry: QUICK }) };
   }
 
-  it.each([
-    ["one page ahead", {}],
-    ["several pages ahead", { readAhead: 4 }],
-    ["without a gap", { gapless: true }],
-  ])("that reads %s leaves no request, listener or rejection behind", async (_, options) => {
+  it("leaves no request, listener or rejection behind", async () => {
     const { server, client } = await bigList();
     const { signal } = new AbortController();
     server.latencyMs = 15;
-    for await (const lot of client.inventory.listLots({ pageSize: 100 }, { signal, ...options })) {
+    for await (const lot of client.inventory.listLots({ pageSize: 100 }, { signal, readAhead: 4 })) {
       expect(lot.units).toBe(1);
       break;
     }

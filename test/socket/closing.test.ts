@@ -26,6 +26,7 @@ describe("a process that does not close its client", { timeout: EXIT_LIMIT_MS + 
   const ENDS: [string, string, string | RegExp][] = [
     ["a call", "call", "BOLT"],
     ["a call through fetch", "fetch", "BOLT"],
+    ["a call with slots of a Bottleneck", "bottleneck", "BOLT"],
     ["a loop that it leaves", "loop", /^\d+$/],
     ["a 429 that it does not wait for", "pause", "RateLimitError"],
     ["a call that it aborts", "abort", "TimeoutError"],

@@ -92,11 +92,14 @@ describe.each(METHODS)("whatever the service responds to %s,", (_, valid, call) 
     await call(clientReceiving(() => Response.json(valid), { responseValidation }));
     await fc.assert(
       fc.asyncProperty(
-        fc.oneof({ weight: 3, arbitrary: malformedResponse(valid) }, { weight: 1, arbitrary: invalidUtf8(valid) }),
+        fc.oneof(
+          { weight: 3, arbitrary: malformedResponse(valid) },
+          { weight: 1, arbitrary: invalidUtf8(valid).map((bytes) => new Uint8Array(bytes)) },
+        ),
         fc.constantFrom(200, 200, 200, 201, 400, 403, 500),
         async (body, status) => {
           await expectTypedErrorOrResult(() =>
-            call(clientReceiving(() => new Response(body as BodyInit, { status }), { responseValidation })),
+            call(clientReceiving(() => new Response(body, { status }), { responseValidation })),
           );
         },
       ),
@@ -122,27 +125,11 @@ describe("on the wire,", () => {
       return { coding, bytes: Buffer.concat([bytes.subarray(0, end ?? bytes.length), tail]) };
     });
 
-  const header = fc.oneof(
-    fc.tuple(
-      fc.constantFrom(
-        ..."content-encoding content-type retry-after date content-length x-total-count location".split(" "),
-      ),
-      fc.oneof(
-        fc.constantFrom(
-          "gzip",
-          "br",
-          "gzip, gzip",
-          "compress",
-          "identity",
-          ",",
-          "9".repeat(400),
-          "-1",
-          "Infinity",
-          "0x10",
-        ),
-        fc.stringMatching(/^[!-~]{0,20}$/),
-      ),
-    ),
+  const names = "content-encoding content-type retry-after date content-length x-total-count location".split(" ");
+  const values = `gzip|br|gzip, gzip|compress|identity|,|-1|Infinity|0x10|${"9".repeat(400)}`.split("|");
+  const header = fc.tuple(
+    fc.constantFrom(...names),
+    fc.oneof(fc.constantFrom(...values), fc.stringMatching(/^[!-~]{0,20}$/)),
   );
 
   it("damaged compression ends in a typed error or a result", async () => {
@@ -204,30 +191,6 @@ describe("on the wire,", () => {
       { numRuns: runs(40) },
     );
   });
-});
-
-it("a fetch function that returns any value makes calls end in a typed error", async () => {
-  const oddities: unknown[] = [
-    undefined,
-    null,
-    {},
-    { status: 200 },
-    { status: "200", headers: new Headers(), body: null },
-    {
-      status: 200,
-      headers: new Headers(),
-      body: { getReader: () => ({ read: async () => ({ done: false, value: "text" }) }) },
-    },
-    { status: 200, headers: new Headers(), body: { getReader: () => ({ read: async () => null }) } },
-    { status: 0, headers: new Headers(), body: null },
-    new Response(new ReadableStream<never>({ start: (controller) => controller.enqueue("no bytes" as never) })),
-    new Response(new ReadableStream({ start: (controller) => controller.error(Object.create(null)) })),
-  ];
-  for (const oddity of oddities) {
-    const client = clientReceiving(() => oddity as Response, { timeoutMs: 1_000 });
-    await expectTypedErrorOrResult(() => client.items.get("BOLT"));
-    await expectTypedErrorOrResult(() => client.items.create({ shortID: "NUT" }));
-  }
 });
 
 describe("a response that is not UTF-8", () => {

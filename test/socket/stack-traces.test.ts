@@ -9,8 +9,26 @@ beforeEach(useLoopTime);
 
 const always = Number.POSITIVE_INFINITY;
 
-/** Each way to call the service, in a named function of the caller's. */
-const WAYS: Record<string, (client: InventoryClient) => Promise<unknown>> = {
+type Way = (client: InventoryClient) => Promise<unknown>;
+
+/** Each way to read a list, in a named function of the caller's. */
+const readings = (params = {}): Record<string, Way> => ({
+  "records of a list": async function readsRecords({ inventory }) {
+    for await (const _lot of inventory.listLots(params)) sleep(0);
+  },
+  "pages of a list": async function readsPages({ inventory }) {
+    for await (const _page of inventory.listLots(params).pages()) sleep(0);
+  },
+  "one page": async function readsOnePage({ inventory }) {
+    return await inventory.listLots(params).page();
+  },
+  "an array": async function readsArray({ inventory }) {
+    return await inventory.listLots(params).toArray();
+  },
+});
+
+/** Each way to call the service. */
+const WAYS: Record<string, Way> = {
   get: async function callsGet(client) {
     return await client.items.get("BOLT");
   },
@@ -20,18 +38,7 @@ const WAYS: Record<string, (client: InventoryClient) => Promise<unknown>> = {
   request: async function callsRequest(client) {
     return await client.request({ method: "GET", path: "/Item" });
   },
-  "records of a list": async function readsRecords(client) {
-    for await (const _lot of client.inventory.listLots()) sleep(0);
-  },
-  "pages of a list": async function readsPages(client) {
-    for await (const _page of client.inventory.listLots().pages()) sleep(0);
-  },
-  "one page": async function readsOnePage(client) {
-    return await client.inventory.listLots().page();
-  },
-  "an array": async function readsArray(client) {
-    return await client.inventory.listLots().toArray();
-  },
+  ...readings(),
 };
 
 const FAILURES: Record<string, (server: FaultServer) => void> = {
@@ -106,23 +113,9 @@ it("a page that failed while the page before it was in use is reported with the 
 });
 
 it("invalid arguments are reported with the line that uses the list", async () => {
-  const list = client(await startServer()).inventory.listLots({ page: 0 });
-  const uses = {
-    records: async function usesRecords() {
-      for await (const _lot of list) sleep(0);
-    },
-    pages: async function usesPages() {
-      for await (const _page of list.pages()) sleep(0);
-    },
-    array: async function usesArray() {
-      return await list.toArray();
-    },
-    page: async function usesPage() {
-      return await list.page();
-    },
-  };
-  for (const use of Object.values(uses)) {
-    const error = await rejection(use());
+  const server = await startServer();
+  for (const use of Object.values(readings({ page: 0 }))) {
+    const error = await rejection(use(client(server)));
     expect(error).toBeInstanceOf(InputValidationError);
     expect(error.stack).toContain(`${use.name} (`);
   }

@@ -8,7 +8,7 @@ import {
   type StoredToken,
   type TokenStore,
 } from "../../src/index.js";
-import { isToken } from "../support/fault-server.js";
+import { type FaultServer, isToken } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
 import { passTime, useLoopTime } from "../support/loop-time.js";
 import { connect, errorOf, QUICK, RECEIPT, sleep, startServer, waitUntil, warningLog } from "../support/with-server.js";
@@ -36,32 +36,22 @@ async function whileTimePasses<T>(call: Promise<T>): Promise<T> {
 beforeEach(useLoopTime);
 
 describe("many calls at once make one token request", () => {
-  it("when there is no token yet", async () => {
-    const server = await startServer();
-    expect(await manyCalls(connect(server, wide))).toHaveLength(MANY);
-    expect(server.tokenRequests).toBe(1);
-  });
-
-  it("when the token has expired", async () => {
+  it.each<[string, (server: FaultServer) => unknown, number]>([
+    ["there is no token yet", () => {}, 1],
+    ["the token has expired", () => passTime(1_000), 2],
+    ["the service has revoked it", (server) => server.service.revokeTokens(), 2],
+  ])("when %s", async (_, prepare, tokenRequests) => {
     const server = await startServer();
     server.service.token.expiresIn = 1;
     const client = connect(server, wide);
-    await client.items.get("BOLT");
+    if (tokenRequests > 1) await client.items.get("BOLT");
     server.service.token.expiresIn = 3600;
-    await passTime(1_000);
+    await prepare(server);
+    const before = server.requests.length;
     await manyCalls(client);
-    expect(server.tokenRequests).toBe(2);
-    // No call sent the old one.
-    expect(server.requests).toHaveLength(MANY + 3);
-  });
-
-  it("when the service has revoked it", async () => {
-    const server = await startServer();
-    const client = connect(server, wide);
-    await client.items.get("BOLT");
-    server.service.revokeTokens();
-    await manyCalls(client);
-    expect(server.tokenRequests).toBe(2);
+    expect(server.tokenRequests).toBe(tokenRequests);
+    // No call sent an expired one.
+    if (prepare.length === 0) expect(server.requests).toHaveLength(before + 1 + MANY);
   });
 
   it("when it is revoked while they are on their way, and their 401s come late", async () => {

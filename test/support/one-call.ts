@@ -1,3 +1,4 @@
+import { createBottleneckRateLimiter } from "../../src/bottleneck/index.js";
 import { InventoryClient } from "../../src/index.js";
 
 // Runs as a separate process: makes calls and does not close the client.
@@ -10,6 +11,9 @@ const client = new InventoryClient({
   retry: { rateLimitDelayMs: [1_800_000, 3_600_000] },
   totalTimeoutMs: 3_600_000,
   ...(what === "fetch" ? { fetch: globalThis.fetch } : {}),
+  ...(what === "bottleneck"
+    ? { rateLimiter: createBottleneckRateLimiter({ requests: 100, intervalMs: 3_600_000 }) }
+    : {}),
 });
 
 if (what === "loop") {

@@ -8,12 +8,18 @@ import {
   InventoryClient,
   type Item,
   type Lot,
+  OutcomeUnknownError,
   type Page,
   type Paginator,
+  PermissionError,
+  RateLimitError,
   type RateLimiter,
   type RequestOptions,
   type SentRequest,
   type StockLevel,
+  StocklotError,
+  TimeoutError,
+  ValidationError,
 } from "../../src/index.js";
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
@@ -139,4 +145,21 @@ export function limitersAreCreatedByThePackage(limiter: RateLimiter, redis: Redi
     createBottleneckRateLimiter({ requests: 100, intervalMs: 60_000 }),
   ];
   for (const rateLimiter of [...limiters, lookAlike]) new InventoryClient({ rateLimiter });
+}
+
+export function advice(error: unknown): string {
+  if (error instanceof OutcomeUnknownError)
+    return `${error.request.path} ${error.request.sentAt} ${error.status ?? "no response"}`;
+  if (error instanceof ValidationError) return Object.keys(error.details).join();
+  if (PermissionError.is(error)) return error.reason;
+  if (RateLimitError.is(error)) return `in ${error.retryAfterMs} ms`;
+  if (TimeoutError.is(error)) return error.clock;
+  if (StocklotError.is(error)) return `${error.applied}`;
+  // @ts-expect-error: nothing is known about other errors.
+  return error.message;
+}
+
+export function onlyOfItsClass(error: StocklotError): unknown {
+  // @ts-expect-error: only some have a reason.
+  return error.reason;
 }

@@ -82,18 +82,6 @@ describe("the error tree", () => {
   });
 });
 
-describe("the message of an ApiError", () => {
-  it.each([
-    ["names method, path and status", {}, "GET /Item: 400 Malformed."],
-    ["says if the service has none", { message: "" }, "GET /Item: 400 (the response has no message)"],
-    ["ends with the hint", { hint: "Do this." }, "GET /Item: 400 Malformed. Do this."],
-  ])("%s", (_, change, message) => {
-    const error = new errors.ApiError({ ...init, ...change });
-    expect(error.message).toBe(message);
-    expect(error.serviceMessage).toBe({ ...init, ...change }.message);
-  });
-});
-
 it.each([
   ["Insufficient permissions.", "insufficient-permissions"],
   ["Account is read-only.", "read-only"],

@@ -3,7 +3,10 @@ import { type ClientOptions, ConfigurationError, createRateLimiter, InventoryCli
 
 const given = { baseUrl: "https://inventory.test/api/v1", clientId: "id", clientSecret: "canary-secret" };
 
-afterEach(() => vi.unstubAllEnvs());
+afterEach(() => {
+  vi.unstubAllEnvs();
+  vi.unstubAllGlobals();
+});
 
 const refusal = (options: object): string => {
   try {
@@ -125,5 +128,39 @@ describe("headers that are refused", () => {
     ],
   ])("%s", (_, headers, message) => {
     expect(refusal({ ...given, headers })).toBe(`ConfigurationError: client options: ${message}`);
+  });
+});
+
+/** The same in a runtime of these versions. */
+function clientOn(versions: Record<string, string>, options: ClientOptions = {}): InventoryClient {
+  const stub = { value: { node: "20.19.0", ...versions } };
+  vi.stubGlobal("process", Object.create(process, { versions: stub }));
+  return new InventoryClient({ ...given, ...options });
+}
+
+describe("a client in a runtime", () => {
+  it.each(["20.19.0", "26.0.0"])("can be created on Node.js %s", (node) => {
+    expect(clientOn({ node })).toBeInstanceOf(InventoryClient);
+  });
+
+  it.each(["18.20.4", "20.18.3"])("is a ConfigurationError on Node.js %s", (node) => {
+    expect(() => clientOn({ node })).toThrow(ConfigurationError);
+    expect(() => clientOn({ node })).toThrow(new RegExp(`requires Node\\.js 20\\.19 or later.* this is ${node}`));
+  });
+
+  it.each(["bun", "deno"])("can be created on %s, whatever Node.js it says it is", (name) => {
+    expect(clientOn({ node: "18.0.0", [name]: "1.2.0" })).toBeInstanceOf(InventoryClient);
+  });
+
+  it("can be created at module level on Workers, which allow no AbortController there", () => {
+    vi.stubGlobal(
+      "AbortController",
+      class {
+        constructor() {
+          throw new Error("not allowed in global scope");
+        }
+      },
+    );
+    expect(clientOn({ node: "22.0.0" }, { fetch: globalThis.fetch })).toBeInstanceOf(InventoryClient);
   });
 });

@@ -7,7 +7,6 @@ import { afterAll, afterEach, describe, expect, it, type MockInstance, onTestFin
 import {
   ApiError,
   type ClientOptions,
-  ConfigurationError,
   ConnectionError,
   type InventoryClient,
   OutcomeUnknownError,
@@ -225,20 +224,41 @@ describe("a fetch function that fails", () => {
     expect(calls.count).toBe(2);
   });
 
-  it.each<[string, () => unknown]>([
-    ["nothing", () => undefined],
-    ["an object", () => ({ status: 200 })],
-    ["a body of Node.js", () => ({ status: 200, headers: new Headers(), body: Readable.from(["{}"]) })],
-  ])("by returning %s rejects with a ConfigurationError, once; a write has an unknown outcome", async (_, make) => {
+  const odd = (read: () => Promise<unknown>) => ({
+    status: 200,
+    headers: new Headers(),
+    body: { getReader: () => ({ read }) },
+  });
+  const streamOf = (start: (controller: ReadableStreamDefaultController<never>) => void) =>
+    new Response(new ReadableStream<never>({ start }));
+  it.each<[string, unknown, string]>([
+    ["nothing", undefined, "ConfigurationError"],
+    ["null", null, "ConfigurationError"],
+    ["an object", { status: 200 }, "ConfigurationError"],
+    ["a status as text", { status: "200", headers: new Headers(), body: null }, "ConfigurationError"],
+    ["a body of Node.js", { status: 200, headers: new Headers(), body: Readable.from(["{}"]) }, "ConfigurationError"],
+    ["chunks of text", odd(async () => ({ done: false, value: "text" })), "ResponseValidationError"],
+    ["chunks that are null", odd(async () => null), "ConnectionError"],
+    [
+      "a stream of no bytes",
+      streamOf((controller) => controller.enqueue("no bytes" as never)),
+      "ResponseValidationError",
+    ],
+    [
+      "a stream that fails with an odd value",
+      streamOf((controller) => controller.error(Object.create(null))),
+      "ConnectionError",
+    ],
+  ])("by returning %s rejects; a write has an unknown outcome", async (_, response, name) => {
     let calls = 0;
     const fetch = async () => {
       calls += 1;
-      return make() as Response;
+      return response as Response;
     };
-    const client = connect({ baseUrl: "https://inventory.test/api/v1" }, { ...withToken, fetch });
-    expect(await errorOf(client.items.get("X"))).toBeInstanceOf(ConfigurationError);
-    expect(calls).toBe(1);
+    const client = connect({ baseUrl: "https://inventory.test/api/v1" }, { ...withToken, retry: false, fetch });
+    expect(await errorOf(client.items.get("X"))).toMatchObject({ name });
     expect(await errorOf(client.inventory.receive(RECEIPT))).toBeInstanceOf(OutcomeUnknownError);
+    expect(calls).toBe(2);
   });
 
   it("a response with status 0 counts as lost", async () => {

@@ -30,7 +30,7 @@ export const timesApplied = ({ service }: FaultServer, remark: string) =>
   service.lots.filter((lot) => lot.remark === remark).length;
 
 /** How often the service received a receipt. */
-export const timesReceived = ({ requests }: FaultServer, remark: string) =>
+const timesReceived = ({ requests }: FaultServer, remark: string) =>
   requests.filter(({ body }) => body.includes(`"remark":"${remark}"`)).length;
 
 /** The reports that differ from what the service received and applied. */

@@ -7,8 +7,8 @@ import { canRun, installPackage } from "../../support/debian-package.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../../support/runs.js";
 import { sleep } from "../../support/with-server.js";
 
-/** Gateways and proxies that the tests start, and their Debian packages. */
-const PACKAGES = { nginx: "nginx-light", squid: "squid", tinyproxy: "tinyproxy" };
+/** Servers that the tests start, and their Debian packages. */
+const PACKAGES = { nginx: "nginx-light", squid: "squid", tinyproxy: "tinyproxy", "redis-server": "redis-server" };
 
 export type Program = keyof typeof PACKAGES;
 
@@ -16,16 +16,17 @@ export type Program = keyof typeof PACKAGES;
  * Why the tests of these programs are skipped; `undefined` if all are there. In `npm run test:all` a missing program is
  * installed first if that needs no password.
  *
- * @throws Error if one is missing and `STOCKLOT_REQUIRE_NETWORK=1`.
+ * @throws Error if one is missing and `STOCKLOT_REQUIRE_NETWORK=1`, of Redis `STOCKLOT_REQUIRE_REDIS=1`.
  */
 export function missingProgramReason(...programs: Program[]): string | undefined {
+  const requiredBy = programs.includes("redis-server") ? "STOCKLOT_REQUIRE_REDIS" : "STOCKLOT_REQUIRE_NETWORK";
   if (!RUN_ALL) return ONLY_IN_TEST_ALL;
   const missing = programs.filter(
     (program) => !canRun(program, "-v") && !(installPackage(PACKAGES[program]) && canRun(program, "-v")),
   );
   if (missing.length === 0) return undefined;
   const message = `install ${missing.map((program) => PACKAGES[program]).join(", ")}; the tests that need one are skipped`;
-  if (process.env.STOCKLOT_REQUIRE_NETWORK === "1") throw new Error(message);
+  if (process.env[requiredBy] === "1") throw new Error(message);
   console.warn(message);
   return message;
 }

@@ -56,7 +56,7 @@ setInterval(() => {
 async function caller(): Promise<void> {
   while (!stopped) {
     try {
-      await client.request({ method: "GET", path: "/Ping" }, { headers: { "x-worker": name } });
+      await client.items.get("BOLT", { headers: { "x-worker": name } });
       report.responses += 1;
     } catch (error) {
       const kind = error instanceof Error ? error.name : String(error);
