@@ -7,8 +7,8 @@ import { CommandError } from "./exit.js";
 
 const ADDRESS_PATTERN = /^(postgres(ql)?:\/\/|socket:|\/)/;
 
-/** Whether an argument is an address rather than a file. */
-export const isPostgresAddress = (text: string): boolean => /^postgres(ql)?:/i.test(text);
+/** Whether an argument is an address rather than a file, which may begin with a slash. */
+export const isPostgresAddress = (text: string): boolean => /^(postgres(ql)?|socket):/i.test(text);
 
 /**
  * The address of a PostgreSQL database, verified: the driver accepts any string.

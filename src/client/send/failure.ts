@@ -135,5 +135,5 @@ const repeatedIf = (allowed: boolean): Retry => (allowed ? "after a back-off" : 
 
 const UNREADABLE = {
   "too large": "the response is larger than maxResponseBytes",
-  undecodable: "the response cannot be decompressed",
+  undecodable: "the response cannot be decoded",
 };

@@ -31,7 +31,8 @@ const client = new InventoryClient({
   rateLimiter: createRedisRateLimiter({ redis, key, ...rateLimit }),
   tokenStore: createRedisTokenStore({ redis, key }),
   dispatcher,
-  retry: { maxRetries: 0, rateLimitDelayMs: [1_000, 1_200] },
+  // A slot that has expired counts as a failure, after which the call takes another one.
+  retry: { maxRetries: standsStillMs === 0 ? 0 : 3, rateLimitDelayMs: [1_000, 1_200] },
 });
 
 let hasStoodStill = standsStillMs === 0;
