@@ -101,41 +101,26 @@ describe("an increment", () => {
   });
 
   it.each([
-    "ignored",
-    "refused",
-  ] as const)("is not made of a list whose modifiedSince is %s: each run makes a full pass", async (filter) => {
+    ["ignored", false, "full"],
+    ["refused", false, "full"],
+    ["fails", null, "increment+full"],
+    ["received", null, "increment"],
+  ] as const)("is given up for good for a list whose modifiedSince is %s", async (filter, known, modes) => {
     const modifiedSince = { items: "honoured", lots: filter, stockLevels: "honoured" } as const;
-    const { service, mirror, expectEqual } = setUp({ modifiedSince });
+    const { service, sink, mirror, expectEqual } = setUp({ modifiedSince });
     await mirror.run();
-    expect((await mirror.status()).map(({ increments }) => increments)).toEqual([null, false, null]);
+    expect((await mirror.status()).map(({ increments }) => increments)).toEqual([null, known, null]);
+    service.advance(HOUR_MS);
+    service.changeLot();
+    service.removeLot();
+    expect(modesOf(await mirror.run())).toEqual(["increment", modes, "increment"]);
+    await mirror.run({ full: true });
+    await expectEqual();
+    expect(statusOf(await mirror.status(), "lots").increments).toBe(false);
     service.changeLot();
     service.removeLot();
     expect(modesOf(await mirror.run())).toEqual(["increment", "full", "increment"]);
-    expect(await recordsIn(newSink(), "lots")).toEqual(service.records("lots"));
-    await mirror.run({ full: true });
-    await expectEqual();
-  });
-
-  it("is not made of a list that fails for each date", async () => {
-    const modifiedSince = { items: "honoured", lots: "fails", stockLevels: "honoured" } as const;
-    const { mirror } = setUp({ modifiedSince });
-    await mirror.run();
-    expect(modesOf(await mirror.run())).toEqual(["increment", "increment+full", "increment"]);
-    expect(statusOf(await mirror.status(), "lots").increments).toBe(false);
-    expect(modesOf(await mirror.run())).toEqual(["increment", "full", "increment"]);
-  });
-
-  it("is given up for good if it does not list what a full pass finds", async () => {
-    const modifiedSince = { items: "honoured", lots: "received", stockLevels: "honoured" } as const;
-    const { service, mirror, expectEqual } = setUp({ modifiedSince });
-    await mirror.run();
-    service.advance(HOUR_MS);
-    service.changeLot();
-    await mirror.run({ full: true });
-    expect(statusOf(await mirror.status(), "lots").increments).toBe(false);
-    service.changeLot();
-    expect(modesOf(await mirror.run())).toEqual(["increment", "full", "increment"]);
-    await expectEqual();
+    expect(await recordsIn(sink, "lots")).toEqual(service.records("lots"));
   });
 
   it("is not doubted for a record that was removed after the full pass had read it, whatever was added or is not listed", async () => {

@@ -96,10 +96,14 @@ class Follower {
   async follow(sink: MirrorSink, copied: ReadonlyMap<Resource, Copy>, complete: ReadonlySet<Resource>): Promise<void> {
     if (complete.size === 0) return;
     await using copy = await openCopy(sink);
-    for await (const { seq, resource, type, key, after } of copy.changes({ after: this.#last })) {
+    for await (const { seq, at, resource, type, key, before, after } of copy.changes({ after: this.#last })) {
       expect(seq).toBe(this.#last + 1);
       this.#last = seq;
+      expect(Date.parse(at)).toBeLessThanOrEqual(Date.now());
+      expect([type, before === null, after === null]).toEqual([type, type === "added", type === "removed"]);
       const records = this.records.get(resource);
+      if (type === "added") expect(records?.get(key)).toBeUndefined();
+      else if (records) expect(records.get(key)).toMatchObject(before ?? {});
       if (type === "removed") records?.delete(key);
       else records?.set(key, { ...records.get(key), ...after });
     }

@@ -7,20 +7,15 @@ import { recordsIn, useCopies } from "./support/copies.js";
 const { sinks: SINKS } = await useCopies("warehouses");
 
 describe.each(Object.keys(SINKS))("stock levels per warehouse in %s", (name) => {
-  function setUp(options: Partial<MirrorOptions> = {}) {
+  it("of a warehouse that is added are read, and of one that is left out removed", async () => {
     const service = new ChangingService(seededRandom(8));
     for (let left = 40; left > 0; left -= 1) service.addItem();
     for (let left = 500; left > 0; left -= 1) service.addLot();
     service.advance(3_600_000);
     const sink = (SINKS[name] ?? expect.fail())();
     const client = service.client();
-    const create = (more: Partial<MirrorOptions> = {}) => createMirror({ client, sink, ...options, ...more });
+    const create = (options: Partial<MirrorOptions> = {}) => createMirror({ client, sink, ...options });
     const levels = () => recordsIn(sink, "warehouseStockLevels");
-    return { service, sink, create, levels };
-  }
-
-  it("of a warehouse that is added are read, and of one that is left out removed", async () => {
-    const { service, sink, create, levels } = setUp();
     await create({ warehouses: [1, 2], history: { days: 9 } }).run();
     const removed = service.warehouseLevels(1).size;
     expect((await create({ warehouses: [2, 3] }).run()).removed).toBe(removed);
