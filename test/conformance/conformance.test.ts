@@ -5,14 +5,7 @@ import { afterAll, beforeAll, describe, it } from "vitest";
 import { duplicatesAs400, inTurn, transactionForms } from "../support/other-forms.js";
 import { NotApplicable } from "./check.js";
 import { SUITE } from "./suite.js";
-import { Target, type TargetOptions } from "./target.js";
-
-const CLIENTS = {
-  main: { clientId: "main", clientSecret: "m" },
-  readOnlyClient: { clientId: "reader", clientSecret: "r", readOnly: true },
-  scopedClient: { clientId: "scoped", clientSecret: "s", warehouses: [1] },
-  powerlessClient: { clientId: "powerless", clientSecret: "p", permissions: [] },
-};
+import { CLIENTS, Target, type TargetOptions } from "./target.js";
 
 const OPTIONS: SandboxOptions = { clients: Object.values(CLIENTS), items: 120, lots: 900 };
 

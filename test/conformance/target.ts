@@ -7,6 +7,14 @@ export interface Credentials {
   readonly clientSecret: string;
 }
 
+/** The clients of a sandbox that is the target. */
+export const CLIENTS = {
+  main: { clientId: "main", clientSecret: "m" },
+  readOnlyClient: { clientId: "reader", clientSecret: "r", readOnly: true },
+  scopedClient: { clientId: "scoped", clientSecret: "s", warehouses: [1] },
+  powerlessClient: { clientId: "powerless", clientSecret: "p", permissions: [] },
+};
+
 export interface TargetOptions {
   /** Ends with the version segment. */
   readonly baseUrl: string;

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import document from "../../openapi.json" with { type: "json" };
 import { type ClientOptions, InventoryClient, OutcomeUnknownError } from "../../src/index.js";
 import { SUITE } from "../conformance/suite.js";
-import { Target } from "../conformance/target.js";
+import { CLIENTS, Target } from "../conformance/target.js";
 import { duplicatesAs400, transactionForms } from "../support/other-forms.js";
 import { Contract } from "./contract.js";
 
@@ -12,13 +12,6 @@ const contract = new Contract(document);
 afterEach(() => {
   expect(contract.problems.splice(0)).toEqual([]);
 });
-
-const CLIENTS = {
-  main: { clientId: "main", clientSecret: "m" },
-  readOnlyClient: { clientId: "reader", clientSecret: "r", readOnly: true },
-  scopedClient: { clientId: "scoped", clientSecret: "s", warehouses: [1] },
-  powerlessClient: { clientId: "powerless", clientSecret: "p", permissions: [] },
-};
 
 const BOLT: SandboxItem = { shortID: "BOLT", partNo: 7, category: 3 };
 

@@ -44,10 +44,4 @@ describe("fault rules", () => {
     sandbox.reset();
     expect(await statuses(sandbox, ["/Item", "/Item"])).toEqual([500, 200]);
   });
-
-  it("strike token requests too", async () => {
-    const sandbox = createSandbox({ faults: [{ path: "/Token", times: 1, fault: 500 }] });
-    expect((await callerOf(sandbox).requestToken()).status).toBe(500);
-    expect((await callerOf(sandbox).requestToken()).status).toBe(200);
-  });
 });

@@ -13,18 +13,7 @@ beforeAll(() => server.listen({ onUnhandledRequest: "error" }));
 afterEach(() => sandbox.reset());
 afterAll(() => server.close());
 
-const api = () => new Caller(BASE_URL, sandbox.credentials);
-
 describe("sandboxHandlers", () => {
-  it("respond to the global fetch from the sandbox, under whatever base URL", async () => {
-    const caller = api();
-    expect((await caller.post("/Inventory/Receive", { itemID: "A", units: 2, wid: 1, reasonCode: 1 })).status).toBe(
-      201,
-    );
-    expect((await caller.get("/Inventory/StockLevels?pageSize=5")).body.value[0].inStock).toBe(2);
-    expect((await caller.get("/Item")).headers.get("x-total-count")).toBe("1");
-  });
-
   it("use the sandbox's own base URL when none is given", async () => {
     const own = createSandbox();
     server.use(...sandboxHandlers(own));

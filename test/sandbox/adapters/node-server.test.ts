@@ -29,18 +29,6 @@ async function wire(url: string, headers: Record<string, string>, agent?: Agent)
 }
 
 describe("sandbox.listen", () => {
-  it("serves the same service on a loopback port, under a complete base URL", async () => {
-    const { api, server, sandbox } = await serve({ items: [{ shortID: "A/B ü" }] });
-    expect(server.url).toBe(`http://127.0.0.1:${server.port}/api/v1`);
-    expect((await api.get("/Item")).body.totalCount).toBe(1);
-    expect((await api.post("/Inventory/Receive", { itemID: "A/B ü", units: 1, wid: 1, reasonCode: 1 })).status).toBe(
-      201,
-    );
-    expect((await api.delete(`/Item/${encodeURIComponent("A/B ü")}`)).body.shortID).toBe("A/B ü");
-    expect((await sandbox.fetch(`${sandbox.baseUrl}/Item`)).status).toBe(401);
-    expect(sandbox.requests.map(({ status }) => status)).toEqual([200, 200, 201, 200, 401]);
-  });
-
   it("closes idle and open connections at once", async () => {
     const { api, server, sandbox } = await serve({ faults: [{ path: "/Item", fault: "hang" }] });
     const headers = await api.authorization();
@@ -53,6 +41,7 @@ describe("sandbox.listen", () => {
 
   it("rejects when the port is taken", async () => {
     const { server } = await serve();
+    expect(server.url).toBe(`http://127.0.0.1:${server.port}/api/v1`);
     await expect(createSandbox().listen({ port: server.port })).rejects.toMatchObject({ code: "EADDRINUSE" });
   });
 });

@@ -26,14 +26,6 @@ describe("tokens", () => {
     expect(await api.get("/Item")).toMatchObject({ status: 401, body: UNAUTHORIZED });
   });
 
-  it("can be revoked", async () => {
-    const sandbox = createSandbox();
-    const api = callerOf(sandbox);
-    expect((await api.get("/Item")).status).toBe(200);
-    sandbox.revokeTokens();
-    expect((await api.get("/Item")).status).toBe(401);
-  });
-
   it("are requested with POST only; any other method is unknown there", async () => {
     const api = callerOf(createSandbox());
     const headers = await api.authorization();
