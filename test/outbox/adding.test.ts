@@ -146,6 +146,7 @@ describe("resolve", () => {
     const outbox = createWorld().createOutbox();
     await outbox.addMany([receipt("a", { itemID: "NONE" }), receipt("b", { itemID: "NONE" })]);
     await outbox.run();
+    expect(await outbox.get("a")).toMatchObject({ state: "rejected", error: { status: 400 } });
     const applied = await outbox.resolve("a", "applied");
     expect(applied).toMatchObject({ state: "applied", settledAt: expect.any(Number) });
     expect(applied).not.toHaveProperty("error");

@@ -1,11 +1,4 @@
-import {
-  InputValidationError,
-  NotFoundError,
-  PaginationError,
-  type ResponseInfo,
-  ResponseValidationError,
-  TimeoutError,
-} from "stocklot";
+import { NotFoundError, PaginationError, type ResponseInfo, ResponseValidationError, TimeoutError } from "stocklot";
 import { describe, expect, it } from "vitest";
 import { createRandom } from "../support/random.js";
 import { warningLog } from "../support/with-server.js";
@@ -80,17 +73,6 @@ describe("A search for one item is one call of the caller's", () => {
 });
 
 describe("A search for one item", () => {
-  it("returns the level, null if it is not listed, and lots by ascending recNo", async () => {
-    const service = new SearchedService([30, 20, 20, 10, 20]);
-    const { inventory } = service.client();
-    expect((await inventory.getLots("SKU-20")).map(({ recNo }) => recNo)).toEqual([2, 3, 5]);
-    expect(await inventory.getLots("SKU-25")).toEqual([]);
-    expect(await inventory.getStockLevel("SKU-30")).toMatchObject({ partNo: 30 });
-    expect(await inventory.getStockLevel("SKU-31")).toBeNull();
-    await inventory.getStockLevel("SKU-30", { wid: 3 });
-    expect(service.requests.at(-1)?.pathname).toMatch(/\/Inventory\/StockLevels\/3$/);
-  });
-
   it("remembers part numbers, but not that there is no such item", async () => {
     const service = new SearchedService(NUMBERS);
     let isMissing = true;
@@ -138,6 +120,7 @@ describe("A search for one item", () => {
       expect(await inventory.getLots(`SKU-${partNo}`)).toMatchObject([{ partNo }]);
       expect(await inventory.getStockLevel(`SKU-${partNo}`)).toMatchObject({ partNo });
       expect(await inventory.getStockLevel(`SKU-${partNo}`, { wid: 1 })).toMatchObject({ partNo });
+      expect(service.requests.at(-1)?.pathname).toMatch(/\/Inventory\/StockLevels\/1$/);
     }
     expect(warnings).toEqual([
       expect.stringContaining("GET /Inventory: "),
@@ -146,26 +129,6 @@ describe("A search for one item", () => {
     service.requests.length = 0;
     await expect(inventory.getLots("SKU-10", {}, { ifUnsorted: "error" })).rejects.toBeInstanceOf(PaginationError);
     expect(service.requests.length).toBeLessThan(3);
-  });
-
-  it("rejects wrong arguments without a request", async () => {
-    const service = new SearchedService(NUMBERS);
-    const { inventory } = service.client();
-    const wrong: unknown[][] = [
-      [""],
-      [7],
-      ["SKU-10", { wID: 3 }],
-      ["SKU-10", { wid: "3" }],
-      ["SKU-10", { page: 1 }],
-      ["SKU-10", {}, { ifUnsorted: "fail" }],
-      ["SKU-10", {}, { gapless: true }],
-    ];
-    for (const args of wrong) {
-      for (const method of ["getLots", "getStockLevel"] as const) {
-        await expect(Reflect.apply(inventory[method], inventory, args)).rejects.toBeInstanceOf(InputValidationError);
-      }
-    }
-    expect(service.requests).toEqual([]);
   });
 
   it("does not trust a response that is another page than was requested", async () => {

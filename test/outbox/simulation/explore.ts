@@ -5,7 +5,6 @@ export const NO_FAULTS: Faults = { crash: 0, lost: 0, late: 0, stall: 0, all: 0 
 const MAX_STEPS = 2_000;
 
 export interface Exploration {
-  states: number;
   ends: number;
   /** The steps that led to a wrong end, and what is wrong. */
   wrong?: { steps: string[]; problems: string[] };
@@ -77,7 +76,7 @@ export async function explore(options: ExploreOptions): Promise<Exploration> {
     const { branches, problems = [], steps, isEnd } = await follow(path, known, options);
     waiting.push(...branches);
     ends += Number(isEnd);
-    if (problems.length > 0) return { states: known.size, ends, wrong: { steps, problems } };
+    if (problems.length > 0) return { ends, wrong: { steps, problems } };
   }
-  return { states: known.size, ends };
+  return { ends };
 }

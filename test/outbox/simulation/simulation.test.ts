@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../../support/runs.js";
 import { explore, NO_FAULTS } from "./explore.js";
 import type { EntrySpec, Faults } from "./world.js";
@@ -22,18 +22,12 @@ const EXPLORED: [string, readonly EntrySpec[], Faults, number][] = [
   ["a crash, a lost response and a late effect together", RECEIPTS, { ...anyOf(3), stall: 0 }, 1],
   ["writes of items, with any fault", ITEMS, anyOf(1), 1],
 ];
-const FIGURES: string[] = [];
 
 describe("two processes and three entries, two of them of one item", () => {
-  afterAll(() => {
-    if (FIGURES.length > 0) console.log(FIGURES.join("\n"));
-  });
-
   it.each(
     EXPLORED.filter(([, , faults]) => RUN_ALL || faults.all === 0),
-  )("nothing is doubled, lost, out of order or misreported: %s", async (name, specs, faults, concurrency) => {
-    const { states, ends, wrong } = await explore({ specs, faults, concurrency });
-    FIGURES.push(`${name}: ${states} states, ${ends} ends`);
+  )("nothing is doubled, lost, out of order or misreported: %s", async (_, specs, faults, concurrency) => {
+    const { ends, wrong } = await explore({ specs, faults, concurrency });
     expect(wrong).toBeUndefined();
     expect(ends).toBeGreaterThan(1);
   });
