@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createRateLimiter, InventoryClient } from "stocklot";
 import { createMirror, sqliteSink } from "stocklot/mirror";
 import { instrumentStocklot } from "stocklot/opentelemetry";
@@ -10,8 +7,11 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { reportProgress } from "../../src/client/for-add-ons.js";
 import type { ClientOptions } from "../../src/index.js";
 import { collectGarbage } from "../support/garbage.js";
+import { ownFolder } from "../support/own-folder.js";
 import { RUN_ALL } from "../support/runs.js";
 import { connect, type Point, SECRET, startMetrics } from "./support.js";
+
+const fileNamed = ownFolder();
 
 /** A client whose calls are measured. */
 async function measured(options: ClientOptions = {}, service: SandboxOptions = {}) {
@@ -175,13 +175,11 @@ describe("the metrics of outbox and mirror", () => {
 
   it("show what a real outbox and a real mirror report", async () => {
     const { collect, client } = await measured();
-    const folder = mkdtempSync(join(tmpdir(), "stocklot-metrics-"));
-    const outbox = createOutbox({ client, store: sqliteOutboxStore({ path: join(folder, "outbox.db") }) });
+    const outbox = createOutbox({ client, store: sqliteOutboxStore({ path: fileNamed("outbox.db") }) });
     await outbox.add({ key: "1", operation: "receive", input: { itemID: "BOLT-M8", units: 1, wid: 1, reasonCode: 1 } });
     await outbox.run();
     await outbox.close();
-    await createMirror({ client, sink: sqliteSink({ path: join(folder, "copy.db") }) }).run();
-    rmSync(folder, { recursive: true });
+    await createMirror({ client, sink: sqliteSink({ path: fileNamed("copy.db") }) }).run();
     const metrics = await collect();
     expect(metrics.get("stocklot.outbox.entries")?.points).toContainEqual({
       attributes: { "stocklot.outbox.state": "applied" },
