@@ -102,10 +102,13 @@ class Follower {
       expect(Date.parse(at)).toBeLessThanOrEqual(Date.now());
       expect([type, before === null, after === null]).toEqual([type, type === "added", type === "removed"]);
       const records = this.records.get(resource);
-      if (type === "added") expect(records?.get(key)).toBeUndefined();
-      else if (records) expect(records.get(key)).toMatchObject(before ?? {});
+      const known = records?.get(key);
+      if (records && type === "changed") expect(known).toMatchObject(before ?? {});
+      else if (records) expect(before ?? undefined).toEqual(known);
+      // A field that the service has dropped is in `before` alone.
+      const dropped = Object.fromEntries(Object.keys(before ?? {}).map((name) => [name, undefined]));
       if (type === "removed") records?.delete(key);
-      else records?.set(key, { ...records.get(key), ...after });
+      else records?.set(key, { ...known, ...dropped, ...after });
     }
     for (const resource of complete)
       if (!this.records.has(resource)) this.records.set(resource, new Map(copied.get(resource)));
