@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -6,7 +6,7 @@ import { INVALID_SPAN_CONTEXT, trace } from "@opentelemetry/api";
 import { build } from "esbuild";
 import * as stocklot from "stocklot";
 import * as instrumentation from "stocklot/opentelemetry";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
+import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { attempts, calls, connect, idOf, parentOf, registerTracing, resetSpans, startMetrics } from "./support.js";
 
 registerTracing();
@@ -20,14 +20,10 @@ interface Copy {
 
 const esModules: Copy = { ...stocklot, ...instrumentation };
 let commonJS: Copy;
-let folder: string;
 
 // A CommonJS copy in the same process, as `require("stocklot")` loads it beside `import`.
 beforeAll(async () => {
-  const cache = join(ROOT, "node_modules/.cache");
-  await mkdir(cache, { recursive: true });
-  folder = await mkdtemp(join(cache, "stocklot-copies-"));
-  const outfile = join(folder, "stocklot.cjs");
+  const outfile = join(ROOT, `node_modules/.cache/stocklot/copy-${process.pid}.cjs`);
   await build({
     stdin: {
       contents: 'export * from "./src/index.ts"; export * from "./src/opentelemetry/index.ts";',
@@ -42,8 +38,8 @@ beforeAll(async () => {
     logLevel: "error",
   });
   commonJS = createRequire(import.meta.url)(outfile);
+  await rm(outfile);
 });
-afterAll(() => rm(folder, { recursive: true }));
 
 describe.each<[string, () => [Copy, Copy]]>([
   ["ES modules observes a client of CommonJS", () => [esModules, commonJS]],

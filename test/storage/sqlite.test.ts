@@ -1,15 +1,15 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { StorageError } from "stocklot";
-import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Query, SqlDatabase } from "../../src/storage/database.js";
 import { loadNodeDriver, loadPackageDriver, openSqlite, type SqliteOptions } from "../../src/storage/sqlite.js";
 import { builtProgram } from "../support/built-program.js";
 import { turnsOf } from "../support/loop-time.js";
+import { ownFolder } from "../support/own-folder.js";
 
 /** How late the timers of half a second are: the 90th percentile, since other programs may stop this one for a while. */
 async function eventLoopDelayMs(): Promise<number> {
@@ -20,9 +20,8 @@ async function eventLoopDelayMs(): Promise<number> {
   return delays.percentile(90) / 1e6;
 }
 
-const directory = mkdtempSync(join(tmpdir(), "stocklot-storage-"));
+const directory = ownFolder()();
 chmodSync(directory, 0o777);
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 describe.each(["package", "node"] as const)("an SQLite connection, driver: %s", (name) => {
   const driver = name === "node" ? loadNodeDriver() : undefined;

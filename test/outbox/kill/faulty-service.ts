@@ -37,7 +37,6 @@ export interface Effect {
 export class FaultyService {
   readonly effects: Effect[] = [];
   isFaulty = true;
-  faults = 0;
   /** Called with the sender of each write when it has arrived, and when it was applied, before the response is sent. */
   onStep: (sender: string) => void = () => {};
   readonly #sandbox: Sandbox;
@@ -70,7 +69,6 @@ export class FaultyService {
   #nextFault(method: string): (typeof FAULTS)[number] | undefined {
     const percent = method === "GET" ? FAULTY_READS : FAULTY_WRITES;
     if (!this.isFaulty || this.#random(100) >= percent) return undefined;
-    this.faults += 1;
     return FAULTS[this.#random(FAULTS.length)];
   }
 

@@ -44,7 +44,6 @@ const CASES = [
   { kind: "postgres", mark: false, name: "PostgreSQL, without marks" },
   { kind: "postgres", mark: "serial", name: "PostgreSQL, with marks as serials" },
 ] as const;
-const FIGURES: string[] = [];
 
 describe.runIf(RUN_ALL)("processes that are killed, three on one store", () => {
   it.concurrent.for(CASES)("apply each write at most once, and know which: $name", async ({ kind, mark, name }, {
@@ -80,10 +79,6 @@ describe.runIf(RUN_ALL)("processes that are killed, three on one store", () => {
     expect(service.effects.length).toBeGreaterThan(kills);
     const stored = new Set(entries.map(({ key }) => key));
     expect(acknowledged.filter((key) => !stored.has(key))).toEqual([]);
-    const states = (["applied", "rejected", "unknown", "pending"] as const).map(
-      (state) => `${entries.filter((entry) => entry.state === state).length} ${state}`,
-    );
-    FIGURES.push(`${name}: ${kills} kills, ${service.faults} faults, ${entries.length} entries: ${states.join(", ")}`);
   });
 });
 
@@ -140,10 +135,7 @@ async function killOften(
   return acknowledged;
 }
 
-afterAll(async () => {
-  if (FIGURES.length > 0) console.log(FIGURES.join("\n"));
-  await postgres?.close();
-});
+afterAll(() => postgres?.close());
 
 /** What is wrong, by the service's own list of what it applied. */
 function problems(service: FaultyService, entries: readonly OutboxEntry[], isMarked: boolean): string[] {
