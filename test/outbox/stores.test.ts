@@ -190,20 +190,7 @@ describe("an outbox in PostgreSQL", () => {
     expect(await outbox.get("k4")).toMatchObject({ input: { remark: expect.stringMatching(/^\[sl:/) } });
   });
 
-  it("survives the loss of an idle connection of a pool that has no listener", async () => {
-    const pool = new Pool({ connectionString, max: 1 });
-    const outbox = createOutbox({ store: postgresOutboxStore({ pool, schema: newSchema() }) });
-    await outbox.add(receipt("before"));
-    await endConnectionOf(pool, connectionString);
-    await expect.poll(() => pool.totalCount).toBe(0);
-    await outbox.add(receipt("after"));
-    expect(await outbox.summary()).toMatchObject({ pending: 2 });
-    await outbox.close();
-    expect(pool.listenerCount("error")).toBe(0);
-    await pool.end();
-  });
-
-  it("keeps its listener when another store on the same pool is closed", async () => {
+  it("listens for lost connections of the caller's pool until it is closed, also if another store on the pool is closed before", async () => {
     const pool = new Pool({ connectionString, max: 1 });
     const [outbox, other] = [1, 2].map(() =>
       createOutbox({ store: postgresOutboxStore({ pool, schema: newSchema() }) }),
@@ -255,15 +242,6 @@ describe("an outbox in PostgreSQL", () => {
     expect(await outbox.summary()).toMatchObject({ applied: 1, rejected: 1, pending: 0 });
   });
 });
-
-/** The server ends the only connection of the pool, as when it is restarted. */
-async function endConnectionOf(pool: Pool, connectionString: string): Promise<void> {
-  const { rows } = await pool.query("SELECT pg_backend_pid() AS pid");
-  const admin = new Client({ connectionString });
-  await admin.connect();
-  await admin.query("SELECT pg_terminate_backend($1)", [rows[0].pid]);
-  await admin.end();
-}
 
 /** A message of the protocol of PostgreSQL. */
 function message(type: string, ...parts: (string | number[])[]): Buffer {

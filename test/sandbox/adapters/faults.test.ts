@@ -1,6 +1,6 @@
 import { setupServer } from "msw/node";
 import { sandboxHandlers } from "stocklot/msw";
-import { createSandbox, type FaultRule, type SandboxFetch, type SandboxOptions } from "stocklot/sandbox";
+import { createSandbox, type FaultRule, type Sandbox, type SandboxFetch } from "stocklot/sandbox";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { abortedWhenHanging, callerOf } from "../support/caller.js";
 
@@ -10,32 +10,27 @@ interface Transport {
   readonly fetch: SandboxFetch;
 }
 
-const TRANSPORTS: Readonly<Record<string, (options: SandboxOptions) => Promise<Transport & { sandbox: Sandbox }>>> = {
-  fetch: async (options) => {
-    const sandbox = createSandbox(options);
-    return { sandbox, baseUrl: sandbox.baseUrl, fetch: sandbox.fetch };
-  },
-  HTTP: async (options) => {
-    const sandbox = createSandbox(options);
+const TRANSPORTS: Readonly<Record<string, (sandbox: Sandbox) => Promise<Transport>>> = {
+  fetch: async (sandbox) => sandbox,
+  HTTP: async (sandbox) => {
     const server = await sandbox.listen();
     onTestFinished(() => server.close());
-    return { sandbox, baseUrl: server.url, fetch: globalThis.fetch };
+    return { baseUrl: server.url, fetch: globalThis.fetch };
   },
-  msw: async (options) => {
-    const sandbox = createSandbox(options);
+  msw: async (sandbox) => {
     const server = setupServer(...sandboxHandlers(sandbox, "https://inventory.example/api/v1"));
     server.listen({ onUnhandledRequest: "error" });
     onTestFinished(() => server.close());
-    return { sandbox, baseUrl: "https://inventory.example/api/v1", fetch: (...input) => globalThis.fetch(...input) };
+    return { baseUrl: "https://inventory.example/api/v1", fetch: (...input) => globalThis.fetch(...input) };
   },
 };
-type Sandbox = ReturnType<typeof createSandbox>;
 
 /** A receipt of a new sandbox, with the fault. */
 async function faulty(transport: string, fault: FaultRule["fault"]) {
   const open = TRANSPORTS[transport];
   if (!open) throw new Error(transport);
-  const { sandbox, baseUrl, fetch } = await open({ items: [{ shortID: "A" }] });
+  const sandbox = createSandbox({ items: [{ shortID: "A" }] });
+  const { baseUrl, fetch } = await open(sandbox);
   const api = callerOf(sandbox);
   const headers = { ...(await api.authorization()), "content-type": "application/json" };
   sandbox.addFault({ path: "/Inventory/Receive", fault });
