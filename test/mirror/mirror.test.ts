@@ -114,6 +114,7 @@ describe("an increment", () => {
     service.changeLot();
     service.removeLot();
     expect(modesOf(await mirror.run())).toEqual(["increment", modes, "increment"]);
+    expect(statusOf(await mirror.status(), "lots").increments).toBe(filter === "received" ? null : false);
     await mirror.run({ full: true });
     await expectEqual();
     expect(statusOf(await mirror.status(), "lots").increments).toBe(false);
