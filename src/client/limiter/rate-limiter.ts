@@ -221,7 +221,8 @@ export class RateLimiter {
       if (first && this.#leaveFree(first.rank) <= leaveFree) this.#start(first, taken);
       else taken.end(false);
     }
-    this.#askAgainAt(this.#pauseMs > 0 ? this.#pausedUntil : undefined);
+    // Not by the clock: the pause may have ended since it was read, and then nobody would ask again.
+    this.#askAgainAt(this.#state === "paused" ? this.#pausedUntil : undefined);
   }
 
   /** The request that may start next; none during a pause, or while too many are in flight. */

@@ -136,6 +136,50 @@ describe("a pause", () => {
   });
 });
 
+/** A clock that stands at 0 until it is read for the n-th time, and then at the end of a pause. */
+class JumpingClock extends MonotonicClock {
+  alarm: { time: number; ring: () => void } | undefined;
+  #time = 0;
+  #reads = 0;
+
+  constructor(readonly readsBeforeTheEnd: number) {
+    super();
+  }
+
+  override now(): number {
+    this.#reads += 1;
+    if (this.#reads > this.readsBeforeTheEnd) this.#time = Math.max(this.#time, 1_000);
+    return this.#time;
+  }
+
+  override createAlarm(ring: () => void) {
+    return (time: number | undefined) => {
+      this.alarm = time === undefined ? undefined : { time, ring };
+    };
+  }
+
+  ring(): void {
+    const { alarm } = this;
+    this.alarm = undefined;
+    this.#time = Math.max(this.#time, alarm?.time ?? 0);
+    alarm?.ring();
+  }
+}
+
+test("a pause ends for a call that waits, between whichever two looks at the clock its time is over", async () => {
+  for (let reads = 0; reads < 30; reads += 1) {
+    const clock = new JumpingClock(reads);
+    const settings = { requests: 10, intervalMs: 60_000, reserved: 0, maxConcurrent: 10 };
+    const limiter = new RateLimiter(settings, clock, { take: () => ({ end() {} }), waitMs: () => 0, available: 10 });
+    limiter.pause(1_000);
+    const waiting = ask(limiter);
+    if (await isSettled(waiting)) continue;
+    expect(clock.alarm, `after ${reads} looks`).toBeDefined();
+    clock.ring();
+    expect(await isSettled(waiting), `after ${reads} looks`).toBe(true);
+  }
+});
+
 describe("the estimate of a wait", () => {
   test("is the time to the next slot, and one interval longer for each round of calls ahead", async () => {
     const limiter = limiterOf({ requests: 1 });
