@@ -148,13 +148,15 @@ export function createSharedSlots({ redis, key, settings, clock }: SharedSlotsOp
     ended = [];
     // What a process knew that was idle for this long concerns no slot in use.
     const known = sentAt - last.at < leaseMs ? last.epoch : "";
-    const pauseMs = Math.max(0, Math.ceil(pauseUntil - sentAt));
+    const reportedPause = pauseUntil;
+    const pauseMs = Math.max(0, Math.ceil(reportedPause - sentAt));
     const slots = reported.flatMap((slot) => [slot.id, Math.max(0, Math.ceil(slot.freeAt - sentAt))]);
     const values = [requests, leaveFree, holdMs, leaseMs, id, isWanted ? 1 : 0, known, pauseMs, ...slots];
     try {
       const reply = readReply(replySchema(), await runScript(redis, EXCHANGE, keys, values, SLOTS_TIMEOUT_MS));
       const [epoch, granted, free, nextMs, restMs] = reply;
-      pauseUntil = -Infinity;
+      // Unless another one has begun meanwhile.
+      if (pauseUntil === reportedPause) pauseUntil = -Infinity;
       last = { epoch, at: sentAt, free };
       if (granted === 0 && isWanted) wait = { until: sentAt + nextMs + 1, leaveFree, isPause: restMs > 0 };
       else if (granted === 1) wait = { until: -Infinity, leaveFree: 0, isPause: false };

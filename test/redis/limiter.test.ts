@@ -2,6 +2,7 @@ import { ConfigurationError, type RateLimiter } from "stocklot";
 import { createRedisRateLimiter, createRedisTokenStore } from "stocklot/redis";
 import { afterAll, describe, expect, test } from "vitest";
 import { type Priority, SlotTooLate } from "../../src/client/limiter/rate-limiter.js";
+import type { RedisClient } from "../../src/redis/redis-client.js";
 import { createFreshRandom } from "../support/fresh-random.js";
 import { turnsOf } from "../support/loop-time.js";
 import { mostInAnyWindow } from "../unit/limiter/service-windows.js";
@@ -82,6 +83,27 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
     expect(second.snapshot().pausedUntil).not.toBeNull();
     await long;
     expect(performance.now() - startedAt).toBeGreaterThan(1_200);
+  });
+
+  test("share a pause that begins while Redis is replying", async () => {
+    const key = newKey();
+    const redis = connect(url);
+    let held: Promise<void> | undefined;
+    const slow: RedisClient = {
+      async eval(script, keyCount, ...rest) {
+        const reply = await redis.eval(script, keyCount, ...rest);
+        await held;
+        return reply;
+      },
+    };
+    const limiter = createRedisRateLimiter({ redis: slow, key, requests: 10, intervalMs: 1_000, reserved: 0 });
+    let release = () => {};
+    held = new Promise((resolve) => (release = resolve));
+    void ask(limiter).catch(() => {});
+    await sleep(50);
+    limiter.pause(3_000);
+    release();
+    expect(await isSettled(pauseStored(key), 2_000)).toBe(true);
   });
 
   test("make one pause of several 429s: the first decides", async () => {
