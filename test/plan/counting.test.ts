@@ -399,16 +399,17 @@ describe("applying a count", () => {
   });
 
   it("leaves a group out that moved since the plan, and one whose item the outbox has something open for", async () => {
-    const one = countWorld([lot("A", 10), lot("B", 5)]);
+    const one = countWorld([10, 1, 1, 1, 1].map((units) => lot("A", units)).concat(lot("B", 5)));
     const plan = await planOf(one, [...SHORTAGE, { itemID: "B", counted: 4 }]);
-    await one.client.inventory.issue({ itemID: "A", units: 1, wid: WID, reasonCode: 1 });
+    for (const { recNo: recno } of await one.client.inventory.getLots("A"))
+      await one.client.inventory.issue({ itemID: "A", units: 0.5, wid: WID, reasonCode: 1, recno });
     failing(one, "/Inventory/Issue", "drop");
     const outbox = one.outbox();
     await outbox.add({ key: "own", operation: "issue", input: { itemID: "B", units: 1, wid: WID, reasonCode: 1 } });
     const report = await plan.apply({ client: one.client, outbox });
     expect(report).toMatchObject({ applied: 0, rejected: [], unknown: [], canceled: [] });
     expect(report.stale).toEqual([
-      { itemID: "A", spot: "A-01", reason: expect.stringContaining("had 10, now 9") },
+      { itemID: "A", spot: "A-01", reason: expect.stringMatching(/had 10, now 9.5, .*, .*0.5 and 2 more/) },
       { itemID: "B", reason: expect.stringContaining('the outbox has the entry "own", which is unknown') },
     ]);
     expect((await outbox.summary()).unknown).toBe(1);
