@@ -11,12 +11,18 @@ const LIMIT_MS = 600_000;
 /** Files that take longest, for their part by waiting. */
 const LONGEST = [
   "docs/site",
+  "docs/run",
+  "docs/recipes",
   "examples/examples",
   "outbox/kill/kill",
   "outbox/simulation/simulation",
   "search/requests",
   "search/exact",
   "mirror/schedules",
+  "command/import",
+  "command/interrupt",
+  "package/bundlers",
+  "package/typescript",
 ];
 
 /** The longest files come first: the last one would run alone. */
@@ -49,6 +55,7 @@ const MODES = {
     // The tests of the command run the one of the packed package; its path is in STOCKLOT_COMMAND.
     include: ["test/package/*.test.ts", "test/command/*.test.ts"],
     env: all,
+    sequence: { sequencer: LongestFirst },
     globalSetup: "test/package/global-setup.ts",
     // One compiler per core of CI.
     maxConcurrency: 2,
