@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { type DocumentedList, MAX_PAGE_SIZE } from "../../service/lists.js";
+import { MAX_PAGE_SIZE } from "../../service/lists.js";
 import { checkInput } from "../../shared/check.js";
 import { StocklotError } from "../../shared/errors/index.js";
 import { integer, type LazySchema, lazy } from "../../shared/field.js";
@@ -47,14 +47,11 @@ export interface ListReading<T> {
   stableSort?: string | undefined;
 }
 
-/** How a list of the document is read. */
-/* @__NO_SIDE_EFFECTS__ */
-export const readingOf = <T>(list: DocumentedList, pageReader: ListReading<T>["pageReader"]): ListReading<T> => ({
-  pageReader,
-  maxPageSize: MAX_PAGE_SIZE,
-  keyOf: createFieldKeyReader(list.key),
-  stableSort: list.stableSort,
-});
+/** How a list is read whose records have this key, and are sorted by this column with `gapless`. */
+export const readingOf = <T>(
+  { key, stableSort }: { key: string; stableSort?: string },
+  pageReader: ListReading<T>["pageReader"],
+): ListReading<T> => ({ pageReader, maxPageSize: MAX_PAGE_SIZE, keyOf: createFieldKeyReader(key), stableSort });
 
 /** The records of a list. Parameters and options are read now: changing them afterwards has no effect. */
 export function createPaginator<T, Params>(sender: Sender, list: ListDefinition<T, Params>): Paginator<T> {
