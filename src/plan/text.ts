@@ -34,7 +34,7 @@ export function planText<Change extends { operation: string }, Blocked>(
 }
 
 /** Numbers in groups of three, from 10 000 on. */
-const grouped = (count: number) => (count < 10_000 ? String(count) : String(count).replace(/\B(?=(\d{3})+$)/g, " "));
+const grouped = (count: number) => count.toLocaleString("en", { useGrouping: "min2" }).replaceAll(",", " ");
 
 function section<T>(members: readonly T[], limit: number, linesOf: (member: T) => string[]): string {
   const shown = members.slice(0, limit).flatMap(linesOf).map(withoutControlCharacters);

@@ -141,8 +141,10 @@ describe("a token endpoint", () => {
 
     afterEach(() => void vi.useRealTimers());
 
-    it("receives the request again later, and the old token is used while it is valid", async () => {
-      const { server, client, warnings } = await renewed(40_000, 503);
+    it.each([
+      503, 404,
+    ])("%i: receives the request again later, and the old token is used while it is valid", async (status) => {
+      const { server, client, warnings } = await renewed(40_000, status);
       const calls = Array.from({ length: 10 }, () => client.items.get("BOLT"));
       expect(await Promise.all(calls)).toHaveLength(10);
       const asked = server.tokenRequests;

@@ -76,7 +76,7 @@ export class ListReader<T> {
   /** By how many records the next page should overlap. */
   #overlap = 1;
   /** Position up to which the list was read. */
-  #end: number;
+  #end = 0;
   #totalCount = 0;
   /** While the end is searched: it is at or after `#low`, and before `#high`. */
   #low: number | undefined;
@@ -92,7 +92,6 @@ export class ListReader<T> {
     this.#maxWidth = session.readAhead;
     this.#width = session.gapless ? Math.min(1, session.readAhead) : session.readAhead;
     this.#isOverlapping = session.gapless;
-    this.#end = startOfIteration(session);
   }
 
   /** The pages, each with the records that were not emitted before. */
