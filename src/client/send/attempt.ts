@@ -14,6 +14,7 @@ import {
 import { parseRetryAfterMs } from "./api-error.js";
 import type { Call } from "./call.js";
 import { Failure, failureOfExchange, failureOfFalseSuccess, failureOfStatus, Refusal, SlotExpired } from "./failure.js";
+import { takeRateLimitRetry } from "./retry.js";
 import type { ServiceClock } from "./service-clock.js";
 
 /** What the attempts of a client's calls share. */
@@ -100,12 +101,8 @@ async function acquire(
     ? (expectedMs: number, reason: "limit" | "pause") =>
         observer.emit("waiting", () => ({ ...call.identity, reason, expectedMs }))
     : undefined;
-  const onFailedProbe = (response: WireResponse) => {
-    call.rateLimitRetries += 1;
-    return call.rateLimitRetries > call.settings.retry.maxRateLimitRetries
-      ? failureOfStatus(call, response, pauseMsOf(limiter))
-      : undefined;
-  };
+  const onFailedProbe = (response: WireResponse) =>
+    takeRateLimitRetry(call) ? undefined : failureOfStatus(call, response, pauseMsOf(limiter));
   for (let round = 1; ; round += 1) {
     scope.throwIfAborted();
     const priority = round === 1 && !call.hasRenewedToken ? call.priority : "token";

@@ -63,12 +63,14 @@ export async function withRetries<T>(
 }
 
 function takeFrom(budget: Budget, { retry }: Failure): boolean {
-  const { maxRetries, maxRateLimitRetries } = budget.settings.retry;
   if (budget.isLastAttempt || retry === "never" || retry === "with a new token") return false;
-  if (retry === "after the pause") {
-    budget.rateLimitRetries += 1;
-    return budget.rateLimitRetries <= maxRateLimitRetries;
-  }
+  if (retry === "after the pause") return takeRateLimitRetry(budget);
   budget.retries += 1;
-  return budget.retries <= maxRetries;
+  return budget.retries <= budget.settings.retry.maxRetries;
+}
+
+/** Counts a 429; whether the call goes on after it. */
+export function takeRateLimitRetry(budget: Pick<Budget, "settings" | "rateLimitRetries">): boolean {
+  budget.rateLimitRetries += 1;
+  return budget.rateLimitRetries <= budget.settings.retry.maxRateLimitRetries;
 }
