@@ -126,6 +126,12 @@ describe("the client", () => {
     expect(page).toMatchObject({ extra: 1, value: [{ createdBy: "eve", later: { deep: [1] } }] });
   });
 
+  it("rejects a page that lacks a field of the envelope", async () => {
+    const { inventory, paginate } = on.client(json({ ...envelope([LOT]), hasMore: undefined }));
+    for (const list of [inventory.listLots(), paginate({ path: "/Orders" })])
+      await expect(list.page()).rejects.toMatchObject({ issues: [{ path: ["hasMore"] }] });
+  });
+
   it("returns records without their key unchanged if responses are not checked", async () => {
     const odd = [{ ...LOT, recNo: undefined }, { ...LOT, recNo: undefined }, null, LOT, LOT];
     const client = on.client(json(envelope(odd)), { responseValidation: "off" });
