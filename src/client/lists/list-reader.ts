@@ -43,7 +43,8 @@ const OVERLAP_MARGIN = 8;
  * moved to pages that were read.
  *
  * **Why nothing is missed while pages overlap.** A page is one contiguous run of the list at one moment, and records keep their
- * order. If it contains a record that was seen, it begins at or before the end of what was read. Nothing precedes position 0.
+ * order. If it contains a record that was seen, it begins at or before the end of what was read. Nothing precedes position 0;
+ * an iteration that began further on rejects if it comes to position 0 without a record that it has seen.
  *
  * In overlapping mode, a page is one of these:
  *
@@ -150,7 +151,9 @@ export class ListReader<T> {
   /** Whether records may be missing before the page. Without keys that cannot be repaired. */
   #leavesGap(page: Page<T>, lastSeen: number): boolean {
     const start = startOfPage(page);
-    if (this.#isOverlapping) return start > 0 && lastSeen < 0;
+    const isDisjoint = this.#isOverlapping && lastSeen < 0;
+    if (isDisjoint && start === 0 && startOfIteration(this.#session) > 0) throw this.#changesTooFast();
+    if (this.#isOverlapping) return isDisjoint && start > 0;
     return this.#session.keyOf !== undefined && (start > this.#end || page.totalCount < this.#totalCount);
   }
 
@@ -238,8 +241,11 @@ export class ListReader<T> {
   #countPage({ totalCount }: Page<T>): void {
     this.#pagesLeft ??= MAX_EXTRA_PAGES + (3 * totalCount) / this.#size;
     if (this.#isOverlapping) this.#pagesLeft -= 1;
-    if (this.#pagesLeft >= 0) return;
-    throw new PaginationError(
+    if (this.#pagesLeft < 0) throw this.#changesTooFast();
+  }
+
+  #changesTooFast(): PaginationError {
+    return new PaginationError(
       `${this.#session.label}: the list changes faster than it can be read. Read it again later.`,
     );
   }

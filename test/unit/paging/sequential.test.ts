@@ -85,12 +85,20 @@ describe("a list that shrinks under sequential paging", () => {
   it("does not return records before the requested page when it steps back before its first page", async () => {
     const list = new ChangingList(
       2_000,
-      at(2, (list) => list.remove(600, 3)),
+      at(2, (list) => list.remove(1_500, 200)),
     );
     const lots = await read(list, { page: 3 });
     expect(numbersOf(lots)[0]).toBe(501);
     expect(numbersOf(lots).filter((recNo) => recNo < 501)).toEqual([]);
     expectNoneMissed(lots, list, 500);
+  });
+
+  it("rejects if it began further on, and as much is removed at once as it has read", async () => {
+    const list = new ChangingList(
+      2_000,
+      at(2, (list) => list.remove(1_500, 300)),
+    );
+    await expect(read(list, { page: 3 })).rejects.toThrow("changes faster than it can be read");
   });
 
   it("is read page by page, as served, if its records have no keys", async () => {
