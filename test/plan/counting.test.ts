@@ -425,6 +425,22 @@ describe("applying a count", () => {
     expect([await unitsOf(one, "A"), await unitsOf(one, "B")]).toEqual([12, 3]);
   });
 
+  it("reads the warehouse once for all items if the service does not sort, and again for an item that was just sent for", async () => {
+    const others = Array.from({ length: 300 }, () => lot("C", 1));
+    const one = countWorld([lot("A", 10), lot("B", 10), lot("D", 10), ...others], { sortOn: [] });
+    const plan = await planOf(
+      one,
+      ["A", "B", "D"].map((itemID) => ({ itemID, counted: 9 })),
+    );
+    const outbox = one.outbox();
+    await outbox.add({ key: "own", operation: "receive", input: { itemID: "D", units: 1, wid: WID, reasonCode: 1 } });
+    const before = one.sandbox.requests.length;
+    const report = await plan.apply({ client: one.client, outbox });
+    expect(report).toMatchObject({ applied: 2, stale: [{ itemID: "D", reason: expect.stringContaining("is new") }] });
+    const paths = one.sandbox.requests.slice(before).map(({ path }) => path);
+    expect(paths.filter((path) => path === `/Inventory/${WID}`)).toHaveLength(6);
+  });
+
   it("two plans of one count book a difference once", async () => {
     const one = countWorld([lot("A", 10)]);
     const plans = [await planOf(one, SHORTAGE), await planOf(one, SHORTAGE)];
