@@ -168,6 +168,24 @@ describe("A search for one item", () => {
     expect(await service.client().inventory.getStockLevel("SKU-25")).toBeNull();
   });
 
+  it("finds an item that fills the page at an end of a list sorted as text", async () => {
+    for (let seed = 1; seed <= runs(12); seed += 1) {
+      const random = createRandom(seed);
+      const pageSize = 10 + Math.floor(random() * 240);
+      // The last ones as text are those of 99.
+      const numbers = Array.from({ length: 20 }, (_, index) => 95 + index);
+      const partNos = numbers.flatMap((partNo) =>
+        Array<number>(Math.floor(random() ** 2 * pageSize) + (partNo === 99 ? pageSize : 0)).fill(partNo),
+      );
+      partNos.sort(() => random() - 0.5);
+      const service = new SearchedService(partNos, { sorting: "text", maxPageSize: pageSize, random });
+      for (let partNo = 94; partNo <= 116; partNo += 1) {
+        const found = recNosOf(await service.client().inventory.getLots(`SKU-${partNo}`));
+        expect(found, `seed ${seed}, partNo ${partNo}`).toEqual(numbersOf(service.lots, partNo));
+      }
+    }
+  });
+
   it("misses no lot that changes its place among the lots of its item, even at each request", async () => {
     for (let seed = 1; seed <= runs(12); seed += 1) {
       const random = createRandom(seed);

@@ -66,9 +66,14 @@ export async function findByPartNo<T>(list: SortedList<T>, partNo: number): Prom
   throw new UnsearchableListError(`${label}: the list changes faster than one part number can be found in it`);
 }
 
-/** A part number that stands nowhere among numbers may stand elsewhere if the service sorts them as text, often at an end. */
+/**
+ * A part number that stands nowhere among numbers may stand elsewhere if the service sorts them as text, often at an end. A page
+ * of this call that shows it contradicts that it is absent.
+ */
 async function ensureAbsent(list: SortedList<unknown>, partNo: number): Promise<void> {
   const { label, memory, pages } = list;
+  if (pages.some(({ partNos }) => partNos.includes(partNo)))
+    throw new UnsearchableListError(`${label}: its pages contradict each other`);
   const isShown = () => memory.isNumeric || pages.some((page) => containsTextPlace(page, partNo));
   if (isShown()) return;
   await readEnd(list, "DESC");
