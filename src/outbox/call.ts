@@ -7,7 +7,6 @@ import {
   PermissionError,
   RateLimitError,
   type RequestOptions,
-  ResponseValidationError,
   StocklotError,
 } from "../client/index.js";
 import { onAbort } from "../shared/time/abort.js";
@@ -118,9 +117,6 @@ function outcomeOf(operation: OutboxOperation, wasSent: boolean, error: unknown)
 }
 
 function appliedOf(operation: OutboxOperation, wasSent: boolean, error: unknown): StocklotError["applied"] {
-  // A success whose body was read, and is only not what the service documents. One that could not be read proves nothing.
-  if (error instanceof ResponseValidationError)
-    return error.applied === "yes" && error.issues.some(({ path }) => path.length > 0) ? "yes" : "unknown";
   if (error instanceof StocklotError) return error.applied;
   // An aborted call rejects with the reason if it was not applied; of an idempotent one, that says nothing.
   const isKnown = error instanceof Interrupted && !isIdempotent(operation);

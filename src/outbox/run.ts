@@ -1,8 +1,8 @@
-import { durationOf, reportProgress } from "../client/for-add-ons.js";
+import { durationOf, isServiceError, reportProgress } from "../client/for-add-ons.js";
 import {
+  ApiError,
   type InventoryClient,
-  NotImplementedError,
-  PermissionError,
+  PaginationError,
   ResponseValidationError,
   TimeoutError,
 } from "../client/index.js";
@@ -318,7 +318,8 @@ class OutboxRun implements Sender {
       if (isUnreadable(error))
         return { outcome: "unreadable", reason: `it could not be looked up (${fieldOf(error, "message")})` };
       // Other items may go on.
-      if (!(error instanceof TimeoutError) && concernsAllWrites(error)) throw error;
+      const isOfTheMoment = error instanceof TimeoutError || error instanceof PaginationError;
+      if (!isOfTheMoment && concernsAllWrites(error)) throw error;
       this.#setAside.add(entry.lane);
       return undefined;
     }
@@ -409,11 +410,12 @@ class OutboxRun implements Sender {
 /** An attempt was applied whose entry another sender has decided about meanwhile. */
 class LateOutcome extends Error {}
 
-/** The client may not read the list, or cannot understand it: then a person must decide. */
-const isUnreadable = (error: unknown): boolean =>
-  (error instanceof PermissionError && error.reason !== "unknown") ||
-  error instanceof NotImplementedError ||
-  error instanceof ResponseValidationError;
+/** The service refuses to be read, or cannot be understood: then a person must decide. */
+function isUnreadable(error: unknown): boolean {
+  if (error instanceof ResponseValidationError) return true;
+  if (!(error instanceof ApiError) || !isServiceError(error) || concernsAllWrites(error)) return false;
+  return error.status === 501 || (error.status < 500 && error.status !== 408);
+}
 
 const NOT_SENT_IN_TIME = {
   name: "StaleEntry",

@@ -170,6 +170,23 @@ describe("several runs at once", () => {
   });
 });
 
+it.each([
+  [204, null],
+  [200, ""],
+  [200, "OK"],
+  [200, "[]"],
+])("an update that the service answers with %i and %j was applied", async (status, body) => {
+  const world = createWorld();
+  const outbox = world.createOutbox();
+  await outbox.add({ key: "a", operation: "update", input: { shortID: "BOLT", description: "new" } });
+  world.onWrite = async (_, send) => {
+    await send();
+    return new Response(body, { status });
+  };
+  expect(await outbox.run()).toMatchObject({ applied: 1, pending: 0 });
+  expect(world.effects()).toBe(1);
+});
+
 describe("a lost response", () => {
   const lose = (world: World, when: "before" | "after", times = 1) => {
     let left = times;
@@ -253,17 +270,29 @@ describe("a lost response", () => {
     expect(await outbox.run()).toMatchObject({ applied: 1 });
   });
 
-  it.each([
-    ["the service with 403", () => serviceError(403), "unknown"],
-    ["the service with 501", () => serviceError(501), "unknown"],
-    ["a proxy with 404", () => new Response("<html>", { status: 404 }), "sending"],
-  ])("whose look-up is refused by %s is decided by a person only if the service has refused it", async (_, refuse, state) => {
+  const EMPTY = { value: [], totalCount: 9, page: 1, pageSize: 250, pageCount: 1, hasMore: true };
+  type Respond = (path: string, send: () => Promise<Response>) => Response | Promise<Response>;
+  it.each<[string, string, Respond]>([
+    ["unknown", "refused with 400", () => serviceError(400)],
+    ["unknown", "refused with 403", () => serviceError(403)],
+    ["unknown", "refused with 404", () => serviceError(404)],
+    ["unknown", "refused with 405", () => serviceError(405)],
+    ["unknown", "refused with 501", () => serviceError(501)],
+    ["sending", "answered with 408", () => serviceError(408)],
+    ["sending", "answered with 500", () => serviceError(500)],
+    ["sending", "refused by a proxy with 404", () => new Response("<html>", { status: 404 })],
+    [
+      "sending",
+      "in a list that contradicts itself",
+      (path, send) => (path.endsWith("/Item") ? send() : Response.json(EMPTY)),
+    ],
+  ])("leaves an entry %s if it is %s when it is looked up", async (state, _, respond) => {
     const world = createWorld();
     const outbox = world.createOutbox(MARKED);
     await outbox.add(receipt("a"));
     world.intercept = async (request, send) => {
       if (isWrite(request)) throw connectionReset();
-      return request.method === "GET" ? refuse() : send();
+      return request.method === "GET" ? respond(new URL(request.url).pathname, send) : send();
     };
     expect(await outbox.run()).toMatchObject(
       state === "unknown" ? { unknown: 1, pending: 0 } : { unknown: 0, pending: 1 },
