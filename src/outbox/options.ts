@@ -47,7 +47,8 @@ export interface OutboxOptions {
 export interface OutboxAddOptions {
   /**
    * With `postgresOutboxStore`: a client of `pg` on which you have opened a transaction. The entries are durable when
-   * your transaction commits.
+   * your transaction commits. Await it before you use the connection again: an entry that is refused undoes what was sent
+   * on it meanwhile.
    * @default a transaction of the store's
    */
   client?: unknown;

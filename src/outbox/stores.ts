@@ -148,7 +148,7 @@ export class PostgresOutboxStore {
   async join(client: unknown): Promise<OpenStore> {
     if (!isQueryable(client) || isPostgresPool(client))
       throw new ConfigurationError("outbox.add: client must be a Client of pg on which a transaction is open");
-    return this.#openIn(withinTransaction(this.#database.joined(client)));
+    return this.#openIn(withinTransaction(client, this.#database.joined(client)));
   }
 
   #openIn(database: SqlDatabase): Promise<OpenStore> {
@@ -168,19 +168,33 @@ export class PostgresOutboxStore {
   }
 }
 
-/** A transaction of the caller's: if a part of it fails, that alone is undone. */
-const withinTransaction = (query: Query): SqlDatabase => ({
+/** The last part of a transaction of the caller's, by its connection. */
+const lastPart = new WeakMap<object, Promise<unknown>>();
+
+/**
+ * A transaction of the caller's: if a part of it fails, that alone is undone. Parts follow each other, since one that is undone
+ * takes along what has come since it began.
+ */
+const withinTransaction = (client: object, query: Query): SqlDatabase => ({
   kind: "postgres",
-  async transaction(work) {
-    await query("SAVEPOINT stocklot_outbox");
-    try {
-      return await work(query);
-    } catch (error) {
-      await query("ROLLBACK TO SAVEPOINT stocklot_outbox").catch(() => {});
-      throw error;
-    } finally {
-      await query("RELEASE SAVEPOINT stocklot_outbox").catch(() => {});
-    }
+  transaction(work) {
+    const run = async () => {
+      await query("SAVEPOINT stocklot_outbox");
+      try {
+        return await work(query);
+      } catch (error) {
+        await query("ROLLBACK TO SAVEPOINT stocklot_outbox").catch(() => {});
+        throw error;
+      } finally {
+        await query("RELEASE SAVEPOINT stocklot_outbox").catch(() => {});
+      }
+    };
+    const part = Promise.resolve(lastPart.get(client)).then(run);
+    lastPart.set(
+      client,
+      part.catch(() => {}),
+    );
+    return part;
   },
   close: async () => {},
 });

@@ -113,7 +113,10 @@ export function createSharedSlots({ redis, key, settings, clock }: SharedSlotsOp
       const slot = await exchange(true, leaveFree);
       return slot ?? waitFrom(clock.now());
     },
-    waitMs: (ahead) => Math.max(0, wait.until - clock.now()) + Math.floor(ahead / requests) * holdMs,
+    waitMs(ahead) {
+      const isKnown = wait.isPause || ahead >= wait.leaveFree;
+      return (isKnown ? Math.max(0, wait.until - clock.now()) : 0) + Math.floor(ahead / requests) * holdMs;
+    },
     /** As of the last exchange. Reading it sends nothing. */
     get available() {
       return clock.now() - last.at > holdMs ? requests : last.free;

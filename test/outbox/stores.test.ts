@@ -212,10 +212,12 @@ describe("an outbox in PostgreSQL", () => {
     const outbox = createOutbox({ store: postgresOutboxStore({ connectionString, schema: newSchema() }) });
     await outbox.add(receipt("a"));
     await client.query("BEGIN");
-    await outbox.add(receipt("b"), { client });
+    // At the same time: one that is refused takes along no other.
+    const added = ["b", "c", "d"].map((key) => outbox.add(receipt(key), { client }));
     await expect(outbox.add(receipt("a", { units: 9 }), { client })).rejects.toThrow('"a" was added before');
+    await Promise.all([...added, outbox.add(receipt("e"), { client })]);
     await client.query("COMMIT");
-    expect(await outbox.summary()).toMatchObject({ pending: 2 });
+    expect(await outbox.summary()).toMatchObject({ pending: 5 });
     await outbox.close();
   });
 

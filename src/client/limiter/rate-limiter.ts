@@ -213,7 +213,7 @@ export class RateLimiter {
       const taken = answer instanceof Promise ? await answer : answer;
       if ("waitMs" in taken) {
         if (taken.isPause && this.#pauseMs <= 0) this.#beginPause(taken.waitMs);
-        this.#failLate(Math.max(taken.waitMs, this.#source.waitMs(leaveFree)));
+        this.#failLate(Math.max(taken.waitMs, this.#source.waitMs(leaveFree)), leaveFree);
         return this.#askAgainAt(this.#clock.now() + Math.max(1, taken.waitMs));
       }
       // The queue may have changed: the slot is for the request that is first now.
@@ -266,10 +266,12 @@ export class RateLimiter {
     }
   }
 
-  /** Fails the requests for which that wait is too long. */
-  #failLate(waitMs: number): void {
+  /** Fails the requests for which that wait is too long, of those that leave this many slots free. */
+  #failLate(waitMs: number, leaveFree = 0): void {
     const earliest = this.#clock.now() + waitMs;
-    const late = this.#queue.filter(({ waitsUntil }) => waitsUntil < earliest);
+    const late = this.#queue.filter(
+      ({ waitsUntil, rank }) => waitsUntil < earliest && this.#leaveFree(rank) >= leaveFree,
+    );
     for (const waiter of late) this.#fail(waiter, new SlotTooLate(waitMs, this.#pauseEnd));
   }
 
