@@ -4,9 +4,8 @@
  * @module stocklot/bottleneck
  */
 
-import Bottleneck from "bottleneck";
+import type Bottleneck from "bottleneck";
 import {
-  type CountedSlots,
   countedSlots,
   NoSlots,
   RateLimiter,
@@ -22,7 +21,7 @@ import { ConfigurationError } from "../shared/errors/index.js";
 import { MonotonicClock } from "../shared/time/clock.js";
 import { fieldOf, messageOf } from "../shared/unknown.js";
 
-/** The limit of a Bottleneck that the limiter creates for itself. */
+/** The limit of a rate limiter that has no Bottleneck of the caller's. */
 export interface BottleneckRateLimiterOptions extends RateLimitOptions {
   /** Requests in any interval, token requests included. Not `Infinity`. */
   requests: number;
@@ -34,13 +33,14 @@ export interface BottleneckRateLimiterOptions extends RateLimitOptions {
  * Creates a rate limiter whose slots are jobs of a Bottleneck. The queue, its priorities and the pause after a 429 are
  * stocklot's own.
  *
- * With **options**, it creates its own Bottleneck. A slot is free again `intervalMs` after the response, so no interval
- * contains more than `requests` requests.
+ * With **options**, the slots are its own. One is free again `intervalMs` after the response, so no interval contains more
+ * than `requests` requests.
  *
  * With **your own Bottleneck**, stocklot and the jobs that your program schedules there share one limit, also if that
  * Bottleneck is clustered. Each request is a job that runs until the request has ended. Your Bottleneck decides how
  * many requests are admitted, and when. Its `reservoir` is a fixed window, which admits up to twice the number within
- * one interval. If it drops or refuses a job, the calls that wait reject with a `ConnectionError`.
+ * one interval. If it drops or refuses a job, the calls that wait reject with a `ConnectionError`. It goes by the system's
+ * clock: if that is set back, it waits until the clock is where it was.
  *
  * If your program does not use Bottleneck otherwise, prefer `createRateLimiter`: it adds no latency.
  *
@@ -52,10 +52,10 @@ export interface BottleneckRateLimiterOptions extends RateLimitOptions {
  * @throws ConfigurationError if the argument is neither a Bottleneck nor valid options.
  */
 export function createBottleneckRateLimiter(given: Bottleneck | BottleneckRateLimiterOptions): RateLimiter {
-  const settings = rateLimitSettings(isBottleneck(given) ? UNLIMITED : checkOptions(given));
   const clock = new MonotonicClock();
-  const bottleneck = isBottleneck(given) ? given : new Bottleneck({ maxConcurrent: settings.requests });
-  return new RateLimiter(settings, clock, jobSlots(bottleneck, countedSlots(settings, clock)));
+  if (isBottleneck(given)) return new RateLimiter(rateLimitSettings(UNLIMITED), clock, jobSlots(given));
+  const settings = rateLimitSettings(checkOptions(given));
+  return new RateLimiter(settings, clock, countedSlots(settings, clock));
 }
 
 function checkOptions(given: BottleneckRateLimiterOptions): RateLimitOptions {
@@ -66,39 +66,25 @@ function checkOptions(given: BottleneckRateLimiterOptions): RateLimitOptions {
   );
 }
 
-/** Slots that are jobs, too: each lasts until its request has ended. */
-function jobSlots(bottleneck: Bottleneck, counted: CountedSlots): SlotSource {
-  return {
-    waitMs: counted.waitMs,
-    take(leaveFree) {
-      const slot = counted.take(leaveFree);
-      if ("waitMs" in slot) return slot;
-      return new Promise<Slot>((resolve, reject) => {
-        let hasStarted = false;
-        const job = () =>
-          new Promise<void>((finish) => {
-            // A job that has failed may be started again by the caller's `failed` listener.
-            if (hasStarted) return finish();
-            hasStarted = true;
-            resolve({
-              end(sent) {
-                slot.end(sent);
-                finish();
-              },
-            });
-          });
-        bottleneck.schedule({}, job).catch((error: unknown) => {
-          // One that expired has started: its request is in progress or has ended.
-          if (hasStarted) return;
-          slot.end(false);
-          reject(new NoSlots(`the Bottleneck refused a slot: ${messageOf(error)}`, { cause: error }));
+/** Slots that are jobs. Each lasts until its request has ended. */
+const jobSlots = (bottleneck: Bottleneck): SlotSource => ({
+  waitMs: () => 0,
+  take: () =>
+    new Promise<Slot>((resolve, reject) => {
+      let hasStarted = false;
+      const job = () =>
+        new Promise<void>((finish) => {
+          // A job that has failed may be started again by the caller's `failed` listener.
+          if (hasStarted) return finish();
+          hasStarted = true;
+          resolve({ end: () => finish() });
         });
+      bottleneck.schedule({}, job).catch((error: unknown) => {
+        // One that expired has started: its request is in progress or has ended.
+        if (!hasStarted) reject(new NoSlots(`the Bottleneck refused a slot: ${messageOf(error)}`, { cause: error }));
       });
-    },
-    get available() {
-      return counted.available;
-    },
-  };
-}
+    }),
+  available: Infinity,
+});
 
 const isBottleneck = (value: unknown): value is Bottleneck => typeof fieldOf(value, "schedule") === "function";

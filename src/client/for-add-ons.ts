@@ -7,7 +7,6 @@ export { accountOf } from "./client.js";
 export { judgeLots, type LotsOfItem } from "./find/find-receipt.js";
 export { type RateLimitSettings, rateLimitSchema, rateLimitSettings, UNLIMITED } from "./limiter/options.js";
 export {
-  type CountedSlots,
   countedSlots,
   marginMs,
   NoSlots,

@@ -16,6 +16,7 @@
  * how many ms to ask again. A timer runs only while a request waits, so an idle client keeps no process alive.
  */
 
+import { BrandedError, brandErrorClasses } from "../../shared/errors/brand.js";
 import { type Abortable, onAbort } from "../../shared/time/abort.js";
 import type { MonotonicClock } from "../../shared/time/clock.js";
 import type { WireResponse } from "../transport/exchange.js";
@@ -75,7 +76,7 @@ export interface RateLimitSnapshot {
 }
 
 /** No slot will be free within the time of the call. */
-export class SlotTooLate extends Error {
+export class SlotTooLate extends BrandedError {
   constructor(
     readonly waitMs: number,
     readonly pausedUntil: number | null,
@@ -85,7 +86,10 @@ export class SlotTooLate extends Error {
 }
 
 /** No slot can be had, because its source failed. */
-export class NoSlots extends Error {}
+export class NoSlots extends BrandedError {}
+
+// The limiter of one copy of the package may serve clients of the other.
+brandErrorClasses({ SlotTooLate, NoSlots });
 
 export interface SlotRequest {
   priority: Priority | "token";
@@ -313,12 +317,8 @@ export class RateLimiter {
 /** The service's clock runs at a slightly different speed, and may count in whole ms. */
 export const marginMs = (intervalMs: number) => 3 + intervalMs / 10_000;
 
-export interface CountedSlots extends SlotSource {
-  take(leaveFree: number): Slot | Wait;
-}
-
 /** The slots of one process that has the whole limit to itself. */
-export function countedSlots({ requests, intervalMs }: RateLimitSettings, clock: MonotonicClock): CountedSlots {
+export function countedSlots({ requests, intervalMs }: RateLimitSettings, clock: MonotonicClock): SlotSource {
   let free = requests;
   /** When the slots of ended requests are free again, in ascending order. */
   const returns: number[] = [];

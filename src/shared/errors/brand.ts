@@ -14,6 +14,17 @@ export function brandErrorClasses(classes: Readonly<Record<string, { readonly pr
   }
 }
 
+/** An error that `instanceof` also knows if it is one of the other copy of the package, by the symbol of its class. */
+export abstract class BrandedError extends Error {
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    // `this` is the class on the right of instanceof, not the root of the tree.
+    const symbol = errorClassSymbol(this.prototype.name);
+    return Object.hasOwn(this.prototype, symbol)
+      ? symbol in Object(value)
+      : Function.prototype[Symbol.hasInstance].call(this, value);
+  }
+}
+
 /** Whether a value is an error of this package, of either copy. */
 export const isBrandedError = (value: unknown): boolean =>
   value instanceof Error && errorClassSymbol("StocklotError") in value;

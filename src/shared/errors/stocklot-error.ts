@@ -1,5 +1,5 @@
 import { fieldOf, messageOf } from "../unknown.js";
-import { brandErrorClasses, errorClassSymbol } from "./brand.js";
+import { BrandedError, brandErrorClasses } from "./brand.js";
 import { copyOfCause, redactStart } from "./redact.js";
 
 const MAX_MESSAGE_LENGTH = 2_000;
@@ -16,7 +16,7 @@ export interface Issue {
  * The root of all errors that this package throws. Its subclasses are recognised by `instanceof` also when the ES module
  * and the CommonJS copy of the package are loaded in one process. No message, field or cause shows a secret.
  */
-export abstract class StocklotError extends Error {
+export abstract class StocklotError extends BrandedError {
   /**
    * Whether the service has applied the write of the call: `no` also for a call that is no write. `unknown` if it was sent, and
    * no response proves what became of it.
@@ -29,15 +29,6 @@ export abstract class StocklotError extends Error {
   ) {
     super(redactStart(message, MAX_MESSAGE_LENGTH), cause === undefined ? {} : { cause: copyOfCause(cause) });
     this.applied = applied;
-  }
-
-  /** Lets `instanceof` recognise the errors of the other copy of the package by their symbol. */
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    // `this` is the class on the right of instanceof, not the root of the tree.
-    const symbol = errorClassSymbol(this.prototype.name);
-    return Object.hasOwn(this.prototype, symbol)
-      ? symbol in Object(value)
-      : Function.prototype[Symbol.hasInstance].call(this, value);
   }
 
   /** The same as `error instanceof` this class: `TimeoutError.is(error)`. */

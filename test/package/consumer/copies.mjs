@@ -61,4 +61,17 @@ for (const refuse of refusals) {
   }
 }
 
+// A limiter of one copy may serve clients of the other.
+const mains = await load("stocklot");
+for (const { InventoryClient, TimeoutError } of mains) {
+  for (const { createRateLimiter } of mains) {
+    const rateLimiter = createRateLimiter({ requests: 1, intervalMs: 60_000 });
+    const fetch = async () => Response.json({ access_token: "token" });
+    const credentials = { baseUrl: "https://service.test/v1", clientId: "id", clientSecret: "secret" };
+    const client = new InventoryClient({ ...credentials, fetch, rateLimiter });
+    const error = await client.items.get("X", { totalTimeoutMs: 1_000 }).catch((thrown) => thrown);
+    check(`no slot: ${error}`, error instanceof TimeoutError, true);
+  }
+}
+
 console.log(JSON.stringify({ copies: copies.map((classes) => classes.length), checked, breaches }));
