@@ -13,6 +13,14 @@ describe.each(TRANSPORTS)("beforeSend over %s", (_, transport) => {
     return { server, sent, client: connect(server, { ...transport, retry: QUICK, ...options }) };
   };
 
+  it("sends nothing if it returns an async function, whose rejection ends no process", async () => {
+    const { server, client } = await start();
+    const beforeSend = () => async () => Promise.reject(new Error("too late"));
+    const error = await errorOf(client.inventory.receive(RECEIPT, { beforeSend }));
+    expect(error).toMatchObject({ name: "InputValidationError", applied: "no", issues: [{ path: ["beforeSend"] }] });
+    expect(server.effects("receive")).toBe(0);
+  });
+
   it("is awaited before each attempt, with its number, when the token is there; what it returns runs before the request", async () => {
     const { server, sent, client } = await start();
     server.plan(faults.status(503)).plan(faults.status(429)).plan(faults.status(401));

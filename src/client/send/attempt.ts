@@ -1,5 +1,7 @@
+import { InputValidationError } from "../../shared/errors/index.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { untilAborted } from "../../shared/time/wait.js";
+import { fieldOf } from "../../shared/unknown.js";
 import type { TokenManager } from "../auth/token-manager.js";
 import { type RateLimiter, type Slot, SlotTooLate } from "../limiter/rate-limiter.js";
 import type { Observer } from "../observe/observer.js";
@@ -156,12 +158,19 @@ async function prepare({ clock }: Line, call: Call, slot: Slot, token: string | 
     beforeFirstByte() {
       if (slot.hasExpired?.()) throw new Refusal(new SlotExpired());
       try {
-        check?.();
+        assertSynchronous(call, check?.());
       } catch (thrown) {
         throw new Refusal(thrown);
       }
     },
   };
+}
+
+/** Nobody could wait for a promise before the first byte. */
+function assertSynchronous({ label }: Call, returned: unknown): void {
+  if (typeof fieldOf(returned, "then") !== "function") return;
+  Promise.resolve(returned).catch(() => {});
+  throw new InputValidationError(label, [{ path: ["beforeSend"], message: "must not return an async function" }]);
 }
 
 function failBeforeSend(thrown: unknown): never {
