@@ -6,6 +6,7 @@ import {
   redact,
   redactData,
   redactStart,
+  rememberCallHeaders,
   rememberHeaders,
   rememberSecret,
 } from "../../src/shared/errors/redact.js";
@@ -109,6 +110,18 @@ describe("redaction", () => {
     expect(redact(text)).toBe("[redacted] 2026 application/vnd.acme+json [redacted]");
     const request = { method: "POST", path: "/Inventory/Receive", body: { remark: text }, sentAt: 0 };
     expect(new OutcomeUnknownError("sent", { cause: undefined, request }).request.body).toEqual({ remark: text });
+  });
+
+  it("knows the header values of all calls that have not ended, and of the last ones that have", () => {
+    const keyOf = (index: number) => `key-of-a-call-${1_000 + index}`;
+    const ends = Array.from({ length: 200 }, (_, index) => rememberCallHeaders({ "x-key": keyOf(index) }));
+    const endAgain = rememberCallHeaders({ "x-key": keyOf(0) });
+    const shown = () => ends.flatMap((_, index) => (redact(keyOf(index)) === keyOf(index) ? [index] : []));
+    expect(shown()).toEqual([]);
+    for (const end of ends) end();
+    expect(shown()).toEqual(Array.from({ length: 149 }, (_, index) => index + 1));
+    endAgain();
+    expect(shown()).toHaveLength(150);
   });
 
   it("keeps the last 1 000 secrets, by their last use", () => {

@@ -93,6 +93,7 @@ export class ClientSender implements Sender, ClientState {
     const { method, path } = request;
     const observed = observer.startCall(() => ({ method, path, url: baseUrl + path, client: this }));
     const call = new Call(request, this.#settingsOf(options), scope, observed);
+    const forgetHeaders = options?.headers && rememberCallHeaders(options.headers);
     const startedAt = monotonicNowMs();
     let end: string | undefined;
     try {
@@ -108,6 +109,7 @@ export class ClientSender implements Sender, ClientState {
       const { attempts, head, settings } = call;
       observed.notify((observation) => observation.ended({ status: head?.status, error: end }));
       if (head) this.#report(settings, { ...head, method, path, attempts, durationMs: monotonicNowMs() - startedAt });
+      forgetHeaders?.();
     }
   }
 
@@ -180,7 +182,6 @@ export class ClientSender implements Sender, ClientState {
     const { settings } = this.#config;
     if (!options) return settings;
     const { timeoutMs = settings.timeoutMs, retry, headers, priority, onResponse, beforeSend } = options;
-    if (headers) rememberCallHeaders(headers);
     return {
       timeoutMs,
       maxResponseBytes: settings.maxResponseBytes,

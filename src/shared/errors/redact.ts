@@ -16,8 +16,8 @@ import { isBrandedError } from "./brand.js";
 
 const REDACTED = "[redacted]";
 const MAX_SECRETS = 1_000;
-/** Headers of single calls often have a value that occurs once, such as the ID of a trace. */
-const MAX_CALL_HEADERS = 50;
+/** Of calls that have ended. They often have a value that occurs once, such as the ID of a trace. */
+const MAX_ENDED_HEADERS = 50;
 /** A shorter one may be an ordinary word: one of less than 8 characters counts only as a whole word, of less than 4 never. */
 const MIN_LENGTH = 4;
 const MIN_UNAMBIGUOUS_LENGTH = 8;
@@ -36,6 +36,10 @@ class Secrets {
 
   add(secret: string): void {
     setNewest(this.#forms, secret, this.#forms.get(secret) ?? formsOf(secret), this.#max);
+  }
+
+  delete(secret: string): void {
+    this.#forms.delete(secret);
   }
 
   replaceIn(text: string): string {
@@ -114,7 +118,10 @@ const escaped = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
 
 const credentials = /* @__PURE__ */ new Secrets(MAX_SECRETS);
 const headerValues = /* @__PURE__ */ new Secrets(MAX_SECRETS);
-const callHeaderValues = /* @__PURE__ */ new Secrets(MAX_CALL_HEADERS);
+const callHeaderValues = /* @__PURE__ */ new Secrets(Infinity);
+const endedHeaderValues = /* @__PURE__ */ new Secrets(MAX_ENDED_HEADERS);
+/** How many calls that have not ended have a value. */
+const uses = /* @__PURE__ */ new Map<string, number>();
 
 /** To be called before a secret or a token is used. */
 export function rememberSecret(secret: string): void {
@@ -122,19 +129,35 @@ export function rememberSecret(secret: string): void {
 }
 
 /** The long values of a client's headers, and the credentials of those that begin with a scheme: `ApiKey 0123…`. */
-export const rememberHeaders = (headers: Readonly<Record<string, string>>): void => addValues(headerValues, headers);
+export function rememberHeaders(headers: Readonly<Record<string, string>>): void {
+  for (const value of longValuesOf(headers)) headerValues.add(value);
+}
 
-/** The same for the headers of a single call. */
-export const rememberCallHeaders = (headers: Readonly<Record<string, string>>): void =>
-  addValues(callHeaderValues, headers);
-
-function addValues(values: Secrets, headers: Readonly<Record<string, string>>): void {
-  for (const [name, raw] of Object.entries(headers)) {
-    const value = raw.trim();
-    const forms = [value, value.slice(value.indexOf(" ") + 1).trim()];
-    if (PUBLIC_HEADERS.has(name.toLowerCase())) continue;
-    for (const form of forms) if (form.length >= MIN_HEADER_LENGTH) values.add(form);
+/** The same for the headers of a single call. Returns a function to be called when it has ended. */
+export function rememberCallHeaders(headers: Readonly<Record<string, string>>): () => void {
+  const values = longValuesOf(headers);
+  for (const value of values) {
+    callHeaderValues.add(value);
+    uses.set(value, (uses.get(value) ?? 0) + 1);
   }
+  return () => {
+    for (const value of values) {
+      const others = (uses.get(value) ?? 0) - 1;
+      uses.set(value, others);
+      if (others > 0) continue;
+      uses.delete(value);
+      callHeaderValues.delete(value);
+      endedHeaderValues.add(value);
+    }
+  };
+}
+
+function longValuesOf(headers: Readonly<Record<string, string>>): Set<string> {
+  const values = Object.entries(headers).flatMap(([name, raw]) => {
+    const value = raw.trim();
+    return PUBLIC_HEADERS.has(name.toLowerCase()) ? [] : [value, value.slice(value.indexOf(" ") + 1).trim()];
+  });
+  return new Set(values.filter(({ length }) => length >= MIN_HEADER_LENGTH));
 }
 
 const NAMED_SECRET_PATTERN =
@@ -150,7 +173,7 @@ const PASSWORD_PATTERN = /(\w:?\/\/[^\s:/?#@]*:)[^\s/?#]+@/g;
 /** Replaces all secrets in a string. */
 export function redact(text: string): string {
   const shown = redactCredentials(text).replace(PASSWORD_PATTERN, `$1${REDACTED}@`);
-  return callHeaderValues.replaceIn(headerValues.replaceIn(shown));
+  return [headerValues, callHeaderValues, endedHeaderValues].reduce((text, values) => values.replaceIn(text), shown);
 }
 
 /** How much of a string is searched behind what is shown: a secret may continue there. */
