@@ -9,6 +9,7 @@ import {
   type PageSession,
   pageSizeWithinCap,
   type RecordKey,
+  sizeWithOverlap,
   startOfIteration,
   startOfPage,
 } from "./page.js";
@@ -28,7 +29,7 @@ interface RequestedPage<T> {
 
 /** This many pages in a row without a new record end an iteration: enough for a search in a list of any length. */
 const MAX_FRUITLESS_PAGES = 24;
-/** While a list grows, at most this many pages more than three times what it had at first are read with overlap. */
+/** With overlap, or while a list grows, at most this many pages more than three times what it had at first are read. */
 const MAX_EXTRA_PAGES = 40;
 /** How fast the overlap shrinks again, per page, after the list has moved. */
 const OVERLAP_DECAY = 0.8;
@@ -68,8 +69,10 @@ export class ListReader<T> {
   #isOverlapping: boolean;
   #hasBegun = false;
   #isClosed = false;
-  /** Largest page size to request. */
+  /** Size of the pages to request. */
   #size: number;
+  /** Larger ones are capped, as far as is known. */
+  #maxSize: number;
   /** Pages that may be outstanding. With overlap one at first, and after a surprise; then more with each page. */
   #width: number;
   /** Halved by each surprise. */
@@ -84,12 +87,14 @@ export class ListReader<T> {
   #high: number | undefined;
   #step = 0;
   #fruitless = 0;
-  /** How many more pages may be read with overlap; known after the first page. */
-  #pagesLeft: number | undefined;
+  #totalAtFirst: number | undefined;
+  /** Pages that were read with overlap, or while the list was longer than at first. */
+  #counted = 0;
 
   constructor(session: IterationSession<T>) {
     this.#session = session;
     this.#size = session.pageSize;
+    this.#maxSize = session.maxPageSize;
     this.#maxWidth = session.readAhead;
     this.#width = session.gapless ? Math.min(1, session.readAhead) : session.readAhead;
     this.#isOverlapping = session.gapless;
@@ -104,7 +109,8 @@ export class ListReader<T> {
         const page = await next.response;
         this.#requested.shift();
         if (page.value.length === 0 && page.hasMore) throw this.#contradiction(`page ${page.page} is empty`);
-        this.#size = pageSizeWithinCap(this.#size, next.request, page.pageSize);
+        this.#maxSize = pageSizeWithinCap(this.#maxSize, next.request, page.pageSize);
+        this.#size = Math.min(this.#size, this.#maxSize);
         this.#countPage(page);
         if (this.#hasBegun && isListEmpty(page)) return;
         const [firstSeen, lastSeen] = this.#seenOn(page);
@@ -160,6 +166,7 @@ export class ListReader<T> {
   /** The page is disjoint, or the first one after records have moved. */
   #searchLeft(page: Page<T>): void {
     this.#drop();
+    this.#size = sizeWithOverlap(this.#size, this.#maxSize);
     const high = Math.min(startOfPage(page), page.totalCount, this.#high ?? Infinity);
     const shrinkage = Math.max(0, this.#totalCount - page.totalCount);
     this.#overlap = Math.min(2 * Math.max(this.#overlap, shrinkage) + OVERLAP_MARGIN, Math.floor(this.#size / 2));
@@ -239,9 +246,9 @@ export class ListReader<T> {
   }
 
   #countPage({ totalCount }: Page<T>): void {
-    this.#pagesLeft ??= MAX_EXTRA_PAGES + (3 * totalCount) / this.#size;
-    if (this.#isOverlapping) this.#pagesLeft -= 1;
-    if (this.#pagesLeft < 0) throw this.#changesTooFast();
+    this.#totalAtFirst ??= totalCount;
+    if (this.#isOverlapping || totalCount > this.#totalAtFirst) this.#counted += 1;
+    if (this.#counted > MAX_EXTRA_PAGES + (3 * this.#totalAtFirst) / this.#size) throw this.#changesTooFast();
   }
 
   #changesTooFast(): PaginationError {

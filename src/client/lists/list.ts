@@ -8,12 +8,16 @@ import type { ApiRequest, ResponseContext, ResponseReader } from "../send/call.j
 import { encodeRequest, type Query } from "../send/payload.js";
 import { type RequestOptions, requestOptionsShape } from "../send/request-options.js";
 import type { Sender } from "../send/send.js";
-import type { Page, PageRequest, PageSession, PagingOptions, RecordKey } from "./page.js";
+import {
+  type Page,
+  type PageRequest,
+  type PageSession,
+  type PagingOptions,
+  type RecordKey,
+  sizeWithOverlap,
+} from "./page.js";
 import { Paginator } from "./paginator.js";
 import { isSorted } from "./sorted.js";
-
-/** Smaller pages can hardly overlap, so a smaller size is raised to this one. */
-const MIN_GAPLESS_PAGE_SIZE = 25;
 
 interface PageQueryParams {
   page?: number | undefined;
@@ -101,7 +105,7 @@ function createPageSession<T>(
   return {
     label,
     first: { page, pageSize },
-    pageSize: gapless ? Math.min(maxPageSize, Math.max(pageSize, MIN_GAPLESS_PAGE_SIZE)) : pageSize,
+    pageSize: gapless ? sizeWithOverlap(pageSize, maxPageSize) : pageSize,
     maxPageSize,
     readAhead,
     gapless,

@@ -81,3 +81,10 @@ export const isListEmpty = ({ totalCount, value, hasMore }: Page<unknown>) =>
 /** The largest page size to request after a page: if the service has applied a smaller one than requested, that is its cap. */
 export const pageSizeWithinCap = (maxPageSize: number, request: PageRequest, applied: number) =>
   applied >= 1 && applied < request.pageSize ? Math.min(maxPageSize, applied) : maxPageSize;
+
+/** Smaller pages can hardly overlap. */
+const MIN_OVERLAPPING_SIZE = 25;
+
+/** The size of pages that overlap, at least as large as the caller's. */
+export const sizeWithOverlap = (pageSize: number, maxPageSize: number) =>
+  Math.min(maxPageSize, Math.max(pageSize, MIN_OVERLAPPING_SIZE));

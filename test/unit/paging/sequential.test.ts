@@ -82,6 +82,14 @@ describe("a list that shrinks under sequential paging", () => {
     }
   });
 
+  it.each([1, 2, 3, 10])("misses none if pages of %i are requested", async (pageSize) => {
+    const list = new ChangingList(
+      40,
+      at(3, (list) => list.remove(0)),
+    );
+    expectNoneMissed(await read(list, { pageSize }), list);
+  });
+
   it("does not return records before the requested page when it steps back before its first page", async () => {
     const list = new ChangingList(
       2_000,

@@ -38,6 +38,12 @@ describe.each(MODES)("with %o", (mode) => {
     expect(list.requests.length).toBeLessThanOrEqual(3 + Math.max(1, mode.readAhead));
   });
 
+  it("a list that grows as fast as it is read ends in a PaginationError", async () => {
+    const list = new ChangingList(600, { change: (changed) => changed.insert(changed.lots.length, 250) });
+    await expect(list.paginator(mode).toArray()).rejects.toThrow("changes faster than it can be read");
+    expect(list.requests.length).toBeLessThan(60);
+  });
+
   it("nonsense in the envelope ends, one way or the other", async () => {
     for (const nonsense of [
       { page: Number.NaN },
