@@ -44,7 +44,8 @@ export function outboxStoreOf(what: string, file: string, use: OutboxUse): Outbo
     return new PostgresOutboxStore({ connectionString: postgresAddress(what, file) }, { existing });
   if (file === "") throw new CommandError(`${what} must be the name of a file.`);
   if (use === "create") return new SqliteOutboxStore({ path: file });
-  if (!existsSync(file)) throw new CommandError(`${file}: no such file. Check the path.`);
+  // It may be an address without its scheme.
+  if (!existsSync(file)) throw new CommandError(`${file.replace(/:.*@/s, ":…@")}: no such file. Check the path.`);
   return new SqliteOutboxStore({ path: file }, { existing: use });
 }
 

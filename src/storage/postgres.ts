@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from "pg";
 import * as z from "zod";
 import { ConfigurationError, StorageError } from "../shared/errors/index.js";
-import { lazy } from "../shared/field.js";
+import { lazy, withCheck } from "../shared/field.js";
 import { valueThat } from "../shared/option.js";
 import { afterMs, race } from "../shared/time/wait.js";
 import { fieldOf, isObject, messageOf } from "../shared/unknown.js";
@@ -51,12 +51,30 @@ export const isQueryable = (value: unknown): value is PostgresQueryable =>
 export const isPostgresPool = (value: unknown): value is Pool =>
   isQueryable(value) && "connect" in value && "totalCount" in value;
 
+/**
+ * Whether a password can stand only where it is removed from what is shown. The driver accepts any string, and names parts of it
+ * in its errors.
+ */
+function isAddress(text: string): boolean {
+  if (/^\/[^/]/.test(text)) return !text.includes("@");
+  // Without a host, for a socket.
+  const address = text.replace("@/", "@localhost/");
+  if (!URL.canParse(address)) return false;
+  const { protocol, pathname, search } = new URL(address);
+  const path = protocol === "socket:" ? /^\/[^@;=]*$/ : /^(\/[^/@:;=]*)?$/;
+  return /^(postgres(ql)?|socket):$/.test(protocol) && path.test(pathname) && !search.includes("@");
+}
+
 /** Where the tables are, as a caller states it. */
 export const postgresPlaceSchema = /* @__PURE__ */ lazy(() =>
   z
     .strictObject({
       pool: valueThat<PostgresQueryable>(isPostgresPool, "must be a Pool of pg"),
-      connectionString: z.string().min(1),
+      connectionString: withCheck(z.string(), (text) =>
+        isAddress(text)
+          ? undefined
+          : "must be an address such as postgres://user@host:5432/database, with special characters percent-encoded",
+      ),
       schema: z.string().min(1),
     })
     .partial()
@@ -276,8 +294,6 @@ const ADVICE =
 
 /** `mayBeStored`: unless the server has refused the command. */
 function storageErrorOf(cause: unknown, location: string, mayBeStored: boolean): Error {
-  if (fieldOf(cause, "code") === "ERR_INVALID_URL")
-    return new ConfigurationError(`PostgreSQL: connectionString must be a URL: postgres://user@host:5432/database`);
   const init = { location, mayBeStored: mayBeStored && !isRefused(cause), cause };
   return createStorageError("postgres", init, ADVICE);
 }
@@ -291,7 +307,9 @@ function addressOf({ connectionString, pool }: PostgresOptions): string {
     database = "",
   } = Object(fieldOf(pool, "options"));
   if (typeof url !== "string") return `${host}:${port}/${database}`;
-  return URL.canParse(url) ? new URL(url).host + new URL(url).pathname : "(an address that is not a URL)";
+  return URL.canParse(url) && isAddress(url)
+    ? new URL(url).host + new URL(url).pathname
+    : "(an address that is not a URL)";
 }
 
 /**

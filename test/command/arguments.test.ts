@@ -214,6 +214,7 @@ describe("an address in the place of a file", () => {
   it.each([
     ["plan", "show", "ADDRESS"],
     ["outbox", "list", " ADDRESS"],
+    ["outbox", "list", "pg:canary-password@127.0.0.1:1/x"],
     ["export", "items", "--output", "ADDRESS"],
     ["mirror", "--sqlite", "ADDRESS"],
     ["mirror", "--sqlite", "ADDRESS", "--status"],

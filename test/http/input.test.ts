@@ -309,6 +309,7 @@ it.each([
   ["rejects", () => Promise.reject(new Error("no key"))],
   ["resolves", async () => "key"],
   ["returns an object", () => ({})],
+  ["returns NaN", () => Number.NaN],
 ])("a key function that %s is refused: its records could not be told apart", async (_, key) => {
   const client = on.client(json(envelope([ITEM])));
   const list = client.paginate({ path: "/Item", key: key as unknown as () => string });

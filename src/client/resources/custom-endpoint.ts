@@ -145,7 +145,7 @@ export function paginateCustomList<T>(sender: Sender, list: CustomList<T>, optio
 function createCheckedKeyFunction<T>(keyOf: (record: T) => unknown): (record: T) => string | number | undefined {
   return (record) => {
     const key = keyOf(record);
-    if (typeof key === "string" || typeof key === "number") return key;
+    if (typeof key === "string" || (typeof key === "number" && !Number.isNaN(key))) return key;
     if (key === undefined || key === null) return undefined;
     // An async function may also reject.
     Promise.resolve(key).catch(() => {});
