@@ -186,7 +186,8 @@ export class Outbox {
    * again.
    *
    * @returns the entry as it is now.
-   * @throws InputValidationError if there is no such entry, if it is in another state, or if its contents were pruned.
+   * @throws InputValidationError if there is no such entry, if it is in another state, or if its contents, which `"not-applied"`
+   * needs, were pruned.
    */
   async resolve(key: string, decision: "applied" | "not-applied"): Promise<OutboxEntry> {
     checkInput("outbox.resolve", resolutionSchema, decision, ["decision"]);
@@ -201,7 +202,7 @@ export class Outbox {
    * Drops an entry that is `rejected` or `pending`: it will never be sent. Canceling it again changes nothing.
    *
    * @returns the entry as it is now.
-   * @throws InputValidationError if there is no such entry, if it may have been applied, or if its contents were pruned.
+   * @throws InputValidationError if there is no such entry, or if it may have been applied.
    */
   async cancel(key: string): Promise<OutboxEntry> {
     const change: EntryChange = { state: "canceled", settledAt: Date.now() };
@@ -307,7 +308,8 @@ export class Outbox {
       const entry = await store.get(key);
       if (!entry) throw keyProblem(method, `there is no entry "${key}"`);
       if (!from.includes(entry.state)) throw keyProblem(method, `"${key}" is ${entry.state}, not ${from.join(" or ")}`);
-      if (entry.input === null) throw keyProblem(method, `the contents of "${key}" were pruned`);
+      if (entry.input === null && change.state === "pending")
+        throw keyProblem(method, `the contents of "${key}" were pruned`);
       if (entry.state === change.state) return entryOf(entry);
       const changed = await store.change(entry, change);
       if (!changed) throw keyProblem(method, `"${key}" was changed at the same time`);

@@ -62,7 +62,7 @@ function isAddress(text: string): boolean {
   if (!URL.canParse(address)) return false;
   const { protocol, pathname, search } = new URL(address);
   const path = protocol === "socket:" ? /^\/[^@;=]*$/ : /^(\/[^/@:;=]*)?$/;
-  return /^(postgres(ql)?|socket):$/.test(protocol) && path.test(pathname) && !search.includes("@");
+  return /^(postgres(ql)?|socket):$/.test(protocol) && path.test(pathname) && !/[@;]/.test(search);
 }
 
 /** Where the tables are, as a caller states it. */

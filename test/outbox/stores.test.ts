@@ -85,6 +85,11 @@ describe.each(STORES)("an outbox in %s", (name, newStore) => {
     await expect(outbox.addMany(other, { replaceRejected: true })).rejects.toThrow('"good" was added before');
     expect(await outbox.get("new")).toBeUndefined();
     expect(await outbox.run()).toMatchObject({ applied: 1 });
+    await outbox.add(receipt("worse", { itemID: "NONE" }));
+    await outbox.run();
+    await outbox.prune({ olderThanMs: 0 });
+    await expect(outbox.resolve("worse", "not-applied")).rejects.toThrow('the contents of "worse" were pruned');
+    expect(await outbox.cancel("worse")).toMatchObject({ state: "canceled" });
     await outbox.close();
   });
 

@@ -225,6 +225,7 @@ describe.skipIf(!postgres)("a PostgreSQL connection", () => {
     "postgres:///nobody:verysecretpassword@127.0.0.1/x",
     "postgres:nobody:verysecretpassword@127.0.0.1/x",
     "postgres://127.0.0.1/x;password=verysecretpassword",
+    "postgres://127.0.0.1/x?user=nobody;password=verysecretpassword",
     "nobody:verysecretpassword@127.0.0.1/x",
     "//nobody:verysecretpassword@127.0.0.1/x",
     "",

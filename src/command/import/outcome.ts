@@ -87,7 +87,7 @@ async function printNeeds(outboxFile: string, open: Outcome["open"]): Promise<vo
     const reason = input === undefined ? "its contents were pruned" : reasonOf(error);
     await print(`  ${wrapped(`line ${line} is ${state}: ${reason}`, 4)}`);
     if (state === "unknown") await print(`    ${outboxCommandLine("show", outboxFile, key)}`);
-    else if (input !== undefined) await print(`    to drop it: ${outboxCommandLine("cancel", outboxFile, key)}`);
+    else await print(`    to drop it: ${outboxCommandLine("cancel", outboxFile, key)}`);
   }
   if (open.some(({ state, input }) => state === "rejected" && input !== undefined))
     await print(`  Correct rejected lines in the file, then:\n    ${thisCommand("--corrects")}`);

@@ -40,11 +40,9 @@ export async function cancelEntries({ outbox, file, words }: Action): Promise<vo
   const keys = [...new Set(words)];
   const entries: StoredEntry[] = [];
   for (const key of keys) entries.push(await findEntry(outbox, file, key));
-  const problems = entries.flatMap(({ key, state, input }) => {
-    if (!["pending", "rejected", "canceled"].includes(state))
-      return [`"${printable(key)}" is ${state}, not rejected or pending.`];
-    return input === null ? [`the contents of "${printable(key)}" were pruned.`] : [];
-  });
+  const problems = entries
+    .filter(({ state }) => !["pending", "rejected", "canceled"].includes(state))
+    .map(({ key, state }) => `"${printable(key)}" is ${state}, not rejected or pending.`);
   if (problems.length > 0) throw new CommandError(`${problems.join("\n")}\nNothing was canceled.`);
   for (const key of keys) await outbox.cancel(key);
   await print(`${plural(keys.length, "entry", "entries")} canceled.`);
