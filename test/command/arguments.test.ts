@@ -93,6 +93,7 @@ describe("wrong arguments", () => {
     [["outbox", "list", "o.db", "a"], "too many arguments"],
     [["outbox", "show", "o.db", "a", "--state", "unknown"], "unknown option '--state'"],
     [["outbox", "lst", "o.db"], "unknown command 'lst'\n(Did you mean list?)"],
+    [["plan", "items", "x.csv", "--owns", "category=12", "--owns", "category=13"], "category is given twice"],
     [["plan", "items", "no-such.csv"], "no-such.csv: no such file"],
     [["sandbox", "--from", "a", "--items", "3"], "--items"],
     ...["", "\uFEFF", "\n"].map((text, index): [string[], RegExp] => [

@@ -45,7 +45,7 @@ export function rowSource(path: string, bytes: Buffer, flags: RowFlags): RowSour
 function mapOption(text: string, earlier: ReadonlyMap<string, string> = new Map()): ReadonlyMap<string, string> {
   const [column, field, ...more] = text.split("=");
   if (!column || !field || more.length > 0) throw new InvalidArgumentError("It must be column=field.");
-  return new Map([...earlier, [column.trim(), field.trim()]]);
+  return withOther(earlier, column.trim(), field.trim());
 }
 
 const ignoreOption = (column: string, earlier: string[] = []): string[] => [...earlier, column];
@@ -54,7 +54,12 @@ const ignoreOption = (column: string, earlier: string[] = []): string[] => [...e
 export function setOption(text: string, earlier: ReadonlyMap<string, string> = new Map()): ReadonlyMap<string, string> {
   const [, field, value] = /^([^=]+)=(.+)$/s.exec(text) ?? [];
   if (field === undefined || value === undefined) throw new InvalidArgumentError("It must be field=value.");
-  return new Map([...earlier, [field.trim(), value]]);
+  return withOther(earlier, field.trim(), value);
+}
+
+function withOther(earlier: ReadonlyMap<string, string>, name: string, value: string): ReadonlyMap<string, string> {
+  if (earlier.has(name)) throw new InvalidArgumentError(`${name} is given twice.`);
+  return new Map([...earlier, [name, value]]);
 }
 
 function delimiterOption(text: string): string {
