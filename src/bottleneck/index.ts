@@ -39,8 +39,8 @@ export interface BottleneckRateLimiterOptions extends RateLimitOptions {
  * With **your own Bottleneck**, stocklot and the jobs that your program schedules there share one limit, also if that
  * Bottleneck is clustered. Each request is a job that runs until the request has ended. Your Bottleneck decides how
  * many requests are admitted, and when. Its `reservoir` is a fixed window, which admits up to twice the number within
- * one interval. If it drops or refuses a job, the calls that wait reject with a `ConnectionError`. It goes by the system's
- * clock: if that is set back, it waits until the clock is where it was.
+ * one interval. If it drops or refuses a job, the calls that wait reject with a `ConnectionError`. It is based on the
+ * system's clock: if that is set back, it waits until the clock is where it was.
  *
  * If your program does not use Bottleneck otherwise, prefer `createRateLimiter`: it adds no latency.
  *

@@ -107,8 +107,8 @@ export interface ClientOptions {
   /**
    * A fetch function that sends the requests instead of undici. `globalThis.fetch` is looked up at each call, so that
    * tests can replace it. A network error that it throws becomes a `ConnectionError`; any other exception is rethrown
-   * unchanged, and the call is not retried. It must not send a request twice by itself: that can double a write, and its error
-   * says nothing of what became of the first one.
+   * unchanged, and the call is not retried. It must not send a request twice by itself: that can double a write, and what it
+   * throws does not show what became of the first one.
    * @default none; the global `fetch` on runtimes where undici does not work (Bun, Workers, Deno without `--allow-env`)
    */
   fetch?: FetchLike | undefined;
