@@ -107,6 +107,15 @@ describe("an error status", () => {
   });
 });
 
+it("an abort while the body of an error is being read rejects with its reason", async () => {
+  const abort = new AbortController();
+  const client = on.client(() => {
+    setTimeout(() => abort.abort("enough"), 20);
+    return new Response(new ReadableStream(), { status: 503 });
+  });
+  expect(await errorOf(client.items.get("X", { signal: abort.signal, retry: false }))).toBe("enough");
+});
+
 it("an update whose last attempt succeeded was applied, whatever became of those before", async () => {
   const client = on.client((_, count) => json(count === 1 ? {} : { shortID: 5 }, count === 1 ? 503 : 200)(), {
     retry: { minDelayMs: 1 },

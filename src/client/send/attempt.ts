@@ -7,7 +7,6 @@ import { type RateLimiter, type Slot, SlotTooLate } from "../limiter/rate-limite
 import type { Observer } from "../observe/observer.js";
 import {
   Exchange,
-  ExchangeFailure,
   isSuccessStatus,
   type Transport,
   type WireRequest,
@@ -177,10 +176,9 @@ function failBeforeSend(thrown: unknown): never {
   throw new Failure(thrown, "no", "never", "beforeSend");
 }
 
-/** The head of an error response whose body was cut off, too slow or unreadable is enough. Otherwise rethrows. */
+/** The head of an error response is enough if its body was cut off, too slow or unreadable. Otherwise rethrows. */
 function responseWithoutBody(head: Exchange["head"], thrown: unknown): WireResponse {
-  const isCutOff = thrown instanceof ExchangeFailure && thrown.kind !== "aborted";
-  if (isCutOff && head && !isSuccessStatus(head.status)) return { ...head, body: new Uint8Array() };
+  if (head && !isSuccessStatus(head.status)) return { ...head, body: new Uint8Array() };
   throw thrown;
 }
 
