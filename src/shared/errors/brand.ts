@@ -16,6 +16,7 @@ export function brandErrorClasses(classes: Readonly<Record<string, { readonly pr
 
 /** An error that `instanceof` also knows if it is one of the other copy of the package, by the symbol of its class. */
 export abstract class BrandedError extends Error {
+  /** Lets `instanceof` recognise the errors of the other copy of the package by their symbol. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     // `this` is the class on the right of instanceof, not the root of the tree.
     const symbol = errorClassSymbol(this.prototype.name);
