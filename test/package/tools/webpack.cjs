@@ -1,4 +1,4 @@
-// Bundles for Node with webpack's own defaults for production, warnings being errors.
+// Bundles for Node with webpack's own defaults for production, warnings being errors. Only an ES module is minified.
 const { basename, dirname, extname } = require("node:path");
 const webpack = require("webpack");
 
@@ -12,6 +12,7 @@ webpack(
     context: process.cwd(),
     entry,
     experiments: { outputModule: isModule },
+    optimization: { minimize: isModule },
     output: {
       path: dirname(output),
       filename: basename(output),
