@@ -82,7 +82,6 @@ const MAX_LAG_MS = 900_000;
  */
 export async function takeSnapshot(options: SnapshotOptions): Promise<CountSnapshot> {
   const { client, wid, signal, onProgress } = checkMethodOptions("takeSnapshot", optionsSchema, options);
-  signal?.throwIfAborted();
   const reader = new PlanReader(client, signal);
   const lots = await readBookLots(reader, wid, onProgress);
   const modifiedSince = await findModifiedSince(reader, lots.length);
