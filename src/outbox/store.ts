@@ -236,8 +236,9 @@ export class OpenStore {
   }
 
   /**
-   * Stores that an attempt begins, if `sender` holds the lock, and the database has its last beat. Repeating it changes
-   * nothing, so it can be retried if the response of the database was lost.
+   * Stores that an attempt begins, if `sender` holds the lock, the database has its last beat, and the entry is still the first
+   * of its item: a person may have made an earlier one pending again. Repeating it changes nothing, so it can be retried if the
+   * response of the database was lost.
    */
   async begin(
     { key, attempts }: StoredEntry,
@@ -249,7 +250,9 @@ export class OpenStore {
       `UPDATE ${entries} SET state = 'sending', attempts = $1, error = NULL, sent_at = coalesce(sent_at, $2),
         clock_ahead_ms = CASE WHEN sent_at IS NULL THEN $3 ELSE clock_ahead_ms END
       WHERE key = $4 AND (attempts = $5 AND state IN ('pending', 'sending') OR attempts = $6 AND state = 'sending')
-        AND (bound_to IS NULL OR bound_to = $7) AND $8 = (SELECT sender FROM ${store} WHERE beat >= $9) RETURNING ${SELECTED}`,
+        AND (bound_to IS NULL OR bound_to = $7) AND $8 = (SELECT sender FROM ${store} WHERE beat >= $9)
+        AND NOT EXISTS (SELECT 1 FROM ${entries} AS earlier WHERE earlier.lane = ${entries}.lane
+          AND earlier.sequence < ${entries}.sequence AND earlier.state IN ${UNSETTLED}) RETURNING ${SELECTED}`,
       [attempts + 1, sentAt, clockAheadMs, key, attempts, attempts + 1, sender, sender, beat],
     );
     return rows.map(entryOfRow)[0];

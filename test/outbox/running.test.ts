@@ -51,6 +51,20 @@ describe("order", () => {
     expect(record.most).toBe(1);
   });
 
+  it("is kept if an earlier entry becomes pending again while others are sent", async () => {
+    const world = createWorld();
+    world.onWrite = async () => serviceError(400);
+    const outbox = world.createOutbox();
+    await outbox.add(receipt("a"));
+    await outbox.run();
+    const record = recorded(world);
+    const others = ["NUT", "WASHER"].map((itemID) => receipt(itemID, { itemID }));
+    await outbox.addMany([...others, receipt("b", { units: 2 })]);
+    const onResult = ({ key }: { key: string }) => void (key === "NUT" && outbox.resolve("a", "not-applied"));
+    expect(await outbox.run({ concurrency: 1, onResult })).toMatchObject({ applied: 4 });
+    expect(record.bodies.filter(({ itemID }) => itemID === "BOLT").map(({ units }) => units)).toEqual([50, 2]);
+  });
+
   it("is free between items, up to `concurrency`", async () => {
     const world = createWorld();
     const record = recorded(world);

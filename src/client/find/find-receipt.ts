@@ -92,8 +92,11 @@ export async function findReceipt(search: ReceiptSearch): Promise<FoundReceipt> 
     for (const lot of lots) seen.set(lot.recNo, lot);
     const all = { lots: [...seen.values()].sort(byNewest), provesAbsence };
     const sentAt = time.ms;
-    const isOwn = (lot: Lot) => compareWithSending(lot.received, sentAt) === "after" && isOwnLot(body, lot);
-    const found = judgeLots(all, { isOwn, isOthers: (lot) => isOtherLot(lot, body, others), sentAt });
+    const isOthers = (lot: Lot) => isOtherLot(lot, body, others);
+    const isOwn = (lot: Lot) =>
+      compareWithSending(lot.received, sentAt) === "after" &&
+      (hasOwnTag(body, lot) || (hasOwnText(body, lot) && !isOthers(lot)));
+    const found = judgeLots(all, { isOwn, isOthers, sentAt });
     // If it is unclear when it was sent, so is whether it can still take effect.
     if (found.outcome === "absent" && sentAt !== undefined)
       return { found: { outcome: "not-applied", lots: [] }, isFinal: false };
@@ -120,11 +123,12 @@ const SHARED_FIELDS = [
 
 const TEXTS = ["serial", "serial2", "remark"] as const;
 
-/** By its RFID tag, or by equality in all fields, a string among them: equality alone may be chance. */
-function isOwnLot(body: SentReceipt["body"], lot: Lot): boolean {
-  if (!isBlank(body.rfidTag) && isStoredAs(body.rfidTag, lot.rFIDTag)) return true;
-  return TEXTS.some((name) => !isBlank(body[name])) && isEqual(body, lot);
-}
+const hasOwnTag = ({ rfidTag }: SentReceipt["body"], lot: Lot): boolean =>
+  !isBlank(rfidTag) && isStoredAs(rfidTag, lot.rFIDTag);
+
+/** Equality in all fields, a string among them: equality alone may be chance. */
+const hasOwnText = (body: SentReceipt["body"], lot: Lot): boolean =>
+  TEXTS.some((name) => !isBlank(body[name])) && isEqual(body, lot);
 
 function isEqual(body: object, lot: Lot): boolean {
   // The service may have filled in fields that the receipt left out, but hardly a serial.
@@ -141,9 +145,9 @@ function isEqual(body: object, lot: Lot): boolean {
  */
 function isOtherLot(lot: Lot, body: SentReceipt["body"], others: KnownReceipts): boolean {
   const other = others.get(lot.recNo);
-  const hasOwnText = (name: (typeof TEXTS)[number] | "rfidTag") =>
+  const isOnlyThere = (name: (typeof TEXTS)[number] | "rfidTag") =>
     !isBlank(fieldOf(other, name)) && !isStoredAs(fieldOf(other, name), body[name]);
-  return other !== undefined && isEqual(other, lot) && [...TEXTS, "rfidTag" as const].some(hasOwnText);
+  return other !== undefined && isEqual(other, lot) && [...TEXTS, "rfidTag" as const].some(isOnlyThere);
 }
 
 const byNewest = (one: Lot, other: Lot) =>

@@ -188,8 +188,9 @@ export class ItemLookup {
     const found = new Map([...partNos].map((partNo) => [partNo, { partNo, records: [] as T[] }]));
     let lastKey = -Infinity;
     let isInOrder = true;
-    // The order is checked here, and what is wrong with it has been logged.
-    const { stableSort: sort, ...reading } = definition.reading(definition.params);
+    // The order is checked here, and what is wrong with it has been logged. That of part numbers may have been refuted.
+    const { stableSort, ...reading } = definition.reading(definition.params);
+    const sort = stableSort === "partNo" ? undefined : stableSort;
     const everything = { ...definition, params: { ...definition.params, sort }, reading: () => reading };
     for await (const record of createPaginator(series, everything)) {
       const key = Number(list.keyOf(record));

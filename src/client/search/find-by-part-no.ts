@@ -56,30 +56,31 @@ export async function findByPartNo<T>(list: SortedList<T>, partNo: number): Prom
     if (!run) continue;
     const { from, to } = run;
     if (to === page.partNos.length && !page.isLast) return readLongRun(list, partNo, page.start + from);
-    notePlace(memory, { partNo, position: page.start + from, length: Math.max(1, to - from) });
     if (from === to) {
       await proveOrder(list);
       await ensureAbsent(list, partNo);
     }
+    notePlace(memory, { partNo, position: page.start + from, length: Math.max(1, to - from) });
     return { records: page.records.slice(from, to), isFromOnePage: true };
   }
   throw new UnsearchableListError(`${label}: the list changes faster than one part number can be found in it`);
 }
 
 /**
- * A part number that stands nowhere among numbers may stand elsewhere if the service sorts them as text, often at an end. A page
- * of this call that shows it contradicts that it is absent.
+ * A part number that stands nowhere among numbers may stand elsewhere if the service sorts them as text, often at an end. So a
+ * page must show that it is not there either, and no page of this call may show it.
  */
 async function ensureAbsent(list: SortedList<unknown>, partNo: number): Promise<void> {
   const { label, memory, pages } = list;
+  const isPlaceShown = () => memory.isNumeric || pages.some((page) => containsTextPlace(page, partNo));
+  if (!isPlaceShown()) {
+    await readEnd(list, "DESC");
+    await readEnd(list, "ASC");
+  }
   if (pages.some(({ partNos }) => partNos.includes(partNo)))
     throw new UnsearchableListError(`${label}: its pages contradict each other`);
-  const isShown = () => memory.isNumeric || pages.some((page) => containsTextPlace(page, partNo));
-  if (isShown()) return;
-  await readEnd(list, "DESC");
-  await readEnd(list, "ASC");
-  if (isShown()) return;
-  throw new UnsearchableListError(`${label}: no page has shown whether partNo is sorted as a number or as text`);
+  if (!isPlaceShown())
+    throw new UnsearchableListError(`${label}: no page has shown whether partNo is sorted as a number or as text`);
 }
 
 /** Whether a page contains the place that a part number would have among strings. */

@@ -129,7 +129,13 @@ export const isTextBefore = (one: number, other: number | undefined) => String(o
 /** The page at one end of the list. */
 export async function readEnd<T>(list: SortedList<T>, direction: Direction): Promise<SortedPage<T>> {
   const page = await readSorted(list, { page: 1, pageSize: list.memory.maxPageSize }, direction);
-  list.memory.knownEnds.set(direction, direction === "ASC" ? page.partNos[0] : page.partNos.at(-1));
+  const { knownEnds } = list.memory;
+  knownEnds.set(direction, direction === "ASC" ? page.partNos[0] : page.partNos.at(-1));
+  const [first = 0, last = Infinity] = [knownEnds.get("ASC"), knownEnds.get("DESC")];
+  if (first > last) {
+    list.memory.refutation = `${list.label}: it begins with a larger partNo than it ends with`;
+    throw new UnsearchableListError(list.memory.refutation);
+  }
   return page;
 }
 

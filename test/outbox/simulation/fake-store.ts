@@ -50,6 +50,7 @@ export function storeMethods(rows: Rows, planted: Planted) {
       const isSender = planted.ignoresSender || (sender === attempt.sender && beat >= attempt.beat);
       if (!entry || entry.attempts !== attempts || !["pending", "sending"].includes(entry.state) || !isSender)
         return undefined;
+      if (unsettled().some(({ lane, sequence }) => lane === entry.lane && sequence < entry.sequence)) return undefined;
       Object.assign(entry, { state: "sending", attempts: attempts + 1, error: null });
       entry.sentAt ??= attempt.sentAt;
       entry.clockAheadMs ??= 0;
