@@ -109,13 +109,16 @@ describe("a receipt that was not applied is reported so", () => {
     expect(outcome).toBe("ambiguous");
   });
 
-  it("beside a receipt of this client with another remark, whose lot is known", async () => {
+  it.each([
+    ["another remark", RECEIPT, RECEIPT],
+    ["a remark beside the same serial", { ...RECEIPT, serial: "B-7" }, { ...RECEIPT, remark: "", serial: "B-7" }],
+  ])("beside a receipt of this client with %s, whose lot is known", async (_, other, receipt) => {
     const state = connect(others(10));
     const { client, service } = Object.assign(state, { lose: false });
-    await client.inventory.receive({ ...RECEIPT, remark: "delivery 1" });
+    await client.inventory.receive({ ...other, remark: "delivery 1" });
     state.lose = true;
     service.behaviour.book = none;
-    const error = await lost(client);
+    const error = await lost(client, receipt);
     expect(await client.inventory.findReceipt(error, { settleMs: 0 })).toEqual({ outcome: "not-applied", lots: [] });
   });
 });
