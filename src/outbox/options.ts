@@ -30,7 +30,7 @@ export interface OutboxOptions {
    */
   settleMs?: number | undefined;
   /**
-   * How long a sender that is silent keeps the lock, in ms. Then another process takes it over.
+   * How long a sender that is silent keeps the lock, in ms, at least 10. Then another process takes it over.
    * @default 30_000
    */
   leaseMs?: number | undefined;
@@ -122,6 +122,9 @@ export interface OutboxWatchOptions extends OutboxRunOptions {
 }
 
 /** An infinite one would never be decided, or taken over. */
+/** A lock that is lost as soon as it is taken leaves no time for anything else. */
+const MIN_LEASE_MS = 10;
+
 const finiteMsSchema = () =>
   valueThat<number>((value) => Number.isFinite(value) && Number(value) >= 0, "must be finite");
 
@@ -133,7 +136,10 @@ export const outboxOptionsSchema = /* @__PURE__ */ lazy(() =>
       "must be created by sqliteOutboxStore or postgresOutboxStore",
     ),
     settleMs: finiteMsSchema().optional(),
-    leaseMs: durationMsSchema().and(finiteMsSchema()).optional(),
+    leaseMs: valueThat<number>(
+      (value) => Number.isFinite(value) && Number(value) >= MIN_LEASE_MS,
+      `must be a finite number of ms, at least ${MIN_LEASE_MS}`,
+    ).optional(),
     mark: z.literal(["remark", "serial", false], { error: 'must be "remark", "serial" or false' }).optional(),
   }),
 );

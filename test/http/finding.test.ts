@@ -111,7 +111,11 @@ describe("a receipt that was not applied is reported so", () => {
 
   it.each([
     ["another remark", RECEIPT, RECEIPT],
-    ["a remark beside the same serial", { ...RECEIPT, serial: "B-7" }, { ...RECEIPT, remark: "", serial: "B-7" }],
+    [
+      "a remark beside the same serial",
+      { ...RECEIPT, serial: "B-7" },
+      { ...RECEIPT, remark: undefined, serial: "B-7" },
+    ],
   ])("beside a receipt of this client with %s, whose lot is known", async (_, other, receipt) => {
     const state = connect(others(10));
     const { client, service } = Object.assign(state, { lose: false });

@@ -237,6 +237,7 @@ describe("a fetch function that fails", () => {
     ["an object", { status: 200 }, "ConfigurationError"],
     ["a status as text", { status: "200", headers: new Headers(), body: null }, "ConfigurationError"],
     ["a body of Node.js", { status: 200, headers: new Headers(), body: Readable.from(["{}"]) }, "ConfigurationError"],
+    ["an unknown coding", new Response("{}", { headers: { "content-encoding": "lzma" } }), "ResponseValidationError"],
     ["chunks of text", odd(async () => ({ done: false, value: "text" })), "ResponseValidationError"],
     ["chunks that are null", odd(async () => null), "ConnectionError"],
     [

@@ -41,12 +41,18 @@ function requestInit({ method, headers, body }: WireRequest): RequestInit {
   return isOnce ? { ...init, body: new Blob([body]).stream(), duplex: "half" } : { ...init, body };
 }
 
+/** What fetch decompresses. It returns other bodies as they are. */
+const DECOMPRESSED_PATTERN = /^\s*((x-)?gzip|deflate|br|zstd|identity)?\s*$/i;
+
 async function readResponse(response: Response, exchange: Exchange): Promise<void> {
   // Response.error() is a failure of the network, and an opaque redirect contains nothing.
   if (response.status === 0) throw new Error("the fetch function returned a response with status 0");
   const reader = response.body?.getReader();
   // Without a coding: fetch decompresses the body.
   exchange.receiveHead(response.status, Object.fromEntries(response.headers));
+  const codings = response.headers.get("content-encoding") ?? "";
+  if (!codings.split(",").every((coding) => DECOMPRESSED_PATTERN.test(coding)))
+    exchange.fail("undecodable", new Error(`unknown content coding ${codings}`));
   while (reader && !exchange.hasEnded) {
     const { done, value } = await reader.read();
     if (done) break;
