@@ -227,9 +227,10 @@ export class Outbox {
   async close(): Promise<void> {
     this.#closed.abort(new DOMException("The outbox was closed.", "AbortError"));
     this.#closed = new AbortController();
-    await Promise.allSettled(this.#active);
+    // Calls that come from now on open the store again.
     const opened = this.#opened;
     this.#opened = undefined;
+    await Promise.allSettled(this.#active);
     await (await opened?.catch(() => undefined))?.database.close();
   }
 

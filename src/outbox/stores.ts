@@ -8,6 +8,7 @@ import {
   isPostgresPool,
   isQueryable,
   PostgresDatabase,
+  type PostgresOptions,
   type PostgresQueryable,
   postgresPlaceSchema,
   usableSchema,
@@ -127,7 +128,7 @@ export const postgresOutboxStore = (options: PostgresOutboxStoreOptions): Outbox
 
 /** Created by {@link postgresOutboxStore}. */
 export class PostgresOutboxStore {
-  readonly #database: PostgresDatabase;
+  readonly #source: PostgresOptions;
   readonly #schema: string | undefined;
   readonly #use: StoreUse;
 
@@ -136,19 +137,19 @@ export class PostgresOutboxStore {
     const { schema, ...source } = checkConfiguration("postgresOutboxStore", postgresPlaceSchema(), options);
     this.#schema = schema;
     this.#use = use;
-    this.#database = new PostgresDatabase(source);
+    this.#source = source;
   }
 
   /** @internal */
   open(): Promise<OpenStore> {
-    return this.#openIn(this.#database);
+    return this.#openIn(new PostgresDatabase(this.#source));
   }
 
   /** All of it on the connection of the caller, from the first call on: others may wait for the rest of its pool. @internal */
   async join(client: unknown): Promise<OpenStore> {
     if (!isQueryable(client) || isPostgresPool(client))
       throw new ConfigurationError("outbox.add: client must be a Client of pg on which a transaction is open");
-    return this.#openIn(withinTransaction(client, this.#database.joined(client)));
+    return this.#openIn(withinTransaction(client, new PostgresDatabase(this.#source).joined(client)));
   }
 
   #openIn(database: SqlDatabase): Promise<OpenStore> {

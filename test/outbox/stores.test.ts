@@ -70,6 +70,20 @@ describe.each(STORES)("an outbox in %s", (name, newStore) => {
     await outbox.close();
   });
 
+  it("opens the store again for calls that come while it is being closed", async () => {
+    const world = createWorld();
+    const outbox = world.createOutbox({ store: newStore()() });
+    await outbox.add(receipt("a"));
+    const run = outbox.run();
+    const closing = outbox.close();
+    const later = [outbox.add(receipt("b")), outbox.get("a"), outbox.run()];
+    await expect(run).rejects.toMatchObject({ name: "AbortError" });
+    await closing;
+    await Promise.all(later);
+    expect(await outbox.summary()).toMatchObject({ pending: 0, applied: 2 });
+    await outbox.close();
+  });
+
   it("replaces rejected entries only", async () => {
     const world = createWorld();
     const outbox = world.createOutbox({ store: newStore()() });
@@ -116,7 +130,7 @@ describe.each(STORES)("an outbox in %s", (name, newStore) => {
   it("ends a run whose database has lost commits, and names what was sent since", async () => {
     const world = createWorld();
     const store = newStore();
-    const outbox = world.createOutbox({ store: store(), leaseMs: 200 });
+    const outbox = world.createOutbox({ store: store(), leaseMs: 1_000 });
     await outbox.addMany([receipt("a"), receipt("b")]);
     const opened = await (store() as { open(): ReturnType<OutboxStore["open"]> }).open();
     let isRestored = false;
