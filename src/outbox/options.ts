@@ -121,10 +121,10 @@ export interface OutboxWatchOptions extends OutboxRunOptions {
   onError?: ((error: unknown) => unknown) | undefined;
 }
 
-/** An infinite one would never be decided, or taken over. */
 /** A lock that is lost as soon as it is taken leaves no time for anything else. */
 const MIN_LEASE_MS = 10;
 
+/** After an infinite one nothing would ever be decided. */
 const finiteMsSchema = () =>
   valueThat<number>((value) => Number.isFinite(value) && Number(value) >= 0, "must be finite");
 

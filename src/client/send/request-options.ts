@@ -63,9 +63,9 @@ export interface RequestOptions {
    */
   onResponse?: ((response: ResponseInfo) => void) | undefined;
   /**
-   * Awaited before each attempt, when its token and slot are there. It may return a function, not an async one, which is called
-   * right before the first byte is sent (with `fetch`: before it is called). If either throws, nothing is sent, and the call rejects
-   * with what was thrown.
+   * Awaited before each attempt, when its token and slot are there. It may return a function, not an async one, which is
+   * called right before the first byte is sent (with `fetch`: before it is called). If either throws, nothing is sent, and
+   * the call rejects with what was thrown.
    * @default none
    */
   beforeSend?:
