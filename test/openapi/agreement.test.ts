@@ -206,9 +206,7 @@ it("every response of the sandbox in the conformance suite matches the document"
   const sandbox = createSandbox({ clients: Object.values(CLIENTS), items: 120, lots: 900, rateLimit: false });
   const { main: credentials, ...others } = CLIENTS;
   const fetch = contract.watch(sandbox.fetch, { requests: false });
-  const checks = SUITE.filter(({ needs }) => needs !== "exhaustion");
-  for (const check of checks) await check.run(new Target({ baseUrl: sandbox.baseUrl, fetch, credentials, others }));
-  expect(checks.length).toBeGreaterThan(20);
+  for (const check of SUITE) await check.run(new Target({ baseUrl: sandbox.baseUrl, fetch, credentials, others }));
 });
 
 it("every method of the client was checked, and every response of every operation", () => {

@@ -45,7 +45,6 @@ export const AUTHENTICATION: readonly Check[] = [
   {
     paragraph,
     name: "a read-only client may read, and gets 403 on every write",
-    needs: "readOnlyClient",
     async run(service) {
       const client = service.as("readOnlyClient");
       assert.equal((await client.get("/Item?pageSize=1")).status, 200);
@@ -63,7 +62,6 @@ export const AUTHENTICATION: readonly Check[] = [
   {
     paragraph,
     name: "a warehouse outside the scope yields 403, for reading and for writing",
-    needs: "scopedClient",
     async run(service) {
       const client = service.as("scopedClient");
       const all = (await service.get("/Inventory?pageSize=250")).body.value;
@@ -87,7 +85,6 @@ export const AUTHENTICATION: readonly Check[] = [
   {
     paragraph,
     name: "a missing permission yields 403",
-    needs: "powerlessClient",
     async run(service) {
       const client = service.as("powerlessClient");
       const message = "Insufficient permissions.";

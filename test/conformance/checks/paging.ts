@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { modifiedSinceProbe, sortProbe } from "../../../src/command/list-probes.js";
 import { LISTS, MAX_PAGE_SIZE } from "../../../src/service/lists.js";
-import { type Check, NotApplicable } from "../check.js";
+import type { Check } from "../check.js";
 import { assertPage, ITEM, LOT, STOCK_LEVEL } from "../shape.js";
 
 const paragraph = "Common paging parameters";
@@ -54,7 +54,6 @@ const perList = TABLES.flatMap(([path, table, key]): Check[] => [
     name: `GET ${path} ends with a page that has no more`,
     async run(service) {
       const { pageCount, totalCount } = assertPage(await service.get(`${path}?pageSize=250`), table);
-      if (pageCount === 0) throw new NotApplicable("there are no records");
       const last = assertPage(await service.get(`${path}?pageSize=250&page=${pageCount}`), table);
       assert.equal(last.hasMore, false);
       assert.equal(last.value.length, totalCount - 250 * (pageCount - 1));
@@ -79,7 +78,7 @@ export const PAGING: readonly Check[] = [
     async run(service) {
       const params = sortProbe.params(ITEMS);
       const up = assertPage(await service.get(withQuery(ITEMS.path, { ...params, direction: "ASC" })), ITEM);
-      if (up.hasMore) throw new NotApplicable("page that holds every item");
+      assert.equal(up.hasMore, false);
       const down = assertPage(await service.get(withQuery(ITEMS.path, params)), ITEM);
       assert.notEqual(sortProbe.isHonoured(down, ITEMS), false);
       assert.deepEqual(down.value, [...up.value].reverse());
@@ -92,7 +91,7 @@ export const PAGING: readonly Check[] = [
       const all = assertPage(await service.get("/Item?pageSize=250"), ITEM);
       const times = all.value.map(({ modified }: { modified: string }) => modified).sort();
       const middle = times[Math.floor(times.length / 2)];
-      if (middle === undefined) throw new NotApplicable("there are no items");
+      assert.ok(middle !== undefined);
       const path = `/Item?pageSize=250&modifiedSince=${encodeURIComponent(middle)}`;
       const { value } = assertPage(await service.get(path), ITEM);
       assert.ok(value.length > 0, "a record modified at that very moment belongs to them");
