@@ -19,8 +19,7 @@ const LONGEST = [
   "search/requests",
   "search/exact",
   "mirror/schedules",
-  "command/import",
-  "command/interrupt",
+  "command/processes/interrupt",
   "package/bundlers",
   "package/typescript",
 ];
@@ -52,8 +51,8 @@ const MODES = {
     maxWorkers: 5,
   },
   package: {
-    // The tests of the command run the one of the packed package; its path is in STOCKLOT_COMMAND.
-    include: ["test/package/*.test.ts", "test/command/*.test.ts"],
+    // The command that is started is the one of the packed package; its path is in STOCKLOT_COMMAND.
+    include: ["test/package/*.test.ts", "test/command/processes/*.test.ts"],
     env: all,
     sequence: { sequencer: LongestFirst },
     globalSetup: "test/package/global-setup.ts",

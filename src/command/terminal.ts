@@ -158,7 +158,7 @@ function clearProgress(): void {
  */
 export async function withProgress<T>(work: (progress: Progress) => Promise<T>): Promise<T> {
   const { stderr } = process;
-  let shownAt = 0;
+  let shownAt = stderr.isTTY ? 0 : monotonicNowMs();
   let text = "";
   const update = (next: string) => {
     text = next;

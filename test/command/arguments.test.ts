@@ -1,29 +1,18 @@
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { run as runHere } from "../../src/command/program.js";
+import { describe, expect, it } from "vitest";
 import { ownFolder } from "../support/own-folder.js";
 import { commandFiles, run, serve } from "./support/run-command.js";
 
 const file = ownFolder();
 
-/** What a command of this process, which has a service that nobody may call, ends with and writes to standard error. */
-async function refused(args: readonly string[]): Promise<{ code: number; err: string }> {
-  let err = "";
-  vi.stubEnv("STOCKLOT_BASE_URL", "http://127.0.0.1:1/api/v1");
-  vi.stubEnv("STOCKLOT_CLIENT_ID", "nobody");
-  vi.stubEnv("STOCKLOT_CLIENT_SECRET", "secret-of-nobody");
-  vi.spyOn(process.stderr, "write").mockImplementation((text) => {
-    err += text;
-    return true;
+/** What a command that has a service, which nobody may call, ends with and writes to standard error. */
+async function refused(args: readonly string[]): Promise<{ code: number | null; err: string }> {
+  const { code, err } = await run(args, {
+    STOCKLOT_BASE_URL: "http://127.0.0.1:1/api/v1",
+    STOCKLOT_CLIENT_ID: "nobody",
+    STOCKLOT_CLIENT_SECRET: "secret-of-nobody",
   });
-  // What the command of a process of its own listens to.
-  for (const emitter of [process, process.stdout, process.stderr])
-    for (const listen of ["on", "once"] as const) vi.spyOn(emitter as NodeJS.Process, listen).mockReturnThis();
-  onTestFinished(() => {
-    vi.restoreAllMocks();
-    vi.unstubAllEnvs();
-  });
-  return { code: await runHere(args), err };
+  return { code, err };
 }
 
 describe("an unknown option", () => {

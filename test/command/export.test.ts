@@ -1,11 +1,9 @@
-import { existsSync, lstatSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
+import { lstatSync, readFileSync, symlinkSync } from "node:fs";
 import { parse } from "csv-parse/sync";
 import { describe, expect, it } from "vitest";
-import { waitUntil } from "../support/with-server.js";
-import { commandFiles, run, serve, start } from "./support/run-command.js";
+import { commandFiles, run, serve } from "./support/run-command.js";
 
 const fileNamed = commandFiles();
-const filesLike = (name: string) => readdirSync(fileNamed()).filter((file) => file.startsWith(name));
 
 describe("stocklot export", () => {
   it("writes stock levels with the SKU, which the service does not send", async () => {
@@ -33,29 +31,11 @@ describe("stocklot export", () => {
 
   it("writes an empty list in every format", async () => {
     const { env } = await serve({ items: [], lots: [] });
-    const outputs = await Promise.all(
-      ["csv", "ndjson"].map((format) => run(["export", "lots", "--format", format, "--columns", "recNo"], env)),
-    );
-    expect(outputs.map(({ out }) => out)).toEqual(["recNo\r\n", ""]);
-  });
-
-  it("does not exist after a kill, and can be written again", async () => {
-    const { env } = await serve({ items: 5, lots: 3_000, latencyMs: 30 });
-    const args = ["export", "lots", "--output", fileNamed("again.ndjson")];
-    const { child, ended } = start(args, env);
-    await waitUntil(() => filesLike("again.ndjson").some((file) => file.endsWith(".part")));
-    child.kill("SIGKILL");
-    await ended;
-    expect(existsSync(fileNamed("again.ndjson"))).toBe(false);
-    expect(await run(args, env)).toMatchObject({ code: 0, err: expect.stringContaining("3000 lots exported") });
-    expect(readFileSync(fileNamed("again.ndjson"), "utf8").trimEnd().split("\n")).toHaveLength(3_000);
-  });
-
-  it("ends quietly if the reader of a pipe has seen enough", async () => {
-    const { env } = await serve({ items: 5, lots: 5_000 });
-    const { child, ended } = start(["export", "lots"], env);
-    child.stdout.once("data", () => child.stdout.destroy());
-    expect(await ended).toMatchObject({ code: 0, err: "" });
+    for (const [format, out] of [
+      ["csv", "recNo\r\n"],
+      ["ndjson", ""],
+    ] as const)
+      expect(await run(["export", "lots", "--format", format, "--columns", "recNo"], env)).toMatchObject({ out });
   });
 
   it("refuses a column that no record has", async () => {
@@ -81,19 +61,6 @@ describe("stocklot export", () => {
     expect(new Set(paths)).toEqual(new Set(["/Item/All", "/Inventory/1"]));
   });
 
-  it("writes to standard output for -o -, and any name with --format", async () => {
-    const { env } = await serve({ lots: [{ shortID: "A", units: 1 }] });
-    const lots = ["export", "lots", "--columns", "shortID,units"];
-    const out = "shortID,units\r\nA,1\r\n";
-    expect(await run([...lots, "-o", "-"], env, fileNamed())).toEqual({ code: 0, out, err: "1 lots exported.\n" });
-    expect(existsSync(fileNamed("-"))).toBe(false);
-    for (const name of ["lots.txt", "lots"]) {
-      const format = name === "lots" ? [] : ["--format", "csv"];
-      expect(await run([...lots, "-o", name, ...format], env, fileNamed())).toMatchObject({ code: 0, out: "" });
-      expect(readFileSync(fileNamed(name), "utf8")).toBe(out);
-    }
-  });
-
   it("replaces a file, also behind a symbolic link, but no folder or device", async () => {
     const { env } = await serve({ lots: [{ shortID: "A" }] });
     const [file, link] = [fileNamed("replaced.csv", "old"), fileNamed("link.csv")];
@@ -102,30 +69,11 @@ describe("stocklot export", () => {
     expect((await run([...args, link], env)).code).toBe(0);
     expect(readFileSync(file, "utf8")).toBe("shortID\r\nA\r\n");
     expect(lstatSync(link).isSymbolicLink()).toBe(true);
-    const refused = await Promise.all([run([...args, fileNamed()], env), run([...args, "/dev/null"], env)]);
-    expect(refused.map(({ code, err }) => `${code} ${err}`)).toEqual([
-      expect.stringMatching(/^2 stocklot: --output: .* is not a regular file\. Add the name of a file\.\n$/),
-      expect.stringMatching(/^2 stocklot: --output: \/dev\/null is not a regular file\. .* > \/dev\/null\.\n$/),
-    ]);
+    for (const [output, err] of [
+      [fileNamed(), /^stocklot: --output: .* is not a regular file\. Add the name of a file\.\n$/],
+      ["/dev/null", /^stocklot: --output: \/dev\/null is not a regular file\. .* > \/dev\/null\.\n$/],
+    ] as const)
+      expect(await run([...args, output], env)).toMatchObject({ code: 2, err: expect.stringMatching(err) });
     expect(lstatSync("/dev/null").isFile()).toBe(false);
-  });
-
-  // A limit for the size of a file fails in the middle of a write, as a full disk does.
-  it("says that a file cannot grow, and leaves none", async () => {
-    const { env } = await serve({ items: 5, lots: 2_000 });
-    const args = ["export", "lots", "-o", fileNamed("full.csv")];
-    const full = await run(args, env, undefined, ["sh", "-c", 'ulimit -f 200; exec "$@"', "sh"]);
-    expect(full).toMatchObject({ code: 1, out: "" });
-    expect(full.err).toMatch(/^stocklot: .*full\.csv\.\d+\.part: EFBIG: file too large, write\n$/);
-    expect(filesLike("full.csv")).toEqual([]);
-  });
-
-  it("says that standard output cannot be written, without a stack trace", async () => {
-    const { env } = await serve({ items: 5, lots: 2_000 });
-    const ended = await run(["export", "lots"], env, undefined, ["sh", "-c", 'exec "$@" > /dev/full', "sh"]);
-    expect(ended).toMatchObject({
-      code: 1,
-      err: "stocklot: standard output: ENOSPC: no space left on device, write\n",
-    });
   });
 });

@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { SandboxOptions } from "stocklot/sandbox";
 import { describe, expect, it } from "vitest";
-import { commandFiles, receiptsIn, run, serve } from "./support/run-command.js";
+import { commandFiles, receiptsIn, run, runProcess, serve } from "./support/run-command.js";
 
 const fileNamed = commandFiles();
 const HEADER = "itemID,units,wid,reasonCode,remark\n";
@@ -122,7 +122,7 @@ describe("stocklot import", () => {
     const temporary = dirname(fileNamed("temporary/file"));
     const piped = (...more: string[]) => {
       const args = ["import", "-", "--operation", "receive", "--outbox", outbox, ...more];
-      return run(args, { ...env, TMPDIR: temporary }, undefined, ["sh", "-c", `cat ${file} | "$@"`, "sh"]);
+      return runProcess(args, { ...env, TMPDIR: temporary }, undefined, ["sh", "-c", `cat ${file} | "$@"`, "sh"]);
     };
     expect(await piped()).toMatchObject({ code: 2, err: expect.stringContaining("standard input has no name") });
     expect(await piped("--delivery", "monday")).toMatchObject({ code: 0 });
@@ -200,9 +200,10 @@ describe("stocklot import", () => {
   });
 
   it("of a file twice at once reports each line once", async () => {
-    const { send, receipts } = await importing();
+    const { argsOf, env, receipts } = await importing();
     const lines = HEADER + "BOLT-M8,1,1,1,x\n".repeat(20);
-    const both = await Promise.all([1, 2].map(() => send("day.csv", lines, "--json")));
+    const args = argsOf("day.csv", lines, "--json");
+    const both = await Promise.all([runProcess(args, env), runProcess(args, env)]);
     expect(both.map(({ out }) => JSON.parse(out).applied ?? 0).reduce((sum, applied) => sum + applied)).toBe(20);
     expect(receipts()).toHaveLength(20);
   });

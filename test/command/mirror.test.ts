@@ -1,12 +1,8 @@
 import { existsSync } from "node:fs";
-import { afterAll, describe, expect, it } from "vitest";
-import { findPostgres } from "../support/postgres-server.js";
+import { describe, expect, it } from "vitest";
 import { commandFiles, run, serve } from "./support/run-command.js";
 
 const database = commandFiles();
-
-const postgres = await findPostgres();
-afterAll(() => postgres?.close());
 
 describe("stocklot mirror", () => {
   it("copies once, then only changes, and reports the state of the copy", async () => {
@@ -83,18 +79,9 @@ describe("stocklot mirror", () => {
     expect(other).toMatchObject({ code: 1, out: expect.stringMatching(/^warehouseStockLevels\/2 .* never$/m) });
   });
 
-  it("copies into PostgreSQL, with the password of the environment", async ({ skip }) => {
-    skip(postgres === undefined, "no PostgreSQL");
-    const { env } = await serve({ items: 30, lots: 100 });
-    const args = ["mirror", "--postgres", postgres?.url ?? ""];
-    const lots = expect.stringMatching(/^lots +100 /m);
-    expect(await run(args, { ...env, PGPASSWORD: "unused" })).toMatchObject({ code: 0, out: lots });
-    expect(await run([...args, "--status"], {})).toMatchObject({ code: 0, out: lots });
-  });
-
   it("says that its file cannot be opened", async () => {
     const { env } = await serve();
-    const { code, err } = await run(["mirror", "--sqlite", "."], env, database());
+    const { code, err } = await run(["mirror", "--sqlite", database()], env);
     expect(code).toBe(1);
     expect(err).toMatch(/unable to open database file/);
     expect(err).not.toContain("    at ");

@@ -4,10 +4,10 @@ import { existsSync } from "node:fs";
 import { PassThrough } from "node:stream";
 import { NotFoundError } from "stocklot";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { failureMessage } from "../../src/command/exit.js";
-import { harmless, painter, table } from "../../src/command/terminal.js";
-import { waitUntil } from "../support/with-server.js";
-import { COMMAND_FILE, commandFiles, run, serve } from "./support/run-command.js";
+import { failureMessage } from "../../../src/command/exit.js";
+import { harmless, painter, table } from "../../../src/command/terminal.js";
+import { waitUntil } from "../../support/with-server.js";
+import { COMMAND_FILE, commandFiles, runProcess, serve } from "../support/run-command.js";
 
 /** Runs a command on a pseudo-terminal; part of util-linux. */
 const SCRIPT = "/usr/bin/script";
@@ -103,11 +103,13 @@ describe.skipIf(!existsSync(SCRIPT))("on a pseudo-terminal", () => {
 
   it.each([
     ["doctor", ["doctor"]],
-    ["import", ["import", fileNamed("1.csv"), "--operation", "receive", "--outbox", fileNamed("pipe.db")]],
+    ["import", [...receipts(1), fileNamed("pipe.db")]],
+    ["get", ["get", "BOLT-M8"]],
+    ["plan", ["plan", "items", fileNamed("items.csv", "shortID,description\nBOLT-M8,bolt\n")]],
+    ["count", ["count", "snapshot", "--wid", "1", "--out", fileNamed("count.json")]],
   ])("shows neither in a pipe: %s", async (_, args) => {
-    receipts(1);
     const { env } = await serve();
-    const { code, out, err } = await run(args, env);
+    const { code, out, err } = await runProcess(args, env);
     expect(code).toBe(0);
     expect(out + err).not.toContain(ESCAPE);
     expect(out + err).not.toContain("\r\u001b");
@@ -120,7 +122,7 @@ describe.skipIf(!existsSync(SCRIPT))("on a pseudo-terminal", () => {
       fileNamed("wide.csv", `itemID,units,wid,reasonCode\n"${sku}",1,1,1\n`),
       fileNamed("wide.db"),
     ];
-    expect((await run(["import", file, "--operation", "receive", "--outbox", outbox], env)).code).toBe(1);
+    expect((await runProcess(["import", file, "--operation", "receive", "--outbox", outbox], env)).code).toBe(1);
     for (const columns of [70, 120]) {
       const { shown } = await startOnTerminal(["outbox", "list", outbox], {}, `stty columns ${columns}`).ended;
       const lines = shown.split("\r\n");
@@ -130,7 +132,7 @@ describe.skipIf(!existsSync(SCRIPT))("on a pseudo-terminal", () => {
       expect(shown.split("Reasons:")[0]?.match(/X/g)).toHaveLength(90);
       expect(shown).not.toContain(ESCAPE);
     }
-    const { out } = await run(["outbox", "list", outbox], {});
+    const { out } = await runProcess(["outbox", "list", outbox], {});
     expect(out).toContain("X".repeat(90));
   });
 

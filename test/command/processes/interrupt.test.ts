@@ -1,7 +1,15 @@
 import { existsSync, readdirSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { waitUntil } from "../support/with-server.js";
-import { commandFiles, type Ended, type RunningCommand, receiptsIn, run, serve, start } from "./support/run-command.js";
+import { waitUntil } from "../../support/with-server.js";
+import {
+  commandFiles,
+  type Ended,
+  type RunningCommand,
+  receiptsIn,
+  runProcess,
+  serve,
+  start,
+} from "../support/run-command.js";
 
 const fileNamed = commandFiles();
 
@@ -34,7 +42,7 @@ describe.each([...SIGNALS, ["SIGKILL", null]] as const)("an import that %s ends"
     expect(code).toBe(exitCode);
     if (code !== null) expect(err).toMatch(/(^|\n)stocklot: interrupted; run it again to continue\n$/);
     expect(receiptsIn(sandbox).length).toBeLessThan(40);
-    const continued = await run(args, env);
+    const continued = await runProcess(args, env);
     expect(continued.code).toBe(0);
     const ofWhich = least > 1 ? ", of which \\d+ were sent by an earlier import" : "";
     if (least > 0) expect(continued.err).toMatch(new RegExp(`: continues the import of \\S+Z\\.\n40 lines${ofWhich}`));
@@ -83,7 +91,7 @@ describe.each(SIGNALS)("%s", (signal, exitCode) => {
     const ended = await interrupt(start(args, env), () => sandbox.requests.length > 8, signal);
     const err = expect.stringMatching(/(^|\n)stocklot: interrupted; the next run continues\n$/);
     expect(ended).toEqual({ code: exitCode, err, out: "" });
-    expect(await run(args, env)).toMatchObject({ code: 0, out: expect.stringMatching(/^lots .* 3000$/m) });
+    expect(await runProcess(args, env)).toMatchObject({ code: 0, out: expect.stringMatching(/^lots .* 3000$/m) });
   });
 
   it("stops a sandbox successfully, also while a request hangs", async () => {

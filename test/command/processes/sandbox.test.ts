@@ -2,11 +2,11 @@ import { readFileSync } from "node:fs";
 import { InventoryClient, type Lot } from "stocklot";
 import { createMirror, sqliteSink } from "stocklot/mirror";
 import { describe, expect, it } from "vitest";
-import { faultOption } from "../../src/command/sandbox/fault-option.js";
-import { createSandbox, type SandboxOptions } from "../../src/sandbox/index.js";
-import { Caller } from "../sandbox/support/caller.js";
-import { waitUntil } from "../support/with-server.js";
-import { commandFiles, run, start } from "./support/run-command.js";
+import { faultOption } from "../../../src/command/sandbox/fault-option.js";
+import { createSandbox, type SandboxOptions } from "../../../src/sandbox/index.js";
+import { Caller } from "../../sandbox/support/caller.js";
+import { waitUntil } from "../../support/with-server.js";
+import { commandFiles, runProcess, start } from "../support/run-command.js";
 
 /** Starts the command and waits until it has printed the variables. */
 async function started(...args: string[]) {
@@ -55,7 +55,7 @@ describe("stocklot sandbox", () => {
     const { baseUrl, credentials, fetch } = own;
     const client = new InventoryClient({ baseUrl, ...credentials, fetch, responseValidation: "off" });
     const path = fileNamed("stock.db");
-    const early = await run(["sandbox", "--port", "0", "--from", path]);
+    const early = await runProcess(["sandbox", "--port", "0", "--from", path]);
     expect(early).toMatchObject({ code: 2, err: expect.stringContaining("does not exist") });
     await createMirror({ client, sink: sqliteSink({ path }) }).run();
     const before = readFileSync(path);
