@@ -10,35 +10,15 @@ const packages = new Set([
   ...Object.keys({ ...manifest.peerDependencies, ...manifest.dependencies, ...manifest.devDependencies }),
 ]);
 
-/** npm's built-in commands that the pages use. */
-const OWN_COMMANDS = new Set(["ci", "test", "init", "pkg", "version", "pack", "publish", "audit"]);
-
 /** The problem with a command of a page, if there is one. */
 function problemOf(command: string): string | undefined {
-  const [program = "", ...words] = command
-    .replace(/(^|\s)#.*$/, "")
-    .trim()
-    .split(/\s+/)
-    .filter((word) => !/^[A-Z][A-Z_]*=/.test(word));
-  const [first = "", second = ""] = words.filter((word) => !word.startsWith("-"));
-  const path = words.find((word) => /^[\w./-]+\.ts$/.test(word));
+  const [, script] = /\bnpm run ([\w:-]+)/.exec(command) ?? [];
+  if (script !== undefined && !(script in scripts)) return `there is no script ${script}`;
+  const [, name] = /\b(?:npx|npm install) (?:-\S+ )*([\w@/.-]+)/.exec(command) ?? [];
+  if (name !== undefined && !packages.has(name)) return `${name} is not a dependency`;
+  const [path] = /(?<=\s)[\w./-]+\.ts\b/.exec(command) ?? [];
   if (path !== undefined && !existsSync(join(ROOT, path))) return `there is no ${path}`;
-  switch (program) {
-    case "npm":
-      if (first === "run") return second in scripts ? undefined : `there is no script ${second}`;
-      if (first === "install") return packages.has(second) ? undefined : `${second} is not a dependency`;
-      return OWN_COMMANDS.has(first) ? undefined : `unknown command npm ${first}`;
-    case "npx":
-      return packages.has(first) || first in manifest.bin ? undefined : `${first} is not a dependency`;
-    case "mkdir":
-    case "cd":
-    case "node":
-    case "git":
-    case "":
-      return undefined;
-    default:
-      return `unknown program ${program}`;
-  }
+  return undefined;
 }
 
 const commandsOf = (code: string) => code.replaceAll("\\\n", " ").split(/\n|&&/);

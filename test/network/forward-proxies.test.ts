@@ -165,7 +165,7 @@ describe.skipIf(reason).each(PROXIES)("$name", ({ start, password, onlyPort443, 
     const runThrough = async (HTTPS_PROXY: string) => {
       const env = { HTTPS_PROXY, NODE_EXTRA_CA_CERTS: certificates.authorityFile };
       const baseUrl = `https://localhost:${nginx.ports.https}/api/v1`;
-      return runReceipts({ baseUrl, transport: "undici", remark: newRemark(), env });
+      return runReceipts({ baseUrl, remark: newRemark(), env });
     };
     /** A server that speaks TLS in front of the proxy. */
     const startTls = async (identity: Identity) => {

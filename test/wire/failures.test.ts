@@ -76,6 +76,18 @@ describe.each(overBoth({ ca: certificates.authority }))("over %s, a certificate"
     expect(server.connections()).toBe(1);
   });
 
+  it.each([
+    // A fetch function does not say whether anything was sent. With TLS 1.3 a client may send before its certificate is checked.
+    ["TLSv1.2", transport === "fetch" ? OutcomeUnknownError : ConnectionError, /TLS failed|the connection broke/],
+    ["TLSv1.3", OutcomeUnknownError, /the connection broke/],
+  ] as const)("of the client's that a server of %s misses in the handshake may have let a write pass", async (maxVersion, ErrorClass, message) => {
+    const strict = { ca: certificates.authority, requestCert: true, rejectUnauthorized: true, maxVersion };
+    const server = await listenTls({ ...certificates.good, ...strict });
+    const error = await errorOf(connect({ baseUrl: server.baseUrl }, options()).inventory.receive(RECEIPT));
+    expect(error).toBeInstanceOf(ErrorClass);
+    expect(messageOf(error)).toMatch(message);
+  });
+
   it("that is valid is accepted", async () => {
     const body = JSON.stringify(ITEM);
     const server = await listenTls(certificates.good, (socket) =>

@@ -2,12 +2,11 @@ import { InventoryClient } from "../../../src/index.js";
 import { type ReceiptReport, receive } from "./receipts.js";
 
 // A program of its own, since the trusted authorities and the proxy are environment variables. It sends a receipt for each
-// argument behind the transport, and prints what the client reports.
+// argument, and prints what the client reports.
 
-const [transport, ...remarks] = process.argv.slice(2);
+const remarks = process.argv.slice(2);
 const client = new InventoryClient({
   retry: { maxRetries: 2, minDelayMs: 1, maxDelayMs: 2 },
-  ...(transport === "fetch" ? { fetch: globalThis.fetch } : {}),
 });
 const reports: ReceiptReport[] = await Promise.all(remarks.map((remark) => receive(client, remark)));
 console.log(JSON.stringify(reports));

@@ -10,15 +10,14 @@ const program = await builtProgram(new URL("./receipt-program.ts", import.meta.u
 
 interface Run {
   baseUrl: string;
-  transport: "undici" | "fetch";
   remark: string;
   env: Record<string, string>;
 }
 
 /** Runs the program `receipt-program.ts` until it ends by itself. */
-export async function runReceipts({ baseUrl, transport, remark, env }: Run): Promise<ReceiptReport[]> {
+export async function runReceipts({ baseUrl, remark, env }: Run): Promise<ReceiptReport[]> {
   const inherited = Object.entries(process.env).filter(([name]) => !FOREIGN.test(name));
-  const { stdout } = await promisify(execFile)(process.execPath, [program, transport, remark], {
+  const { stdout } = await promisify(execFile)(process.execPath, [program, remark], {
     timeout: 25_000,
     env: {
       ...Object.fromEntries(inherited),
