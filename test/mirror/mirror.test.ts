@@ -242,8 +242,10 @@ describe("a list that fails", () => {
   it("ends the run for all if the credentials are refused, which the status shows", async () => {
     const { service, mirror, create } = setUp();
     await mirror.run();
-    const client = service.client({ fetch: async () => Response.json({ message: "no" }, { status: 401 }) });
+    const fetch = vi.fn(async () => Response.json({ message: "no" }, { status: 401 }));
+    const client = service.client({ fetch });
     await expect(create({ client }).run()).rejects.toMatchObject({ name: "AuthenticationError" });
+    expect(fetch).toHaveBeenCalledTimes(1);
     const status = await mirror.status();
     expect(status.map(({ error }) => error?.split(":")[0])).toEqual(Array(3).fill("AuthenticationError"));
   });

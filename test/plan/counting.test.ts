@@ -233,6 +233,20 @@ describe("planCount", () => {
     expect(plan.changes).toMatchObject([{ itemID: "B", units: 1 }]);
   });
 
+  it("reads what was modified in pages that overlap, so that none is missed", async () => {
+    const one = countWorld([lot("A", 10), ...Array.from({ length: 300 }, () => lot("B", 1))]);
+    let before = 0;
+    await planOf(one, [{ itemID: "A", counted: 10 }], async () => {
+      await one.client.inventory.move({ itemID: "B", units: 300, wid: WID, toSpot: "B-02" });
+      before = one.sandbox.requests.length;
+    });
+    const [first, second] = one.sandbox.requests
+      .slice(before)
+      .filter(({ query }) => query.modifiedSince)
+      .map(({ query }) => ({ page: Number(query.page), pageSize: Number(query.pageSize) }));
+    expect(((second?.page ?? NaN) - 1) * (second?.pageSize ?? NaN)).toBeLessThan(first?.pageSize ?? NaN);
+  });
+
   it("says so if the service does not honour modifiedSince", async () => {
     const one = countWorld([lot("A", 10)]);
     const client = one.connect((request, send) => {

@@ -83,6 +83,21 @@ describe("planItems", () => {
     expect(sandbox.requests.length - before).toBeLessThanOrEqual(6);
   });
 
+  it("estimates what its application costs within the client's limit; of a plan that was read, within the documented one", async () => {
+    const { client, connect } = world(600);
+    const items = await client.items.list().toArray();
+    const desired = items.slice(0, 300).map(({ shortID }) => ({ shortID, description: "another" }));
+    const limited = connect(undefined, { rateLimit: { requests: 60, reserved: 20, intervalMs: 10_000 } });
+    const plan = await planItems({ client: limited, desired });
+    // The catalog is read twice more, in three overlapping pages.
+    expect(plan.estimate().requests).toBe(300 + 2 * 3 + 1);
+    const { available } = limited.rateLimit;
+    expect(plan.estimate().durationMs).toBe(Math.ceil((307 - (available - 20)) / 40) * 10_000);
+    expect(readItemPlan(plan.toJSON()).estimate()).toEqual({ requests: 307, durationMs: 3 * 60_000 });
+    const few = await planItems({ client: limited, desired: desired.slice(0, 1) });
+    expect(few.estimate()).toEqual({ requests: 4, durationMs: 0 });
+  });
+
   it("names every wrong row before the first request", async () => {
     const { client, sandbox } = world([item("A")]);
     const desired = [

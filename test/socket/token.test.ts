@@ -78,6 +78,14 @@ describe("a call that is refused with 401", () => {
     expect(server.tokenRequests).toBe(2);
   });
 
+  it("is retried with a new token once, also if another failure comes between", async () => {
+    const server = await startServer();
+    server.plan(faults.status(401)).plan(faults.status(503)).plan(faults.status(401));
+    const error = await errorOf(connect(server, { retry: QUICK }).items.get("BOLT"));
+    expect(error).toMatchObject({ name: "AuthenticationError", attempts: 3 });
+    expect(server.tokenRequests).toBe(2);
+  });
+
   it("is retried also if retries are off", async () => {
     const server = await startServer();
     const client = connect(server, { retry: false });
