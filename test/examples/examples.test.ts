@@ -121,19 +121,6 @@ describe.concurrent("mirror-lots-to-ndjson", () => {
     expect(lots.length).toBe(10_000);
     expect(await readdir(join(folder, "mirror"))).toEqual(["lots.ndjson"]);
   });
-
-  it("keeps the last complete copy if the service fails half-way", async ({ expect }) => {
-    const file = join(folder, "kept.ndjson");
-    await writeFile(file, "the last complete copy\n");
-    const faults = [{ path: "/Inventory", skip: 2, fault: 501 }];
-    await withService({ items: 5, lots: 2_000, faults }, async (_sandbox, environment) => {
-      const { code, err } = await run("mirror-lots-to-ndjson.ts", [file], environment);
-      expect(code).toBe(1);
-      expect(err).toContain("NotImplementedError");
-    });
-    expect(await linesOf(file)).toEqual(["the last complete copy"]);
-    expect((await readdir(folder)).filter((name) => name.startsWith("kept"))).toEqual(["kept.ndjson"]);
-  });
 });
 
 describe.concurrent("receive-from-csv", () => {

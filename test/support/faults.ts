@@ -103,27 +103,20 @@ export const slowBody = (perByteMs: number): Fault => ({
   },
 });
 
-/** The body is shorter than its `content-length`. */
-export const truncated = (): Fault => ({
+const cutOff = (headers: Record<string, number>): Fault => ({
   applies: true,
   respond: (exchange) => {
     const { response, request } = exchange;
-    response.writeHead(success(exchange), { "content-type": "application/json", "content-length": 1_000 });
+    response.writeHead(success(exchange), { "content-type": "application/json", ...headers });
     response.write('{"recNo": 12');
     setTimeout(() => request.socket.destroy(), 10);
   },
 });
 
+/** The body is shorter than its `content-length`. */
+export const truncated = () => cutOff({ "content-length": 1_000 });
 /** The connection breaks between two chunks of the body. */
-export const cutChunks = (): Fault => ({
-  applies: true,
-  respond: (exchange) => {
-    const { response, request } = exchange;
-    response.writeHead(success(exchange), { "content-type": "application/json" });
-    response.write('{"recNo": 12');
-    setTimeout(() => request.socket.destroy(), 10);
-  },
-});
+export const cutChunks = () => cutOff({});
 
 /** The response is not HTTP. */
 export const notHttp = (raw: string): Fault => ({

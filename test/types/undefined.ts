@@ -2,36 +2,8 @@
 import type { BottleneckRateLimiterOptions } from "stocklot/bottleneck";
 import type { MirrorOptions, PostgresSinkOptions, RunOptions, SqliteSinkOptions, WatchOptions } from "stocklot/mirror";
 import type { RedisRateLimiterOptions, RedisTokenStoreOptions } from "stocklot/redis";
-import type {
-  Fault,
-  FaultRule,
-  ListenOptions,
-  SandboxClient,
-  SandboxItem,
-  SandboxLot,
-  SandboxOptions,
-  SandboxRateLimit,
-  SandboxStockLevel,
-  SandboxWarehouse,
-} from "stocklot/sandbox";
-import type {
-  ClientOptions,
-  CreateItemInput,
-  CustomList,
-  CustomRequest,
-  FindOptions,
-  Hooks,
-  InventoryListParams,
-  IssueInput,
-  ItemChanges,
-  ItemListParams,
-  ListOptions,
-  MoveInput,
-  RateLimitOptions,
-  ReceiveInput,
-  RequestOptions,
-  RetryOptions,
-} from "../../src/index.js";
+import type * as sandbox from "stocklot/sandbox";
+import type * as client from "../../src/index.js";
 
 /** Names of the fields that can be left out, but cannot be `undefined`. */
 type RefusesUndefined<T> = T extends unknown
@@ -43,33 +15,33 @@ true satisfies RefusesUndefined<{ a: 1; b?: 1; c?: 1 | undefined }> extends "b" 
 true satisfies "b" extends RefusesUndefined<{ a: 1; b?: 1; c?: 1 | undefined }> ? true : false;
 
 type OfClient =
-  | ClientOptions
-  | RequestOptions
-  | FindOptions
-  | ListOptions
-  | RateLimitOptions
-  | RetryOptions
-  | Hooks
-  | CustomRequest
-  | CustomList
-  | ItemListParams
-  | InventoryListParams
-  | ItemChanges
-  | CreateItemInput
-  | ReceiveInput
-  | MoveInput
-  | IssueInput;
+  | client.ClientOptions
+  | client.RequestOptions
+  | client.FindOptions
+  | client.ListOptions
+  | client.RateLimitOptions
+  | client.RetryOptions
+  | client.Hooks
+  | client.CustomRequest
+  | client.CustomList
+  | client.ItemListParams
+  | client.InventoryListParams
+  | client.ItemChanges
+  | client.CreateItemInput
+  | client.ReceiveInput
+  | client.MoveInput
+  | client.IssueInput;
 type OfSandbox =
-  | SandboxOptions
-  | SandboxClient
-  | SandboxWarehouse
-  | SandboxItem
-  | SandboxLot
-  | SandboxStockLevel
-  | SandboxRateLimit
-  | FaultRule
-  | Fault
-  | ListenOptions;
+  | sandbox.SandboxOptions
+  | sandbox.SandboxClient
+  | sandbox.SandboxWarehouse
+  | sandbox.SandboxItem
+  | sandbox.SandboxLot
+  | sandbox.SandboxStockLevel
+  | sandbox.SandboxRateLimit
+  | sandbox.FaultRule
+  | sandbox.Fault
+  | sandbox.ListenOptions;
 type OfMirror = MirrorOptions | RunOptions | WatchOptions | SqliteSinkOptions | PostgresSinkOptions;
 type OfOtherEntries = RedisRateLimiterOptions | RedisTokenStoreOptions | BottleneckRateLimiterOptions;
 

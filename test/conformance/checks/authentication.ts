@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { Check } from "../check.js";
 import { assertError } from "../shape.js";
+import type { Check } from "../target.js";
 
 const paragraph = "Authentication";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { modifiedSinceProbe, sortProbe } from "../../../src/command/list-probes.js";
 import { LISTS, MAX_PAGE_SIZE } from "../../../src/service/lists.js";
-import type { Check } from "../check.js";
 import { assertPage, ITEM, LOT, STOCK_LEVEL } from "../shape.js";
+import type { Check } from "../target.js";
 
 const paragraph = "Common paging parameters";
 

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
-import type { Check } from "../check.js";
 import { assertError, assertPage, assertShape, ITEM, LOT, STOCK_LEVEL } from "../shape.js";
-import type { Target } from "../target.js";
+import type { Check, Target } from "../target.js";
 
 const firstItem = async (service: Target) => (await service.get("/Item?pageSize=1")).body.value[0];
 const firstLot = async (service: Target) => (await service.get("/Inventory?pageSize=1")).body.value[0];

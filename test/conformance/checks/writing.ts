@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
-import type { Check } from "../check.js";
 import { assertError, assertInvalid } from "../shape.js";
-import type { ServiceResponse, Target } from "../target.js";
+import type { Check, ServiceResponse, Target } from "../target.js";
 
 let serial = 0;
 
