@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { allPages, ROOT } from "../../test/docs/support/markdown.js";
-import { proseOfPage, proseOfSource } from "../../test/docs/support/prose.js";
 import { problemsOf } from "./problems.js";
+import { proseOfPage, proseOfSource } from "./prose.js";
 
 const sources = ["src", "examples", "tools/openapi"].flatMap((folder) =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })

@@ -1,5 +1,5 @@
 import ts from "typescript";
-import { blocksOf, type MarkdownPage } from "./markdown.js";
+import { blocksOf, type MarkdownPage } from "../../test/docs/support/markdown.js";
 
 /** Stands for a character that is not prose. A phrase does not continue across it, unlike across a line break. */
 const NOT_PROSE = "\0";
