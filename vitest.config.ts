@@ -8,29 +8,37 @@ const source = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const all = { STOCKLOT_TEST: "all" };
 const LIMIT_MS = 600_000;
 
-/** Files that take longest, for their part by waiting. */
+/** Files that take longest, some by computing and some by waiting. */
 const LONGEST = [
-  "docs/site",
-  "docs/run",
-  "docs/recipes",
-  "examples/examples",
-  "outbox/kill/kill",
   "outbox/simulation/simulation",
+  "docs/site",
+  "plan/counting",
+  "examples/examples",
+  "wire/proxies",
+  "docs/recipes",
   "search/requests",
-  "search/exact",
   "mirror/schedules",
+  "docs/run",
+  "search/exact",
+  "command/doctor",
+  "redis/processes",
+  "network/keep-alive",
+  "outbox/kill/kill",
+  "mirror/databases",
   "command/processes/interrupt",
   "package/bundlers",
-  "package/typescript",
+  "command/processes/terminal",
+  "package/node",
 ];
 
 /** The longest files come first: the last one would run alone. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isLong = ({ moduleId }: TestSpecification) =>
-      LONGEST.some((name) => moduleId.endsWith(`/test/${name}.test.ts`));
-    const sorted = await super.sort(files);
-    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+    const placeOf = ({ moduleId }: TestSpecification) => {
+      const place = LONGEST.findIndex((name) => moduleId.endsWith(`/test/${name}.test.ts`));
+      return place === -1 ? LONGEST.length : place;
+    };
+    return (await super.sort(files)).sort((one, other) => placeOf(one) - placeOf(other));
   }
 }
 

@@ -78,7 +78,7 @@ describe.each(Object.keys(SINKS))("a copy in %s", (name) => {
           }
         },
       ),
-      { numRuns: runs(60) },
+      { numRuns: runs(25) },
     );
   });
 

@@ -120,8 +120,8 @@ describe.skipIf(missingProgramReason("nginx"))("a gateway that closes connection
     it("because it is reloaded: each write is reported as it was", async () => {
       const client = clientOf("default", options);
       const reports: ReceiptReport[] = [];
-      const end = performance.now() + 2_000;
-      const reloads = setInterval(() => nginx.reload(), 300);
+      const end = performance.now() + 1_000;
+      const reloads = setInterval(() => nginx.reload(), 200);
       onTestFinished(() => clearInterval(reloads));
       await Promise.all(
         Array.from({ length: 16 }, async () => {

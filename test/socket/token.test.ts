@@ -217,6 +217,7 @@ describe("a token endpoint", () => {
     for (const responseValidation of ["error", "warn", "off"] as const) {
       const error = await errorOf(connect(server, { retry: QUICK, responseValidation }).items.get("BOLT"));
       expect(error).toBeInstanceOf(ResponseValidationError);
+      expect(String(error)).not.toContain("responseValidation");
       expect(String(error)).not.toContain("canary-token");
     }
     expect(server.tokenRequests).toBe(3);
@@ -303,6 +304,9 @@ describe("a small limit", () => {
     // The old token was not sent.
     expect(server.requests.at(-1)?.authorization).toContain("canary-token-2");
     expect(server.requests).toHaveLength(6);
+    // The slot that it had was returned.
+    await passTime(300);
+    expect(client.rateLimit.available).toBe(2);
   });
 });
 
