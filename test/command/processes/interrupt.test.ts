@@ -32,8 +32,7 @@ describe("an import that is ended", () => {
     ["SIGTERM", 143, 10],
     // It may still be storing the lines.
     ["SIGKILL", null, 0],
-    ["SIGKILL", null, 1],
-    ["SIGKILL", null, 10],
+    ["SIGKILL", null, 5],
   ] as const)("by %s (%s) after %d lines continues, and books each line once", async (signal, exitCode, least) => {
     const { sandbox, env } = await serve({ latencyMs: 20 });
     const remarks = Array.from({ length: 40 }, (_, index) => `line ${index}`);
