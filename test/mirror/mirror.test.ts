@@ -181,7 +181,7 @@ describe("a full pass", () => {
       service.requests.length = 0;
       expect(modesOf(await mirror.run())).toEqual(["increment+full", "increment+full", "increment+full"]);
       await expectEqual();
-      const kinds = service.requests.map((request) => request.includes("modifiedSince"));
+      const kinds = service.requests.map(({ search }) => search.includes("modifiedSince"));
       expect(kinds.slice(0, 3)).toEqual([true, true, true]);
     } finally {
       vi.useRealTimers();
@@ -304,9 +304,11 @@ describe("a run", () => {
     await mirror.run();
     const [before, requests] = [await recordsIn(sink, "lots"), service.requests.length];
     const other = create({ client: service.client({ baseUrl: "https://other.example/api/v1" }) });
-    await expect(other.run()).rejects.toThrow(/belongs to the service "http:.*the client to "https:.*Use a new copy/);
+    await expect(other.run()).rejects.toThrow(
+      /belongs to the service "https:..service.test.*the client to "https:..other.example.*Use a new copy/,
+    );
     const narrow = create({ client: service.client({ clientId: "narrow" }) });
-    await expect(narrow.run()).rejects.toThrow(/client ID "mirror".*"narrow".*Use a new copy/);
+    await expect(narrow.run()).rejects.toThrow(/client ID "id".*"narrow".*Use a new copy/);
     expect(service.requests).toHaveLength(requests);
     expect(await recordsIn(sink, "lots")).toEqual(before);
   });

@@ -2,7 +2,7 @@
  * As much of the service as tests beside the sandbox need, written from the service's document and independent of the
  * sandbox. It counts how often each write took effect, and sorts lists in different ways.
  */
-import type { Lot } from "../../src/index.js";
+import { type ClientOptions, InventoryClient, type Lot } from "../../src/index.js";
 import { createRandom } from "./random.js";
 import { newItem, newLevel, newLot, pageOf } from "./records.js";
 
@@ -55,7 +55,7 @@ export interface ServiceBehaviour {
   book?: ((lot: ListedLot) => ListedLot | undefined) | undefined;
 }
 
-const errorResponse = (status: number, error: string, message: string): ServiceResponse => ({
+export const errorResponse = (status: number, error: string, message: string): ServiceResponse => ({
   status,
   body: { statusCode: status, error, message, details: null },
 });
@@ -71,6 +71,8 @@ export class SmallService {
   readonly items = new Map<string, Fields>([["BOLT", itemOf("BOLT", {}, 1)]]);
   /** In the order received. */
   lots: ListedLot[] = [];
+  /** Those that came by `fetch`, all but token requests. */
+  readonly requests: URL[] = [];
   readonly tokens = new Map<string, number>();
   readonly token: TokenSettings = { expiresIn: 3600, lifeMs: 3_600_000 };
   tokensIssued = 0;
@@ -81,6 +83,39 @@ export class SmallService {
   readonly #sortedLists = new Map<string, ListedLot[]>();
 
   constructor(readonly behaviour: ServiceBehaviour = {}) {}
+
+  readonly fetch = async (input: Request | URL | string, init?: RequestInit): Promise<Response> => {
+    const request = new Request(input, init);
+    const url = new URL(request.url);
+    const path = url.pathname.replace(/^\/api\/v1/, "");
+    if (path !== "/Token") this.requests.push(url);
+    const { status, body } = this.respond({
+      method: request.method,
+      path,
+      query: url.searchParams,
+      authorization: request.headers.get("authorization") ?? undefined,
+      body: await request.text(),
+    });
+    const now = this.dateHeader;
+    return Response.json(body, { status, headers: now === undefined ? {} : { date: new Date(now).toUTCString() } });
+  };
+
+  /** A client that sends its requests to `fetch`. */
+  client(options: ClientOptions = {}): InventoryClient {
+    return new InventoryClient({
+      baseUrl: "https://service.test/api/v1",
+      clientId: "id",
+      clientSecret: "the-secret",
+      fetch: this.fetch,
+      rateLimit: false,
+      ...options,
+    });
+  }
+
+  /** The time in the header `Date`, in ms; without one `undefined`. */
+  protected get dateHeader(): number | undefined {
+    return Date.now();
+  }
 
   /** Makes the service refuse all tokens that it has issued. */
   revokeTokens(): void {
@@ -104,10 +139,14 @@ export class SmallService {
   }
 
   respond(request: ServiceRequest): ServiceResponse {
-    const { method, path } = request;
-    if (path === "/Token") return this.#issueToken(request);
+    if (request.path === "/Token") return this.#issueToken(request);
     if (!this.#isAuthorized(request.authorization))
       return errorResponse(401, "unauthorized", "Authentication required.");
+    return this.respondAuthorized(request);
+  }
+
+  protected respondAuthorized(request: ServiceRequest): ServiceResponse {
+    const { method, path } = request;
     if (path === "/Item" || path === "/Item/All") return this.#itemRoot(request);
     const shortID = /^\/Item\/(.+)$/.exec(path)?.[1];
     if (shortID !== undefined && method === "DELETE") return this.#discontinue(decodeURIComponent(shortID));

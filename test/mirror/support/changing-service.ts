@@ -1,6 +1,7 @@
-import { type ClientOptions, InventoryClient, type Item, type Lot, type StockLevel } from "../../../src/index.js";
+import type { ClientOptions, InventoryClient, Item, Lot, StockLevel } from "../../../src/index.js";
 import type { MirrorRecords, MirrorResource, WarehouseStockLevel } from "../../../src/mirror/index.js";
 import { newItem, newLevel, newLot, pageOf } from "../../support/records.js";
+import { errorResponse, type ServiceRequest, type ServiceResponse, SmallService } from "../../support/small-service.js";
 import type { Random } from "../../unit/paging/changing-list.js";
 
 /** The effect of `modifiedSince` on a list: the date of the change, nothing, the date of the receipt, or an error. */
@@ -44,18 +45,16 @@ const HONEST: ServiceBehaviour = {
 };
 
 /**
- * A service whose lists others change meanwhile, written from the service's document and not from the sandbox: lots are
- * removed too, dates may be coarse or late, and `modifiedSince` may have any effect.
+ * A service whose lists others change meanwhile: lots are removed too, dates may be coarse or late, and `modifiedSince` may
+ * have any effect.
  */
-export class ChangingService {
+export class ChangingService extends SmallService {
   /** Called before each page is cut, with the path and query of the request. A number is the status of the response. */
   beforePage: (path: string) => unknown = () => {};
   /** Cuts each page of lots from another order, as a database may if records are equal in what it sorts by. */
   shuffles = false;
   /** Lots that are counted, and not listed. */
   isUnlisted: (lot: Lot) => boolean = () => false;
-  /** Paths and queries of the requested pages. */
-  readonly requests: string[] = [];
   readonly #behaviour: ServiceBehaviour;
   readonly #random: Random;
   readonly #items = new Map<number, StoredRecord<Item>>();
@@ -67,23 +66,15 @@ export class ChangingService {
   #lastRecNo = 0;
 
   constructor(random: Random, behaviour: Partial<ServiceBehaviour> = {}) {
+    super();
     this.#random = random;
     this.#behaviour = { ...HONEST, ...behaviour };
     this.#now = this.#behaviour.startsAt;
   }
 
-  /** A client of this service. */
-  client(options: ClientOptions = {}): InventoryClient {
-    return new InventoryClient({
-      baseUrl: "http://127.0.0.1:1/api/v1",
-      clientId: "mirror",
-      clientSecret: "a secret",
-      rateLimit: false,
-      // A run retries in any case.
-      retry: { maxRetries: 0, minDelayMs: 1 },
-      fetch: (request) => this.#respond(new URL(String(request))),
-      ...options,
-    });
+  override client(options: ClientOptions = {}): InventoryClient {
+    // A run retries in any case.
+    return super.client({ retry: { maxRetries: 0, minDelayMs: 1 }, ...options });
   }
 
   /** All records of a resource, as they are now, by key. */
@@ -150,7 +141,7 @@ export class ChangingService {
     this.changeItem({ discontinued: true });
   }
 
-  addLot(): void {
+  override addLot(): Lot {
     const partNo = this.#pick(this.#items)?.record.partNo ?? this.addItem();
     this.#lastRecNo += 1;
     const recNo = this.#lastRecNo;
@@ -166,6 +157,7 @@ export class ChangingService {
     });
     this.#lots.set(recNo, { record, modifiedAt, receivedAt: modifiedAt });
     this.#levelsModified.set(partNo, modifiedAt);
+    return record;
   }
 
   changeLot(): void {
@@ -228,31 +220,20 @@ export class ChangingService {
     return [...levels];
   }
 
-  async #respond(url: URL): Promise<Response> {
-    const path = url.pathname.replace("/api/v1", "");
-    const headers = new Headers({ "content-type": "application/json" });
-    const reply = (status: number, body: unknown) => {
-      if (this.#behaviour.hasDateHeader) headers.set("date", new Date(this.#now).toUTCString());
-      return new Response(JSON.stringify(body), { status, headers });
-    };
-    if (path === "/Token") return reply(200, { access_token: "token", token_type: "bearer", expires_in: 3600 });
-    this.requests.push(path + url.search);
-    const status = this.beforePage(path + url.search);
-    if (typeof status === "number")
-      return reply(status, { statusCode: status, error: "planted", message: "planted", details: null });
+  protected override get dateHeader(): number | undefined {
+    return this.#behaviour.hasDateHeader ? this.#now : undefined;
+  }
+
+  protected override respondAuthorized({ path, query }: ServiceRequest): ServiceResponse {
+    const status = this.beforePage(`${path}?${query}`);
+    if (typeof status === "number") return errorResponse(status, "planted", "planted");
     const [, list = path, wid] = /^(.*StockLevels)\/(\d+)$/.exec(path) ?? [];
     const resource = LISTS[list];
-    if (resource === undefined)
-      return reply(404, { statusCode: 404, error: "not_found", message: path, details: null });
+    if (resource === undefined) return errorResponse(404, "not_found", path);
     const filter = this.#behaviour.modifiedSince[resource];
-    const since = url.searchParams.get("modifiedSince");
-    if (since !== null && filter === "refused") {
-      return reply(400, { statusCode: 400, error: "bad_request", message: "no modifiedSince here", details: null });
-    }
-    if (since !== null && filter === "fails") {
-      return reply(500, { statusCode: 500, error: "internal_error", message: "oh", details: null });
-    }
-    return reply(200, this.#page(resource, filter, url.searchParams, wid === undefined ? undefined : Number(wid)));
+    if (query.has("modifiedSince") && filter === "refused") return errorResponse(400, "bad_request", "refused");
+    if (query.has("modifiedSince") && filter === "fails") return errorResponse(500, "internal_error", "oh");
+    return { status: 200, body: this.#page(resource, filter, query, wid === undefined ? undefined : Number(wid)) };
   }
 
   #page(resource: ListName, filter: Filter, query: URLSearchParams, wID: number | undefined): unknown {
