@@ -13,9 +13,9 @@ import {
   TimeoutError,
 } from "../../src/index.js";
 import { useCountedTimers } from "../support/own-timers.js";
+import { seededRandom } from "../support/random.js";
 import { newLot, pageOf } from "../support/records.js";
 import { RUN_ALL } from "../support/runs.js";
-import { seededRandom } from "../unit/paging/changing-list.js";
 
 const RECEIPT: ReceiveInput = { itemID: "BOLT", units: 50, wid: 3, reasonCode: 1, remark: "delivery 4711" };
 const START = new Date("2026-03-01T08:07:06.005Z");

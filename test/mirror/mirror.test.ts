@@ -9,7 +9,7 @@ import {
   sqliteSink,
 } from "../../src/mirror/index.js";
 import { createSandbox } from "../../src/sandbox/index.js";
-import { seededRandom } from "../unit/paging/changing-list.js";
+import { seededRandom } from "../support/random.js";
 import { ChangingService, type ServiceBehaviour } from "./support/changing-service.js";
 import { recordsIn, statusOf, useCopies } from "./support/copies.js";
 

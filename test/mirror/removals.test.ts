@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { UnexpectedRemovalsError } from "../../src/index.js";
 import { createMirror, type MirrorOptions } from "../../src/mirror/index.js";
-import { seededRandom } from "../unit/paging/changing-list.js";
+import { seededRandom } from "../support/random.js";
 import { ChangingService, type ServiceBehaviour } from "./support/changing-service.js";
 import { recordsIn, statusOf, useCopies } from "./support/copies.js";
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { UnexpectedRemovalsError } from "../../src/index.js";
 import { createMirror, type MirrorRecord, type MirrorSink, openCopy } from "../../src/mirror/index.js";
+import { type Random, seededRandom } from "../support/random.js";
 import { RUN_ALL } from "../support/runs.js";
-import { type Random, seededRandom } from "../unit/paging/changing-list.js";
 import { ChangingService, type ServiceBehaviour } from "./support/changing-service.js";
 import { allRecordsIn, expectKilled, Killed, recordsIn, useCopies, watchedSink } from "./support/copies.js";
 

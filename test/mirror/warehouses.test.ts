@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createMirror, type MirrorOptions, openCopy } from "../../src/mirror/index.js";
-import { seededRandom } from "../unit/paging/changing-list.js";
+import { seededRandom } from "../support/random.js";
 import { ChangingService } from "./support/changing-service.js";
 import { recordsIn, useCopies } from "./support/copies.js";
 

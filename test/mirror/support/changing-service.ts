@@ -1,8 +1,8 @@
 import type { ClientOptions, InventoryClient, Item, Lot, StockLevel } from "../../../src/index.js";
 import type { MirrorRecords, MirrorResource, WarehouseStockLevel } from "../../../src/mirror/index.js";
+import type { Random } from "../../support/random.js";
 import { newItem, newLevel, newLot, pageOf } from "../../support/records.js";
 import { errorResponse, type ServiceRequest, type ServiceResponse, SmallService } from "../../support/small-service.js";
-import type { Random } from "../../unit/paging/changing-list.js";
 
 /** The effect of `modifiedSince` on a list: the date of the change, nothing, the date of the receipt, or an error. */
 export type Filter = "honoured" | "ignored" | "received" | "refused" | "fails";

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createSandbox, type Sandbox } from "../../../src/sandbox/index.js";
-import type { Random } from "../../unit/paging/changing-list.js";
+import type { Random } from "../../support/random.js";
 
 /** The service applies a request at most this much later than it arrived. */
 const MAX_LATENESS_MS = 600;

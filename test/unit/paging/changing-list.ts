@@ -1,17 +1,9 @@
 import type { Page, PageRequest, PageSession } from "../../../src/client/lists/page.js";
 import { Paginator } from "../../../src/client/lists/paginator.js";
-import { createRandom } from "../../support/random.js";
+import type { Random } from "../../support/random.js";
 
 export interface Lot {
   readonly recNo: number;
-}
-
-/** Integers from 0 up to, not including, a bound; the same ones for the same seed. */
-export type Random = (bound: number) => number;
-
-export function seededRandom(seed: number): Random {
-  const random = createRandom(seed);
-  return (bound) => Math.floor(random() * bound);
 }
 
 export interface ListBehaviour {
