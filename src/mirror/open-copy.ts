@@ -180,6 +180,8 @@ export class MirrorCopy {
       await new Promise(setImmediate);
       const { sql, values } = findSql(this.#database.dialect, table, where, last, BATCH_SIZE);
       const rows = await this.#database.query(sql, values);
+      // A mirror may drop the list meanwhile.
+      await this.#assertComplete(method, needed);
       for (const row of rows) {
         // The rows of a resource were encoded from its records.
         yield codec.decode(row) as MirrorRecords[R];

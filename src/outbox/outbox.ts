@@ -15,6 +15,7 @@ import {
   type OutboxEntryInput,
   type StoredEntry,
 } from "./entry.js";
+import type { FailuresInARow } from "./failures-in-a-row.js";
 import {
   addManyOptionsSchema,
   addOptionsSchema,
@@ -69,8 +70,12 @@ export interface HeldOutbox {
   signal: AbortSignal;
   /** Adds entries that are sent only while the lock is held. A later sender cancels them. */
   addBound(entries: readonly OutboxEntryInput[]): Promise<void>;
-  /** Sends what is open of an item, until a time by the monotonic clock. Returns the number of requests. */
-  runItem(itemID: string, until: number): Promise<number>;
+  /**
+   * Sends what is open of an item, until a time by the monotonic clock. Returns the number of requests.
+   *
+   * @param failures Those of the items before.
+   */
+  runItem(itemID: string, until: number, failures: FailuresInARow): Promise<number>;
 }
 
 /** Created by {@link createOutbox}. All methods reject with a `StorageError` if the store fails. */
@@ -263,7 +268,8 @@ export class Outbox {
             const bound = entries.map((entry) => ({ ...markedEntry(entry, store.id, mark), boundTo: lock.name }));
             await store.add(method, bound);
           },
-          runItem: (itemID, until) => runItem(parts, { lock, stop: stop.signal, lane: laneOf(itemID), until }),
+          runItem: (itemID, until, failures) =>
+            runItem(parts, { lock, stop: stop.signal, lane: laneOf(itemID), until, failures }),
         });
         return true;
       });

@@ -1,6 +1,7 @@
 import { durationOf, isServiceError, reportProgress } from "../client/for-add-ons.js";
 import {
   ApiError,
+  InputValidationError,
   type InventoryClient,
   PaginationError,
   ResponseValidationError,
@@ -21,11 +22,12 @@ import { type LockTimes, SenderLock } from "./sender-lock.js";
 import type { EntryChange, OpenStore, SendFilter } from "./store.js";
 
 /*
- * One run at a time sends (sender-lock.ts). It takes the first unsettled entry of each item, several items at once:
+ * One run at a time sends (sender-lock.ts). It cancels what is pending and bound to another sender. Then it takes the first
+ * unsettled entry of each item, several items at once:
  *
  *   state                    what the run does
- *   pending                  begins an attempt, which makes it `sending`, and calls the method. If the entry is bound to
- *                            another sender: canceled
+ *   pending                  begins an attempt, which makes it `sending`, and calls the method; one bound to another sender is
+ *                            canceled
  *   sending                  an attempt may have been applied. The item is left alone for `settleMs`: then that attempt has
  *                            taken effect, or never will. Then, by operation:
  *     update, discontinue    calls the method again: a second one changes nothing
@@ -70,11 +72,12 @@ export async function runOutbox(settings: RunSettings, options: OutboxRunOptions
   const { store } = settings;
   const results = { applied: 0, rejected: 0, unknown: 0, requests: 0 };
   const filter = { upTo: await store.lastPlace() };
+  const failures = new FailuresInARow();
   const isDone = async () => (await store.next(1, filter)).length === 0;
   // A process that was silent for too long has lost the lock, and waits for it again.
   for (let isLost = true; isLost; ) {
     isLost = await holdLock(settings, { signal: options.signal, isDone }, async (lock, stop) => {
-      await new OutboxRun({ settings, options, filter, results, lock, stop }).send();
+      await new OutboxRun({ settings, options, filter, results, lock, stop, failures }).send();
       return !lock.isHeld;
     });
   }
@@ -83,11 +86,19 @@ export async function runOutbox(settings: RunSettings, options: OutboxRunOptions
   return { applied, rejected, unknown, pending, requests, durationMs: monotonicNowMs() - startedAt };
 }
 
+/** What is sent of one item while the lock is held. */
+interface HeldRun {
+  lock: SenderLock;
+  stop: AbortSignal;
+  lane: string;
+  /** By the monotonic clock. */
+  until: number;
+  /** Those of the items before. */
+  failures: FailuresInARow;
+}
+
 /** Sends what is open of one item until a time, while the lock is held. Returns the number of requests. */
-export async function runItem(
-  settings: RunSettings,
-  { lock, stop, lane, until }: { lock: SenderLock; stop: AbortSignal; lane: string; until: number },
-): Promise<number> {
+export async function runItem(settings: RunSettings, { lock, stop, lane, until, failures }: HeldRun): Promise<number> {
   const results = { applied: 0, rejected: 0, unknown: 0, requests: 0 };
   const filter = { upTo: Number.MAX_SAFE_INTEGER, lane };
   const own = new AbortController();
@@ -95,7 +106,7 @@ export async function runItem(
   if (stop.aborted) return 0;
   const stops = [onAbort(stop, end), startTimer(until - monotonicNowMs(), end)];
   try {
-    await new OutboxRun({ settings, options: { concurrency: 1 }, filter, results, lock, stop: own }).send();
+    await new OutboxRun({ settings, options: { concurrency: 1 }, filter, results, lock, stop: own, failures }).send();
   } finally {
     for (const stopListening of stops) stopListening();
   }
@@ -126,10 +137,13 @@ export async function holdLock(
     if (!lock) throwIfAborted();
     if (!lock) return false;
     stops.push(onAbort(lock.lost, () => stop.abort(lock.lost.reason)));
-    const result = await work(lock, stop).finally(async () => {
-      const commitsLost = await lock.release();
-      if (commitsLost) throw commitsLost;
-    });
+    const canceled = store.cancelBound(lock.name, Date.now(), errorJson(NOT_SENT_IN_TIME));
+    const result = await canceled
+      .then(() => work(lock, stop))
+      .finally(async () => {
+        const commitsLost = await lock.release();
+        if (commitsLost) throw commitsLost;
+      });
     throwIfAborted();
     return result;
   } finally {
@@ -145,6 +159,7 @@ interface RunParts {
   lock: SenderLock;
   /** Aborted when nothing more may be sent. */
   stop: AbortController;
+  failures: FailuresInARow;
 }
 
 class OutboxRun implements Sender {
@@ -163,7 +178,6 @@ class OutboxRun implements Sender {
   readonly #setAside = new Set<string>();
   #ready: StoredEntry[] = [];
   #wake = new AbortController();
-  readonly #failures = new FailuresInARow();
   #failure: { error: unknown } | undefined;
   #toSend = 0;
 
@@ -236,12 +250,13 @@ class OutboxRun implements Sender {
         if (!current || !this.mayBegin()) return;
       }
       const before: StoredEntry = current;
+      // It was being sent when this run began.
       if (before.state === "pending" && before.boundTo !== null && before.boundTo !== this.#lock.name) {
         await this.#change(before, { state: "canceled", settledAt: Date.now(), error: errorJson(NOT_SENT_IN_TIME) });
         return;
       }
       const { outcome, entry, result, error } = await callForEntry(this, before);
-      if (outcome !== "interrupted" && this.#failures.add(entry.lane, error)) {
+      if (outcome !== "interrupted" && this.#parts.failures.add(entry.lane, error)) {
         this.#fail(error);
         if (error instanceof Error) error.message += ` It failed for several items in a row, last for "${entry.key}".`;
       }
@@ -410,9 +425,9 @@ class OutboxRun implements Sender {
 /** An attempt was applied whose entry another sender has decided about meanwhile. */
 class LateOutcome extends Error {}
 
-/** The service refuses to be read, or cannot be understood: then a person must decide. */
+/** The service refuses to be read, or cannot be understood, or the client refuses the look-up: then a person must decide. */
 function isUnreadable(error: unknown): boolean {
-  if (error instanceof ResponseValidationError) return true;
+  if (error instanceof ResponseValidationError || error instanceof InputValidationError) return true;
   if (!(error instanceof ApiError) || !isServiceError(error) || concernsAllWrites(error)) return false;
   return error.status === 501 || (error.status < 500 && error.status !== 408);
 }

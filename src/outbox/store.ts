@@ -224,12 +224,16 @@ export class OpenStore {
     return rows.map(entryOfRow);
   }
 
-  /** Changes an entry if it is still as it was read. Returns it as it is then; `undefined` if it has changed. */
+  /**
+   * Changes an entry if it is still as it was read, and becomes pending only with its contents, which may have been pruned
+   * since. Returns it as it is then; `undefined` if it has changed.
+   */
   async change({ key, state, attempts }: AsRead, change: EntryChange): Promise<StoredEntry | undefined> {
     const fields = (["state", "settledAt", "result", "error"] as const).filter((field) => change[field] !== undefined);
     const set = fields.map((field, index) => `${columnOf(field)} = $${index + 4}`).join(", ");
     const rows = await this.#run(
-      `UPDATE ${this.names.entries} SET ${set} WHERE key = $1 AND state = $2 AND attempts = $3 RETURNING ${SELECTED}`,
+      `UPDATE ${this.names.entries} SET ${set} WHERE key = $1 AND state = $2 AND attempts = $3
+        ${change.state === "pending" ? "AND input IS NOT NULL" : ""} RETURNING ${SELECTED}`,
       [key, state, attempts, ...fields.map((field) => change[field] ?? null)],
     );
     return rows.map(entryOfRow)[0];
@@ -256,6 +260,16 @@ export class OpenStore {
       [attempts + 1, sentAt, clockAheadMs, key, attempts, attempts + 1, sender, sender, beat],
     );
     return rows.map(entryOfRow)[0];
+  }
+
+  /** Cancels the pending entries that only another sender might send: it does not hold the lock any more. */
+  async cancelBound(sender: string, settledAt: number, error: string): Promise<void> {
+    const { store, entries } = this.names;
+    await this.#run(
+      `UPDATE ${entries} SET state = 'canceled', settled_at = $1, error = $2
+      WHERE state = 'pending' AND bound_to <> $3 AND $4 = (SELECT sender FROM ${store})`,
+      [settledAt, error, sender, sender],
+    );
   }
 
   /** Removes the contents of entries that were settled before a time; returns how many. */

@@ -223,6 +223,18 @@ describe.each(WRITES)("$name", ({ name, send, find }) => {
     expect(counts).toEqual(expected.map((_, index) => index + 1));
   });
 
+  it("waits in full if the clock of the process that sent it was behind that of this one", async () => {
+    const { client, setIntercept } = setUp({ sandbox: { now: () => Date.now() + 600_000 } });
+    setIntercept(appliedAfter(Infinity));
+    const request = throughJson(await send(client));
+    expect(request.clockAheadMs).toBeGreaterThan(590_000);
+    const found = track(find(client, { ...request, sentAt: request.sentAt - 600_000, clockAheadMs: 1_200_000 }));
+    await advance(59_999);
+    expect(found).toMatchObject({ outcome: "pending" });
+    await advance(1);
+    expect(found).toMatchObject({ value: { outcome: "not-applied" } });
+  });
+
   it("waits no longer than settleMs when the clock of this machine was set back", async () => {
     const { client, setIntercept } = setUp();
     setIntercept(appliedAfter(Infinity));

@@ -34,6 +34,18 @@ const all = async <T>(records: AsyncIterable<T>) => {
 describe.each(Object.keys(SINKS))("a copy in %s", (name) => {
   const sinkOf = SINKS[name] ?? expect.fail();
 
+  it("is not read to an end if a mirror drops the list meanwhile", async () => {
+    const service = setUp(6_000, 1_500);
+    const mirror = (...warehouses: number[]) =>
+      createMirror({ client: service.client(), sink: sinkOf(), resources: ["items"], warehouses });
+    await mirror(1, 2).run();
+    await using copy = await openCopy(sinkOf());
+    const reading = copy.stockLevels({ wID: 1 });
+    await reading.next();
+    await mirror(2).run();
+    await expect(all(reading)).rejects.toThrow("the copy has no warehouseStockLevels/1");
+  });
+
   it("is read as the service served it, by each filter", async () => {
     const service = setUp();
     await createMirror({ client: service.client(), sink: sinkOf(), warehouses: [2] }).run();

@@ -300,10 +300,12 @@ describe("a lost response", () => {
       "in a list that contradicts itself",
       (path, send) => (path.endsWith("/Item") ? send() : Response.json(EMPTY)),
     ],
-  ])("leaves an entry %s if it is %s when it is looked up", async (state, _, respond) => {
+    // No list is asked for it.
+    ["unknown", "of the item .", (_, send) => send()],
+  ])("leaves an entry %s if it is %s when it is looked up", async (state, what, respond) => {
     const world = createWorld();
     const outbox = world.createOutbox(MARKED);
-    await outbox.add(receipt("a"));
+    await outbox.add(receipt("a", what === "of the item ." ? { itemID: "." } : {}));
     world.intercept = async (request, send) => {
       if (isWrite(request)) throw connectionReset();
       return request.method === "GET" ? respond(new URL(request.url).pathname, send) : send();

@@ -1,9 +1,10 @@
 import { copyFileSync, existsSync } from "node:fs";
 import net from "node:net";
 import { Client, Pool } from "pg";
-import { afterAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { ConfigurationError, InventoryClient, StorageError } from "../../src/index.js";
 import { createOutbox, type OutboxStore, postgresOutboxStore, sqliteOutboxStore } from "../../src/outbox/index.js";
+import { OpenStore } from "../../src/outbox/store.js";
 import { openSqlite } from "../../src/storage/sqlite.js";
 import { ownFolder } from "../support/own-folder.js";
 import { findPostgres, openPool } from "../support/postgres-server.js";
@@ -101,7 +102,16 @@ describe.each(STORES)("an outbox in %s", (name, newStore) => {
     expect(await outbox.run()).toMatchObject({ applied: 1 });
     await outbox.add(receipt("worse", { itemID: "NONE" }));
     await outbox.run();
-    await outbox.prune({ olderThanMs: 0 });
+    // The contents are pruned between the reading of the entry and its change.
+    const change = vi.spyOn(OpenStore.prototype, "change").mockImplementationOnce(async function (
+      this: OpenStore,
+      ...given
+    ) {
+      await this.prune(Date.now() + 1);
+      return this.change(...given);
+    });
+    await expect(outbox.resolve("worse", "not-applied")).rejects.toThrow("was changed at the same time");
+    change.mockRestore();
     await expect(outbox.resolve("worse", "not-applied")).rejects.toThrow('the contents of "worse" were pruned');
     expect(await outbox.cancel("worse")).toMatchObject({ state: "canceled" });
     await outbox.close();

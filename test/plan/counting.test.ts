@@ -2,6 +2,7 @@ import { ConfigurationError, type Lot, type StockLevel } from "stocklot";
 import { type CountedRow, type CountGroup, type CountPlan, planCount, readPlan, takeSnapshot } from "stocklot/plan";
 import type { SandboxOptions } from "stocklot/sandbox";
 import { describe, expect, it, vi } from "vitest";
+import { Outbox } from "../../src/outbox/outbox.js";
 import { createRandom } from "../support/random.js";
 import { runs } from "../support/runs.js";
 import { item, readCountPlan, type World, world } from "./support.js";
@@ -148,6 +149,12 @@ describe("planCount", () => {
       "serials that the row does not name",
       [lot("A", 5, { serial: "S1" })],
       { itemID: "A", counted: 6 },
+      /serials, such as S1/,
+    ],
+    [
+      "serials in another bin",
+      [lot("A", 5), lot("A", 5, { serial: "S1", spot: "B" })],
+      { itemID: "A", spot: "A-01", counted: 6 },
       /serials, such as S1/,
     ],
     ["a tag", [lot("A", 5, { rFIDTag: "T1" })], { itemID: "A", counted: 6 }, /has the tag T1/],
@@ -530,6 +537,33 @@ describe("applying a count", () => {
     expect(await dead.summary()).toMatchObject({ canceled: 1 });
     expect(await unitsOf(one, "A")).toBe(10);
     expect((await apply(one, plan)).canceled).toHaveLength(1);
+  });
+
+  it("ends after five items that were refused with 403", async () => {
+    const skus = ["A", "B", "C", "D", "E", "F"];
+    const one = world(
+      skus.map((sku) => item(sku)),
+      { warehouses: WAREHOUSES, lots: skus.map((sku) => lot(sku, 9)) },
+    );
+    const plan = await planOf(
+      one,
+      skus.map((itemID) => ({ itemID, counted: 1 })),
+    );
+    one.sandbox.addFault({ path: "/Inventory/Issue", fault: 403 });
+    await expect(apply(one, plan)).rejects.toThrow("It failed for several items in a row");
+    expect(one.writes()).toHaveLength(5);
+  });
+
+  it("cancels in the next run what a process that died has left behind an unknown issue", async () => {
+    const one = countWorld([lot("A", 5), lot("A", 5)]);
+    const plan = await planOf(one, [{ itemID: "A", counted: 1 }]);
+    failing(one, "/Inventory/Issue", "drop-after");
+    const died = vi.spyOn(Outbox.prototype, "cancel").mockRejectedValue(new Error("died"));
+    await expect(apply(one, plan)).rejects.toThrow("died");
+    died.mockRestore();
+    expect(await one.outbox().summary()).toMatchObject({ unknown: 1, pending: 1 });
+    await one.outbox().run();
+    expect(await one.outbox().summary()).toMatchObject({ unknown: 1, canceled: 1 });
   });
 
   it("rejects if the service cannot be reached, and leaves nothing pending", async () => {

@@ -1,5 +1,6 @@
 import type { Item } from "../../service/item.js";
 import { NotFoundError } from "../../shared/errors/index.js";
+import { isServiceError } from "../../shared/errors/service-error.js";
 import { fieldOf } from "../../shared/unknown.js";
 import type { RequestOptions } from "../send/request-options.js";
 import { lookUntilCertain, type OutcomeSearch } from "./look-until-certain.js";
@@ -33,12 +34,15 @@ export async function findCreated(search: ItemSearch): Promise<FoundItem> {
   if (isRedacted(shortID)) return { outcome: "ambiguous" };
   const time = new SendingTime(sent);
   return lookUntilCertain<FoundItem>(search, async (options) => {
-    const item = await get(shortID, time.observeClock(options)).catch((error: unknown) => {
+    try {
+      const item = await get(shortID, time.observeClock(options));
+      return { found: { outcome: outcomeOf(item, sent.body, time.ms), item }, isFinal: true };
+    } catch (error) {
       if (!(error instanceof NotFoundError)) throw error;
-      return undefined;
-    });
-    if (!item) return { found: { outcome: "not-applied" }, isFinal: false };
-    return { found: { outcome: outcomeOf(item, sent.body, time.ms), item }, isFinal: true };
+      // The page of a proxy says nothing about the item.
+      const outcome = isServiceError(error) ? "not-applied" : "ambiguous";
+      return { found: { outcome }, isFinal: false, sentLaterMs: time.sentLaterMs };
+    }
   });
 }
 

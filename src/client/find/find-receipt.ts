@@ -99,7 +99,7 @@ export async function findReceipt(search: ReceiptSearch): Promise<FoundReceipt> 
     const found = judgeLots(all, { isOwn, isOthers, sentAt });
     // If it is unclear when it was sent, so is whether it can still take effect.
     if (found.outcome === "absent" && sentAt !== undefined)
-      return { found: { outcome: "not-applied", lots: [] }, isFinal: false };
+      return { found: { outcome: "not-applied", lots: [] }, isFinal: false, sentLaterMs: time.sentLaterMs };
     // Two lots with the same text cannot be told apart.
     const isApplied = found.outcome === "applied" && found.lots.length === 1;
     return {

@@ -48,22 +48,30 @@ const findOptionsSchema = /* @__PURE__ */ lazy(() =>
 export const readFindOptions = (method: string, options: FindOptions): FindOptions =>
   checkMethodOptions(method, findOptionsSchema, options);
 
+interface Look<Found> {
+  found: Found;
+  isFinal: boolean;
+  /** By how much its time of sending is too early, see `SendingTime`. */
+  sentLaterMs?: number;
+}
+
 /** Looks until the outcome is final, or until a look has begun when the request can no longer take effect. */
 export async function lookUntilCertain<Found>(
   { method, sent, closed, options }: OutcomeSearch,
-  look: (options: RequestOptions) => Promise<{ found: Found; isFinal: boolean }>,
+  look: (options: RequestOptions) => Promise<Look<Found>>,
 ): Promise<Found> {
   const { settleMs = DEFAULT_SETTLE_MS, totalTimeoutMs, ...requestOptions } = options;
   const clock = new MonotonicClock();
   const startedAt = clock.now();
-  const endsAt = startedAt + Math.max(0, settleMs - sent.ageMs);
+  let endsAt = startedAt + Math.max(0, settleMs - sent.ageMs);
   const deadline = startedAt + (totalTimeoutMs ?? Infinity);
   const timeLeft = () => (totalTimeoutMs === undefined ? {} : { totalTimeoutMs: Math.max(1, deadline - clock.now()) });
   options.signal?.throwIfAborted();
   for (let waitMs = MIN_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {
-    const hasSettled = clock.now() >= endsAt;
-    const { found, isFinal } = await look({ ...requestOptions, ...timeLeft() });
-    if (isFinal || hasSettled) return found;
+    const begunAt = clock.now();
+    const { found, isFinal, sentLaterMs = 0 } = await look({ ...requestOptions, ...timeLeft() });
+    endsAt = startedAt + Math.min(settleMs, Math.max(0, settleMs - sent.ageMs + sentLaterMs));
+    if (isFinal || begunAt >= endsAt) return found;
     const lookedAt = clock.now();
     const nextAt = Math.min(lookedAt + waitMs, endsAt);
     // If the client is closed, the next look rejects.

@@ -26,6 +26,8 @@ interface Sent<Body> {
   clockAheadMs?: number | undefined;
   /** How long ago it was sent, in ms. */
   ageMs: number;
+  /** Whether this process has sent it, so that its age does not depend on clocks. */
+  isSentHere: boolean;
 }
 
 export type SentReceipt = Sent<z.infer<ReturnType<typeof receiptSchema>>>;
@@ -51,14 +53,10 @@ function readSent<Body>(
   }
   const schema = () => z.object({ body: body(), sentAt: z.number(), clockAheadMs: z.number().optional() });
   const read = readInput(method, schema, request, ["sent"]);
-  return { ...read, ageMs: ageOf(request, read.sentAt) };
-}
-
-/** How long ago a request was sent: by the monotonic clock if this process has sent it. */
-function ageOf(request: unknown, sentAt: number): number {
   const sentHere = isObject(request) ? monotonicSentAt.get(request) : undefined;
+  const ageMs = sentHere === undefined ? Date.now() - read.sentAt : monotonicNowMs() - sentHere;
   // A time in the future is wrong. Whatever the right one is, the request has ended after the full `settleMs`.
-  return Math.max(0, sentHere === undefined ? Date.now() - sentAt : monotonicNowMs() - sentHere);
+  return { ...read, ageMs: Math.max(0, ageMs), isSentHere: sentHere !== undefined };
 }
 
 /** Replaces a secret in the `request` of an error. */

@@ -21,12 +21,26 @@ export function compareWithSending(datetime: unknown, sentAt: number | undefined
 /** When a write was sent, by the service's clock: as recorded, else as the `Date` headers of the search show it. */
 export class SendingTime {
   readonly #sentAt: number;
+  /** How far the service's clock was ahead of the one that `sentAt` is from, if that was recorded. */
+  readonly #recordedAheadMs: number | undefined;
+  readonly #isSentHere: boolean;
   #aheadMs: number | undefined;
+  #sentLaterMs = 0;
   /** The local clock was set back since, so how far it is ahead now says nothing. */
   readonly #isUnknown: boolean;
 
-  constructor({ sentAt, clockAheadMs }: { sentAt: number; clockAheadMs?: number | undefined }) {
+  constructor({
+    sentAt,
+    clockAheadMs,
+    isSentHere,
+  }: {
+    sentAt: number;
+    clockAheadMs?: number | undefined;
+    isSentHere: boolean;
+  }) {
     this.#sentAt = sentAt;
+    this.#recordedAheadMs = clockAheadMs;
+    this.#isSentHere = isSentHere;
     this.#aheadMs = clockAheadMs;
     this.#isUnknown = clockAheadMs === undefined && sentAt > Date.now();
   }
@@ -36,10 +50,21 @@ export class SendingTime {
     return this.#isUnknown || this.#aheadMs === undefined ? undefined : this.#sentAt + this.#aheadMs;
   }
 
+  /**
+   * How much later than `sentAt` by this machine's clock it was sent, in ms: the clock of the process that sent it may have been
+   * behind. 0 if that is not known.
+   */
+  get sentLaterMs(): number {
+    return this.#sentLaterMs > TOLERANCE_MS ? this.#sentLaterMs : 0;
+  }
+
   observeClock(options: RequestOptions): RequestOptions {
     const onResponse = (response: ResponseInfo) => {
       const served = dateHeaderMs(response.headers);
-      if (served !== undefined) this.#aheadMs ??= served - Date.now();
+      const aheadMs = served === undefined ? undefined : served - Date.now();
+      this.#aheadMs ??= aheadMs;
+      if (aheadMs !== undefined && this.#recordedAheadMs !== undefined && !this.#isSentHere)
+        this.#sentLaterMs = this.#recordedAheadMs - aheadMs;
       return options.onResponse?.(response);
     };
     return { ...options, onResponse };

@@ -1,5 +1,6 @@
 import { InputValidationError, PaginationError } from "../../client/index.js";
 import { parsed, type StoredEntry } from "../../outbox/entry.js";
+import { FailuresInARow } from "../../outbox/failures-in-a-row.js";
 import { isNoSuchItem } from "../../outbox/find-outcome.js";
 import type { OutboxEntryInput } from "../../outbox/index.js";
 import type { HeldOutbox, Outbox } from "../../outbox/outbox.js";
@@ -75,6 +76,7 @@ class CountApplication {
   readonly #options: CountApplyOptions;
   readonly #writes: ReadonlyMap<CountChange, readonly OutboxEntryInput[]>;
   readonly #reader: PlanReader;
+  readonly #failures = new FailuresInARow();
   /** Whether one look at the lots serves all items: the service does not sort them. */
   #isShared = false;
   /** All lots of the warehouse, if they were read. */
@@ -127,7 +129,7 @@ class CountApplication {
   ): Promise<ReadonlyMap<CountChange, string> | undefined> {
     const itemID = groups[0]?.itemID ?? "";
     const stale = new Map<CountChange, string>();
-    const sent = await held.runItem(itemID, Infinity);
+    const sent = await held.runItem(itemID, Infinity, this.#failures);
     this.#report.requests += sent;
     const isNew = new Set<CountChange>();
     for (const group of groups) if ((await this.#entriesOf(group)).length === 0) isNew.add(group);
@@ -145,7 +147,7 @@ class CountApplication {
     if (added.length === 0) return stale;
     try {
       await held.addBound(added);
-      this.#report.requests += await held.runItem(itemID, reading.readAt + MAX_AGE_MS);
+      this.#report.requests += await held.runItem(itemID, reading.readAt + MAX_AGE_MS, this.#failures);
     } finally {
       await this.#cancelUnsent(added);
     }

@@ -91,13 +91,13 @@ function otherSpelling(name: string, value: string | undefined, present: Readonl
 }
 
 function surplusProblems(group: DifferingGroup): string[] {
-  const { row, lots } = group;
+  const { row, lots, itemLots } = group;
   const problems: string[] = [];
   const bins = binsOf(group);
   if (bins.length > 1) problems.push(`the item is in several bins (${bins.join(", ")}): count each bin`);
-  const serial = lots.find((lot) => lot.serial !== "")?.serial;
+  const serial = itemLots.find((lot) => lot.serial !== "")?.serial;
   if (row.serial === undefined && serial !== undefined) {
-    problems.push(`its lots have serials, such as ${serial}: count each serial`);
+    problems.push(`the item has serials, such as ${serial}: count each serial`);
   }
   for (const { recNo, serial2, rFIDTag, jobID } of lots) {
     if (serial2) problems.push(`lot ${recNo} has the second serial ${serial2}`);

@@ -37,6 +37,8 @@ export function storeMethods(rows: Rows, planted: Planted) {
         .filter(({ state, sequence }) => state !== "unknown" && sequence <= upTo)
         .slice(0, limit)
         .map((entry) => ({ ...entry })),
+    // None is bound.
+    cancelBound: () => {},
     get: (key: string) => ({ ...find(key) }),
     change({ key, state, attempts }: AsRead, change: EntryChange) {
       const entry = find(key);

@@ -456,7 +456,7 @@ function isInvisibleCommand(name: string, argument: unknown, { sender }: Rows): 
   if (name === "next") return argument === 1;
   if (name === "sender") return sender.sender !== "";
   if (name === "releaseLock") return sender.sender !== argument;
-  return ["lastPlace", "count", "get", "beat"].includes(name);
+  return ["lastPlace", "count", "get", "beat", "cancelBound"].includes(name);
 }
 
 /** What matters of an entry; anything else as it is. */
