@@ -27,19 +27,22 @@ const MAX_JITTER_MS = 20;
  * One exchange: reports slots that have ended, and takes one. By Redis' clock alone.
  *
  * `KEYS`: the slots in use, each with the time at which it is free again (sorted set); the state (hash): `epoch`, the name of
- * this window, `since` when it exists, and the end of the pause.
+ * this window, `since` when it exists, `granted`, the number of slots granted in it, and the end of the pause.
  *
- * A process that knew another epoch shows that Redis has lost its data. Nobody knows then what was sent in the last interval, so
- * all pause for one.
+ * A process that knew another epoch, or more slots, shows that Redis has lost its data, or went back to older ones, which begins
+ * a new epoch. Nobody knows then what was sent in the last interval, so all pause for one.
  */
 const EXCHANGE = `
 local limit, leaveFree, interval, lease = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local id, wanted, known, pauseMs = ARGV[5], ARGV[6] == '1', ARGV[7], tonumber(ARGV[8])
+local id, wanted, known, knownGranted, pauseMs = ARGV[5], ARGV[6] == '1', ARGV[7], tonumber(ARGV[8]), tonumber(ARGV[9])
 local slots, state = KEYS[1], KEYS[2]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
-if redis.call('HSETNX', state, 'epoch', id) == 1 then redis.call('HSET', state, 'since', now, 'pausedUntil', 0) end
+local isOlder = known == redis.call('HGET', state, 'epoch') and knownGranted > tonumber(redis.call('HGET', state, 'granted'))
+if isOlder or redis.call('HEXISTS', state, 'epoch') == 0 then
+  redis.call('HSET', state, 'epoch', id, 'since', now, 'granted', 0, 'pausedUntil', 0)
+end
 local epoch, since, pausedUntil = unpack(redis.call('HMGET', state, 'epoch', 'since', 'pausedUntil'))
 pausedUntil = tonumber(pausedUntil)
 -- Further ahead than any pause: Redis' clock was set back.
@@ -48,7 +51,7 @@ if known ~= '' and known ~= epoch then pausedUntil = math.max(pausedUntil, since
 if pausedUntil <= now then pausedUntil = pauseMs > 0 and now + pauseMs or 0 end
 redis.call('HSET', state, 'pausedUntil', pausedUntil)
 
-for i = 9, #ARGV, 2 do
+for i = 10, #ARGV, 2 do
   if tonumber(ARGV[i + 1]) > 0 then redis.call('ZADD', slots, now + ARGV[i + 1], ARGV[i]) else redis.call('ZREM', slots, ARGV[i]) end
 end
 redis.call('ZREMRANGEBYSCORE', slots, 0, now)
@@ -59,6 +62,7 @@ local free = math.max(0, limit - redis.call('ZCARD', slots))
 local granted = wanted and pausedUntil <= now and free > leaveFree
 if granted then
   redis.call('ZADD', slots, now + lease, id)
+  redis.call('HINCRBY', state, 'granted', 1)
   free = free - 1
 end
 for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, lease + math.max(0, pausedUntil - now)) end
@@ -69,14 +73,14 @@ if free <= leaveFree then
   nextMs = blocking[2] and math.min(blocking[2] - now, interval) or 0
 end
 local restMs = math.max(0, pausedUntil - now)
-return { epoch, granted and 1 or 0, free, math.max(nextMs, restMs), restMs }
+return { epoch, granted and 1 or 0, free, math.max(nextMs, restMs), restMs, tonumber(redis.call('HGET', state, 'granted')) }
 `;
 
 /** The caller's client may return numbers as strings (`stringNumbers`). */
 const number = () => z.coerce.number();
 
-/** Epoch, whether a slot was granted, free slots, when the next one can be free, and how long all pause (both in ms). */
-const replySchema = lazy(() => z.tuple([z.string(), number(), number(), number(), number()]));
+/** Epoch, whether a slot was granted, free slots, when the next one can be free, how long all pause (both in ms), all grants. */
+const replySchema = lazy(() => z.tuple([z.string(), number(), number(), number(), number(), number()]));
 
 interface SharedSlotsOptions {
   redis: RedisClient;
@@ -97,7 +101,7 @@ export function createSharedSlots({ redis, key, settings, clock }: SharedSlotsOp
   const keys = [redisKeyName(key, "slots"), redisKeyName(key, "window")];
   const processId = randomBytes(9).toString("base64url");
   let exchanges = 0;
-  let last = { epoch: "", at: -Infinity, free: requests };
+  let last = { epoch: "", at: -Infinity, free: requests, allGranted: 0 };
   /** No slot is free before this time, for requests that leave this many free. */
   let wait = { until: -Infinity, leaveFree: 0, isPause: false };
   /** Slots of this process that have ended, and when each is free again, by the clock of this process. */
@@ -125,6 +129,7 @@ export function createSharedSlots({ redis, key, settings, clock }: SharedSlotsOp
       pauseUntil = clock.now() + ms;
       reportSoon();
     },
+    flush: report,
   };
 
   function waitFrom(now: number): Wait {
@@ -138,9 +143,13 @@ export function createSharedSlots({ redis, key, settings, clock }: SharedSlotsOp
     isReportDue = true;
     startTimer(REPORT_AFTER_MS, () => {
       isReportDue = false;
-      // What is not reported is free at the end of its lease.
-      if (ended.length > 0 || pauseUntil > clock.now()) exchange(false, 0).catch(() => {});
+      void report();
     });
+  }
+
+  /** What is not reported is free at the end of its lease. */
+  async function report(): Promise<void> {
+    if (ended.length > 0 || pauseUntil > clock.now()) await exchange(false, 0).catch(() => {});
   }
 
   async function exchange(isWanted: boolean, leaveFree: number): Promise<Slot | undefined> {
@@ -154,13 +163,24 @@ export function createSharedSlots({ redis, key, settings, clock }: SharedSlotsOp
     const reportedPause = pauseUntil;
     const pauseMs = Math.max(0, Math.ceil(reportedPause - sentAt));
     const slots = reported.flatMap((slot) => [slot.id, Math.max(0, Math.ceil(slot.freeAt - sentAt))]);
-    const values = [requests, leaveFree, holdMs, leaseMs, id, isWanted ? 1 : 0, known, pauseMs, ...slots];
+    const values = [
+      requests,
+      leaveFree,
+      holdMs,
+      leaseMs,
+      id,
+      isWanted ? 1 : 0,
+      known,
+      last.allGranted,
+      pauseMs,
+      ...slots,
+    ];
     try {
       const reply = readReply(replySchema(), await runScript(redis, EXCHANGE, keys, values, SLOTS_TIMEOUT_MS));
-      const [epoch, granted, free, nextMs, restMs] = reply;
+      const [epoch, granted, free, nextMs, restMs, allGranted] = reply;
       // Unless another one has begun meanwhile.
       if (pauseUntil === reportedPause) pauseUntil = -Infinity;
-      last = { epoch, at: sentAt, free };
+      last = { epoch, at: sentAt, free, allGranted };
       if (granted === 0 && isWanted) wait = { until: sentAt + nextMs + 1, leaveFree, isPause: restMs > 0 };
       else if (granted === 1) wait = { until: -Infinity, leaveFree: 0, isPause: false };
       return granted === 1 ? slotOf(id, sentAt) : undefined;

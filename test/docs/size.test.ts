@@ -26,8 +26,3 @@ it("a decision takes half a page", () => {
   const long = decisions.split("\n").filter((path) => wordsOf(readFileSync(join(ROOT, path), "utf8")) > 200);
   expect(long).toEqual([]);
 });
-
-it("the root of the repository has at most 22 entries", () => {
-  const tracked = execFileSync("git", ["ls-files"], { cwd: ROOT, encoding: "utf8" }).trim().split("\n");
-  expect(new Set(tracked.map((path) => path.split("/")[0])).size).toBeLessThanOrEqual(22);
-});

@@ -1,8 +1,6 @@
-import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { beforeEach, expect, it, onTestFinished } from "vitest";
 import type { FaultServer } from "../support/fault-server.js";
-import { type Fault, hang, status } from "../support/faults.js";
+import { type Fault, status } from "../support/faults.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
 import { connect, sleep, startServer, waitUntil } from "../support/with-server.js";
 import { buildSnippets } from "./support/run-snippet.js";
@@ -30,7 +28,7 @@ async function recipe(words: string) {
   };
   const built = await buildSnippets([snippet], {}, environment);
   onTestFinished(built.remove);
-  return { start: () => built.start(snippet), file: (name: string) => join(built.folderOf(snippet), name) };
+  return { start: () => built.start(snippet) };
 }
 
 /** The next receipt meets the fault, and the service applies it a while later. */
@@ -48,20 +46,5 @@ it("the recipe books once if the gateway responds 504 and the service applies th
   const { ended } = start();
   await late;
   expect(await ended).toEqual({ exitCode: 0, output: "" });
-  expect(server.effects("receive")).toBe(1);
-});
-
-it("the recipe for crashes books once if the process is killed while the service works on the receipt", async () => {
-  const { start, file } = await recipe("existsSync(journal)");
-  const late = applyLate(hang({ applies: false }), 3_000);
-  const { child, ended } = start();
-  await waitUntil(() => server.requests.some(isReceipt), 30_000);
-  child.kill("SIGKILL");
-  expect(await ended).toMatchObject({ exitCode: null });
-  expect(existsSync(file("receipt.json"))).toBe(true);
-  const again = start();
-  await late;
-  expect(await again.ended).toEqual({ exitCode: 0, output: "" });
-  expect(existsSync(file("receipt.json"))).toBe(false);
   expect(server.effects("receive")).toBe(1);
 });

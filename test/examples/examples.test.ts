@@ -169,25 +169,6 @@ describe.concurrent("receive-from-csv", () => {
     });
   });
 
-  it("leaves a row to a person if it cannot be looked up, and does as the person decides", async ({ expect }) => {
-    const file = join(folder, "unknown.csv");
-    await writeFile(file, "itemID,units,wid,reasonCode\nBOLT-M8,1,1,1\nPAINT-RED,2,1,1\n");
-    const faults = [
-      { path: "/Inventory/Receive", fault: "drop-after", times: 2 },
-      { method: "GET", path: "/Inventory*", fault: 501 },
-    ] as const;
-    await withService({ items, faults }, async (sandbox, environment) => {
-      const { code, out } = await run("receive-from-csv.ts", [file], environment);
-      expect(code).toBe(1);
-      expect(out).toMatch(/2 unknown/);
-      expect(out).toMatch(/Look in the inventory.*\n {2}line 2: itemID BOLT-M8, units 1, wid 1/);
-      const decided = await run("receive-from-csv.ts", [file, "--applied", "2", "--not-applied", "3"], environment);
-      expect(decided).toMatchObject({ code: 0, out: expect.stringContaining("2 received") });
-      const units = received(sandbox).map(({ body }) => Object(body).units);
-      expect(units.sort()).toEqual([1, 2, 2]);
-    });
-  });
-
   it("books the sample into no real service", async ({ expect }) => {
     await withService({ items }, async (sandbox, environment) => {
       const { code, err } = await run("receive-from-csv.ts", [], environment);
@@ -286,13 +267,5 @@ describe.concurrent("a copy", () => {
     expect({ out, err }).toMatchObject({ out: expect.stringMatching(/lots added +1\n/), err: "" });
     expect(out).toContain("discontinued: BOLT-M8");
     expect((await run("copy-changes.ts", [path])).out).not.toContain("lots added");
-  });
-});
-
-describe("the list of examples", () => {
-  it("names each file", async () => {
-    const readme = await readFile(join(EXAMPLES, "README.md"), "utf8");
-    const files = (await readdir(EXAMPLES)).filter((name) => /\.(ts|csv|sql)$/.test(name));
-    expect(files.filter((name) => !readme.includes(`(${name})`))).toEqual([]);
   });
 });

@@ -195,6 +195,16 @@ describe("a response that does not match the document", () => {
   });
 });
 
+it("a write that succeeded was applied, also if the caller's schema takes too long", async () => {
+  const client = on.client(json({ id: 5 }, 201));
+  const schema = { "~standard": { version: 1, vendor: "test", validate: () => new Promise<never>(() => {}) } } as const;
+  const order = { method: "POST", path: "/Orders", body: {}, schema } as const;
+  const late = await errorOf(client.request(order, { totalTimeoutMs: 30 }));
+  expect(late).toMatchObject({ name: "TimeoutError", applied: "yes" });
+  const aborted = await errorOf(client.request(order, { signal: AbortSignal.timeout(30) }));
+  expect(aborted).toMatchObject({ name: "OutcomeUnknownError", status: 201 });
+});
+
 it("a list that cannot be read to its end names the request", async () => {
   const client = on.client(json(envelope([], { totalCount: 5, hasMore: true })));
   await expect(client.inventory.listLots({ wid: 3 }).toArray()).rejects.toMatchObject({

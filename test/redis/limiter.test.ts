@@ -1,5 +1,6 @@
-import { ConfigurationError, type RateLimiter } from "stocklot";
+import { ConfigurationError, InventoryClient, type RateLimiter } from "stocklot";
 import { createRedisRateLimiter, createRedisTokenStore } from "stocklot/redis";
+import { createSandbox } from "stocklot/sandbox";
 import { afterAll, describe, expect, test } from "vitest";
 import { type Priority, SlotTooLate } from "../../src/client/limiter/rate-limiter.js";
 import type { RedisClient } from "../../src/redis/redis-client.js";
@@ -36,6 +37,18 @@ const endingOf = (promise: Promise<unknown>) =>
   );
 
 describe.skipIf(!server).concurrent("limiters that share a key", () => {
+  test("have the slots of a closed client an interval later, also if its connection ends at once", async () => {
+    const options = { key: newKey(), requests: 2, intervalMs: 300 };
+    const redis = connect(url);
+    const { baseUrl, credentials, fetch } = createSandbox();
+    const rateLimiter = createRedisRateLimiter({ redis, reserved: 0, ...options });
+    const client = new InventoryClient({ baseUrl, ...credentials, fetch, rateLimiter });
+    await client.items.list().page();
+    await client.close();
+    await redis.quit();
+    expect(await isSettled(ask(limiterAt(url, options)), 10_000)).toBe(true);
+  });
+
   test("stay within one limit: bursts, slow responses, calls canceled or never sent", async () => {
     const random = createFreshRandom();
     const [requests, intervalMs] = [6, 200];

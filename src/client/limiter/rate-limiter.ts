@@ -55,6 +55,8 @@ export interface SlotSource {
   readonly available: number;
   /** A pause has begun here. */
   pause?(ms: number): void;
+  /** Resolves when the end of each slot is stored where other processes see it. */
+  flush?(): Promise<void>;
 }
 
 /** The state of a rate limiter at one moment. */
@@ -171,6 +173,11 @@ export class RateLimiter {
     this.#source.pause?.(ms);
     this.#beginPause(ms, this.#state === "probing" ? response : undefined);
     void this.#serve();
+  }
+
+  /** Resolves when the end of each slot is stored where other processes see it. @internal */
+  async flush(): Promise<void> {
+    await this.#source.flush?.();
   }
 
   /** The least wait of a request that would come now, in ms, as far as is known. @internal */

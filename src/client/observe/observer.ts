@@ -145,7 +145,8 @@ export class CallObserver {
     if (this.#observations.length === 0) return run();
     const setHeader = (name: string, value: string) => {
       const key = name.toLowerCase();
-      if (!Object.hasOwn(headers, key) && describeHeaderProblem(key, value) === undefined) headers[key] = value;
+      const isValid = typeof value === "string" && describeHeaderProblem(key, value) === undefined;
+      if (isValid && !Object.hasOwn(headers, key)) headers[key] = value;
     };
     const seen = redactFields(event);
     return around(this.#observations, run, (observation, inner) =>

@@ -71,8 +71,8 @@ export class Call {
   isOnTheWire = false;
   /** The client was closed: there is no further attempt. */
   isLastAttempt = false;
-  /** Whether an attempt may have been applied. */
-  applied: "no" | "unknown" = "no";
+  /** Whether an attempt was applied: `yes` once a success has arrived. */
+  applied: "no" | "unknown" | "yes" = "no";
   /** The error of the last attempt. */
   lastError: unknown;
   /** The head of the last response. */

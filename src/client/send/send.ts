@@ -99,6 +99,7 @@ export class ClientSender implements Sender, ClientState {
     try {
       return await observed.run(async () => {
         const response = await this.#exchange(call);
+        if (call.isWrite) call.applied = "yes";
         return await request.read({ response, call, validation });
       });
     } catch (thrown) {
@@ -156,6 +157,7 @@ export class ClientSender implements Sender, ClientState {
       if (!call.isOnTheWire) call.scope.abort(new Closed());
     }
     if (this.#active.size > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
+    await this.#config.limiter.flush();
     await this.#config.transport.close();
   }
 
@@ -203,7 +205,9 @@ function errorForCaller(call: Call, thrown: unknown): unknown {
   if (!isWrite || applied === "no") return error;
   // An idempotent write fails as a read does, unless the caller has aborted it.
   const isAborted = isEnd && !isOwnReason(failure);
-  if (!mayRepeat || isAborted) {
+  // The response could not be used, or a schema of the caller's took too long.
+  const isSuccess = applied === "yes" && !isAborted;
+  if (!isSuccess && (!mayRepeat || isAborted)) {
     const unknown = outcomeUnknownError(call, error);
     // The caller's own reason stays as it is.
     return isAborted ? Object.assign(unknown, { cause: failure }) : unknown;

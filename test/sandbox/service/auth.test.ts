@@ -25,15 +25,6 @@ describe("tokens", () => {
     now += 1;
     expect(await api.get("/Item")).toMatchObject({ status: 401, body: UNAUTHORIZED });
   });
-
-  it("are requested with POST only; any other method is unknown there", async () => {
-    const api = callerOf(createSandbox());
-    const headers = await api.authorization();
-    for (const method of ["GET", "PUT", "DELETE", "HEAD"]) {
-      expect((await api.raw("/Token", { method, headers })).status, method).toBe(404);
-      expect((await api.raw("/Token", { method })).status, method).toBe(401);
-    }
-  });
 });
 
 describe("permissions", () => {

@@ -103,19 +103,4 @@ describe("SKUs with unusual characters", () => {
       status: "discontinued",
     });
   });
-
-  it("reads a plus sign in a query as a space, as forms do", async () => {
-    await api.post("/Item", { shortID: "a b" });
-    expect((await api.get("/Item?key=a+b&type=id")).status).toBe(200);
-  });
-
-  it("refuses a path that is not encoded properly", async () => {
-    expect((await api.delete("/Item/%E0%A4%A")).status).toBe(400);
-  });
-
-  it("knows no empty SKU, no deeper path and no other method", async () => {
-    expect((await api.delete("/Item/")).status).toBe(404);
-    expect((await api.delete("/Item/A/B")).status).toBe(404);
-    expect((await api.delete("/Item")).status).toBe(404);
-  });
 });
