@@ -267,7 +267,7 @@ export class OpenStore {
     const { store, entries } = this.names;
     await this.#run(
       `UPDATE ${entries} SET state = 'canceled', settled_at = $1, error = $2
-      WHERE state = 'pending' AND bound_to <> $3 AND $4 = (SELECT sender FROM ${store})`,
+      WHERE state IN ${UNSETTLED} AND state = 'pending' AND bound_to <> $3 AND $4 = (SELECT sender FROM ${store})`,
       [settledAt, error, sender, sender],
     );
   }

@@ -1,6 +1,6 @@
 /** What `findReceipt` concludes from the lots of an item, on services that list them in ways of their own. */
 import { describe, expect, it } from "vitest";
-import { InventoryClient, type Lot, OutcomeUnknownError, type ReceiveInput } from "../../src/index.js";
+import { type InventoryClient, type Lot, OutcomeUnknownError, type ReceiveInput } from "../../src/index.js";
 import { SearchedService } from "../search/searched-service.js";
 import { createRandom } from "../support/random.js";
 import { newLot } from "../support/records.js";
@@ -158,17 +158,12 @@ describe("a receipt is found", () => {
 });
 
 it("a creation is not called absent because a proxy has no page", async () => {
-  const { client } = connect([]);
+  const { client, service } = connect([]);
   const error = await unknownOf(client.items.create({ shortID: "NUT" }));
   const fetch = async (url: string) =>
     url.endsWith("/Token") ? Response.json({ access_token: "token" }) : new Response("<html>", { status: 404 });
-  const other = new InventoryClient({
-    baseUrl: "https://service.test/api/v1",
-    clientId: "id",
-    clientSecret: "s",
-    fetch,
-  });
-  expect(await other.items.findCreated(error, { settleMs: 0 })).toEqual({ outcome: "ambiguous" });
+  const found = await service.client({ fetch }).items.findCreated(error, { settleMs: 0 });
+  expect(found).toEqual({ outcome: "ambiguous" });
 });
 
 describe("a created item", () => {

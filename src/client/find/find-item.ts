@@ -33,15 +33,15 @@ export async function findCreated(search: ItemSearch): Promise<FoundItem> {
   // The SKU is no longer known, so the item cannot be requested.
   if (isRedacted(shortID)) return { outcome: "ambiguous" };
   const time = new SendingTime(sent);
-  return lookUntilCertain<FoundItem>(search, async (options) => {
+  return lookUntilCertain<FoundItem>(search, time, async (options) => {
     try {
-      const item = await get(shortID, time.observeClock(options));
+      const item = await get(shortID, options);
       return { found: { outcome: outcomeOf(item, sent.body, time.ms), item }, isFinal: true };
     } catch (error) {
       if (!(error instanceof NotFoundError)) throw error;
       // The page of a proxy says nothing about the item.
       const outcome = isServiceError(error) ? "not-applied" : "ambiguous";
-      return { found: { outcome }, isFinal: false, sentLaterMs: time.sentLaterMs };
+      return { found: { outcome }, isFinal: false };
     }
   });
 }

@@ -87,8 +87,8 @@ export async function findReceipt(search: ReceiptSearch): Promise<FoundReceipt> 
     }
   };
 
-  return lookUntilCertain<FoundReceipt>(search, async (options) => {
-    const { lots, provesAbsence } = await readAll(time.observeClock(options));
+  return lookUntilCertain<FoundReceipt>(search, time, async (options) => {
+    const { lots, provesAbsence } = await readAll(options);
     for (const lot of lots) seen.set(lot.recNo, lot);
     const all = { lots: [...seen.values()].sort(byNewest), provesAbsence };
     const sentAt = time.ms;
@@ -99,7 +99,7 @@ export async function findReceipt(search: ReceiptSearch): Promise<FoundReceipt> 
     const found = judgeLots(all, { isOwn, isOthers, sentAt });
     // If it is unclear when it was sent, so is whether it can still take effect.
     if (found.outcome === "absent" && sentAt !== undefined)
-      return { found: { outcome: "not-applied", lots: [] }, isFinal: false, sentLaterMs: time.sentLaterMs };
+      return { found: { outcome: "not-applied", lots: [] }, isFinal: false };
     // Two lots with the same text cannot be told apart.
     const isApplied = found.outcome === "applied" && found.lots.length === 1;
     return {

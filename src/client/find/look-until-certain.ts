@@ -7,6 +7,7 @@ import type { Abortable } from "../../shared/time/abort.js";
 import { MonotonicClock } from "../../shared/time/clock.js";
 import { sleep } from "../../shared/time/wait.js";
 import { type RequestOptions, requestOptionsShape } from "../send/request-options.js";
+import type { SendingTime } from "./service-time.js";
 
 /** Options of a search for a write with unknown outcome. They apply to each of its requests unless stated otherwise. */
 export interface FindOptions extends RequestOptions {
@@ -28,8 +29,6 @@ export interface FindOptions extends RequestOptions {
 export interface OutcomeSearch {
   /** The method that the caller knows, for messages. */
   method: string;
-  /** The request, and how long ago it was sent, in ms. */
-  sent: { ageMs: number };
   options: FindOptions;
   /** Aborted when the client is closed. */
   closed: Abortable;
@@ -48,29 +47,25 @@ const findOptionsSchema = /* @__PURE__ */ lazy(() =>
 export const readFindOptions = (method: string, options: FindOptions): FindOptions =>
   checkMethodOptions(method, findOptionsSchema, options);
 
-interface Look<Found> {
-  found: Found;
-  isFinal: boolean;
-  /** By how much its time of sending is too early, see `SendingTime`. */
-  sentLaterMs?: number;
-}
-
-/** Looks until the outcome is final, or until a look has begun when the request can no longer take effect. */
+/**
+ * Looks until the outcome is final, or until a look has begun when the request can no longer take effect. `time`: when it was
+ * sent; a look may correct it.
+ */
 export async function lookUntilCertain<Found>(
-  { method, sent, closed, options }: OutcomeSearch,
-  look: (options: RequestOptions) => Promise<Look<Found>>,
+  { method, closed, options }: OutcomeSearch,
+  time: SendingTime,
+  look: (options: RequestOptions) => Promise<{ found: Found; isFinal: boolean }>,
 ): Promise<Found> {
   const { settleMs = DEFAULT_SETTLE_MS, totalTimeoutMs, ...requestOptions } = options;
   const clock = new MonotonicClock();
   const startedAt = clock.now();
-  let endsAt = startedAt + Math.max(0, settleMs - sent.ageMs);
   const deadline = startedAt + (totalTimeoutMs ?? Infinity);
   const timeLeft = () => (totalTimeoutMs === undefined ? {} : { totalTimeoutMs: Math.max(1, deadline - clock.now()) });
   options.signal?.throwIfAborted();
   for (let waitMs = MIN_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {
     const begunAt = clock.now();
-    const { found, isFinal, sentLaterMs = 0 } = await look({ ...requestOptions, ...timeLeft() });
-    endsAt = startedAt + Math.min(settleMs, Math.max(0, settleMs - sent.ageMs + sentLaterMs));
+    const { found, isFinal } = await look(time.observeClock({ ...requestOptions, ...timeLeft() }));
+    const endsAt = startedAt + Math.max(0, settleMs - time.ageMs);
     if (isFinal || begunAt >= endsAt) return found;
     const lookedAt = clock.now();
     const nextAt = Math.min(lookedAt + waitMs, endsAt);

@@ -1,6 +1,7 @@
 import { serviceTimeMs } from "../../service/date.js";
 import type { RequestOptions, ResponseInfo } from "../send/request-options.js";
 import { dateHeaderMs } from "../send/service-clock.js";
+import type { SentReceipt } from "./sent-write.js";
 
 /**
  * A record that was written this long before a request was sent is not that request's. Dates of records may be days without a
@@ -18,53 +19,45 @@ export function compareWithSending(datetime: unknown, sentAt: number | undefined
   return time >= sentAt - TOLERANCE_MS ? "after" : "unclear";
 }
 
+/** When a write was sent, as far as clocks are concerned. */
+type SentTime = Pick<SentReceipt, "sentAt" | "clockAheadMs" | "ageMs" | "isSentHere">;
+
 /** When a write was sent, by the service's clock: as recorded, else as the `Date` headers of the search show it. */
 export class SendingTime {
-  readonly #sentAt: number;
-  /** How far the service's clock was ahead of the one that `sentAt` is from, if that was recorded. */
-  readonly #recordedAheadMs: number | undefined;
-  readonly #isSentHere: boolean;
+  readonly #sent: SentTime;
   #aheadMs: number | undefined;
-  #sentLaterMs = 0;
+  /** How much later than `sentAt` by this machine's clock it was sent: the clock of the process that sent it was behind. */
+  #laterMs = 0;
   /** The local clock was set back since, so how far it is ahead now says nothing. */
   readonly #isUnknown: boolean;
 
-  constructor({
-    sentAt,
-    clockAheadMs,
-    isSentHere,
-  }: {
-    sentAt: number;
-    clockAheadMs?: number | undefined;
-    isSentHere: boolean;
-  }) {
-    this.#sentAt = sentAt;
-    this.#recordedAheadMs = clockAheadMs;
-    this.#isSentHere = isSentHere;
+  constructor(sent: SentTime) {
+    const { sentAt, clockAheadMs } = sent;
+    this.#sent = sent;
     this.#aheadMs = clockAheadMs;
     this.#isUnknown = clockAheadMs === undefined && sentAt > Date.now();
   }
 
   /** In ms since the epoch, if it is known. */
   get ms(): number | undefined {
-    return this.#isUnknown || this.#aheadMs === undefined ? undefined : this.#sentAt + this.#aheadMs;
+    return this.#isUnknown || this.#aheadMs === undefined ? undefined : this.#sent.sentAt + this.#aheadMs;
   }
 
-  /**
-   * How much later than `sentAt` by this machine's clock it was sent, in ms: the clock of the process that sent it may have been
-   * behind. 0 if that is not known.
-   */
-  get sentLaterMs(): number {
-    return this.#sentLaterMs > TOLERANCE_MS ? this.#sentLaterMs : 0;
+  /** How long ago it was sent when the search began, in ms. */
+  get ageMs(): number {
+    const { ageMs, isSentHere } = this.#sent;
+    return isSentHere || this.#laterMs <= TOLERANCE_MS ? ageMs : Math.max(0, ageMs - this.#laterMs);
   }
 
   observeClock(options: RequestOptions): RequestOptions {
+    const { clockAheadMs } = this.#sent;
     const onResponse = (response: ResponseInfo) => {
       const served = dateHeaderMs(response.headers);
-      const aheadMs = served === undefined ? undefined : served - Date.now();
-      this.#aheadMs ??= aheadMs;
-      if (aheadMs !== undefined && this.#recordedAheadMs !== undefined && !this.#isSentHere)
-        this.#sentLaterMs = this.#recordedAheadMs - aheadMs;
+      if (served !== undefined) {
+        const aheadMs = served - Date.now();
+        this.#aheadMs ??= aheadMs;
+        if (clockAheadMs !== undefined) this.#laterMs = clockAheadMs - aheadMs;
+      }
       return options.onResponse?.(response);
     };
     return { ...options, onResponse };

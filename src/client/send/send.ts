@@ -205,9 +205,8 @@ function errorForCaller(call: Call, thrown: unknown): unknown {
   if (!isWrite || applied === "no") return error;
   // An idempotent write fails as a read does, unless the caller has aborted it.
   const isAborted = isEnd && !isOwnReason(failure);
-  // The response could not be used, or a schema of the caller's took too long.
-  const isSuccess = applied === "yes" && !isAborted;
-  if (!isSuccess && (!mayRepeat || isAborted)) {
+  // After a success, the response could not be used, or a schema of the caller's took too long.
+  if (isAborted || (applied === "unknown" && !mayRepeat)) {
     const unknown = outcomeUnknownError(call, error);
     // The caller's own reason stays as it is.
     return isAborted ? Object.assign(unknown, { cause: failure }) : unknown;
