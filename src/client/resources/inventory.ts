@@ -12,6 +12,7 @@ import { type FindOptions, readFindOptions } from "../find/look-until-certain.js
 import { readSentReceipt } from "../find/sent-write.js";
 import { createPaginator, type ListOptions } from "../lists/list.js";
 import type { Paginator } from "../lists/paginator.js";
+import { ItemLookup, type ItemScope, type ItemSearchOptions } from "../search/item-lookup.js";
 import { describeFalseSuccess } from "../send/api-error.js";
 import { parseJsonOrUndefined, readText } from "../send/body.js";
 import type { ResponseReader } from "../send/call.js";
@@ -20,7 +21,6 @@ import type { RequestOptions } from "../send/request-options.js";
 import type { ClientSender } from "../send/send.js";
 import { bindMethods } from "./bind-methods.js";
 import { lotList, recNoOnlyLotList, stockLevelList } from "./inventory-lists.js";
-import { ItemLookup, type ItemScope, type ItemSearchOptions } from "./item-lookup.js";
 import { findRecordNumber } from "./record-number.js";
 
 /** The result of `receive`, `move` and `issue`. */

@@ -11,20 +11,14 @@ import { integer, lazy, optionalFields } from "../../shared/field.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { createPageReader } from "../lists/decode-page.js";
 import { createPaginator, type ListDefinition, type ListOptions, type ListReading } from "../lists/list.js";
-import { findByPartNo } from "../search/find-by-part-no.js";
-import {
-  createListMemory,
-  type ListMemory,
-  readEnd,
-  type SortedList,
-  UnsearchableListError,
-} from "../search/sorted-list.js";
+import type { InventoryList } from "../resources/inventory-lists.js";
+import { itemRequest } from "../resources/items.js";
 import type { ApiRequest } from "../send/call.js";
 import { type RequestOptions, requestOptionsShape } from "../send/request-options.js";
 import { invalidResponseError } from "../send/response.js";
 import type { ClientSender, Sender } from "../send/send.js";
-import type { InventoryList } from "./inventory-lists.js";
-import { itemRequest } from "./items.js";
+import { findByPartNo } from "./find-by-part-no.js";
+import { createListMemory, type ListMemory, readEnd, type SortedList, UnsearchableListError } from "./sorted-list.js";
 
 /** Where the records of an item are searched. */
 export interface ItemScope {
