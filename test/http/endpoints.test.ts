@@ -86,7 +86,7 @@ const OTHERS: Write[] = [
 ];
 
 const replyOf = (request: string, records: unknown) =>
-  request.includes("page=") ? envelope(records as unknown[]) : records;
+  request.includes("page=") ? envelope(records as unknown[], { page: request.includes("page=2") ? 2 : 1 }) : records;
 
 describe("the client", () => {
   it.each([

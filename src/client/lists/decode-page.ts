@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { integer, type LazySchema, lazy } from "../../shared/field.js";
 import type { StandardSchema } from "../../shared/standard-schema.js";
+import { fieldOf } from "../../shared/unknown.js";
 import type { ResponseContext, ResponseReader } from "../send/call.js";
 import {
   assertMatchesSchema,
@@ -55,12 +56,13 @@ export function createStandardPageReader<T>(
   };
 }
 
-/** The envelope as JSON. Paging requires an array of records, whatever `responseValidation` is. */
+/** The envelope as JSON. Paging requires an array of records and a boolean `hasMore`, whatever `responseValidation` is. */
 function readPageJson(context: ResponseContext): unknown {
   const data = readJsonBody(context);
-  if (typeof data !== "object" || data === null || !("value" in data) || !Array.isArray(data.value)) {
+  if (!Array.isArray(fieldOf(data, "value")))
     throw invalidResponseError(context, [{ path: ["value"], message: "expected an array of records" }]);
-  }
+  if (typeof fieldOf(data, "hasMore") !== "boolean")
+    throw invalidResponseError(context, [{ path: ["hasMore"], message: "expected a boolean" }]);
   return data;
 }
 
@@ -75,6 +77,5 @@ function replaceInvalidPageNumbers<T>(page: Page<T>, request: PageRequest): Page
     pageSize,
     totalCount: integerOr(page.totalCount, (number - 1) * pageSize + page.value.length),
     pageCount: integerOr(page.pageCount, number),
-    hasMore: page.hasMore === true,
   };
 }

@@ -1,6 +1,7 @@
-import { PaginationError } from "../../shared/errors/index.js";
+import { ApiError, PaginationError } from "../../shared/errors/index.js";
 import { untilAborted } from "../../shared/time/wait.js";
 import { overlappingPage } from "./choose-page.js";
+import { ListEvidence } from "./list-evidence.js";
 import {
   endOfPage,
   isListEmpty,
@@ -13,6 +14,7 @@ import {
   startOfIteration,
   startOfPage,
 } from "./page.js";
+import { assertRequestedPage, endOf, isCountPossible } from "./page-end.js";
 
 /** One iteration over a list. */
 export interface IterationSession<T> extends PageSession<T> {
@@ -27,7 +29,7 @@ interface RequestedPage<T> {
   abort: AbortController;
 }
 
-/** This many pages in a row without a new record end an iteration: enough for a search in a list of any length. */
+/** This many pages in a row without progress end an iteration: enough for a search in a list of any length. */
 const MAX_FRUITLESS_PAGES = 24;
 /** With overlap, or while a list grows, at most this many pages more than three times what it had at first are read. */
 const MAX_EXTRA_PAGES = 40;
@@ -50,15 +52,21 @@ const OVERLAP_MARGIN = 8;
  * In overlapping mode, a page is one of these:
  *
  *   overlapping   it contains a record that was seen and one that was not, or begins at 0: it is emitted, `#end` moves to its end
+ *   adjoining     nothing on it was seen, and no page of the served size contains both sides of `#end` (sizes up to 8). The page
+ *                 before it is read again: if that still ends with the last record that was seen, the adjoining page is emitted
  *   disjoint      nothing on it was seen: it is dropped. The end is further left (`#high`): steps double
  *   contained     all of it was seen. The end is further right (`#low`): first by the growth of `totalCount`, then steps double
  *
  * Between a contained and a disjoint page, the search halves. After either, pages are read one at a time until they overlap
  * again: pages that were cut at the same time tolerate less change.
  *
- * `#end` and positions only choose the next page; they prove nothing. Pages without a new record are counted: at
- * `MAX_FRUITLESS_PAGES` in a row the iteration rejects, whatever the reason. So it does if a list grows at least as fast as it
- * is read.
+ * `#end` and positions only choose the next page; they prove nothing.
+ *
+ * **How it ends** (`page-end.ts`). A page without `hasMore` ends the list, unless it is *short*: then the page behind it is
+ * read, too, and the list ends if the service refuses that page, or if the page shows nothing new. A list that showed fewer
+ * records than every page has counted is returned, with a warning; if pages behind the first one repeated it, that is an
+ * error. `MAX_FRUITLESS_PAGES` pages in a row without a new record, or beyond everything that was counted, are an error, too,
+ * whatever the reason. So is a list that grows at least as fast as it is read.
  */
 export class ListReader<T> {
   readonly #session: IterationSession<T>;
@@ -79,17 +87,23 @@ export class ListReader<T> {
   #maxWidth: number;
   /** By how many records the next page should overlap. */
   #overlap = 1;
-  /** Position up to which the list was read. */
+  /** Position up to which the list was read, and the record before it. */
   #end = 0;
+  #last: RecordKey | undefined;
+  /** The last count that was possible. */
   #totalCount = 0;
+  /** The last page was short: it is not believed that no page follows it. */
+  #isDoubted = false;
   /** While the end is searched: it is at or after `#low`, and before `#high`. */
   #low: number | undefined;
   #high: number | undefined;
   #step = 0;
   #fruitless = 0;
+  #beyondCount = 0;
   #totalAtFirst: number | undefined;
   /** Pages that were read with overlap, or while the list was longer than at first. */
   #counted = 0;
+  readonly #evidence: ListEvidence;
 
   constructor(session: IterationSession<T>) {
     this.#session = session;
@@ -98,6 +112,12 @@ export class ListReader<T> {
     this.#maxWidth = session.readAhead;
     this.#width = session.gapless ? Math.min(1, session.readAhead) : session.readAhead;
     this.#isOverlapping = session.gapless;
+    this.#evidence = new ListEvidence(startOfIteration(session) === 0);
+  }
+
+  /** Whether the iteration has ended, and has shown as many records as the service has counted. */
+  get isComplete(): boolean {
+    return this.#evidence.isComplete;
   }
 
   /** The pages, each with the records that were not emitted before. */
@@ -106,15 +126,18 @@ export class ListReader<T> {
     try {
       for (;;) {
         const next = this.#requested[0] ?? this.#request(this.#requestAt(this.#end));
-        const page = await next.response;
+        const page = await this.#receive(next);
+        if (!page) return this.#finish();
         this.#requested.shift();
         if (page.value.length === 0 && page.hasMore) throw this.#contradiction(`page ${page.page} is empty`);
         this.#maxSize = pageSizeWithinCap(this.#maxSize, next.request, page.pageSize);
         this.#size = Math.min(this.#size, this.#maxSize);
         this.#countPage(page);
-        if (this.#hasBegun && isListEmpty(page)) return;
+        if (this.#hasBegun && isListEmpty(page)) return this.#finish();
         const [firstSeen, lastSeen] = this.#seenOn(page);
-        if (this.#hasBegun && this.#leavesGap(page, lastSeen)) {
+        if (this.#confirmsEnd(page, lastSeen)) return this.#finish();
+        this.#evidence.add(page, this.#session.keyOf);
+        if (this.#hasBegun && this.#leavesGap(page, lastSeen) && !(await this.#adjoins(page, next.request))) {
           this.#countFruitless(page);
           this.#searchLeft(page);
           continue;
@@ -124,11 +147,15 @@ export class ListReader<T> {
         const isContained = this.#isOverlapping && lastSeen === page.value.length - 1;
         if (isContained) this.#searchRight(page);
         else this.#advance(page, lastSeen);
+        const end = endOf(page);
+        this.#isDoubted = end === "short" && page.value.length > 0;
+        const goesOn = end === "more" || this.#isDoubted;
         if (value.length > 0) this.#fruitless = 0;
-        else if (page.hasMore) this.#countFruitless(page);
-        if (page.hasMore) this.#readAhead();
+        else if (goesOn) this.#countFruitless(page);
+        if (goesOn) this.#readAhead();
+        this.#evidence.emitted += value.length;
         if (value.length > 0 || isFirst) yield { ...page, value };
-        if (!page.hasMore) return;
+        if (!goesOn) return this.#finish();
       }
     } catch (error) {
       // After the end of the iteration, nobody waits for a failure.
@@ -144,14 +171,48 @@ export class ListReader<T> {
     this.#drop();
   }
 
+  /** The requested page. Returns `undefined` if the last one was doubted, and the service has no page behind it. */
+  async #receive({ request, response }: RequestedPage<T>): Promise<Page<T> | undefined> {
+    try {
+      const page = await response;
+      assertRequestedPage(this.#session.label, page, request);
+      return page;
+    } catch (error) {
+      const hasNoPage =
+        error instanceof PaginationError || (error instanceof ApiError && isRefusalOfPage(error.status));
+      if (this.#isDoubted && hasNoPage) return undefined;
+      throw error;
+    }
+  }
+
+  /** Whether the page behind one that was doubted shows nothing new, though no record has moved to pages that were read. */
+  #confirmsEnd(page: Page<T>, lastSeen: number): boolean {
+    const showsNothingNew = page.value.every((record, index) => index <= lastSeen && this.#isSeen(record));
+    return this.#isDoubted && !page.hasMore && showsNothingNew && this.#countOf(page) >= this.#totalCount;
+  }
+
+  /** Ends the list: complete, short with a warning, or contradicting itself. */
+  #finish(): void {
+    const { label, keyOf } = this.#session;
+    const problem = this.#evidence.finish(keyOf !== undefined, this.#isDoubted);
+    if (problem?.isContradiction) throw this.#contradiction(problem.message);
+    if (problem) this.#session.warn(`${label}: ${problem.message}. The client may not see all that is counted.`);
+  }
+
+  /** The page's count if it is possible, otherwise what was counted before. */
+  #countOf(page: Page<T>): number {
+    return isCountPossible(page) ? page.totalCount : Math.max(this.#totalCount, endOfPage(page));
+  }
+
+  #isSeen(record: T): boolean {
+    const key = this.#session.keyOf?.(record);
+    return key !== undefined && this.#seen.has(key);
+  }
+
   /** Index of the first and of the last record seen before, -1 if there is none. */
   #seenOn({ value }: Page<T>): [number, number] {
-    const isSeen = (record: T) => {
-      const key = this.#session.keyOf?.(record);
-      return key !== undefined && this.#seen.has(key);
-    };
-    const first = value.findIndex(isSeen);
-    return [first, first < 0 ? -1 : value.findLastIndex(isSeen)];
+    const first = value.findIndex((record) => this.#isSeen(record));
+    return [first, first < 0 ? -1 : value.findLastIndex((record) => this.#isSeen(record))];
   }
 
   /** Whether records may be missing before the page. Without keys that cannot be repaired. */
@@ -160,16 +221,33 @@ export class ListReader<T> {
     const isDisjoint = this.#isOverlapping && lastSeen < 0;
     if (isDisjoint && start === 0 && startOfIteration(this.#session) > 0) throw this.#changesTooFast();
     if (this.#isOverlapping) return isDisjoint && start > 0;
-    return this.#session.keyOf !== undefined && (start > this.#end || page.totalCount < this.#totalCount);
+    return this.#session.keyOf !== undefined && (start > this.#end || this.#countOf(page) < this.#totalCount);
+  }
+
+  /** Whether a page that shows nothing seen follows directly on what was read, and none could overlap. Reads the page before it. */
+  async #adjoins(page: Page<T>, { page: number, pageSize }: PageRequest): Promise<boolean> {
+    const isBridge = this.#isOverlapping && startOfPage(page) === this.#end && !this.#canOverlap(this.#end);
+    if (!isBridge || page.value.length === 0) return false;
+    const before = await this.#request({ page: number - 1, pageSize }).response;
+    this.#requested.shift();
+    const last = before.value.at(-1);
+    const isSameList = before.totalCount === page.totalCount;
+    return last !== undefined && isSameList && this.#session.keyOf?.(last) === this.#last;
+  }
+
+  #canOverlap(end: number): boolean {
+    const { page, pageSize } = overlappingPage(end, 1, this.#size);
+    return page * pageSize > end;
   }
 
   /** The page is disjoint, or the first one after records have moved. */
   #searchLeft(page: Page<T>): void {
     this.#drop();
     this.#size = sizeWithOverlap(this.#size, this.#maxSize);
-    const high = Math.min(startOfPage(page), page.totalCount, this.#high ?? Infinity);
-    const shrinkage = Math.max(0, this.#totalCount - page.totalCount);
-    this.#overlap = Math.min(2 * Math.max(this.#overlap, shrinkage) + OVERLAP_MARGIN, Math.floor(this.#size / 2));
+    const total = this.#countOf(page);
+    const high = Math.min(startOfPage(page), total, this.#high ?? Infinity);
+    const shrinkage = Math.max(0, this.#totalCount - total);
+    this.#setOverlap(2 * Math.max(this.#overlap, shrinkage) + OVERLAP_MARGIN);
     if (this.#low !== undefined && this.#low < high) {
       this.#end = Math.floor((this.#low + high) / 2);
     } else {
@@ -179,24 +257,28 @@ export class ListReader<T> {
     }
     if (this.#isOverlapping) this.#high = high;
     this.#isOverlapping = true;
-    this.#totalCount = page.totalCount;
+    this.#totalCount = total;
+  }
+
+  /** At least one record, and less than a page. */
+  #setOverlap(records: number): void {
+    this.#overlap = Math.max(1, Math.min(records, Math.floor(this.#size / 2)));
   }
 
   /** The page is contained in what was read. */
   #searchRight(page: Page<T>): void {
     this.#drop();
-    const expectedEnd = this.#end + Math.max(0, page.totalCount - this.#totalCount);
+    const total = this.#countOf(page);
+    const expectedEnd = this.#end + Math.max(0, total - this.#totalCount);
     const isSearching = this.#low !== undefined;
     this.#low = endOfPage(page);
     if (this.#high !== undefined && this.#low < this.#high) {
       this.#end = Math.floor((this.#low + this.#high) / 2);
     } else {
       this.#high = undefined;
-      this.#end = isSearching
-        ? Math.min(page.totalCount, this.#low + this.#nextStep())
-        : Math.max(this.#low, expectedEnd);
+      this.#end = isSearching ? Math.min(total, this.#low + this.#nextStep()) : Math.max(this.#low, expectedEnd);
     }
-    this.#totalCount = page.totalCount;
+    this.#totalCount = total;
   }
 
   /** How far the search goes: twice as far each time. */
@@ -208,11 +290,12 @@ export class ListReader<T> {
   /** The list was read up to the end of the page. */
   #advance(page: Page<T>, lastSeen: number): void {
     const shift = lastSeen < 0 ? 0 : this.#end - (startOfPage(page) + lastSeen + 1);
-    const overlap = Math.max(1, 2 * shift, Math.floor(this.#overlap * OVERLAP_DECAY));
-    this.#overlap = Math.min(overlap, Math.floor(this.#size / 2));
+    this.#setOverlap(Math.max(2 * shift, Math.floor(this.#overlap * OVERLAP_DECAY)));
     this.#width = Math.min(this.#width + 1, this.#maxWidth);
     this.#end = this.#isOverlapping || !page.hasMore ? endOfPage(page) : startOfPage(page) + page.pageSize;
-    this.#totalCount = page.totalCount;
+    const last = page.value.at(-1);
+    if (last !== undefined) this.#last = this.#session.keyOf?.(last);
+    this.#totalCount = this.#countOf(page);
     this.#low = this.#high = undefined;
     this.#step = 0;
     this.#hasBegun = true;
@@ -245,9 +328,15 @@ export class ListReader<T> {
     throw this.#contradiction(`the last ${MAX_FRUITLESS_PAGES} pages, up to page ${page}, contained no new record`);
   }
 
-  #countPage({ totalCount }: Page<T>): void {
-    this.#totalAtFirst ??= totalCount;
-    if (this.#isOverlapping || totalCount > this.#totalAtFirst) this.#counted += 1;
+  #countPage(page: Page<T>): void {
+    const total = this.#countOf(page);
+    const isBeyondCount = page.hasMore && !isCountPossible(page) && endOfPage(page) > this.#totalCount;
+    this.#beyondCount = isBeyondCount ? this.#beyondCount + 1 : 0;
+    if (this.#beyondCount >= MAX_FRUITLESS_PAGES)
+      throw this.#contradiction(`page ${page.page} ends at position ${endOfPage(page)} of ${page.totalCount}`);
+    if (isBeyondCount) return;
+    this.#totalAtFirst ??= total;
+    if (this.#isOverlapping || total > this.#totalAtFirst) this.#counted += 1;
     if (this.#counted > MAX_EXTRA_PAGES + (3 * this.#totalAtFirst) / this.#size) throw this.#changesTooFast();
   }
 
@@ -264,7 +353,10 @@ export class ListReader<T> {
   }
 
   #requestAt(end: number): PageRequest {
-    if (this.#isOverlapping) return overlappingPage(end, this.#overlap, this.#size);
+    if (this.#isOverlapping && this.#canOverlap(end)) {
+      const wide = overlappingPage(end, this.#overlap, this.#size);
+      return wide.page * wide.pageSize > end ? wide : overlappingPage(end, 1, this.#size);
+    }
     return { page: Math.floor(end / this.#size) + 1, pageSize: this.#size };
   }
 
@@ -287,7 +379,8 @@ export class ListReader<T> {
     const expectedEndOf = ({ page, pageSize }: PageRequest) => page * Math.min(pageSize, this.#size);
     const last = this.#requested.at(-1);
     let end = last ? expectedEndOf(last.request) : this.#end;
-    while (this.#requested.length < this.#width && end < Math.min(this.#totalCount, limitEnd)) {
+    const mayRequest = () => !this.#isOverlapping || this.#canOverlap(end);
+    while (this.#requested.length < this.#width && end < Math.min(this.#totalCount, limitEnd) && mayRequest()) {
       const request = this.#requestAt(end);
       this.#request(request);
       end = expectedEndOf(request);
@@ -301,3 +394,6 @@ export class ListReader<T> {
     this.#width = Math.min(1, this.#maxWidth);
   }
 }
+
+/** Whether a service that has no further page may respond so, instead of with an empty page. */
+const isRefusalOfPage = (status: number) => status >= 400 && status < 500 && ![401, 408, 425, 429].includes(status);

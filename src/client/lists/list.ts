@@ -95,13 +95,15 @@ function createPageSession<T>(
   const { page = 1, pageSize = MAX_PAGE_SIZE, sort = gapless ? stableSort : undefined } = requested;
   const { query } = encodeRequest({ method: "GET", path, query: { ...requested, sort, page, pageSize } });
   const label = `GET ${path}`;
-  const warnIfUnsorted =
-    gapless && sort !== undefined && sort === stableSort
-      ? (served: Page<T>, context: ResponseContext) => {
-          const values = served.value.map((record) => fieldOf(record, sort));
-          if (isSorted(values, requested.direction ?? "ASC") === false) warnOnce(context, label, sort);
-        }
-      : undefined;
+  let validation: ResponseContext["validation"] | undefined;
+  const warn = (topic: string, message: string) => validation && warnOnce(validation, `${topic} ${label}`, message);
+  const warnIfUnsorted = (served: Page<T>) => {
+    if (!gapless || sort === undefined || sort !== stableSort) return;
+    const values = served.value.map((record) => fieldOf(record, sort));
+    if (isSorted(values, requested.direction ?? "ASC") !== false) return;
+    const problem = `pages are not sorted by ${sort}, so gapless reading may miss records while others are added or removed`;
+    warn("unsorted", `${label}: ${problem}.`);
+  };
   return {
     label,
     first: { page, pageSize },
@@ -110,6 +112,7 @@ function createPageSession<T>(
     readAhead,
     gapless,
     keyOf,
+    warn: (message) => warn("short", message),
     fetch: (request, { isFurther, signal }) => {
       const readPage = pageReader(request);
       const callRequest: ApiRequest<Page<T>> = {
@@ -117,8 +120,9 @@ function createPageSession<T>(
         path,
         query: { ...query, ...request },
         read: async (context) => {
+          validation = context.validation;
           const served = await readPage(context);
-          warnIfUnsorted?.(served, context);
+          warnIfUnsorted(served);
           return served;
         },
         ...(isFurther && { priority: "low" as const }),
@@ -128,17 +132,15 @@ function createPageSession<T>(
   };
 }
 
-/** The lists that each client has warned of. */
+/** What each client has warned of. */
 const warned = new WeakMap<ResponseContext["validation"], Set<string>>();
 
-function warnOnce({ validation }: ResponseContext, label: string, sort: string): void {
-  const labels = warned.get(validation) ?? new Set();
-  warned.set(validation, labels);
-  if (labels.has(label)) return;
-  labels.add(label);
-  validation.warn(
-    `${label}: pages are not sorted by ${sort}, so gapless reading may miss records while others are added or removed.`,
-  );
+function warnOnce(validation: ResponseContext["validation"], topic: string, message: string): void {
+  const topics = warned.get(validation) ?? new Set();
+  warned.set(validation, topics);
+  if (topics.has(topic)) return;
+  topics.add(topic);
+  validation.warn(message);
 }
 
 /**

@@ -62,6 +62,8 @@ export interface PageSession<T> {
    * Fetches one page. The first page of an iteration has the priority of any other call, further ones go behind them.
    */
   fetch(request: PageRequest, context: { isFurther: boolean; signal: AbortSignal }): Promise<Page<T>>;
+  /** Logs that the list is short, once per client and list. */
+  warn(message: string): void;
 }
 
 /** Position of the first record of the iteration, from 0. */

@@ -4,6 +4,7 @@ import { integer, lazy } from "../../shared/field.js";
 import { showCaller } from "../send/send.js";
 import { ListReader } from "./list-reader.js";
 import type { Page, PageSession } from "./page.js";
+import { assertRequestedPage } from "./page-end.js";
 
 const toArraySchema = /* @__PURE__ */ lazy(() => z.strictObject({ limit: integer().min(0).optional() }));
 
@@ -45,11 +46,17 @@ export class Paginator<T> implements AsyncIterable<T> {
     return this.#iterate();
   }
 
-  /** The one page that the parameters select, as served: exactly one request. */
+  /**
+   * The one page that the parameters select, as served: exactly one request.
+   *
+   * @throws PaginationError if the service returns another page.
+   */
   async page(): Promise<Page<T>> {
     const session = this.#prepare();
     try {
-      return await session.fetch(session.first, { isFurther: false, signal: new AbortController().signal });
+      const page = await session.fetch(session.first, { isFurther: false, signal: new AbortController().signal });
+      assertRequestedPage(session.label, page, session.first);
+      return page;
     } catch (error) {
       showCaller(error);
       throw error;

@@ -264,6 +264,6 @@ async function* pagesFrom<T>(list: SortedList<T>, first: PageRequest): AsyncGene
     page = sortedPageOf(list, served, request, "ASC");
     return served;
   };
-  const session = { label, keyOf, ...sizes, readAhead: 0, gapless: true, limit: Infinity, fetch };
+  const session = { label, keyOf, ...sizes, readAhead: 0, gapless: true, limit: Infinity, fetch, warn: () => {} };
   for await (const _ of new ListReader<T>(session).pages()) if (page) yield page;
 }

@@ -64,6 +64,7 @@ export class ChangingList {
   lots: Lot[];
   readonly requests: PageRequest[] = [];
   readonly aborted: PageRequest[] = [];
+  readonly warnings: string[] = [];
   mostInFlight = 0;
   /** Whether requests wait until the test responds to them. */
   isHeld = false;
@@ -111,6 +112,7 @@ export class ChangingList {
       readAhead: 1,
       gapless: false,
       keyOf: (lot: Lot) => lot.recNo,
+      warn: (message) => this.warnings.push(message),
       fetch: (request, { signal }) => this.#fetch(request, signal),
       ...settings,
       pageSize: settings.gapless ? Math.max(25, pageSize) : pageSize,

@@ -1,0 +1,58 @@
+import { endOfPage, type Page, type RecordKey, startOfPage } from "./page.js";
+import { endOf, isCountPossible } from "./page-end.js";
+
+/** Why a list that has ended is not all that the service has counted. */
+export interface ListProblem {
+  message: string;
+  /** The service contradicts itself. Otherwise the client may not see everything. */
+  isContradiction: boolean;
+}
+
+/** What the pages of one iteration say about whether it was complete. */
+export class ListEvidence {
+  /** Number of records that were emitted. */
+  emitted = 0;
+  isComplete = false;
+  readonly #isFromStart: boolean;
+  /** The smallest count of all pages: removed records are not missing. */
+  #counted = Infinity;
+  #first: { keys: RecordKey[]; totalCount: number; end: number } | undefined;
+  /** The number of a page behind the first one that has repeated it. */
+  #repeated: number | undefined;
+  #last: Page<unknown> | undefined;
+
+  constructor(isFromStart: boolean) {
+    this.#isFromStart = isFromStart;
+  }
+
+  add<T>(page: Page<T>, keyOf: ((record: T) => RecordKey | undefined) | undefined): void {
+    this.#last = page;
+    if (isCountPossible(page)) this.#counted = Math.min(this.#counted, page.totalCount);
+    if (!keyOf || page.value.length === 0) return;
+    const keys = page.value.map((record) => keyOf(record) ?? "");
+    this.#first ??= { keys, totalCount: page.totalCount, end: startOfPage(page) + page.pageSize };
+    const { keys: firstKeys, totalCount, end } = this.#first;
+    const isElsewhere = startOfPage(page) >= end && page.totalCount === totalCount;
+    if (isElsewhere && keys.every((key, index) => index >= firstKeys.length || key === firstKeys[index]))
+      this.#repeated = page.page;
+  }
+
+  /** `hasKeys`: each record was counted once. `isDoubted`: the last page was short, and none was found behind it. */
+  finish(hasKeys: boolean, isDoubted: boolean): ListProblem | undefined {
+    const last = this.#last;
+    const isShort = isDoubted || (last !== undefined && endOf(last) === "short");
+    const isIncomplete = hasKeys && this.#isFromStart && Number.isFinite(this.#counted) && this.emitted < this.#counted;
+    this.isComplete = !isShort && !isIncomplete && last !== undefined && endOf(last) === "end";
+    if (!isShort && !isIncomplete) return undefined;
+    if (this.#repeated !== undefined) {
+      const message = `page ${this.#repeated} repeats page 1, so the service may ignore the parameter page; ${this.emitted} records were listed`;
+      return { message, isContradiction: true };
+    }
+    const listed = hasKeys && this.#isFromStart ? this.emitted : last ? endOfPage(last) : 0;
+    const counted = Number.isFinite(this.#counted) ? this.#counted : 0;
+    return {
+      message: `it lists ${listed} records but counts ${Math.max(counted, last?.totalCount ?? 0)}`,
+      isContradiction: false,
+    };
+  }
+}

@@ -1,0 +1,36 @@
+import { PaginationError } from "../../shared/errors/index.js";
+import { endOfPage, type Page, type PageRequest } from "./page.js";
+
+/**
+ * What a page says about the end of its list, judged by its own statements alone:
+ *
+ *   more       another page follows
+ *   end        no page follows, and the page ends at the position that `totalCount` states
+ *   short      no page follows, but `totalCount` is larger than the position at which the page ends
+ *   uncounted  no page follows, but `totalCount` is smaller than the position at which the page ends
+ *
+ * Only `end` proves that the list has no further records.
+ */
+export type PageEnd = "more" | "end" | "short" | "uncounted";
+
+export function endOf(page: Page<unknown>): PageEnd {
+  if (page.hasMore) return "more";
+  if (!isCountPossible(page)) return "uncounted";
+  return page.totalCount > endOfPage(page) ? "short" : "end";
+}
+
+/** Whether `totalCount` is at least the position at which the page ends. A count that is not says nothing. */
+export const isCountPossible = (page: Page<unknown>): boolean =>
+  page.value.length === 0 ? page.totalCount >= 0 : page.totalCount >= endOfPage(page);
+
+/**
+ * The service may apply a smaller size than was asked for, but not another number.
+ *
+ * @throws PaginationError if the page has another number.
+ */
+export function assertRequestedPage(label: string, page: Page<unknown>, request: PageRequest): void {
+  if (page.page === request.page) return;
+  throw new PaginationError(
+    `${label}: the response to a request for page ${request.page} says that it is page ${page.page}. Report it to the provider of the service.`,
+  );
+}
