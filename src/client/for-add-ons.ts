@@ -4,7 +4,9 @@
  */
 export { isServiceError } from "../shared/errors/service-error.js";
 export { accountOf } from "./client.js";
-export { judgeLots, type LotsOfItem } from "./find/find-receipt.js";
+export { receiptTexts } from "./find/find-receipt.js";
+export type { LookedUpReceipt, LookUp, ReceiptLookup } from "./find/receipt-lookup.js";
+export { wasWrittenAfter } from "./find/service-time.js";
 export { type RateLimitSettings, rateLimitSchema, rateLimitSettings, UNLIMITED } from "./limiter/options.js";
 export {
   countedSlots,

@@ -121,6 +121,8 @@ export interface StoredEntry extends Omit<NewEntry, "input"> {
   sentAt: number | null;
   /** By how many ms the service's clock was ahead at that time; `null` if that was unknown. */
   clockAheadMs: number | null;
+  /** The highest record number of a lot that was seen before the first attempt; `null` if that is not known. */
+  lastRecNo: number | null;
   settledAt: number | null;
   /** JSON, as `error`. */
   result: string | null;

@@ -1,10 +1,10 @@
-import { isServiceError, judgeLots, type LotsOfItem } from "../client/for-add-ons.js";
+import { isServiceError, type LookedUpReceipt, receiptTexts, wasWrittenAfter } from "../client/for-add-ons.js";
 import { type InventoryClient, type Item, NotFoundError, type RequestOptions } from "../client/index.js";
 import { comparableSku } from "../service/key.js";
 import { isSameValue } from "../service/same-value.js";
 import { fieldOf } from "../shared/unknown.js";
 import { inputOf, type StoredEntry } from "./entry.js";
-import { hasMark, markOf } from "./marks.js";
+import { hasMark, markOf, showsMark } from "./marks.js";
 import type { OpenStore } from "./store.js";
 
 /** What the service shows of a write whose outcome is not known, once it can no longer take effect. */
@@ -23,41 +23,47 @@ export interface Search {
   store: OpenStore;
   entry: StoredEntry;
   options: RequestOptions;
+  /** Awaited before the last reading of a look-up. Returns false if the look-up must end. */
+  pause(): Promise<boolean>;
 }
 
 /**
- * Looks for the lot of a receipt. All lots of the item are read, found by its part number: the service may list another
- * spelling of the SKU. One with the mark of this entry is its own. It is absent if none has the mark, and each lot has the
- * mark of another receipt of this outbox, or was received long before. Any other lot may be its own, with a remark that the
- * service has cut off or a person has changed.
+ * Looks for the lot of a receipt. A lot with the mark of this entry in front is its own, whatever item it is listed under. The
+ * receipt is absent if none is, and each later lot of the item has the mark of another receipt of this outbox. Any other later
+ * lot of the item may be its own, with a remark that the service has cut off or a person has changed.
  */
-export async function lookForLot({ client, store, entry, options }: Search): Promise<Found> {
+export async function lookForLot({ client, store, entry, options, pause }: Search): Promise<Found> {
+  const receipt = await lookedUpReceipt(store, entry);
+  const { outcome, lots, reason } = await client.inventory.receiptLookup.look(receipt, {
+    options,
+    pause,
+    concludes: true,
+  });
+  const recNos = lots.map(({ recNo }) => recNo).sort((one, next) => one - next);
+  if (outcome === "applied") return { outcome, result: { recNo: recNos[0] } };
+  if (outcome === "absent") return { outcome, reason: "no lot can be its own" };
+  return { outcome: "unclear", reason, lots: recNos };
+}
+
+/** How the lots of an entry are judged: by its mark. Without one, any later lot that may be its own is in doubt. */
+async function lookedUpReceipt(store: OpenStore, entry: StoredEntry): Promise<LookedUpReceipt> {
   const input = inputOf(entry);
-  let found: LotsOfItem;
-  try {
-    found = await client.inventory.readLotsOfItem(String(fieldOf(input, "itemID")), {}, options);
-  } catch (error) {
-    if (isNoSuchItem(error)) return { outcome: "unclear", reason: "the item cannot be found by its SKU" };
-    throw error;
-  }
   const mark = markOf(store.id, entry.key);
   const isMarked = hasMark(input, mark);
   const marks = await marksOfOthers(store, entry);
-  const { sentAt, clockAheadMs } = entry;
-  const { outcome, lots } = judgeLots(found, {
+  const texts = receiptTexts(input);
+  return {
+    itemID: String(fieldOf(input, "itemID")),
+    wid: Number(fieldOf(input, "wid")),
+    lastRecNo: entry.lastRecNo ?? undefined,
+    seen: new Map(),
     isOwn: (lot) => isMarked && hasMark(lot, mark),
+    showsOwn: (lot, isOfItem) => (isMarked ? showsMark(lot, mark) : isOfItem && texts.areShownBy(lot)),
     // Anybody can copy the remark of a lot.
     isOthers: (lot) => marks.some((other) => hasMark(lot, other) && !hasMark(input, other)),
-    sentAt: sentAt === null || clockAheadMs === null ? undefined : sentAt + clockAheadMs,
-  });
-  const recNos = lots.map(({ recNo }) => recNo);
-  if (outcome === "applied") return { outcome, result: { recNo: recNos[0] } };
-  if (outcome === "absent") return { outcome, reason: "no lot can be its own" };
-  const reason =
-    recNos.length > 0
-      ? `lots ${recNos.slice(0, 10).join(", ")} may be its own`
-      : "the service's list does not show all lots of the item for sure";
-  return { outcome: "unclear", reason, lots: recNos };
+    mayBeOwn: () => true,
+    mayBeOwnOfOtherItem: (lot) => !isMarked && texts.equal(lot),
+  };
 }
 
 /** A 404 of a proxy says nothing. */
@@ -73,24 +79,69 @@ async function marksOfOthers(store: OpenStore, { key, lane }: StoredEntry): Prom
 
 const STATUS = { create: "created", update: "updated", discontinue: "discontinued" } as const;
 
+type ItemSearch = Pick<Search, "client" | "entry" | "options">;
+
 /** Reads the item of a write. No matter who wrote it: an item that is as this write wants it counts as written by it. */
-export async function lookAtItem({ client, entry, options }: Omit<Search, "store">): Promise<Found> {
+export async function lookAtItem(search: ItemSearch): Promise<Found> {
+  const item = await readItem(search);
+  return item ? compareItem(search.entry, item) : { outcome: "absent", reason: "the item does not exist" };
+}
+
+/**
+ * Decides a write that was refused although an earlier attempt may have been applied. A refused repetition says nothing about
+ * that attempt: only an item that is as it was sent does, and for a create only one that was created since.
+ */
+export async function lookAfterRefusal(search: ItemSearch): Promise<Found> {
+  const { entry } = search;
+  const item = (await readItem(search)) ?? (await findListedItem(search));
+  if (!item) return { outcome: "unclear", reason: "the item does not exist" };
+  const found = compareItem(entry, item);
+  const { sentAt, clockAheadMs } = entry;
+  const sent = sentAt === null || clockAheadMs === null ? undefined : sentAt + clockAheadMs;
+  if (found.outcome !== "applied" || entry.operation !== "create" || wasWrittenAfter(item.created, sent)) return found;
+  return { outcome: "unclear", reason: "the item is as it was sent, but may have been created before" };
+}
+
+async function readItem({ client, entry, options }: ItemSearch): Promise<Item | undefined> {
+  try {
+    return await client.items.get(skuOf(entry), options);
+  } catch (error) {
+    if (isNoSuchItem(error)) return undefined;
+    throw error;
+  }
+}
+
+/** A longer list is not read for one item. */
+const MAX_ITEM_PAGES = 100;
+
+/** A service may return only active items by their SKUs. */
+async function findListedItem({ client, entry, options }: ItemSearch): Promise<Item | undefined> {
+  const wanted = comparableSku(skuOf(entry));
+  const list = client.items.list({ includeDiscontinued: true }, { ...options, gapless: true, readAhead: 0 });
+  let pages = 0;
+  for await (const { value } of list.pages()) {
+    const item = value.find(({ shortID }) => comparableSku(shortID) === wanted);
+    pages += 1;
+    if (item || pages === MAX_ITEM_PAGES) return item;
+  }
+  return undefined;
+}
+
+const skuOf = (entry: StoredEntry) => String(fieldOf(inputOf(entry), "shortID"));
+
+/** An item is as it was sent if it shows every field that was sent, with an equal value. */
+function compareItem(entry: StoredEntry, item: Item): Found {
   const { operation } = entry;
   if (operation !== "create" && operation !== "update" && operation !== "discontinue") throw new TypeError(operation);
   const { shortID, ...fields }: Record<string, unknown> = { ...inputOf(entry) };
-  let item: Item;
-  try {
-    item = await client.items.get(String(shortID), options);
-  } catch (error) {
-    if (isNoSuchItem(error)) return { outcome: "absent", reason: "the item does not exist" };
-    throw error;
-  }
   const wanted = operation === "discontinue" ? { discontinued: true } : fields;
+  const isShown = (name: string) => Object.hasOwn(item, name);
   const isAsSent =
     comparableSku(String(shortID)) === comparableSku(item.shortID) &&
-    Object.entries(wanted).every(
-      ([name, value]) => !Object.hasOwn(item, name) || isSameValue(value, fieldOf(item, name)),
-    );
-  if (!isAsSent) return { outcome: "unclear", reason: "the item differs from what was sent" };
-  return { outcome: "applied", result: { shortID: item.shortID, status: STATUS[operation], item } };
+    Object.entries(wanted).every(([name, value]) => isShown(name) && isSameValue(value, fieldOf(item, name)));
+  if (isAsSent) return { outcome: "applied", result: { shortID: item.shortID, status: STATUS[operation], item } };
+  const hidden = Object.keys(wanted).filter((name) => !isShown(name));
+  const reason =
+    hidden.length > 0 ? `the service does not show ${hidden.join(", ")}` : "the item differs from what was sent";
+  return { outcome: "unclear", reason };
 }

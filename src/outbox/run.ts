@@ -4,6 +4,7 @@ import {
   InputValidationError,
   type InventoryClient,
   PaginationError,
+  type RequestOptions,
   ResponseValidationError,
   TimeoutError,
 } from "../client/index.js";
@@ -15,7 +16,7 @@ import { fieldOf } from "../shared/unknown.js";
 import { BACKGROUND, callForEntry, concernsAllWrites, Interrupted, type Sender } from "./call.js";
 import { entryOf, errorJson, isIdempotent, parsed, type StoredEntry } from "./entry.js";
 import { FailuresInARow } from "./failures-in-a-row.js";
-import { type Found, lookAtItem, lookForLot, type Search } from "./find-outcome.js";
+import { type Found, lookAfterRefusal, lookAtItem, lookForLot, type Search } from "./find-outcome.js";
 import type { OutboxRunOptions } from "./options.js";
 import type { OutboxReport } from "./report.js";
 import { type LockTimes, SenderLock } from "./sender-lock.js";
@@ -32,14 +33,15 @@ import type { EntryChange, OpenStore, SendFilter } from "./store.js";
  *                            taken effect, or never will. Then, by operation:
  *     update, discontinue    calls the method again: a second one changes nothing
  *     create                 reads the item: applied if it is as sent, otherwise calls the method again: a SKU is unique
- *     receive                looks for the lot: applied if it is found, pending if it is absent, unknown if it is unclear
+ *     receive                looks for the lot: applied if it is found, pending if it is absent, unknown if it is unclear.
+ *                            Candidates are the lots above the highest number that was seen when it was sent
  *     move, issue            unknown: nothing can be found
  *   unknown                  leaves the item alone, until a person has decided
  *
  *   end of a call            then the entry is
  *   applied                  applied
  *   refused                  rejected. If an attempt before this call may have been applied, the item is read: applied if it is
- *                            as sent, otherwise rejected (update, discontinue) or unknown (create)
+ *                            as sent (and, for a create, was created since), otherwise unknown
  *   uncertain                sending; after the second time the item is left alone until the next run
  *   failed                   pending, or sending if an attempt before this call may have been applied. The item is left alone
  *                            until the next run; the run ends if every other entry would fail in the same way
@@ -56,6 +58,8 @@ const POLL_MS = 500;
 const LOOK_AGAIN_MS = 1_000;
 /** In one run. */
 const MAX_UNCERTAIN = 2;
+/** Fewer than a page has lots, so that a look-up need not read many pages. */
+const RECEIPTS_PER_READING = 100;
 
 export interface RunSettings extends LockTimes {
   client: InventoryClient;
@@ -180,6 +184,8 @@ class OutboxRun implements Sender {
   #wake = new AbortController();
   #failure: { error: unknown } | undefined;
   #toSend = 0;
+  #receipts = 0;
+  #lastRecNoRead: Promise<void> | undefined;
 
   constructor(parts: RunParts) {
     this.#parts = parts;
@@ -255,6 +261,7 @@ class OutboxRun implements Sender {
         await this.#change(before, { state: "canceled", settledAt: Date.now(), error: errorJson(NOT_SENT_IN_TIME) });
         return;
       }
+      if (before.operation === "receive") await this.#readLastRecNo();
       const { outcome, entry, result, error } = await callForEntry(this, before);
       if (outcome !== "interrupted" && this.#parts.failures.add(entry.lane, error)) {
         this.#fail(error);
@@ -292,9 +299,7 @@ class OutboxRun implements Sender {
       await this.#change(entry, unknownChange(entry, { reason: "the service has no list of such transactions" }));
       return undefined;
     }
-    const found = await this.#look(entry, (search) =>
-      operation === "create" ? lookAtItem(search) : this.#lookForLotTwice(search),
-    );
+    const found = await this.#look(entry, operation === "create" ? lookAtItem : lookForLot);
     if (found?.outcome === "applied") await this.#change(entry, appliedChange(found.result));
     else if (found?.outcome === "unreadable") await this.#change(entry, unknownChange(entry, found));
     // The service refuses it if the SKU exists.
@@ -306,28 +311,18 @@ class OutboxRun implements Sender {
 
   /** Of a write that was refused although an earlier attempt may have been applied. */
   async #findReasonOfRefusal(entry: StoredEntry): Promise<void> {
-    const found = await this.#look(entry, lookAtItem);
+    const found = await this.#look(entry, lookAfterRefusal);
     if (found?.outcome === "applied") await this.#change(entry, appliedChange(found.result));
-    else if (found && isIdempotent(entry.operation) && found.outcome !== "unreadable")
-      await this.#change(entry, { state: "rejected", settledAt: Date.now() });
     else if (found) await this.#change(entry, unknownChange(entry, found));
-  }
-
-  async #lookForLotTwice(search: Search): Promise<Found | undefined> {
-    const found = await lookForLot(search);
-    if (found.outcome !== "absent") return found;
-    const againAt = monotonicNowMs() + Math.min(LOOK_AGAIN_MS, this.#lock.settleMs);
-    return (await this.#waitUntil(againAt)) ? lookForLot(search) : undefined;
   }
 
   /** Looks an entry up. Returns `undefined` if it stays as it is: the run has stopped, or the service fails at the moment. */
   async #look(entry: StoredEntry, look: (search: Search) => Promise<Found | undefined>): Promise<Found | undefined> {
-    const onResponse = ({ attempts }: { attempts: number }) => {
-      this.#parts.results.requests += attempts;
-    };
-    const options = { ...BACKGROUND, signal: this.stopped, onResponse };
+    const pause = () => this.#waitUntil(monotonicNowMs() + Math.min(LOOK_AGAIN_MS, this.#lock.settleMs));
     try {
-      return await look({ client: this.client, store: this.#store, entry, options });
+      const search = { client: this.client, store: this.#store, entry, options: this.#readOptions(), pause };
+      const found = await look(search);
+      return found?.outcome === "unclear" && this.stopped.aborted ? undefined : found;
     } catch (error) {
       if (this.stopped.aborted) return undefined;
       if (isUnreadable(error))
@@ -338,6 +333,25 @@ class OutboxRun implements Sender {
       this.#setAside.add(entry.lane);
       return undefined;
     }
+  }
+
+  /** Options of requests that read. */
+  #readOptions(): RequestOptions {
+    const onResponse = ({ attempts }: { attempts: number }) => {
+      this.#parts.results.requests += attempts;
+    };
+    return { ...BACKGROUND, signal: this.stopped, onResponse };
+  }
+
+  /**
+   * Reads the highest record number before the first receipt of the run, and again after many: the lot of a receipt is looked
+   * for above it. If that fails, the whole list is read when a receipt has to be looked up.
+   */
+  async #readLastRecNo(): Promise<void> {
+    this.#receipts += 1;
+    if (this.#receipts % RECEIPTS_PER_READING === 1)
+      this.#lastRecNoRead = this.client.inventory.receiptLookup.readLastRecNo(this.#readOptions()).catch(() => {});
+    await this.#lastRecNoRead;
   }
 
   /** Waits until a time. Returns false if the run was stopped. */
@@ -370,7 +384,8 @@ class OutboxRun implements Sender {
   }
 
   async begin(entry: StoredEntry, clockAheadMs: number | null): Promise<StoredEntry | undefined> {
-    const attempt = { ...this.#lock.held, sentAt: Date.now(), clockAheadMs };
+    const lastRecNo = entry.operation === "receive" ? (this.client.inventory.receiptLookup.lastRecNo ?? null) : null;
+    const attempt = { ...this.#lock.held, sentAt: Date.now(), clockAheadMs, lastRecNo };
     const begun = await this.#persistently(() => this.#store.begin(entry, attempt));
     if (begun) this.#lock.addSent(entry.key);
     // The lock may be lost, or commits are.

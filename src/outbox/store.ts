@@ -18,10 +18,28 @@ export interface TableNames {
 
 /** The fields of a new entry, and those that a run fills in. */
 const ADDED = ["key", "operation", "lane", "input", "inputHash", "addedAt", "boundTo"] as const;
-const OTHERS = ["sequence", "state", "attempts", "sentAt", "clockAheadMs", "settledAt", "result", "error"] as const;
+const OTHERS = [
+  "sequence",
+  "state",
+  "attempts",
+  "sentAt",
+  "clockAheadMs",
+  "lastRecNo",
+  "settledAt",
+  "result",
+  "error",
+] as const;
 
 /** PostgreSQL returns them as strings. */
-const NUMBERS: readonly string[] = ["sequence", "addedAt", "attempts", "sentAt", "clockAheadMs", "settledAt"];
+const NUMBERS: readonly string[] = [
+  "sequence",
+  "addedAt",
+  "attempts",
+  "sentAt",
+  "clockAheadMs",
+  "lastRecNo",
+  "settledAt",
+];
 
 const columnOf = (field: string) => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 const SELECTED = [...ADDED, ...OTHERS].map((field) => `${columnOf(field)} AS "${field}"`).join(", ");
@@ -246,18 +264,19 @@ export class OpenStore {
    */
   async begin(
     { key, attempts }: StoredEntry,
-    attempt: { sender: string; beat: number; sentAt: number; clockAheadMs: number | null },
+    attempt: { sender: string; beat: number; sentAt: number; clockAheadMs: number | null; lastRecNo: number | null },
   ): Promise<StoredEntry | undefined> {
     const { store, entries } = this.names;
-    const { sender, beat, sentAt, clockAheadMs } = attempt;
+    const { sender, beat, sentAt, clockAheadMs, lastRecNo } = attempt;
     const rows = await this.#run(
       `UPDATE ${entries} SET state = 'sending', attempts = $1, error = NULL, sent_at = coalesce(sent_at, $2),
-        clock_ahead_ms = CASE WHEN sent_at IS NULL THEN $3 ELSE clock_ahead_ms END
-      WHERE key = $4 AND (attempts = $5 AND state IN ('pending', 'sending') OR attempts = $6 AND state = 'sending')
-        AND (bound_to IS NULL OR bound_to = $7) AND $8 = (SELECT sender FROM ${store} WHERE beat >= $9)
+        clock_ahead_ms = CASE WHEN sent_at IS NULL THEN $3 ELSE clock_ahead_ms END,
+        last_rec_no = CASE WHEN sent_at IS NULL THEN $4 ELSE last_rec_no END
+      WHERE key = $5 AND (attempts = $6 AND state IN ('pending', 'sending') OR attempts = $7 AND state = 'sending')
+        AND (bound_to IS NULL OR bound_to = $8) AND $9 = (SELECT sender FROM ${store} WHERE beat >= $10)
         AND NOT EXISTS (SELECT 1 FROM ${entries} AS earlier WHERE earlier.lane = ${entries}.lane
           AND earlier.sequence < ${entries}.sequence AND earlier.state IN ${UNSETTLED}) RETURNING ${SELECTED}`,
-      [attempts + 1, sentAt, clockAheadMs, key, attempts, attempts + 1, sender, sender, beat],
+      [attempts + 1, sentAt, clockAheadMs, lastRecNo, key, attempts, attempts + 1, sender, sender, beat],
     );
     return rows.map(entryOfRow)[0];
   }
@@ -334,7 +353,7 @@ export class OpenStore {
     const fields = ADDED.filter((field) => field !== "key");
     const set = fields.map((field, index) => `${columnOf(field)} = $${index + 2}`).join(", ");
     const rows = await run(
-      `UPDATE ${this.names.entries} SET ${set}, state = 'pending', sent_at = NULL, clock_ahead_ms = NULL,
+      `UPDATE ${this.names.entries} SET ${set}, state = 'pending', sent_at = NULL, clock_ahead_ms = NULL, last_rec_no = NULL,
         settled_at = NULL, result = NULL, error = NULL WHERE key = $1 AND state = 'rejected' RETURNING ${SELECTED}`,
       [entry.key, ...fields.map((field) => entry[field])],
     );
@@ -357,7 +376,7 @@ const entryOfRow = (row: SqlRow): StoredEntry => {
 };
 
 /** Version of the tables. */
-const VERSION = 3;
+const VERSION = 4;
 
 const TABLE_EXISTS = {
   sqlite: "SELECT 1 FROM sqlite_master WHERE name = $1",
@@ -406,7 +425,7 @@ export async function createTables(
     sequence ${sequence}, key ${text} NOT NULL UNIQUE, operation text NOT NULL, lane ${text} NOT NULL, input text,
     input_hash text NOT NULL, added_at double precision NOT NULL, bound_to text,
     state text NOT NULL DEFAULT 'pending', attempts integer NOT NULL DEFAULT 0, sent_at double precision,
-    clock_ahead_ms double precision, settled_at double precision, result text, error text)`);
+    clock_ahead_ms double precision, last_rec_no double precision, settled_at double precision, result text, error text)`);
   await run(`CREATE INDEX stocklot_outbox_by_lane ON ${entries} (lane, sequence)`);
   await run(`CREATE INDEX stocklot_outbox_unsettled ON ${entries} (lane, sequence) WHERE state IN ${UNSETTLED}`);
   const id = randomBytes(16).toString("hex");

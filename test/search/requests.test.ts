@@ -16,6 +16,9 @@ async function countRequests(service: SearchedService, partNos: number[], search
   return counts.sort((one, next) => one - next);
 }
 
+/** What the proof of the order adds to the first search of a client that needs it. */
+const FIRST_OF_CLIENT = 3;
+
 const at = (sorted: number[], share: number) => sorted[Math.floor((sorted.length - 1) * share)];
 
 function lists(distributions: typeof COUNTED, random: () => number) {
@@ -41,15 +44,17 @@ describe("A search for one item costs few requests, the look-up of the item incl
     expect(at(levels, 0.5)).toBeLessThanOrEqual(4);
     expect(at(levels, 0.95)).toBeLessThanOrEqual(6);
     const ofLots = await countRequests(new SearchedService(lots), choose(items), "getLots");
-    expect(at(ofLots, 0.5)).toBeLessThanOrEqual(6);
-    expect(at(ofLots, 0.95)).toBeLessThanOrEqual(8);
+    expect(at(ofLots, 0.5)).toBeLessThanOrEqual(6 + FIRST_OF_CLIENT);
+    expect(at(ofLots, 0.95)).toBeLessThanOrEqual(8 + FIRST_OF_CLIENT);
   });
 
   it.each(lists(UNEVEN, random))("at most 12 and 15 for any part numbers: $name", async ({ items, lots }) => {
     const absent = choose(items).map((partNo) => partNo + 1);
     const wanted = [...choose(items), ...absent];
-    expect(at(await countRequests(new SearchedService(items), wanted, "getStockLevel"), 1)).toBeLessThanOrEqual(12);
-    expect(at(await countRequests(new SearchedService(lots), wanted, "getLots"), 1)).toBeLessThanOrEqual(15);
+    const levels = await countRequests(new SearchedService(items), wanted, "getStockLevel");
+    expect(at(levels, 1)).toBeLessThanOrEqual(12 + FIRST_OF_CLIENT);
+    const ofLots = await countRequests(new SearchedService(lots), wanted, "getLots");
+    expect(at(ofLots, 1)).toBeLessThanOrEqual(15 + FIRST_OF_CLIENT);
   });
 
   it("wherever the item is", async () => {
@@ -112,7 +117,7 @@ describe("A search for one item costs few requests, the look-up of the item incl
       counts.push(...(await countRequests(service, [200], "getLots")));
     }
     counts.sort((one, next) => one - next);
-    expect(at(counts, 0.5)).toBeLessThanOrEqual(10);
+    expect(at(counts, 0.5)).toBeLessThanOrEqual(10 + FIRST_OF_CLIENT);
     // Not the whole list, which takes 22 pages and more to notice that.
     expect(at(counts, 1)).toBeLessThanOrEqual(20);
   });

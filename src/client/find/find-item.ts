@@ -56,7 +56,7 @@ function outcomeOf(item: Item, body: SentCreation["body"], sentAt: number | unde
   if (created === "before") return "not-applied";
   const isAsSent = Object.entries(body).every(
     ([field, value]) =>
-      PRESERVED_FIELDS.includes(field) || !Object.hasOwn(item, field) || isStoredAs(value, fieldOf(item, field)),
+      PRESERVED_FIELDS.includes(field) || (Object.hasOwn(item, field) && isStoredAs(value, fieldOf(item, field))),
   );
   return created === "after" && isAsSent ? "applied" : "ambiguous";
 }

@@ -54,7 +54,7 @@ export const readFindOptions = (method: string, options: FindOptions): FindOptio
 export async function lookUntilCertain<Found>(
   { method, closed, options }: OutcomeSearch,
   time: SendingTime,
-  look: (options: RequestOptions) => Promise<{ found: Found; isFinal: boolean }>,
+  look: (options: RequestOptions, concludes: boolean) => Promise<{ found: Found; isFinal: boolean }>,
 ): Promise<Found> {
   const { settleMs = DEFAULT_SETTLE_MS, totalTimeoutMs, ...requestOptions } = options;
   const clock = new MonotonicClock();
@@ -64,15 +64,17 @@ export async function lookUntilCertain<Found>(
   options.signal?.throwIfAborted();
   for (let waitMs = MIN_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {
     const begunAt = clock.now();
-    const { found, isFinal } = await look(time.observeClock({ ...requestOptions, ...timeLeft() }));
-    const endsAt = startedAt + Math.max(0, settleMs - time.ageMs);
-    if (isFinal || begunAt >= endsAt) return found;
+    const endsAt = () => startedAt + Math.max(0, settleMs - time.ageMs);
+    const concludes = begunAt >= endsAt();
+    const { found, isFinal } = await look(time.observeClock({ ...requestOptions, ...timeLeft() }), concludes);
+    // A response may have shown that the request was sent later.
+    if (isFinal || (concludes && begunAt >= endsAt())) return found;
     const lookedAt = clock.now();
-    const nextAt = Math.min(lookedAt + waitMs, endsAt);
+    const nextAt = Math.min(lookedAt + waitMs, Math.max(endsAt(), begunAt));
     // If the client is closed, the next look rejects.
     const isInTime = await waitUntil(clock, Math.min(nextAt, deadline), [closed, options.signal ?? undefined]);
     options.signal?.throwIfAborted();
-    if (isInTime && nextAt >= deadline) throw outOfTime(method, totalTimeoutMs, endsAt - clock.now());
+    if (isInTime && nextAt >= deadline) throw outOfTime(method, totalTimeoutMs, endsAt() - clock.now());
   }
 }
 

@@ -24,6 +24,8 @@ interface Sent<Body> {
   sentAt: number;
   /** How far the clock of the service was ahead then, in ms, if that was known. */
   clockAheadMs?: number | undefined;
+  /** The highest record number that was seen before. */
+  lastRecNo?: number | undefined;
   /** How long ago it was sent, in ms. */
   ageMs: number;
   /** Whether this process has sent it, so that its age does not depend on clocks. */
@@ -51,7 +53,13 @@ function readSent<Body>(
     const message = `must be the OutcomeUnknownError of a ${write}, or its request`;
     throw new InputValidationError(method, [{ path: ["sent"], message }]);
   }
-  const schema = () => z.object({ body: body(), sentAt: z.number(), clockAheadMs: z.number().optional() });
+  const schema = () =>
+    z.object({
+      body: body(),
+      sentAt: z.number(),
+      clockAheadMs: z.number().optional(),
+      lastRecNo: integer().optional(),
+    });
   const read = readInput(method, schema, request, ["sent"]);
   const sentHere = isObject(request) ? monotonicSentAt.get(request) : undefined;
   const ageMs = sentHere === undefined ? Date.now() - read.sentAt : monotonicNowMs() - sentHere;
@@ -69,6 +77,29 @@ export function isStoredAs(sent: unknown, stored: unknown): boolean {
   const [wanted, shown] = [normalize(sent), normalize(stored)];
   return wanted === shown || (isRedacted(wanted) && wanted === redactCredentials(shown));
 }
+
+/**
+ * Whether a text of a record shows what was sent: as it is, as a part of it between other words, or cut off. Texts of records
+ * are merged when their lots are.
+ */
+export function showsText(sent: unknown, stored: unknown): boolean {
+  if (isBlank(sent) || isBlank(stored)) return false;
+  if (isStoredAs(sent, stored)) return true;
+  const [wanted, shown] = [normalize(sent).toLowerCase(), normalize(stored).toLowerCase()];
+  if (shown.length >= MIN_CUT_LENGTH && wanted.startsWith(shown)) return true;
+  for (let at = shown.indexOf(wanted); at >= 0; at = shown.indexOf(wanted, at + 1))
+    if (
+      !isWordBetween(shown.charAt(at - 1), wanted.charAt(0)) &&
+      !isWordBetween(wanted.at(-1) ?? "", shown.charAt(at + wanted.length))
+    )
+      return true;
+  return false;
+}
+
+/** A shorter text says nothing: it may be the beginning of any. */
+const MIN_CUT_LENGTH = 3;
+
+const isWordBetween = (one: string, next: string) => /[\p{L}\p{N}]/u.test(one) && /[\p{L}\p{N}]/u.test(next);
 
 export const isBlank = (text: unknown) => normalize(text) === "";
 

@@ -3,6 +3,8 @@ import type { RequestOptions, ResponseInfo } from "../send/request-options.js";
 import { dateHeaderMs } from "../send/service-clock.js";
 import type { SentReceipt } from "./sent-write.js";
 
+/** Earlier dates of records are placeholders. */
+const FIRST_DATE_MS = Date.UTC(2000, 0, 1);
 /**
  * A record that was written this long before a request was sent is not that request's. Dates of records may be days without a
  * time, in any time zone, and behind the `Date` header.
@@ -14,10 +16,14 @@ const TOLERANCE_MS = 2_000;
 /** Whether a record was written before a request was sent, by the service's clock (in ms since the epoch, if it is known). */
 export function compareWithSending(datetime: unknown, sentAt: number | undefined): "before" | "unclear" | "after" {
   const time = serviceTimeMs(datetime);
-  if (time === undefined || sentAt === undefined) return "unclear";
+  if (time === undefined || time < FIRST_DATE_MS || sentAt === undefined) return "unclear";
   if (time < sentAt - CERTAINLY_BEFORE_MS) return "before";
   return time >= sentAt - TOLERANCE_MS ? "after" : "unclear";
 }
+
+/** Whether a record was certainly written after a request was sent. */
+export const wasWrittenAfter = (datetime: unknown, sentAt: number | undefined): boolean =>
+  compareWithSending(datetime, sentAt) === "after";
 
 /** When a write was sent, as far as clocks are concerned. */
 type SentTime = Pick<SentReceipt, "sentAt" | "clockAheadMs" | "ageMs" | "isSentHere">;

@@ -8,6 +8,7 @@ import type { ApiRequest, ResponseContext, ResponseReader } from "../send/call.j
 import { encodeRequest, type Query } from "../send/payload.js";
 import { type RequestOptions, requestOptionsShape } from "../send/request-options.js";
 import type { Sender } from "../send/send.js";
+import { ListReader } from "./list-reader.js";
 import {
   type Page,
   type PageRequest,
@@ -60,16 +61,7 @@ export const readingOf = <T>(
 /** The records of a list. Parameters and options are read now: changing them afterwards has no effect. */
 export function createPaginator<T, Params>(sender: Sender, list: ListDefinition<T, Params>): Paginator<T> {
   try {
-    const options = checkInput(list.name, listOptionsSchema, list.options, [], {
-      noun: "option",
-      explainName: (name) => describePlace(list.schema, name, "first"),
-    });
-    const params = checkInput(list.name, list.schema, list.params, [], {
-      noun: "parameter",
-      explainName: (name) => list.explainParameter?.(name) ?? describePlace(listOptionsSchema, name, "second"),
-    });
-    const { path, query } = list.request(params, options);
-    const session = createPageSession(sender, list.reading(params), path, query, options);
+    const session = sessionOf(sender, list);
     return new Paginator<T>(() => session);
   } catch (error) {
     // An iteration rejects at its first use, where its caller is.
@@ -78,6 +70,23 @@ export function createPaginator<T, Params>(sender: Sender, list: ListDefinition<
       throw error;
     });
   }
+}
+
+/** Reads a whole list, for a caller that asks whether it was complete. */
+export const openReader = <T, Params>(sender: Sender, list: ListDefinition<T, Params>): ListReader<T> =>
+  new ListReader({ ...sessionOf(sender, list), limit: Infinity });
+
+function sessionOf<T, Params>(sender: Sender, list: ListDefinition<T, Params>): PageSession<T> {
+  const options = checkInput(list.name, listOptionsSchema, list.options, [], {
+    noun: "option",
+    explainName: (name) => describePlace(list.schema, name, "first"),
+  });
+  const params = checkInput(list.name, list.schema, list.params, [], {
+    noun: "parameter",
+    explainName: (name) => list.explainParameter?.(name) ?? describePlace(listOptionsSchema, name, "second"),
+  });
+  const { path, query } = list.request(params, options);
+  return createPageSession(sender, list.reading(params), path, query, options);
 }
 
 const describePlace = (schema: LazySchema<z.ZodObject>, name: string, place: string) =>

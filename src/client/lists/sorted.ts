@@ -12,16 +12,27 @@ export function isSorted(values: readonly unknown[], direction: "ASC" | "DESC"):
   const lowerCase = texts.map((text) => text.toLowerCase());
   const start = commonPrefixLength(lowerCase);
   const initials = lowerCase.map((text) => text.charAt(start));
-  // Services compare strings by rules of their own: one rule that fits is enough.
-  return (
-    isInOrder(initials, compareCodeUnits) ||
-    isInOrder(texts, compareCodeUnits) ||
-    isInOrder(texts, new Intl.Collator("en", { numeric: true }).compare) ||
-    isInOrder(texts, new Intl.Collator("en", { ignorePunctuation: true }).compare)
-  );
+  // One rule that fits is enough.
+  return isInOrder(initials, compareCodeUnits) || textOrders().some((compare) => isInOrder(texts, compare));
 }
 
-const compareCodeUnits = (one: string, next: string) => (one === next ? 0 : one < next ? -1 : 1);
+/** Compares two texts: negative if the first one comes first. */
+type TextOrder = (one: string, next: string) => number;
+
+const compareCodeUnits: TextOrder = (one, next) => (one === next ? 0 : one < next ? -1 : 1);
+
+let orders: readonly TextOrder[] | undefined;
+
+/** The rules by which services usually compare texts. */
+export function textOrders(): readonly TextOrder[] {
+  orders ??= [
+    compareCodeUnits,
+    (one, next) => compareCodeUnits(one.toLowerCase(), next.toLowerCase()),
+    new Intl.Collator("en", { numeric: true }).compare,
+    new Intl.Collator("en", { ignorePunctuation: true }).compare,
+  ];
+  return orders;
+}
 
 function commonPrefixLength([first = "", ...others]: readonly string[]): number {
   let length = 0;

@@ -8,6 +8,8 @@ import { type LazySchema, lazy } from "../../shared/field.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { createPageReader } from "../lists/decode-page.js";
 import { type ListDefinition, type ListOptions, readingOf } from "../lists/list.js";
+import type { Page, PageRequest } from "../lists/page.js";
+import type { ResponseReader } from "../send/call.js";
 import { pathOf } from "../send/path.js";
 
 /** Creates the definition of a list of the inventory with these parameters. */
@@ -47,6 +49,39 @@ function inventoryList<T>(list: keyof typeof METHODS, record: LazySchema<z.ZodTy
     reading: () => readingOf(LISTS[list], pageReader),
     options,
   });
+}
+
+/** The highest record number of all lots that a client has seen. Only lists name lots: the number in a response may be another one. */
+export class RecordNumbers {
+  highest: number | undefined;
+
+  /** The same list, whose pages are noted. */
+  observe<T>(list: InventoryList<T>): InventoryList<T> {
+    const note = (lots: readonly T[]) => {
+      for (const lot of lots) {
+        const recNo = Number(fieldOf(lot, "recNo"));
+        if (Number.isSafeInteger(recNo)) this.highest = Math.max(this.highest ?? recNo, recNo);
+      }
+    };
+    return (params, options) => {
+      const definition = list(params, options);
+      return {
+        ...definition,
+        reading: (checked) => {
+          const { pageReader, ...reading } = definition.reading(checked);
+          const observed = (request: PageRequest): ResponseReader<Page<T>> => {
+            const read = pageReader(request);
+            return async (context) => {
+              const page = await read(context);
+              note(page.value);
+              return page;
+            };
+          };
+          return { ...reading, pageReader: observed };
+        },
+      };
+    };
+  }
 }
 
 /** What a caller may filter by who looks for one item. */

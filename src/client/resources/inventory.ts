@@ -7,8 +7,9 @@ import type { IssueInput, MoveInput, ReceiveInput } from "../../service/transact
 import { setNewest } from "../../shared/bounded-map.js";
 import { checkInput } from "../../shared/check.js";
 import { type OutcomeUnknownError, ResponseValidationError, type SentRequest } from "../../shared/errors/index.js";
-import { type FoundReceipt, findReceipt, type LotsOfItem } from "../find/find-receipt.js";
+import { type FoundReceipt, findReceipt } from "../find/find-receipt.js";
 import { type FindOptions, readFindOptions } from "../find/look-until-certain.js";
+import { ReceiptLookup } from "../find/receipt-lookup.js";
 import { readSentReceipt } from "../find/sent-write.js";
 import { createPaginator, type ListOptions } from "../lists/list.js";
 import type { Paginator } from "../lists/paginator.js";
@@ -20,7 +21,7 @@ import { requestOf } from "../send/path.js";
 import type { RequestOptions } from "../send/request-options.js";
 import type { ClientSender } from "../send/send.js";
 import { bindMethods } from "./bind-methods.js";
-import { lotList, recNoOnlyLotList, stockLevelList } from "./inventory-lists.js";
+import { lotList, RecordNumbers, stockLevelList } from "./inventory-lists.js";
 import { findRecordNumber } from "./record-number.js";
 
 /** The result of `receive`, `move` and `issue`. */
@@ -60,6 +61,10 @@ const RECOVERY_HINTS = {
 export class Inventory {
   readonly #sender: ClientSender;
   readonly #itemLookup: ItemLookup;
+  readonly #numbers = new RecordNumbers();
+  readonly #lots = this.#numbers.observe(lotList);
+  /** Finds out what became of a receipt, for the outbox. @internal */
+  readonly receiptLookup: ReceiptLookup;
   /** The receipts that this client has sent, by the number in the response: their lots belong to no other receipt. */
   readonly #sentReceipts = new Map<number, object>();
 
@@ -67,6 +72,7 @@ export class Inventory {
   constructor(sender: ClientSender) {
     this.#sender = sender;
     this.#itemLookup = new ItemLookup(sender);
+    this.receiptLookup = new ReceiptLookup(sender, this.#itemLookup, this.#numbers);
     bindMethods(this, Inventory);
   }
 
@@ -80,7 +86,7 @@ export class Inventory {
    * @throws PermissionError if the warehouse is out of the client's scope.
    */
   listLots(params: InventoryListParams = {}, options: ListOptions = {}): Paginator<Lot> {
-    return createPaginator(this.#sender, lotList(params, options));
+    return createPaginator(this.#sender, this.#lots(params, options));
   }
 
   /**
@@ -197,31 +203,10 @@ export class Inventory {
    * @throws PaginationError if the list changes faster than it can be searched, or with `ifUnsorted: "error"`.
    */
   async getLots(shortID: string, scope: ItemScope = {}, options: ItemSearchOptions = {}): Promise<Lot[]> {
-    const { lots } = await this.#findLots("inventory.getLots", lotList, shortID, scope, options);
-    return lots;
-  }
-
-  /**
-   * The lots of one item as {@link getLots} returns them, except that only their `recNo` and `partNo` are checked, and whether
-   * they are certainly all of them.
-   *
-   * @internal
-   */
-  readLotsOfItem(shortID: string, scope: ItemScope = {}, options: ItemSearchOptions = {}): Promise<LotsOfItem> {
-    return this.#findLots("inventory.getLots", recNoOnlyLotList, shortID, scope, options);
-  }
-
-  async #findLots(
-    name: string,
-    list: typeof lotList,
-    shortID: string,
-    scope: ItemScope,
-    options: ItemSearchOptions,
-  ): Promise<{ lots: Lot[]; provesAbsence: boolean }> {
     const shortIDs = checkedSku(shortID, "getLots");
-    const { found } = await this.#itemLookup.find(name, list, { shortIDs, scope, options });
-    const { records: lots = [], provesAbsence = false } = found.get(shortID) ?? {};
-    return { lots: lots.sort((one, next) => one.recNo - next.recNo), provesAbsence };
+    const { found } = await this.#itemLookup.find("inventory.getLots", this.#lots, { shortIDs, scope, options });
+    const lots = found.get(shortID)?.records ?? [];
+    return lots.sort((one, next) => one.recNo - next.recNo);
   }
 
   /**
@@ -243,13 +228,17 @@ export class Inventory {
   }
 
   /**
-   * Searches for the lot of a `receive` with unknown outcome, among the lots of its item. A lot that was received after the
-   * request was sent is the receipt's by its `rfidTag`, or if it equals the receipt in all fields that both have, a `serial`,
-   * `serial2` or `remark` among them. Two receipts with the same text cannot be told apart: make it unique.
+   * Looks up what became of a `receive` with unknown outcome. Candidates are the lots with a record number above
+   * `request.lastRecNo`, the highest that this client had seen when the request was sent; without it, all lots.
    *
-   * Any other lot of the item received since 48 hours before the request makes the outcome "ambiguous", unless this client
-   * has sent its receipt, with other strings. So do an item that cannot be found, more lots than fit on one page (unless the
-   * whole list was read in the order of `recNo`), and responses without a `Date` header.
+   * "applied": a candidate of the item has the receipt's `rfidTag`, or equals the receipt in all fields that both have, a
+   * `serial`, `serial2` or `remark` among them (without `lastRecNo`: only if it was received after the request was sent). Two
+   * receipts with the same text cannot be told apart: make it unique.
+   *
+   * "not-applied": `settleMs` has passed, two views of the list (most recent first, and by descending `recNo`) agree, or else
+   * the whole list was read, and no lot can be the receipt's. "ambiguous": anything else, such as another new lot of the item
+   * that is not known to be another receipt's, an item that cannot be found, a warehouse that the client may not read, or
+   * lists that contradict each other. A person must decide.
    *
    * The service may still be working on a request that timed out. "not-applied" is therefore reported only after `settleMs`
    * has passed since the request was sent; until then the lots are read again after 1, 2, 4, 8 … s. `options` apply to each
@@ -277,7 +266,7 @@ export class Inventory {
       options: readFindOptions("inventory.findReceipt", options),
       closed: this.#sender.closed,
       others: this.#sentReceipts,
-      readLots: (shortID, wid, lookOptions) => this.readLotsOfItem(shortID, { wid }, lookOptions),
+      lookup: this.receiptLookup,
     });
   }
 
@@ -323,6 +312,7 @@ export class Inventory {
         read: readTransactionResult,
         describeFalseSuccess,
         recoveryHint: RECOVERY_HINTS[transaction],
+        ...(transaction === "receive" && { lastRecNo: () => this.#numbers.highest }),
       },
       options,
     );

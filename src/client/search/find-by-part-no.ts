@@ -1,10 +1,11 @@
 import { overlappingPage, pageAround } from "../lists/choose-page.js";
 import { ListReader } from "../lists/list-reader.js";
 import type { PageRequest } from "../lists/page.js";
+import { proveOrder } from "./prove-order.js";
+import { assertFitsOrderOfSkus, type SearchedItem } from "./sku-order.js";
 import {
   isTextBefore,
   notePlace,
-  proveOrder,
   readEnd,
   readSorted,
   type SortedList,
@@ -20,13 +21,6 @@ const MAX_PASSES = 4;
 /** Pages of these overlap by at least this share, so that they still do when the list moves. */
 const PASS_OVERLAP = 0.1;
 
-/** The records of a part number. */
-export interface FoundRecords<T> {
-  records: T[];
-  /** One page showed all of them, so there are certainly no others. */
-  isFromOnePage: boolean;
-}
-
 /**
  * Finds the records of one part number in a list sorted by it, by a few of its pages.
  *
@@ -36,56 +30,88 @@ export interface FoundRecords<T> {
  *
  * **Steps.** Prove the order (`proveOrder`), unless a record that was found is the only one. Read pages until one contains the
  * beginning of the place (`Bracket`); pages of the same call count, too. If it also contains the end, it is the result;
- * otherwise the records are read from their beginning on (`readLongRun`). Whenever this cannot be decided for certain, an
- * `UnsearchableListError` makes the caller read the whole list.
+ * otherwise the records are read from their beginning on (`readLongRun`). A record of the part number that any page of the call
+ * has shown must be in the result, and the result must be right if the service sorts by SKU, unless the pages exclude that.
+ * Whenever this cannot be decided for certain, an `UnsearchableListError` makes the caller read the whole list.
  */
-export async function findByPartNo<T>(list: SortedList<T>, partNo: number): Promise<FoundRecords<T>> {
-  const { label, memory, pages } = list;
+export async function findByPartNo<T>(list: SortedList<T>, item: SearchedItem): Promise<T[]> {
+  const { label, memory } = list;
+  const { partNo } = item;
   if (memory.refutation !== undefined) throw new UnsearchableListError(memory.refutation);
   if (!list.isUnique) await proveOrder(list);
   const bracket = new Bracket(partNo, list);
-  const limit = pages.length + MAX_PAGES;
+  const limit = list.pages.length + MAX_PAGES;
   for (let index = 0; index < limit; index += 1) {
     // Without both ends there is nothing to interpolate.
     const end = (["DESC", "ASC"] as const).find((direction) => !memory.knownEnds.has(direction));
-    const page = pages[index] ?? (await (end ? readEnd(list, end) : readSorted(list, bracket.next(), "ASC")));
-    if (page.isFirst && page.isLast) {
-      return { records: page.records.filter((record) => list.partNoOf(record) === partNo), isFromOnePage: true };
-    }
+    const page = list.pages[index] ?? (await (end ? readEnd(list, end) : readSorted(list, bracket.next(), "ASC")));
+    if (page.isFirst && page.isLast) return page.records.filter((record) => list.numberOf(record) === partNo);
     const run = bracket.learn(page);
     if (!run) continue;
     const { from, to } = run;
-    if (to === page.partNos.length && !page.isLast) return readLongRun(list, partNo, page.start + from);
+    if (to === page.numbers.length && !page.isLast) {
+      const { records, start } = await readLongRun(list, partNo, page.start + from);
+      await assertNoneElsewhere(list, partNo, { records, start });
+      return records;
+    }
+    const records = page.records.slice(from, to);
     if (from === to) {
       await proveOrder(list);
       await ensureAbsent(list, partNo);
     }
-    notePlace(memory, { partNo, position: page.start + from, length: Math.max(1, to - from) });
-    return { records: page.records.slice(from, to), isFromOnePage: true };
+    if (from === to || !list.isUnique) {
+      await assertNoneElsewhere(list, partNo, { records, start: page.start + from });
+      assertFitsOrderOfSkus(list, item, { before: page.records[from - 1], after: page.records[to] });
+    }
+    notePlace(memory, { number: partNo, position: page.start + from, length: Math.max(1, to - from) });
+    return records;
   }
   throw new UnsearchableListError(`${label}: the list changes faster than one part number can be found in it`);
 }
 
 /**
+ * A record of the part number that a page of this call has shown in another place refutes the order, unless it is in the result.
+ * In the same place, it was removed meanwhile; in the service's own order, if it is not there any more.
+ */
+async function assertNoneElsewhere<T>(
+  { label, pages, unsorted, memory, numberOf, keyOf, fetch }: SortedList<T>,
+  partNo: number,
+  { records, start }: { records: readonly T[]; start: number },
+): Promise<void> {
+  const returned = new Set(records.map(keyOf));
+  const isMissing = (record: T) => numberOf(record) === partNo && !returned.has(keyOf(record));
+  const isFarAway = (position: number) =>
+    position < start - memory.maxPageSize || position > start + records.length + memory.maxPageSize;
+  const isElsewhere = pages.some((page) =>
+    page.records.some((record, index) => isMissing(record) && isFarAway(page.start + index)),
+  );
+  const missing = new Set(unsorted.filter(isMissing).map(keyOf));
+  const isStillListed = async () => {
+    const { value } = await fetch({ page: 1, pageSize: memory.maxPageSize }, undefined);
+    return value.some((record) => missing.has(keyOf(record)));
+  };
+  if (isElsewhere || (missing.size > 0 && (await isStillListed())))
+    throw new UnsearchableListError(`${label}: its pages contradict each other`);
+}
+
+/**
  * A part number that stands nowhere among numbers may stand elsewhere if the service sorts them as text, often at an end. So a
- * page must show that it is not there either, and no page of this call may show it.
+ * page must show that it is not there either.
  */
 async function ensureAbsent(list: SortedList<unknown>, partNo: number): Promise<void> {
-  const { label, memory, pages } = list;
-  const isPlaceShown = () => memory.isNumeric || pages.some((page) => containsTextPlace(page, partNo));
+  const { label, memory } = list;
+  const isPlaceShown = () => memory.isNumeric || list.pages.some((page) => containsTextPlace(page, partNo));
   if (!isPlaceShown()) {
     await readEnd(list, "DESC");
     await readEnd(list, "ASC");
   }
-  if (pages.some(({ partNos }) => partNos.includes(partNo)))
-    throw new UnsearchableListError(`${label}: its pages contradict each other`);
   if (!isPlaceShown())
     throw new UnsearchableListError(`${label}: no page has shown whether partNo is sorted as a number or as text`);
 }
 
 /** Whether a page contains the place that a part number would have among strings. */
-function containsTextPlace({ partNos, isFirst, isLast }: SortedPage<unknown>, partNo: number): boolean {
-  const next = partNos.findIndex((other) => isTextBefore(partNo, other));
+function containsTextPlace({ numbers, isFirst, isLast }: SortedPage<unknown>, partNo: number): boolean {
+  const next = numbers.findIndex((other) => isTextBefore(partNo, other));
   return next < 0 ? isLast : next > 0 || isFirst;
 }
 
@@ -95,15 +121,15 @@ interface Run {
   to: number;
 }
 
-function runOn({ partNos }: SortedPage<unknown>, partNo: number): Run {
-  const from = partNos.findIndex((other) => other >= partNo);
-  const to = partNos.findIndex((other) => other > partNo);
-  return { from: from < 0 ? partNos.length : from, to: to < 0 ? partNos.length : to };
+function runOn({ numbers }: SortedPage<unknown>, partNo: number): Run {
+  const from = numbers.findIndex((other) => other >= partNo);
+  const to = numbers.findIndex((other) => other > partNo);
+  return { from: from < 0 ? numbers.length : from, to: to < 0 ? numbers.length : to };
 }
 
 interface Bound {
   position: number;
-  partNo: number;
+  number: number;
 }
 
 /** Probes that interpolation may waste. */
@@ -131,12 +157,12 @@ class Bracket {
 
   /** The records of the part number on a page, if it contains where they begin. */
   learn(page: SortedPage<unknown>): Run | undefined {
-    const { partNos, start, isFirst, isLast } = page;
+    const { numbers, start, isFirst, isLast } = page;
     const { from, to } = runOn(page, this.partNo);
-    const [first, last] = [partNos[0], partNos.at(-1)];
+    const [first, last] = [numbers[0], numbers.at(-1)];
     if (first === undefined || last === undefined) this.#low = this.#high = this.#probesLeft = undefined;
-    else if (from === partNos.length && !isLast) this.#noteBound("low", { position: start + from - 1, partNo: last });
-    else if (from === 0 && !isFirst) this.#noteBound("high", { position: start, partNo: first }, start + to);
+    else if (from === numbers.length && !isLast) this.#noteBound("low", { position: start + from - 1, number: last });
+    else if (from === 0 && !isFirst) this.#noteBound("high", { position: start, number: first }, start + to);
     else return { from, to };
     return undefined;
   }
@@ -151,7 +177,7 @@ class Bracket {
     if (inverted >= 0) this.#low = this.#high = this.#probesLeft = undefined;
     if (side === "low" && !(this.#low && this.#low.position > bound.position)) this.#low = bound;
     if (side === "high" && !(this.#high && this.#high.position < bound.position)) this.#high = bound;
-    this.#stepsBack = side === "high" && bound.partNo === this.partNo ? this.#stepsBack + 1 : 0;
+    this.#stepsBack = side === "high" && bound.number === this.partNo ? this.#stepsBack + 1 : 0;
     this.#runEnd = runEnd;
   }
 
@@ -204,16 +230,16 @@ class Bracket {
     const isInRange = ({ position }: Bound) => position > low && position < high;
     const known = places.get(partNo);
     if (known && isInRange(known)) return known;
-    let below = this.#low ?? { position: -1, partNo: 0 };
+    let below = this.#low ?? { position: -1, number: 0 };
     let above = this.#high;
     const ends = [below, above];
     for (const place of places.values()) {
       if (!isInRange(place)) continue;
-      if (place.partNo < partNo && place.partNo > below.partNo) below = place;
-      if (place.partNo > partNo && !(above && above.partNo < place.partNo)) above = place;
+      if (place.number < partNo && place.number > below.number) below = place;
+      if (place.number > partNo && !(above && above.number < place.number)) above = place;
     }
-    if (!above || above.partNo === partNo) return { position: Math.floor((below.position + high) / 2), length: 1 };
-    const share = Math.min(1, Math.max(0, (partNo - below.partNo) / (above.partNo - below.partNo)));
+    if (!above || above.number === partNo) return { position: Math.floor((below.position + high) / 2), length: 1 };
+    const share = Math.min(1, Math.max(0, (partNo - below.number) / (above.number - below.number)));
     const isVague = !this.list.isUnique && ends.includes(below) && ends.includes(above);
     return { position: Math.round(below.position + share * (above.position - below.position)), length: 1, isVague };
   }
@@ -226,7 +252,11 @@ class Bracket {
  * That misses nothing while they keep their order among each other, which is not documented: one that moves from a page still
  * to be read to one that was read is missed. So they are read until two readings in a row find the same ones.
  */
-async function readLongRun<T>(list: SortedList<T>, partNo: number, beginning: number): Promise<FoundRecords<T>> {
+async function readLongRun<T>(
+  list: SortedList<T>,
+  partNo: number,
+  beginning: number,
+): Promise<{ records: T[]; start: number }> {
   const { memory, label, keyOf } = list;
   const { maxPageSize } = memory;
   let start = beginning;
@@ -241,14 +271,14 @@ async function readLongRun<T>(list: SortedList<T>, partNo: number, beginning: nu
       if (found.size === 0) start = isBehind ? Math.max(0, start - Math.floor(maxPageSize / 2)) : page.start + from;
       // The records have moved left: they are read from further left next time.
       if (found.size === 0 && isBehind) break;
-      const hasEnd = to < page.partNos.length || page.isLast;
-      if (found.size === 0 && hasEnd) return { records, isFromOnePage: true };
+      const hasEnd = to < page.numbers.length || page.isLast;
+      if (found.size === 0 && hasEnd) return { records, start };
       for (const record of records) found.set(keyOf(record) ?? record, record);
       if (hasEnd) break;
     }
-    notePlace(memory, { partNo, position: start, length: Math.max(1, found.size) });
+    notePlace(memory, { number: partNo, position: start, length: Math.max(1, found.size) });
     if (found.size > 0 && found.size === before.size && [...found.keys()].every((key) => before.has(key))) {
-      return { records: [...found.values()], isFromOnePage: false };
+      return { records: [...found.values()], start };
     }
     before = found;
   }

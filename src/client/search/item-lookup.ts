@@ -1,16 +1,16 @@
 import * as z from "zod";
 import type { Item } from "../../service/item.js";
-import { skuSchema } from "../../service/key.js";
+import { comparableSku, skuSchema } from "../../service/key.js";
 import type { InventoryListParams } from "../../service/list-params.js";
 import { MAX_PAGE_SIZE } from "../../service/lists.js";
 import { READS } from "../../service/operations.js";
 import { setNewest } from "../../shared/bounded-map.js";
 import { checkInput } from "../../shared/check.js";
-import { NotFoundError, PaginationError, ResponseValidationError } from "../../shared/errors/index.js";
+import { NotFoundError, PaginationError } from "../../shared/errors/index.js";
 import { integer, lazy, optionalFields } from "../../shared/field.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { createPageReader } from "../lists/decode-page.js";
-import { createPaginator, type ListDefinition, type ListOptions, type ListReading } from "../lists/list.js";
+import { type ListDefinition, type ListOptions, openReader } from "../lists/list.js";
 import type { InventoryList } from "../resources/inventory-lists.js";
 import { itemRequest } from "../resources/items.js";
 import type { ApiRequest } from "../send/call.js";
@@ -18,7 +18,9 @@ import { type RequestOptions, requestOptionsShape } from "../send/request-option
 import { invalidResponseError } from "../send/response.js";
 import type { ClientSender, Sender } from "../send/send.js";
 import { findByPartNo } from "./find-by-part-no.js";
-import { createListMemory, type ListMemory, readEnd, type SortedList, UnsearchableListError } from "./sorted-list.js";
+import { SortedLists } from "./open-list.js";
+import type { SearchedItem } from "./sku-order.js";
+import { readEnd, type SortedList, UnsearchableListError } from "./sorted-list.js";
 
 /** Where the records of an item are searched. */
 export interface ItemScope {
@@ -46,7 +48,6 @@ const itemSearchOptionsSchema = /* @__PURE__ */ lazy(() =>
 );
 
 const MAX_PART_NUMBERS = 10_000;
-const MAX_LISTS = 100;
 /** From this many SKUs on, it is worth a request to learn how long the list of items is. */
 const MANY_SKUS = 13;
 /** What a search costs, at the pessimistic end of the usual. */
@@ -58,11 +59,6 @@ const ONE_BY_ONE: ListOptions = { readAhead: 0 };
 export interface ItemRecords<T> {
   partNo: number;
   records: T[];
-  /**
-   * These are certainly all records of the item: one page showed them, or the whole list, in the order of its keys. Records
-   * of several pages may lack one that has moved between two readings.
-   */
-  provesAbsence: boolean;
 }
 
 /** One call, while it runs. */
@@ -77,8 +73,7 @@ export class ItemLookup {
   readonly #sender: ClientSender;
   /** Part numbers never change. */
   readonly #partNos = new Map<string, number>();
-  /** By path. */
-  readonly #memories = new Map<string, ListMemory>();
+  readonly #memories = new SortedLists();
   readonly #warned = new Set<string>();
 
   constructor(sender: ClientSender) {
@@ -99,16 +94,49 @@ export class ItemLookup {
     const { path } = definition.request(params, definition.options);
     if (shortIDs.length === 0) return { path, found: new Map() };
     return this.#sender.series(requestOptions, async (series) => {
-      const list = this.#sortedList(series, definition.reading(params), path);
+      const list = this.#memories.open(series, { reading: definition.reading(params), path, column: "partNo" });
       const lookup = { series, list, definition };
       const partNos = await this.#resolvePartNos(lookup, shortIDs);
-      const byPartNo = await this.#findAll(lookup, new Set(partNos.values()), ifUnsorted);
+      const skus = new Map([...partNos].map(([shortID, partNo]) => [partNo, shortID]));
+      const byPartNo = await this.#findAll(lookup, skus, ifUnsorted);
       const found = new Map<string, ItemRecords<T>>();
       for (const [shortID, partNo] of partNos) {
         const records = byPartNo.get(partNo);
         if (records) found.set(shortID, records);
       }
       return { path, found };
+    });
+  }
+
+  /** The item's part number, in one request at most. Throws as `items.get` does, or if the service returns another item. */
+  async partNoOf(shortID: string, options: RequestOptions): Promise<number> {
+    const known = this.#partNos.get(shortID);
+    if (known !== undefined) return known;
+    const partNo = await this.#sender.series(options, (series) => series.send(partNoRequest(shortID)));
+    setNewest(this.#partNos, shortID, partNo, MAX_PART_NUMBERS);
+    return partNo;
+  }
+
+  /**
+   * Searches a list for an item, and returns the records of all pages that were read, whatever item they are listed under.
+   * Returns `isFound: false` if only the whole list would show the records of the item; that is not read.
+   */
+  async show<T extends { partNo: number }>(
+    define: InventoryList<T>,
+    item: SearchedItem,
+    options: RequestOptions,
+  ): Promise<{ shown: T[]; isFound: boolean }> {
+    const definition = define({}, {});
+    const { path } = definition.request({}, {});
+    return this.#sender.series(options, async (series) => {
+      const list = this.#memories.open(series, { reading: definition.reading({}), path, column: "partNo" });
+      try {
+        await findByPartNo(list, item);
+        return { shown: list.shown.flat(), isFound: true };
+      } catch (error) {
+        if (!(error instanceof UnsearchableListError)) throw error;
+        return { shown: list.shown.flat(), isFound: false };
+      }
     });
   }
 
@@ -148,11 +176,12 @@ export class ItemLookup {
   /** Searches, in the order of part numbers, and reads the whole list if that is cheaper or the search impossible. */
   async #findAll<T>(
     lookup: Lookup<T>,
-    partNos: ReadonlySet<number>,
+    skus: ReadonlyMap<number, string>,
     ifUnsorted: "read" | "error",
   ): Promise<Map<number, ItemRecords<T>>> {
     const { series, list, definition } = lookup;
     const found = new Map<number, ItemRecords<T>>();
+    const partNos = new Set(skus.keys());
     const sorted = [...partNos].sort((one, next) => one - next);
     try {
       for (const [index, partNo] of sorted.entries()) {
@@ -162,8 +191,8 @@ export class ItemLookup {
         const { requests } = series;
         const isListCheaper = sorted.length > 1 && requests + left > 2 * pages && requests <= pages;
         if (isListCheaper && pages > 1) return await this.#readAll(lookup, partNos);
-        const { records, isFromOnePage } = await findByPartNo(list, partNo);
-        found.set(partNo, { partNo, records, provesAbsence: isFromOnePage });
+        const records = await findByPartNo(list, { partNo, shortID: skus.get(partNo) });
+        found.set(partNo, { partNo, records });
       }
       return found;
     } catch (error) {
@@ -175,43 +204,31 @@ export class ItemLookup {
     }
   }
 
+  /** Reads the whole list; twice if it shows fewer records than the service counts, which a client with a scope may always see. */
   async #readAll<T>(
     { series, list, definition }: Lookup<T>,
     partNos: ReadonlySet<number>,
   ): Promise<Map<number, ItemRecords<T>>> {
-    const found = new Map([...partNos].map((partNo) => [partNo, { partNo, records: [] as T[] }]));
-    let lastKey = -Infinity;
-    let isInOrder = true;
-    // The order is checked here, and what is wrong with it has been logged. That of part numbers may have been refuted.
+    // The order of part numbers may have been refuted.
     const { stableSort, ...reading } = definition.reading(definition.params);
     const sort = stableSort === "partNo" ? undefined : stableSort;
     const everything = { ...definition, params: { ...definition.params, sort }, reading: () => reading };
-    for await (const record of createPaginator(series, everything)) {
-      const key = Number(list.keyOf(record));
-      isInOrder &&= key > lastKey;
-      lastKey = key;
-      found.get(list.partNoOf(record))?.records.push(record);
+    let before: Set<unknown> | undefined;
+    for (;;) {
+      const keys = new Set<unknown>();
+      const found = new Map([...partNos].map((partNo) => [partNo, { partNo, records: [] as T[] }]));
+      const reader = openReader(series, everything);
+      for await (const { value } of reader.pages()) {
+        for (const record of value) {
+          keys.add(list.keyOf(record));
+          found.get(list.numberOf(record))?.records.push(record);
+        }
+      }
+      if (reader.isComplete || (before && isSameSet(before, keys))) return found;
+      if (before)
+        throw new PaginationError(`${list.label}: two readings of a list that is short differ. Read it again later.`);
+      before = keys;
     }
-    return new Map([...found].map(([partNo, item]) => [partNo, { ...item, provesAbsence: isInOrder }]));
-  }
-
-  #sortedList<T>(series: Sender, reading: ListReading<T>, path: string): SortedList<T> {
-    const { pageReader, keyOf, maxPageSize, stableSort } = reading;
-    const memory = this.#memories.get(path) ?? createListMemory(maxPageSize);
-    setNewest(this.#memories, path, memory, MAX_LISTS);
-    return {
-      label: `GET ${path}`,
-      memory,
-      pages: [],
-      isUnique: stableSort === "partNo",
-      keyOf: (record) => keyOf?.(record),
-      partNoOf: (record) => partNoOf(record, path),
-      fetch: (request, direction, isFurther = false) => {
-        const query = direction ? { ...request, sort: "partNo", direction } : { ...request, direction: "ASC" };
-        const priority = isFurther ? "low" : undefined;
-        return series.send({ method: "GET", path, query, read: pageReader(request), priority });
-      },
-    };
   }
 
   #warnOnce(name: string, problem: string): void {
@@ -222,6 +239,9 @@ export class ItemLookup {
     );
   }
 }
+
+const isSameSet = (one: ReadonlySet<unknown>, other: ReadonlySet<unknown>) =>
+  one.size === other.size && [...one].every((key) => other.has(key));
 
 const pagesOf = (total: number) => Math.max(1, Math.ceil(total / MAX_PAGE_SIZE));
 
@@ -255,22 +275,18 @@ async function readPartNos(
   }
 }
 
-/** A record without a part number may belong to any item, however strictly responses are validated. */
-function partNoOf(record: unknown, path: string): number {
-  const partNo = fieldOf(record, "partNo");
-  if (Number.isSafeInteger(partNo) || (typeof partNo === "string" && /^\d{1,15}$/.test(partNo))) return Number(partNo);
-  const issues = [{ path: ["value", "partNo"], message: "expected an integer" }];
-  const message = `GET ${path}: a record has no integer partNo, so one item cannot be found.`;
-  throw new ResponseValidationError(message, { status: 200, issues });
-}
-
-/** The item's part number, which must be an integer however strictly responses are validated: the search is based on it. */
+/**
+ * Requests the item's part number, which must be an integer however strictly responses are validated: the search is based on
+ * it. An item with another SKU says nothing about the one that was asked for.
+ */
 function partNoRequest(shortID: string): ApiRequest<number> {
   const request = itemRequest(shortID, "id");
   return {
     ...request,
     async read(context) {
-      const { partNo }: Partial<Item> = await request.read(context);
+      const { partNo, shortID: served }: Partial<Item> = await request.read(context);
+      if (served !== undefined && comparableSku(String(served)) !== comparableSku(shortID))
+        throw invalidResponseError(context, [{ path: ["shortID"], message: `expected "${shortID}"` }]);
       if (partNo !== undefined && Number.isSafeInteger(partNo)) return partNo;
       throw invalidResponseError(context, [{ path: ["partNo"], message: "expected an integer" }]);
     },

@@ -144,6 +144,7 @@ async function prepare({ clock }: Line, call: Call, slot: Slot, token: string | 
   call.head = undefined;
   call.isOnTheWire = true;
   call.clockAheadMs = clockAheadMs;
+  call.lastRecNo = request.lastRecNo?.();
   call.sentAt = Date.now();
   call.begunAtMs = monotonicNowMs();
   return {

@@ -22,6 +22,8 @@ export interface ApiRequest<T> {
   describeFalseSuccess?: ((response: WireResponse) => string | undefined) | undefined;
   /** A sentence for the error of a write with unknown outcome: how the caller can check whether it was applied. */
   recoveryHint?: string | undefined;
+  /** The highest record number that was seen before an attempt. */
+  lastRecNo?: (() => number | undefined) | undefined;
   /** The token request, which needs no token itself. */
   isTokenRequest?: boolean | undefined;
 }
@@ -82,6 +84,8 @@ export class Call {
   begunAtMs = 0;
   /** How far the service's clock was ahead then, at least, in ms; `undefined` if that was not known. */
   clockAheadMs: number | undefined;
+  /** The highest record number that was seen before it, see `SentRequest`. */
+  lastRecNo: number | undefined;
 
   constructor(
     readonly request: Omit<ApiRequest<unknown>, "read">,

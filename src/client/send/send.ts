@@ -252,7 +252,7 @@ export const monotonicSentAt = new WeakMap<object, number>();
 const DEFAULT_RECOVERY_HINT = "Check whether it was applied before you resend it.";
 
 function outcomeUnknownError(call: Call, cause: unknown): OutcomeUnknownError {
-  const { label, sentAt, clockAheadMs, head } = call;
+  const { label, sentAt, clockAheadMs, lastRecNo, head } = call;
   const { method, path, recoveryHint = DEFAULT_RECOVERY_HINT } = call.request;
   const { query, contentType, body } = call.payload;
   // The message of an error of this package begins with method and path, too.
@@ -268,6 +268,7 @@ function outcomeUnknownError(call: Call, cause: unknown): OutcomeUnknownError {
       ...(body !== undefined && { body: contentType === JSON_CONTENT_TYPE ? JSON.parse(body) : body }),
       sentAt,
       ...(clockAheadMs !== undefined && { clockAheadMs }),
+      ...(lastRecNo !== undefined && { lastRecNo }),
     },
   });
   monotonicSentAt.set(error.request, call.begunAtMs);

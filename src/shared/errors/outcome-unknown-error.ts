@@ -16,6 +16,11 @@ export interface SentRequest {
   sentAt: number;
   /** How far the service's clock was ahead of this machine's then, at least, in ms; left out if that was not known. */
   clockAheadMs?: number;
+  /**
+   * Of a receipt: the highest record number of a lot that this client had seen then; left out if it had seen none. The lot of
+   * the receipt has a higher one.
+   */
+  lastRecNo?: number;
 }
 
 /**

@@ -46,7 +46,7 @@ export function storeMethods(rows: Rows, planted: Planted) {
       Object.assign(entry, change);
       return { ...entry };
     },
-    begin({ key, attempts }: StoredEntry, attempt: { sender: string; beat: number; sentAt: number }) {
+    begin({ key, attempts }: StoredEntry, attempt: Omit<Parameters<OpenStore["begin"]>[1], "clockAheadMs">) {
       const entry = find(key);
       const { sender, beat } = rows.sender;
       const isSender = planted.ignoresSender || (sender === attempt.sender && beat >= attempt.beat);
@@ -54,6 +54,7 @@ export function storeMethods(rows: Rows, planted: Planted) {
         return undefined;
       if (unsettled().some(({ lane, sequence }) => lane === entry.lane && sequence < entry.sequence)) return undefined;
       Object.assign(entry, { state: "sending", attempts: attempts + 1, error: null });
+      if (entry.sentAt === null) entry.lastRecNo = attempt.lastRecNo;
       entry.sentAt ??= attempt.sentAt;
       entry.clockAheadMs ??= 0;
       return { ...entry };

@@ -1,4 +1,6 @@
 import { createHash } from "node:crypto";
+import { judgeReceipt } from "../../../src/client/find/judge-receipt.js";
+import type { LookedUpReceipt } from "../../../src/client/find/receipt-lookup.js";
 import {
   ConflictError,
   type InventoryClient,
@@ -11,6 +13,7 @@ import { markedEntry, newEntry, type StoredEntry } from "../../../src/outbox/ent
 import { type RunSettings, runOutbox } from "../../../src/outbox/run.js";
 import type { OpenStore } from "../../../src/outbox/store.js";
 import { markAsServiceError } from "../../../src/shared/errors/service-error.js";
+import { newLot } from "../../support/records.js";
 import { type Planted, type Rows, storeMethods } from "./fake-store.js";
 
 /*
@@ -86,7 +89,7 @@ export interface ExploreOptions {
 export class World {
   readonly rows: Rows;
   readonly effects: { key: string; item: string }[] = [];
-  readonly #items = new Map<string, string>();
+  readonly #items = new Map<string, { description: string; created: string }>();
   readonly #lots: (Pick<Lot, "recNo" | "remark" | "received"> & { item: string })[] = [];
   readonly #processes: Process[] = [];
   readonly #planted: Planted;
@@ -112,11 +115,12 @@ export class World {
       const input = ["create", "update"].includes(operation) ? { shortID: item, description: key } : quantity;
       return {
         ...markedEntry(newEntry("add", { key, operation, input }, "remark", []), STORE_ID, "remark"),
-        ...{ sequence: index + 1, state: "pending", attempts: 0, sentAt: null, clockAheadMs: null },
+        ...{ sequence: index + 1, state: "pending", attempts: 0, sentAt: null, clockAheadMs: null, lastRecNo: null },
         ...{ settledAt: null, result: null, error: null },
       };
     });
-    for (const { item, operation } of specs) if (operation === "update") this.#items.set(item, "before");
+    for (const { item, operation } of specs)
+      if (operation === "update") this.#items.set(item, { description: "before", created: "2020-01-01" });
     this.rows = { entries, sender: { sender: "", beat: 0, leaseMs: 0, settleMs: 0 } };
     Object.assign(globalThis, {
       setTimeout: (callback: () => void, delayMs: number) => {
@@ -350,8 +354,8 @@ export class World {
     const call = (operation: string) => (input: object, options: RequestOptions) =>
       this.#write(process, operation, input, options);
     const item = async (shortID: string) => {
-      const description = await this.#step(process, `item ${shortID}`, () => this.#items.get(shortID) ?? null);
-      if (description !== null) return { shortID, description };
+      const found = await this.#step(process, `item ${shortID}`, () => this.#items.get(shortID) ?? null);
+      if (found !== null) return { shortID, ...found };
       const error = new NotFoundError(apiError(404));
       markAsServiceError(error);
       throw error;
@@ -362,11 +366,7 @@ export class World {
       inventory: {
         receive: call("receive"),
         issue: call("issue"),
-        readLotsOfItem: (itemID: string) =>
-          this.#step(process, `lots ${itemID}`, () => ({
-            lots: this.#lots.filter((lot) => lot.item === itemID),
-            provesAbsence: true,
-          })),
+        receiptLookup: this.#receiptLookup(process),
       },
       items: {
         get: item,
@@ -375,6 +375,27 @@ export class World {
           this.#write(process, "update", { shortID, ...changes }, options),
       },
     } satisfies Record<string, unknown> & { inventory: Partial<Record<keyof InventoryClient["inventory"], unknown>> };
+  }
+
+  /** Reads the lots of an item twice, and judges them as the client does. */
+  #receiptLookup(process: number) {
+    const lots = this.#lots;
+    return {
+      get lastRecNo() {
+        return lots.length === 0 ? undefined : lots.length;
+      },
+      readLastRecNo: async () => {},
+      look: async (receipt: LookedUpReceipt, { pause }: { pause(): Promise<boolean> }) => {
+        const judge = async () => {
+          const read = () => lots.map(({ item, ...lot }) => ({ ...newLot(lot), shortID: item }));
+          const shown = await this.#step(process, `lots ${receipt.itemID}`, read);
+          return judgeReceipt(shown, { ...receipt, partNo: undefined });
+        };
+        let { outcome, lots: found } = await judge();
+        if (outcome === "none" && (await pause())) ({ outcome, lots: found } = await judge());
+        return { outcome: outcome === "none" ? "absent" : outcome, lots: found, reason: "" };
+      },
+    };
   }
 
   /** One attempt, as the client makes it. */
@@ -406,9 +427,10 @@ export class World {
     const takeEffect = () => {
       if (operation === "create" && this.#items.has(item)) return false;
       this.effects.push({ key, item });
-      if (operation === "create" || operation === "update") this.#items.set(item, description);
+      const created = this.#items.get(item)?.created ?? new Date(Date.now()).toISOString();
+      if (operation === "create" || operation === "update") this.#items.set(item, { description, created });
       if (operation === "receive")
-        this.#lots.push({ recNo: this.effects.length, remark, item, received: new Date(Date.now()).toISOString() });
+        this.#lots.push({ recNo: this.#lots.length + 1, remark, item, received: new Date(Date.now()).toISOString() });
       return true;
     };
     const response = new Promise<object>((resolve, reject) => {

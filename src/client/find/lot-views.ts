@@ -1,0 +1,168 @@
+import type { Lot } from "../../service/lot.js";
+import type { Page, PageRequest } from "../lists/page.js";
+import { assertRequestedPage, endOf, isCountPossible } from "../lists/page-end.js";
+import { proveOrder } from "../search/prove-order.js";
+import { readEnd, readSorted, type SortedList, UnsearchableListError } from "../search/sorted-list.js";
+import { isCandidate } from "./judge-receipt.js";
+
+/*
+ * Two views of the lots above a record number:
+ *
+ *   recent    in the documented order, the most recent first, without `sort`: read until a whole page has no such lot
+ *   numbered  by descending `recNo`: read until the numbers are not above it any more
+ *
+ * Each order alone can deceive. In the first one, a lot with a placeholder for a date stands last; in the second one, if the
+ * service sorts by another column first, so does a lot of another group. They prove that there is no further lot if both are
+ * read without a contradiction and show the same lots. A lot that only the second view shows, above all others, has come
+ * between the two.
+ */
+
+/** More pages than that are read by the caller as a whole list, or not at all. */
+const MAX_VIEW_PAGES = 20;
+/** A list that changes between two requests is read again this often. */
+const MAX_TRIES = 3;
+
+/** What both views have shown. */
+export interface LotViews {
+  /** All lots on the pages that were read. */
+  lots: Lot[];
+  /** Whether these are all lots above the number. */
+  isComplete: boolean;
+}
+
+/** One order of the list, read as far as needed. */
+interface View {
+  lots: Lot[];
+  /** The numbers above the bound. */
+  numbers: Set<number>;
+  /** No page contradicts another one, or itself. */
+  isConsistent: boolean;
+}
+
+/** A list of lots for one call: `fetch` reads it in the documented order, `numbered` by number. */
+export interface LotList {
+  label: string;
+  pageSize: number;
+  fetch(request: PageRequest): Promise<Page<Lot>>;
+  numbered: SortedList<Lot>;
+}
+
+/** Reads both views until they agree; gives up after a few tries. */
+export async function readLotViews(list: LotList, above: number): Promise<LotViews> {
+  const lots: Lot[] = [];
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+    const recent = await readRecent(list, above);
+    const numbered = await readNumbered(list, above);
+    lots.push(...recent.lots, ...(numbered?.lots ?? []));
+    if (!numbered) break;
+    if (recent.isConsistent && numbered.isConsistent && agree(recent, numbered, above)) {
+      const isComplete = await isProven(list.numbered);
+      return { lots, isComplete };
+    }
+  }
+  return { lots, isComplete: false };
+}
+
+/** Whether both show the same lots, but for those that have come meanwhile. */
+function agree(recent: View, numbered: View, above: number): boolean {
+  const highest = Math.max(above, ...recent.numbers);
+  return (
+    [...recent.numbers].every((number) => numbered.numbers.has(number)) &&
+    [...numbered.numbers].every((number) => recent.numbers.has(number) || number > highest)
+  );
+}
+
+async function isProven(list: SortedList<Lot>): Promise<boolean> {
+  try {
+    await proveOrder(list);
+    return true;
+  } catch (error) {
+    if (error instanceof UnsearchableListError) return false;
+    throw error;
+  }
+}
+
+async function readRecent({ label, pageSize, fetch }: LotList, above: number): Promise<View> {
+  const read = async (page: number) => {
+    const served = await fetch({ page, pageSize });
+    assertRequestedPage(label, served, { page, pageSize });
+    return {
+      lots: served.value,
+      total: served.totalCount,
+      isLast: !served.hasMore,
+      isSound: isCountPossible(served) && (served.hasMore || endOf(served) === "end"),
+    };
+  };
+  const isBehind = (lots: readonly Lot[]) => !lots.some((lot) => isCandidate(lot, above));
+  return readView(read, isBehind, above);
+}
+
+/** Returns `undefined` if the service does not sort by number. */
+async function readNumbered({ numbered: list }: LotList, above: number): Promise<View | undefined> {
+  if (list.memory.refutation !== undefined) return undefined;
+  // Earlier pages show the list as it was.
+  list.pages = [];
+  let last = Infinity;
+  const seen = new Set<number>();
+  const read = async (number: number) => {
+    const request = { page: number, pageSize: list.memory.maxPageSize };
+    const page = number === 1 ? await readEnd(list, "DESC") : await readSorted(list, request, "DESC");
+    const lots = page.records.toReversed();
+    const numbers = page.numbers.toReversed();
+    // What was added in front has moved lots of the page before to the beginning of this one.
+    const further = numbers.filter((one) => !seen.has(one));
+    const isDescending = further.every((one, index) => one < (further[index - 1] ?? last));
+    for (const one of numbers) seen.add(one);
+    last = Math.min(last, ...numbers);
+    const isEmpty = lots.length === 0;
+    const isSound = isDescending && page.isCounted && (!isEmpty || page.isFirst);
+    return { lots, total: page.total, isLast: page.isFirst || isEmpty, isSound };
+  };
+  const isBehind = (lots: readonly Lot[]) => lots.some((lot) => !isCandidate(lot, above));
+  try {
+    return await readView(read, isBehind, above);
+  } catch (error) {
+    if (error instanceof UnsearchableListError) return undefined;
+    throw error;
+  }
+}
+
+/** A page of a view. */
+interface ViewPage {
+  lots: readonly Lot[];
+  total: number;
+  /** No page follows. */
+  isLast: boolean;
+  /** The page does not contradict itself, or those before. */
+  isSound: boolean;
+}
+
+async function readView(
+  read: (page: number) => Promise<ViewPage>,
+  isBehind: (lots: readonly Lot[]) => boolean,
+  above: number,
+): Promise<View> {
+  const first = await read(1);
+  const view: View = { lots: [...first.lots], numbers: new Set(), isConsistent: first.isSound };
+  let page = first;
+  let number = 1;
+  while (!page.isLast && !isBehind(page.lots) && number < MAX_VIEW_PAGES && view.isConsistent) {
+    number += 1;
+    page = await read(number);
+    view.lots.push(...page.lots);
+    // A short page in the middle lacks lots.
+    view.isConsistent &&= page.isSound && (page.isLast || page.lots.length === first.lots.length);
+  }
+  if (!page.isLast && !isBehind(page.lots)) view.isConsistent = false;
+  if (number > 1 && view.isConsistent) view.isConsistent = await hasOnlyGrown(read, first, view);
+  for (const lot of view.lots) if (isCandidate(lot, above)) view.numbers.add(lot.recNo);
+  return view;
+}
+
+/** Whether lots were only added in front while the pages were read: one that was removed has moved another one to a page before. */
+async function hasOnlyGrown(read: (page: number) => Promise<ViewPage>, first: ViewPage, view: View): Promise<boolean> {
+  const again = await read(1);
+  view.lots.push(...again.lots);
+  const added = again.lots.findIndex(({ recNo }) => recNo === first.lots[0]?.recNo);
+  return added >= 0 && again.total - first.total === added;
+}

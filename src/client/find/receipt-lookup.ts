@@ -1,0 +1,198 @@
+import { MAX_PAGE_SIZE } from "../../service/lists.js";
+import type { Lot } from "../../service/lot.js";
+import { NotFoundError, PermissionError, ResponseValidationError } from "../../shared/errors/index.js";
+import { isServiceError } from "../../shared/errors/service-error.js";
+import { type InventoryList, type RecordNumbers, recNoOnlyLotList } from "../resources/inventory-lists.js";
+import type { ItemLookup } from "../search/item-lookup.js";
+import { SortedLists } from "../search/open-list.js";
+import type { RequestOptions } from "../send/request-options.js";
+import type { ClientSender, Sender } from "../send/send.js";
+import { isCandidate, type JudgedReceipt, type Judgement, judgeReceipt } from "./judge-receipt.js";
+import { type LotViews, readLotViews } from "./lot-views.js";
+import { SharedReading } from "./shared-reading.js";
+import { readWholeList } from "./whole-list.js";
+
+/** A receipt that is looked up, and how its lots are judged. */
+export interface LookedUpReceipt extends Omit<JudgedReceipt, "partNo"> {
+  /** The warehouse that it was received into. */
+  wid: number;
+  /** The lots that earlier looks have shown, by number: one that was removed since still counts. */
+  seen: Map<number, Lot>;
+}
+
+/**
+ * - `applied`: `lots` are the receipt's own
+ * - `absent`: no lot can be its own
+ * - `ambiguous`: `lots` may be its own, or not all lots could be seen
+ */
+export interface LookUp {
+  outcome: "applied" | "absent" | "ambiguous";
+  lots: Lot[];
+  /** Why it is ambiguous; otherwise empty. */
+  reason: string;
+}
+
+/** How far a look goes. */
+export interface Look {
+  options: RequestOptions;
+  /** Whether it may conclude that the receipt was not applied. Otherwise it only looks for the receipt's own lot. */
+  concludes: boolean;
+  /** Awaited between the two readings that conclude it: a list may lack a record for a moment. Returns false to give up. */
+  pause?(): Promise<boolean>;
+}
+
+interface Steps extends Look {
+  partNo: number | undefined;
+  /** Judges all lots that were seen by now. Returns `undefined` if none of them can be the receipt's own. */
+  judge(lots: readonly Lot[]): LookUp | undefined;
+}
+
+/**
+ * Looks up what became of a receipt. Every lot on every page that is read is judged (`judge-receipt.ts`).
+ *
+ * A look in these steps ends at the first one that shows a lot which is, or may be, the receipt's own:
+ *
+ *   1. the item's part number
+ *   2. two views of the lots above `lastRecNo`, shared by all look-ups that are due (`lot-views.ts`)
+ *   3. the receipt's warehouse: if the client may not read it, nothing is concluded
+ *   4. the lots of the item: the receipt's lot may have been merged with an older one
+ *   5. the two views again. They must show all lots above `lastRecNo` that another page has shown
+ *
+ * Where the views disagree, lots cannot be found by part number, or `lastRecNo` is not known, the whole list decides instead,
+ * if it is not too long.
+ */
+export class ReceiptLookup {
+  readonly #sender: ClientSender;
+  readonly #itemLookup: ItemLookup;
+  readonly #numbers: RecordNumbers;
+  readonly #lots: InventoryList<Lot>;
+  readonly #sorted = new SortedLists();
+  readonly #views = new SharedReading<LotViews>();
+
+  constructor(sender: ClientSender, itemLookup: ItemLookup, numbers: RecordNumbers) {
+    this.#sender = sender;
+    this.#itemLookup = itemLookup;
+    this.#numbers = numbers;
+    this.#lots = numbers.observe(recNoOnlyLotList);
+  }
+
+  /** The highest record number that this client has seen. */
+  get lastRecNo(): number | undefined {
+    return this.#numbers.highest;
+  }
+
+  /** Reads the lots with the highest numbers. */
+  async readLastRecNo(options: RequestOptions): Promise<void> {
+    await this.#series(options, (series) =>
+      this.#open(series).numbered.fetch({ page: 1, pageSize: MAX_PAGE_SIZE }, "DESC"),
+    );
+  }
+
+  async look(receipt: LookedUpReceipt, look: Look): Promise<LookUp> {
+    const { seen } = receipt;
+    const partNo = await this.#partNoOf(receipt.itemID, look.options);
+    const judge = (lots: readonly Lot[]): LookUp | undefined => {
+      for (const lot of lots) seen.set(lot.recNo, lot);
+      return decided(judgeReceipt(seen.values(), { ...receipt, partNo }));
+    };
+    try {
+      return await this.#lookEverywhere(receipt, { ...look, partNo, judge });
+    } catch (error) {
+      if (!isOutOfScope(error)) throw error;
+      // A service may allow to read one warehouse, but not all of them together.
+      const lots = await this.#readWarehouse(receipt.wid, look.options);
+      return judge(lots ?? []) ?? ambiguous("not all warehouses can be read");
+    }
+  }
+
+  async #lookEverywhere(receipt: LookedUpReceipt, steps: Steps): Promise<LookUp> {
+    const { lastRecNo, wid, itemID, seen } = receipt;
+    const { options, concludes, pause, partNo, judge } = steps;
+    const views = lastRecNo === undefined ? undefined : await this.#readViews(lastRecNo, options);
+    const early = judge(views?.lots ?? []);
+    if (early) return early;
+    if (partNo === undefined) return ambiguous("the item cannot be found by its SKU");
+    if (views && !concludes) return ambiguous(MAY_TAKE_EFFECT);
+    const warehouse = concludes ? await this.#readWarehouse(wid, options) : [];
+    if (!warehouse) return ambiguous("its warehouse cannot be read");
+    const ofItem = await this.#itemLookup.show(this.#lots, { partNo, shortID: itemID }, options);
+    const found = judge([...warehouse, ...ofItem.shown]);
+    if (found) return found;
+    if (!concludes) return ambiguous(MAY_TAKE_EFFECT);
+    if (pause && !(await pause())) return ambiguous("the look-up was ended");
+    if (lastRecNo !== undefined && views?.isComplete && ofItem.isFound) {
+      const again = await this.#readViews(lastRecNo, options);
+      const late = judge(again.lots);
+      if (late) return late;
+      const shown = new Set(again.lots.map(({ recNo }) => recNo));
+      const areAllShown = [...seen.values()].every((lot) => !isCandidate(lot, lastRecNo) || shown.has(lot.recNo));
+      if (again.isComplete && areAllShown) return ABSENT;
+    }
+    const whole = await this.#series(options, (series) => readWholeList(series, this.#lots));
+    if (!whole) return ambiguous("the service's list does not show all lots for sure, and is too long to be read");
+    return (
+      judge(whole.lots) ?? (whole.isComplete ? ABSENT : ambiguous("the service's list does not show all lots for sure"))
+    );
+  }
+
+  /** Returns `undefined` if the service has no such item, or returns another one. A proxy's 404 says nothing. */
+  async #partNoOf(itemID: string, options: RequestOptions): Promise<number | undefined> {
+    try {
+      return await this.#itemLookup.partNoOf(itemID, options);
+    } catch (error) {
+      const isUnknown = error instanceof NotFoundError && isServiceError(error);
+      if (isUnknown || error instanceof ResponseValidationError) return undefined;
+      throw error;
+    }
+  }
+
+  #readViews(above: number, options: RequestOptions): Promise<LotViews> {
+    return this.#views.read(above, options, (lowest, shared) =>
+      this.#series(shared, (series) => readLotViews(this.#open(series), lowest)),
+    );
+  }
+
+  /** The most recent lots of a warehouse; `undefined` if the client may not read it. */
+  async #readWarehouse(wid: number, options: RequestOptions): Promise<Lot[] | undefined> {
+    try {
+      const page = await this.#series(options, (series) =>
+        this.#open(series, wid).fetch({ page: 1, pageSize: MAX_PAGE_SIZE }),
+      );
+      return page.value;
+    } catch (error) {
+      if (error instanceof PermissionError) return undefined;
+      throw error;
+    }
+  }
+
+  #open(series: Sender, wid?: number) {
+    const definition = this.#lots({ wid }, {});
+    const { path } = definition.request({ wid }, {});
+    const reading = definition.reading({ wid });
+    return {
+      label: `GET ${path}`,
+      pageSize: MAX_PAGE_SIZE,
+      numbered: this.#sorted.open(series, { reading, path, column: "recNo" }),
+      fetch: (request: { page: number; pageSize: number }) =>
+        series.send({ method: "GET", path, query: { ...request }, read: reading.pageReader(request) }),
+    };
+  }
+
+  #series<T>(options: RequestOptions, run: (series: Sender) => Promise<T>): Promise<T> {
+    return this.#sender.series(options, run);
+  }
+}
+
+const isOutOfScope = (error: unknown) => error instanceof PermissionError && error.reason === "warehouse-out-of-scope";
+
+const MAY_TAKE_EFFECT = "it may still take effect";
+const ABSENT: LookUp = { outcome: "absent", lots: [], reason: "" };
+
+const ambiguous = (reason: string): LookUp => ({ outcome: "ambiguous", lots: [], reason });
+
+/** What the lots decide, if they decide anything. */
+function decided({ outcome, lots }: Judgement): LookUp | undefined {
+  if (outcome === "none") return undefined;
+  const recNos = lots.map(({ recNo }) => recNo).slice(0, 10);
+  return { outcome, lots, reason: outcome === "applied" ? "" : `lots ${recNos.join(", ")} may be its own` };
+}

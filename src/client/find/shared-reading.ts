@@ -1,0 +1,95 @@
+import { onAbort } from "../../shared/time/abort.js";
+import { callSafely } from "../../shared/time/callback.js";
+import { nextTurn } from "../../shared/time/next-turn.js";
+import { untilAborted } from "../../shared/time/wait.js";
+import type { RequestOptions, ResponseInfo } from "../send/request-options.js";
+
+/** A reading that has not begun yet. */
+interface Waiting<T> {
+  above: number;
+  readers: number;
+  readonly abort: AbortController;
+  result: Promise<{ value: T; response: ResponseInfo | undefined }>;
+  isTaken: boolean;
+}
+
+/**
+ * One reading for all that are due at the same time. One that comes while a reading is under way waits for the next one: what
+ * that shows may be older than what it has to see.
+ */
+export class SharedReading<T> {
+  /** By the options that have an effect on requests. */
+  readonly #waiting = new Map<string, Waiting<T>>();
+  readonly #running = new Map<string, Promise<unknown>>();
+
+  /** `read` gets the lowest number of all that share it. Each has its own signal and `onResponse`. */
+  async read(
+    above: number,
+    options: RequestOptions,
+    read: (above: number, options: RequestOptions) => Promise<T>,
+  ): Promise<T> {
+    const { signal, onResponse, beforeSend: _, ...settings } = options;
+    signal?.throwIfAborted();
+    const key = JSON.stringify(settings, (_name, value) => (value === Infinity ? "Infinity" : value));
+    let batch = this.#waiting.get(key);
+    if (!batch) {
+      batch = this.#begin(key, above, settings, read);
+      this.#waiting.set(key, batch);
+    }
+    batch.above = Math.min(batch.above, above);
+    const { abort, result } = batch;
+    batch.readers += 1;
+    const shared = batch;
+    const leave = () => {
+      shared.readers -= 1;
+      if (shared.readers === 0) abort.abort(signal?.reason);
+    };
+    const stop = signal ? onAbort(signal, leave) : () => {};
+    try {
+      const { value, response } = await (signal ? untilAborted(signal, result) : result);
+      // Requests are counted once.
+      const attempts = shared.isTaken ? 0 : (response?.attempts ?? 0);
+      if (response && onResponse) callSafely(() => onResponse({ ...response, attempts }));
+      shared.isTaken = true;
+      return value;
+    } finally {
+      stop();
+    }
+  }
+
+  #begin(
+    key: string,
+    above: number,
+    settings: RequestOptions,
+    read: (above: number, options: RequestOptions) => Promise<T>,
+  ): Waiting<T> {
+    const abort = new AbortController();
+    let response: ResponseInfo | undefined;
+    const batch: Waiting<T> = {
+      above,
+      readers: 0,
+      abort,
+      isTaken: false,
+      result: Promise.reject(new Error("not begun")),
+    };
+    batch.result.catch(() => {});
+    const run = async () => {
+      await this.#running.get(key)?.catch(() => {});
+      await nextTurn();
+      this.#waiting.delete(key);
+      const note = (last: ResponseInfo) => {
+        response = last;
+      };
+      const reading = read(batch.above, { ...settings, signal: abort.signal, onResponse: note });
+      this.#running.set(key, reading);
+      try {
+        return { value: await reading, response };
+      } finally {
+        if (this.#running.get(key) === reading) this.#running.delete(key);
+      }
+    };
+    batch.result = run();
+    batch.result.catch(() => {});
+    return batch;
+  }
+}

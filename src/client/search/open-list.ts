@@ -1,0 +1,57 @@
+import { setNewest } from "../../shared/bounded-map.js";
+import { ResponseValidationError } from "../../shared/errors/index.js";
+import { fieldOf } from "../../shared/unknown.js";
+import type { ListReading } from "../lists/list.js";
+import type { Sender } from "../send/send.js";
+import { createListMemory, type ListMemory, type SortedList } from "./sorted-list.js";
+
+const MAX_LISTS = 100;
+
+/** A list and the column by which it is requested. */
+interface ListSource<T> {
+  reading: ListReading<T>;
+  path: string;
+  column: SortedList<T>["column"];
+}
+
+/** The sorted lists of a client, with what its searches have shown of them. */
+export class SortedLists {
+  readonly #memories = new Map<string, ListMemory>();
+
+  /** The list for one call, whose requests `series` sends. */
+  open<T>(series: Sender, { reading, path, column }: ListSource<T>): SortedList<T> {
+    const { pageReader, keyOf, maxPageSize } = reading;
+    const name = `${path} ${column}`;
+    const memory = this.#memories.get(name) ?? createListMemory(maxPageSize);
+    setNewest(this.#memories, name, memory, MAX_LISTS);
+    const shown: (readonly T[])[] = [];
+    return {
+      label: `GET ${path}`,
+      column,
+      memory,
+      pages: [],
+      shown,
+      unsorted: [],
+      // Of lots, each part number may have several.
+      isUnique: column === "recNo" || reading.stableSort === "partNo",
+      keyOf: (record) => keyOf?.(record),
+      numberOf: (record) => numberIn(record, column, path),
+      fetch: async (request, direction, isFurther = false) => {
+        const query = direction ? { ...request, sort: column, direction } : { ...request, direction: "ASC" };
+        const priority = isFurther ? "low" : undefined;
+        const page = await series.send({ method: "GET", path, query, read: pageReader(request), priority });
+        shown.push(page.value);
+        return page;
+      },
+    };
+  }
+}
+
+/** A record without a part number may belong to any item, however strictly responses are validated. */
+function numberIn(record: unknown, column: string, path: string): number {
+  const number = fieldOf(record, column);
+  if (Number.isSafeInteger(number) || (typeof number === "string" && /^\d{1,15}$/.test(number))) return Number(number);
+  const issues = [{ path: ["value", column], message: "expected an integer" }];
+  const message = `GET ${path}: a record has no integer ${column}, so one item cannot be found.`;
+  throw new ResponseValidationError(message, { status: 200, issues });
+}

@@ -1,0 +1,147 @@
+import { fieldOf } from "../../shared/unknown.js";
+import { pageAround } from "../lists/choose-page.js";
+import { isSorted } from "../lists/sorted.js";
+import {
+  forgetPlaces,
+  isAscending,
+  readEnd,
+  readSorted,
+  refuteOrder,
+  type SortedList,
+  type SortedPage,
+  UnsearchableListError,
+} from "./sorted-list.js";
+
+/*
+ * What proves that the service sorts a list by the column, once per client and list:
+ *
+ *   both ends         page 1 in both directions: each ascends, and they do not begin with the same number (then `direction`
+ *                     may be ignored)
+ *   its own order     a page without `sort` is not in the order of the column. A service that ignores an unknown column has
+ *                     its own order, and that may look sorted (part numbers only)
+ *   quarter points    pages at a quarter, a half and three quarters ascend with the ends and with every known place. A service
+ *                     that sorts by another column first begins anew with each of its values
+ *   other columns     no column explains the order as well. If the values of a column that usually form a few groups ascend
+ *                     on all pages read, the borders between its groups are read, too: there the numbers would begin anew
+ *
+ * A list that changes while this is read may contradict itself: then it is read once more.
+ */
+
+const QUARTERS = [0.25, 0.5, 0.75];
+/** Enough to find the border of a group by bisection in a million records, and another one. */
+const MAX_BORDER_PAGES = 16;
+/** Columns that form a few groups. Of dates only counts whether there is one. */
+const GROUP_COLUMNS: { readonly [name: string]: (value: unknown) => unknown } = {
+  wID: (value) => value,
+  associate: (value) => String(value ?? ""),
+  hold: Number,
+  active: Number,
+  shipped: (value) => Number(value === null || value === undefined),
+};
+
+/** Throws an `UnsearchableListError` if the order is not proved. */
+export async function proveOrder<T>(list: SortedList<T>): Promise<void> {
+  const { memory } = list;
+  if (memory.isProven) return;
+  if (memory.refutation !== undefined) throw new UnsearchableListError(memory.refutation);
+  try {
+    await proveOnce(list);
+  } catch (error) {
+    if (!(error instanceof ContradictionError)) throw error;
+    forgetPlaces(list);
+    try {
+      await proveOnce(list);
+    } catch (again) {
+      const hasChanged = new Set(list.pages.map(({ total }) => total)).size > 1;
+      if (again instanceof ContradictionError && !hasChanged) refuteOrder(list, again.message);
+      throw again;
+    }
+  }
+}
+
+/** Pages contradict each other: the list has changed meanwhile, or is not sorted by the column. */
+class ContradictionError extends UnsearchableListError {}
+
+async function proveOnce<T>(list: SortedList<T>): Promise<void> {
+  const { memory, column, numberOf } = list;
+  if (!memory.knownEnds.has("DESC")) await readEnd(list, "DESC");
+  const ascending = list.pages.find(({ isFirst }) => isFirst) ?? (await readEnd(list, "ASC"));
+  // One page shows the whole list.
+  if (ascending.isLast) return;
+  if (memory.knownEnds.get("DESC") === ascending.numbers[0])
+    throw new UnsearchableListError(`${list.label}: both directions begin with the same ${column}`);
+  if (column === "partNo") {
+    const { value } = await list.fetch({ page: 1, pageSize: memory.maxPageSize }, undefined);
+    list.unsorted.push(...value);
+    const numbers = value.map(numberOf);
+    const isElsewhere = (numbers[0] ?? 0) > (ascending.numbers.at(-1) ?? 0);
+    if (!isElsewhere && isAscending(numbers)) refuteOrder(list, `sort=${column} changes nothing`);
+  }
+  for (const share of QUARTERS) {
+    const position = Math.floor(share * memory.total);
+    const isShown = list.pages.some(({ start, numbers }) => position >= start && position < start + numbers.length);
+    if (!isShown) await readSorted(list, pageAround(position, position, memory.maxPageSize), "ASC");
+  }
+  assertAscending(list);
+  await readBorders(list);
+  memory.isProven = true;
+}
+
+const byStart = (one: SortedPage<unknown>, next: SortedPage<unknown>) =>
+  one.start - next.start || one.numbers.length - next.numbers.length;
+
+/** Compares the pages of this call with each other, and with the places that were seen before. */
+function assertAscending({ label, column, pages, memory }: SortedList<unknown>): void {
+  const sorted = pages.filter(({ numbers }) => numbers.length > 0).sort(byStart);
+  for (const [index, { numbers, start }] of sorted.entries()) {
+    const next = sorted[index + 1];
+    const [first = 0, last = 0] = [numbers[0], numbers.at(-1)];
+    const [nextFirst = Infinity, nextLast = Infinity] = [next?.numbers[0], next?.numbers.at(-1)];
+    const isBehind = next !== undefined && next.start >= start + numbers.length;
+    let isInOrder = first <= nextFirst && last <= (isBehind ? nextFirst : nextLast);
+    // Positions move with the list. What is further away than a page stays on its side.
+    for (const place of memory.places.values()) {
+      if (place.position < start - memory.maxPageSize) isInOrder &&= place.number <= first;
+      if (place.position > start + numbers.length + memory.maxPageSize) isInOrder &&= place.number >= last;
+    }
+    if (!isInOrder) throw new ContradictionError(`${label}: its pages are not in the order of ${column}`);
+  }
+}
+
+/** Reads the borders between the groups of each column that ascends on all pages read. */
+async function readBorders<T>(list: SortedList<T>): Promise<void> {
+  for (let read = 0; ; read += 1) {
+    const border = hiddenBorder(list.pages);
+    if (!border) return;
+    const { from, to, column } = border;
+    if (read === MAX_BORDER_PAGES)
+      throw new UnsearchableListError(`${list.label}: its pages are in the order of ${column}, too`);
+    const middle = Math.floor((from + to) / 2);
+    const isNear = to - from < list.memory.maxPageSize - 2;
+    const request = isNear
+      ? pageAround(from, to, list.memory.maxPageSize)
+      : pageAround(middle, middle, list.memory.maxPageSize);
+    await readSorted(list, request, "ASC");
+    assertAscending(list);
+  }
+}
+
+/** Positions between which the value of a column changes that ascends or descends on all pages, and that no page shows. */
+function hiddenBorder(pages: readonly SortedPage<unknown>[]): { column: string; from: number; to: number } | undefined {
+  const sorted = pages.filter(({ numbers }) => numbers.length > 0).sort(byStart);
+  for (const [column, groupOf] of Object.entries(GROUP_COLUMNS)) {
+    const groupsOf = ({ records }: SortedPage<unknown>) => records.map((record) => groupOf(fieldOf(record, column)));
+    const groups = sorted.flatMap(groupsOf);
+    if (!isSorted(groups, "ASC") && !isSorted(groups, "DESC")) continue;
+    let end = 0;
+    let last: unknown = groups[0];
+    for (const page of sorted) {
+      const own = groupsOf(page);
+      if (page.start > end && own[0] !== last) return { column, from: end - 1, to: page.start };
+      if (page.start + own.length < end) continue;
+      end = page.start + own.length;
+      last = own.at(-1);
+    }
+  }
+  return undefined;
+}

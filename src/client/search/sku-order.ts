@@ -1,0 +1,55 @@
+import { fieldOf } from "../../shared/unknown.js";
+import { textOrders } from "../lists/sorted.js";
+import { type SortedList, type SortedPage, UnsearchableListError } from "./sorted-list.js";
+
+/** The item that is searched for. */
+export interface SearchedItem {
+  partNo: number;
+  /** Its SKU, if that is known. */
+  shortID?: string | undefined;
+}
+
+/**
+ * Part numbers are often assigned in the order of SKUs. Then the pages do not show by which of the two the service sorts, and
+ * the item must have its place in both orders.
+ *
+ * @param neighbours the records before and after the place of the part number, if there are any
+ * @throws UnsearchableListError if the item belongs elsewhere in an order of SKUs that all pages of this call have.
+ */
+export function assertFitsOrderOfSkus<T>(
+  { label, pages }: SortedList<T>,
+  { shortID }: SearchedItem,
+  neighbours: { before: T | undefined; after: T | undefined },
+): void {
+  if (shortID === undefined) return;
+  const [before, after] = [skuOf(neighbours.before), skuOf(neighbours.after)];
+  if (before === undefined && after === undefined) return;
+  const skus = skusInOrder(pages);
+  if (new Set(skus).size < 2) return;
+  for (const order of textOrders()) {
+    for (const sign of [1, -1]) {
+      const compare = (one: string, next: string) => sign * order(one, next);
+      const isInOrder = skus.every((sku, index) => index === 0 || compare(skus[index - 1] ?? "", sku) <= 0);
+      const fits =
+        (before === undefined || compare(before, shortID) <= 0) &&
+        (after === undefined || compare(shortID, after) <= 0);
+      if (isInOrder && !fits) throw new UnsearchableListError(`${label}: its pages are in the order of shortID, too`);
+    }
+  }
+}
+
+const skuOf = (record: unknown): string | undefined => {
+  const sku = fieldOf(record, "shortID");
+  return typeof sku === "string" ? sku : undefined;
+};
+
+/** The SKUs of the pages in the order of the list; of what two pages show, those of the first one. */
+function skusInOrder(pages: readonly SortedPage<unknown>[]): string[] {
+  const skus: string[] = [];
+  let end = 0;
+  for (const { records, start } of pages.toSorted((one, next) => one.start - next.start)) {
+    skus.push(...records.slice(Math.max(0, end - start)).flatMap((record) => skuOf(record) ?? []));
+    end = Math.max(end, start + records.length);
+  }
+  return skus;
+}
