@@ -33,7 +33,7 @@ function lists(distributions: typeof COUNTED, random: () => number) {
 
 describe("A search for one item costs few requests, the look-up of the item included", () => {
   const random = createRandom(1);
-  const choose = (numbers: number[], length = RUN_ALL ? 60 : 6) =>
+  const choose = (numbers: number[], length = RUN_ALL ? 60 : 15) =>
     Array.from({ length }, () => numbers[Math.floor(random() * numbers.length)] ?? 0);
 
   it.each(lists(COUNTED, random))("if part numbers are handed out one after another: $name", async ({

@@ -10,3 +10,11 @@ const FEWEST = 4;
 export function runs(all: number): number {
   return RUN_ALL ? all : Math.min(all, Math.max(FEWEST, Math.round(all / 20)));
 }
+
+/** Whether random worlds run completely: `npm run explore`. */
+export const EXPLORES = process.env.STOCKLOT_EXPLORE !== undefined;
+
+/** Number of random worlds: `all` with `npm run explore`, a tenth in `npm run test:all`, a twentieth in `npm test`. */
+export function worlds(all: number): number {
+  return EXPLORES ? all : Math.max(FEWEST, Math.round(all / (RUN_ALL ? 10 : 20)));
+}

@@ -128,11 +128,24 @@ export class ReceiptLookup {
       const areAllShown = [...seen.values()].every((lot) => !isCandidate(lot, lastRecNo) || shown.has(lot.recNo));
       if (again.isComplete && areAllShown) return ABSENT;
     }
-    const whole = await this.#series(options, (series) => readWholeList(series, this.#lots));
+    return this.#lookInWholeList(wid, steps);
+  }
+
+  /** A list that is short may hide any lot, but that of a warehouse whose own list is complete. */
+  async #lookInWholeList(wid: number, { options, judge }: Steps): Promise<LookUp> {
+    const read = (params?: { wid: number }) =>
+      this.#series(options, (series) => readWholeList(series, this.#lots, params));
+    const whole = await read();
     if (!whole) return ambiguous("the service's list does not show all lots for sure, and is too long to be read");
-    return (
-      judge(whole.lots) ?? (whole.isComplete ? ABSENT : ambiguous("the service's list does not show all lots for sure"))
-    );
+    const found = judge(whole.lots);
+    if (found) return found;
+    if (whole.extent === "complete") return ABSENT;
+    const ofWarehouse = whole.extent === "short" ? await read({ wid }) : undefined;
+    const late = judge(ofWarehouse?.lots ?? []);
+    if (late) return late;
+    return ofWarehouse?.extent === "complete"
+      ? ABSENT
+      : ambiguous("the service's list does not show all lots for sure");
   }
 
   /** Returns `undefined` if the service has no such item, or returns another one. A proxy's 404 says nothing. */

@@ -7,29 +7,50 @@ import type { Sender } from "../send/send.js";
 /** A longer list is not read to look up one receipt. */
 const MAX_PAGES = 100;
 
+/** All lots of a list, as far as it shows them. */
+export interface WholeList {
+  lots: Lot[];
+  /**
+   * - `complete`: the numbers have ascended and are as many as the service counts, or two readings show the same ones
+   * - `short`: two readings show the same ones, but fewer than the service counts, as a client with a scope may always see
+   * - `unclear`: two readings differ
+   */
+  extent: "complete" | "short" | "unclear";
+}
+
 /**
- * Reads all lots by ascending number, which later lots do not disturb. They are complete if the numbers have ascended and are
- * as many as the service counts, or if two readings show the same ones. Returns `undefined` if the list is too long.
+ * Reads all lots, or those of a warehouse, by ascending number, which later lots do not disturb. Returns `undefined` if the
+ * list is too long.
  */
 export async function readWholeList(
   series: Sender,
   list: InventoryList<Lot>,
-): Promise<{ lots: Lot[]; isComplete: boolean } | undefined> {
-  const first = await readOnce(series, list);
+  params: { wid?: number } = {},
+): Promise<WholeList | undefined> {
+  const first = await readOnce(series, list, params);
   if (!first) return undefined;
-  if (first.isProven) return { lots: first.lots, isComplete: true };
-  const second = await readOnce(series, list);
+  if (first.hasAscended && first.isCounted) return { lots: first.lots, extent: "complete" };
+  const second = await readOnce(series, list, params);
   if (!second) return undefined;
   const numbers = new Set(first.lots.map(({ recNo }) => recNo));
   const isSame = second.lots.length === first.lots.length && second.lots.every(({ recNo }) => numbers.has(recNo));
-  return { lots: [...first.lots, ...second.lots], isComplete: isSame };
+  const isShort = !first.isCounted || !second.isCounted;
+  return { lots: [...first.lots, ...second.lots], extent: isSame ? (isShort ? "short" : "complete") : "unclear" };
+}
+
+interface Reading {
+  lots: Lot[];
+  hasAscended: boolean;
+  /** As many as the service counts. */
+  isCounted: boolean;
 }
 
 async function readOnce(
   series: Sender,
   list: InventoryList<Lot>,
-): Promise<{ lots: Lot[]; isProven: boolean } | undefined> {
-  const reader = openReader(series, list({}, { gapless: true, readAhead: 0 }));
+  params: { wid?: number },
+): Promise<Reading | undefined> {
+  const reader = openReader(series, list(params, { gapless: true, readAhead: 0 }));
   const lots: Lot[] = [];
   let last = -Infinity;
   let hasAscended = true;
@@ -41,5 +62,5 @@ async function readOnce(
       lots.push(lot);
     }
   }
-  return { lots, isProven: hasAscended && reader.isComplete };
+  return { lots, hasAscended, isCounted: reader.isComplete };
 }

@@ -16,6 +16,8 @@ export class ListEvidence {
   readonly #isFromStart: boolean;
   /** The smallest count of all pages: removed records are not missing. */
   #counted = Infinity;
+  /** The largest one: with fewer records, the list was not certainly complete. */
+  #mostCounted = 0;
   #first: { keys: RecordKey[]; totalCount: number; end: number } | undefined;
   /** The number of a page behind the first one that has repeated it. */
   #repeated: number | undefined;
@@ -28,6 +30,7 @@ export class ListEvidence {
   add<T>(page: Page<T>, keyOf: ((record: T) => RecordKey | undefined) | undefined): void {
     this.#last = page;
     if (isCountPossible(page)) this.#counted = Math.min(this.#counted, page.totalCount);
+    this.#mostCounted = Math.max(this.#mostCounted, page.totalCount);
     if (!keyOf || page.value.length === 0) return;
     const keys = page.value.map((record) => keyOf(record) ?? "");
     this.#first ??= { keys, totalCount: page.totalCount, end: startOfPage(page) + page.pageSize };
@@ -42,7 +45,8 @@ export class ListEvidence {
     const last = this.#last;
     const isShort = isDoubted || (last !== undefined && endOf(last) === "short");
     const isIncomplete = hasKeys && this.#isFromStart && Number.isFinite(this.#counted) && this.emitted < this.#counted;
-    this.isComplete = !isShort && !isIncomplete && last !== undefined && endOf(last) === "end";
+    const areAllListed = !hasKeys || !this.#isFromStart || this.emitted >= this.#mostCounted;
+    this.isComplete = !isShort && areAllListed && last !== undefined && endOf(last) === "end";
     if (!isShort && !isIncomplete) return undefined;
     if (this.#repeated !== undefined) {
       const message = `page ${this.#repeated} repeats page 1, so the service may ignore the parameter page; ${this.emitted} records were listed`;

@@ -81,6 +81,8 @@ export class ListReader<T> {
   #size: number;
   /** Larger ones are capped, as far as is known. */
   #maxSize: number;
+  /** The size of all pages, if the service ignores the one that is asked for. */
+  #fixedSize: number | undefined;
   /** Pages that may be outstanding. With overlap one at first, and after a surprise; then more with each page. */
   #width: number;
   /** Halved by each surprise. */
@@ -132,6 +134,8 @@ export class ListReader<T> {
         if (page.value.length === 0 && page.hasMore) throw this.#contradiction(`page ${page.page} is empty`);
         this.#maxSize = pageSizeWithinCap(this.#maxSize, next.request, page.pageSize);
         this.#size = Math.min(this.#size, this.#maxSize);
+        // The service ignores `pageSize`.
+        if (page.pageSize > next.request.pageSize) this.#size = this.#fixedSize = page.pageSize;
         this.#countPage(page);
         if (this.#hasBegun && isListEmpty(page)) return this.#finish();
         const [firstSeen, lastSeen] = this.#seenOn(page);
@@ -236,6 +240,7 @@ export class ListReader<T> {
   }
 
   #canOverlap(end: number): boolean {
+    if (this.#fixedSize !== undefined) return end % this.#fixedSize > 0;
     const { page, pageSize } = overlappingPage(end, 1, this.#size);
     return page * pageSize > end;
   }
@@ -353,7 +358,7 @@ export class ListReader<T> {
   }
 
   #requestAt(end: number): PageRequest {
-    if (this.#isOverlapping && this.#canOverlap(end)) {
+    if (this.#isOverlapping && this.#canOverlap(end) && this.#fixedSize === undefined) {
       const wide = overlappingPage(end, this.#overlap, this.#size);
       return wide.page * wide.pageSize > end ? wide : overlappingPage(end, 1, this.#size);
     }

@@ -1,7 +1,7 @@
 import { overlappingPage, pageAround } from "../lists/choose-page.js";
 import { ListReader } from "../lists/list-reader.js";
 import type { PageRequest } from "../lists/page.js";
-import { proveOrder } from "./prove-order.js";
+import { proveEnds, proveOrder } from "./prove-order.js";
 import { assertFitsOrderOfSkus, type SearchedItem } from "./sku-order.js";
 import {
   isTextBefore,
@@ -28,9 +28,9 @@ const PASS_OVERLAP = 0.1;
  * follows the records of the part number (a record of another one, or the start or end of the list), then these are all of
  * them, and if there are none, the part number is not listed. Positions, and places found earlier, only choose the next page.
  *
- * **Steps.** Prove the order (`proveOrder`), unless a record that was found is the only one. Read pages until one contains the
+ * **Steps.** Read the ends of the list (`proveEnds`), unless a record that is found is the only one. Read pages until one contains the
  * beginning of the place (`Bracket`); pages of the same call count, too. If it also contains the end, it is the result;
- * otherwise the records are read from their beginning on (`readLongRun`). A record of the part number that any page of the call
+ * otherwise the records are read from their beginning on (`readLongRun`). Then prove the order (`proveOrder`). A record of the part number that any page of the call
  * has shown must be in the result, and the result must be right if the service sorts by SKU, unless the pages exclude that.
  * Whenever this cannot be decided for certain, an `UnsearchableListError` makes the caller read the whole list.
  */
@@ -38,7 +38,7 @@ export async function findByPartNo<T>(list: SortedList<T>, item: SearchedItem): 
   const { label, memory } = list;
   const { partNo } = item;
   if (memory.refutation !== undefined) throw new UnsearchableListError(memory.refutation);
-  if (!list.isUnique) await proveOrder(list);
+  if (!list.isUnique) await proveEnds(list);
   const bracket = new Bracket(partNo, list);
   const limit = list.pages.length + MAX_PAGES;
   for (let index = 0; index < limit; index += 1) {
@@ -51,15 +51,14 @@ export async function findByPartNo<T>(list: SortedList<T>, item: SearchedItem): 
     const { from, to } = run;
     if (to === page.numbers.length && !page.isLast) {
       const { records, start } = await readLongRun(list, partNo, page.start + from);
+      await proveOrder(list);
       await assertNoneElsewhere(list, partNo, { records, start });
       return records;
     }
     const records = page.records.slice(from, to);
-    if (from === to) {
-      await proveOrder(list);
-      await ensureAbsent(list, partNo);
-    }
     if (from === to || !list.isUnique) {
+      await proveOrder(list);
+      if (from === to) await ensureAbsent(list, partNo);
       await assertNoneElsewhere(list, partNo, { records, start: page.start + from });
       assertFitsOrderOfSkus(list, item, { before: page.records[from - 1], after: page.records[to] });
     }

@@ -19,6 +19,7 @@ import {
  *                     may be ignored)
  *   its own order     a page without `sort` is not in the order of the column. A service that ignores an unknown column has
  *                     its own order, and that may look sorted (part numbers only)
+ *   the last page     ends, ascending, as the first one begins, descending: a column that is sorted by first may not be reversed
  *   quarter points    pages at a quarter, a half and three quarters ascend with the ends and with every known place. A service
  *                     that sorts by another column first begins anew with each of its values
  *   other columns     no column explains the order as well. If the values of a column that usually form a few groups ascend
@@ -27,7 +28,7 @@ import {
  * A list that changes while this is read may contradict itself: then it is read once more.
  */
 
-const QUARTERS = [0.25, 0.5, 0.75];
+const SHARES = [0.25, 0.5, 0.75];
 /** Enough to find the border of a group by bisection in a million records, and another one. */
 const MAX_BORDER_PAGES = 16;
 /** Columns that form a few groups. Of dates only counts whether there is one. */
@@ -63,28 +64,52 @@ export async function proveOrder<T>(list: SortedList<T>): Promise<void> {
 class ContradictionError extends UnsearchableListError {}
 
 async function proveOnce<T>(list: SortedList<T>): Promise<void> {
+  const { memory } = list;
+  if ((await proveEnds(list)) === "one page") return;
+  for (const share of SHARES) {
+    const position = Math.floor(share * memory.total);
+    const reach = memory.total / (2 * (SHARES.length + 1));
+    const isNear = ({ start, numbers }: SortedPage<T>) =>
+      start <= position + reach && start + numbers.length > position - reach;
+    if (!list.pages.some(isNear)) await readSorted(list, pageAround(position, position, memory.maxPageSize), "ASC");
+  }
+  await compareEnds(list);
+  assertAscending(list);
+  await readBorders(list);
+  memory.isProven = true;
+}
+
+/**
+ * The part of the proof that a search begins with. Throws an `UnsearchableListError` if the ends of the list refute the order.
+ *
+ * @returns whether one page shows the whole list.
+ */
+export async function proveEnds<T>(list: SortedList<T>): Promise<"one page" | "several pages"> {
   const { memory, column, numberOf } = list;
+  if (memory.isProven) return "several pages";
   if (!memory.knownEnds.has("DESC")) await readEnd(list, "DESC");
   const ascending = list.pages.find(({ isFirst }) => isFirst) ?? (await readEnd(list, "ASC"));
-  // One page shows the whole list.
-  if (ascending.isLast) return;
+  if (ascending.isLast) return "one page";
   if (memory.knownEnds.get("DESC") === ascending.numbers[0])
     throw new UnsearchableListError(`${list.label}: both directions begin with the same ${column}`);
-  if (column === "partNo") {
+  if (column === "partNo" && list.unsorted.length === 0) {
     const { value } = await list.fetch({ page: 1, pageSize: memory.maxPageSize }, undefined);
     list.unsorted.push(...value);
     const numbers = value.map(numberOf);
     const isElsewhere = (numbers[0] ?? 0) > (ascending.numbers.at(-1) ?? 0);
     if (!isElsewhere && isAscending(numbers)) refuteOrder(list, `sort=${column} changes nothing`);
   }
-  for (const share of QUARTERS) {
-    const position = Math.floor(share * memory.total);
-    const isShown = list.pages.some(({ start, numbers }) => position >= start && position < start + numbers.length);
-    if (!isShown) await readSorted(list, pageAround(position, position, memory.maxPageSize), "ASC");
-  }
-  assertAscending(list);
-  await readBorders(list);
-  memory.isProven = true;
+  return "several pages";
+}
+
+/** The last page, ascending, ends as the first one, descending, begins. */
+async function compareEnds<T>(list: SortedList<T>): Promise<void> {
+  const { label, memory, column } = list;
+  const descending = list.pages.find(({ isLast }) => isLast);
+  const end = memory.total - 1;
+  const last = await readSorted(list, pageAround(end, end, memory.maxPageSize), "ASC");
+  if (descending && last.total === descending.total && last.numbers.at(-1) !== descending.numbers.at(-1))
+    throw new ContradictionError(`${label}: ${column} does not ascend as it descends`);
 }
 
 const byStart = (one: SortedPage<unknown>, next: SortedPage<unknown>) =>
