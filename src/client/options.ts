@@ -106,9 +106,10 @@ export interface ClientOptions {
   dispatcher?: Dispatcher | undefined;
   /**
    * A fetch function that sends the requests instead of undici. `globalThis.fetch` is looked up at each call, so that
-   * tests can replace it. A network error that it throws becomes a `ConnectionError`; any other exception is rethrown
-   * unchanged, and the call is not retried. It must not send a request twice by itself: that can double a write, and what it
-   * throws does not show what became of the first one.
+   * tests can replace it. A network error that it throws becomes a `ConnectionError`, and a read is retried; any other
+   * exception is rethrown unchanged, and the call is not retried. A write counts as sent once the function was called: if it
+   * fails in any way, the write is an `OutcomeUnknownError`. The function must not repeat a request by itself: that can
+   * double a write.
    * @default none; the global `fetch` on runtimes where undici does not work (Bun, Workers, Deno without `--allow-env`)
    */
   fetch?: FetchLike | undefined;

@@ -13,9 +13,9 @@ import { readSentReceipt } from "../find/sent-write.js";
 import { createPaginator, type ListOptions } from "../lists/list.js";
 import type { Paginator } from "../lists/paginator.js";
 import { ItemLookup, type ItemScope, type ItemSearchOptions } from "../search/item-lookup.js";
-import { describeFalseSuccess } from "../send/api-error.js";
 import { parseJsonOrUndefined, readText } from "../send/body.js";
 import type { ResponseReader } from "../send/call.js";
+import { describeFalseSuccess } from "../send/false-success.js";
 import { requestOf } from "../send/path.js";
 import type { RequestOptions } from "../send/request-options.js";
 import type { ClientSender } from "../send/send.js";
@@ -25,7 +25,7 @@ import { findRecordNumber } from "./record-number.js";
 
 /** The result of `receive`, `move` and `issue`. */
 export interface TransactionResult {
-  /** The lot record number, if the response contains it. */
+  /** The lot record number, if the response contains it. A number that may have been cut is none. */
   recNo?: number;
   /** The body of the response: parsed JSON, otherwise a string; `undefined` if it was empty. Its form is not documented. */
   body: unknown;
@@ -339,6 +339,8 @@ const readTransactionResult: ResponseReader<TransactionResult> = (context) => {
   const text = readText(context.response);
   const parsed = parseJsonOrUndefined(text);
   const body = parsed === undefined ? text || undefined : parsed;
-  const recNo = findRecordNumber(body);
+  // Of a number, the part that was received is a number, too: of 12345, 123.
+  const mayBeCut = context.response.endsByClose && (parsed === undefined || typeof parsed === "number");
+  const recNo = mayBeCut ? undefined : findRecordNumber(body);
   return { ...(recNo === undefined ? {} : { recNo }), body };
 };

@@ -112,36 +112,24 @@ function createErrorExcerpt(text: string): string {
     .slice(0, MAX_ERROR_EXCERPT_LENGTH);
 }
 
-const HTML_TYPE_PATTERN = /^(text|application)\/(x?html|xhtml\+xml)/i;
-
-/**
- * Why the response to a write is no success although its status is one; `undefined` if it is one. `documented` is the status
- * text of the operation, if the document shows one. JSON is never HTML, whatever its content type.
- */
-export function describeFalseSuccess(response: WireResponse, documented?: string): string | undefined {
-  const text = readText(response);
-  const body = parseJsonOrUndefined(text);
-  const isHtmlType = HTML_TYPE_PATTERN.test(response.headers["content-type"] ?? "") && text.trim() !== "";
-  if (/^\s*</.test(text) || (isHtmlType && body === undefined))
-    return `the body is HTML, perhaps of a login page or a proxy (${readErrorBody(response).message})`;
-  if (Number(fieldOf(body, "statusCode")) >= 400)
-    return `the body is an error of the service (${readErrorBody(response).message})`;
-  const status = fieldOf(body, "status") ?? documented;
-  const isDocumented = typeof status === "string" && status.toLowerCase() === documented;
-  return documented === undefined || isDocumented
-    ? undefined
-    : `its status is ${JSON.stringify(status)} instead of "${documented}"`;
-}
-
 /**
  * Reads `Retry-After`, seconds or a date, as ms from now; `undefined` if it is missing or invalid. A date is relative to the
- * response's own `Date`, so that a wrong clock on either side does not matter.
+ * response's own `Date`, so that a wrong clock on either side does not matter. Several equal headers count as one.
  */
 export function parseRetryAfterMs(headers: Record<string, string>): number | undefined {
-  const value = headers["retry-after"]?.trim() ?? "";
+  const value = withoutRepetition(headers["retry-after"] ?? "");
   if (/^\d+(\.\d+)?$/.test(value)) return Number.isFinite(Number(value)) ? Number(value) * 1_000 : undefined;
   const date = HTTP_DATE_PATTERN.test(value) ? Date.parse(value) : Number.NaN;
   return Number.isNaN(date) ? undefined : Math.max(0, date - (dateHeaderMs(headers) ?? Date.now()));
+}
+
+/** The value of a header that a proxy has sent twice: "30, 30" is "30". A date contains a comma itself. */
+function withoutRepetition(value: string): string {
+  const parts = value.split(",").map((part) => part.trim());
+  const size = [1, 2].find(
+    (size) => parts.length % size === 0 && parts.every((part, index) => part === parts[index % size]),
+  );
+  return parts.slice(0, size).join(", ");
 }
 
 const HTTP_DATE_PATTERN = /^[a-z]{3}, \d\d [a-z]{3} \d{4} [\d:]+ GMT$/i;

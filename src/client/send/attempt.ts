@@ -7,6 +7,7 @@ import { type RateLimiter, type Slot, SlotTooLate } from "../limiter/rate-limite
 import type { Observer } from "../observe/observer.js";
 import {
   Exchange,
+  ExchangeFailure,
   isSuccessStatus,
   type Transport,
   type WireRequest,
@@ -15,6 +16,7 @@ import {
 import { parseRetryAfterMs } from "./api-error.js";
 import type { Call } from "./call.js";
 import { Failure, failureOfExchange, failureOfFalseSuccess, failureOfStatus, Refusal, SlotExpired } from "./failure.js";
+import { isCutOff } from "./false-success.js";
 import { takeRateLimitRetry } from "./retry.js";
 import type { ServiceClock } from "./service-clock.js";
 
@@ -60,7 +62,9 @@ async function sendOnce(line: Line, call: Call): Promise<WireResponse> {
     line.observer.emit("request", () => info);
     const response = await call.observer.attempt(info, request.headers, () => {
       exchange = new Exchange(request, line.transport.send);
-      return exchange.result.catch((thrown: unknown) => responseWithoutBody(exchange?.head, thrown));
+      return exchange.result
+        .then(assertNotCutOff)
+        .catch((thrown: unknown) => responseWithoutBody(exchange?.head, thrown));
     });
     line.clock.observe(response.headers);
     const durationMs = monotonicNowMs() - startedAt;
@@ -174,6 +178,13 @@ function assertSynchronous({ label }: Call, returned: unknown): void {
 
 function failBeforeSend(thrown: unknown): never {
   throw new Failure(thrown, "no", "never", "beforeSend");
+}
+
+/** Not every transport reports that the connection broke before the end of a body without a length. */
+function assertNotCutOff(response: WireResponse): WireResponse {
+  if (isSuccessStatus(response.status) && isCutOff(response))
+    throw new ExchangeFailure("connection", new Error("the body is incomplete"));
+  return response;
 }
 
 /** The head of an error response is enough if its body was cut off, too slow or unreadable. Otherwise rethrows. */
