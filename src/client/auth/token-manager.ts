@@ -16,7 +16,6 @@
 
 import { isAccessToken } from "../../service/token.js";
 import { AuthenticationError } from "../../shared/errors/index.js";
-import { rememberSecret } from "../../shared/errors/redact.js";
 import type { Abortable } from "../../shared/time/abort.js";
 import { afterMs, race, untilAborted } from "../../shared/time/wait.js";
 import { messageOf } from "../../shared/unknown.js";
@@ -36,6 +35,8 @@ export interface TokenManagerOptions {
   store: TokenStore;
   /** Whose token it is, for a store that clients of several accounts may use. */
   account: string;
+  /** Called before a token of the store is used. */
+  remember(accessToken: string): void;
   /** Requests a token from the service. */
   request(signal: AbortSignal): Promise<StoredToken>;
   /** Called when the store or a renewal fails; the client continues without it. */
@@ -136,7 +137,7 @@ export class TokenManager {
     const read = async () => {
       const stored = await ask("get", () => store.get(account));
       if (!isUsable(stored) || excluded.includes(stored.accessToken)) return undefined;
-      rememberSecret(stored.accessToken);
+      this.#options.remember(stored.accessToken);
       return stored;
     };
     if (refused !== undefined) await ask("delete", () => store.delete(refused));

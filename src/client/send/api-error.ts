@@ -29,15 +29,21 @@ const API_ERROR_CLASS_BY_STATUS: Record<number, new (init: ApiErrorInit) => ApiE
 
 const BASE_URL_HINT = 'Check baseUrl: it must end with the version segment, for example "/api/v1".';
 
+const CREDENTIALS_HINT = "Check clientId and clientSecret.";
+
 /** The error for a response with an error status. `pauseMs`: after a 429, the rest of the pause. */
 export function createApiError(call: Call, response: WireResponse, pauseMs: number): ApiError {
   const { status, headers } = response;
   const { method, path, isTokenRequest } = call.request;
-  const body = readErrorBody(response);
-  const init: ApiErrorInit = { status, headers, ...body, method, path, attempts: call.attempts };
+  const body = isTokenRequest ? codeOfTokenError(response) : readErrorBody(response);
+  const isTextHidden = isTokenRequest === true;
+  const init: ApiErrorInit = { status, headers, ...body, method, path, attempts: call.attempts, isTextHidden };
   // A 404 of the token endpoint must not look like a missing item.
   if (isTokenRequest && status >= 400 && status < 500 && status !== 429)
-    return new AuthenticationError({ ...init, hint: status === 404 || status === 405 ? BASE_URL_HINT : undefined });
+    return new AuthenticationError({
+      ...init,
+      hint: status === 404 || status === 405 ? BASE_URL_HINT : CREDENTIALS_HINT,
+    });
   if (status === 400 && init.code === "validation_error") return new ValidationError(init);
   if (status === 429) return new RateLimitError({ ...init, retryAfterMs: pauseMs });
   const ErrorClass = API_ERROR_CLASS_BY_STATUS[status] ?? (status >= 500 && status < 600 ? ServerError : ApiError);
@@ -90,6 +96,21 @@ export function readErrorBody(response: WireResponse): ErrorBody {
     details: readDetails(fieldOf(given, "details")),
   };
 }
+
+/**
+ * What is shown of the body of a failed token request: its code. The rest may repeat the request, with the secret, in any
+ * form.
+ */
+function codeOfTokenError(response: WireResponse): ErrorBody {
+  const { isFromService } = readErrorBody(response);
+  const given = fieldOf(parseJsonOrUndefined(readText(response)), "error");
+  const isCode = typeof given === "string" && CODE_PATTERN.test(redact(given));
+  const code = isCode ? given : (ERROR_CODE_BY_STATUS[response.status] ?? "unknown");
+  return { isFromService, code, message: isCode ? given : "", details: undefined };
+}
+
+/** A code is a word, such as `invalid_client`. */
+const CODE_PATTERN = /^[a-z]+([_-][a-z]+){0,5}$/i;
 
 /** The messages by field; anything but a string is ignored. */
 function readDetails(details: unknown): ErrorBody["details"] {

@@ -5,7 +5,8 @@ import {
   StocklotError,
   TimeoutError,
 } from "../../shared/errors/index.js";
-import { redactData, rememberCallHeaders } from "../../shared/errors/redact.js";
+import { redactData } from "../../shared/errors/redact.js";
+import { rememberCallHeaders } from "../../shared/errors/secrets.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { fieldOf, messageOf, toOneLine } from "../../shared/unknown.js";
 import { NoSlots, type RateLimiter, SlotTooLate } from "../limiter/rate-limiter.js";
