@@ -1,3 +1,4 @@
+import { environmentVariable } from "../shared/environment.js";
 import { ClientSecrets } from "../shared/errors/secrets.js";
 import { fieldOf } from "../shared/unknown.js";
 import { VERSION } from "../shared/version.js";
@@ -77,7 +78,8 @@ export class InventoryClient {
   constructor(given: ClientOptions = {}) {
     // First, since a message about the options must not show it.
     const secrets = new ClientSecrets();
-    if (typeof given?.clientSecret === "string") secrets.rememberSecret(given.clientSecret);
+    const secret = given?.clientSecret ?? environmentVariable("STOCKLOT_CLIENT_SECRET");
+    if (typeof secret === "string") secrets.rememberSecret(secret);
     const { options, baseUrl, clientId, clientSecret } = readClientOptions(given);
     const address = baseUrl.href.replace(/\/+$/, "");
     this.service = Object.defineProperty({ id: options.serviceId ?? address, address }, "clientId", {
