@@ -1,7 +1,17 @@
-import { createNoopMeter, diag, type MeterProvider, metrics, type TracerProvider, trace } from "@opentelemetry/api";
+import {
+  createNoopMeter,
+  diag,
+  type MeterProvider,
+  metrics,
+  ProxyTracerProvider,
+  propagation,
+  type TracerProvider,
+  trace,
+} from "@opentelemetry/api";
 import { instrument } from "../client/for-add-ons.js";
 import { VERSION } from "../shared/version.js";
 import { CallSpan } from "./call-span.js";
+import { MethodSpan } from "./method-span.js";
 import { createMetrics } from "./metrics.js";
 
 /** The providers for spans and metrics. */
@@ -42,14 +52,14 @@ export function instrumentStocklot(options: InstrumentOptions = {}): () => void 
     diag.warn("stocklot: instrumentStocklot was called before, and is not stopped. This call changes nothing.");
     return () => {};
   }
-  const tracer = (options.tracerProvider ?? trace).getTracer(INSTRUMENTATION_SCOPE, VERSION);
+  const provider = options.tracerProvider ?? trace.getTracerProvider();
+  const tracer = provider.getTracer(INSTRUMENTATION_SCOPE, VERSION);
   const meter = (options.meterProvider ?? metrics).getMeter(INSTRUMENTATION_SCOPE, VERSION);
   const recorded = meter.constructor === createNoopMeter().constructor ? undefined : createMetrics(meter);
   const stopCalls = instrument({
-    startCall(info) {
-      const call = new CallSpan(tracer, recorded, info);
-      return call.isObserved ? call : undefined;
-    },
+    isIdle: () => recorded === undefined && hasNoDelegate(provider) && propagation.fields().length === 0,
+    startMethod: (info) => MethodSpan.start(tracer, info),
+    startCall: (info) => CallSpan.start(tracer, recorded, info),
     progress: (event) => recorded?.progress(event),
   });
   const stop = () => {
@@ -61,6 +71,12 @@ export function instrumentStocklot(options: InstrumentOptions = {}): () => void 
   globals[INSTRUMENTATION] = stop;
   return stop;
 }
+
+/** What the API uses as long as no SDK was set up. */
+const noProvider = /* @__PURE__ */ new ProxyTracerProvider().getDelegate();
+
+const hasNoDelegate = (provider: TracerProvider) =>
+  provider instanceof ProxyTracerProvider && provider.getDelegate() === noProvider;
 
 /** A property of the global object, since the ES module and the CommonJS copy share no module. */
 const INSTRUMENTATION: unique symbol = Symbol.for("stocklot.opentelemetry");

@@ -122,13 +122,11 @@ export class Inventory {
     scope: ItemScope = {},
     options: ItemSearchOptions = {},
   ): Promise<StockLevel | null> {
-    const levels = await this.#findStockLevels(
-      "inventory.getStockLevel",
-      checkedSku(shortID, "getStockLevel"),
-      scope,
-      options,
-    );
-    return levels.get(shortID) ?? null;
+    const name = "inventory.getStockLevel";
+    return await this.#sender.asOneMethod(name, async () => {
+      const levels = await this.#findStockLevels(name, checkedSku(shortID, "getStockLevel"), scope, options);
+      return levels.get(shortID) ?? null;
+    });
   }
 
   /**
@@ -145,12 +143,13 @@ export class Inventory {
    * @throws PermissionError if the warehouse is out of the client's scope.
    * @throws PaginationError if the list changes faster than it can be searched, or with `ifUnsorted: "error"`.
    */
-  getStockLevels(
+  async getStockLevels(
     shortIDs: readonly string[],
     scope: ItemScope = {},
     options: ItemSearchOptions = {},
   ): Promise<Map<string, StockLevel | null>> {
-    return this.#findStockLevels("inventory.getStockLevels", shortIDs, scope, options);
+    const name = "inventory.getStockLevels";
+    return await this.#sender.asOneMethod(name, () => this.#findStockLevels(name, shortIDs, scope, options));
   }
 
   async #findStockLevels(
@@ -197,8 +196,11 @@ export class Inventory {
    * @throws PaginationError if the list changes faster than it can be searched, or with `ifUnsorted: "error"`.
    */
   async getLots(shortID: string, scope: ItemScope = {}, options: ItemSearchOptions = {}): Promise<Lot[]> {
-    const { lots } = await this.#findLots("inventory.getLots", lotList, shortID, scope, options);
-    return lots;
+    const name = "inventory.getLots";
+    return await this.#sender.asOneMethod(name, async () => {
+      const { lots } = await this.#findLots(name, lotList, shortID, scope, options);
+      return lots;
+    });
   }
 
   /**
@@ -271,14 +273,17 @@ export class Inventory {
    * @throws TimeoutError if the outcome is not certain within `options.totalTimeoutMs`.
    */
   async findReceipt(sent: OutcomeUnknownError | SentRequest, options: FindOptions = {}): Promise<FoundReceipt> {
-    return findReceipt({
-      method: "inventory.findReceipt",
-      sent: readSentReceipt(sent),
-      options: readFindOptions("inventory.findReceipt", options),
-      closed: this.#sender.closed,
-      others: this.#sentReceipts,
-      readLots: (shortID, wid, lookOptions) => this.readLotsOfItem(shortID, { wid }, lookOptions),
-    });
+    const method = "inventory.findReceipt";
+    return await this.#sender.asOneMethod(method, async () =>
+      findReceipt({
+        method,
+        sent: readSentReceipt(sent),
+        options: readFindOptions(method, options),
+        closed: this.#sender.closed,
+        others: this.#sentReceipts,
+        readLots: (shortID, wid, lookOptions) => this.readLotsOfItem(shortID, { wid }, lookOptions),
+      }),
+    );
   }
 
   /**

@@ -187,13 +187,16 @@ export class Items {
    * @throws TimeoutError if the outcome is not certain within `options.totalTimeoutMs`.
    */
   async findCreated(sent: OutcomeUnknownError | SentRequest, options: FindOptions = {}): Promise<FoundItem> {
-    return findCreated({
-      method: "items.findCreated",
-      sent: readSentCreation(sent),
-      options: readFindOptions("items.findCreated", options),
-      closed: this.#sender.closed,
-      get: (shortID, lookOptions) => this.get(shortID, lookOptions),
-    });
+    const method = "items.findCreated";
+    return await this.#sender.asOneMethod(method, async () =>
+      findCreated({
+        method,
+        sent: readSentCreation(sent),
+        options: readFindOptions(method, options),
+        closed: this.#sender.closed,
+        get: (shortID, lookOptions) => this.get(shortID, lookOptions),
+      }),
+    );
   }
 
   /**

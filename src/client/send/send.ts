@@ -8,9 +8,10 @@ import {
 import { redactData } from "../../shared/errors/redact.js";
 import { rememberCallHeaders } from "../../shared/errors/secrets.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
-import { fieldOf, messageOf, toOneLine } from "../../shared/unknown.js";
+import { messageOf, toOneLine } from "../../shared/unknown.js";
 import { NoSlots, type RateLimiter, SlotTooLate } from "../limiter/rate-limiter.js";
 import type { ClientState } from "../observe/events.js";
+import { nameOfThrown } from "../observe/observer.js";
 import { attempt, type Line, reportRetry } from "./attempt.js";
 import { type ApiRequest, Call, type CallSettings, type ResponseValidation } from "./call.js";
 import { Failure } from "./failure.js";
@@ -90,9 +91,9 @@ export class ClientSender implements Sender, ClientState {
 
   /** The same within a scope, with options that were checked. */
   async #sendWithin<T>(scope: Scope, request: ApiRequest<T>, options?: RequestOptions): Promise<T> {
-    const { observer, validation, baseUrl } = this.#config;
+    const { observer, validation } = this.#config;
     const { method, path } = request;
-    const observed = observer.startCall(() => ({ method, path, url: baseUrl + path, client: this }));
+    const observed = observer.startCall(this, method, path);
     const call = new Call(request, this.#settingsOf(options), scope, observed);
     const forgetHeaders = options?.headers && rememberCallHeaders(options.headers);
     const startedAt = monotonicNowMs();
@@ -105,7 +106,7 @@ export class ClientSender implements Sender, ClientState {
       });
     } catch (thrown) {
       const error = errorForCaller(call, thrown);
-      end = nameOf(error);
+      end = nameOfThrown(error);
       throw error;
     } finally {
       const { attempts, head, settings } = call;
@@ -143,6 +144,11 @@ export class ClientSender implements Sender, ClientState {
       scope.end();
       if (last) this.#report({ onResponse }, { ...last, attempts, durationMs: monotonicNowMs() - startedAt });
     }
+  }
+
+  /** Runs a method that sends several requests, so that instrumentations see it as one. */
+  async asOneMethod<T>(name: string, run: () => Promise<T>): Promise<T> {
+    return await this.#config.observer.runMethod(this, name, run);
   }
 
   /** Rejects waiting calls, lets those on the wire finish, then closes the connections. */
@@ -274,9 +280,6 @@ function outcomeUnknownError(call: Call, cause: unknown): OutcomeUnknownError {
   monotonicSentAt.set(error.request, call.begunAtMs);
   return error;
 }
-
-/** For metrics. If a signal was aborted with a value without a name: its type. */
-const nameOf = (error: unknown) => String(fieldOf(error, "name") || typeof error);
 
 /** Errors whose stack trace contains the line of a caller. */
 const shown = new WeakSet<object>();

@@ -11,21 +11,22 @@
  */
 import { fieldOf, isObject } from "../unknown.js";
 import { isBrandedError } from "./brand.js";
-import { replaceRanges } from "./secret-index.js";
+import { replaceSecrets } from "./secret-index.js";
 import { credentials, headerValues } from "./secrets.js";
 
 const REDACTED = "[redacted]";
+const ALL = [credentials, headerValues] as const;
 
 /** Replaces client secrets and tokens, but not values of headers: for the caller's own data. */
-export const redactCredentials = (text: string): string => replaceRanges(text, credentials.find(text), REDACTED);
+export const redactCredentials = (text: string): string => replaceSecrets(text, [credentials], REDACTED);
 
 /** An address of a database or a proxy, up to its password. */
 const PASSWORD_PATTERN = /(\w:?\/\/[^\s:/?#@]*:)[^\s/?#]+@/g;
 
 /** Replaces all secrets in a string. */
 export function redact(text: string): string {
-  const ranges = [...credentials.find(text), ...headerValues.find(text)];
-  return replaceRanges(text, ranges, REDACTED).replace(PASSWORD_PATTERN, `$1${REDACTED}@`);
+  const shown = replaceSecrets(text, ALL, REDACTED);
+  return shown.includes("@") ? shown.replace(PASSWORD_PATTERN, `$1${REDACTED}@`) : shown;
 }
 
 /** How much of a string is searched behind what is shown: a secret may continue there. */

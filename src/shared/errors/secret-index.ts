@@ -30,6 +30,10 @@ export class SecretIndex {
   readonly #texts = new FormTable();
   readonly #base64 = new FormTable();
 
+  get isEmpty(): boolean {
+    return this.#secrets.size === 0;
+  }
+
   add(secret: string): void {
     const known = this.#secrets.get(secret);
     if (known) known.uses += 1;
@@ -50,16 +54,13 @@ export class SecretIndex {
     for (const form of known.forms) this.#tableOf(form).delete(form);
   }
 
-  /** Where a text shows a secret. */
-  find(text: string): Range[] {
-    if (this.#secrets.size === 0 || text.length < MIN_LENGTH) return [];
-    const found: Range[] = [];
-    for (const view of viewsOf(text)) {
-      this.#texts.find(view, text, found);
-      const unbroken = withoutLineBreaks(view);
-      this.#base64.find({ ...unbroken, text: normalizedBase64(unbroken.text) }, text, found);
+  /** Adds where a text shows a secret. */
+  find(text: string, views: readonly SearchedView[], found: Range[]): void {
+    if (this.#secrets.size === 0) return;
+    for (const { asText, asBase64 } of views) {
+      this.#texts.find(asText, text, found);
+      this.#base64.find(asBase64, text, found);
     }
-    return found;
   }
 
   #tableOf({ kind }: Form): FormTable {
@@ -67,8 +68,35 @@ export class SecretIndex {
   }
 }
 
+/** A text in which secrets are searched as they are, and in base64. */
+interface SearchedView {
+  asText: View;
+  asBase64: View;
+}
+
+/** What no view changes. */
+const PLAIN_PATTERN = /^[A-Za-z0-9/:.?=,;()[\]{}"'|]*$/;
+
+function searchedViewsOf(text: string): SearchedView[] {
+  // Most texts, such as paths, are searched once.
+  if (PLAIN_PATTERN.test(text)) return [{ asText: { text }, asBase64: { text } }];
+  return viewsOf(text).map((asText) => {
+    const unbroken = withoutLineBreaks(asText);
+    return { asText, asBase64: { ...unbroken, text: normalizedBase64(unbroken.text) } };
+  });
+}
+
+/** A text with something else in place of the secrets of some indexes. */
+export function replaceSecrets(text: string, indexes: readonly SecretIndex[], replacement: string): string {
+  if (text.length < MIN_LENGTH || indexes.every(({ isEmpty }) => isEmpty)) return text;
+  const views = searchedViewsOf(text);
+  const found: Range[] = [];
+  for (const index of indexes) index.find(text, views, found);
+  return found.length === 0 ? text : replaceRanges(text, found, replacement);
+}
+
 /** A text with something else in place of ranges. */
-export function replaceRanges(text: string, ranges: readonly Range[], replacement: string): string {
+function replaceRanges(text: string, ranges: readonly Range[], replacement: string): string {
   let shown = "";
   let end = 0;
   for (const [from, to] of [...ranges].sort(([one], [next]) => one - next)) {
