@@ -99,6 +99,7 @@ export class InventoryClient {
       limiter: this.#limiter,
       observer,
       clock: new ServiceClock(),
+      hasResponded: false,
       validation: { mode, warn },
       totalTimeoutMs: options.totalTimeoutMs ?? Infinity,
       settings: {

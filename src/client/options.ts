@@ -82,6 +82,7 @@ export interface ClientOptions {
   rateLimiter?: RateLimiter | undefined;
   /**
    * When calls are retried; `false` for never, not even after a 429 (the single retry after a 401 remains).
+   * With the default, a service of this machine that refuses the first connection is reported within a second.
    * @default { maxRetries: 3, minDelayMs: 500, maxDelayMs: 8_000, maxRateLimitRetries: 5, rateLimitDelayMs: [30_000, 60_000] }
    */
   retry?: RetryOptions | false | undefined;

@@ -15,7 +15,7 @@ import {
 import { createCertificates } from "../support/certificates.js";
 import { ITEM } from "../support/records.js";
 import { connect, errorOf, fetchThrough, QUICK, RECEIPT, storedToken, TRANSPORTS } from "../support/with-server.js";
-import { clientOf, listenOn, listenRaw } from "./server.js";
+import { clientOf, listen, listenOn, listenRaw } from "./server.js";
 
 const certificates = createCertificates();
 afterAll(() => certificates.remove());
@@ -57,6 +57,8 @@ async function listenTls(options: TlsOptions, respond: (socket: Socket) => void 
 /** A request that is not sent: with undici a write; what fetch has sent is not known, so with fetch a read. */
 const failureBeforeSending = (transport: string, client: InventoryClient) =>
   errorOf(transport === "undici" ? client.inventory.receive(RECEIPT) : client.items.get("X"));
+
+const TOKEN = { access_token: "canary-token-0123456789", token_type: "bearer", expires_in: 3_600 };
 
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
@@ -308,6 +310,77 @@ describe("a fetch function that fails", () => {
     const error = await errorOf(client.items.get("X"));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(messageOf(error)).toMatch(/status 0/);
+  });
+});
+
+describe("a service of this machine that is not there", () => {
+  it("is reported after two more attempts within a second", async () => {
+    const client = connect({ baseUrl: "http://127.0.0.1:2/api/v1" });
+    const startedAt = performance.now();
+    const error = await errorOf(client.items.get("X"));
+    expect(messageOf(error)).toMatch(/^POST \/Token: the connection was refused, nothing was sent, 3 attempts .*Check/);
+    // The two waits, and no other one.
+    expect(performance.now() - startedAt).toBeGreaterThan(550);
+  });
+
+  it("is tried as often as the caller has chosen", async () => {
+    const client = connect({ baseUrl: "http://127.0.0.1:2/api/v1" }, { retry: { maxRetries: 4, minDelayMs: 1 } });
+    expect(messageOf(await errorOf(client.items.get("X")))).toContain("5 attempts");
+  });
+
+  it("is tried as usual once it has responded", async () => {
+    const { server, origin } = await listen((request, response) =>
+      response.end(JSON.stringify(request.url === "/api/v1/Token" ? TOKEN : ITEM)),
+    );
+    const client = connect({ baseUrl: `${origin}/api/v1` });
+    await client.items.get("X");
+    const closed = new Promise((resolve) => server.close(resolve));
+    server.closeAllConnections();
+    await closed;
+    // Two retries of a moment would be over by then.
+    const error = await errorOf(client.items.get("X", { totalTimeoutMs: 1_500 }));
+    expect(messageOf(error)).toMatch(
+      /^GET \/Item: not finished within totalTimeoutMs \(1500 ms\), \d attempts?\. The last failure: .*(refused|broke|closed)/,
+    );
+  });
+});
+
+describe("a call that runs out of time names its last failure:", () => {
+  it("that of the call", async () => {
+    const { client } = await clientOf((_, response) => response.writeHead(503).end('{"message":"in maintenance"}'), {
+      retry: { maxRetries: 50, minDelayMs: 1, maxDelayMs: 20 },
+      totalTimeoutMs: 150,
+    });
+    const error = await errorOf(client.items.get("X"));
+    expect(messageOf(error)).toMatch(
+      /^GET \/Item: not finished within totalTimeoutMs \(150 ms\), \d+ attempts?\. The last failure: 503 in maintenance\.$/,
+    );
+    expect(error).toMatchObject({ name: "TimeoutError", cause: { name: "ServerError" } });
+  });
+
+  it("that of an attempt before one that took too long, once", async () => {
+    let requests = 0;
+    const { client } = await clientOf(
+      (_, response) => {
+        requests += 1;
+        if (requests === 1) response.writeHead(503).end();
+      },
+      { retry: { maxRetries: 2, minDelayMs: 1, maxDelayMs: 2 }, timeoutMs: 60 },
+    );
+    const error = await errorOf(client.items.get("X"));
+    expect(messageOf(error)).toMatch(
+      /^GET \/Item: no complete response within timeoutMs \(60 ms\), 3 attempts\. The last failure: no complete response within timeoutMs \(60 ms\), 2 attempts\.$/,
+    );
+  });
+
+  it("that of the token request for which it waits", async () => {
+    const client = connect(
+      { baseUrl: "http://127.0.0.1:2/api/v1" },
+      { retry: { maxRetries: 50, minDelayMs: 1, maxDelayMs: 20 }, totalTimeoutMs: 150 },
+    );
+    expect(messageOf(await errorOf(client.items.get("X")))).toMatch(
+      /^GET \/Item: not finished within totalTimeoutMs \(150 ms\), nothing was sent\. The last failure: POST \/Token: the connection was refused/,
+    );
   });
 });
 

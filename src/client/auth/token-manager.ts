@@ -48,6 +48,8 @@ export class TokenManager {
   readonly #options: TokenManagerOptions;
   #token: (StoredToken & { renewAt: number }) | undefined;
   #renewal: Renewal | undefined;
+  /** Of the token request, as long as no token has come since. */
+  lastFailure: unknown;
   /** The token that the service refused last; a store that could not delete it may still return it. */
   #refused: string | undefined;
   /** Until it has ended the store is not used for anything else, or it could keep the old token. */
@@ -97,7 +99,7 @@ export class TokenManager {
         // The result of an aborted renewal is dropped: a later one may be in progress.
         if (this.#renewal !== renewal) return;
         this.#token = { ...token, renewAt: renewalTime(token.expiresAt, Date.now()) };
-        this.#renewal = this.#refused = undefined;
+        this.#renewal = this.#refused = this.lastFailure = undefined;
       },
       (error: unknown) => {
         if (this.#renewal !== renewal) throw error;

@@ -27,6 +27,8 @@ export interface Line {
   readonly transport: Transport;
   readonly observer: Observer;
   readonly clock: ServiceClock;
+  /** Whether the client has received a response. */
+  hasResponded: boolean;
 }
 
 /**
@@ -66,6 +68,7 @@ async function sendOnce(line: Line, call: Call): Promise<WireResponse> {
         .then(assertNotCutOff)
         .catch((thrown: unknown) => responseWithoutBody(exchange?.head, thrown));
     });
+    line.hasResponded = true;
     line.clock.observe(response.headers);
     const durationMs = monotonicNowMs() - startedAt;
     line.observer.emit("response", () => ({ ...info, status: response.status, durationMs }));
@@ -74,11 +77,15 @@ async function sendOnce(line: Line, call: Call): Promise<WireResponse> {
     return response;
   } catch (thrown) {
     call.head ??= exchange?.head;
-    const failure = exchange && !(thrown instanceof Failure) ? failureOfExchange(call, exchange, thrown) : thrown;
+    const failure =
+      exchange && !(thrown instanceof Failure) ? failureOfExchange(call, exchange, thrown, line.hasResponded) : thrown;
     if (!(failure instanceof Failure)) throw failure;
     if (failure.applied === "unknown" && call.isWrite) call.applied = "unknown";
     // The end of the call is no failure of its own.
-    if (failure.error !== call.scope.reason) call.lastError = failure.error;
+    if (failure.error !== call.scope.reason) {
+      call.lastError = failure.error;
+      if (call.request.isTokenRequest) line.tokens.lastFailure = failure.error;
+    }
     throw failure;
   } finally {
     call.isOnTheWire = false;
@@ -115,7 +122,10 @@ async function acquire(
       // No token request if the slot would come too late.
       const waitMs = limiter.waitMs(priority);
       if (waitMs > scope.remainingMs) throw new SlotTooLate(waitMs, limiter.snapshot().pausedUntil);
-      await tokens.renew(scope);
+      await tokens.renew(scope).catch((error: unknown) => {
+        if (scope.aborted) call.lastError ??= tokens.lastFailure;
+        throw error;
+      });
     }
     const maxWaitMs = scope.remainingMs;
     const queuedAt = monotonicNowMs();

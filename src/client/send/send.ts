@@ -8,12 +8,11 @@ import {
 import { redactData } from "../../shared/errors/redact.js";
 import { rememberCallHeaders } from "../../shared/errors/secrets.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
-import { messageOf, toOneLine } from "../../shared/unknown.js";
 import { NoSlots, type RateLimiter, SlotTooLate } from "../limiter/rate-limiter.js";
 import type { ClientState } from "../observe/events.js";
 import { nameOfThrown } from "../observe/observer.js";
 import { attempt, type Line, reportRetry } from "./attempt.js";
-import { type ApiRequest, Call, type CallSettings, type ResponseValidation } from "./call.js";
+import { type ApiRequest, Call, type CallSettings, type ResponseValidation, reasonIn } from "./call.js";
 import { Failure } from "./failure.js";
 import { lowerCaseHeaderNames } from "./headers.js";
 import { JSON_CONTENT_TYPE } from "./payload.js";
@@ -227,7 +226,7 @@ function errorOfEnd(call: Call, reason: unknown): unknown {
   if (reason instanceof Closed) return new ClientClosedError(`${call.label}: the client is closed`);
   if (!(reason instanceof OutOfTime)) return reason;
   const unsent = call.attempts === 0 ? ", nothing was sent" : call.attemptCount;
-  const message = `${call.label}: not finished within totalTimeoutMs (${reason.totalTimeoutMs} ms)${unsent}`;
+  const message = `${call.label}: not finished within totalTimeoutMs (${reason.totalTimeoutMs} ms)${unsent}${call.lastFailure}`;
   return new TimeoutError(message, { clock: "totalTimeoutMs", cause: call.lastError });
 }
 
@@ -244,7 +243,7 @@ function errorOfWait(call: Call, failure: unknown): unknown {
       ? `the rate limit is used up${retryAfterMs === undefined ? "" : `. Try again in ${retryAfterMs} ms`}`
       : `all requests pause until ${new Date(pausedUntil).toISOString()} after a 429. Try again then`;
   return new TimeoutError(
-    `${call.label}: no slot within totalTimeoutMs (${call.scope.totalTimeoutMs} ms)${unsent}: ${why}.`,
+    `${call.label}: no slot within totalTimeoutMs (${call.scope.totalTimeoutMs} ms)${unsent}: ${why}.${call.lastFailure.replace(/^\./, "")}`,
     {
       clock: "totalTimeoutMs",
       retryAfterMs,
@@ -263,7 +262,7 @@ function outcomeUnknownError(call: Call, cause: unknown): OutcomeUnknownError {
   const { method, path, recoveryHint = DEFAULT_RECOVERY_HINT } = call.request;
   const { query, contentType, body } = call.payload;
   // The message of an error of this package begins with method and path, too.
-  const reason = toOneLine(messageOf(cause)).replace(`${label}: `, "").replace(/\.$/, "");
+  const reason = reasonIn(cause, label);
   const error = new OutcomeUnknownError(`${label}: sent, but the outcome is unknown (${reason}). ${recoveryHint}`, {
     cause,
     status: head?.status,

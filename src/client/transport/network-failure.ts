@@ -10,6 +10,8 @@ export interface NetworkFailure {
   advice: string;
   /** Whether another attempt would fail in the same way. */
   permanent: boolean;
+  /** Whether nothing listens on the port, on this machine. */
+  isRefusedHere?: boolean;
 }
 
 type Rule = readonly [pattern: RegExp, problem: string, advice?: string, permanent?: "permanent"];
@@ -68,6 +70,9 @@ const RULES: readonly Rule[] = [
   ],
 ];
 
+/** Of Node.js, to a loopback address. */
+const REFUSED_HERE_PATTERN = /^ECONNREFUSED .*ECONNREFUSED (127\.|::1|::ffff:127\.)/;
+
 /** No connection through the proxy of the environment. */
 export class ProxyFailure extends Error {
   constructor(cause: unknown) {
@@ -100,11 +105,14 @@ function classify(error: unknown, depth: number): NetworkFailure | undefined {
   if (error instanceof ProxyFailure) {
     const inner = classify(error.cause, depth + 1);
     const advice = inner?.permanent ? inner.advice : CHECK_PROXY;
-    return inner && { ...inner, problem: `through the proxy: ${inner.problem}`, advice };
+    return inner && { ...inner, problem: `through the proxy: ${inner.problem}`, advice, isRefusedHere: false };
   }
   const several = errorsOf(error).map((one) => classify(one, depth + 1));
   const [first] = several;
-  if (first) return { ...first, detail: several.map((failure) => failure?.detail ?? "").join("; ") };
+  if (first) {
+    const isRefusedHere = several.every((failure) => failure?.isRefusedHere === true);
+    return { ...first, isRefusedHere, detail: several.map((failure) => failure?.detail ?? "").join("; ") };
+  }
   const message = messageOf(error instanceof Error ? error : fieldOf(error, "message"));
   const text = `${codeOf(error) ?? fieldOf(error, "name")} ${message}`;
   const rule = RULES.find(([pattern]) => pattern.test(text));
@@ -112,7 +120,13 @@ function classify(error: unknown, depth: number): NetworkFailure | undefined {
   const detail = shorten(message.includes(String(codeOf(error) ?? "")) ? message : text);
   if (rule) {
     const [, problem, advice = "", permanent] = rule;
-    return { problem, detail, advice, permanent: permanent !== undefined };
+    return {
+      problem,
+      detail,
+      advice,
+      permanent: permanent !== undefined,
+      isRefusedHere: REFUSED_HERE_PATTERN.test(text),
+    };
   }
   // With a code that is rare on sockets.
   if (SOCKET_CALLS.has(fieldOf(error, "syscall")))
