@@ -10,7 +10,7 @@ import { callSafely } from "../../shared/time/callback.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { readItem, readItems, readModifiedItems } from "../read-items.js";
 import { PlanReader, type ReadWith } from "../reader.js";
-import { MAX_AGE_MS, type PlanApplyOptions } from "../report.js";
+import { MAX_AGE_MS, type PlanApplyOptions, SlowItems, TOO_SLOW } from "../report.js";
 import { describeQuantities, readStockLevels } from "../stock-levels.js";
 import { fieldValue, type StoredForm } from "./compare.js";
 import type { ItemChange, ItemPlanContent, ReportedItem } from "./document.js";
@@ -68,11 +68,8 @@ const CLOCK_TOLERANCE_MS = 3_000;
 const MIN_FOR_LIST = 3;
 /** How often an item is read and written. */
 const MAX_ATTEMPTS = 2;
-/** If this many items in a row take too long, the others most likely do, too. */
-const MAX_TOO_SLOW = 5;
 /** If this many writes in a row have no response, the service cannot be reached. */
 const MAX_LOST = 5;
-const TOO_SLOW = `it could not be read and written within ${MAX_AGE_MS / 60_000} minutes`;
 
 type ChangeState = "as-desired" | "due" | { stale: string };
 
@@ -117,8 +114,7 @@ class ItemPlanApplication {
   readonly #lookAlikes = new Map<string, string>();
   readonly #report: Omit<ItemPlanReport, "requests" | "durationMs">;
   #done = 0;
-  /** Items in a row that could not be read and written in time. */
-  #tooSlow = 0;
+  readonly #slowItems = new SlowItems();
   /** Writes in a row without a response. */
   #lost = 0;
   /** A create that was not applied. */
@@ -205,14 +201,9 @@ class ItemPlanApplication {
   async #apply(change: ItemChange, chunk: Partial<Reading>): Promise<void> {
     const { operation, shortID } = change;
     const before = this.#report.applied;
-    if (!(await this.#attempt(change, chunk))) {
-      this.#report.stale.push({ shortID, reason: TOO_SLOW });
-      this.#tooSlow += 1;
-      if (this.#tooSlow >= MAX_TOO_SLOW)
-        throw new ConnectionError(
-          `plan.apply: ${MAX_TOO_SLOW} items in a row could not be read and written within ${MAX_AGE_MS / 60_000} minutes (the last: "${shortID}"). Nothing more was sent. Apply the plan again when the service is faster, or when others use less of the rate limit.`,
-        );
-    } else this.#tooSlow = 0;
+    const isTooSlow = !(await this.#attempt(change, chunk));
+    if (isTooSlow) this.#report.stale.push({ shortID, reason: TOO_SLOW });
+    this.#slowItems.add(shortID, isTooSlow);
     if (operation === "create" && this.#report.applied === before) this.#missing ??= shortID;
     this.#done += 1;
     const progress = { done: this.#done, total: this.#content.changes.length };
