@@ -36,11 +36,40 @@ export function clientAttributes(client: Pick<CallInfo["client"], "url">): Attri
   return { "server.address": address, "server.port": port };
 }
 
+/** What all spans and metrics of the calls of an endpoint share. */
+export interface Endpoint {
+  /** Of its spans. */
+  name: string;
+  attributes: Attributes;
+}
+
+/** By base URL, then by method and path. Paths with values in them are not kept. */
+const endpoints = new Map<string, Map<string, Endpoint>>();
+
+/** Kept, since an SDK that samples nothing reads it at every call. */
+export function endpointOf(info: Pick<CallInfo, "method" | "path" | "client">): Endpoint {
+  const { method, path, client } = info;
+  let known = endpoints.get(client.url);
+  if (!known) {
+    known = new Map();
+    setNewest(endpoints, client.url, known, MAX_SERVERS);
+  }
+  // No method is part of a path, so that one string names both.
+  const key = method === "GET" ? path : method + path;
+  const kept = known.get(key);
+  if (kept) return kept;
+  const attributes = callAttributes(info);
+  const template = attributes["url.template"];
+  const endpoint = { attributes, name: template === undefined ? method : `${method} ${template}` };
+  if (LITERALS.has(path)) known.set(key, endpoint);
+  return endpoint;
+}
+
 /**
- * The attributes that all spans and metrics of a call share. Few different values, since metrics use them. Written out, since
- * an SDK reads objects that were put together three times slower.
+ * Few different values, since metrics use them. Written out, since an SDK reads objects that were put together three times
+ * slower.
  */
-export function callAttributes({ method, path, client }: Pick<CallInfo, "method" | "path" | "client">): Attributes {
+function callAttributes({ method, path, client }: Pick<CallInfo, "method" | "path" | "client">): Attributes {
   const { address, port, pathname } = serverOf(client.url);
   const template = findUrlTemplate(path);
   if (template === undefined) return { "http.request.method": method, "server.address": address, "server.port": port };

@@ -15,7 +15,7 @@ import {
 import type { AttemptEnd, CallEnd, CallInfo, CallObservation } from "../client/for-add-ons.js";
 import type { HookEvents } from "../client/index.js";
 import { callSafely, isTrue, settle } from "../shared/time/callback.js";
-import { callAttributes, outcomeAttributes } from "./attributes.js";
+import { type Endpoint, endpointOf, outcomeAttributes } from "./attributes.js";
 import type { Metrics } from "./metrics.js";
 
 /** Set by any instrumentation of undici, which then propagates the context itself. */
@@ -27,6 +27,7 @@ const isUndiciInstrumented = () =>
 export class CallSpan implements CallObservation {
   readonly #tracer: Tracer;
   readonly #info: CallInfo;
+  readonly #name: string;
   readonly #attributes: Attributes;
   /** The context of the caller, with the span of the call. */
   readonly #context: Context;
@@ -41,7 +42,8 @@ export class CallSpan implements CallObservation {
     this.#tracer = tracer;
     this.#metrics = metrics;
     this.#info = info;
-    this.#attributes = observed.attributes;
+    this.#name = observed.endpoint.name;
+    this.#attributes = observed.endpoint.attributes;
     this.#context = trace.setSpan(observed.parent, observed.span);
     this.#span = observed.isRecording ? observed.span : undefined;
     // Not before: it takes time, and no sampler needs it beside the template.
@@ -55,12 +57,13 @@ export class CallSpan implements CallObservation {
    */
   static start(tracer: Tracer, metrics: Metrics | undefined, info: CallInfo): CallSpan | undefined {
     const parent = context.active();
-    const attributes = callAttributes(info);
+    const endpoint = endpointOf(info);
     // Not CLIENT: each attempt is a request of its own.
-    const span = startRequestSpan(tracer, SpanKind.INTERNAL, parent, attributes);
+    const { name, attributes } = endpoint;
+    const span = startSpan(tracer, name, { kind: SpanKind.INTERNAL, attributes, parent });
     const isRecording = isTrue(span.isRecording());
     return isRecording || metrics !== undefined || isPropagated(span)
-      ? new CallSpan({ parent, span, isRecording, attributes }, tracer, metrics, info)
+      ? new CallSpan({ parent, span, isRecording, endpoint }, tracer, metrics, info)
       : undefined;
   }
 
@@ -90,7 +93,7 @@ export class CallSpan implements CallObservation {
 
   #startAttempt(resent: number): Span {
     const attributes = { ...this.#attributes, "url.full": this.#info.url, ...resendCount(resent) };
-    return startRequestSpan(this.#tracer, SpanKind.CLIENT, this.#context, attributes);
+    return startSpan(this.#tracer, this.#name, { kind: SpanKind.CLIENT, attributes, parent: this.#context });
   }
 
   #attemptEnded(span: Span | undefined, { status, error }: AttemptEnd, durationMs: number): void {
@@ -132,16 +135,7 @@ interface Observed {
   parent: Context;
   span: Span;
   isRecording: boolean;
-  attributes: Attributes;
-}
-
-function startRequestSpan(tracer: Tracer, kind: SpanKind, parent: Context, attributes: Attributes): Span {
-  const { "http.request.method": method, "url.template": template } = attributes;
-  return startSpan(tracer, template === undefined ? String(method) : `${method} ${template}`, {
-    kind,
-    attributes,
-    parent,
-  });
+  endpoint: Endpoint;
 }
 
 export function startSpan(
@@ -160,10 +154,14 @@ export function startSpan(
  * which are not to be sampled either.
  */
 export const isPropagated = (span: Span): boolean =>
-  propagation.fields().length > 0 || (context.with(PROBE, isProbeActive) && isSpanContextValid(span.spanContext()));
+  propagation.fields().length > 0 || (hasContextManager() && isSpanContextValid(span.spanContext()));
+
+/** Whether the context of a span may reach anybody. */
+export const mayPropagate = (): boolean => propagation.fields().length > 0 || hasContextManager();
 
 /** Shows whether there is a manager of contexts: without one, `with` changes nothing. */
 const PROBE = /* @__PURE__ */ ROOT_CONTEXT.setValue(/* @__PURE__ */ createContextKey("stocklot"), true);
+const hasContextManager = () => context.with(PROBE, isProbeActive);
 const isProbeActive = () => context.active() === PROBE;
 
 export function endWith(span: Span | undefined, outcome: Attributes): void {

@@ -1,4 +1,12 @@
-import { createNoopMeter, INVALID_SPAN_CONTEXT, type Span, type TracerProvider, trace } from "@opentelemetry/api";
+import {
+  createNoopMeter,
+  INVALID_SPAN_CONTEXT,
+  propagation,
+  type Span,
+  type TracerProvider,
+  trace,
+} from "@opentelemetry/api";
+import { AlwaysOffSampler, NodeTracerProvider } from "@opentelemetry/sdk-trace-node";
 import { InventoryClient, OutcomeUnknownError } from "stocklot";
 import { instrumentStocklot } from "stocklot/opentelemetry";
 import { createSandbox } from "stocklot/sandbox";
@@ -164,4 +172,18 @@ it("of an SDK that samples nothing, each call asks once", async () => {
   sandbox.addFault({ method: "GET", times: 1, fault: { type: "status", status: 503 } });
   await client.items.get("BOLT-M8");
   expect(startSpan).toHaveBeenCalledTimes(1);
+});
+
+it("an SDK whose sampler is off is not asked, unless its context reaches somebody", async () => {
+  const { client } = connect();
+  const provider = new NodeTracerProvider({ sampler: new AlwaysOffSampler() });
+  const tracer = provider.getTracer("stocklot");
+  const startSpan = vi.spyOn(tracer, "startSpan");
+  onTestFinished(instrumentStocklot({ tracerProvider: { getTracer: () => tracer } }));
+  await client.items.list().page();
+  expect(startSpan).not.toHaveBeenCalled();
+  propagation.setGlobalPropagator({ fields: () => ["traceparent"], inject: () => {}, extract: (given) => given });
+  onTestFinished(() => void propagation.disable());
+  await client.items.list().page();
+  expect(startSpan).toHaveBeenCalled();
 });

@@ -46,7 +46,7 @@ async function readResponse(response: Response, exchange: Exchange): Promise<voi
   const reader = response.body?.getReader();
   // Without a coding: fetch decompresses the body.
   const headers = Object.fromEntries(response.headers);
-  // A response without an address was made in memory, and is whole.
+  // A response without an address comes from memory, and is complete.
   const endsByClose = response.url !== "" && response.url !== undefined && endsOnlyByClose(headers);
   exchange.receiveHead(response.status, headers, { endsByClose });
   const codings = response.headers.get("content-encoding") ?? "";

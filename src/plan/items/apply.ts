@@ -158,7 +158,7 @@ class ItemPlanApplication {
     for (const end of ends) if (end.status === "rejected") throw end.reason;
   }
 
-  /** What one reading of a list shows of many items. Few items are read singly, each right before its write. */
+  /** What a list shows of many items. Few items are read singly, each right before its write. */
   async #readChunk(chunk: readonly ItemChange[]): Promise<Partial<Reading>> {
     const { items: listed, withStock } = this.#content;
     const skus = chunk.map(({ shortID }) => shortID);
@@ -188,7 +188,7 @@ class ItemPlanApplication {
     return active.length === 0 ? Promise.resolve(new Map()) : readStockLevels(reader, active, {});
   }
 
-  /** A reading's age counts from when its first request has its slot. */
+  /** The age of what was read counts from when its first request has its slot. */
   async #timed(read: (reader: ReadWith) => Promise<Omit<Reading, "readAt">>): Promise<Reading> {
     let readAt: number | undefined;
     const beforeSend = () => {

@@ -12,7 +12,7 @@ export interface ApiErrorInit extends Pick<ApiError, "status" | "code" | "method
   details?: ApiError["details"] | undefined;
   /** Whether the body is the error object that the service documents. */
   isFromService?: boolean;
-  /** Whether the response may have a text that is not shown. */
+  /** Whether the response may have a message that is not shown. */
   isTextHidden?: boolean;
 }
 

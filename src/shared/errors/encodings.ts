@@ -1,9 +1,9 @@
 /*
- * Texts in which a secret is searched: as they are, and with the escapes of URLs, forms, JSON and HTML decoded. One search
+ * Strings in which a secret is searched: as they are, and with the escapes of URLs, forms, JSON and HTML decoded. One search
  * finds a secret whichever of its characters are escaped.
  */
 
-/** A text, and for each of its characters where that begins in the original. Without `starts`, it is the original. */
+/** A string, and for each of its characters where that begins in the original. Without `starts`, it is the original. */
 export interface View {
   text: string;
   /** One more than the text has characters: the last is the length of the original. */
@@ -25,7 +25,7 @@ const ESCAPES: readonly [start: string, pattern: RegExp][] = [
 const NAMED: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 const CONTROL: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v" };
 
-/** A text as it is, and without the escapes of each kind that it has. */
+/** A string as it is, and without the escapes of each kind that it has. */
 export const viewsOf = (text: string): View[] => [
   { text: normalized(text) },
   ...ESCAPES.flatMap(([start, pattern]) => (text.includes(start) ? decodedViews(text, pattern) : [])),

@@ -7,7 +7,7 @@
  *    goes through `redact`, and of a foreign exception only name, message, code and stack are kept (`copyOfCause`).
  *
  * Replaced is what is known (secrets.ts), as it is and encoded, and the password of an address: `postgres://user:…`. Nothing
- * else: a text such as "Bearer authentication required" stays.
+ * else: words such as "Bearer authentication required" stays.
  */
 import { fieldOf, isObject } from "../unknown.js";
 import { isBrandedError } from "./brand.js";

@@ -1,5 +1,5 @@
 /*
- * Finds known strings in a text, as they are and encoded. The time does not depend on how many are known: a table shows
+ * Finds known strings in a string, as they are and encoded. The time does not depend on how many are known: a table shows
  * whether any of them may begin with the next four characters.
  */
 import { normalized, normalizedBase64, type View, viewsOf, withoutLineBreaks } from "./encodings.js";
@@ -21,7 +21,7 @@ interface Form {
   after: number;
 }
 
-/** The part of a text between two positions. */
+/** The part of a string between two positions. */
 type Range = readonly [start: number, end: number];
 
 /** Strings that must not be shown. Each stays as long as anybody uses it. */
@@ -54,7 +54,7 @@ export class SecretIndex {
     for (const form of known.forms) this.#tableOf(form).delete(form);
   }
 
-  /** Adds where a text shows a secret. */
+  /** Adds where a string shows a secret. */
   find(text: string, views: readonly SearchedView[], found: Range[]): void {
     if (this.#secrets.size === 0) return;
     for (const { asText, asBase64 } of views) {
@@ -68,7 +68,7 @@ export class SecretIndex {
   }
 }
 
-/** A text in which secrets are searched as they are, and in base64. */
+/** A string in which secrets are searched as they are, and in base64. */
 interface SearchedView {
   asText: View;
   asBase64: View;
@@ -78,7 +78,7 @@ interface SearchedView {
 const PLAIN_PATTERN = /^[A-Za-z0-9/:.?=,;()[\]{}"'|]*$/;
 
 function searchedViewsOf(text: string): SearchedView[] {
-  // Most texts, such as paths, are searched once.
+  // Most strings, such as paths, are searched once.
   if (PLAIN_PATTERN.test(text)) return [{ asText: { text }, asBase64: { text } }];
   return viewsOf(text).map((asText) => {
     const unbroken = withoutLineBreaks(asText);
@@ -86,7 +86,7 @@ function searchedViewsOf(text: string): SearchedView[] {
   });
 }
 
-/** A text with something else in place of the secrets of some indexes. */
+/** A string with something else in place of the secrets of some indexes. */
 export function replaceSecrets(text: string, indexes: readonly SecretIndex[], replacement: string): string {
   if (text.length < MIN_LENGTH || indexes.every(({ isEmpty }) => isEmpty)) return text;
   const views = searchedViewsOf(text);
@@ -95,7 +95,7 @@ export function replaceSecrets(text: string, indexes: readonly SecretIndex[], re
   return found.length === 0 ? text : replaceRanges(text, found, replacement);
 }
 
-/** A text with something else in place of ranges. */
+/** A string with something else in place of ranges. */
 function replaceRanges(text: string, ranges: readonly Range[], replacement: string): string {
   let shown = "";
   let end = 0;
@@ -191,7 +191,7 @@ class FormTable {
   }
 }
 
-/** Where a form stands in a text, if it begins at a position. */
+/** Where a form stands in a string, if it begins at a position. */
 function rangeOf({ text: form, kind, before, after }: Form, text: string, at: number): Range | undefined {
   if (!text.startsWith(form, at)) return undefined;
   const end = at + form.length;
