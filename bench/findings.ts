@@ -111,9 +111,7 @@ export const FINDINGS: Readonly<Record<string, Findings>> = {
       `A run sends ${rate("sent by a run")} per second without a rate limit, each with two commits on disk. Without an outbox: ${rate("sent without an outbox")}.`,
     ];
   },
-  telemetry: (section) => [
-    `Idle telemetry: ${percent(section)} % of a call, ${percent(section, 1)} % with an SDK.`,
-  ],
+  telemetry: (section) => [`Idle telemetry: ${percent(section)} % of a call, ${percent(section, 1)} % with an SDK.`],
 };
 
 /** The text of a section for readers. */
