@@ -31,6 +31,9 @@ function others(section: Section): string {
   return `${Math.min(...times).toFixed(1)}× to ${Math.max(...times).toFixed(1)}×`;
 }
 
+/** How much more time it takes, in percent. Below 0 is noise. */
+const percent = (section: Section, index = 0) => Math.max(0, 100 * (checked(section, index) - 1)).toFixed(0);
+
 export const FINDINGS: Readonly<Record<string, Findings>> = {
   overhead: (section) => [
     `One call takes **${checked(section).toFixed(2)}×** the time of the baseline and ${checked(section, 1).toFixed(2)}× its CPU time.`,
@@ -108,6 +111,7 @@ export const FINDINGS: Readonly<Record<string, Findings>> = {
       `A run sends ${rate("sent by a run")} per second without a rate limit, each with two commits on disk. Without an outbox: ${rate("sent without an outbox")}.`,
     ];
   },
+  telemetry: (section) => [`Idle telemetry: ${percent(section)} % of a call, ${percent(section, 1)} % with an SDK.`],
 };
 
 /** The text of a section for readers. */

@@ -16,4 +16,5 @@ export const SECTIONS: Record<string, () => Promise<(quick: boolean) => Promise<
   mirror: async () => (await import("./mirror.js")).mirror,
   history: async () => (await import("./history.js")).history,
   outbox: async () => (await import("./outbox.js")).outbox,
+  telemetry: async () => (await import("./telemetry.js")).telemetry,
 };

@@ -1,4 +1,5 @@
-import { rememberHeaders, rememberSecret } from "../shared/errors/redact.js";
+import { environmentVariable } from "../shared/environment.js";
+import { ClientSecrets } from "../shared/errors/secrets.js";
 import { fieldOf } from "../shared/unknown.js";
 import { VERSION } from "../shared/version.js";
 import { TokenManager } from "./auth/token-manager.js";
@@ -76,7 +77,9 @@ export class InventoryClient {
    */
   constructor(given: ClientOptions = {}) {
     // First, since a message about the options must not show it.
-    if (typeof given?.clientSecret === "string") rememberSecret(given.clientSecret);
+    const secrets = new ClientSecrets();
+    const secret = given?.clientSecret ?? environmentVariable("STOCKLOT_CLIENT_SECRET");
+    if (typeof secret === "string") secrets.rememberSecret(secret);
     const { options, baseUrl, clientId, clientSecret } = readClientOptions(given);
     const address = baseUrl.href.replace(/\/+$/, "");
     this.service = Object.defineProperty({ id: options.serviceId ?? address, address }, "clientId", {
@@ -85,7 +88,7 @@ export class InventoryClient {
     const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     this.timeoutMs = timeoutMs;
     const headers = lowerCaseHeaderNames(options.headers ?? {});
-    rememberHeaders(headers);
+    secrets.rememberHeaders(headers);
     const observer = new Observer(options.logger, options.hooks);
     const { warn } = observer;
     const { rateLimit, rateLimiter, responseValidation: mode = "error" } = options;
@@ -96,6 +99,7 @@ export class InventoryClient {
       limiter: this.#limiter,
       observer,
       clock: new ServiceClock(),
+      hasResponded: false,
       validation: { mode, warn },
       totalTimeoutMs: options.totalTimeoutMs ?? Infinity,
       settings: {
@@ -108,9 +112,9 @@ export class InventoryClient {
         store: options.tokenStore ?? createMemoryTokenStore(),
         account: `${clientId} at ${this.service.id}`,
         warn,
+        remember: (accessToken) => secrets.rememberToken(accessToken),
         async request(signal) {
-          rememberHeaders(headers);
-          const request = await createTokenRequest({ clientId, clientSecret, timeoutMs }, signal);
+          const request = await createTokenRequest({ clientId, clientSecret, timeoutMs, secrets }, signal);
           const token = await sender.send(request, { totalTimeoutMs: Infinity }, signal);
           observer.emit("token", () => ({ expiresAt: token.expiresAt }));
           return token;

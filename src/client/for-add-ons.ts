@@ -26,6 +26,8 @@ export type {
   CallInfo,
   CallObservation,
   ClientState,
+  MethodInfo,
+  MethodObservation,
   ProgressEvent,
 } from "./observe/events.js";
 export { instrument, reportProgress } from "./observe/observer.js";

@@ -82,6 +82,7 @@ export interface ClientOptions {
   rateLimiter?: RateLimiter | undefined;
   /**
    * When calls are retried; `false` for never, not even after a 429 (the single retry after a 401 remains).
+   * With the default, a service of this machine that refuses the first connection is reported within a second.
    * @default { maxRetries: 3, minDelayMs: 500, maxDelayMs: 8_000, maxRateLimitRetries: 5, rateLimitDelayMs: [30_000, 60_000] }
    */
   retry?: RetryOptions | false | undefined;
@@ -106,9 +107,10 @@ export interface ClientOptions {
   dispatcher?: Dispatcher | undefined;
   /**
    * A fetch function that sends the requests instead of undici. `globalThis.fetch` is looked up at each call, so that
-   * tests can replace it. A network error that it throws becomes a `ConnectionError`; any other exception is rethrown
-   * unchanged, and the call is not retried. It must not send a request twice by itself: that can double a write, and what it
-   * throws does not show what became of the first one.
+   * tests can replace it. A network error that it throws becomes a `ConnectionError`, and a read is retried; any other
+   * exception is rethrown unchanged, and the call is not retried. A write counts as sent once the function was called: if it
+   * fails in any way, the write is an `OutcomeUnknownError`. The function must not repeat a request by itself: that can
+   * double a write.
    * @default none; the global `fetch` on runtimes where undici does not work (Bun, Workers, Deno without `--allow-env`)
    */
   fetch?: FetchLike | undefined;

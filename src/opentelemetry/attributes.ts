@@ -1,23 +1,84 @@
 import type { Attributes } from "@opentelemetry/api";
 import type { CallInfo } from "../client/for-add-ons.js";
 import { documentedPaths } from "../service/operations.js";
+import { setNewest } from "../shared/bounded-map.js";
 
 // Names of the semantic conventions, so that their package need not be installed. `url.template` is in development.
 
-export const serverAttributes = ({ hostname, port, protocol }: URL): Attributes => ({
+export const serverAttributes = ({ hostname, port, protocol }: URL) => ({
   "server.address": hostname,
   "server.port": Number(port) || (protocol === "https:" ? 443 : 80),
 });
 
-/** The attributes that all spans and metrics of a call share. Few different values, since metrics use them. */
-export function callAttributes({ method, path, url }: Pick<CallInfo, "method" | "path" | "url">): Attributes {
-  const address = new URL(url);
+interface Server {
+  address: string;
+  port: number;
+  /** Of the base URL, without a slash at the end. */
+  pathname: string;
+}
+
+const MAX_SERVERS = 100;
+const servers = new Map<string, Server>();
+
+function serverOf(baseUrl: string): Server {
+  const known = servers.get(baseUrl);
+  if (known) return known;
+  const address = new URL(baseUrl);
+  const { "server.address": host, "server.port": port } = serverAttributes(address);
+  const server = { address: host, port, pathname: address.pathname.replace(/\/$/, "") };
+  setNewest(servers, baseUrl, server, MAX_SERVERS);
+  return server;
+}
+
+/** The attributes of spans that belong to a client, and to no single request. */
+export function clientAttributes(client: Pick<CallInfo["client"], "url">): Attributes {
+  const { address, port } = serverOf(client.url);
+  return { "server.address": address, "server.port": port };
+}
+
+/** What all spans and metrics of the calls of an endpoint share. */
+export interface Endpoint {
+  /** Of its spans. */
+  name: string;
+  attributes: Attributes;
+}
+
+/** By base URL, then by method and path. Paths with values in them are not kept. */
+const endpoints = new Map<string, Map<string, Endpoint>>();
+
+/** Kept, since an SDK that samples nothing reads it at every call. */
+export function endpointOf(info: Pick<CallInfo, "method" | "path" | "client">): Endpoint {
+  const { method, path, client } = info;
+  let known = endpoints.get(client.url);
+  if (!known) {
+    known = new Map();
+    setNewest(endpoints, client.url, known, MAX_SERVERS);
+  }
+  // No method is part of a path, so that one string names both.
+  const key = method === "GET" ? path : method + path;
+  const kept = known.get(key);
+  if (kept) return kept;
+  const attributes = callAttributes(info);
+  const template = attributes["url.template"];
+  const endpoint = { attributes, name: template === undefined ? method : `${method} ${template}` };
+  if (LITERALS.has(path)) known.set(key, endpoint);
+  return endpoint;
+}
+
+/**
+ * Few different values, since metrics use them. Written out, since an SDK reads objects that were put together three times
+ * slower.
+ */
+function callAttributes({ method, path, client }: Pick<CallInfo, "method" | "path" | "client">): Attributes {
+  const { address, port, pathname } = serverOf(client.url);
   const template = findUrlTemplate(path);
+  if (template === undefined) return { "http.request.method": method, "server.address": address, "server.port": port };
   return {
     "http.request.method": method,
-    ...serverAttributes(address),
+    "server.address": address,
+    "server.port": port,
     // Relative to the server, as the conventions require; `path` is relative to the base URL.
-    ...(template && { "url.template": address.pathname.slice(0, -path.length) + template }),
+    "url.template": pathname + template,
   };
 }
 
@@ -31,10 +92,11 @@ const TEMPLATES = documentedPaths().map((template) => ({
   template,
   pattern: new RegExp(`^${template.replace(/\{\w+\}/, "[^/]+")}$`),
 }));
+const LITERALS: ReadonlySet<string> = new Set(TEMPLATES.map(({ template }) => template));
 
 /**
  * The path of an endpoint without the values in it, so that all calls of it have one name: `/Inventory/{wid}` for
  * `/Inventory/3`. `undefined` for undocumented endpoints; add those that you call.
  */
 export const findUrlTemplate = (path: string): string | undefined =>
-  TEMPLATES.find(({ pattern }) => pattern.test(path))?.template;
+  LITERALS.has(path) ? path : TEMPLATES.find(({ pattern }) => pattern.test(path))?.template;

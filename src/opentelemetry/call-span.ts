@@ -2,8 +2,10 @@ import {
   type Attributes,
   type Context,
   context,
+  createContextKey,
   isSpanContextValid,
   propagation,
+  ROOT_CONTEXT,
   type Span,
   SpanKind,
   SpanStatusCode,
@@ -12,7 +14,8 @@ import {
 } from "@opentelemetry/api";
 import type { AttemptEnd, CallEnd, CallInfo, CallObservation } from "../client/for-add-ons.js";
 import type { HookEvents } from "../client/index.js";
-import { callAttributes, outcomeAttributes } from "./attributes.js";
+import { callSafely, isTrue, settle } from "../shared/time/callback.js";
+import { type Endpoint, endpointOf, outcomeAttributes } from "./attributes.js";
 import type { Metrics } from "./metrics.js";
 
 /** Set by any instrumentation of undici, which then propagates the context itself. */
@@ -24,6 +27,7 @@ const isUndiciInstrumented = () =>
 export class CallSpan implements CallObservation {
   readonly #tracer: Tracer;
   readonly #info: CallInfo;
+  readonly #name: string;
   readonly #attributes: Attributes;
   /** The context of the caller, with the span of the call. */
   readonly #context: Context;
@@ -34,23 +38,33 @@ export class CallSpan implements CallObservation {
   readonly #span: Span | undefined;
   #attemptError: Attributes = {};
   #retries = 0;
-  /** False if there is nothing to record or to propagate. */
-  readonly isObserved: boolean;
-
-  /** Called where the caller called: its context is the parent, however long the call waits. */
-  constructor(tracer: Tracer, metrics: Metrics | undefined, info: CallInfo) {
+  private constructor(observed: Observed, tracer: Tracer, metrics: Metrics | undefined, info: CallInfo) {
     this.#tracer = tracer;
     this.#metrics = metrics;
     this.#info = info;
-    this.#attributes = callAttributes(info);
-    const parent = context.active();
-    // Not CLIENT: each attempt is a request of its own.
-    const span = this.#start(SpanKind.INTERNAL, parent);
-    this.#context = trace.setSpan(parent, span);
-    this.#span = span.isRecording() ? span : undefined;
-    const isPropagated = isSpanContextValid(span.spanContext()) || propagation.fields().length > 0;
-    this.isObserved = this.#span !== undefined || metrics !== undefined || isPropagated;
+    this.#name = observed.endpoint.name;
+    this.#attributes = observed.endpoint.attributes;
+    this.#context = trace.setSpan(observed.parent, observed.span);
+    this.#span = observed.isRecording ? observed.span : undefined;
+    // Not before: it takes time, and no sampler needs it beside the template.
+    callSafely(() => this.#span?.setAttribute("url.full", info.url));
     metrics?.addClient(info.client);
+  }
+
+  /**
+   * Called where the caller called: its context is the parent, however long the call waits. `undefined` if there is nothing to
+   * record or to propagate, so that the call goes on as if it were not observed.
+   */
+  static start(tracer: Tracer, metrics: Metrics | undefined, info: CallInfo): CallSpan | undefined {
+    const parent = context.active();
+    const endpoint = endpointOf(info);
+    // Not CLIENT: each attempt is a request of its own.
+    const { name, attributes } = endpoint;
+    const span = startSpan(tracer, name, { kind: SpanKind.INTERNAL, attributes, parent });
+    const isRecording = isTrue(span.isRecording());
+    return isRecording || metrics !== undefined || isPropagated(span)
+      ? new CallSpan({ parent, span, isRecording, endpoint }, tracer, metrics, info)
+      : undefined;
   }
 
   within(run: () => void): void {
@@ -63,10 +77,12 @@ export class CallSpan implements CallObservation {
     setHeader: (name: string, value: string) => void,
     run: () => Promise<AttemptEnd>,
   ): void {
-    const span = this.#span && this.#start(SpanKind.CLIENT, this.#context, resendCount(attempt - 1));
+    const span = this.#span && this.#startAttempt(attempt - 1);
     const own = span ? trace.setSpan(this.#context, span) : this.#context;
     if (!isUndiciInstrumented())
-      propagation.inject(own, undefined, { set: (_, name, value) => setHeader(name, value) });
+      callSafely(() => propagation.inject(own, undefined, { set: (_, name, value) => setHeader(name, value) }));
+    // Otherwise the attempt goes on in the context of the call, and nothing of it is recorded.
+    if (!span && !this.#metrics) return;
     const startedAt = performance.now();
     context.with(own, () => {
       // A processor of the application's may throw when a span ends.
@@ -75,51 +91,83 @@ export class CallSpan implements CallObservation {
     });
   }
 
+  #startAttempt(resent: number): Span {
+    const attributes = { ...this.#attributes, "url.full": this.#info.url, ...resendCount(resent) };
+    return startSpan(this.#tracer, this.#name, { kind: SpanKind.CLIENT, attributes, parent: this.#context });
+  }
+
   #attemptEnded(span: Span | undefined, { status, error }: AttemptEnd, durationMs: number): void {
     const type = error ?? (status !== undefined && status >= 400 ? String(status) : undefined);
     this.#attemptError = outcomeAttributes(undefined, type);
     const outcome = outcomeAttributes(status, type);
-    this.#metrics?.attemptDuration.record(durationMs / 1_000, { ...this.#attributes, ...outcome });
-    if (status === 429) this.#metrics?.rejections.add(1, this.#attributes);
+    callSafely(() => this.#metrics?.attemptDuration.record(durationMs / 1_000, { ...this.#attributes, ...outcome }));
+    if (status === 429) callSafely(() => this.#metrics?.rejections.add(1, this.#attributes));
     endWith(span, outcome);
   }
 
   waited(ms: number): void {
-    this.#metrics?.slotWait.record(ms / 1_000, this.#attributes);
+    callSafely(() => this.#metrics?.slotWait.record(ms / 1_000, this.#attributes));
   }
 
   paused({ delayMs }: HookEvents["rateLimited"]): void {
-    this.#metrics?.pauseDuration.record(delayMs / 1_000, this.#attributes);
-    this.#span?.addEvent("pause", { "stocklot.pause.duration_ms": delayMs });
+    callSafely(() => this.#metrics?.pauseDuration.record(delayMs / 1_000, this.#attributes));
+    callSafely(() => this.#span?.addEvent("pause", { "stocklot.pause.duration_ms": delayMs }));
   }
 
   retry({ reason }: HookEvents["retry"]): void {
     this.#retries += 1;
-    this.#metrics?.retries.add(1, { ...this.#attributes, ...this.#attemptError });
-    this.#span?.addEvent("retry", { "stocklot.retry.reason": reason });
+    callSafely(() => this.#metrics?.retries.add(1, { ...this.#attributes, ...this.#attemptError }));
+    callSafely(() => this.#span?.addEvent("retry", { "stocklot.retry.reason": reason }));
   }
 
   ended({ status, error }: CallEnd): void {
     const outcome = outcomeAttributes(status, error);
     const attributes = { ...this.#attributes, ...outcome };
-    this.#metrics?.callDuration.record((performance.now() - this.#startedAt) / 1_000, attributes);
+    const seconds = (performance.now() - this.#startedAt) / 1_000;
+    callSafely(() => this.#metrics?.callDuration.record(seconds, attributes));
     const { method, path } = this.#info;
-    if (method === "POST" && path === "/Token") this.#metrics?.tokenRequests.add(1, attributes);
+    if (method === "POST" && path === "/Token") callSafely(() => this.#metrics?.tokenRequests.add(1, attributes));
     endWith(this.#span, { ...outcome, ...resendCount(this.#retries) });
-  }
-
-  #start(kind: SpanKind, parent: Context, more: Attributes = {}): Span {
-    const { method, url } = this.#info;
-    const name = [method, this.#attributes["url.template"]].join(" ").trim();
-    const attributes = { ...this.#attributes, "url.full": url, ...more };
-    return this.#tracer.startSpan(name, { kind, attributes }, parent);
   }
 }
 
-function endWith(span: Span | undefined, outcome: Attributes): void {
-  span?.setAttributes(outcome);
-  if ("error.type" in outcome) span?.setStatus({ code: SpanStatusCode.ERROR });
-  span?.end();
+interface Observed {
+  parent: Context;
+  span: Span;
+  isRecording: boolean;
+  endpoint: Endpoint;
+}
+
+export function startSpan(
+  tracer: Tracer,
+  name: string,
+  { kind, attributes, parent }: { kind: SpanKind; attributes: Attributes; parent: Context },
+): Span {
+  const span = tracer.startSpan(name, { kind, attributes }, parent);
+  // A promise, for example.
+  if (typeof span.isRecording !== "function") settle(span);
+  return span;
+}
+
+/**
+ * Whether the context of a span that is not recorded reaches anybody: as a header, or as the parent of what others record,
+ * which are not to be sampled either.
+ */
+export const isPropagated = (span: Span): boolean =>
+  propagation.fields().length > 0 || (hasContextManager() && isSpanContextValid(span.spanContext()));
+
+/** Whether the context of a span may reach anybody. */
+export const mayPropagate = (): boolean => propagation.fields().length > 0 || hasContextManager();
+
+/** Shows whether there is a manager of contexts: without one, `with` changes nothing. */
+const PROBE = /* @__PURE__ */ ROOT_CONTEXT.setValue(/* @__PURE__ */ createContextKey("stocklot"), true);
+const hasContextManager = () => context.with(PROBE, isProbeActive);
+const isProbeActive = () => context.active() === PROBE;
+
+export function endWith(span: Span | undefined, outcome: Attributes): void {
+  callSafely(() => span?.setAttributes(outcome));
+  if ("error.type" in outcome) callSafely(() => span?.setStatus({ code: SpanStatusCode.ERROR }));
+  callSafely(() => span?.end());
 }
 
 /** How often a request was sent before; no attribute for the first attempt. */

@@ -1,7 +1,18 @@
-import { createNoopMeter, diag, type MeterProvider, metrics, type TracerProvider, trace } from "@opentelemetry/api";
+import {
+  createNoopMeter,
+  diag,
+  type MeterProvider,
+  metrics,
+  ProxyTracerProvider,
+  type Tracer,
+  type TracerProvider,
+  trace,
+} from "@opentelemetry/api";
 import { instrument } from "../client/for-add-ons.js";
+import { fieldOf } from "../shared/unknown.js";
 import { VERSION } from "../shared/version.js";
-import { CallSpan } from "./call-span.js";
+import { CallSpan, mayPropagate } from "./call-span.js";
+import { MethodSpan } from "./method-span.js";
 import { createMetrics } from "./metrics.js";
 
 /** The providers for spans and metrics. */
@@ -23,6 +34,7 @@ const INSTRUMENTATION_SCOPE = "stocklot";
 
 /**
  * Reports the calls of all clients of the process as spans and metrics, also of clients that other code has created.
+ * A method that sends several requests, such as `getStockLevel`, is a span of its own, `stocklot.inventory.getStockLevel`.
  * Call it after you have set up the SDK of OpenTelemetry. Until it is stopped, another call, also by another copy of the
  * package, changes nothing: nothing is reported twice. It logs a warning to the diagnostics of OpenTelemetry.
  *
@@ -42,14 +54,15 @@ export function instrumentStocklot(options: InstrumentOptions = {}): () => void 
     diag.warn("stocklot: instrumentStocklot was called before, and is not stopped. This call changes nothing.");
     return () => {};
   }
-  const tracer = (options.tracerProvider ?? trace).getTracer(INSTRUMENTATION_SCOPE, VERSION);
+  const provider = options.tracerProvider ?? trace.getTracerProvider();
+  const tracer = provider.getTracer(INSTRUMENTATION_SCOPE, VERSION);
   const meter = (options.meterProvider ?? metrics).getMeter(INSTRUMENTATION_SCOPE, VERSION);
   const recorded = meter.constructor === createNoopMeter().constructor ? undefined : createMetrics(meter);
+  const isOff = samplesNothing(tracer);
   const stopCalls = instrument({
-    startCall(info) {
-      const call = new CallSpan(tracer, recorded, info);
-      return call.isObserved ? call : undefined;
-    },
+    isIdle: () => recorded === undefined && (hasNoDelegate(provider) || isOff) && !mayPropagate(),
+    startMethod: (info) => MethodSpan.start(tracer, info),
+    startCall: (info) => CallSpan.start(tracer, recorded, info),
     progress: (event) => recorded?.progress(event),
   });
   const stop = () => {
@@ -60,6 +73,26 @@ export function instrumentStocklot(options: InstrumentOptions = {}): () => void 
   };
   globals[INSTRUMENTATION] = stop;
   return stop;
+}
+
+/** What the API uses as long as no SDK was set up. */
+const noProvider = /* @__PURE__ */ new ProxyTracerProvider().getDelegate();
+
+const hasNoDelegate = (provider: TracerProvider) =>
+  provider instanceof ProxyTracerProvider && provider.getDelegate() === noProvider;
+
+/**
+ * Whether a tracer of the SDK never records. To ask it for a span that is not recorded takes some per cent of a call. The field
+ * is the SDK's own: a tracer without it is asked.
+ */
+function samplesNothing(tracer: Tracer): boolean {
+  try {
+    const sampler = fieldOf(tracer, "_sampler");
+    return sampler !== undefined && String(sampler) === "AlwaysOffSampler";
+  } catch {
+    // Not a tracer of the SDK.
+    return false;
+  }
 }
 
 /** A property of the global object, since the ES module and the CommonJS copy share no module. */

@@ -2,9 +2,7 @@ import { requestsForList } from "../client/for-add-ons.js";
 import { isNoSuchItem } from "../outbox/find-outcome.js";
 import type { Item } from "../service/item.js";
 import type { ItemListParams } from "../service/list-params.js";
-import type { PlanReader } from "./reader.js";
-
-type ReadWith = Pick<PlanReader, "client" | "options">;
+import type { ReadWith } from "./reader.js";
 
 /**
  * The items with these SKUs; one that does not exist is missing. `listed`: how many items the service lists. Either they are

@@ -3,6 +3,9 @@ import type { InventoryClient, Paginator, RequestOptions, ResponseInfo } from ".
 import { abortSignalSchema, functionSchemaOf, inventoryClientSchema } from "../shared/option.js";
 import { callSafely } from "../shared/time/callback.js";
 
+/** What reads, and with which options. */
+export type ReadWith = Pick<PlanReader, "client" | "options">;
+
 /** Reads what a plan concerns as it is now. Requests are counted, and the service's clock is observed. */
 export class PlanReader {
   readonly client: InventoryClient;
@@ -21,6 +24,11 @@ export class PlanReader {
       totalTimeoutMs: Infinity,
       onResponse: (response) => this.#observe(response),
     };
+  }
+
+  /** The same with further options for its requests. */
+  with(more: RequestOptions): ReadWith {
+    return { client: this.client, options: { ...this.options, ...more } };
   }
 
   #observe({ attempts, headers }: ResponseInfo): void {

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { durationOf } from "../client/for-add-ons.js";
-import type { InventoryClient } from "../client/index.js";
+import { ConnectionError, type InventoryClient } from "../client/index.js";
 import { integer, lazy } from "../shared/field.js";
 import { abortSignalSchema, functionSchemaOf, inventoryClientSchema } from "../shared/option.js";
 
@@ -45,5 +45,25 @@ export const estimateOf = (requests: number, client: InventoryClient | undefined
 
 /** No write is based on older readings. */
 export const MAX_AGE_MS = 600_000;
+
+/** Why an item is stale that was read and written too slowly, twice. */
+export const TOO_SLOW = `it could not be read and written within ${MAX_AGE_MS / 60_000} minutes`;
+/** If this many items in a row take too long, the others most likely do, too. */
+const MAX_TOO_SLOW = 5;
+
+/** Ends an application that would read for hours, and write nothing. */
+export class SlowItems {
+  #inARow = 0;
+
+  /** Adds whether an item took too long. */
+  add(shortID: string, isTooSlow: boolean): void {
+    this.#inARow = isTooSlow ? this.#inARow + 1 : 0;
+    if (this.#inARow < MAX_TOO_SLOW) return;
+    const [count, minutes] = [MAX_TOO_SLOW, MAX_AGE_MS / 60_000];
+    throw new ConnectionError(
+      `plan.apply: ${count} items in a row could not be read and written within ${minutes} minutes (the last: "${shortID}"). Nothing more was sent. Apply the plan again when the service is faster, or when others use less of the rate limit.`,
+    );
+  }
+}
 
 export const textOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject({ limit: integer().min(0).optional() }));

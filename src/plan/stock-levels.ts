@@ -1,11 +1,7 @@
-import { requestsForList } from "../client/for-add-ons.js";
-import type { ItemScope } from "../client/index.js";
+import { type ItemScope, NotFoundError } from "../client/index.js";
 import type { Item } from "../service/item.js";
 import type { StockLevel } from "../service/stock-level.js";
-import type { PlanReader } from "./reader.js";
-
-/** Searching one item in a list of the inventory usually costs at most this many requests. */
-export const REQUESTS_PER_SEARCH = 5;
+import type { ReadWith } from "./reader.js";
 
 const QUANTITIES = ["inStock", "onOrder", "onHold", "committed", "packed", "aSN"] as const;
 
@@ -14,25 +10,37 @@ export const describeQuantities = (level: StockLevel | undefined): string =>
   QUANTITIES.flatMap((name) => (level && level[name] !== 0 ? [`${name} ${level[name]}`] : [])).join(", ");
 
 /**
- * The stock levels of items by part number; one that the service does not list is missing. `listed`: how many items the
- * service lists. Either they are searched singly or the list is read, whichever takes fewer requests.
+ * The stock levels of items by part number; one that the service does not list is missing. The items share one search, which
+ * reads the whole list at most once.
  */
 export async function readStockLevels(
-  { client, options }: PlanReader,
+  reader: ReadWith,
   items: readonly Item[],
-  { listed, scope }: { listed: number; scope: ItemScope },
+  scope: ItemScope,
 ): Promise<Map<number, StockLevel>> {
+  const partNos = new Map(items.map(({ shortID, partNo }) => [shortID, partNo]));
   const levels = new Map<number, StockLevel>();
-  if (items.length * REQUESTS_PER_SEARCH < requestsForList(listed)) {
-    for (const { shortID, partNo } of items) {
-      const level = await client.inventory.getStockLevel(shortID, scope, options);
-      if (level) levels.set(partNo, level);
+  try {
+    const found = await reader.client.inventory.getStockLevels([...partNos.keys()], scope, reader.options);
+    for (const [shortID, level] of found) {
+      const partNo = partNos.get(shortID);
+      if (level && partNo !== undefined) levels.set(partNo, level);
     }
     return levels;
+  } catch (error) {
+    // The service lists the item, but does not find it by its SKU.
+    if (!(error instanceof NotFoundError)) throw error;
+    return await listStockLevels(reader, new Set(partNos.values()), scope);
   }
-  const wanted = new Set(items.map(({ partNo }) => partNo));
-  for await (const level of client.inventory.listStockLevels(scope, { ...options, gapless: true })) {
-    if (wanted.has(level.partNo)) levels.set(level.partNo, level);
-  }
+}
+
+async function listStockLevels(
+  { client, options }: ReadWith,
+  partNos: ReadonlySet<number>,
+  scope: ItemScope,
+): Promise<Map<number, StockLevel>> {
+  const levels = new Map<number, StockLevel>();
+  for await (const level of client.inventory.listStockLevels(scope, { ...options, gapless: true }))
+    if (partNos.has(level.partNo)) levels.set(level.partNo, level);
   return levels;
 }

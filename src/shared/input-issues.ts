@@ -1,7 +1,7 @@
 import type * as z from "zod";
 import { en } from "zod/locales";
 import type { Issue } from "./errors/index.js";
-import { redactStart } from "./errors/redact.js";
+import { redact, redactStart } from "./errors/redact.js";
 import { isRecord } from "./plain-object.js";
 import type { StandardIssue } from "./standard-schema.js";
 import { fieldOf, isObject } from "./unknown.js";
@@ -70,20 +70,20 @@ function readValid(schema: z.ZodType, given: unknown): { data: unknown } | undef
   }
 }
 
-/** An unknown option may be a secret that no client has registered yet, if name and value were confused. */
+/** The name of an unknown option is shown, unless it is a known secret or may be one: name and value may be confused. */
 function issueOfName(
   name: string,
   path: readonly PropertyKey[],
   { noun, known, reason }: { noun: string; known: readonly string[]; reason: string | undefined },
 ): StandardIssue {
   const hint = reason === undefined ? nearestNameHint(name, known) : `: ${reason}`;
-  return noun === "option" && hint === "" && !PLAIN_NAME_PATTERN.test(name)
+  return noun === "option" && (name.length > MAX_SHOWN_NAME_LENGTH || redact(name) !== name)
     ? { path, message: "unknown option. Its name is not shown, since it may be a secret" }
     : { path: [...path, name], message: `unknown ${noun}${hint}` };
 }
 
-/** What a secret does not look like. */
-const PLAIN_NAME_PATTERN = /^[a-z]{1,24}$/i;
+/** No option has a longer name, but many secrets and tokens are longer. */
+const MAX_SHOWN_NAME_LENGTH = 40;
 
 /** Of a union: the issues within the alternative whose type the value has, if there is one. */
 function nearestBranchOfUnion(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {

@@ -7,18 +7,31 @@ export function nearestNameHint(name: string, known: readonly string[]): string 
   return nearest === undefined ? "" : `, did you mean "${nearest}"?`;
 }
 
-/** The known name that differs least, if it is near: a third of its letters at most, or one name is part of the other. */
+/**
+ * The known name that differs least, if it is near: in a third of its letters at most, or one name is part of the other, or
+ * they begin with the same four letters and mostly the same. Only letters and digits are compared.
+ */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   if (name.length > MAX_COMPARED_NAME_LENGTH) return undefined;
-  const wanted = name.toLowerCase();
+  const wanted = comparable(name);
   const candidates = known.map((candidate) => {
-    const lower = candidate.toLowerCase();
+    const lower = comparable(candidate);
     const distance = editDistance(wanted, lower);
     const isPart = Math.min(wanted.length, lower.length) > 2 && (lower.includes(wanted) || wanted.includes(lower));
-    return { candidate, distance, isNear: isPart || distance <= lower.length / 3 };
+    const same = commonStart(wanted, lower);
+    const beginsAlike = same >= 4 && same >= lower.length * 0.7;
+    return { candidate, distance, isNear: isPart || distance <= lower.length / 3 || beginsAlike };
   });
   const [nearest] = candidates.filter(({ isNear }) => isNear).sort((a, b) => a.distance - b.distance);
   return nearest?.candidate;
+}
+
+const comparable = (name: string) => name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
+
+function commonStart(one: string, other: string): number {
+  let length = 0;
+  while (length < one.length && one[length] === other[length]) length += 1;
+  return length;
 }
 
 /** How many letters have to be added, removed or replaced (Levenshtein). */

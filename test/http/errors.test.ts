@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
 import {
   ApiError,
@@ -129,7 +130,39 @@ it("an update whose last attempt succeeded was applied, whatever became of those
 it.each([404, 405])("a token endpoint that does not exist (%i) has a message that names baseUrl", async (status) => {
   const client = on.client(json(ITEM), { fetch: async () => new Response("Not here", { status }) });
   expect(await errorOf(client.items.get("X"))).toMatchObject({
-    message: `POST /Token: ${status} Not here. Check baseUrl: it must end with the version segment, for example "/api/v1".`,
+    message: `POST /Token: ${status} (its text may repeat the secret, and is not shown). Check baseUrl: it must end with the version segment, for example "/api/v1".`,
+  });
+});
+
+describe("of a failed token request only the status and the code are shown", () => {
+  const SECRET = "Summer-2026-inventory!";
+  const form = `grant_type=client_credentials&client_id=cid&client_secret=${SECRET}`;
+  const reversed = [...SECRET].reverse().join("");
+  it.each<[string, number, object | string, string]>([
+    [
+      "the service's error",
+      401,
+      { statusCode: 401, error: "unauthorized", message: `no ${reversed}` },
+      "401 unauthorized",
+    ],
+    ["an OAuth error", 400, { error: "invalid_client", error_description: reversed }, "400 invalid_client"],
+    ["a gateway's event", 502, { isBase64Encoded: true, body: Buffer.from(form).toString("base64") }, "502 (its text"],
+    ["an error code that is none", 400, { error: reversed, message: reversed }, "400 (its text"],
+    ["details", 400, { error: "validation_error", message: "m", details: { f: [reversed] } }, "400 validation_error"],
+    ["text", 503, `upstream refused ${reversed}`, "503 (its text"],
+    ["the rate limit", 429, { message: reversed }, "429 (its text"],
+  ])("%s", async (_, status, body, expected) => {
+    const text = typeof body === "string" ? body : JSON.stringify(body);
+    const client = on.client(json(ITEM), {
+      clientSecret: SECRET,
+      retry: false,
+      fetch: async () => new Response(text, { status }),
+    });
+    const error = await errorOf(client.items.get("X"));
+    const shown = inspect(error, { depth: 9 }) + JSON.stringify(error);
+    expect(shown).toContain(`POST /Token: ${expected}`);
+    for (const part of [reversed, SECRET, Buffer.from(form).toString("base64").slice(-20)])
+      expect(shown).not.toContain(part);
   });
 });
 

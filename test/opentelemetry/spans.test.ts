@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { type HrTime, SpanKind, SpanStatusCode } from "@opentelemetry/api";
 import type { ReadableSpan } from "@opentelemetry/sdk-trace-node";
 import * as conventions from "@opentelemetry/semantic-conventions/incubating";
-import type { StoredToken } from "stocklot";
+import type { InventoryClient, StoredToken } from "stocklot";
 import { describe, expect, it } from "vitest";
 import { findUrlTemplate } from "../../src/opentelemetry/attributes.js";
 import {
@@ -207,4 +207,42 @@ it("the templates are the paths of the OpenAPI document", () => {
   for (const path of Object.keys(paths)) expect(findUrlTemplate(path.replace(/\{\w+\}/, "BOLT%2FM8"))).toBe(path);
   for (const path of ["/Orders", "/Item/1/2", "/Inventory/", "/Inventory/StockLevels/3/4"])
     expect(findUrlTemplate(path)).toBeUndefined();
+});
+
+describe("a method that is one call for its caller, and sends several requests", () => {
+  const SENT = { method: "POST", path: "/Inventory/Receive", sentAt: Date.now() - 100_000 } as const;
+  const item = (shortID: string) => ({ ...SENT, path: "/Item", body: { shortID } });
+  it.each<[string, (client: InventoryClient, sku: string) => Promise<unknown>]>([
+    ["inventory.getStockLevel", (client, sku) => client.inventory.getStockLevel(sku)],
+    ["inventory.getStockLevels", (client, sku) => client.inventory.getStockLevels([sku])],
+    ["inventory.getLots", (client, sku) => client.inventory.getLots(sku)],
+    [
+      "inventory.findReceipt",
+      (client, sku) =>
+        client.inventory.findReceipt({ ...SENT, body: { itemID: sku, units: 1, wid: 1, reasonCode: 1 } }),
+    ],
+    ["items.findCreated", (client, sku) => client.items.findCreated(item(sku))],
+  ])("%s is a span, whose children are the spans of its requests", async (name, run) => {
+    const { client } = await traced();
+    const [{ shortID } = { shortID: "" }] = (await client.items.list().page()).value;
+    resetSpans();
+    const parent = await within("caller", () => run(client, shortID));
+    const methods = spans().filter((span) => span.name === `stocklot.${name}`);
+    expect(methods.map(parentOf)).toEqual([parent]);
+    expect(methods[0]?.attributes).toMatchObject({ "server.address": "127.0.0.1" });
+    const requests = calls().filter((span) => !span.name.startsWith("stocklot."));
+    expect(requests.length).toBeGreaterThan(0);
+    expect(new Set(requests.map(parentOf))).toEqual(new Set(methods.map(idOf)));
+  });
+
+  it("that fails has a span with the type of its error", async () => {
+    const { client } = await traced();
+    resetSpans();
+    await expect(client.inventory.getStockLevel("NO-SUCH")).rejects.toThrow("404");
+    const method = spans().find(({ name }) => name === "stocklot.inventory.getStockLevel");
+    expect(method).toMatchObject({
+      attributes: { "error.type": "NotFoundError" },
+      status: { code: SpanStatusCode.ERROR },
+    });
+  });
 });

@@ -1,7 +1,7 @@
 import { ConfigurationError, type Lot, type StockLevel } from "stocklot";
 import { type CountedRow, type CountGroup, type CountPlan, planCount, readPlan, takeSnapshot } from "stocklot/plan";
 import type { SandboxOptions } from "stocklot/sandbox";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { Outbox } from "../../src/outbox/outbox.js";
 import { createRandom } from "../support/random.js";
 import { runs } from "../support/runs.js";
@@ -613,5 +613,48 @@ describe("a stock count, whatever happens", () => {
       expect(stock).toBeGreaterThanOrEqual(low);
       expect(stock).toBeLessThanOrEqual(high);
     }
+  });
+});
+
+describe("however slow the service is, plan.apply of a count ends", () => {
+  it.each([
+    ["lots that are sorted", {}],
+    ["lots that the service does not sort", { sortOn: [] }],
+  ] as const)("with %s: an item that cannot be read in time is stale, five in a row end it, and nothing is stored", async (_, options) => {
+    const others = Array.from({ length: 500 }, () => lot("E", 1, { spot: "Z" }));
+    const skus = ["A", "B", "C", "D", "F", "G", "H"];
+    const one = world([...ITEMS, ...["F", "G", "H"].map((sku) => item(sku))], {
+      warehouses: WAREHOUSES,
+      lots: [...skus.map((sku) => lot(sku, 10)), ...others],
+      ...options,
+    });
+    const planFor = (counted: readonly string[]) =>
+      planOf(
+        one,
+        counted.map((itemID) => ({ itemID, spot: "A-01", counted: 7 })),
+      );
+    const [few, many] = [await planFor(["A"]), await planFor(skus)];
+    let movedMs = 0;
+    const now = performance.now.bind(performance);
+    const spy = vi.spyOn(performance, "now").mockImplementation(() => now() + movedMs);
+    onTestFinished(() => spy.mockRestore());
+    const client = one.connect(
+      async (request, send) => {
+        if (request.method === "GET" && request.url.includes("/Inventory/3")) movedMs += 700_000;
+        return send();
+      },
+      { timeoutMs: 1_500 },
+    );
+    const outbox = one.outbox({ client });
+    onTestFinished(() => outbox.close());
+    expect(await few.apply({ client, outbox })).toMatchObject({
+      applied: 0,
+      stale: [{ itemID: "A", reason: "it could not be read and written within 10 minutes" }],
+      canceled: [],
+    });
+    await expect(many.apply({ client, outbox })).rejects.toThrow("5 items in a row could not be read and written");
+    expect(one.writes()).toEqual([]);
+    // They may be applied later: a group that has entries would never be.
+    expect(await outbox.summary()).toMatchObject({ pending: 0, canceled: 0 });
   });
 });

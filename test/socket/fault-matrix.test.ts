@@ -88,6 +88,9 @@ const DONE = [OK, OK] as const;
 const same = (outcome: Expected) => [outcome, outcome] as const;
 const INVALID = "ResponseValidationError";
 
+/** Of a fetch function it is known only that it was not called. */
+const CALLED: Case["fetch"] = { create: UNKNOWN, transaction: UNKNOWN };
+
 const CASES: readonly Case[] = [
   {
     ...faulty("connection refused, then accepted", faults.dropped(), DONE),
@@ -96,9 +99,11 @@ const CASES: readonly Case[] = [
       setTimeout(() => void server.listen(), 60);
     },
     options: { retry: { ...quick, maxRetries: 50, minDelayMs: 30, maxDelayMs: 30 } },
+    fetch: CALLED,
   },
   faulty("connection refused, always", faults.dropped(), same("ConnectionError"), {
     prepare: (server) => server.refuseConnections(),
+    fetch: CALLED,
   }),
   ...onceAndAlways("connection broken before the service reads the request", faults.dropped(), "ConnectionError"),
   faulty("connection closed, applied, once", faults.droppedAfterEffect(), [UNKNOWN, OK], BROKEN),

@@ -119,6 +119,7 @@ describe("a datetime of the service", () => {
   });
 });
 
+const HTTP_DATE = "Thu, 01 Jan 2015 00:00:05 GMT";
 it.each<[string | undefined, string | undefined, number | undefined]>([
   ["7", undefined, 7_000],
   ["0", undefined, 0],
@@ -131,6 +132,13 @@ it.each<[string | undefined, string | undefined, number | undefined]>([
   ["soon", undefined, undefined],
   ["", undefined, undefined],
   [undefined, undefined, undefined],
+  ["30, 30", undefined, 30_000],
+  ["30,30 , 30", undefined, 30_000],
+  ["5, 7", undefined, undefined],
+  ["30, ", undefined, undefined],
+  [`${HTTP_DATE}, ${HTTP_DATE}`, "Thu, 01 Jan 2015 00:00:00 GMT", 5_000],
+  [`${HTTP_DATE}, Thu, 01 Jan 2015 00:00:06 GMT`, "Thu, 01 Jan 2015 00:00:00 GMT", undefined],
+  [`${HTTP_DATE}, Thu`, "Thu, 01 Jan 2015 00:00:00 GMT", undefined],
 ])("Retry-After: %s with Date: %s is %s ms", (value, date, expected) => {
   const headers = { ...(value !== undefined && { "retry-after": value }), ...(date !== undefined && { date }) };
   expect(parseRetryAfterMs(headers)).toBe(expected);

@@ -1,27 +1,30 @@
 import { inspect } from "node:util";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { ApiError, OutcomeUnknownError } from "../../src/shared/errors/index.js";
-import {
-  copyOfCause,
-  redact,
-  redactData,
-  redactStart,
-  rememberCallHeaders,
-  rememberHeaders,
-  rememberSecret,
-} from "../../src/shared/errors/redact.js";
+import { copyOfCause, redact, redactData, redactStart } from "../../src/shared/errors/redact.js";
+import { ClientSecrets, rememberCallHeaders } from "../../src/shared/errors/secrets.js";
+
+import { waitUntil } from "../support/with-server.js";
 
 const SECRET = 'p@ss (\\"word"~)/+&=ü';
 const MEGABYTE = 200_000;
 
-const rememberCredentials = (clientId: string, clientSecret: string) => {
-  rememberSecret(clientSecret);
-  rememberSecret(`${clientId}:${clientSecret}`);
-};
+/** Clients that live as long as the test file, each with one secret. */
+const living: ClientSecrets[] = [];
+function rememberSecret(secret: string): ClientSecrets {
+  const client = new ClientSecrets();
+  living.push(client);
+  client.rememberSecret(secret);
+  return client;
+}
 
 const formEncoded = (text: string) => new URLSearchParams({ "": text }).toString().slice(1);
 const lowerCaseEscapes = (text: string) => text.replace(/%[\dA-F]{2}|\\u[\dA-F]{4}/g, (code) => code.toLowerCase());
 const base64 = (text: string) => Buffer.from(text).toString("base64");
+const allUnits = (text: string, spell: (code: string) => string) =>
+  Array.from({ length: text.length }, (_, index) => spell(text.charCodeAt(index).toString(16))).join("");
 const HTML: Record<string, string> = { "&": "&amp;", '"': "&quot;", "'": "&apos;", "<": "&lt;", ">": "&gt;" };
 const unicodeEscaped = (text: string) =>
   text.replace(/[^\w ]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0").toUpperCase()}`);
@@ -39,7 +42,7 @@ describe("redaction", () => {
     for (const secret of [SECRET, "token-0123456789", "s3cret"]) expect(shown).not.toContain(secret);
   });
 
-  const SECRETS = [SECRET, "it's <b>&amp;\n", "a+b/c=d e%2Bf", "pässwörd 😀 !", "tail\ud83d", "12345678"];
+  const SECRETS = [SECRET, "it's <b>&amp;\n", "a+b/c=d e%2Bf", "pässwörd 😀 !", "the tail\ud83d", "12345678"];
   const SPELLINGS: [name: string, spell: (secret: string) => string][] = [
     ["as it is", (secret) => secret],
     ["form-encoded", formEncoded],
@@ -50,7 +53,10 @@ describe("redaction", () => {
     ["by util.inspect", (secret) => inspect(secret).slice(1, -1)],
     ["with HTML entities", (secret) => secret.replace(/[&"'<>]/g, (char) => HTML[char] ?? char)],
     ["with decimal entities", (secret) => secret.replace(/[^\w\s]/gu, (char) => `&#${char.codePointAt(0)};`)],
-    ["with padded decimal entities, as PHP does", (secret) => secret.replaceAll("'", "&#039;")],
+    [
+      "with padded decimal entities, as PHP does",
+      (secret) => secret.replace(/[&"'<>]/g, (char) => (char === "'" ? "&#039;" : (HTML[char] ?? char))),
+    ],
     [
       "with hexadecimal entities",
       (secret) => secret.replace(/[^\w\s]/gu, (char) => `&#x${char.codePointAt(0)?.toString(16)};`),
@@ -61,24 +67,32 @@ describe("redaction", () => {
     ["in hexadecimal", (secret) => Buffer.from(secret).toString("hex").toUpperCase()],
     ["in base64", base64],
     ["in base64url", (secret) => Buffer.from(secret).toString("base64url")],
-    ["as Basic authentication", (secret) => `Basic ${base64(`my scanner:${secret}`)}`],
+    [
+      "in base64 with line breaks",
+      (secret) =>
+        base64(secret)
+          .replace(/=+$/, "")
+          .replace(/.{5}(?!$)/g, "$&\r\n"),
+    ],
+    ["with every character percent-encoded", (secret) => Buffer.from(secret).toString("hex").replace(/../g, "%$&")],
+    ["with every character a unicode escape", (secret) => allUnits(secret, (code) => `\\u${code.padStart(4, "0")}`)],
+    [
+      "with every character an entity",
+      (secret) => [...secret.toWellFormed()].map((c) => `&#${c.codePointAt(0)};`).join(""),
+    ],
   ];
 
   it.each(SPELLINGS)("hides a secret %s, and nothing else", (_, spell) => {
     for (const secret of SECRETS) {
-      rememberCredentials("my scanner", secret);
-      const spelled = spell(secret).replace(/^Basic /, "");
+      rememberSecret(secret);
+      const spelled = spell(secret);
       // The padding of base64 shows nothing.
       const shown = redact(`before ‹${spelled}› after`).replace(/(=|%3D)+›/, "›");
       expect(shown, secret).toBe("before ‹[redacted]› after");
     }
   });
 
-  it("hides what stands where credentials stand, also if no client registered it", () => {
-    expect(redact('{"access_token":"unheard-of-0123","x":1}')).toBe('{"access_token":"[redacted]","x":1}');
-    expect(redact("client_secret=unheard-of-0123&x=1")).toBe("client_secret=[redacted]&x=1");
-    expect(redact("Authorization: Bearer abcdefghij0123456789==")).toBe("Authorization: Bearer [redacted]");
-    expect(redact("(Bearer abcdefghij0123456789)")).toBe("(Bearer [redacted])");
+  it("hides the password of an address", () => {
     expect(redact("sqlite postgres://pg:PaSs.1@db:5432/x:")).toBe("sqlite postgres://pg:[redacted]@db:5432/x:");
   });
 
@@ -87,6 +101,9 @@ describe("redaction", () => {
     "POST /Token: access_token: is required",
     "access_token: must be a string; client_secret: is not known",
     "100 % of &c. in C:\\temp, 50%25",
+    "Bearer authentication required",
+    "The bearer identification was not accepted; Bearer realm=inventory",
+    "client_secret: missing_parameter, access_token=unheard-of-0123",
     "https://db:5432/a?b=c@d#e and mail to me@example.com",
   ])("leaves ordinary text alone: %s", (text) => {
     rememberSecret("s3cret");
@@ -105,7 +122,7 @@ describe("redaction", () => {
 
   it("hides long values of headers, but not short or public ones, nor in the caller's own data", () => {
     const headers = { "X-Key": "key-of-the-gateway", "x-tenant": "2026", Accept: "application/vnd.acme+json" };
-    rememberHeaders({ ...headers, Authorisation: "ApiKey fedcba9876543210" });
+    rememberSecret("unrelated").rememberHeaders({ ...headers, Authorisation: "ApiKey fedcba9876543210" });
     const text = "key-of-the-gateway 2026 application/vnd.acme+json fedcba9876543210";
     expect(redact(text)).toBe("[redacted] 2026 application/vnd.acme+json [redacted]");
     const request = { method: "POST", path: "/Inventory/Receive", body: { remark: text }, sentAt: 0 };
@@ -124,17 +141,85 @@ describe("redaction", () => {
     expect(shown()).toHaveLength(150);
   });
 
-  it("keeps the last 1 000 secrets, by their last use", () => {
-    const secretOf = (count: number) => `sec/ret+${count}==`;
-    rememberSecret("client-secret");
-    for (let count = 10_000; count < 12_500; count += 1) {
-      rememberSecret("client-secret");
-      rememberSecret(secretOf(count));
+  it("knows the last five secrets and the last five tokens of each client", () => {
+    const [one, other] = [rememberSecret("secret-of-one-0"), rememberSecret("secret-of-other-0")];
+    for (let count = 1; count < 8; count += 1) {
+      one.rememberSecret(`secret-of-one-${count}`);
+      one.rememberToken(`token-of-one-${count}`);
+      // What is used again is the newest.
+      one.rememberSecret("secret-of-one-1");
     }
-    for (const count of [11_600, 12_499])
-      expect(redact(`<${secretOf(count)}> <${formEncoded(secretOf(count))}>`)).toBe("<[redacted]> <[redacted]>");
-    expect(redact(secretOf(11_000))).toBe(secretOf(11_000));
-    expect(redact("client-secret")).toBe("[redacted]");
+    other.rememberSecret("secret-of-one-2");
+    const shown = (text: string) => redact(text) === text;
+    const numbers = [0, 1, 2, 3, 4, 5, 6, 7];
+    expect(numbers.filter((count) => shown(`secret-of-one-${count}`))).toEqual([0, 3]);
+    expect(numbers.filter((count) => shown(`token-of-one-${count}`))).toEqual([0, 1, 2]);
+    expect(shown("secret-of-other-0")).toBe(false);
+  });
+
+  it("of many clients knows all, and takes no more time", () => {
+    const clients = Array.from({ length: 3_000 }, (_, index) => {
+      const client = rememberSecret(`other-secret-${index}-xyzxyz`);
+      client.rememberToken(`token-number-${index}-abcdefgh`);
+      return client;
+    });
+    expect(clients).toHaveLength(3_000);
+    for (const index of [0, 1_500, 2_999])
+      expect(redact(`secret other-secret-${index}-xyzxyz token token-number-${index}-abcdefgh`)).toBe(
+        "secret [redacted] token [redacted]",
+      );
+  });
+
+  it("forgets the secrets of clients that were collected, closed or not", async () => {
+    setFlagsFromString("--expose-gc");
+    const collect: unknown = runInNewContext("gc");
+    if (typeof collect !== "function") throw new Error("no gc");
+    const held = rememberSecret("secret-of-the-living");
+    for (let index = 0; index < 200; index += 1) new ClientSecrets().rememberSecret(`secret-of-the-dropped-${index}`);
+    const isForgotten = () =>
+      Array.from({ length: 200 }, (_, index) => `secret-of-the-dropped-${index}`).every(
+        (text) => redact(text) === text,
+      );
+    await waitUntil(() => {
+      collect();
+      return isForgotten();
+    });
+    expect(redact("secret-of-the-living")).toBe("[redacted]");
+    held.rememberSecret("secret-of-the-living");
+  });
+});
+
+describe("base64 that contains a secret", () => {
+  const secretOf = (length: number) => `S${"üx+/~?>€".repeat(9)}`.slice(0, length);
+  it("shows none of its bytes, at any offset, of any length from 8 characters on", () => {
+    for (let length = 8; length < 40; length += 1) {
+      const secret = secretOf(length);
+      rememberSecret(secret);
+      for (let offset = 0; offset < 7; offset += 1) {
+        for (let rest = 0; rest < 4; rest += 1) {
+          const [before, after] = ["0123456".slice(0, offset), "&x=1".slice(0, rest)];
+          for (const encoding of ["base64", "base64url"] as const) {
+            const spelled = Buffer.from(before + secret + after).toString(encoding);
+            const shown = redact(`event ${spelled} end`);
+            expect(shown, `${length} ${offset} ${rest}`).toContain("[redacted]");
+            const parts = shown.replace("[redacted]", " ").split(" ").slice(1, -1);
+            // What is left has only the bytes around the secret.
+            const bytes = parts.map((part, index) =>
+              index === 0 ? Buffer.from(part, encoding).toString("latin1") : "",
+            );
+            expect(before.startsWith(bytes[0] ?? "")).toBe(true);
+            expect((parts[1] ?? "").replace(/=/g, "").length).toBeLessThanOrEqual(Math.ceil((rest * 8) / 6));
+          }
+        }
+      }
+    }
+  });
+
+  it("is not taken for it in other letters", () => {
+    rememberSecret("Summer-2026-inventory!");
+    const spelled = base64("Summer-2026-inventory!");
+    expect(redact(spelled.toLowerCase())).toBe(spelled.toLowerCase());
+    expect(redact("summer-2026-inventory!")).toBe("summer-2026-inventory!");
   });
 });
 

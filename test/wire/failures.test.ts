@@ -15,7 +15,7 @@ import {
 import { createCertificates } from "../support/certificates.js";
 import { ITEM } from "../support/records.js";
 import { connect, errorOf, fetchThrough, QUICK, RECEIPT, storedToken, TRANSPORTS } from "../support/with-server.js";
-import { clientOf, listenOn, listenRaw } from "./server.js";
+import { clientOf, listen, listenOn, listenRaw } from "./server.js";
 
 const certificates = createCertificates();
 afterAll(() => certificates.remove());
@@ -57,6 +57,8 @@ async function listenTls(options: TlsOptions, respond: (socket: Socket) => void 
 /** A request that is not sent: with undici a write; what fetch has sent is not known, so with fetch a read. */
 const failureBeforeSending = (transport: string, client: InventoryClient) =>
   errorOf(transport === "undici" ? client.inventory.receive(RECEIPT) : client.items.get("X"));
+
+const TOKEN = { access_token: "canary-token-0123456789", token_type: "bearer", expires_in: 3_600 };
 
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
@@ -129,13 +131,16 @@ describe.each(overBoth())("over %s,", (transport, options) => {
   });
 
   it.each([
-    ["127.0.0.1:2", /the connection was refused, nothing was sent, 3 attempts \(.*ECONNREFUSED.*\)\. Check/],
-    ["no-such-host.invalid", /the host name (was not found|could not be looked up), nothing was sent, 3 attempts/],
+    ["127.0.0.1:2", /the connection was refused(, nothing was sent)?, 3 attempts \(.*ECONNREFUSED.*\)\. Check/],
+    ["no-such-host.invalid", /the host name (was not found|could not be looked up)(, nothing was sent)?, 3 attempts/],
   ])("%s cannot be reached, and is retried", async (host, expected) => {
     const client = connect({ baseUrl: `https://${host}/api/v1` }, options());
-    const error = await errorOf(client.inventory.receive(RECEIPT));
+    const error = await failureBeforeSending(transport, client);
     expect(error).toBeInstanceOf(ConnectionError);
     expect(messageOf(error)).toMatch(expected);
+    if (transport === "undici") expect(messageOf(error)).toContain("nothing was sent");
+    // A fetch function may have repeated the request, and this be what became of its last try.
+    else expect(await errorOf(client.inventory.receive(RECEIPT))).toBeInstanceOf(OutcomeUnknownError);
   });
 
   it("a connection that breaks after sending leaves the outcome unknown", async () => {
@@ -179,12 +184,31 @@ describe("a fetch function that fails", () => {
   const withCode = (code: string, message = code, syscall?: string) =>
     new TypeError("fetch failed", { cause: Object.assign(new Error(message), { code, syscall }) });
 
-  it.each(["connect", "getaddrinfo"])("with the syscall %s sent nothing: a write is retried", async (syscall) => {
+  it("that repeats a request by itself may have sent a write, although its last try found no connection", async () => {
+    let applied = 0;
+    const { origin, sockets } = await listenRaw((socket) =>
+      socket.once("data", () => {
+        applied += 1;
+        socket.destroy();
+      }),
+    );
     const calls = { count: 0 };
-    const error = await errorOf(failingWith(withCode("EHOSTUNREACH", "x", syscall), calls).inventory.receive(RECEIPT));
-    expect(error).toMatchObject({ name: "ConnectionError", applied: "no" });
-    expect(messageOf(error)).toMatch(/nothing was sent/);
-    expect(calls.count).toBe(3);
+    const repeating: typeof globalThis.fetch = async (url, init) => {
+      calls.count += 1;
+      return globalThis.fetch(url, init).catch(() => globalThis.fetch("http://127.0.0.1:2/", init));
+    };
+    const client = connect({ baseUrl: `${origin}/api/v1` }, { ...withToken, fetch: repeating });
+    const error = await errorOf(client.inventory.receive(RECEIPT));
+    expect(error).toMatchObject({ name: "OutcomeUnknownError", applied: "unknown" });
+    expect(messageOf(error)).toContain("ECONNREFUSED");
+    expect({ applied, calls: calls.count, connections: sockets.length }).toEqual({
+      applied: 1,
+      calls: 1,
+      connections: 1,
+    });
+    // A read is repeated.
+    expect(await errorOf(client.items.get("X"))).toBeInstanceOf(ConnectionError);
+    expect(calls.count).toBe(4);
   });
 
   const refusedByProxy = (status: number) =>
@@ -207,7 +231,10 @@ describe("a fetch function that fails", () => {
     ["the proxy's 502", refusedByProxy(502), 3, /the proxy .*502.*HTTPS_PROXY/],
     ["a record that cannot be decrypted", withCode("ERR_SSL_DECRYPTION_FAILED_OR_BAD_RECORD_MAC"), 3],
     ["a record that the server cannot decrypt", withCode("ERR_SSL_SSLV3_ALERT_BAD_RECORD_MAC"), 3],
+    ["no connection", withCode("EHOSTUNREACH", "x", "connect"), 3],
+    ["no address", withCode("EAI_AGAIN", "x", "getaddrinfo"), 3],
     ["a bare network error", new TypeError("Failed to fetch"), 3],
+    ["msw's HttpResponse.error()", new TypeError("Failed to fetch", { cause: Response.error() }), 3],
     ["a status that is no status", new TypeError("fetch failed", { cause: withCode("ERR_ASSERTION") }), 3],
   ])("with %s may have sent a write, which is not retried; a read ends after its attempts", async (_, thrown, attempts, message = /./) => {
     const calls = { count: 0 };
@@ -283,6 +310,77 @@ describe("a fetch function that fails", () => {
     const error = await errorOf(client.items.get("X"));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(messageOf(error)).toMatch(/status 0/);
+  });
+});
+
+describe("a service of this machine that is not there", () => {
+  it("is reported after two more attempts within a second", async () => {
+    const client = connect({ baseUrl: "http://127.0.0.1:2/api/v1" });
+    const startedAt = performance.now();
+    const error = await errorOf(client.items.get("X"));
+    expect(messageOf(error)).toMatch(/^POST \/Token: the connection was refused, nothing was sent, 3 attempts .*Check/);
+    // The two waits, and no other one.
+    expect(performance.now() - startedAt).toBeGreaterThan(550);
+  });
+
+  it("is tried as often as the caller has chosen", async () => {
+    const client = connect({ baseUrl: "http://127.0.0.1:2/api/v1" }, { retry: { maxRetries: 4, minDelayMs: 1 } });
+    expect(messageOf(await errorOf(client.items.get("X")))).toContain("5 attempts");
+  });
+
+  it("is tried as usual once it has responded", async () => {
+    const { server, origin } = await listen((request, response) =>
+      response.end(JSON.stringify(request.url === "/api/v1/Token" ? TOKEN : ITEM)),
+    );
+    const client = connect({ baseUrl: `${origin}/api/v1` });
+    await client.items.get("X");
+    const closed = new Promise((resolve) => server.close(resolve));
+    server.closeAllConnections();
+    await closed;
+    // Two retries of a moment would be over by then.
+    const error = await errorOf(client.items.get("X", { totalTimeoutMs: 1_500 }));
+    expect(messageOf(error)).toMatch(
+      /^GET \/Item: not finished within totalTimeoutMs \(1500 ms\), \d attempts?\. The last failure: .*(refused|broke|closed)/,
+    );
+  });
+});
+
+describe("a call that runs out of time names its last failure:", () => {
+  it("that of the call", async () => {
+    const { client } = await clientOf((_, response) => response.writeHead(503).end('{"message":"in maintenance"}'), {
+      retry: { maxRetries: 50, minDelayMs: 1, maxDelayMs: 20 },
+      totalTimeoutMs: 150,
+    });
+    const error = await errorOf(client.items.get("X"));
+    expect(messageOf(error)).toMatch(
+      /^GET \/Item: not finished within totalTimeoutMs \(150 ms\), \d+ attempts?\. The last failure: 503 in maintenance\.$/,
+    );
+    expect(error).toMatchObject({ name: "TimeoutError", cause: { name: "ServerError" } });
+  });
+
+  it("that of an attempt before one that took too long, once", async () => {
+    let requests = 0;
+    const { client } = await clientOf(
+      (_, response) => {
+        requests += 1;
+        if (requests === 1) response.writeHead(503).end();
+      },
+      { retry: { maxRetries: 2, minDelayMs: 1, maxDelayMs: 2 }, timeoutMs: 60 },
+    );
+    const error = await errorOf(client.items.get("X"));
+    expect(messageOf(error)).toMatch(
+      /^GET \/Item: no complete response within timeoutMs \(60 ms\), 3 attempts\. The last failure: no complete response within timeoutMs \(60 ms\), 2 attempts\.$/,
+    );
+  });
+
+  it("that of the token request for which it waits", async () => {
+    const client = connect(
+      { baseUrl: "http://127.0.0.1:2/api/v1" },
+      { retry: { maxRetries: 50, minDelayMs: 1, maxDelayMs: 20 }, totalTimeoutMs: 150 },
+    );
+    expect(messageOf(await errorOf(client.items.get("X")))).toMatch(
+      /^GET \/Item: not finished within totalTimeoutMs \(150 ms\), nothing was sent\. The last failure: POST \/Token: the connection was refused/,
+    );
   });
 });
 

@@ -16,7 +16,6 @@
 
 import { isAccessToken } from "../../service/token.js";
 import { AuthenticationError } from "../../shared/errors/index.js";
-import { rememberSecret } from "../../shared/errors/redact.js";
 import type { Abortable } from "../../shared/time/abort.js";
 import { afterMs, race, untilAborted } from "../../shared/time/wait.js";
 import { messageOf } from "../../shared/unknown.js";
@@ -36,6 +35,8 @@ export interface TokenManagerOptions {
   store: TokenStore;
   /** Whose token it is, for a store that clients of several accounts may use. */
   account: string;
+  /** Called before a token of the store is used. */
+  remember(accessToken: string): void;
   /** Requests a token from the service. */
   request(signal: AbortSignal): Promise<StoredToken>;
   /** Called when the store or a renewal fails; the client continues without it. */
@@ -47,6 +48,8 @@ export class TokenManager {
   readonly #options: TokenManagerOptions;
   #token: (StoredToken & { renewAt: number }) | undefined;
   #renewal: Renewal | undefined;
+  /** Of the token request, as long as no token has come since. */
+  lastFailure: unknown;
   /** The token that the service refused last; a store that could not delete it may still return it. */
   #refused: string | undefined;
   /** Until it has ended the store is not used for anything else, or it could keep the old token. */
@@ -96,7 +99,7 @@ export class TokenManager {
         // The result of an aborted renewal is dropped: a later one may be in progress.
         if (this.#renewal !== renewal) return;
         this.#token = { ...token, renewAt: renewalTime(token.expiresAt, Date.now()) };
-        this.#renewal = this.#refused = undefined;
+        this.#renewal = this.#refused = this.lastFailure = undefined;
       },
       (error: unknown) => {
         if (this.#renewal !== renewal) throw error;
@@ -136,7 +139,7 @@ export class TokenManager {
     const read = async () => {
       const stored = await ask("get", () => store.get(account));
       if (!isUsable(stored) || excluded.includes(stored.accessToken)) return undefined;
-      rememberSecret(stored.accessToken);
+      this.#options.remember(stored.accessToken);
       return stored;
     };
     if (refused !== undefined) await ask("delete", () => store.delete(refused));

@@ -1,7 +1,7 @@
 import { TOKEN_REQUEST } from "../../service/operations.js";
 import { tokenResponseSchema } from "../../service/token.js";
 import { ConfigurationError, TimeoutError } from "../../shared/errors/index.js";
-import { rememberSecret } from "../../shared/errors/redact.js";
+import type { ClientSecrets } from "../../shared/errors/secrets.js";
 import { afterMs, race, whenAborted } from "../../shared/time/wait.js";
 import { messageOf } from "../../shared/unknown.js";
 import type { ApiRequest } from "../send/call.js";
@@ -16,6 +16,8 @@ export interface Credentials {
   clientSecret: ClientSecret;
   /** How long a function may take, in ms. */
   timeoutMs: number;
+  /** Where the secret and the token are noted before they are used. */
+  secrets: ClientSecrets;
 }
 
 /** `POST /Token`, the client-credentials grant. Source: service interface, "POST /Token". */
@@ -23,10 +25,9 @@ export async function createTokenRequest(
   credentials: Credentials,
   signal: AbortSignal,
 ): Promise<ApiRequest<StoredToken>> {
-  const { clientId } = credentials;
+  const { clientId, secrets } = credentials;
   const clientSecret = await readSecret(credentials, signal);
-  rememberSecret(clientSecret);
-  rememberSecret(`${clientId}:${clientSecret}`);
+  secrets.rememberSecret(clientSecret);
   return {
     ...TOKEN_REQUEST,
     body: new URLSearchParams({
@@ -40,7 +41,7 @@ export async function createTokenRequest(
       const data = readJsonBody(context);
       // Without a token nothing works, so this response is validated whatever the client's setting is.
       assertMatchesSchema(tokenResponseSchema, data, context);
-      rememberSecret(data.access_token);
+      secrets.rememberToken(data.access_token);
       // From the time of sending: the service may have counted from any moment after it.
       return { accessToken: data.access_token, expiresAt: call.sentAt + parseTokenLifetimeMs(data.expires_in) };
     },

@@ -125,10 +125,24 @@ export interface CallObservation {
   ended(end: CallEnd): void;
 }
 
+/** A method that is one call for its caller, and sends several requests. */
+export interface MethodInfo {
+  /** For example `inventory.getStockLevel`. */
+  name: string;
+  client: ClientState;
+}
+
+/** What an instrumentation does with such a method. Its requests are observed besides. */
+export type MethodObservation = Pick<CallObservation, "within" | "ended">;
+
 /** Observes all clients of the process. */
 export interface Instrumentation {
+  /** Asked at each call: nothing would be recorded or propagated. */
+  isIdle?(): boolean;
   /** A call begins. `undefined`: it is not observed. */
   startCall(info: CallInfo): CallObservation | undefined;
+  /** A method of several requests begins. `undefined`: it is not observed. */
+  startMethod?(info: MethodInfo): MethodObservation | undefined;
   progress(event: ProgressEvent): void;
 }
 

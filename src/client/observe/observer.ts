@@ -1,5 +1,6 @@
+import { documentedPaths } from "../../service/operations.js";
 import { redact, redactFields } from "../../shared/errors/redact.js";
-import { callSafely } from "../../shared/time/callback.js";
+import { callSafely, isTrue, settle } from "../../shared/time/callback.js";
 import { fieldOf, messageOf } from "../../shared/unknown.js";
 import { describeHeaderProblem } from "../send/headers.js";
 import { ExchangeFailure } from "../transport/exchange.js";
@@ -7,6 +8,7 @@ import type {
   AttemptEnd,
   CallInfo,
   CallObservation,
+  ClientState,
   HookEvents,
   Hooks,
   Instrumentation,
@@ -101,21 +103,67 @@ export class Observer {
     callSafely(run, (error) => this.log("error", `${what} threw: ${messageOf(error)}`));
   }
 
-  /** Begins the observation of a call by the instrumentations of the process. */
-  startCall(info: () => CallInfo): CallObserver {
+  /** Begins the observation of a call by the instrumentations of the process. It costs next to nothing if none records. */
+  startCall(client: ClientState, method: string, path: string): CallObserver {
     const all = instrumentations();
     if (!all || all.size === 0) return UNOBSERVED;
-    const { client, ...names } = info();
-    const seen = { ...redactFields(names), client };
+    let info: CallInfo | undefined;
     const observations: CallObservation[] = [];
     for (const one of all) {
-      callSafely(() => {
-        const observation = one.startCall(seen);
-        if (observation) observations.push(observation);
+      const observation = observationBy(one, () => {
+        info ??= createCallInfo(client, method, path);
+        return one.startCall(info);
       });
+      if (observation) observations.push(observation);
     }
-    return new CallObserver(observations);
+    return observations.length > 0 ? new CallObserver(observations) : UNOBSERVED;
   }
+
+  /** Runs a method that sends several requests as one that the instrumentations of the process may observe. */
+  async runMethod<T>(client: ClientState, name: string, run: () => Promise<T>): Promise<T> {
+    const observations = [...(instrumentations() ?? [])].flatMap(
+      (one) => observationBy(one, () => one.startMethod?.({ name, client })) ?? [],
+    );
+    if (observations.length === 0) return await run();
+    let error: string | undefined;
+    try {
+      return await around(observations, run, (observation, inner) => observation.within(inner));
+    } catch (thrown) {
+      error = nameOfThrown(thrown);
+      throw thrown;
+    } finally {
+      for (const one of observations) callSafely(() => one.ended({ status: undefined, error }));
+    }
+  }
+}
+
+/** For metrics and spans. If a signal was aborted with a value without a name: its type. */
+export function nameOfThrown(thrown: unknown): string {
+  try {
+    return String(fieldOf(thrown, "name") || typeof thrown);
+  } catch {
+    // A getter or a Proxy of the caller's.
+    return typeof thrown;
+  }
+}
+
+/** What an instrumentation returns for a call, which may be anything. */
+function observationBy<O>(one: Instrumentation, start: () => O | undefined): O | undefined {
+  try {
+    if (isTrue(one.isIdle?.())) return undefined;
+    const observation = start();
+    if (typeof fieldOf(observation, "then") !== "function") return observation;
+    settle(observation);
+  } catch {
+    // The call goes on unobserved.
+  }
+  return undefined;
+}
+
+function createCallInfo(client: ClientState, method: string, given: string): CallInfo {
+  // What the document prints has no secrets.
+  const path = LITERAL_PATHS.has(given) ? given : redact(given);
+  return { client, method, path, url: client.url + path };
 }
 
 /** One call, as the instrumentations observe it. */
@@ -160,13 +208,15 @@ export class CallObserver {
   }
 }
 
+const LITERAL_PATHS: ReadonlySet<string> = new Set(documentedPaths().filter((path) => !path.includes("{")));
+
 const UNOBSERVED = new CallObserver([]);
 
 /** Runs something once, within all of them. The promise is ours, whatever they return or throw, and whenever they call `run`. */
-function around<T>(
-  all: readonly CallObservation[],
+function around<T, O>(
+  all: readonly O[],
   run: () => Promise<T>,
-  invoke: (one: CallObservation, inner: () => Promise<T>) => void,
+  invoke: (one: O, inner: () => Promise<T>) => void,
 ): Promise<T> {
   let result: Promise<T> | undefined;
   const once = () => {

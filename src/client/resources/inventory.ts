@@ -14,9 +14,9 @@ import { readSentReceipt } from "../find/sent-write.js";
 import { createPaginator, type ListOptions } from "../lists/list.js";
 import type { Paginator } from "../lists/paginator.js";
 import { ItemLookup, type ItemScope, type ItemSearchOptions } from "../search/item-lookup.js";
-import { describeFalseSuccess } from "../send/api-error.js";
 import { parseJsonOrUndefined, readText } from "../send/body.js";
 import type { ResponseReader } from "../send/call.js";
+import { describeFalseSuccess } from "../send/false-success.js";
 import { requestOf } from "../send/path.js";
 import type { RequestOptions } from "../send/request-options.js";
 import type { ClientSender } from "../send/send.js";
@@ -26,7 +26,7 @@ import { findRecordNumber } from "./record-number.js";
 
 /** The result of `receive`, `move` and `issue`. */
 export interface TransactionResult {
-  /** The lot record number, if the response contains it. */
+  /** The lot record number, if the response contains it. A number that may have been cut is none. */
   recNo?: number;
   /** The body of the response: parsed JSON, otherwise a string; `undefined` if it was empty. Its form is not documented. */
   body: unknown;
@@ -128,13 +128,11 @@ export class Inventory {
     scope: ItemScope = {},
     options: ItemSearchOptions = {},
   ): Promise<StockLevel | null> {
-    const levels = await this.#findStockLevels(
-      "inventory.getStockLevel",
-      checkedSku(shortID, "getStockLevel"),
-      scope,
-      options,
-    );
-    return levels.get(shortID) ?? null;
+    const name = "inventory.getStockLevel";
+    return await this.#sender.asOneMethod(name, async () => {
+      const levels = await this.#findStockLevels(name, checkedSku(shortID, "getStockLevel"), scope, options);
+      return levels.get(shortID) ?? null;
+    });
   }
 
   /**
@@ -151,12 +149,13 @@ export class Inventory {
    * @throws PermissionError if the warehouse is out of the client's scope.
    * @throws PaginationError if the list changes faster than it can be searched, or with `ifUnsorted: "error"`.
    */
-  getStockLevels(
+  async getStockLevels(
     shortIDs: readonly string[],
     scope: ItemScope = {},
     options: ItemSearchOptions = {},
   ): Promise<Map<string, StockLevel | null>> {
-    return this.#findStockLevels("inventory.getStockLevels", shortIDs, scope, options);
+    const name = "inventory.getStockLevels";
+    return await this.#sender.asOneMethod(name, () => this.#findStockLevels(name, shortIDs, scope, options));
   }
 
   async #findStockLevels(
@@ -203,10 +202,13 @@ export class Inventory {
    * @throws PaginationError if the list changes faster than it can be searched, or with `ifUnsorted: "error"`.
    */
   async getLots(shortID: string, scope: ItemScope = {}, options: ItemSearchOptions = {}): Promise<Lot[]> {
+    const name = "inventory.getLots";
     const shortIDs = checkedSku(shortID, "getLots");
-    const { found } = await this.#itemLookup.find("inventory.getLots", this.#lots, { shortIDs, scope, options });
-    const lots = found.get(shortID)?.records ?? [];
-    return lots.sort((one, next) => one.recNo - next.recNo);
+    return await this.#sender.asOneMethod(name, async () => {
+      const { found } = await this.#itemLookup.find(name, this.#lots, { shortIDs, scope, options });
+      const lots = found.get(shortID)?.records ?? [];
+      return lots.sort((one, next) => one.recNo - next.recNo);
+    });
   }
 
   /**
@@ -260,14 +262,17 @@ export class Inventory {
    * @throws TimeoutError if the outcome is not certain within `options.totalTimeoutMs`.
    */
   async findReceipt(sent: OutcomeUnknownError | SentRequest, options: FindOptions = {}): Promise<FoundReceipt> {
-    return findReceipt({
-      method: "inventory.findReceipt",
-      sent: readSentReceipt(sent),
-      options: readFindOptions("inventory.findReceipt", options),
-      closed: this.#sender.closed,
-      others: this.#sentReceipts,
-      lookup: this.receiptLookup,
-    });
+    const method = "inventory.findReceipt";
+    return await this.#sender.asOneMethod(method, async () =>
+      findReceipt({
+        method,
+        sent: readSentReceipt(sent),
+        options: readFindOptions(method, options),
+        closed: this.#sender.closed,
+        others: this.#sentReceipts,
+        lookup: this.receiptLookup,
+      }),
+    );
   }
 
   /**
@@ -329,6 +334,8 @@ const readTransactionResult: ResponseReader<TransactionResult> = (context) => {
   const text = readText(context.response);
   const parsed = parseJsonOrUndefined(text);
   const body = parsed === undefined ? text || undefined : parsed;
-  const recNo = findRecordNumber(body);
+  // Of a number, the part that was received is a number, too: of 12345, 123.
+  const mayBeCut = context.response.endsByClose && (parsed === undefined || typeof parsed === "number");
+  const recNo = mayBeCut ? undefined : findRecordNumber(body);
   return { ...(recNo === undefined ? {} : { recNo }), body };
 };

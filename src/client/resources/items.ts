@@ -19,8 +19,8 @@ import { readSentCreation } from "../find/sent-write.js";
 import { createPageReader } from "../lists/decode-page.js";
 import { createPaginator, type ListDefinition, type ListOptions, readingOf } from "../lists/list.js";
 import type { Paginator } from "../lists/paginator.js";
-import { describeFalseSuccess } from "../send/api-error.js";
 import type { ApiRequest } from "../send/call.js";
+import { describeFalseSuccess } from "../send/false-success.js";
 import { requestOf } from "../send/path.js";
 import type { RequestOptions } from "../send/request-options.js";
 import { createJsonReader } from "../send/response.js";
@@ -187,13 +187,16 @@ export class Items {
    * @throws TimeoutError if the outcome is not certain within `options.totalTimeoutMs`.
    */
   async findCreated(sent: OutcomeUnknownError | SentRequest, options: FindOptions = {}): Promise<FoundItem> {
-    return findCreated({
-      method: "items.findCreated",
-      sent: readSentCreation(sent),
-      options: readFindOptions("items.findCreated", options),
-      closed: this.#sender.closed,
-      get: (shortID, lookOptions) => this.get(shortID, lookOptions),
-    });
+    const method = "items.findCreated";
+    return await this.#sender.asOneMethod(method, async () =>
+      findCreated({
+        method,
+        sent: readSentCreation(sent),
+        options: readFindOptions(method, options),
+        closed: this.#sender.closed,
+        get: (shortID, lookOptions) => this.get(shortID, lookOptions),
+      }),
+    );
   }
 
   /**

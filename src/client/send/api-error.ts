@@ -29,15 +29,21 @@ const API_ERROR_CLASS_BY_STATUS: Record<number, new (init: ApiErrorInit) => ApiE
 
 const BASE_URL_HINT = 'Check baseUrl: it must end with the version segment, for example "/api/v1".';
 
+const CREDENTIALS_HINT = "Check clientId and clientSecret.";
+
 /** The error for a response with an error status. `pauseMs`: after a 429, the rest of the pause. */
 export function createApiError(call: Call, response: WireResponse, pauseMs: number): ApiError {
   const { status, headers } = response;
   const { method, path, isTokenRequest } = call.request;
-  const body = readErrorBody(response);
-  const init: ApiErrorInit = { status, headers, ...body, method, path, attempts: call.attempts };
+  const body = isTokenRequest ? codeOfTokenError(response) : readErrorBody(response);
+  const isTextHidden = isTokenRequest === true;
+  const init: ApiErrorInit = { status, headers, ...body, method, path, attempts: call.attempts, isTextHidden };
   // A 404 of the token endpoint must not look like a missing item.
   if (isTokenRequest && status >= 400 && status < 500 && status !== 429)
-    return new AuthenticationError({ ...init, hint: status === 404 || status === 405 ? BASE_URL_HINT : undefined });
+    return new AuthenticationError({
+      ...init,
+      hint: status === 404 || status === 405 ? BASE_URL_HINT : CREDENTIALS_HINT,
+    });
   if (status === 400 && init.code === "validation_error") return new ValidationError(init);
   if (status === 429) return new RateLimitError({ ...init, retryAfterMs: pauseMs });
   const ErrorClass = API_ERROR_CLASS_BY_STATUS[status] ?? (status >= 500 && status < 600 ? ServerError : ApiError);
@@ -91,6 +97,21 @@ export function readErrorBody(response: WireResponse): ErrorBody {
   };
 }
 
+/**
+ * What is shown of the body of a failed token request: its code. The rest may repeat the request, with the secret, in any
+ * form.
+ */
+function codeOfTokenError(response: WireResponse): ErrorBody {
+  const { isFromService } = readErrorBody(response);
+  const given = fieldOf(parseJsonOrUndefined(readText(response)), "error");
+  const isCode = typeof given === "string" && CODE_PATTERN.test(redact(given));
+  const code = isCode ? given : (ERROR_CODE_BY_STATUS[response.status] ?? "unknown");
+  return { isFromService, code, message: isCode ? given : "", details: undefined };
+}
+
+/** A code is a word, such as `invalid_client`. */
+const CODE_PATTERN = /^[a-z]+([_-][a-z]+){0,5}$/i;
+
 /** The messages by field; anything but a string is ignored. */
 function readDetails(details: unknown): ErrorBody["details"] {
   if (!isObject(details) || Array.isArray(details)) return undefined;
@@ -112,36 +133,24 @@ function createErrorExcerpt(text: string): string {
     .slice(0, MAX_ERROR_EXCERPT_LENGTH);
 }
 
-const HTML_TYPE_PATTERN = /^(text|application)\/(x?html|xhtml\+xml)/i;
-
-/**
- * Why the response to a write is no success although its status is one; `undefined` if it is one. `documented` is the status
- * text of the operation, if the document shows one. JSON is never HTML, whatever its content type.
- */
-export function describeFalseSuccess(response: WireResponse, documented?: string): string | undefined {
-  const text = readText(response);
-  const body = parseJsonOrUndefined(text);
-  const isHtmlType = HTML_TYPE_PATTERN.test(response.headers["content-type"] ?? "") && text.trim() !== "";
-  if (/^\s*</.test(text) || (isHtmlType && body === undefined))
-    return `the body is HTML, perhaps of a login page or a proxy (${readErrorBody(response).message})`;
-  if (Number(fieldOf(body, "statusCode")) >= 400)
-    return `the body is an error of the service (${readErrorBody(response).message})`;
-  const status = fieldOf(body, "status") ?? documented;
-  const isDocumented = typeof status === "string" && status.toLowerCase() === documented;
-  return documented === undefined || isDocumented
-    ? undefined
-    : `its status is ${JSON.stringify(status)} instead of "${documented}"`;
-}
-
 /**
  * Reads `Retry-After`, seconds or a date, as ms from now; `undefined` if it is missing or invalid. A date is relative to the
- * response's own `Date`, so that a wrong clock on either side does not matter.
+ * response's own `Date`, so that a wrong clock on either side does not matter. Several equal headers count as one.
  */
 export function parseRetryAfterMs(headers: Record<string, string>): number | undefined {
-  const value = headers["retry-after"]?.trim() ?? "";
+  const value = withoutRepetition(headers["retry-after"] ?? "");
   if (/^\d+(\.\d+)?$/.test(value)) return Number.isFinite(Number(value)) ? Number(value) * 1_000 : undefined;
   const date = HTTP_DATE_PATTERN.test(value) ? Date.parse(value) : Number.NaN;
   return Number.isNaN(date) ? undefined : Math.max(0, date - (dateHeaderMs(headers) ?? Date.now()));
+}
+
+/** The value of a header that a proxy has sent twice: "30, 30" is "30". A date contains a comma itself. */
+function withoutRepetition(value: string): string {
+  const parts = value.split(",").map((part) => part.trim());
+  const size = [1, 2].find(
+    (size) => parts.length % size === 0 && parts.every((part, index) => part === parts[index % size]),
+  );
+  return parts.slice(0, size).join(", ");
 }
 
 const HTTP_DATE_PATTERN = /^[a-z]{3}, \d\d [a-z]{3} \d{4} [\d:]+ GMT$/i;

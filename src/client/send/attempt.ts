@@ -7,6 +7,7 @@ import { type RateLimiter, type Slot, SlotTooLate } from "../limiter/rate-limite
 import type { Observer } from "../observe/observer.js";
 import {
   Exchange,
+  ExchangeFailure,
   isSuccessStatus,
   type Transport,
   type WireRequest,
@@ -15,6 +16,7 @@ import {
 import { parseRetryAfterMs } from "./api-error.js";
 import type { Call } from "./call.js";
 import { Failure, failureOfExchange, failureOfFalseSuccess, failureOfStatus, Refusal, SlotExpired } from "./failure.js";
+import { isCutOff } from "./false-success.js";
 import { takeRateLimitRetry } from "./retry.js";
 import type { ServiceClock } from "./service-clock.js";
 
@@ -25,6 +27,8 @@ export interface Line {
   readonly transport: Transport;
   readonly observer: Observer;
   readonly clock: ServiceClock;
+  /** Whether the client has received a response. */
+  hasResponded: boolean;
 }
 
 /**
@@ -60,8 +64,11 @@ async function sendOnce(line: Line, call: Call): Promise<WireResponse> {
     line.observer.emit("request", () => info);
     const response = await call.observer.attempt(info, request.headers, () => {
       exchange = new Exchange(request, line.transport.send);
-      return exchange.result.catch((thrown: unknown) => responseWithoutBody(exchange?.head, thrown));
+      return exchange.result
+        .then(assertNotCutOff)
+        .catch((thrown: unknown) => responseWithoutBody(exchange?.head, thrown));
     });
+    line.hasResponded = true;
     line.clock.observe(response.headers);
     const durationMs = monotonicNowMs() - startedAt;
     line.observer.emit("response", () => ({ ...info, status: response.status, durationMs }));
@@ -70,11 +77,15 @@ async function sendOnce(line: Line, call: Call): Promise<WireResponse> {
     return response;
   } catch (thrown) {
     call.head ??= exchange?.head;
-    const failure = exchange && !(thrown instanceof Failure) ? failureOfExchange(call, exchange, thrown) : thrown;
+    const failure =
+      exchange && !(thrown instanceof Failure) ? failureOfExchange(call, exchange, thrown, line.hasResponded) : thrown;
     if (!(failure instanceof Failure)) throw failure;
     if (failure.applied === "unknown" && call.isWrite) call.applied = "unknown";
     // The end of the call is no failure of its own.
-    if (failure.error !== call.scope.reason) call.lastError = failure.error;
+    if (failure.error !== call.scope.reason) {
+      call.lastError = failure.error;
+      if (call.request.isTokenRequest) line.tokens.lastFailure = failure.error;
+    }
     throw failure;
   } finally {
     call.isOnTheWire = false;
@@ -111,7 +122,10 @@ async function acquire(
       // No token request if the slot would come too late.
       const waitMs = limiter.waitMs(priority);
       if (waitMs > scope.remainingMs) throw new SlotTooLate(waitMs, limiter.snapshot().pausedUntil);
-      await tokens.renew(scope);
+      await tokens.renew(scope).catch((error: unknown) => {
+        if (scope.aborted) call.lastError ??= tokens.lastFailure;
+        throw error;
+      });
     }
     const maxWaitMs = scope.remainingMs;
     const queuedAt = monotonicNowMs();
@@ -175,6 +189,13 @@ function assertSynchronous({ label }: Call, returned: unknown): void {
 
 function failBeforeSend(thrown: unknown): never {
   throw new Failure(thrown, "no", "never", "beforeSend");
+}
+
+/** Not every transport reports that the connection broke before the end of a body without a length. */
+function assertNotCutOff(response: WireResponse): WireResponse {
+  if (isSuccessStatus(response.status) && isCutOff(response))
+    throw new ExchangeFailure("connection", new Error("the body is incomplete"));
+  return response;
 }
 
 /** The head of an error response is enough if its body was cut off, too slow or unreadable. Otherwise rethrows. */

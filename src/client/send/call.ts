@@ -1,3 +1,4 @@
+import { messageOf, toOneLine } from "../../shared/unknown.js";
 import type { Priority } from "../limiter/rate-limiter.js";
 import type { CallObserver } from "../observe/observer.js";
 import type { ResponseHead, WireResponse } from "../transport/exchange.js";
@@ -53,6 +54,12 @@ export interface CallSettings {
   onResponse?: RequestOptions["onResponse"];
   beforeSend?: RequestOptions["beforeSend"];
 }
+
+/** The message of an error within another one of the same call: without method and path, which begin both. */
+export const reasonIn = (error: unknown, label: string): string =>
+  toOneLine(messageOf(error)).replace(`${label}: `, "").split(LAST_FAILURE, 1).join("").replace(/\.$/, "");
+
+const LAST_FAILURE = ". The last failure: ";
 
 /** One request of a caller's, from its start to its result or error, over all its attempts. */
 export class Call {
@@ -110,6 +117,12 @@ export class Call {
   get priority(): Priority | "token" {
     if (this.request.isTokenRequest) return "token";
     return this.settings.priority ?? this.request.priority ?? (this.isWrite ? "high" : "normal");
+  }
+
+  /** The last failure, as a sentence that follows another one; empty if there was none. */
+  get lastFailure(): string {
+    const { lastError, label } = this;
+    return lastError === undefined ? "" : `${LAST_FAILURE}${reasonIn(lastError, label)}.`;
   }
 
   /** For messages; empty before the first. */

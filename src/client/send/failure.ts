@@ -5,6 +5,8 @@
  *   what happened                                              `applied`   again
  *   nothing was sent (no connection, `beforeSend` threw,
  *   aborted or closed in the queue)                            no          back-off, unless it cannot help
+ *   the same, refused on this machine, before the client has
+ *   received anything, with default retries                    no          twice, within a second: nothing is listening
  *   401 · 429                                                  no          once, with a new token · after the pause
  *   other 4xx, 501, other 3xx                                  no          never
  *   408, other 5xx, 302, 303, timeout, broken connection,
@@ -22,8 +24,9 @@ import { type Exchange, ExchangeFailure, type WireResponse } from "../transport/
 import { describeNetworkFailure } from "../transport/network-failure.js";
 import { createApiError, parseRetryAfterMs } from "./api-error.js";
 import type { Call } from "./call.js";
+import { hasDefaultRetries } from "./retry-options.js";
 
-export type Retry = "never" | "with a new token" | "after the pause" | "after a back-off";
+export type Retry = "never" | "with a new token" | "after the pause" | "after a back-off" | "after a moment";
 
 /** How an attempt failed. */
 export class Failure extends Error {
@@ -80,8 +83,11 @@ export function failureOfFalseSuccess(call: Call, { status }: WireResponse, prob
   return new Failure(error, "unknown", "never", problem);
 }
 
-/** The exchange has failed. Of an error response that was cut off, the status is enough: see `attempt`. */
-export function failureOfExchange(call: Call, exchange: Exchange, thrown: unknown): Failure {
+/**
+ * The exchange has failed. Of an error response that was cut off, the status is enough: see `attempt`. `hasResponded`: the
+ * client has received a response before.
+ */
+export function failureOfExchange(call: Call, exchange: Exchange, thrown: unknown, hasResponded: boolean): Failure {
   const { sent } = exchange;
   const applied = sent ? "unknown" : "no";
   const again = repeatedIf(!sent || call.mayRepeat);
@@ -92,7 +98,10 @@ export function failureOfExchange(call: Call, exchange: Exchange, thrown: unknow
       return new Failure(cause, applied, "never", kind);
     case "timeout": {
       const problem = `no complete response within timeoutMs (${call.settings.timeoutMs} ms)${call.attemptCount}`;
-      const error = new TimeoutError(`${call.label}: ${problem}`, { clock: "timeoutMs", cause: call.lastError });
+      const error = new TimeoutError(`${call.label}: ${problem}${call.lastFailure}`, {
+        clock: "timeoutMs",
+        cause: call.lastError,
+      });
       return new Failure(error, applied, again, kind);
     }
     case "too large":
@@ -111,7 +120,10 @@ export function failureOfExchange(call: Call, exchange: Exchange, thrown: unknow
       const unsent = sent ? "" : ", nothing was sent";
       const message = `${call.label}: ${problem}${unsent}${call.attemptCount} (${detail}). ${advice}`.trim();
       const error = new ConnectionError(message, { cause });
-      return new Failure(error, applied, network?.permanent ? "never" : again, `${problem}: ${detail}`);
+      const isAbsent =
+        network?.isRefusedHere && !hasResponded && again !== "never" && hasDefaultRetries(call.settings.retry);
+      const retry = network?.permanent ? "never" : isAbsent ? "after a moment" : again;
+      return new Failure(error, applied, retry, `${problem}: ${detail}`);
     }
   }
 }

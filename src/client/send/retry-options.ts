@@ -42,6 +42,12 @@ export const DEFAULT_RETRY_SETTINGS: RetrySettings = {
   rateLimitDelayMs: [30_000, 60_000],
 };
 
+/** Whether nobody has chosen other retries than the defaults. */
+export const hasDefaultRetries = ({ maxRetries, minDelayMs, maxDelayMs }: RetrySettings) =>
+  maxRetries === DEFAULT_RETRY_SETTINGS.maxRetries &&
+  minDelayMs === DEFAULT_RETRY_SETTINGS.minDelayMs &&
+  maxDelayMs === DEFAULT_RETRY_SETTINGS.maxDelayMs;
+
 /** The settings of the caller, completed with the defaults. */
 export function mergeRetryOptions(settings: RetrySettings, given: RetryOptions | false = {}): RetrySettings {
   const changes =

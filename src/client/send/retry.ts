@@ -9,6 +9,9 @@ import type { Call } from "./call.js";
 import { Failure } from "./failure.js";
 
 const MAX_RETRY_AFTER_MS = 60_000;
+/** A service that is being started on this machine may need a moment; one that is not there is reported within a second. */
+const MOMENT_MS = 300;
+const MAX_MOMENTS = 2;
 /** Timers do not take longer ones. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
@@ -48,6 +51,7 @@ export async function withRetries<T>(
           shouldRetry: async ({ error }) => {
             if (!(error instanceof Failure) || !takeFrom(budget, error)) return false;
             onRetry(error.reason);
+            if (error.retry === "after a moment") await sleep(MOMENT_MS, scope);
             if (error.retryAfterMs > 0) await sleep(Math.min(error.retryAfterMs, MAX_RETRY_AFTER_MS), scope);
             return true;
           },
@@ -66,7 +70,7 @@ function takeFrom(budget: Budget, { retry }: Failure): boolean {
   if (budget.isLastAttempt || retry === "never" || retry === "with a new token") return false;
   if (retry === "after the pause") return takeRateLimitRetry(budget);
   budget.retries += 1;
-  return budget.retries <= budget.settings.retry.maxRetries;
+  return budget.retries <= (retry === "after a moment" ? MAX_MOMENTS : budget.settings.retry.maxRetries);
 }
 
 /** Counts a 429; whether the call goes on after it. */

@@ -5,13 +5,14 @@ import {
   StocklotError,
   TimeoutError,
 } from "../../shared/errors/index.js";
-import { redactData, rememberCallHeaders } from "../../shared/errors/redact.js";
+import { redactData } from "../../shared/errors/redact.js";
+import { rememberCallHeaders } from "../../shared/errors/secrets.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
-import { fieldOf, messageOf, toOneLine } from "../../shared/unknown.js";
 import { NoSlots, type RateLimiter, SlotTooLate } from "../limiter/rate-limiter.js";
 import type { ClientState } from "../observe/events.js";
+import { nameOfThrown } from "../observe/observer.js";
 import { attempt, type Line, reportRetry } from "./attempt.js";
-import { type ApiRequest, Call, type CallSettings, type ResponseValidation } from "./call.js";
+import { type ApiRequest, Call, type CallSettings, type ResponseValidation, reasonIn } from "./call.js";
 import { Failure } from "./failure.js";
 import { lowerCaseHeaderNames } from "./headers.js";
 import { JSON_CONTENT_TYPE } from "./payload.js";
@@ -89,9 +90,9 @@ export class ClientSender implements Sender, ClientState {
 
   /** The same within a scope, with options that were checked. */
   async #sendWithin<T>(scope: Scope, request: ApiRequest<T>, options?: RequestOptions): Promise<T> {
-    const { observer, validation, baseUrl } = this.#config;
+    const { observer, validation } = this.#config;
     const { method, path } = request;
-    const observed = observer.startCall(() => ({ method, path, url: baseUrl + path, client: this }));
+    const observed = observer.startCall(this, method, path);
     const call = new Call(request, this.#settingsOf(options), scope, observed);
     const forgetHeaders = options?.headers && rememberCallHeaders(options.headers);
     const startedAt = monotonicNowMs();
@@ -104,7 +105,7 @@ export class ClientSender implements Sender, ClientState {
       });
     } catch (thrown) {
       const error = errorForCaller(call, thrown);
-      end = nameOf(error);
+      end = nameOfThrown(error);
       throw error;
     } finally {
       const { attempts, head, settings } = call;
@@ -142,6 +143,11 @@ export class ClientSender implements Sender, ClientState {
       scope.end();
       if (last) this.#report({ onResponse }, { ...last, attempts, durationMs: monotonicNowMs() - startedAt });
     }
+  }
+
+  /** Runs a method that sends several requests, so that instrumentations see it as one. */
+  async asOneMethod<T>(name: string, run: () => Promise<T>): Promise<T> {
+    return await this.#config.observer.runMethod(this, name, run);
   }
 
   /** Rejects waiting calls, lets those on the wire finish, then closes the connections. */
@@ -220,7 +226,7 @@ function errorOfEnd(call: Call, reason: unknown): unknown {
   if (reason instanceof Closed) return new ClientClosedError(`${call.label}: the client is closed`);
   if (!(reason instanceof OutOfTime)) return reason;
   const unsent = call.attempts === 0 ? ", nothing was sent" : call.attemptCount;
-  const message = `${call.label}: not finished within totalTimeoutMs (${reason.totalTimeoutMs} ms)${unsent}`;
+  const message = `${call.label}: not finished within totalTimeoutMs (${reason.totalTimeoutMs} ms)${unsent}${call.lastFailure}`;
   return new TimeoutError(message, { clock: "totalTimeoutMs", cause: call.lastError });
 }
 
@@ -237,7 +243,7 @@ function errorOfWait(call: Call, failure: unknown): unknown {
       ? `the rate limit is used up${retryAfterMs === undefined ? "" : `. Try again in ${retryAfterMs} ms`}`
       : `all requests pause until ${new Date(pausedUntil).toISOString()} after a 429. Try again then`;
   return new TimeoutError(
-    `${call.label}: no slot within totalTimeoutMs (${call.scope.totalTimeoutMs} ms)${unsent}: ${why}.`,
+    `${call.label}: no slot within totalTimeoutMs (${call.scope.totalTimeoutMs} ms)${unsent}: ${why}.${call.lastFailure.replace(/^\./, "")}`,
     {
       clock: "totalTimeoutMs",
       retryAfterMs,
@@ -256,7 +262,7 @@ function outcomeUnknownError(call: Call, cause: unknown): OutcomeUnknownError {
   const { method, path, recoveryHint = DEFAULT_RECOVERY_HINT } = call.request;
   const { query, contentType, body } = call.payload;
   // The message of an error of this package begins with method and path, too.
-  const reason = toOneLine(messageOf(cause)).replace(`${label}: `, "").replace(/\.$/, "");
+  const reason = reasonIn(cause, label);
   const error = new OutcomeUnknownError(`${label}: sent, but the outcome is unknown (${reason}). ${recoveryHint}`, {
     cause,
     status: head?.status,
@@ -274,9 +280,6 @@ function outcomeUnknownError(call: Call, cause: unknown): OutcomeUnknownError {
   monotonicSentAt.set(error.request, call.begunAtMs);
   return error;
 }
-
-/** For metrics. If a signal was aborted with a value without a name: its type. */
-const nameOf = (error: unknown) => String(fieldOf(error, "name") || typeof error);
 
 /** Errors whose stack trace contains the line of a caller. */
 const shown = new WeakSet<object>();

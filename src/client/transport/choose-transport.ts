@@ -4,7 +4,7 @@ import { mayReadEnvironment } from "../../shared/environment.js";
 import { fieldOf, messageOf } from "../../shared/unknown.js";
 import type { Transport, WireSender } from "./exchange.js";
 import { createFetchSender, type FetchLike } from "./fetch.js";
-import { createAgent, createUndiciSender } from "./undici.js";
+import { createAgent, createUndiciSender, ResetWatch } from "./undici.js";
 
 interface TransportOptions {
   fetch?: FetchLike | undefined;
@@ -59,8 +59,9 @@ function createDefaultTransport(base: URL, timeoutMs: number, warn: (message: st
   async function choose() {
     const undici = await loadUndici(warn);
     if (!undici) return { send: createFetchSender(base, globalThis.fetch) };
-    const agent = createAgent(undici, base, { timeoutMs, connecting });
-    return { send: createUndiciSender(base, agent), agent };
+    const resets = new ResetWatch();
+    const agent = createAgent(undici, base, { timeoutMs, connecting, resets });
+    return { send: createUndiciSender(base, agent, resets), agent };
   }
 }
 

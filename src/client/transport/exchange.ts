@@ -14,6 +14,8 @@ export interface ResponseHead {
 export interface WireResponse extends ResponseHead {
   /** The body, decompressed. */
   body: Uint8Array;
+  /** Nothing but the close of the connection may show where the body ends, so that it may be cut. */
+  endsByClose?: boolean;
 }
 
 /** A request, ready to be sent. */
@@ -50,6 +52,10 @@ export interface Transport {
   close(): Promise<void>;
 }
 
+/** Whether the headers of a response do not say where its body ends. */
+export const endsOnlyByClose = (headers: Readonly<Record<string, string>>) =>
+  headers["content-length"] === undefined && headers["transfer-encoding"] === undefined;
+
 export const isSuccessStatus = (status: number) => status >= 200 && status < 300;
 
 /** One request and its response, over any transport: the timeout, the size limit, the abort, and one end. */
@@ -66,6 +72,7 @@ export class Exchange {
   #chunks: Uint8Array[] = [];
   #bytes = 0;
   #coding = "";
+  #endsByClose = false;
   #resolve!: (response: WireResponse | Promise<WireResponse>) => void;
   #reject!: (failure: ExchangeFailure) => void;
   readonly #stop: () => void;
@@ -86,10 +93,15 @@ export class Exchange {
     else send(request, this).catch((cause: unknown) => this.failWith(cause));
   }
 
-  /** `coding` is the content coding of the chunks to come. */
-  receiveHead(status: number, headers: Record<string, string>, coding = ""): void {
+  /** `coding` is the content coding of the chunks to come; `endsByClose` as in {@link WireResponse}. */
+  receiveHead(
+    status: number,
+    headers: Record<string, string>,
+    { coding = "", endsByClose = false }: { coding?: string | undefined; endsByClose?: boolean },
+  ): void {
     this.head = { status, headers };
     this.#coding = coding;
+    this.#endsByClose = endsByClose;
     if (Number(headers["content-length"]) > this.#maxBytes) this.fail("too large");
   }
 
@@ -111,10 +123,10 @@ export class Exchange {
     this.#end();
     const received = concat(this.#chunks, this.#bytes);
     this.#chunks = [];
+    const responseOf = (body: Uint8Array): WireResponse =>
+      this.#endsByClose ? { status, headers, body, endsByClose: true } : { status, headers, body };
     this.#resolve(
-      this.#coding === ""
-        ? { status, headers, body: received }
-        : decompress(received, this.#coding, this.#maxBytes).then((body) => ({ status, headers, body })),
+      this.#coding === "" ? responseOf(received) : decompress(received, this.#coding, this.#maxBytes).then(responseOf),
     );
   }
 

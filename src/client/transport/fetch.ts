@@ -1,8 +1,7 @@
 import { ConfigurationError } from "../../shared/errors/index.js";
 import { isDeno } from "../../shared/runtime-name.js";
 import { fieldOf, isObject } from "../../shared/unknown.js";
-import type { Exchange, WireRequest, WireSender } from "./exchange.js";
-import { isConnectFailure } from "./network-failure.js";
+import { type Exchange, endsOnlyByClose, type WireRequest, type WireSender } from "./exchange.js";
 
 /** A function like the global `fetch`. */
 export type FetchLike = (url: string, init: RequestInit) => Promise<Response>;
@@ -17,15 +16,12 @@ export function createFetchSender(base: URL, fetchFunction: FetchLike): WireSend
     exchange.cancel = () => controller.abort();
     request.beforeFirstByte();
     if (exchange.hasEnded) return;
-    // What a fetch function does from here on is not known.
+    // Whatever it throws: it may have repeated the request by itself, and report only the last try.
     exchange.sent = true;
-    let response: unknown;
-    try {
-      response = await fetch(prefix + request.target, { ...requestInit(request), signal: controller.signal });
-    } catch (cause) {
-      if (isConnectFailure(cause)) exchange.sent = false;
-      throw cause;
-    }
+    const response: unknown = await fetch(prefix + request.target, {
+      ...requestInit(request),
+      signal: controller.signal,
+    });
     if (!isResponse(response)) throw new ConfigurationError("client options: fetch must return a WHATWG Response");
     // A body that cannot be read is a lost response, whatever the error.
     await readResponse(response, exchange).catch((cause: unknown) => exchange.fail("connection", cause));
@@ -49,7 +45,10 @@ async function readResponse(response: Response, exchange: Exchange): Promise<voi
   if (response.status === 0) throw new Error("the fetch function returned a response with status 0");
   const reader = response.body?.getReader();
   // Without a coding: fetch decompresses the body.
-  exchange.receiveHead(response.status, Object.fromEntries(response.headers));
+  const headers = Object.fromEntries(response.headers);
+  // A response without an address comes from memory, and is complete.
+  const endsByClose = response.url !== "" && response.url !== undefined && endsOnlyByClose(headers);
+  exchange.receiveHead(response.status, headers, { endsByClose });
   const codings = response.headers.get("content-encoding") ?? "";
   if (!codings.split(",").every((coding) => DECOMPRESSED_PATTERN.test(coding)))
     exchange.fail("undecodable", new Error(`unknown content coding ${codings}`));

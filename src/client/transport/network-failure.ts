@@ -10,6 +10,8 @@ export interface NetworkFailure {
   advice: string;
   /** Whether another attempt would fail in the same way. */
   permanent: boolean;
+  /** Whether nothing listens on the port, on this machine. */
+  isRefusedHere?: boolean;
 }
 
 type Rule = readonly [pattern: RegExp, problem: string, advice?: string, permanent?: "permanent"];
@@ -49,12 +51,27 @@ const RULES: readonly Rule[] = [
   [/^(EPROTO|ERR_SSL_\w+|ERR_TLS_\w+) /, "TLS failed"],
   [/^(UND_MOCK_ERR_|InternalError \[MSW\] )/, "no mock response is defined for the request", "", "permanent"],
   [/^UND_ERR_(CLOSED|DESTROYED) /, "the dispatcher is closed", "", "permanent"],
+  [
+    /^UND_ERR_HEADERS_OVERFLOW /,
+    "the headers of the response are larger than undici reads, by default 16 KiB",
+    "Find out which proxy or gateway adds them, often as cookies, or pass a dispatcher with a larger maxHeaderSize.",
+    "permanent",
+  ],
+  [
+    /^UND_ERR_SOCKET bad (response|upgrade)$/,
+    "the response begins with 100 Continue or 101 Switching Protocols, which were not asked for and which undici cannot read",
+    "Configure the service, or the proxy in front of it, not to send them.",
+    "permanent",
+  ],
   [/^(HPE_\w+|HTTPParserError|ERR_ASSERTION) /, "the response is not HTTP"],
   [
     /^(ECONNRESET|ECONNABORTED|ENOTCONN|EPIPE|ETIMEDOUT|ENOBUFS|ERR_STREAM_PREMATURE_CLOSE|ConnectionClosed|UND_ERR_\w+) |^Error (error sending request |Network connection lost|internal error; reference = )|client error \(/,
     "the connection broke",
   ],
 ];
+
+/** Of Node.js, to a loopback address. */
+const REFUSED_HERE_PATTERN = /^ECONNREFUSED .*ECONNREFUSED (127\.|::1|::ffff:127\.)/;
 
 /** No connection through the proxy of the environment. */
 export class ProxyFailure extends Error {
@@ -88,11 +105,14 @@ function classify(error: unknown, depth: number): NetworkFailure | undefined {
   if (error instanceof ProxyFailure) {
     const inner = classify(error.cause, depth + 1);
     const advice = inner?.permanent ? inner.advice : CHECK_PROXY;
-    return inner && { ...inner, problem: `through the proxy: ${inner.problem}`, advice };
+    return inner && { ...inner, problem: `through the proxy: ${inner.problem}`, advice, isRefusedHere: false };
   }
   const several = errorsOf(error).map((one) => classify(one, depth + 1));
   const [first] = several;
-  if (first) return { ...first, detail: several.map((failure) => failure?.detail ?? "").join("; ") };
+  if (first) {
+    const isRefusedHere = several.every((failure) => failure?.isRefusedHere === true);
+    return { ...first, isRefusedHere, detail: several.map((failure) => failure?.detail ?? "").join("; ") };
+  }
   const message = messageOf(error instanceof Error ? error : fieldOf(error, "message"));
   const text = `${codeOf(error) ?? fieldOf(error, "name")} ${message}`;
   const rule = RULES.find(([pattern]) => pattern.test(text));
@@ -100,14 +120,20 @@ function classify(error: unknown, depth: number): NetworkFailure | undefined {
   const detail = shorten(message.includes(String(codeOf(error) ?? "")) ? message : text);
   if (rule) {
     const [, problem, advice = "", permanent] = rule;
-    return { problem, detail, advice, permanent: permanent !== undefined };
+    return {
+      problem,
+      detail,
+      advice,
+      permanent: permanent !== undefined,
+      isRefusedHere: REFUSED_HERE_PATTERN.test(text),
+    };
   }
   // With a code that is rare on sockets.
   if (SOCKET_CALLS.has(fieldOf(error, "syscall")))
     return { problem: "the connection broke", detail, advice: "", permanent: false };
   const cause = fieldOf(error, "cause");
-  // A fetch that failed because of an error of another kind is an exception of code.
-  if (isObject(cause)) return classify(cause, depth + 1);
+  // A fetch that failed because of an error of another kind is an exception of code. The cause of msw's is a response.
+  if (typeof fieldOf(cause, "message") === "string") return classify(cause, depth + 1);
   if (fieldOf(error, "name") !== "TypeError" || !FETCH_FAILED_PATTERN.test(message)) return undefined;
   return { problem: "the connection broke", detail, advice: "", permanent: false };
 }
@@ -129,26 +155,4 @@ const MAX_DETAIL_LENGTH = 300;
 function shorten(message: string): string {
   const line = toOneLine(message.replace(OPENSSL_REASON_PATTERN, "$1"));
   return line.length > MAX_DETAIL_LENGTH ? `${line.slice(0, MAX_DETAIL_LENGTH)}…` : line;
-}
-
-/**
- * Whether no connection existed: the only failure of a fetch function that proves that nothing was sent. An error code alone
- * does not: `EHOSTUNREACH` also ends an established connection.
- */
-export function isConnectFailure(error: unknown): boolean {
-  try {
-    return failedToConnect(error, 0);
-  } catch {
-    // A getter of the error has thrown.
-    return false;
-  }
-}
-
-function failedToConnect(error: unknown, depth: number): boolean {
-  if (!isObject(error) || depth > MAX_DEPTH) return false;
-  const errors = errorsOf(error);
-  if (errors.length > 0) return errors.every((one) => failedToConnect(one, depth + 1));
-  const syscall = fieldOf(error, "syscall");
-  if (syscall !== undefined) return syscall === "connect" || syscall === "getaddrinfo";
-  return failedToConnect(fieldOf(error, "cause"), depth + 1);
 }

@@ -2,14 +2,15 @@ import type { Socket } from "node:net";
 import type { buildConnector, Dispatcher } from "undici";
 import { environmentVariable } from "../../shared/environment.js";
 import { ConfigurationError } from "../../shared/errors/index.js";
-import { ACCEPTED_ENCODINGS, type WireSender } from "./exchange.js";
+import { ACCEPTED_ENCODINGS, endsOnlyByClose, type WireSender } from "./exchange.js";
 import { ProxyFailure } from "./network-failure.js";
 
 /**
  * Sends through an undici dispatcher. It passes a handler to `dispatch` instead of calling `undici.request`: only a handler
- * learns whether anything was sent, which decides whether a write may be retried, and it needs no stream.
+ * learns whether anything was sent, which decides whether a write may be retried, and it needs no stream. `resets` belongs
+ * to the dispatcher, if it is one of `createAgent`.
  */
-export function createUndiciSender(base: URL, dispatcher: Dispatcher): WireSender {
+export function createUndiciSender(base: URL, dispatcher: Dispatcher, resets?: ResetWatch): WireSender {
   const prefix = base.pathname.replace(/\/+$/, "");
   return async (request, exchange) => {
     const options: Dispatcher.DispatchOptions & { maxRedirections: number } = {
@@ -41,10 +42,14 @@ export function createUndiciSender(base: URL, dispatcher: Dispatcher): WireSende
       onResponseStart(_, status, headers) {
         if (status < 200) return;
         const joined = joinHeaderValues(headers);
-        exchange.receiveHead(status, joined, joined["content-encoding"]);
+        const endsByClose = endsOnlyByClose(joined);
+        exchange.receiveHead(status, joined, { coding: joined["content-encoding"], endsByClose });
       },
       onResponseData: (_, chunk) => exchange.receiveChunk(chunk),
-      onResponseEnd: () => exchange.complete(),
+      onResponseEnd() {
+        if (resets?.isReporting) exchange.fail("connection", resets.cause);
+        else exchange.complete();
+      },
       onResponseError: (_, cause) => exchange.failWith(cause),
     });
   };
@@ -57,6 +62,33 @@ function joinHeaderValues(raw: Record<string, string | string[] | undefined>): R
     if (value !== undefined) headers[name] = typeof value === "string" ? value : value.join(", ");
   }
   return headers;
+}
+
+/**
+ * undici takes a connection reset for the end of a body without a length, and reports that end while the socket reports the
+ * reset (`onHttpSocketError` in its `client-h1.js`). This notes when a socket reports an error.
+ */
+export class ResetWatch {
+  /** The error that a socket reports at this moment. */
+  cause: unknown;
+  /** Whether a socket reports an error at this moment. */
+  isReporting = false;
+
+  /** Must be called before undici listens to the socket. */
+  watch(socket: Socket): void {
+    socket.on("error", (error) => {
+      this.cause = error;
+      this.isReporting = true;
+      // After the other listeners: they are called one after the other.
+      queueMicrotask(() => this.#end());
+    });
+    socket.prependListener("close", () => this.#end());
+  }
+
+  #end(): void {
+    this.isReporting = false;
+    this.cause = undefined;
+  }
 }
 
 /** Shorter than the timeout of usual servers, so that a write is seldom sent on a connection that is closing. */
@@ -72,12 +104,12 @@ export const isLoopbackHost = (hostname: string) => LOOPBACK_HOST_PATTERN.test(h
 
 /**
  * An agent for the service, which uses the proxy of the environment. Plain http to this machine is never proxied: it has the
- * secret. `connecting` has the connections that are being established, unless through a proxy.
+ * secret. `connecting` has the connections that are being established, unless through a proxy; `resets` watches all.
  */
 export function createAgent(
   undici: typeof import("undici"),
   base: URL,
-  { timeoutMs, connecting }: { timeoutMs: number; connecting: Set<Socket> },
+  { timeoutMs, connecting, resets }: { timeoutMs: number; connecting: Set<Socket>; resets: ResetWatch },
 ): Dispatcher {
   const connectTimeoutMs = Math.min(CONNECT_TIMEOUT_MS, timeoutMs);
   const tls = {
@@ -90,7 +122,10 @@ export function createAgent(
   const isProxied =
     !(base.protocol === "http:" && isLoopbackHost(base.hostname)) && Object.values(proxies).some(Boolean);
   if (!isProxied)
-    return new undici.Agent({ ...agentOptions, connect: withSocketsIn(connecting, undici.buildConnector(tls)) });
+    return new undici.Agent({
+      ...agentOptions,
+      connect: withSocketsIn(connecting, resets, undici.buildConnector(tls)),
+    });
   const given = Object.entries(proxies).filter(([, address]) => address !== undefined);
   const socks = given
     .map(([, address]) => new URL(String(address)))
@@ -101,17 +136,23 @@ export function createAgent(
     ...Object.fromEntries(given),
     // undici would speak TLS to a SOCKS proxy, and does not decode its password.
     ...(socks ? decodedLogin(socks) : { proxyTls: tls, requestTls: tls }),
-    factory: (origin, poolOptions) => new undici.Pool(origin, withPatientConnector(poolOptions, connectTimeoutMs)),
+    factory: (origin, poolOptions) =>
+      new undici.Pool(origin, withPatientConnector(poolOptions, connectTimeoutMs, resets)),
   });
 }
 
 /** The same connector, whose sockets are in the set until they are connected. It returns them, although its type does not say so. */
-function withSocketsIn(connecting: Set<Socket>, connect: buildConnector.connector): buildConnector.connector {
+function withSocketsIn(
+  connecting: Set<Socket>,
+  resets: ResetWatch,
+  connect: buildConnector.connector,
+): buildConnector.connector {
   return (target, callback) => {
     const socket = connect(target, (...result) => {
       connecting.delete(socket);
       // undici expects that it is, and changes it when no request needs it.
       socket.ref();
+      if (result[1]) resets.watch(result[1]);
       callback(...result);
     }) as unknown as Socket;
     connecting.add(socket);
@@ -122,13 +163,16 @@ function withSocketsIn(connecting: Set<Socket>, connect: buildConnector.connecto
  * undici waits 300 s for the response of a proxy, and connects again and again, 640 times per second, while the proxy closes
  * the connection: https://github.com/nodejs/undici/issues/3897. An error without a code ends that.
  */
-function withPatientConnector(options: object, timeoutMs: number): object {
+function withPatientConnector(options: object, timeoutMs: number, resets: ResetWatch): object {
   const { connect } = options as { connect?: unknown };
   if (!isConnector(connect)) return options;
   const patient: buildConnector.connector = (target, callback) => {
     const signal = AbortSignal.timeout(timeoutMs);
     connect(Object.assign({ signal }, target), (error, socket) => {
-      if (!error) return callback(null, socket);
+      if (!error) {
+        resets.watch(socket);
+        return callback(null, socket);
+      }
       const isLate = signal.aborted && { code: "UND_ERR_CONNECT_TIMEOUT" };
       const cause = isLate ? Object.assign(new Error(`no response within ${timeoutMs} ms`), isLate) : error;
       callback(new ProxyFailure(cause), null);

@@ -1,4 +1,4 @@
-import { InputValidationError, PaginationError } from "../../client/index.js";
+import { ConnectionError, InputValidationError, PaginationError } from "../../client/index.js";
 import { parsed, type StoredEntry } from "../../outbox/entry.js";
 import { FailuresInARow } from "../../outbox/failures-in-a-row.js";
 import { isNoSuchItem } from "../../outbox/find-outcome.js";
@@ -10,7 +10,7 @@ import { monotonicNowMs } from "../../shared/time/clock.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { groupBy } from "../group-by.js";
 import { PlanReader } from "../reader.js";
-import { MAX_AGE_MS, type PlanApplyOptions } from "../report.js";
+import { MAX_AGE_MS, type PlanApplyOptions, SlowItems, TOO_SLOW } from "../report.js";
 import type { CountChange, CountPlanContent, ReportedGroup } from "./document.js";
 import { type BookLot, bookLotOf, type CountGroup, describeMovement, lotsByItem, lotsOfGroup } from "./group.js";
 import { readBookLots } from "./snapshot.js";
@@ -22,7 +22,8 @@ import { readBookLots } from "./snapshot.js";
  *   open     what the outbox has open for the item is sent or found out. Of an earlier application, what was not sent is
  *            canceled
  *   read     the lots of the item. A group without entries whose lots are those of the plan is due. Any other is stale, as all
- *            are if something is still open for the item
+ *            are if something is still open for the item, or if the lots could not be read within ten minutes, twice. Five
+ *            such items in a row end the application
  *   add      the writes of all due groups enter the outbox, in one transaction. No other sender sends them
  *   run      they are sent, at most ten minutes after the reading
  *   cancel   what could not be sent by then
@@ -60,6 +61,9 @@ export interface CountPlanReport {
 /** The part of their age at which lots are read again: the writes take the rest. */
 const READ_AGAIN_SHARE = 0.6;
 
+/** How often an item is begun again because another process took over meanwhile. */
+const MAX_INTERRUPTIONS = 5;
+
 type CountApplyOptions = PlanApplyOptions & { outbox: Outbox };
 
 export const applyCountPlan = (content: CountPlanContent, options: CountApplyOptions): Promise<CountPlanReport> =>
@@ -77,6 +81,7 @@ class CountApplication {
   readonly #writes: ReadonlyMap<CountChange, readonly OutboxEntryInput[]>;
   readonly #reader: PlanReader;
   readonly #failures = new FailuresInARow();
+  readonly #slowItems = new SlowItems();
   /** Whether one look at the lots serves all items: the service does not sort them. */
   #isShared = false;
   /** All lots of the warehouse, if they were read. */
@@ -103,8 +108,15 @@ class CountApplication {
     const startedAt = monotonicNowMs();
     const { outbox, signal } = this.#options;
     const waiting = [...groupBy(this.#content.changes, ({ itemID }) => comparableSku(itemID)).values()];
-    while (waiting.length > 0)
+    for (let interruptions = 0; waiting.length > 0; ) {
+      const left = waiting.length;
       await outbox.hold("plan.apply", signal ?? undefined, (held) => this.#applyItems(waiting, held));
+      interruptions = waiting.length < left ? 0 : interruptions + 1;
+      if (interruptions < MAX_INTERRUPTIONS) continue;
+      throw new ConnectionError(
+        `plan.apply: another process took over the outbox ${MAX_INTERRUPTIONS} times before anything was added for item ${waiting[0]?.[0]?.itemID}. Apply the plan again when no other process sends.`,
+      );
+    }
     const requests = this.#report.requests + this.#reader.requests;
     return { ...this.#report, requests, durationMs: monotonicNowMs() - startedAt };
   }
@@ -136,7 +148,9 @@ class CountApplication {
     if (isNew.size === 0) return stale;
     if (held.signal.aborted) return undefined;
     const open = await this.#openEntry(itemID);
-    const reading = await this.#readLots(itemID, sent > 0);
+    const reading = await this.#readLotsInTime(itemID, sent > 0);
+    this.#slowItems.add(itemID, reading === undefined);
+    if (!reading) return new Map([...isNew].map((group) => [group, TOO_SLOW]));
     const added: OutboxEntryInput[] = [];
     for (const group of isNew) {
       const reason = open ?? describeMovement(group.lots, lotsOfGroup(group, reading.lots));
@@ -179,6 +193,15 @@ class CountApplication {
     for (const state of ["pending", "sending", "unknown"] as const)
       for await (const { key } of this.#options.outbox.entries({ item: itemID, state }))
         return `the outbox has the entry "${key}", which is ${state}`;
+    return undefined;
+  }
+
+  /** `undefined` if the lots were too old when they were complete, twice. */
+  async #readLotsInTime(itemID: string, isChanged: boolean): Promise<LotReading | undefined> {
+    for (const isOutdated of [isChanged, true]) {
+      const reading = await this.#readLots(itemID, isOutdated);
+      if (monotonicNowMs() - reading.readAt <= MAX_AGE_MS) return reading;
+    }
     return undefined;
   }
 

@@ -14,7 +14,6 @@ import {
   type PlanEstimate,
   textOptionsSchema,
 } from "../report.js";
-import { REQUESTS_PER_SEARCH } from "../stock-levels.js";
 import { applyCountPlan, type CountPlanReport } from "./apply.js";
 import type { BlockedGroup, CountChange, CountPlanContent, CountPlanCounts } from "./document.js";
 import { countPlanText } from "./text.js";
@@ -31,6 +30,9 @@ const applyOptionsSchema = /* @__PURE__ */ lazy(() =>
     outbox: objectWithMethodsSchema<Outbox>(["hold"], "must be an Outbox"),
   }),
 );
+
+/** To find the lots of one item usually costs at most this many requests. */
+const REQUESTS_PER_ITEM = 5;
 
 /**
  * The receives and issues of a stock count. Created by `planCount` or `readPlan`. `JSON.stringify(plan)` is its document: a
@@ -85,7 +87,7 @@ export class CountPlan {
   estimate(): PlanEstimate {
     const { changes } = this.#content;
     const writes = changes.reduce((sum, change) => sum + change.writes.length, 0);
-    return estimateOf(writes + REQUESTS_PER_SEARCH * new Set(changes.map(({ itemID }) => itemID)).size, this.#client);
+    return estimateOf(writes + REQUESTS_PER_ITEM * new Set(changes.map(({ itemID }) => itemID)).size, this.#client);
   }
 
   /**

@@ -193,7 +193,7 @@ async function readFacts(
   const skus = [...new Set(groups.map(skuOf))];
   const listed = skus.length === 0 ? 0 : await countListedItems(reader);
   const items = await readItems(reader, skus, listed);
-  const levels = await readStockLevels(reader, [...items.values()], { listed, scope: { wid } });
+  const levels = await readStockLevels(reader, [...items.values()], { wid });
   return { items, levels };
 }
 

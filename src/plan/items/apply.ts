@@ -1,5 +1,5 @@
-import { uncheckedAs } from "../../client/for-add-ons.js";
-import type { Item } from "../../client/index.js";
+import { requestsForList, uncheckedAs } from "../../client/for-add-ons.js";
+import { ConnectionError, type Item } from "../../client/index.js";
 import { concernsAllWrites, methodOf } from "../../outbox/call.js";
 import { FailuresInARow } from "../../outbox/failures-in-a-row.js";
 import { serviceTimeMs } from "../../service/date.js";
@@ -9,8 +9,8 @@ import { StocklotError } from "../../shared/errors/index.js";
 import { callSafely } from "../../shared/time/callback.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { readItem, readItems, readModifiedItems } from "../read-items.js";
-import { PlanReader } from "../reader.js";
-import { MAX_AGE_MS, type PlanApplyOptions } from "../report.js";
+import { PlanReader, type ReadWith } from "../reader.js";
+import { MAX_AGE_MS, type PlanApplyOptions, SlowItems, TOO_SLOW } from "../report.js";
 import { describeQuantities, readStockLevels } from "../stock-levels.js";
 import { fieldValue, type StoredForm } from "./compare.js";
 import type { ItemChange, ItemPlanContent, ReportedItem } from "./document.js";
@@ -24,6 +24,9 @@ import type { ItemChange, ItemPlanContent, ReportedItem } from "./document.js";
  *                                     changes nothing
  *   under another spelling            stale; and what the service takes for a planned item is never discontinued
  *   with stock (discontinue)          stale, unless the plan is one with stock
+ *   without a row (discontinue)       stale, unless every create of the plan was applied
+ *   not read and written within ten   stale; five such in a row end the application
+ *   minutes at the second attempt
  *   anything else                     stale
  *
  *   the write                         then
@@ -33,7 +36,7 @@ import type { ItemChange, ItemPlanContent, ReportedItem } from "./document.js";
  *   fails, may have been applied      unknown: apply the plan again
  *
  * After a crash the plan is applied again. What was written is as desired then, unless the service keeps it in another form:
- * that is stale, and the next plan compares it anew.
+ * that is stale, and the next plan compares it anew. A value that is still the old one is no other form of the new one.
  */
 
 /** What `plan.apply` of an item plan did. */
@@ -63,12 +66,30 @@ const MAX_CLOCK_LAG_MS = 120_000;
 const CLOCK_TOLERANCE_MS = 3_000;
 /** Fewer items are read singly, since the list of modified items takes two requests. */
 const MIN_FOR_LIST = 3;
+/** How often an item is read and written. */
+const MAX_ATTEMPTS = 2;
+/** If this many writes in a row have no response, the service cannot be reached. */
+const MAX_LOST = 5;
 
 type ChangeState = "as-desired" | "due" | { stale: string };
 
 /** @throws what concerns every write, such as a lost connection or a missing permission. Apply the plan again then. */
 export function applyItemPlan(content: ItemPlanContent, options: PlanApplyOptions): Promise<ItemPlanReport> {
   return new ItemPlanApplication(content, options).apply();
+}
+
+/** How many requests it takes to apply a plan, if nobody else changes anything. */
+export function requestsOf({ changes, items, levelRequests, withStock }: ItemPlanContent): number {
+  const list = requestsForList(items);
+  const readings = (["create", "update", "discontinue"] as const).map((operation) => {
+    const count = changes.filter((change) => change.operation === operation).length;
+    const [whole, rest] = [Math.floor(count / CHUNK), count % CHUNK];
+    const levels = operation === "discontinue" && !withStock ? Math.ceil(count / CHUNK) * levelRequests : 0;
+    return whole * Math.min(CHUNK, list) + Math.min(rest, list) + levels;
+  });
+  const count = changes.length;
+  const readBack = count < MIN_FOR_LIST ? count : 1 + requestsForList(count);
+  return readings.reduce((sum, requests) => sum + requests, count + Math.min(readBack, count));
 }
 
 /** What was read of items. */
@@ -79,7 +100,7 @@ interface Reading {
   levels: ReadonlyMap<number, StockLevel>;
 }
 
-const isTooOld = ({ readAt }: Reading) => monotonicNowMs() - readAt > MAX_AGE_MS;
+const isTooOld = ({ readAt }: Pick<Reading, "readAt">) => monotonicNowMs() - readAt > MAX_AGE_MS;
 
 class ReadingTooOld extends Error {}
 
@@ -93,6 +114,11 @@ class ItemPlanApplication {
   readonly #lookAlikes = new Map<string, string>();
   readonly #report: Omit<ItemPlanReport, "requests" | "durationMs">;
   #done = 0;
+  readonly #slowItems = new SlowItems();
+  /** Writes in a row without a response. */
+  #lost = 0;
+  /** A create that was not applied. */
+  #missing: string | undefined;
 
   constructor(content: ItemPlanContent, options: PlanApplyOptions) {
     this.#content = content;
@@ -115,7 +141,7 @@ class ItemPlanApplication {
 
   /** The changes are of one operation. */
   async #applyChunk(chunk: readonly ItemChange[]): Promise<void> {
-    const reading = await this.#read(chunk);
+    const reading = await this.#readChunk(chunk);
     const queue = [...chunk];
     const work = async () => {
       for (let change = queue.shift(); change; change = queue.shift()) {
@@ -132,36 +158,75 @@ class ItemPlanApplication {
     for (const end of ends) if (end.status === "rejected") throw end.reason;
   }
 
-  /** Its age counts from when the first request has its slot. */
-  async #read(changes: readonly ItemChange[]): Promise<Reading> {
+  /** What a list shows of many items. Few items are read singly, each right before its write. */
+  async #readChunk(chunk: readonly ItemChange[]): Promise<Partial<Reading>> {
     const { items: listed, withStock } = this.#content;
+    const skus = chunk.map(({ shortID }) => shortID);
+    const isListed = skus.length > requestsForList(listed);
+    const needsLevels = !withStock && chunk.some((change) => change.operation === "discontinue");
+    // One item alone is searched when it is read.
+    if (!isListed && !(needsLevels && chunk.length > 1)) return {};
+    return this.#timed(async (reader) => {
+      const items = await readItems(reader, skus, listed);
+      return { items, levels: needsLevels ? await this.#readLevels(reader, items) : new Map() };
+    });
+  }
+
+  /** One item. The levels that it needs may have been read before, with those of others. */
+  async #readOne(change: ItemChange, known?: Partial<Reading>): Promise<Reading> {
+    const needsLevels = change.operation === "discontinue" && !this.#content.withStock;
+    const reading = await this.#timed(async (reader) => {
+      const items = await readItems(reader, [change.shortID], Infinity);
+      return { items, levels: needsLevels && !known?.levels ? await this.#readLevels(reader, items) : new Map() };
+    });
+    if (!known?.levels) return reading;
+    return { ...reading, levels: known.levels, readAt: Math.min(reading.readAt, known.readAt ?? -Infinity) };
+  }
+
+  #readLevels(reader: ReadWith, items: Reading["items"]): Promise<Reading["levels"]> {
+    const active = [...items.values()].filter((item) => !item.discontinued);
+    return active.length === 0 ? Promise.resolve(new Map()) : readStockLevels(reader, active, {});
+  }
+
+  /** The age of what was read counts from when its first request has its slot. */
+  async #timed(read: (reader: ReadWith) => Promise<Omit<Reading, "readAt">>): Promise<Reading> {
     let readAt: number | undefined;
     const beforeSend = () => {
       readAt ??= monotonicNowMs();
     };
-    const { client, options } = this.#reader;
-    const skus = changes.map(({ shortID }) => shortID);
-    const items = await readItems({ client, options: { ...options, beforeSend } }, skus, listed);
-    const isDiscontinuing = !withStock && changes.some(({ operation }) => operation === "discontinue");
-    const discontinued = isDiscontinuing ? [...items.values()].filter((item) => !item.discontinued) : [];
-    const levels = await readStockLevels(this.#reader, discontinued, { listed, scope: {} });
-    return { readAt: readAt ?? -Infinity, items, levels };
+    const found = await read(this.#reader.with({ beforeSend }));
+    return { ...found, readAt: readAt ?? -Infinity };
   }
 
-  async #apply(change: ItemChange, chunk: Reading): Promise<void> {
+  async #apply(change: ItemChange, chunk: Partial<Reading>): Promise<void> {
+    const { operation, shortID } = change;
+    const before = this.#report.applied;
+    const isTooSlow = !(await this.#attempt(change, chunk));
+    if (isTooSlow) this.#report.stale.push({ shortID, reason: TOO_SLOW });
+    this.#slowItems.add(shortID, isTooSlow);
+    if (operation === "create" && this.#report.applied === before) this.#missing ??= shortID;
+    this.#done += 1;
+    const progress = { done: this.#done, total: this.#content.changes.length };
+    callSafely(() => this.#options.onProgress?.(progress));
+  }
+
+  /** Reads the item and writes it. Returns false if that has taken too long, twice. */
+  async #attempt(change: ItemChange, chunk: Partial<Reading>): Promise<boolean> {
     const { shortID } = change;
-    for (let reading = chunk; ; reading = await this.#read([change])) {
+    const { items, levels, readAt } = chunk;
+    const isKnown = items !== undefined && levels !== undefined && readAt !== undefined;
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
+      const known = attempt === 1 && isKnown && !isTooOld({ readAt }) ? { items, levels, readAt } : undefined;
+      const reading = known ?? (await this.#readOne(change));
       if (isTooOld(reading)) continue;
       const state = this.#stateOf(change, reading);
       if (state === "as-desired") this.#report.applied += 1;
       else if (state !== "due") this.#report.stale.push({ shortID, reason: state.stale });
       // It may have waited for its slot for long.
       else if (!(await this.#write(change, reading))) continue;
-      break;
+      return true;
     }
-    this.#done += 1;
-    const progress = { done: this.#done, total: this.#content.changes.length };
-    callSafely(() => this.#options.onProgress?.(progress));
+    return false;
   }
 
   /** Returns false if the reading has become too old before anything was sent. */
@@ -171,17 +236,25 @@ class ItemPlanApplication {
     try {
       await this.#send(change, reading);
       this.#failures.add(shortID, undefined);
+      this.#lost = 0;
       this.#written.set(change, Date.now());
     } catch (error) {
       if (error instanceof ReadingTooOld) return false;
       if (!(error instanceof StocklotError) || (concernsAllWrites(error) && error.applied === "no")) throw error;
       if (this.#failures.add(shortID, error)) throw error;
+      // With fetch, it is not known whether anything was sent.
+      this.#lost = error instanceof ConnectionError ? this.#lost + 1 : 0;
+      if (this.#lost >= MAX_LOST) throw error;
       failure = error;
     }
     let isApplied = !failure || failure.applied === "yes";
     if (!isApplied)
       await this.#tryTo(async () => {
-        isApplied = this.#stateOf(change, await this.#read([change])) === "as-desired";
+        const reading = await this.#timed(async (reader) => ({
+          items: await readItems(reader, [shortID], Infinity),
+          levels: new Map(),
+        }));
+        isApplied = this.#stateOf(change, reading) === "as-desired";
       });
     if (isApplied) this.#report.applied += 1;
     else if (failure?.applied === "no") this.#report.rejected.push({ shortID, reason: failure.message });
@@ -203,7 +276,7 @@ class ItemPlanApplication {
   }
 
   /** How an item is, compared with a change. */
-  #stateOf({ operation, shortID, fields }: ItemChange, { items, levels }: Reading): ChangeState {
+  #stateOf({ operation, shortID, fields, isAbsent }: ItemChange, { items, levels }: Reading): ChangeState {
     const item = items.get(shortID);
     if (!item) return operation === "create" ? "due" : { stale: "it no longer exists" };
     if (item.shortID !== shortID) {
@@ -225,6 +298,8 @@ class ItemPlanApplication {
     const planned = this.#lookAlikes.get(item.shortID);
     if (operation === "discontinue" && planned !== undefined)
       return { stale: `the service takes it for the planned item "${planned}"` };
+    if (operation === "discontinue" && isAbsent && this.#missing !== undefined)
+      return { stale: `"${this.#missing}" was not created, and this item may be what it is to replace` };
     const quantities = describeQuantities(levels.get(item.partNo));
     return quantities === "" ? "due" : { stale: `it has stock or open quantities: ${quantities}` };
   }
@@ -246,15 +321,18 @@ class ItemPlanApplication {
     await this.#tryTo(async () => {
       const items = await this.#readWritten([...this.#written.keys()].map(({ shortID }) => shortID));
       for (const [change, writtenAt] of this.#written) {
-        const { shortID, operation, fields } = change;
+        const { shortID, operation } = change;
         const item = items.get(shortID) ?? (await readItem(this.#reader, shortID));
         if (!item || (operation === "discontinue" && !item.discontinued)) {
           report.applied -= 1;
           report.unknown.push({ shortID, reason: "the service has confirmed it, but does not show it" });
         } else if (operation !== "discontinue" && !isModifiedAfter(item, writtenAt, this.#reader)) {
-          for (const [field, { after: sent }] of Object.entries(fields)) {
-            const stored = fieldValue(item, field);
-            if (!isSameValue(sent, stored)) report.storedDifferently.push({ shortID, field, sent, stored });
+          const { forms, unchanged } = compareStored(change, item);
+          if (unchanged.length === 0) report.storedDifferently.push(...forms);
+          else {
+            report.applied -= 1;
+            const names = unchanged.join(", ");
+            report.stale.push({ shortID, reason: `the service has confirmed it, but still shows the old ${names}` });
           }
         }
       }
@@ -267,6 +345,22 @@ class ItemPlanApplication {
     if (firstDate === undefined || skus.length < MIN_FOR_LIST) return new Map();
     return readModifiedItems(this.#reader, skus, firstDate - MAX_CLOCK_LAG_MS);
   }
+}
+
+/** What the service shows of the values that were sent. A create has no old values. */
+function compareStored(
+  { operation, shortID, fields }: ItemChange,
+  item: Item,
+): { forms: StoredForm[]; unchanged: string[] } {
+  const forms: StoredForm[] = [];
+  const unchanged: string[] = [];
+  for (const [field, { before, after: sent }] of Object.entries(fields)) {
+    const stored = fieldValue(item, field);
+    if (isSameValue(sent, stored)) continue;
+    if (operation === "update" && isSameValue(before, stored)) unchanged.push(field);
+    else forms.push({ shortID, field, sent, stored });
+  }
+  return { forms, unchanged };
 }
 
 /** Whether somebody has changed the item since: then its values are not those that were sent. */

@@ -20,6 +20,8 @@ export class ItemDifference {
   readonly blocked: ReportedItem[] = [];
   /** Active items that are to be discontinued. */
   readonly discontinued: Item[] = [];
+  /** Those of them that have no row. */
+  readonly absent = new Set<Item>();
   readonly fieldNames = new Set<string>();
   unchanged = 0;
   /** How many items the service lists. */
@@ -44,7 +46,9 @@ export class ItemDifference {
     const isDiscontinuedByRow = row !== undefined && this.#isDiscontinued(row);
     if (!item.discontinued && (isDiscontinuedByRow || isOwned(item))) this.owned += 1;
     if (!row) {
-      if (!item.discontinued && isDropped(item)) this.discontinued.push(item);
+      if (item.discontinued || !isDropped(item)) return;
+      this.discontinued.push(item);
+      this.absent.add(item);
     } else if (row.shortID !== item.shortID) this.#otherSpellings.set(row, item.shortID);
     else this.#addFound(row, item);
   }
@@ -93,8 +97,13 @@ const changesOf = (after: object, before: object): ItemChange["fields"] =>
   );
 
 /** All fields of the item but `modified`, which other changes of the service's move. */
-export function discontinueChange(item: Item): ItemChange {
+export function discontinueChange(item: Item, isAbsent: boolean): ItemChange {
   const { modified: _, ...fields } = item;
   const discontinued = { before: false, after: true };
-  return { operation: "discontinue", shortID: item.shortID, fields: { ...changesOf(fields, item), discontinued } };
+  return {
+    operation: "discontinue",
+    shortID: item.shortID,
+    ...(isAbsent && { isAbsent }),
+    fields: { ...changesOf(fields, item), discontinued },
+  };
 }

@@ -7,6 +7,8 @@ export interface ItemChange {
   operation: "create" | "update" | "discontinue";
   /** SKU of the item. */
   shortID: string;
+  /** Of a discontinue: the item has no row. It is discontinued only if every create of the plan was applied. */
+  isAbsent?: boolean;
   /**
    * By name. In a create all fields of the row, in an update those that change, in a discontinue all fields of the item
    * except `modified`, of which only `discontinued` changes.
@@ -48,6 +50,8 @@ export interface ItemPlanCounts {
 export interface ItemPlanContent extends PlanHead<"items"> {
   /** How many items the service listed, discontinued ones included. */
   items: number;
+  /** How many requests it took to read the stock levels of the items to discontinue, without looking up the items. */
+  levelRequests: number;
   /** Whether items with stock may be discontinued. */
   withStock: boolean;
   counts: ItemPlanCounts;

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { accountOf, requestsForList } from "../../client/for-add-ons.js";
+import { accountOf } from "../../client/for-add-ons.js";
 import type { InventoryClient } from "../../client/index.js";
 import { checkMethodOptions } from "../../shared/check.js";
 import { lazy } from "../../shared/field.js";
@@ -12,7 +12,7 @@ import {
   type PlanEstimate,
   textOptionsSchema,
 } from "../report.js";
-import { applyItemPlan, type ItemPlanReport } from "./apply.js";
+import { applyItemPlan, type ItemPlanReport, requestsOf } from "./apply.js";
 import type { ItemChange, ItemPlanContent, ItemPlanCounts, ReportedItem } from "./document.js";
 import { itemPlanText } from "./text.js";
 
@@ -69,9 +69,7 @@ export class ItemPlan {
    * within the documented limit. It sends no request.
    */
   estimate(): PlanEstimate {
-    const { changes, items } = this.#content;
-    const reading = 2 * Math.min(changes.length, requestsForList(items)) + Math.sign(changes.length);
-    return estimateOf(changes.length + reading, this.#client);
+    return estimateOf(requestsOf(this.#content), this.#client);
   }
 
   /**

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { requestsForList } from "../../client/for-add-ons.js";
 import type { InventoryClient } from "../../client/index.js";
 import type { Item } from "../../service/item.js";
 import { itemChangesSchema } from "../../service/item-input.js";
@@ -130,7 +131,9 @@ export async function planItems(options: PlanItemsOptions): Promise<ItemPlan> {
   difference.finish();
   const { changes, blocked, discontinued, unchanged, items } = difference;
   const reader = new PlanReader(client, signal);
-  const levels = await readStockLevels(reader, withStock ? [] : discontinued, { listed: items, scope: {} });
+  const levels = await readStockLevels(reader, withStock ? [] : discontinued, {});
+  const lookUps = Math.min(discontinued.length, requestsForList(items));
+  const levelRequests = reader.requests > lookUps ? reader.requests - lookUps : reader.requests;
   const allowed = discontinued.filter(({ shortID, partNo }) => {
     const quantities = describeQuantities(levels.get(partNo));
     if (quantities !== "") blocked.push({ shortID, reason: `it has stock or open quantities: ${quantities}` });
@@ -139,7 +142,7 @@ export async function planItems(options: PlanItemsOptions): Promise<ItemPlan> {
   assertDiscontinuedShare(allowed.length, difference.owned, maxDiscontinuedShare);
   // Creates first: an item that the service takes for a created one must not be discontinued.
   changes.sort((one, other) => Number(other.operation === "create") - Number(one.operation === "create"));
-  for (const item of allowed) changes.push(discontinueChange(item));
+  for (const item of allowed) changes.push(discontinueChange(item, difference.absent.has(item)));
   const count = (name: string) => changes.reduce((sum, { operation }) => sum + Number(operation === name), 0);
   const counts = {
     create: count("create"),
@@ -150,7 +153,7 @@ export async function planItems(options: PlanItemsOptions): Promise<ItemPlan> {
   };
   const head = newPlanHead("items", client, plannedAt);
   const { storedForms } = comparison;
-  return new ItemPlan({ ...head, items, withStock, counts, changes, blocked, storedForms }, client);
+  return new ItemPlan({ ...head, items, levelRequests, withStock, counts, changes, blocked, storedForms }, client);
 }
 
 /** The service would drop a field that it does not have, or refuse it: which is not documented. */

@@ -12,6 +12,8 @@ export interface ApiErrorInit extends Pick<ApiError, "status" | "code" | "method
   details?: ApiError["details"] | undefined;
   /** Whether the body is the error object that the service documents. */
   isFromService?: boolean;
+  /** Whether the response may have a message that is not shown. */
+  isTextHidden?: boolean;
 }
 
 /**
@@ -58,8 +60,9 @@ export class ApiError extends StocklotError {
 /** How much of the service's text is in the message of the error. */
 const MAX_SHOWN_LENGTH = 1_000;
 
-function formatApiErrorMessage({ method, path, status, message, hint }: ApiErrorInit): string {
-  const text = redactStart(message, MAX_SHOWN_LENGTH) || "(the response has no message)";
+function formatApiErrorMessage({ method, path, status, message, hint, isTextHidden }: ApiErrorInit): string {
+  const none = isTextHidden ? "(its text may repeat the secret, and is not shown)" : "(the response has no message)";
+  const text = redactStart(message, MAX_SHOWN_LENGTH) || none;
   const problem = `${method} ${path}: ${status} ${text}`;
   if (!hint) return problem;
   return `${/[.!?]$/.test(problem) ? problem : `${problem}.`} ${hint}`;

@@ -1,10 +1,26 @@
 /** Calls a function of the caller's. Whether it throws or rejects, `onError` receives the error. */
 export function callSafely(run: () => unknown, onError: (error: unknown) => void = () => {}): void {
   try {
-    const result = run();
-    // Any object may be a thenable.
-    if (Object(result) === result) Promise.resolve(result).catch(onError);
+    settle(run(), onError);
   } catch (error) {
     onError(error);
   }
+}
+
+/**
+ * Handles the rejection of what a function of the caller's has returned: any object may be a thenable. Throws only if a getter
+ * of it does.
+ */
+export function settle(returned: unknown, onError: (error: unknown) => void = () => {}): void {
+  if (Object(returned) !== returned) return;
+  // Whatever methods it was given.
+  if (returned instanceof Promise) Promise.prototype.then.call(returned, undefined, onError);
+  else if (typeof Reflect.get(Object(returned), "then") === "function")
+    new Promise((resolve) => resolve(returned)).then(undefined, onError);
+}
+
+/** Whether a function of the caller's has returned true. */
+export function isTrue(returned: unknown): boolean {
+  if (returned !== true) settle(returned);
+  return returned === true;
 }
