@@ -42,7 +42,7 @@ describe("A search for one item is one call of the caller's", () => {
     const states: { inFlight: number; queued: number }[] = [];
     const service = new SearchedService(NUMBERS, { beforePage: () => void states.push(client.rateLimit) });
     // Bulk requests could use one slot only.
-    const client = service.client({ rateLimit: { requests: 20, reserved: 19 }, totalTimeoutMs: 10_000 });
+    const client = service.client({ rateLimit: { requests: 40, reserved: 39 }, totalTimeoutMs: 10_000 });
     await client.inventory.getLots(`SKU-${PART_NO}`);
     expect(states.length).toBeGreaterThan(1);
     for (const state of states) expect(state).toMatchObject({ inFlight: 1, queued: 0 });

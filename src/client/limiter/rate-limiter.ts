@@ -3,7 +3,8 @@
  *
  * A request takes a slot when it starts. The service may count it at any moment until it has ended, so its slot is free again
  * one interval (and a margin for clocks) after its end. Waiting requests are served by priority, then in the order in which
- * they came. Those of the priority "low" leave `reserved` slots free.
+ * they came. Those of the priority "low" leave `reserved` slots free, those of "normal" half of them (rounded up), so that the
+ * first writes of an interval find a slot. A "low" one that has waited for an interval counts as "normal": nothing starves.
  *
  *   open       requests start while there are slots
  *   paused     after a 429 nothing starts until `#pausedUntil`. Further 429s do not prolong the pause
@@ -28,6 +29,7 @@ export type Priority = "high" | "normal" | "low";
 /** The order in which waiting requests are served. All calls may be waiting for a token request. */
 const RANKS = ["token", "high", "normal", "low"] as const;
 type Rank = number;
+const NORMAL: Rank = RANKS.indexOf("normal");
 
 /** The right to send one request. */
 export interface Slot {
@@ -107,8 +109,9 @@ export interface SlotRequest {
 
 interface Waiter {
   readonly request: SlotRequest;
-  readonly rank: Rank;
+  rank: Rank;
   /** By the clock of the limiter. */
+  readonly queuedAt: number;
   readonly waitsUntil: number;
   readonly start: (slot: Slot) => void;
   readonly fail: (error: unknown) => void;
@@ -157,9 +160,10 @@ export class RateLimiter {
       if (waitMs > maxWaitMs) throw new SlotTooLate(waitMs, this.#pauseEnd);
       if (waitMs >= LONG_WAIT_MS) onLongWait?.(waitMs, this.#pauseMs > 0 ? "pause" : "limit");
     }
-    const waitsUntil = this.#clock.now() + maxWaitMs;
+    const queuedAt = this.#clock.now();
+    const waitsUntil = queuedAt + maxWaitMs;
     return new Promise((start, fail) => {
-      const waiter: Waiter = { request, rank, waitsUntil, start, fail, isWaiting: true, stop: undefined };
+      const waiter: Waiter = { request, rank, queuedAt, waitsUntil, start, fail, isWaiting: true, stop: undefined };
       this.#queue.splice(this.#countUpTo(rank), 0, waiter);
       void this.#serve();
       // Usually there is a slot, and nothing to wait for.
@@ -180,10 +184,10 @@ export class RateLimiter {
     await this.#source.flush?.();
   }
 
-  /** The least wait of a request that would come now, in ms, as far as is known. @internal */
-  waitMs(priority: Priority | "token"): number {
+  /** The least wait of a request that would come now, behind `ahead` others that will come, in ms, as far as is known. @internal */
+  waitMs(priority: Priority | "token", ahead = 0): number {
     const rank = RANKS.indexOf(priority);
-    return Math.max(this.#source.waitMs(this.#countUpTo(rank) + this.#leaveFree(rank)), this.#pauseMs);
+    return Math.max(this.#source.waitMs(this.#countUpTo(rank) + this.#leaveFree(rank) + ahead), this.#pauseMs);
   }
 
   /** The state at this moment. */
@@ -239,8 +243,17 @@ export class RateLimiter {
   /** The request that may start next; none during a pause, or while too many are in flight. */
   #head(): Waiter | undefined {
     if (this.#state === "paused" && this.#pauseMs <= 0) this.#state = "probe due";
+    this.#promote();
     const mayStart = this.#state === "open" || this.#state === "probe due";
     return mayStart && this.#inFlight < this.#settings.maxConcurrent ? this.#queue[0] : undefined;
+  }
+
+  /** Bulk requests that have waited for an interval count as normal ones. */
+  #promote(): void {
+    const earliest = this.#clock.now() - this.#settings.intervalMs;
+    // Those of one rank stand in the order in which they came, so those that are promoted stay where they are.
+    for (const waiter of this.#queue)
+      if (RANKS[waiter.rank] === "low" && waiter.queuedAt <= earliest) waiter.rank = NORMAL;
   }
 
   #start(waiter: Waiter, slot: Slot): void {
@@ -318,7 +331,10 @@ export class RateLimiter {
   /** How many wait that are as urgent or more. Searched from the end, where most requests join the queue. */
   #countUpTo = (rank: Rank) => this.#queue.findLastIndex((waiter) => waiter.rank <= rank) + 1;
 
-  #leaveFree = (rank: Rank) => (RANKS[rank] === "low" ? this.#settings.reserved : 0);
+  #leaveFree(rank: Rank): number {
+    const { reserved } = this.#settings;
+    return RANKS[rank] === "low" ? reserved : rank === NORMAL ? Math.ceil(reserved / 2) : 0;
+  }
 }
 
 /** The service's clock runs at a slightly different speed, and may count in whole ms. */

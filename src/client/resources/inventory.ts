@@ -13,7 +13,15 @@ import { ReceiptLookup } from "../find/receipt-lookup.js";
 import { readSentReceipt } from "../find/sent-write.js";
 import { createPaginator, type ListOptions } from "../lists/list.js";
 import type { Paginator } from "../lists/paginator.js";
-import { ItemLookup, type ItemScope, type ItemSearchOptions } from "../search/item-lookup.js";
+import {
+  type FoundItems,
+  ItemLookup,
+  type ItemScope,
+  type ItemSearchOptions,
+  missingItemsError,
+  type StockLevelScope,
+  type StockLevelsScope,
+} from "../search/item-lookup.js";
 import { parseJsonOrUndefined, readText } from "../send/body.js";
 import type { ResponseReader } from "../send/call.js";
 import { describeFalseSuccess } from "../send/false-success.js";
@@ -112,6 +120,10 @@ export class Inventory {
    * changes meanwhile: it is read from one page, which also contains the neighbours of the item. If the service does not
    * sort this list, the whole list is read, unless `ifUnsorted` is `"error"`; also for `null` if `sort` makes no difference.
    *
+   * Many callers at once share equal requests in flight. With `totalTimeoutMs`, a search that cannot end in time is not begun: a
+   * `TimeoutError` with `retryAfterMs`, and nothing sent. With `maxAgeMs`, a result that this client has found is returned
+   * without a request, `null` and "no such item" included.
+   *
    * `options` apply to the whole call; `onResponse` receives the last response.
    *
    * Source: `GET /Inventory/StockLevels`, `GET /Inventory/StockLevels/{wid}`, `GET /Item?key=…&type=id`.
@@ -125,12 +137,13 @@ export class Inventory {
    */
   async getStockLevel(
     shortID: string,
-    scope: ItemScope = {},
+    scope: StockLevelScope = {},
     options: ItemSearchOptions = {},
   ): Promise<StockLevel | null> {
     const name = "inventory.getStockLevel";
     return await this.#sender.asOneMethod(name, async () => {
-      const levels = await this.#findStockLevels(name, checkedSku(shortID, "getStockLevel"), scope, options);
+      const shortIDs = checkedSku(shortID, "getStockLevel");
+      const levels = levelsOf(await this.#itemLookup.findLevel(name, stockLevelList, { shortIDs, scope, options }));
       return levels.get(shortID) ?? null;
     });
   }
@@ -139,7 +152,8 @@ export class Inventory {
    * The stock of several items, in all warehouses or in one, by the SKU as asked; `null` if the service does not list it.
    *
    * As {@link getStockLevel}, but the searches share pages and look-ups: at most about 30 requests for twelve items among
-   * 20 000, 12 if they were searched before, and never more than reading the items and the list.
+   * 20 000, 12 if they were searched before, and never more than reading the items and the list. With `onMissing: "omit"`,
+   * the result lacks SKUs that do not exist.
    *
    * @example
    * const levels = await client.inventory.getStockLevels(["BOLT-M8", "NUT-M8"], { wid: 3 });
@@ -151,33 +165,13 @@ export class Inventory {
    */
   async getStockLevels(
     shortIDs: readonly string[],
-    scope: ItemScope = {},
+    scope: StockLevelsScope = {},
     options: ItemSearchOptions = {},
   ): Promise<Map<string, StockLevel | null>> {
     const name = "inventory.getStockLevels";
-    return await this.#sender.asOneMethod(name, () => this.#findStockLevels(name, shortIDs, scope, options));
-  }
-
-  async #findStockLevels(
-    name: string,
-    shortIDs: readonly string[],
-    scope: ItemScope,
-    options: ItemSearchOptions,
-  ): Promise<Map<string, StockLevel | null>> {
-    const { path, found } = await this.#itemLookup.find(name, stockLevelList, { shortIDs, scope, options });
-    const levels = new Map<string, StockLevel | null>();
-    for (const [shortID, { partNo, records }] of found) {
-      const [level = null, second] = records;
-      levels.set(shortID, level);
-      if (!second) continue;
-      const message = `partNo ${partNo} is listed twice`;
-      const issues = [{ path: ["value"], message }];
-      throw new ResponseValidationError(`GET ${path}: ${message}. Report it to the provider of the service.`, {
-        status: 200,
-        issues,
-      });
-    }
-    return levels;
+    return await this.#sender.asOneMethod(name, async () =>
+      levelsOf(await this.#itemLookup.findLevels(name, stockLevelList, { shortIDs, scope, options })),
+    );
   }
 
   /**
@@ -205,7 +199,9 @@ export class Inventory {
     const name = "inventory.getLots";
     const shortIDs = checkedSku(shortID, "getLots");
     return await this.#sender.asOneMethod(name, async () => {
-      const { found } = await this.#itemLookup.find(name, this.#lots, { shortIDs, scope, options });
+      const { found, missing } = await this.#itemLookup.findLots(name, this.#lots, { shortIDs, scope, options });
+      const error = missingItemsError(missing);
+      if (error) throw error;
       const lots = found.get(shortID)?.records ?? [];
       return lots.sort((one, next) => one.recNo - next.recNo);
     });
@@ -317,11 +313,31 @@ export class Inventory {
         read: readTransactionResult,
         describeFalseSuccess,
         recoveryHint: RECOVERY_HINTS[transaction],
+        shortID: body.itemID,
         ...(transaction === "receive" && { lastRecNo: () => this.#numbers.highest }),
       },
       options,
     );
   }
+}
+
+/** The stock level of each item. Throws a `NotFoundError` for items that do not exist. */
+function levelsOf({ path, found, missing }: FoundItems<StockLevel>): Map<string, StockLevel | null> {
+  const error = missingItemsError(missing);
+  if (error) throw error;
+  const levels = new Map<string, StockLevel | null>();
+  for (const [shortID, { partNo, records }] of found) {
+    const [level = null, second] = records;
+    levels.set(shortID, level);
+    if (!second) continue;
+    const message = `partNo ${partNo} is listed twice`;
+    const issues = [{ path: ["value"], message }];
+    throw new ResponseValidationError(`GET ${path}: ${message}. Report it to the provider of the service.`, {
+      status: 200,
+      issues,
+    });
+  }
+  return levels;
 }
 
 /** One SKU, for what takes several. */

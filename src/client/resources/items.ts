@@ -152,6 +152,7 @@ export class Items {
     return this.#sender.send(
       {
         ...requestOf(WRITES.create),
+        shortID: body.shortID,
         body,
         read: createCreatedItemReader(body.shortID),
         recoveryHint:
@@ -215,6 +216,7 @@ export class Items {
     return this.#sender.send(
       {
         ...requestOf(WRITES.update),
+        shortID,
         body: { ...checked, shortID },
         read: createItemStatusReader("updated"),
         describeFalseSuccess: (response) => describeFalseSuccess(response, "updated"),
@@ -235,6 +237,7 @@ export class Items {
     return this.#sender.send(
       {
         ...requestOf(WRITES.discontinue, shortID),
+        shortID,
         read: createItemStatusReader("discontinued"),
         describeFalseSuccess: (response) => describeFalseSuccess(response, "discontinued"),
         recoveryHint: RESEND_HINT,

@@ -6,21 +6,28 @@ import { MAX_PAGE_SIZE } from "../../service/lists.js";
 import { READS } from "../../service/operations.js";
 import { setNewest } from "../../shared/bounded-map.js";
 import { checkInput } from "../../shared/check.js";
-import { NotFoundError, PaginationError } from "../../shared/errors/index.js";
+import { NotFoundError, PaginationError, TimeoutError } from "../../shared/errors/index.js";
 import { integer, lazy, optionalFields } from "../../shared/field.js";
+import { nonNegativeMsSchema } from "../../shared/option.js";
+import { monotonicNowMs } from "../../shared/time/clock.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { createPageReader } from "../lists/decode-page.js";
+import { durationOf, requestsForList, slotAllowanceOf } from "../lists/effort.js";
 import { type ListDefinition, type ListOptions, openReader } from "../lists/list.js";
 import type { InventoryList } from "../resources/inventory-lists.js";
 import { itemRequest } from "../resources/items.js";
 import type { ApiRequest } from "../send/call.js";
 import { type RequestOptions, requestOptionsShape } from "../send/request-options.js";
 import { invalidResponseError } from "../send/response.js";
-import type { ClientSender, Sender } from "../send/send.js";
+import type { ClientSender, Sender, Series } from "../send/send.js";
+import { SharedRequests } from "../send/shared-requests.js";
+import { Admission, type SearchRequest } from "./admission.js";
 import { findByPartNo } from "./find-by-part-no.js";
 import { SortedLists } from "./open-list.js";
+import { type ReadTime, ResultCache } from "./result-cache.js";
 import type { SearchedItem } from "./sku-order.js";
 import { readEnd, type SortedList, UnsearchableListError } from "./sorted-list.js";
+import { WholeReadings } from "./whole-readings.js";
 
 /** Where the records of an item are searched. */
 export interface ItemScope {
@@ -29,6 +36,26 @@ export interface ItemScope {
    * @default all warehouses in scope
    */
   wid?: number | undefined;
+}
+
+/** Where a stock level is searched, and how old it may be. */
+export interface StockLevelScope extends ItemScope {
+  /**
+   * How old the result may be, in ms: one that this client has found is returned without a request if the oldest request of its
+   * search was sent at most that long ago. A write of this client for the item ends its use. In a web endpoint: 10_000 to
+   * 60_000.
+   * @default 0: the stock level is searched
+   */
+  maxAgeMs?: number | undefined;
+}
+
+/** Where stock levels are searched, how old they may be, and what happens to SKUs that do not exist. */
+export interface StockLevelsScope extends StockLevelScope {
+  /**
+   * `"error"`: one `NotFoundError` names all SKUs that do not exist. `"omit"`: the result lacks them.
+   * @default "error"
+   */
+  onMissing?: "error" | "omit" | undefined;
 }
 
 /** Options of `getStockLevel`, `getStockLevels` and `getLots`. They apply to the whole call, which sends several requests. */
@@ -42,7 +69,13 @@ export interface ItemSearchOptions extends RequestOptions {
 }
 
 const skusSchema = /* @__PURE__ */ lazy(() => z.array(skuSchema()));
-const itemScopeSchema = /* @__PURE__ */ lazy(() => z.strictObject(optionalFields({ wid: integer() })));
+const lotScopeSchema = /* @__PURE__ */ lazy(() => z.strictObject(optionalFields({ wid: integer() })));
+const levelScopeSchema = /* @__PURE__ */ lazy(() =>
+  z.strictObject(optionalFields({ wid: integer(), maxAgeMs: nonNegativeMsSchema() })),
+);
+const levelsScopeSchema = /* @__PURE__ */ lazy(() =>
+  z.strictObject({ ...levelScopeSchema().shape, ...optionalFields({ onMissing: z.enum(["error", "omit"]) }) }),
+);
 const itemSearchOptionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({ ...requestOptionsShape(), ...optionalFields({ ifUnsorted: z.enum(["read", "error"]) }) }),
 );
@@ -52,6 +85,9 @@ const MAX_PART_NUMBERS = 10_000;
 const MANY_SKUS = 13;
 /** What a search costs, at the pessimistic end of the usual. */
 const PAGES_PER_SEARCH = 2;
+/** Pages that the first search of a list reads besides, and those that prove its order. */
+const ENDS = 2;
+const PROOF = 5;
 /** They belong to one call, and a series ignores the signal that would abort a page read ahead. */
 const ONE_BY_ONE: ListOptions = { readAhead: 0 };
 
@@ -61,11 +97,24 @@ export interface ItemRecords<T> {
   records: T[];
 }
 
+/** The records of several items. */
+export interface FoundItems<T> {
+  path: string;
+  /** By the SKU as asked. */
+  found: Map<string, ItemRecords<T>>;
+  /** The SKUs that do not exist. */
+  missing: Map<string, NotFoundError>;
+}
+
 /** One call, while it runs. */
 interface Lookup<T> {
-  series: Sender & { readonly requests: number };
+  series: Series;
   list: SortedList<T>;
   definition: ListDefinition<T, InventoryListParams>;
+  ifUnsorted: "read" | "error";
+  maxAgeMs: number;
+  options: RequestOptions;
+  startedAt: number;
 }
 
 /** Finds the records of items in the lists of the inventory, which the service cannot filter by item. */
@@ -74,38 +123,130 @@ export class ItemLookup {
   /** Part numbers never change. */
   readonly #partNos = new Map<string, number>();
   readonly #memories = new SortedLists();
+  readonly #results: ResultCache;
+  readonly #admission: Admission;
+  readonly #wholeReadings: WholeReadings<WholeList>;
   readonly #warned = new Set<string>();
+  #unshared = 0;
 
   constructor(sender: ClientSender) {
     this.#sender = sender;
+    this.#results = new ResultCache(sender.writes);
+    this.#admission = new Admission(sender.limiter);
+    this.#wholeReadings = new WholeReadings(sender);
   }
 
-  /** The records of each item, by the SKU as asked. Throws one `NotFoundError` for all that do not exist. */
-  async find<T extends { partNo: number }>(
+  /** The lots of one item. Throws a `NotFoundError` if there is no such item. */
+  async findLots<T extends { partNo: number }>(
     name: string,
     define: InventoryList<T>,
     input: { shortIDs: readonly string[]; scope: ItemScope; options: ItemSearchOptions },
-  ): Promise<{ path: string; found: Map<string, ItemRecords<T>> }> {
+  ): Promise<FoundItems<T>> {
+    const { wid } = checkInput(name, lotScopeSchema, input.scope, [], { noun: "parameter" });
+    return this.#find(name, define, { ...input, params: { wid }, maxAgeMs: 0 });
+  }
+
+  /** The stock level of one item. A result that is young enough is returned without a request. */
+  async findLevel<T extends { partNo: number }>(
+    name: string,
+    define: InventoryList<T>,
+    input: { shortIDs: readonly [string]; scope: StockLevelScope; options: ItemSearchOptions },
+  ): Promise<FoundItems<T>> {
+    const { wid, maxAgeMs = 0 } = checkInput(name, levelScopeSchema, input.scope, [], { noun: "parameter" });
+    return this.#find(name, define, { ...input, params: { wid }, maxAgeMs });
+  }
+
+  /** The stock level of each item. With `onMissing: "omit"`, SKUs that do not exist are not reported as missing. */
+  async findLevels<T extends { partNo: number }>(
+    name: string,
+    define: InventoryList<T>,
+    input: { shortIDs: readonly string[]; scope: StockLevelsScope; options: ItemSearchOptions },
+  ): Promise<FoundItems<T>> {
+    const scope = checkInput(name, levelsScopeSchema, input.scope, [], { noun: "parameter" });
+    const { wid, maxAgeMs = 0, onMissing = "error" } = scope;
+    const items = await this.#find(name, define, { ...input, params: { wid }, maxAgeMs });
+    return onMissing === "omit" ? { ...items, missing: new Map() } : items;
+  }
+
+  async #find<T extends { partNo: number }>(
+    name: string,
+    define: InventoryList<T>,
+    input: {
+      shortIDs: readonly string[];
+      params: ItemScope;
+      maxAgeMs: number;
+      options: ItemSearchOptions;
+    },
+  ): Promise<FoundItems<T>> {
+    const { params, maxAgeMs } = input;
     const shortIDs = [...new Set(checkInput(name, skusSchema, input.shortIDs, ["shortIDs"]))];
-    const params = checkInput(name, itemScopeSchema, input.scope, [], { noun: "parameter" });
     const options = checkInput(name, itemSearchOptionsSchema, input.options, [], { noun: "option" });
     const { ifUnsorted = "read", ...requestOptions } = options;
     const definition = define(params, { ...ONE_BY_ONE, gapless: true });
     const { path } = definition.request(params, definition.options);
-    if (shortIDs.length === 0) return { path, found: new Map() };
-    return this.#sender.series(requestOptions, async (series) => {
+    const result: FoundItems<T> = { path, found: new Map(), missing: new Map() };
+    const searched: string[] = [];
+    for (const shortID of shortIDs) {
+      const kept = this.#results.get(path, shortID, this.#partNos.get(shortID), maxAgeMs);
+      if (!kept) searched.push(shortID);
+      else if ("missing" in kept) result.missing.set(shortID, kept.missing);
+      else result.found.set(shortID, { partNo: this.#partNos.get(shortID) ?? 0, records: recordsOf<T>(kept.record) });
+    }
+    if (searched.length === 0) return inOrder(shortIDs, result);
+    const startedAt = monotonicNowMs();
+    const { epoch } = this.#sender.writes;
+    const search = async (series: Series) => {
       const list = this.#memories.open(series, { reading: definition.reading(params), path, column: "partNo" });
-      const lookup = { series, list, definition };
-      const partNos = await this.#resolvePartNos(lookup, shortIDs);
-      const skus = new Map([...partNos].map(([shortID, partNo]) => [partNo, shortID]));
-      const byPartNo = await this.#findAll(lookup, skus, ifUnsorted);
-      const found = new Map<string, ItemRecords<T>>();
-      for (const [shortID, partNo] of partNos) {
-        const records = byPartNo.get(partNo);
-        if (records) found.set(shortID, records);
+      const lookup = { series, list, definition, ifUnsorted, maxAgeMs, options: requestOptions, startedAt };
+      const leave = await this.#admission.enter(this.#searchRequest(lookup, searched));
+      try {
+        const { partNos, missing } = await this.#resolvePartNos(lookup, searched);
+        const skus = new Map([...partNos].map(([shortID, partNo]) => [partNo, shortID]));
+        const byPartNo = skus.size > 0 ? await this.#findAll(lookup, skus) : new Map();
+        for (const [shortID, error] of missing) result.missing.set(shortID, error);
+        for (const [shortID, partNo] of partNos) {
+          const { records = [] } = byPartNo.get(partNo) ?? {};
+          // Others may get the same records.
+          result.found.set(shortID, { partNo, records: structuredClone(records) });
+        }
+        const sentAt = Math.min(series.oldestSentAt, startedAt);
+        if (list.isUnique && series.isShared) this.#keep(result, searched, { sentAt, epoch });
+      } finally {
+        leave();
       }
-      return { path, found };
-    });
+    };
+    await this.#sender.series(requestOptions, search, true);
+    return inOrder(shortIDs, result);
+  }
+
+  #keep<T>({ path, found, missing }: FoundItems<T>, shortIDs: readonly string[], time: ReadTime): void {
+    for (const shortID of shortIDs) {
+      const error = missing.get(shortID);
+      const [record = null] = found.get(shortID)?.records ?? [];
+      this.#results.keep(path, shortID, error ? { missing: error } : { record: structuredClone(record) }, time);
+    }
+  }
+
+  /** What a search will probably send, as far as the list is known. */
+  #searchRequest<T>({ list, series, options }: Lookup<T>, shortIDs: readonly string[]): SearchRequest {
+    const { memory, label, isUnique } = list;
+    const partNos = shortIDs.map((shortID) => this.#partNos.get(shortID));
+    const lookUps = partNos.filter((partNo) => partNo === undefined).length;
+    const isCold = memory.total === 0;
+    const places = partNos.map((partNo) => (partNo !== undefined && memory.places.has(partNo) ? 1 : PAGES_PER_SEARCH));
+    const spare = lookUps > 0 ? 1 : 0;
+    const proof = isUnique || memory.isProven ? 0 : PROOF;
+    const pages = places.reduce((sum, one) => sum + one, isCold ? ENDS : 0) + spare + proof;
+    const most = isCold ? Infinity : 2 * pagesOf(memory.total) + 1;
+    this.#unshared += 1;
+    const shared = series.isShared ? SharedRequests.keyOf(options) : this.#unshared;
+    return {
+      label,
+      key: JSON.stringify([label, shared, shortIDs.toSorted()]),
+      requests: Math.min(lookUps + pages, most),
+      priority: options.priority ?? "normal",
+      series,
+    };
   }
 
   /** The item's part number, in one request at most. Throws as `items.get` does, or if the service returns another item. */
@@ -141,7 +282,10 @@ export class ItemLookup {
   }
 
   /** In the order asked. Those that are not remembered are looked up one by one, or in the list of items if that is shorter. */
-  async #resolvePartNos<T>(lookup: Lookup<T>, shortIDs: readonly string[]): Promise<Map<string, number>> {
+  async #resolvePartNos<T>(
+    lookup: Lookup<T>,
+    shortIDs: readonly string[],
+  ): Promise<{ partNos: Map<string, number>; missing: Map<string, NotFoundError> }> {
     const { series, list } = lookup;
     const unknown = new Set(shortIDs.filter((shortID) => !this.#partNos.has(shortID)));
     const count = unknown.size;
@@ -151,7 +295,7 @@ export class ItemLookup {
       if (list.memory.total === 0 && count < MANY_SKUS) await readEnd(list, "DESC").catch(ignoreUnsearchable);
       if (count > pagesOf(list.memory.total)) listed = await readPartNos(lookup, unknown);
     }
-    const missing: { shortID: string; error: NotFoundError }[] = [];
+    const missing = new Map<string, NotFoundError>();
     const partNos = new Map<string, number>();
     for (const shortID of shortIDs) {
       try {
@@ -161,25 +305,15 @@ export class ItemLookup {
         setNewest(this.#partNos, shortID, partNo, MAX_PART_NUMBERS);
       } catch (error) {
         if (!(error instanceof NotFoundError)) throw error;
-        missing.push({ shortID, error });
+        missing.set(shortID, error);
       }
     }
-    const [first, second] = missing;
-    if (!first) return partNos;
-    if (!second) throw first.error;
-    const names = missing.map(({ shortID }) => shortID);
-    const { status, code, method, path, headers, attempts } = first.error;
-    const message = `Items ${names.join(", ")} were not found.`;
-    throw new NotFoundError({ status, code, message, method, path, headers, attempts, details: { shortIDs: names } });
+    return { partNos, missing };
   }
 
   /** Searches, in the order of part numbers, and reads the whole list if that is cheaper or the search impossible. */
-  async #findAll<T>(
-    lookup: Lookup<T>,
-    skus: ReadonlyMap<number, string>,
-    ifUnsorted: "read" | "error",
-  ): Promise<Map<number, ItemRecords<T>>> {
-    const { series, list, definition } = lookup;
+  async #findAll<T>(lookup: Lookup<T>, skus: ReadonlyMap<number, string>): Promise<Map<number, ItemRecords<T>>> {
+    const { series, list, definition, ifUnsorted } = lookup;
     const found = new Map<number, ItemRecords<T>>();
     const partNos = new Set(skus.keys());
     const sorted = [...partNos].sort((one, next) => one - next);
@@ -204,31 +338,41 @@ export class ItemLookup {
     }
   }
 
-  /** Reads the whole list; twice if it shows fewer records than the service counts, which a client with a scope may always see. */
-  async #readAll<T>(
-    { series, list, definition }: Lookup<T>,
-    partNos: ReadonlySet<number>,
-  ): Promise<Map<number, ItemRecords<T>>> {
-    // The order of part numbers may have been refuted.
-    const { stableSort, ...reading } = definition.reading(definition.params);
-    const sort = stableSort === "partNo" ? undefined : stableSort;
-    const everything = { ...definition, params: { ...definition.params, sort }, reading: () => reading };
-    let before: Set<unknown> | undefined;
-    for (;;) {
-      const keys = new Set<unknown>();
-      const found = new Map([...partNos].map((partNo) => [partNo, { partNo, records: [] as T[] }]));
-      const reader = openReader(series, everything);
-      for await (const { value } of reader.pages()) {
-        for (const record of value) {
-          keys.add(list.keyOf(record));
-          found.get(list.numberOf(record))?.records.push(record);
-        }
-      }
-      if (reader.isComplete || (before && isSameSet(before, keys))) return found;
-      if (before)
-        throw new PaginationError(`${list.label}: two readings of a list that is short differ. Read it again later.`);
-      before = keys;
+  /** The records of these items in the whole list, which all who need it at the same time share. */
+  async #readAll<T>(lookup: Lookup<T>, partNos: ReadonlySet<number>): Promise<Map<number, ItemRecords<T>>> {
+    const { series, list, definition, options, maxAgeMs, startedAt } = lookup;
+    const { epoch } = this.#sender.writes;
+    this.#assertInTime(lookup);
+    const read = (sender: Sender) => readWhole(sender, list, definition);
+    const { priority = "low" } = options;
+    const { signal: _signal, onResponse: _onResponse, ...settings } = options;
+    const caller = { ...series, startedAt, maxAgeMs, options: { ...settings, priority } };
+    const key = JSON.stringify([list.label, SharedRequests.keyOf(options)]);
+    const { scope, note } = series;
+    const whole = series.isShared
+      ? await this.#wholeReadings.read(key, { ...caller, scope, note }, (own) => readWhole(own, list, definition))
+      : await read(series);
+    const byPartNo = whole.byPartNo as ReadonlyMap<number, T[]>;
+    const path = list.label.replace("GET ", "");
+    if (list.isUnique && series.isShared) {
+      const records = new Map([...byPartNo].map(([partNo, [record]]) => [partNo, record]));
+      this.#results.keepList(path, records, { sentAt: whole.startedAt, epoch });
     }
+    return new Map([...partNos].map((partNo) => [partNo, { partNo, records: byPartNo.get(partNo) ?? [] }]));
+  }
+
+  /** Throws if the whole list cannot be read in time. */
+  #assertInTime<T>({ list, series }: Lookup<T>): void {
+    const { remainingMs, totalTimeoutMs } = series.scope;
+    const requests = requestsForList(list.memory.total);
+    if (durationOf(requests, slotAllowanceOf(this.#sender.limiter)) <= remainingMs) return;
+    const retryAfterMs = Math.ceil(this.#sender.limiter.waitMs("low", requests - 1));
+    throw new TimeoutError(
+      `${list.label}: not sent any further: only the whole list shows that an item is not listed, which takes about ${requests} requests, ` +
+        `more than totalTimeoutMs (${totalTimeoutMs} ms) allows. Set ifUnsorted: "error", accept older results with maxAgeMs, or query a ` +
+        "copy (stocklot/mirror).",
+      { clock: "totalTimeoutMs", retryAfterMs: Number.isFinite(retryAfterMs) ? retryAfterMs : undefined },
+    );
   }
 
   #warnOnce(name: string, problem: string): void {
@@ -238,6 +382,65 @@ export class ItemLookup {
       `${problem}, so the whole list is read for one item. Keep a mirror (stocklot/mirror) and query that instead.`,
     );
   }
+}
+
+/** A whole list, by part number. */
+interface WholeList {
+  byPartNo: ReadonlyMap<number, unknown[]>;
+  /** When its reading began, by the monotonic clock. */
+  startedAt: number;
+}
+
+/** Reads a list; twice if it shows fewer records than the service counts, which a client with a scope may always see. */
+async function readWhole<T>(
+  sender: Sender,
+  { keyOf, numberOf, label }: SortedList<T>,
+  definition: ListDefinition<T, InventoryListParams>,
+): Promise<WholeList> {
+  // The order of part numbers may have been refuted.
+  const { stableSort, ...reading } = definition.reading(definition.params);
+  const sort = stableSort === "partNo" ? undefined : stableSort;
+  const everything = { ...definition, params: { ...definition.params, sort }, reading: () => reading };
+  let before: Set<unknown> | undefined;
+  const startedAt = monotonicNowMs();
+  for (;;) {
+    const keys = new Set<unknown>();
+    const byPartNo = new Map<number, T[]>();
+    const reader = openReader(sender, everything);
+    for await (const { value } of reader.pages()) {
+      for (const record of value) {
+        keys.add(keyOf(record));
+        const partNo = numberOf(record);
+        byPartNo.set(partNo, [...(byPartNo.get(partNo) ?? []), record]);
+      }
+    }
+    if (reader.isComplete || (before && isSameSet(before, keys))) return { byPartNo, startedAt };
+    if (before)
+      throw new PaginationError(`${label}: two readings of a list that is short differ. Read it again later.`);
+    before = keys;
+  }
+}
+
+const recordsOf = <T>(record: unknown): T[] => (record === null ? [] : [structuredClone(record) as T]);
+
+/** The same, with the SKUs in the order asked. */
+function inOrder<T>(shortIDs: readonly string[], { path, found, missing }: FoundItems<T>): FoundItems<T> {
+  const ordered = new Map<string, ItemRecords<T>>();
+  for (const shortID of shortIDs) {
+    const records = found.get(shortID);
+    if (records) ordered.set(shortID, records);
+  }
+  return { path, found: ordered, missing };
+}
+
+/** One error for all SKUs that do not exist; `undefined` if all do. */
+export function missingItemsError(missing: ReadonlyMap<string, NotFoundError>): NotFoundError | undefined {
+  const [first] = missing.values();
+  if (!first || missing.size === 1) return first;
+  const names = [...missing.keys()];
+  const { status, code, method, path, headers, attempts } = first;
+  const message = `Items ${names.join(", ")} were not found.`;
+  return new NotFoundError({ status, code, message, method, path, headers, attempts, details: { shortIDs: names } });
 }
 
 const isSameSet = (one: ReadonlySet<unknown>, other: ReadonlySet<unknown>) =>

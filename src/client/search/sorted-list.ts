@@ -46,6 +46,8 @@ export interface ListMemory {
   knownEnds: Map<Direction, number | undefined>;
   /** The order is proved (`proveOrder`). */
   isProven: boolean;
+  /** Why the order cannot be proved: `sort` makes no difference. A record that is found needs no proof. */
+  unproven?: string;
   /** Why the list cannot be searched at all: the service does not sort it as asked. */
   refutation?: string;
   /** A page has shown that the column is sorted as numbers, not as text. */

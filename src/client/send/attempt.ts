@@ -176,6 +176,7 @@ async function prepare({ clock }: Line, call: Call, slot: Slot, token: string | 
       } catch (thrown) {
         throw new Refusal(thrown);
       }
+      settings.onSend?.();
     },
   };
 }

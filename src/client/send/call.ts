@@ -25,6 +25,8 @@ export interface ApiRequest<T> {
   recoveryHint?: string | undefined;
   /** The highest record number that was seen before an attempt. */
   lastRecNo?: (() => number | undefined) | undefined;
+  /** Of a write: the SKU of the item that it changes. Without one, it may change any. */
+  shortID?: string | undefined;
   /** The token request, which needs no token itself. */
   isTokenRequest?: boolean | undefined;
 }
@@ -53,6 +55,8 @@ export interface CallSettings {
   priority?: Priority | undefined;
   onResponse?: RequestOptions["onResponse"];
   beforeSend?: RequestOptions["beforeSend"];
+  /** Called right before the first byte of each attempt. */
+  onSend?: (() => void) | undefined;
 }
 
 /** The message of an error within another one of the same call: without method and path, which begin both. */

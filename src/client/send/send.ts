@@ -20,6 +20,8 @@ import { checkRequestOptions, type RequestOptions, type ResponseInfo } from "./r
 import { withRetries } from "./retry.js";
 import { mergeRetryOptions } from "./retry-options.js";
 import { Closed, OutOfTime, Scope } from "./scope.js";
+import { SharedRequests } from "./shared-requests.js";
+import { WriteLog } from "./write-log.js";
 
 /** Sends requests. */
 export interface Sender {
@@ -28,6 +30,20 @@ export interface Sender {
    * or of a token request. The caller who waits for it is shown later (`showCaller`).
    */
   send<T>(request: ApiRequest<T>, options?: RequestOptions, shared?: AbortSignal): Promise<T>;
+}
+
+/** Sends the requests of one call. */
+export interface Series extends Sender {
+  /** How many it has sent. */
+  requests: number;
+  /** When the oldest of them was sent, by the monotonic clock; only if they may be shared. */
+  oldestSentAt: number;
+  /** The caller's signal and deadline. */
+  readonly scope: Scope;
+  /** Whether its requests may be shared with other calls. */
+  readonly isShared: boolean;
+  /** Notes a response that another call has received for this one, too. */
+  note(response: ResponseInfo): void;
 }
 
 export interface SenderConfig extends Line {
@@ -50,6 +66,11 @@ export interface SenderConfig extends Line {
 export class ClientSender implements Sender, ClientState {
   /** Aborted when the client is closed. */
   readonly closed = new Scope([], Infinity);
+  /** The writes of this client. */
+  readonly writes = new WriteLog();
+  readonly #shared = new SharedRequests(this.writes, (scope, request, options, onSend) =>
+    this.#sendWithin(scope, request, options, onSend),
+  );
   readonly #config: SenderConfig;
   readonly #active = new Set<Call>();
   #closing: Promise<void> | undefined;
@@ -89,14 +110,20 @@ export class ClientSender implements Sender, ClientState {
   }
 
   /** The same within a scope, with options that were checked. */
-  async #sendWithin<T>(scope: Scope, request: ApiRequest<T>, options?: RequestOptions): Promise<T> {
+  async #sendWithin<T>(
+    scope: Scope,
+    request: ApiRequest<T>,
+    options?: RequestOptions,
+    onSend?: () => void,
+  ): Promise<T> {
     const { observer, validation } = this.#config;
     const { method, path } = request;
     const observed = observer.startCall(this, method, path);
-    const call = new Call(request, this.#settingsOf(options), scope, observed);
+    const call = new Call(request, this.#settingsOf(options, onSend), scope, observed);
     const forgetHeaders = options?.headers && rememberCallHeaders(options.headers);
     const startedAt = monotonicNowMs();
     let end: string | undefined;
+    if (call.isWrite) this.writes.note(request.shortID);
     try {
       return await observed.run(async () => {
         const response = await this.#exchange(call);
@@ -109,6 +136,7 @@ export class ClientSender implements Sender, ClientState {
       throw error;
     } finally {
       const { attempts, head, settings } = call;
+      if (call.isWrite) this.writes.note(request.shortID);
       observed.notify((observation) => observation.ended({ status: head?.status, error: end }));
       if (head) this.#report(settings, { ...head, method, path, attempts, durationMs: monotonicNowMs() - startedAt });
       forgetHeaders?.();
@@ -117,11 +145,12 @@ export class ClientSender implements Sender, ClientState {
 
   /**
    * Runs several requests as one call of the caller's: one deadline, one signal, one `onResponse`. The sender that `run` gets
-   * sends all of them with these options, which were checked, and counts them.
+   * sends all of them with these options, which were checked, and counts them. With `shares`, equal requests in flight are one.
    */
-  async series<T>(given: RequestOptions, run: (series: Sender & { requests: number }) => Promise<T>): Promise<T> {
+  async series<T>(given: RequestOptions, run: (series: Series) => Promise<T>, shares = false): Promise<T> {
     const { signal, totalTimeoutMs = this.#config.totalTimeoutMs, onResponse, ...rest } = given;
     const scope = new Scope([signal], totalTimeoutMs);
+    const isShared = shares && SharedRequests.keyOf(rest) !== undefined;
     const startedAt = monotonicNowMs();
     let attempts = 0;
     let last: ResponseInfo | undefined;
@@ -129,11 +158,21 @@ export class ClientSender implements Sender, ClientState {
       attempts += response.attempts;
       last = response;
     };
-    const send: Sender["send"] = (request) => {
+    const send: Sender["send"] = async (request) => {
       series.requests += 1;
-      return this.#sendWithin(scope, request, { ...rest, onResponse: note });
+      if (!isShared) return this.#sendWithin(scope, request, { ...rest, onResponse: note });
+      this.#assertSlotInTime(scope, request, rest);
+      try {
+        const { value, sentAt } = await this.#shared.send(scope, request, { ...rest, onResponse: note });
+        series.oldestSentAt = Math.min(series.oldestSentAt, sentAt);
+        return value;
+      } catch (error) {
+        throw scope.aborted && error === scope.reason
+          ? errorOfScope(`${request.method} ${request.path}`, error)
+          : error;
+      }
     };
-    const series = { send, requests: 0 };
+    const series: Series = { send, requests: 0, oldestSentAt: Infinity, scope, isShared, note };
     try {
       return await run(series);
     } catch (error) {
@@ -182,11 +221,20 @@ export class ClientSender implements Sender, ClientState {
     }
   }
 
+  /** A request that is shared waits for its slot without a deadline of its own, so each caller fails early by himself. */
+  #assertSlotInTime(scope: Scope, { method, path, priority = "normal" }: ApiRequest<unknown>, options: RequestOptions) {
+    const waitMs = this.limiter.waitMs(options.priority ?? priority);
+    if (waitMs <= scope.remainingMs) return;
+    throw slotTooLateError(`${method} ${path}`, new SlotTooLate(waitMs, this.limiter.snapshot().pausedUntil), {
+      totalTimeoutMs: scope.totalTimeoutMs,
+    });
+  }
+
   #report({ onResponse }: Pick<RequestOptions, "onResponse">, response: ResponseInfo): void {
     if (onResponse) this.#config.observer.guard("onResponse", () => onResponse(redactData(response)));
   }
 
-  #settingsOf(options: RequestOptions | undefined): CallSettings {
+  #settingsOf(options: RequestOptions | undefined, onSend: (() => void) | undefined): CallSettings {
     const { settings } = this.#config;
     if (!options) return settings;
     const { timeoutMs = settings.timeoutMs, retry, headers, priority, onResponse, beforeSend } = options;
@@ -198,8 +246,17 @@ export class ClientSender implements Sender, ClientState {
       priority,
       onResponse,
       beforeSend,
+      onSend,
     };
   }
+}
+
+/** The end of a call that shares its request with others. */
+function errorOfScope(label: string, reason: unknown): unknown {
+  if (reason instanceof Closed) return new ClientClosedError(`${label}: the client is closed`);
+  if (!(reason instanceof OutOfTime)) return reason;
+  const message = `${label}: not finished within totalTimeoutMs (${reason.totalTimeoutMs} ms)`;
+  return new TimeoutError(message, { clock: "totalTimeoutMs" });
 }
 
 /** What the caller receives: the error of the last attempt, or an `OutcomeUnknownError` with that as its cause. */
@@ -236,18 +293,36 @@ function errorOfWait(call: Call, failure: unknown): unknown {
   if (failure instanceof NoSlots)
     return new ConnectionError(`${call.label}: ${failure.message}${unsent}`, { cause: failure.cause });
   if (!(failure instanceof SlotTooLate)) return failure;
-  const { waitMs, pausedUntil } = failure;
+  const { lastError, lastFailure, scope } = call;
+  return slotTooLateError(call.label, failure, {
+    totalTimeoutMs: scope.totalTimeoutMs,
+    unsent,
+    lastError,
+    lastFailure,
+  });
+}
+
+function slotTooLateError(
+  label: string,
+  { waitMs, pausedUntil }: SlotTooLate,
+  {
+    totalTimeoutMs,
+    unsent = ", not sent",
+    lastError,
+    lastFailure = "",
+  }: { totalTimeoutMs: number; unsent?: string; lastError?: unknown; lastFailure?: string },
+): TimeoutError {
   const retryAfterMs = Number.isFinite(waitMs) ? Math.ceil(waitMs) : undefined;
   const why =
     pausedUntil === null
       ? `the rate limit is used up${retryAfterMs === undefined ? "" : `. Try again in ${retryAfterMs} ms`}`
       : `all requests pause until ${new Date(pausedUntil).toISOString()} after a 429. Try again then`;
   return new TimeoutError(
-    `${call.label}: no slot within totalTimeoutMs (${call.scope.totalTimeoutMs} ms)${unsent}: ${why}.${call.lastFailure.replace(/^\./, "")}`,
+    `${label}: no slot within totalTimeoutMs (${totalTimeoutMs} ms)${unsent}: ${why}.${lastFailure.replace(/^\./, "")}`,
     {
       clock: "totalTimeoutMs",
       retryAfterMs,
-      cause: call.lastError,
+      cause: lastError,
     },
   );
 }

@@ -29,9 +29,9 @@ export function handleListStockLevels(context: EndpointContext): SandboxResponse
   const levelOf = stockLevelIn(warehouses);
   return listPageResponse<ItemStock, keyof StockLevel>(context, {
     name: "stockLevels",
-    records: new SortedRecords(state.lots.stock.all(), {
+    // By SKU, as the document says of items.
+    records: new SortedRecords(state.lots.stock.of(state.catalog.records.ascending("shortID")), {
       columns: stockLevelSchema().keyof().options,
-      defaultColumn: "partNo",
       key: (stock, column) => (column === "partNo" ? stock.partNo : levelOf(stock)[column]),
       id: ({ partNo }) => partNo,
     }),

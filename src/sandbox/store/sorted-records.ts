@@ -3,8 +3,8 @@ type SortKey = string | number | boolean | null | undefined;
 /** How records of one kind can be sorted. */
 interface Sorting<T, Column extends string> {
   readonly columns: readonly Column[];
-  /** Column to sort by if the request names none. */
-  readonly defaultColumn: Column;
+  /** Column to sort by if the request names none; by default the order in which they are given. */
+  readonly defaultColumn?: Column;
   key(record: T, column: Column): SortKey;
   /** Breaks ties. */
   id(record: T): number;
@@ -29,7 +29,8 @@ export class SortedRecords<T, Column extends string> {
     return this.#sorting.columns.find((column) => column.toLowerCase() === wanted);
   }
 
-  ascending(column: Column = this.#sorting.defaultColumn): readonly T[] {
+  ascending(column: Column | undefined = this.#sorting.defaultColumn): readonly T[] {
+    if (column === undefined) return this.#records;
     const order = this.#orders.get(column) ?? [...this.#records];
     if (this.#current.has(column)) return order;
     const { key, id } = this.#sorting;

@@ -1,6 +1,7 @@
 import { type Lot, lotSchema } from "../../service/lot.js";
 import type { StockLevel } from "../../service/stock-level.js";
 import { addDecimals, parseIsoTime } from "../values.js";
+import type { StoredItem } from "./item-catalog.js";
 import { SortedRecords } from "./sorted-records.js";
 
 /** What a stock level shows, except `available`, which follows from the others. */
@@ -28,7 +29,6 @@ export type SetOrderQuantities = (totals: StockTotals) => void;
 export class StockTotals {
   readonly #items = new Map<number, ItemStock>();
 
-  /** @param lots sorted by part number, so that the stock levels are already in their default order */
   constructor(lots: readonly StoredLot[], setOrderQuantities?: SetOrderQuantities) {
     for (const { lot, modifiedAt } of lots) {
       const quantities = this.countLot(lot, 1);
@@ -40,6 +40,11 @@ export class StockTotals {
   /** The stock of every item that has or had any. */
   all(): ItemStock[] {
     return [...this.#items.values()];
+  }
+
+  /** The stock of those of the items that have or had any, in the order of the items. */
+  of(items: readonly StoredItem[]): ItemStock[] {
+    return items.flatMap(({ item }) => this.#items.get(item.partNo) ?? []);
   }
 
   /** The quantities of an item in a warehouse; zero if there are none yet. */

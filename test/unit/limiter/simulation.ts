@@ -149,19 +149,23 @@ export class Simulation {
   async #slot(call: SimulatedCall, signal: AbortSignal, endsAt: number) {
     const id = ++this.#ids;
     const place = ++this.#arrivals;
+    const queuedAt = this.time.now();
     this.#waiting.set(id, { call, signal, order: place });
     try {
       const { priority } = call;
       const slot = await this.limiter.acquire({ priority, signal, maxWaitMs: endsAt - this.time.now() });
       this.#waiting.delete(id);
-      void this.#noteGrant(call, place);
+      void this.#noteGrant(call, place, queuedAt);
       return slot;
     } finally {
       this.#waiting.delete(id);
     }
   }
 
-  async #noteGrant(call: SimulatedCall, order: number): Promise<void> {
+  async #noteGrant(call: SimulatedCall, order: number, queuedAt: number): Promise<void> {
+    // A bulk call that has waited for an interval counts as a single one.
+    const isPromoted = call.priority === "low" && this.time.now() - queuedAt >= (this.options.intervalMs ?? 60_000);
+    if (isPromoted) return;
     const rank = URGENCY.indexOf(call.priority);
     const passed: { id: number; signal: AbortSignal; broken: string }[] = [];
     for (const [id, { call: other, signal, order: otherOrder }] of this.#waiting) {

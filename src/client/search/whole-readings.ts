@@ -1,0 +1,82 @@
+import { monotonicNowMs } from "../../shared/time/clock.js";
+import { race, whenAborted } from "../../shared/time/wait.js";
+import type { RequestOptions, ResponseInfo } from "../send/request-options.js";
+import type { Scope } from "../send/scope.js";
+import type { ClientSender, Series } from "../send/send.js";
+
+interface WholeReading<T> {
+  readonly abort: AbortController;
+  readonly startedAt: number;
+  readonly epoch: number;
+  result: Promise<T>;
+  last: ResponseInfo | undefined;
+  callers: number;
+}
+
+/** A caller who needs a whole list. */
+export interface WholeReader {
+  scope: Scope;
+  /** The options that its requests share with those of others. */
+  options: RequestOptions;
+  /** When its call began, by the monotonic clock. */
+  startedAt: number;
+  maxAgeMs: number;
+  note(response: ResponseInfo): void;
+}
+
+/**
+ * Readings of whole lists, each shared by all callers who may see what it shows: those whose call had begun before it, and those
+ * who accept its age. It ends when the last of them has left.
+ */
+export class WholeReadings<T> {
+  readonly #readings = new Map<string, WholeReading<T>>();
+  readonly #sender: ClientSender;
+
+  constructor(sender: ClientSender) {
+    this.#sender = sender;
+  }
+
+  async read(key: string, caller: WholeReader, run: (series: Series) => Promise<T>): Promise<T> {
+    const found = this.#readings.get(key);
+    const reading = found && this.#isJoinable(found, caller) ? found : this.#begin(key, caller, run);
+    reading.callers += 1;
+    try {
+      return await race(reading.result, whenAborted(caller.scope));
+    } finally {
+      if (reading.last && !caller.scope.aborted) caller.note(reading.last);
+      reading.callers -= 1;
+      if (reading.callers === 0) {
+        if (this.#readings.get(key) === reading) this.#readings.delete(key);
+        reading.abort.abort(caller.scope.reason);
+      }
+    }
+  }
+
+  #isJoinable({ abort, startedAt, epoch }: WholeReading<T>, caller: WholeReader): boolean {
+    if (abort.signal.aborted || epoch !== this.#sender.writes.epoch) return false;
+    return startedAt >= caller.startedAt || monotonicNowMs() - startedAt <= caller.maxAgeMs;
+  }
+
+  #begin(key: string, { options }: WholeReader, run: (series: Series) => Promise<T>): WholeReading<T> {
+    const abort = new AbortController();
+    const reading: WholeReading<T> = {
+      abort,
+      startedAt: monotonicNowMs(),
+      epoch: this.#sender.writes.epoch,
+      result: Promise.reject(new Error("not begun")),
+      last: undefined,
+      callers: 0,
+    };
+    reading.result.catch(() => {});
+    const onResponse = (response: ResponseInfo) => {
+      reading.last = response;
+    };
+    const own = { ...options, signal: abort.signal, totalTimeoutMs: Infinity, onResponse };
+    reading.result = this.#sender.series(own, run, true).finally(() => {
+      if (this.#readings.get(key) === reading) this.#readings.delete(key);
+    });
+    reading.result.catch(() => {});
+    this.#readings.set(key, reading);
+    return reading;
+  }
+}

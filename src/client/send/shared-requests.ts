@@ -1,0 +1,143 @@
+import { monotonicNowMs } from "../../shared/time/clock.js";
+import { race, whenAborted } from "../../shared/time/wait.js";
+import type { Priority } from "../limiter/rate-limiter.js";
+import type { ApiRequest } from "./call.js";
+import { encodeRequest } from "./payload.js";
+import type { RequestOptions, ResponseInfo } from "./request-options.js";
+import { Scope } from "./scope.js";
+import type { WriteLog } from "./write-log.js";
+
+/** Sends a request within a scope. `onSend` is called right before its first byte. */
+export type SendWithin = <T>(
+  scope: Scope,
+  request: ApiRequest<T>,
+  options: RequestOptions,
+  onSend: () => void,
+) => Promise<T>;
+
+/** What a caller gets of a request that it may share with others. */
+export interface SharedResult<T> {
+  value: T;
+  /** When the request was sent, by the monotonic clock. */
+  sentAt: number;
+}
+
+interface SharedRequest<T> {
+  scope: Scope;
+  result: Promise<SharedResult<T>>;
+  response: ResponseInfo | undefined;
+  callers: number;
+  priority: Priority;
+  /** The number of writes when it was sent; `undefined` before. */
+  epoch: number | undefined;
+  /** A more urgent request for the same, if this one was ended for it. */
+  next: SharedRequest<T> | undefined;
+}
+
+/** Why a request that waits for a slot ends: a more urgent one replaces it. */
+const REPLACED = new Error("replaced by a more urgent request");
+
+const RANKS: readonly Priority[] = ["high", "normal", "low"];
+
+/**
+ * Requests in flight that equal reads of one client share: for 60 callers who ask for the same page at the same time, one
+ * request is sent. Each caller leaves by its own signal and deadline; the request is aborted when the last one has left. One
+ * that was sent before a write of this client began or ended is not joined: who writes and then reads sees his own write.
+ */
+export class SharedRequests {
+  readonly #requests = new Map<string, SharedRequest<unknown>>();
+  readonly #writes: WriteLog;
+  readonly #send: SendWithin;
+
+  constructor(writes: WriteLog, send: SendWithin) {
+    this.#writes = writes;
+    this.#send = send;
+  }
+
+  /** The options that all who share a request have in common; `undefined` if requests with these options are not shared. */
+  static keyOf({ headers, beforeSend, timeoutMs, retry }: RequestOptions): string | undefined {
+    return headers || beforeSend ? undefined : JSON.stringify([String(timeoutMs), retry]);
+  }
+
+  /** Joins an equal request, or sends one. `onResponse` receives the final response, as that of each caller. */
+  async send<T>(
+    caller: Scope,
+    request: ApiRequest<T>,
+    options: RequestOptions & { onResponse: (response: ResponseInfo) => void },
+  ): Promise<SharedResult<T>> {
+    caller.throwIfAborted();
+    const { onResponse, priority = request.priority ?? "normal", ...settings } = options;
+    const key = `${request.method} ${encodeRequest(request).target} ${SharedRequests.keyOf(settings)}`;
+    const begin = () => this.#begin(key, request, { ...settings, priority });
+    const found = this.#requests.get(key) as SharedRequest<T> | undefined;
+    let shared = found && this.#isJoinable(found) ? found : begin();
+    // What waits for a slot behind others goes on with the priority of the most urgent caller.
+    if (shared.epoch === undefined && RANKS.indexOf(priority) < RANKS.indexOf(shared.priority)) {
+      shared.next = begin();
+      shared.scope.abort(REPLACED);
+      shared = shared.next;
+    }
+    for (;;) {
+      const current: SharedRequest<T> = shared;
+      current.callers += 1;
+      try {
+        const result = await race(current.result, whenAborted(caller));
+        if (current.response) onResponse(current.response);
+        return result;
+      } catch (error) {
+        if (error !== REPLACED || !current.next || caller.aborted) {
+          if (!caller.aborted && current.response) onResponse(current.response);
+          throw error;
+        }
+        shared = current.next;
+      } finally {
+        current.callers -= 1;
+        if (current.callers === 0) this.#end(key, current, caller.reason);
+      }
+    }
+  }
+
+  #isJoinable({ scope, epoch }: SharedRequest<unknown>): boolean {
+    return !scope.aborted && (epoch === undefined || epoch === this.#writes.epoch);
+  }
+
+  #end(key: string, shared: SharedRequest<unknown>, reason: unknown): void {
+    if (this.#requests.get(key) === shared) this.#requests.delete(key);
+    shared.scope.abort(reason);
+  }
+
+  #begin<T>(key: string, request: ApiRequest<T>, options: RequestOptions & { priority: Priority }): SharedRequest<T> {
+    const scope = new Scope([], Infinity);
+    let sentAt = monotonicNowMs();
+    const shared: SharedRequest<T> = {
+      scope,
+      result: Promise.reject(new Error("not begun")),
+      response: undefined,
+      callers: 0,
+      priority: options.priority,
+      epoch: undefined,
+      next: undefined,
+    };
+    shared.result.catch(() => {});
+    const onSend = () => {
+      sentAt = monotonicNowMs();
+      shared.epoch = this.#writes.epoch;
+    };
+    const onResponse = (response: ResponseInfo) => {
+      shared.response = response;
+    };
+    const run = async () => {
+      try {
+        const value = await this.#send(scope, request, { ...options, onResponse }, onSend);
+        return { value, sentAt };
+      } finally {
+        if (this.#requests.get(key) === shared) this.#requests.delete(key);
+        scope.end();
+      }
+    };
+    shared.result = run();
+    shared.result.catch(() => {});
+    this.#requests.set(key, shared as SharedRequest<unknown>);
+    return shared;
+  }
+}

@@ -1,0 +1,32 @@
+import { comparableSku } from "../../service/key.js";
+import { setNewest } from "../../shared/bounded-map.js";
+
+const MAX_ITEMS = 10_000;
+
+/**
+ * When writes of a client have begun and ended. What was read before shows the state before them: nobody joins a request that
+ * was sent then, and what was found of the item is not used any more.
+ */
+export class WriteLog {
+  /** Counts the begin and the end of each write. */
+  epoch = 0;
+  readonly #epochByItem = new Map<string, number>();
+  /** Of writes whose item is not known, and of items that are no longer remembered. */
+  #epochOfAny = 0;
+
+  /** A write begins or ends. Without a SKU, it may concern any item. */
+  note(shortID: string | undefined): void {
+    this.epoch += 1;
+    if (shortID === undefined) this.#epochOfAny = this.epoch;
+    else {
+      const [oldest] = this.#epochByItem.size >= MAX_ITEMS ? this.#epochByItem.values() : [];
+      this.#epochOfAny = Math.max(this.#epochOfAny, oldest ?? 0);
+      setNewest(this.#epochByItem, comparableSku(shortID), this.epoch, MAX_ITEMS);
+    }
+  }
+
+  /** Whether a write that may concern the item has begun or ended since. */
+  hasWritten(shortID: string, since: number): boolean {
+    return Math.max(this.#epochOfAny, this.#epochByItem.get(comparableSku(shortID)) ?? 0) > since;
+  }
+}
