@@ -1,8 +1,10 @@
 import { accountOf } from "../client/for-add-ons.js";
 import { checkConfiguration, checkInput, checkMethodOptions } from "../shared/check.js";
-import { ConfigurationError, InputValidationError } from "../shared/errors/index.js";
+import { ConfigurationError, InputValidationError, StorageError } from "../shared/errors/index.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
 import { repeat } from "../shared/time/repeat.js";
+import { afterMs, race } from "../shared/time/wait.js";
+import { LateEnd } from "../storage/database.js";
 import { assertSameAccount, type ServiceAccount } from "../storage/service.js";
 import {
   entryOf,
@@ -35,7 +37,10 @@ import {
 import type { OutboxReport, OutboxSummary } from "./report.js";
 import { holdLock, type RunSettings, runItem, runOutbox } from "./run.js";
 import type { EntryChange, OpenStore } from "./store.js";
+import type { Opened } from "./stores.js";
 
+/** How long an `add` in a caller's transaction waits for a connection of the store's own, in ms. */
+const OWN_CONNECTION_WAIT_MS = 2_000;
 const DEFAULT_SETTLE_MS = 60_000;
 const DEFAULT_LEASE_MS = 30_000;
 
@@ -81,7 +86,7 @@ export interface HeldOutbox {
 /** Created by {@link createOutbox}. All methods reject with a `StorageError` if the store fails. */
 export class Outbox {
   readonly #options: OutboxOptions;
-  #opened: Promise<OpenStore> | undefined;
+  #opening: Opening | undefined;
   #isServiceChecked = false;
   #closed = new AbortController();
   readonly #active = new Set<Promise<unknown>>();
@@ -140,7 +145,7 @@ export class Outbox {
     given.signal?.throwIfAborted();
     // Its service may have moved since.
     this.#isServiceChecked = false;
-    return this.#change("outbox.run", (store) => runOutbox({ ...settings, store }, given));
+    return this.#whileWanted(given.signal, "outbox.run", (store) => runOutbox({ ...settings, store }, given));
   }
 
   /**
@@ -227,16 +232,19 @@ export class Outbox {
 
   /**
    * Closes the store. Runs end as if their signal had aborted: the requests in flight are awaited and their outcomes
-   * are stored, then the run rejects with a `DOMException` named `AbortError`. A later call opens the store again.
+   * are stored, then the run rejects with a `DOMException` named `AbortError`. What waits for the database ends within
+   * `leaseMs`. A later call opens the store again.
    */
   async close(): Promise<void> {
     this.#closed.abort(new DOMException("The outbox was closed.", "AbortError"));
     this.#closed = new AbortController();
     // Calls that come from now on open the store again.
-    const opened = this.#opened;
-    this.#opened = undefined;
+    const opening = this.#opening;
+    this.#opening = undefined;
     await Promise.allSettled(this.#active);
-    await (await opened?.catch(() => undefined))?.database.close();
+    const opened = await opening?.opened.catch(() => undefined);
+    opening?.end.stop();
+    await opened?.store.database.close();
   }
 
   /** The same as {@link close}, for `await using`. */
@@ -257,34 +265,65 @@ export class Outbox {
   ): Promise<void> {
     const settings = this.#runSettings(method);
     this.#isServiceChecked = false;
-    await this.#change(method, (store) => {
-      const parts = { ...settings, store };
-      return holdLock(parts, { signal, isDone: async () => false }, async (lock, stop) => {
-        await work({
-          signal: stop.signal,
-          addBound: async (given) => {
-            const { mark = "remark" } = this.#options;
-            const entries = newEntries(method, given, mark, (index) => [index]);
-            const bound = entries.map((entry) => ({ ...markedEntry(entry, store.id, mark), boundTo: lock.name }));
-            await store.add(method, bound);
-          },
-          runItem: (itemID, until, failures) =>
-            runItem(parts, { lock, stop: stop.signal, lane: laneOf(itemID), until, failures }),
-        });
-        return true;
-      });
+    await this.#whileWanted(signal, method, (wanted) => {
+      return holdLock(
+        { ...settings, store: wanted },
+        { signal, isDone: async () => false },
+        async (lock, stop, store) => {
+          const parts = { ...settings, store };
+          await work({
+            signal: stop.signal,
+            addBound: async (given) => {
+              const { mark = "remark" } = this.#options;
+              const entries = newEntries(method, given, mark, (index) => [index]);
+              const bound = entries.map((entry) => ({ ...markedEntry(entry, store.id, mark), boundTo: lock.name }));
+              await store.add(method, bound);
+            },
+            runItem: (itemID, until, failures) =>
+              runItem(parts, { lock, stop: stop.signal, lane: laneOf(itemID), until, failures }),
+          });
+          return true;
+        },
+      );
     });
   }
 
   /** Reads the store. Anybody may, whatever service it belongs to. @internal */
   async read<T>(action: (store: OpenStore) => Promise<T>): Promise<T> {
-    this.#opened ??= this.#options.store.open();
-    return this.#track(
-      this.#opened.then(action, (error) => {
-        this.#opened = undefined;
-        throw error;
-      }),
-    );
+    const { opened, end } = this.#open();
+    return this.#track(opened.then(({ store }) => action(store.endingWith(end.signal))));
+  }
+
+  /** Opens the store, unless it is open. What it waits for ends a lease after the outbox is closed. */
+  #open(): Opening {
+    if (this.#opening) return this.#opening;
+    const { client, store, settleMs, leaseMs = DEFAULT_LEASE_MS } = this.#options;
+    const end = new LateEnd(leaseMs);
+    end.follow(this.#closed.signal);
+    let onConnection = () => {};
+    const connected = new Promise<void>((resolve) => {
+      onConnection = resolve;
+    });
+    const service = client && accountOf(client);
+    const opened = store.open({ signal: end.signal, onConnection, service, settleMs });
+    const opening: Opening = { opened, connected, end };
+    this.#opening = opening;
+    opened.catch(() => {
+      end.stop();
+      if (this.#opening === opening) this.#opening = undefined;
+    });
+    return opening;
+  }
+
+  /** Works with the store, whose waits end a lease after the signal has aborted. */
+  #whileWanted<T>(
+    signal: AbortSignal | null | undefined,
+    method: string,
+    work: (store: OpenStore) => Promise<T>,
+  ): Promise<T> {
+    const end = new LateEnd(this.#options.leaseMs ?? DEFAULT_LEASE_MS);
+    if (signal) end.follow(signal);
+    return this.#change(method, (store) => work(store.endingWith(end.signal)), end.signal).finally(() => end.stop());
   }
 
   async #track<T>(result: Promise<T>): Promise<T> {
@@ -338,18 +377,34 @@ export class Outbox {
       return (await store.add(method, added, { replaceRejected, pathOf })).map(entryOf);
     };
     if (client === undefined) return this.#change(method, addTo);
-    const join = async () => {
-      const store = await created.join(client);
-      await this.#checkService(method, store);
-      return addTo(store);
-    };
-    return this.#track(join());
+    created.join(client);
+    return this.#track(this.#join(method, client, addTo));
+  }
+
+  /** Works in a transaction of the caller's, which waits for no connection but its own once the store is open. */
+  async #join<T>(method: string, client: unknown, action: (store: OpenStore) => Promise<T>): Promise<T> {
+    const { opened, connected } = this.#open();
+    const noConnection = () =>
+      new StorageError(
+        `${method}: the pool has had no free connection for ${OWN_CONNECTION_WAIT_MS / 1_000} s, and the outbox reads its store on ` +
+          "one of its own before the first entry. Nothing was added. Call await outbox.summary() when the program starts, or use a larger pool.",
+        { location: "PostgreSQL" },
+      );
+    await race(Promise.race([connected, opened.then(() => {})]), afterMs(OWN_CONNECTION_WAIT_MS, noConnection));
+    const { store, service, join } = await opened;
+    const own = this.service;
+    if (own && !this.#isServiceChecked) {
+      if (service) assertSameAccount({ method, noun: "store" }, service, own);
+      else await this.#checkService(method, store);
+      this.#isServiceChecked = true;
+    }
+    return action(join(client));
   }
 
   /** @throws ConfigurationError if the store belongs to another service than the client. */
-  #change<T>(method: string, action: (store: OpenStore) => Promise<T>): Promise<T> {
+  #change<T>(method: string, action: (store: OpenStore) => Promise<T>, signal?: AbortSignal): Promise<T> {
     return this.read(async (store) => {
-      if (!this.#isServiceChecked) await this.#checkService(method, store);
+      if (!this.#isServiceChecked) await this.#checkService(method, signal ? store.endingWith(signal) : store);
       this.#isServiceChecked = true;
       return action(store);
     });
@@ -357,6 +412,16 @@ export class Outbox {
 
   async #checkService(method: string, store: OpenStore): Promise<void> {
     const own = this.service;
-    if (own) assertSameAccount({ method, noun: "store" }, await store.claimService(own), own);
+    const recorded = await store.claim({ service: own, settleMs: this.#options.settleMs });
+    if (own && recorded) assertSameAccount({ method, noun: "store" }, recorded, own);
   }
+}
+
+/** A store that is being opened, or is open. */
+interface Opening {
+  opened: Promise<Opened>;
+  /** Resolves when it has a connection. */
+  connected: Promise<void>;
+  /** The end of its waits. */
+  end: LateEnd;
 }

@@ -12,6 +12,8 @@ import { callSafely } from "../shared/time/callback.js";
 import { monotonicNowMs, startTimer } from "../shared/time/clock.js";
 import { sleep } from "../shared/time/wait.js";
 import { fieldOf } from "../shared/unknown.js";
+import { LateEnd } from "../storage/database.js";
+import { isLastingFailure } from "../storage/storage-failure.js";
 import { BACKGROUND, callForEntry, concernsAllWrites, Interrupted, type Sender } from "./call.js";
 import { entryOf, errorJson, isIdempotent, parsed, type StoredEntry } from "./entry.js";
 import { FailuresInARow } from "./failures-in-a-row.js";
@@ -56,6 +58,8 @@ const POLL_MS = 500;
 const LOOK_AGAIN_MS = 1_000;
 /** In one run. */
 const MAX_UNCERTAIN = 2;
+/** How often the database may refuse a change before the run ends with its reason. */
+const MAX_REFUSALS = 5;
 
 export interface RunSettings extends LockTimes {
   client: InventoryClient;
@@ -76,8 +80,9 @@ export async function runOutbox(settings: RunSettings, options: OutboxRunOptions
   const isDone = async () => (await store.next(1, filter)).length === 0;
   // A process that was silent for too long has lost the lock, and waits for it again.
   for (let isLost = true; isLost; ) {
-    isLost = await holdLock(settings, { signal: options.signal, isDone }, async (lock, stop) => {
-      await new OutboxRun({ settings, options, filter, results, lock, stop, failures }).send();
+    isLost = await holdLock(settings, { signal: options.signal, isDone }, async (lock, stop, held) => {
+      const parts = { settings: { ...settings, store: held }, options, filter, results, lock, stop, failures };
+      await new OutboxRun(parts).send();
       return !lock.isHeld;
     });
   }
@@ -114,17 +119,17 @@ export async function runItem(settings: RunSettings, { lock, stop, lane, until, 
 }
 
 /**
- * Works while no other process sends. `stop` is aborted when nothing more may be sent. Returns false if there was nothing to
- * do.
+ * Works while no other process sends. `stop` is aborted when nothing more may be sent; a lease later, all waits for the store
+ * that `work` receives end. Returns false if there was nothing to do.
  *
  * @throws the reason of the signal, or of the end of the outbox; a `StorageError` if the database has lost commits.
  */
 export async function holdLock(
   settings: RunSettings,
   { signal, isDone }: { signal: AbortSignal | null | undefined; isDone: () => Promise<boolean> },
-  work: (lock: SenderLock, stop: AbortController) => Promise<boolean>,
+  work: (lock: SenderLock, stop: AbortController, store: OpenStore) => Promise<boolean>,
 ): Promise<boolean> {
-  const { store, closed } = settings;
+  const { closed, leaseMs } = settings;
   const signals = signal ? [closed, signal] : [closed];
   const throwIfAborted = () => {
     for (const one of signals) one.throwIfAborted();
@@ -132,22 +137,27 @@ export async function holdLock(
   throwIfAborted();
   const stop = new AbortController();
   const stops = signals.map((one) => onAbort(one, () => stop.abort(one.reason)));
+  const end = new LateEnd(leaseMs);
+  for (const one of signals) end.follow(one);
+  const store = settings.store.endingWith(end.signal);
   try {
     const lock = await SenderLock.acquire(store, settings, { signal: stop.signal, isDone });
     if (!lock) throwIfAborted();
     if (!lock) return false;
     stops.push(onAbort(lock.lost, () => stop.abort(lock.lost.reason)));
+    end.follow(lock.lost);
     const canceled = store.cancelBound(lock.name, Date.now(), errorJson(NOT_SENT_IN_TIME));
     const result = await canceled
-      .then(() => work(lock, stop))
+      .then(() => work(lock, stop, store))
       .finally(async () => {
-        const commitsLost = await lock.release();
-        if (commitsLost) throw commitsLost;
+        const failure = await lock.release();
+        if (failure) throw failure;
       });
     throwIfAborted();
     return result;
   } finally {
     for (const stopListening of stops) stopListening();
+    end.stop();
   }
 }
 
@@ -179,6 +189,7 @@ class OutboxRun implements Sender {
   #ready: StoredEntry[] = [];
   #wake = new AbortController();
   #failure: { error: unknown } | undefined;
+  #stoppedAt = Infinity;
   #toSend = 0;
 
   constructor(parts: RunParts) {
@@ -191,7 +202,21 @@ class OutboxRun implements Sender {
     this.lost = lock.lost;
   }
 
+  #noteStop = () => {
+    this.#stoppedAt = monotonicNowMs();
+  };
+
   async send(): Promise<void> {
+    if (this.stopped.aborted) this.#noteStop();
+    const stopListening = onAbort(this.stopped, this.#noteStop);
+    try {
+      await this.#sendAll();
+    } finally {
+      stopListening();
+    }
+  }
+
+  async #sendAll(): Promise<void> {
     try {
       this.#toSend = (await this.#store.count()).toSend;
       while (this.mayBegin()) {
@@ -386,13 +411,20 @@ class OutboxRun implements Sender {
     this.#parts.results.requests += 1;
   }
 
-  /** Retries if the store fails, as long as this process may send. Each change may be repeated. */
+  /**
+   * Retries if the store fails, as long as this process may send, and for a lease after it was stopped; a few times if the
+   * database refuses. Each change may be repeated.
+   */
   async #persistently<T>(action: () => Promise<T>): Promise<T> {
+    const { leaseMs } = this.#parts.settings;
+    let refusals = 0;
     for (let waitMs = 50; ; waitMs *= 2) {
       try {
         return await action();
       } catch (error) {
-        if (!this.#lock.isHeld) throw error;
+        if (isLastingFailure(error)) refusals += 1;
+        const isLate = monotonicNowMs() - this.#stoppedAt > leaseMs;
+        if (!this.#lock.isHeld || isLate || refusals >= MAX_REFUSALS) throw error;
       }
       await sleep(Math.min(waitMs, 1_000), this.lost);
     }

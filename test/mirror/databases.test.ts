@@ -9,7 +9,7 @@ import { describe, expect, it, vi } from "vitest";
 import { Copy } from "../../src/mirror/copy/copy.js";
 import { SqliteSink } from "../../src/mirror/copy/sqlite.js";
 import { type MirrorList, mirrorListsOf, numberedRecord, RESOURCES, tableOf } from "../../src/mirror/tables.js";
-import { findSqliteDriver, loadNodeDriver, loadPackageDriver } from "../../src/storage/sqlite.js";
+import { findSqliteDriver, loadNodeDriver, loadPackageDriver } from "../../src/storage/sqlite-driver.js";
 import { seededRandom } from "../support/random.js";
 import { runs } from "../support/runs.js";
 import { ChangingService } from "./support/changing-service.js";

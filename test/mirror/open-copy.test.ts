@@ -5,7 +5,7 @@ import { createMirror, type MirrorResource, openCopy, postgresSink, sqliteSink }
 import { describe, expect, it } from "vitest";
 import { findSql, postgresDialect, SQLITE_DIALECT } from "../../src/mirror/copy/sql.js";
 import { tableOf } from "../../src/mirror/tables.js";
-import { findSqliteDriver } from "../../src/storage/sqlite.js";
+import { findSqliteDriver } from "../../src/storage/sqlite-driver.js";
 import { seededRandom } from "../support/random.js";
 import { ChangingService } from "./support/changing-service.js";
 import { useCopies } from "./support/copies.js";

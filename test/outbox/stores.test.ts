@@ -8,6 +8,7 @@ import { OpenStore } from "../../src/outbox/store.js";
 import { openSqlite } from "../../src/storage/sqlite.js";
 import { ownFolder } from "../support/own-folder.js";
 import { findPostgres, openPool } from "../support/postgres-server.js";
+import { openStore } from "./support/store-spec.js";
 import { connectionReset, createWorld, receipt } from "./support/world.js";
 
 const fileNamed = ownFolder();
@@ -142,7 +143,7 @@ describe.each(STORES)("an outbox in %s", (name, newStore) => {
     const store = newStore();
     const outbox = world.createOutbox({ store: store(), leaseMs: 1_000 });
     await outbox.addMany([receipt("a"), receipt("b")]);
-    const opened = await (store() as { open(): ReturnType<OutboxStore["open"]> }).open();
+    const { store: opened } = await openStore(store());
     let isRestored = false;
     world.onWrite = async (_, send) => {
       const sql = `UPDATE ${opened.names.store} SET beat = -5`;

@@ -1,12 +1,12 @@
 import { checkConfiguration } from "../../shared/check.js";
 import type { Query } from "../../storage/database.js";
+import { PostgresDatabase } from "../../storage/postgres.js";
 import {
   createSchema,
-  PostgresDatabase,
   type PostgresQueryable,
   postgresPlaceSchema,
   usableSchema,
-} from "../../storage/postgres.js";
+} from "../../storage/postgres-place.js";
 import { type CopyDatabase, type CopyPlace, openCopyDatabase } from "./database.js";
 import { postgresDialect } from "./sql.js";
 
@@ -24,8 +24,9 @@ export interface PostgresSinkOptions {
    */
   connectionString?: string | undefined;
   /**
-   * The schema of the tables; created if it does not exist.
-   * @default the first of the search_path that exists
+   * The schema of the tables; created if it does not exist. It is required if the `search_path` begins with another schema
+   * than `"$user"` or `public`.
+   * @default "stocklot"
    */
   schema?: string | undefined;
 }
@@ -51,14 +52,16 @@ export class PostgresSink {
   }
 
   /** Opens the copy to write it; creates one if there is none. @internal */
-  open(): Promise<CopyDatabase> {
+  open(signal?: AbortSignal): Promise<CopyDatabase> {
     const { schema, ...source } = this.#options;
-    return openCopyDatabase(new PostgresDatabase(source), "write", async (query) => {
+    const database = new PostgresDatabase(source);
+    const findPlace = async (query: Query) => {
       const place = await placeIn(query, schema);
       if (place.found.has("stocklot_mirror")) return place;
-      await createSchema(query, place.schema, "stocklot mirror");
+      await createSchema(database, query, place.schema, "stocklot mirror");
       return placeIn(query, schema);
-    });
+    };
+    return openCopyDatabase(database, "write", findPlace, signal);
   }
 
   /** Opens the copy to read it; `undefined` if there is none. Nothing is created or changed. @internal */
