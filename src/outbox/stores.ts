@@ -184,7 +184,7 @@ export class PostgresOutboxStore {
       ...(onConnection && { onConnection }),
     });
     const open = async (query: Query) => {
-      const place = await placeOf(query, await usableSchema(query, this.#schema));
+      const place = await placeOf(query, await usableSchema(database, query, this.#schema, "stocklot_outbox_store"));
       const { names } = place;
       let id = await readStoreId("postgres", query, names, place.name);
       if (id === undefined) {

@@ -104,16 +104,33 @@ const ORDINARY_SCHEMAS = ["", "$user", "public"];
 /**
  * The schema for the tables: the given one, or `stocklot`.
  *
+ * @param table One of the tables.
  * @throws ConfigurationError when none is given and the `search_path` begins with a schema of its own, as that of a tenant; or
  * when the database cannot store all characters.
+ * @throws StorageError with the statement to run when the user may not use the schema.
  */
-export async function usableSchema(query: Query, given: string | undefined): Promise<string> {
+export async function usableSchema(
+  database: SqlDatabase,
+  query: Query,
+  given: string | undefined,
+  table: string,
+): Promise<string> {
   const sql = "SELECT current_setting('search_path') AS path, current_setting('server_encoding') AS encoding";
   const [{ path, encoding } = {}] = await query(sql);
   if (encoding !== "UTF8")
     throw new ConfigurationError(`PostgreSQL: the encoding of the database must be UTF8, not ${encoding}`);
   if (given === undefined) assertOrdinaryPath(String(path));
-  return given ?? DEFAULT_SCHEMA;
+  const schema = given ?? DEFAULT_SCHEMA;
+  const [known] = await query(
+    `SELECT current_user AS user, has_schema_privilege(oid, 'USAGE') AS usable,
+      EXISTS (SELECT 1 FROM pg_class WHERE relnamespace = pg_namespace.oid AND relname = $1) AS exists
+    FROM pg_namespace WHERE nspname = $2`,
+    [table, schema],
+  );
+  if (known?.usable !== "f") return schema;
+  const rights = known.exists === "t" ? "USAGE" : "USAGE, CREATE";
+  const statement = `GRANT ${rights} ON SCHEMA ${quoteName(schema)} TO ${quoteName(String(known.user))};`;
+  throw missingRight(database, `${rights} on the schema ${quoteName(schema)}`, statement);
 }
 
 /** @throws ConfigurationError when a `search_path` begins with another schema than `"$user"` or `public`. */
@@ -145,15 +162,23 @@ export async function createSchema(database: SqlDatabase, query: Query, schema: 
     [schema],
   );
   if (known?.usable === "f")
-    throw missingRight(database, `CREATE in the schema ${name}`, `GRANT USAGE, CREATE ON SCHEMA ${name} TO ${role};`);
+    throw missingRight(
+      database,
+      `CREATE in the schema ${name}, which has no tables yet`,
+      `GRANT USAGE, CREATE ON SCHEMA ${name} TO ${role};`,
+    );
   if (known) return;
   if (may !== "t")
-    throw missingRight(database, `CREATE for the schema ${name}`, `CREATE SCHEMA ${name} AUTHORIZATION ${role};`);
+    throw missingRight(
+      database,
+      `CREATE for the schema ${name}, which does not exist yet`,
+      `CREATE SCHEMA ${name} AUTHORIZATION ${role};`,
+    );
   await query(`CREATE SCHEMA IF NOT EXISTS ${name}`);
 }
 
 function missingRight({ location }: SqlDatabase, right: string, statement: string) {
-  const cause = new Error(`permission denied: the user has no right ${right}, and there are no tables yet`);
+  const cause = new Error(`permission denied: the user has no right ${right}`);
   const text = `As an administrator of the database, run: ${statement}`;
   return createStorageError("postgres", { location, mayBeStored: false, cause }, { reads: false, text });
 }

@@ -12,8 +12,13 @@ export function createStorageError(
   const happened = messageOf(cause).replace(/\.$/, "") || String(fieldOf(cause, "code"));
   const effect = mayBeStored ? " The change may or may not have been stored." : " The change was not stored.";
   const message = `${storage} ${location}: ${happened}.${advice.reads ? "" : effect} ${advice.text}`;
-  return new StorageError(message, init);
+  const error = new StorageError(message, init);
+  if (isLasting(cause)) lasting.add(error);
+  return error;
 }
+
+/** Errors of this kind, see `isLastingFailure`. Their causes are shown without what identifies them. */
+const lasting = new WeakSet<object>();
 
 /** A command that the database has accepted, and that has not done what it must do. */
 class IneffectiveCommand extends Error {}
@@ -43,9 +48,9 @@ const PASSING_STATES = /^(?:08|25006|40|53|55|57|58|XX)/;
 const LASTING_RESULTS: readonly number[] = [1, 3, 8, 11, 19, 23, 26];
 
 /** Whether the database works and refuses the command: it will most likely refuse it again. */
-export function isLastingFailure(error: unknown): boolean {
-  if (!StorageError.is(error)) return false;
-  const { cause } = error;
+export const isLastingFailure = (error: unknown): boolean => StorageError.is(error) && lasting.has(error);
+
+function isLasting(cause: unknown): boolean {
   if (cause instanceof IneffectiveCommand) return true;
   const result = fieldOf(cause, "errcode");
   if (typeof result === "number") return LASTING_RESULTS.includes(result & 0xff);

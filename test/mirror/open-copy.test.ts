@@ -150,7 +150,7 @@ describe.each(Object.keys(SINKS))("a copy in %s", (name) => {
     await writer.commit(
       1 +
         Number((await writer.query(`SELECT version - 1 AS v FROM ${writer.dialect.nameOf("stocklot_mirror")}`))[0]?.v),
-      [{ sql: `UPDATE ${writer.dialect.nameOf("stocklot_mirror")} SET format = $1`, rows: [[9]] }],
+      [{ sql: `UPDATE ${writer.dialect.nameOf("stocklot_mirror")} SET format = $1 RETURNING 1`, rows: [[9]] }],
     );
     await writer.close();
     for (const call of [() => openCopy(sinkOf()), () => mirror.run(), () => mirror.status()]) {

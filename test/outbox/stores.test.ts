@@ -194,32 +194,6 @@ describe("an outbox in PostgreSQL", () => {
   beforeEach(({ skip }) => skip(!postgres, "there is no PostgreSQL"));
   const connectionString = postgres?.url ?? "";
 
-  it.each([
-    false,
-    true,
-  ])("joins transactions on their connections alone, ten at once (tables exist: %s)", async (exist) => {
-    const schema = newSchema();
-    const store = () => postgresOutboxStore({ connectionString, schema });
-    const client = clientOf("https://one.test/v1", "id");
-    if (exist) await createOutbox({ client, store: store() }).add(receipt("yesterday"));
-    const pool = openPool({ connectionString, max: 10 });
-    onTestFinished(() => pool.end());
-    const outbox = createOutbox({ client, store: postgresOutboxStore({ pool, schema }) });
-    const connections = await Promise.all(Array.from({ length: 10 }, () => pool.connect()));
-    await Promise.all(
-      connections.map(async (connection, index) => {
-        await connection.query("BEGIN");
-        await outbox.add(receipt(`k${index}`), { client: connection });
-        await connection.query(index === 3 ? "ROLLBACK" : "COMMIT");
-        connection.release();
-      }),
-    );
-    // The one that was rolled back may have created the tables, so that the others have done it again.
-    expect(await outbox.summary()).toMatchObject({ pending: exist ? 10 : 9 });
-    expect(await outbox.get("k3")).toBeUndefined();
-    expect(await outbox.get("k4")).toMatchObject({ input: { remark: expect.stringMatching(/^\[sl:/) } });
-  });
-
   it("listens for lost connections of the caller's pool until it is closed, also if another store on the pool is closed before", async () => {
     const pool = new Pool({ connectionString, max: 1 });
     const [outbox, other] = [1, 2].map(() =>

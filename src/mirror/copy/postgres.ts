@@ -1,5 +1,5 @@
 import { checkConfiguration } from "../../shared/check.js";
-import type { Query } from "../../storage/database.js";
+import type { Query, SqlDatabase } from "../../storage/database.js";
 import { PostgresDatabase } from "../../storage/postgres.js";
 import {
   createSchema,
@@ -56,10 +56,10 @@ export class PostgresSink {
     const { schema, ...source } = this.#options;
     const database = new PostgresDatabase(source);
     const findPlace = async (query: Query) => {
-      const place = await placeIn(query, schema);
+      const place = await placeIn(database, query, schema);
       if (place.found.has("stocklot_mirror")) return place;
       await createSchema(database, query, place.schema, "stocklot mirror");
-      return placeIn(query, schema);
+      return placeIn(database, query, schema);
     };
     return openCopyDatabase(database, "write", findPlace, signal);
   }
@@ -67,14 +67,17 @@ export class PostgresSink {
   /** Opens the copy to read it; `undefined` if there is none. Nothing is created or changed. @internal */
   openReader(): Promise<CopyDatabase | undefined> {
     const { schema, ...source } = this.#options;
-    return openCopyDatabase(new PostgresDatabase({ ...source, readOnly: true }), "read", (query) =>
-      placeIn(query, schema),
-    );
+    const database = new PostgresDatabase({ ...source, readOnly: true });
+    return openCopyDatabase(database, "read", (query) => placeIn(database, query, schema));
   }
 }
 
-async function placeIn(query: Query, given: string | undefined): Promise<CopyPlace & { schema: string }> {
-  const schema = await usableSchema(query, given);
+async function placeIn(
+  database: SqlDatabase,
+  query: Query,
+  given: string | undefined,
+): Promise<CopyPlace & { schema: string }> {
+  const schema = await usableSchema(database, query, given, "stocklot_mirror");
   const rows = await query(
     "SELECT relname FROM pg_class WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)",
     [schema],
