@@ -1,4 +1,4 @@
-import { isServiceError, uncheckedAs } from "../client/for-add-ons.js";
+import { isServiceError, onRetry, uncheckedAs } from "../client/for-add-ons.js";
 import {
   ApiError,
   AuthenticationError,
@@ -21,6 +21,8 @@ export interface Sender {
   client: InventoryClient;
   /** Stores that an attempt begins; `undefined` if it must not. */
   begin(entry: StoredEntry, clockAheadMs: number | null): Promise<StoredEntry | undefined>;
+  /** Stores that the attempt was certainly not applied, though its call goes on. Returns the entry as it is then. */
+  takeBack(entry: StoredEntry): Promise<StoredEntry>;
   /** Whether a request may begin. */
   mayBegin(): boolean;
   /** Aborted when no request may begin any more. */
@@ -51,7 +53,7 @@ export interface CallEnd {
 
 /**
  * Calls the method of an entry: one attempt, and those after a 401 or a pause, which are known not to have been applied. Each
- * is stored as `sending` before it is sent.
+ * is stored as `sending` before it is sent, and as `pending` again while the next one waits.
  */
 export async function callForEntry(sender: Sender, before: StoredEntry): Promise<CallEnd> {
   let entry = before;
@@ -64,12 +66,14 @@ export async function callForEntry(sender: Sender, before: StoredEntry): Promise
     if (wasSent) stopTimer = startTimer(sender.client.timeoutMs, interrupt);
     else interrupt();
   };
+  let takenBack: Promise<unknown> = Promise.resolve();
   const stops = [onAbort(sender.lost, interrupt), onAbort(sender.stopped, stop)];
   const options: RequestOptions = {
     ...BACKGROUND,
     retry: { maxRetries: 0 },
     signal: abort.signal,
     async beforeSend({ clockAheadMs }) {
+      await takenBack;
       wasSent = false;
       const begun = await sender.begin(entry, clockAheadMs ?? null);
       if (!begun) throw new Interrupted();
@@ -81,11 +85,21 @@ export async function callForEntry(sender: Sender, before: StoredEntry): Promise
       };
     },
   };
+  if (options.beforeSend)
+    onRetry(options.beforeSend, () => {
+      wasSent = false;
+      if (sender.stopped.aborted) interrupt();
+      if (before.state !== "pending") return;
+      takenBack = sender.takeBack(entry).then((stored) => {
+        entry = stored;
+      });
+    });
   try {
     if (!sender.mayBegin()) interrupt();
     const result = await methodOf(sender.client, entry.operation, options)(uncheckedAs<never>(inputOf(entry)));
     return { outcome: "applied", entry, result };
   } catch (error) {
+    await takenBack;
     return { outcome: outcomeOf(entry.operation, wasSent, error), entry, error };
   } finally {
     for (const stopListening of stops) stopListening();

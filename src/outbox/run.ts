@@ -403,6 +403,13 @@ class OutboxRun implements Sender {
     return begun;
   }
 
+  /** If the store fails, the entry stays `sending`, as one whose outcome is not known. */
+  async takeBack(entry: StoredEntry): Promise<StoredEntry> {
+    const change = { state: "pending", error: null } as const;
+    const stored = await this.#persistently(() => this.#store.change(entry, change)).catch(() => undefined);
+    return stored ?? entry;
+  }
+
   mayBegin(): boolean {
     return this.#lock.isHeld && !this.stopped.aborted;
   }

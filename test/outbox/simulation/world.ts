@@ -329,11 +329,13 @@ export class World {
       id: STORE_ID,
       database: { kind: "sqlite" },
       names: { store: "store", entries: "entries" },
+      // Its waits are steps, which always happen.
+      endingWith: (): OpenStore => proxy,
       async *list() {
         yield* rows.entries;
       },
     };
-    return new Proxy(store, {
+    const proxy: OpenStore = new Proxy(store, {
       get: (target, name) => {
         const method = methods[String(name)];
         if (!method) return Reflect.get(target, name);
@@ -344,6 +346,7 @@ export class World {
         };
       },
     }) as never;
+    return proxy;
   }
 
   #client(process: number) {
