@@ -4,7 +4,7 @@ import { ConfigurationError, InputValidationError, StorageError } from "../share
 import { monotonicNowMs } from "../shared/time/clock.js";
 import { repeat } from "../shared/time/repeat.js";
 import { afterMs, race } from "../shared/time/wait.js";
-import { LateEnd } from "../storage/database.js";
+import { InFlight, LateEnd } from "../storage/database.js";
 import { assertSameAccount, type ServiceAccount } from "../storage/service.js";
 import {
   entryOf,
@@ -90,6 +90,7 @@ export class Outbox {
   #isServiceChecked = false;
   #closed = new AbortController();
   readonly #active = new Set<Promise<unknown>>();
+  readonly #inFlight = new InFlight();
 
   /** @internal */
   constructor(options: OutboxOptions) {
@@ -145,7 +146,8 @@ export class Outbox {
     given.signal?.throwIfAborted();
     // Its service may have moved since.
     this.#isServiceChecked = false;
-    return this.#whileWanted(given.signal, "outbox.run", (store) => runOutbox({ ...settings, store }, given));
+    const { signal } = given;
+    return this.#whileWanted({ ...settings, signal }, "outbox.run", (parts) => runOutbox(parts, given));
   }
 
   /**
@@ -265,26 +267,22 @@ export class Outbox {
   ): Promise<void> {
     const settings = this.#runSettings(method);
     this.#isServiceChecked = false;
-    await this.#whileWanted(signal, method, (wanted) => {
-      return holdLock(
-        { ...settings, store: wanted },
-        { signal, isDone: async () => false },
-        async (lock, stop, store) => {
-          const parts = { ...settings, store };
-          await work({
-            signal: stop.signal,
-            addBound: async (given) => {
-              const { mark = "remark" } = this.#options;
-              const entries = newEntries(method, given, mark, (index) => [index]);
-              const bound = entries.map((entry) => ({ ...markedEntry(entry, store.id, mark), boundTo: lock.name }));
-              await store.add(method, bound);
-            },
-            runItem: (itemID, until, failures) =>
-              runItem(parts, { lock, stop: stop.signal, lane: laneOf(itemID), until, failures }),
-          });
-          return true;
-        },
-      );
+    await this.#whileWanted({ ...settings, signal }, method, (wanted) => {
+      return holdLock(wanted, { signal, isDone: async () => false }, async (lock, stop, store) => {
+        const parts = { ...wanted, store };
+        await work({
+          signal: stop.signal,
+          addBound: async (given) => {
+            const { mark = "remark" } = this.#options;
+            const entries = newEntries(method, given, mark, (index) => [index]);
+            const bound = entries.map((entry) => ({ ...markedEntry(entry, store.id, mark), boundTo: lock.name }));
+            await store.add(method, bound);
+          },
+          runItem: (itemID, until, failures) =>
+            runItem(parts, { lock, stop: stop.signal, lane: laneOf(itemID), until, failures }),
+        });
+        return true;
+      });
     });
   }
 
@@ -299,7 +297,7 @@ export class Outbox {
     if (this.#opening) return this.#opening;
     const { client, store, settleMs, leaseMs = DEFAULT_LEASE_MS } = this.#options;
     const end = new LateEnd(leaseMs);
-    end.follow(this.#closed.signal);
+    end.follow(this.#closed.signal, this.#inFlight);
     let onConnection = () => {};
     const connected = new Promise<void>((resolve) => {
       onConnection = resolve;
@@ -315,15 +313,16 @@ export class Outbox {
     return opening;
   }
 
-  /** Works with the store, whose waits end a lease after the signal has aborted. */
+  /** Works with the store, whose waits end a lease after the signal has aborted and the calls in flight have ended. */
   #whileWanted<T>(
-    signal: AbortSignal | null | undefined,
+    { signal, ...settings }: Omit<RunSettings, "store"> & { signal: AbortSignal | null | undefined },
     method: string,
-    work: (store: OpenStore) => Promise<T>,
+    work: (settings: RunSettings) => Promise<T>,
   ): Promise<T> {
-    const end = new LateEnd(this.#options.leaseMs ?? DEFAULT_LEASE_MS);
-    if (signal) end.follow(signal);
-    return this.#change(method, (store) => work(store.endingWith(end.signal)), end.signal).finally(() => end.stop());
+    const end = new LateEnd(settings.leaseMs);
+    if (signal) end.follow(signal, settings.inFlight);
+    const change = (store: OpenStore) => work({ ...settings, store: store.endingWith(end.signal) });
+    return this.#change(method, change, end.signal).finally(() => end.stop());
   }
 
   async #track<T>(result: Promise<T>): Promise<T> {
@@ -338,7 +337,8 @@ export class Outbox {
   /** The end is that of now: the outbox may be closed while the store is being opened. */
   #runSettings(method: string): Omit<RunSettings, "store"> {
     const { client, settleMs = DEFAULT_SETTLE_MS, leaseMs = DEFAULT_LEASE_MS } = this.#options;
-    if (client !== undefined) return { client, settleMs, leaseMs, closed: this.#closed.signal };
+    const inFlight = new InFlight(this.#inFlight);
+    if (client !== undefined) return { client, settleMs, leaseMs, closed: this.#closed.signal, inFlight };
     const what = `${method}: a client is required. Create the outbox with createOutbox({ client, store }).`;
     throw new ConfigurationError(what);
   }

@@ -12,7 +12,7 @@ import { callSafely } from "../shared/time/callback.js";
 import { monotonicNowMs, startTimer } from "../shared/time/clock.js";
 import { sleep } from "../shared/time/wait.js";
 import { fieldOf } from "../shared/unknown.js";
-import { LateEnd } from "../storage/database.js";
+import { type InFlight, LateEnd } from "../storage/database.js";
 import { isLastingFailure } from "../storage/storage-failure.js";
 import { BACKGROUND, callForEntry, concernsAllWrites, Interrupted, type Sender } from "./call.js";
 import { entryOf, errorJson, isIdempotent, parsed, type StoredEntry } from "./entry.js";
@@ -66,6 +66,8 @@ export interface RunSettings extends LockTimes {
   store: OpenStore;
   /** Aborted when the outbox is closed. */
   closed: AbortSignal;
+  /** The calls that are under way. */
+  inFlight: InFlight;
 }
 
 /** What a run has counted so far. */
@@ -119,8 +121,8 @@ export async function runItem(settings: RunSettings, { lock, stop, lane, until, 
 }
 
 /**
- * Works while no other process sends. `stop` is aborted when nothing more may be sent; a lease later, all waits for the store
- * that `work` receives end. Returns false if there was nothing to do.
+ * Works while no other process sends. `stop` is aborted when nothing more may be sent; a lease after that and the end of the
+ * calls in flight, all waits for the store that `work` receives end. Returns false if there was nothing to do.
  *
  * @throws the reason of the signal, or of the end of the outbox; a `StorageError` if the database has lost commits.
  */
@@ -129,7 +131,7 @@ export async function holdLock(
   { signal, isDone }: { signal: AbortSignal | null | undefined; isDone: () => Promise<boolean> },
   work: (lock: SenderLock, stop: AbortController, store: OpenStore) => Promise<boolean>,
 ): Promise<boolean> {
-  const { closed, leaseMs } = settings;
+  const { closed, leaseMs, inFlight } = settings;
   const signals = signal ? [closed, signal] : [closed];
   const throwIfAborted = () => {
     for (const one of signals) one.throwIfAborted();
@@ -138,7 +140,7 @@ export async function holdLock(
   const stop = new AbortController();
   const stops = signals.map((one) => onAbort(one, () => stop.abort(one.reason)));
   const end = new LateEnd(leaseMs);
-  for (const one of signals) end.follow(one);
+  for (const one of signals) end.follow(one, inFlight);
   const store = settings.store.endingWith(end.signal);
   try {
     const lock = await SenderLock.acquire(store, settings, { signal: stop.signal, isDone });
@@ -189,7 +191,6 @@ class OutboxRun implements Sender {
   #ready: StoredEntry[] = [];
   #wake = new AbortController();
   #failure: { error: unknown } | undefined;
-  #stoppedAt = Infinity;
   #toSend = 0;
 
   constructor(parts: RunParts) {
@@ -202,21 +203,7 @@ class OutboxRun implements Sender {
     this.lost = lock.lost;
   }
 
-  #noteStop = () => {
-    this.#stoppedAt = monotonicNowMs();
-  };
-
   async send(): Promise<void> {
-    if (this.stopped.aborted) this.#noteStop();
-    const stopListening = onAbort(this.stopped, this.#noteStop);
-    try {
-      await this.#sendAll();
-    } finally {
-      stopListening();
-    }
-  }
-
-  async #sendAll(): Promise<void> {
     try {
       this.#toSend = (await this.#store.count()).toSend;
       while (this.mayBegin()) {
@@ -280,7 +267,8 @@ class OutboxRun implements Sender {
         await this.#change(before, { state: "canceled", settledAt: Date.now(), error: errorJson(NOT_SENT_IN_TIME) });
         return;
       }
-      const { outcome, entry, result, error } = await callForEntry(this, before);
+      const endCall = this.#parts.settings.inFlight.begin();
+      const { outcome, entry, result, error } = await callForEntry(this, before).finally(endCall);
       if (outcome !== "interrupted" && this.#parts.failures.add(entry.lane, error)) {
         this.#fail(error);
         if (error instanceof Error) error.message += ` It failed for several items in a row, last for "${entry.key}".`;
@@ -419,19 +407,17 @@ class OutboxRun implements Sender {
   }
 
   /**
-   * Retries if the store fails, as long as this process may send, and for a lease after it was stopped; a few times if the
-   * database refuses. Each change may be repeated.
+   * Retries if the store fails, as long as this process may send and waits for the store; a few times if the database refuses.
+   * Each change may be repeated.
    */
   async #persistently<T>(action: () => Promise<T>): Promise<T> {
-    const { leaseMs } = this.#parts.settings;
     let refusals = 0;
     for (let waitMs = 50; ; waitMs *= 2) {
       try {
         return await action();
       } catch (error) {
         if (isLastingFailure(error)) refusals += 1;
-        const isLate = monotonicNowMs() - this.#stoppedAt > leaseMs;
-        if (!this.#lock.isHeld || isLate || refusals >= MAX_REFUSALS) throw error;
+        if (!this.#lock.isHeld || this.#store.isEnded() || refusals >= MAX_REFUSALS) throw error;
       }
       await sleep(Math.min(waitMs, 1_000), this.lost);
     }

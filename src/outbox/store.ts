@@ -108,11 +108,14 @@ export class OpenStore {
     readonly id: string,
     readonly database: SqlDatabase,
     readonly names: TableNames,
+    /** Whether waits for it end at once. */
+    readonly isEnded: () => boolean = () => false,
   ) {}
 
   /** The same store, whose waits end when the signal aborts. */
   endingWith(signal: AbortSignal): OpenStore {
-    return new OpenStore(this.id, endingWith(this.database, signal), this.names);
+    const isEnded = () => signal.aborted || this.isEnded();
+    return new OpenStore(this.id, endingWith(this.database, signal), this.names, isEnded);
   }
 
   /**

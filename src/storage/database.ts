@@ -53,10 +53,36 @@ export const endingWith = (database: SqlDatabase, signal: AbortSignal): SqlDatab
   close: () => database.close(),
 });
 
+/** Counts what is under way and must be stored at its end, also for a parent. */
+export class InFlight {
+  #count = 0;
+  #whenNone: (() => void)[] = [];
+
+  constructor(private readonly parent?: InFlight) {}
+
+  /** Counts one more. Returns a function to call at its end. */
+  begin(): () => void {
+    this.#count += 1;
+    const endOfParent = this.parent?.begin();
+    return () => {
+      this.#count -= 1;
+      endOfParent?.();
+      if (this.#count === 0) for (const callback of this.#whenNone.splice(0)) callback();
+    };
+  }
+
+  /** Calls back once nothing is under way. */
+  whenNone(callback: () => void): void {
+    if (this.#count === 0) callback();
+    else this.#whenNone.push(callback);
+  }
+}
+
 /** A signal that aborts some time after one of others has. `stop` ends its timers and listeners. */
 export class LateEnd {
   readonly #controller = new AbortController();
   readonly #stops: (() => void)[] = [];
+  #isStopped = false;
 
   constructor(private readonly delayMs: number) {}
 
@@ -64,16 +90,19 @@ export class LateEnd {
     return this.#controller.signal;
   }
 
-  /** Aborts `delayMs` after this signal. */
-  follow(signal: AbortSignal): void {
-    const begin = () => {
+  /** Aborts `delayMs` after this signal, and after the end of what is in flight. */
+  follow(signal: AbortSignal, inFlight?: InFlight): void {
+    const startDelay = () => {
+      if (this.#isStopped) return;
       this.#stops.push(startTimer(this.delayMs, () => this.#controller.abort(signal.reason)));
     };
+    const begin = () => (inFlight ? inFlight.whenNone(startDelay) : startDelay());
     if (signal.aborted) begin();
     else this.#stops.push(onAbort(signal, begin));
   }
 
   stop(): void {
+    this.#isStopped = true;
     for (const stop of this.#stops.splice(0)) stop();
   }
 }

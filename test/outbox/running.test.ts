@@ -4,6 +4,7 @@ import { AuthenticationError, ConfigurationError, PermissionError } from "../../
 import { createOutbox, type OutboxEntryInput } from "../../src/outbox/index.js";
 import { runOutbox } from "../../src/outbox/run.js";
 import { OpenStore } from "../../src/outbox/store.js";
+import { InFlight } from "../../src/storage/database.js";
 import { openStore } from "./support/store-spec.js";
 import { connectionReset, createWorld, type Intercept, isWrite, receipt } from "./support/world.js";
 
@@ -164,7 +165,14 @@ describe("several runs at once", () => {
       return new Promise(() => {});
     };
     const client = world.createClient({ timeoutMs: Infinity });
-    const settings = { client, store, settleMs: 0, leaseMs: 200, closed: new AbortController().signal };
+    const settings = {
+      client,
+      store,
+      settleMs: 0,
+      leaseMs: 200,
+      closed: new AbortController().signal,
+      inFlight: new InFlight(),
+    };
     await expect(runOutbox(settings, { signal: end.signal })).rejects.toThrow("was aborted");
     expect(methods).toEqual([what === "write" ? "POST" : "GET"]);
     await store.database.close();

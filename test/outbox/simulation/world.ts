@@ -11,6 +11,7 @@ import { markedEntry, newEntry, type StoredEntry } from "../../../src/outbox/ent
 import { type RunSettings, runOutbox } from "../../../src/outbox/run.js";
 import type { OpenStore } from "../../../src/outbox/store.js";
 import { markAsServiceError } from "../../../src/shared/errors/service-error.js";
+import { InFlight } from "../../../src/storage/database.js";
 import { type Planted, type Rows, storeMethods } from "./fake-store.js";
 
 /*
@@ -149,6 +150,7 @@ export class World {
       settleMs: this.#planted.decidesAtOnce ? 0 : this.#settleMs,
       leaseMs: LEASE_MS,
       closed: new AbortController().signal,
+      inFlight: new InFlight(),
     };
     const end = (what: string) => {
       if (process.state !== "crashed") process.state = "done";
@@ -331,6 +333,7 @@ export class World {
       names: { store: "store", entries: "entries" },
       // Its waits are steps, which always happen.
       endingWith: (): OpenStore => proxy,
+      isEnded: () => false,
       async *list() {
         yield* rows.entries;
       },
