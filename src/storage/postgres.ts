@@ -36,7 +36,7 @@ const COMMAND_TIMEOUT_MS = 60_000;
 /** How much longer than the server this side waits for the end of a command, in ms: the server's reason is the better one. */
 const REPLY_TIMEOUT_MARGIN_MS = 5_000;
 /** How long connections may take to say goodbye, in ms. */
-const CLOSE_TIMEOUT_MS = 1_000;
+const CLOSE_TIMEOUT_MS = 500;
 
 export interface PostgresOptions extends PostgresSource {
   /** Whether commands must not write. They also work on a standby server then. */
