@@ -3,6 +3,7 @@ import { checkConfiguration, checkInput, checkMethodOptions } from "../shared/ch
 import { ConfigurationError, InputValidationError, StorageError } from "../shared/errors/index.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
 import { repeat } from "../shared/time/repeat.js";
+import { mapInTurns } from "../shared/time/turn.js";
 import { afterMs, race } from "../shared/time/wait.js";
 import { InFlight, LateEnd } from "../storage/database.js";
 import { assertSameAccount, type ServiceAccount } from "../storage/service.js";
@@ -11,7 +12,9 @@ import {
   keyProblem,
   keySchema,
   laneOf,
+  manyNewEntries,
   markedEntry,
+  type NewEntry,
   newEntries,
   type OutboxEntry,
   type OutboxEntryInput,
@@ -41,6 +44,8 @@ import type { Opened } from "./stores.js";
 
 /** How long an `add` in a caller's transaction waits for a connection of the store's own, in ms. */
 const OWN_CONNECTION_WAIT_MS = 2_000;
+/** So many entries are checked and marked while the event loop runs. */
+const MANY_ENTRIES = 100;
 const DEFAULT_SETTLE_MS = 60_000;
 const DEFAULT_LEASE_MS = 30_000;
 
@@ -91,6 +96,8 @@ export class Outbox {
   #closed = new AbortController();
   readonly #active = new Set<Promise<unknown>>();
   readonly #inFlight = new InFlight();
+  /** Resolves when the last large `addMany` has reached the store. */
+  #addingMany: Promise<void> | undefined;
 
   /** @internal */
   constructor(options: OutboxOptions) {
@@ -370,13 +377,34 @@ export class Outbox {
     pathOf: (index: number) => number[],
   ): Promise<OutboxEntry[]> {
     const { mark = "remark", store: created } = this.#options;
+    const isLarge = given.length > MANY_ENTRIES;
     // Now: the caller may change them while the store is being opened.
-    const entries = newEntries(method, given, mark, pathOf);
+    const entries = isLarge ? undefined : newEntries(method, given, mark, pathOf);
+    const checked = isLarge ? manyNewEntries(method, given, mark, pathOf) : undefined;
+    const before = this.#addingMany;
+    let passOn = () => {};
+    if (isLarge && client === undefined)
+      this.#addingMany = new Promise((resolve) => {
+        passOn = resolve;
+      });
     const addTo = async (store: OpenStore) => {
-      const added = entries.map((entry) => markedEntry(entry, store.id, mark));
-      return (await store.add(method, added, { replaceRejected, pathOf })).map(entryOf);
+      const ready = entries ?? (await checked) ?? [];
+      const marked = (entry: NewEntry) => markedEntry(entry, store.id, mark);
+      const added = isLarge ? await mapInTurns(ready, marked) : ready.map(marked);
+      // What was added first comes first.
+      if (before && client === undefined) await before;
+      const stored = store.add(method, added, { replaceRejected, pathOf });
+      passOn();
+      return isLarge ? mapInTurns(await stored, entryOf) : (await stored).map(entryOf);
     };
-    if (client === undefined) return this.#change(method, addTo);
+    if (client === undefined) {
+      await checked?.catch((error: unknown) => {
+        passOn();
+        throw error;
+      });
+      return this.#change(method, addTo).finally(passOn);
+    }
+    checked?.catch(() => {});
     created.join(client);
     return this.#track(this.#join(method, client, addTo));
   }

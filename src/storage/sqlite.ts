@@ -3,6 +3,7 @@ import { pathToFileURL } from "node:url";
 import * as z from "zod";
 import { withCheck } from "../shared/field.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
+import { giveTurn } from "../shared/time/turn.js";
 import { sleep } from "../shared/time/wait.js";
 import { fieldOf } from "../shared/unknown.js";
 import type { Query, SqlDatabase, SqlRow, SqlValue, TransactionOptions } from "./database.js";
@@ -121,19 +122,6 @@ export async function openSqlite(options: SqliteOptions, signal?: AbortSignal): 
       }
     },
   };
-}
-
-/** Captured, since fake timers of a test would stop the database. */
-const nextTurn = globalThis.setImmediate;
-/** For how long commands may follow each other before timers, sockets and signals have their turn, in ms. */
-const MAX_BLOCKED_MS = 8;
-let lastTurnAt = 0;
-
-/** Lets the event loop run, if it has not for a while. */
-async function giveTurn(): Promise<void> {
-  if (Math.abs(monotonicNowMs() - lastTurnAt) < MAX_BLOCKED_MS) return;
-  await new Promise<void>((resolve) => nextTurn(resolve));
-  lastTurnAt = monotonicNowMs();
 }
 
 interface OpenedFile {
