@@ -44,7 +44,7 @@ import type { Opened } from "./stores.js";
 
 /** How long an `add` in a caller's transaction waits for a connection of the store's own, in ms. */
 const OWN_CONNECTION_WAIT_MS = 2_000;
-/** So many entries are checked and marked while the event loop runs. */
+/** More entries than this are checked and marked while the event loop runs. */
 const MANY_ENTRIES = 100;
 const DEFAULT_SETTLE_MS = 60_000;
 const DEFAULT_LEASE_MS = 30_000;

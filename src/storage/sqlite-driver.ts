@@ -1,6 +1,23 @@
 import { ConfigurationError } from "../shared/errors/index.js";
 import { fieldOf } from "../shared/unknown.js";
-import type { SqliteDriver } from "./sqlite.js";
+import type { SqlRow, SqlValue } from "./database.js";
+
+/** The part of a driver that is used: `node:sqlite`, or `@photostructure/sqlite`, which has the same interface. */
+export interface SqliteDriver {
+  DatabaseSync: new (path: string, options?: { readOnly?: boolean }) => SqliteFile;
+}
+
+/** An open file. */
+export interface SqliteFile {
+  exec(sql: string): void;
+  prepare(sql: string): SqliteStatement;
+  close(): void;
+}
+
+/** A prepared command. */
+export interface SqliteStatement {
+  all(...values: SqlValue[]): SqlRow[];
+}
 
 /** What to do if there is no driver. The package works on Node.js 20.19, though its `engines` do not say so. */
 const INSTALL_DRIVER_ADVICE =

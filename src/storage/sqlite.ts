@@ -6,24 +6,9 @@ import { monotonicNowMs } from "../shared/time/clock.js";
 import { giveTurn } from "../shared/time/turn.js";
 import { sleep } from "../shared/time/wait.js";
 import { fieldOf } from "../shared/unknown.js";
-import type { Query, SqlDatabase, SqlRow, SqlValue, TransactionOptions } from "./database.js";
-import { findSqliteDriver } from "./sqlite-driver.js";
+import type { Query, SqlDatabase, TransactionOptions } from "./database.js";
+import { findSqliteDriver, type SqliteDriver, type SqliteFile, type SqliteStatement } from "./sqlite-driver.js";
 import { createStorageError } from "./storage-failure.js";
-
-/** The part of a driver that is used: `node:sqlite`, or `@photostructure/sqlite`, which has the same interface. */
-export interface SqliteDriver {
-  DatabaseSync: new (path: string, options?: { readOnly?: boolean }) => SqliteFile;
-}
-
-interface SqliteFile {
-  exec(sql: string): void;
-  prepare(sql: string): SqliteStatement;
-  close(): void;
-}
-
-interface SqliteStatement {
-  all(...values: SqlValue[]): SqlRow[];
-}
 
 /** A path, as a caller states it. What SQLite keeps in memory would be gone without an error. */
 export const sqlitePathSchema = () =>

@@ -15,7 +15,7 @@ export interface RowsUpdate {
   all?: boolean;
 }
 
-/** Once more, since the condition may have become true between two commands. */
+/** Twice, since the condition may have become true between two commands. */
 const MAX_ATTEMPTS = 2;
 
 /**

@@ -5,7 +5,7 @@ type BeforeSend = NonNullable<RequestOptions["beforeSend"]>;
 const listeners = new WeakMap<object, () => void>();
 
 /**
- * Calls back when an attempt has failed and its call will be repeated, before the wait for that. A write is repeated only if
+ * Calls back when an attempt has failed and its call will be repeated, before the wait for that. A write goes on only if
  * the attempt was not applied.
  *
  * @param beforeSend That of the call: there is no option, since only the outbox needs to know.

@@ -2,7 +2,8 @@ import { existsSync } from "node:fs";
 import * as z from "zod";
 import { checkConfiguration } from "../../shared/check.js";
 import type { Query, SqlDatabase } from "../../storage/database.js";
-import { openSqlite, type SqliteDriver, sqlitePathSchema } from "../../storage/sqlite.js";
+import { openSqlite, sqlitePathSchema } from "../../storage/sqlite.js";
+import type { SqliteDriver } from "../../storage/sqlite-driver.js";
 import { type CopyDatabase, type CopyPlace, openCopyDatabase } from "./database.js";
 import { SQLITE_DIALECT } from "./sql.js";
 
