@@ -398,10 +398,7 @@ export class Outbox {
       return isLarge ? mapInTurns(await stored, entryOf) : (await stored).map(entryOf);
     };
     if (client === undefined) {
-      await checked?.catch((error: unknown) => {
-        passOn();
-        throw error;
-      });
+      if (checked) await checked.catch(() => passOn()).then(() => checked);
       return this.#change(method, addTo).finally(passOn);
     }
     checked?.catch(() => {});
