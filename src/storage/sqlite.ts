@@ -1,5 +1,3 @@
-import { existsSync, statSync } from "node:fs";
-import { pathToFileURL } from "node:url";
 import * as z from "zod";
 import { withCheck } from "../shared/field.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
@@ -47,9 +45,19 @@ export interface SqliteOptions {
  */
 export async function openSqlite(options: SqliteOptions, signal?: AbortSignal): Promise<SqlDatabase> {
   const { path, readOnly = false, loadDriver = findSqliteDriver } = options;
-  const driver = await loadDriver();
+  // At first use: not every runtime that loads this has them.
+  const [driver, fs, { pathToFileURL }] = await Promise.all([loadDriver(), import("node:fs"), import("node:url")]);
+  const source: Source = {
+    driver,
+    address: `${pathToFileURL(path).href}?immutable=1`,
+    stamp() {
+      if (fs.existsSync(`${path}-wal`)) return undefined;
+      const stat = fs.statSync(path, { bigint: true, throwIfNoEntry: false });
+      return stat && `${stat.dev} ${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`;
+    },
+  };
   let opened: OpenedFile | undefined = await whileBusy(options, { reads: readOnly, signal }, () =>
-    openFile(driver, options),
+    openFile(source, options),
   );
 
   const transact = async <T>(
@@ -59,7 +67,7 @@ export async function openSqlite(options: SqliteOptions, signal?: AbortSignal): 
   ): Promise<T> => {
     await giveTurn();
     const waiting = { reads, signal: end };
-    opened ??= await whileBusy(options, waiting, () => openFile(driver, options), requestedAt);
+    opened ??= await whileBusy(options, waiting, () => openFile(source, options), requestedAt);
     const { file, query, isUnchanged } = opened;
     // The write lock comes first, so that nothing that was read can change before the commit.
     await whileBusy(options, waiting, () => file.exec(reads ? "BEGIN" : "BEGIN IMMEDIATE"), requestedAt);
@@ -116,19 +124,28 @@ interface OpenedFile {
   isUnchanged(): boolean;
 }
 
-function openFile(driver: SqliteDriver, options: SqliteOptions): OpenedFile {
+/** Where a file is opened from. */
+interface Source {
+  driver: SqliteDriver;
+  /** That of the file, for SQLite, if nobody writes it. */
+  address: string;
+  /** Differs after every write to the file; `undefined` if there is none, or if it has a log. */
+  stamp(): string | undefined;
+}
+
+function openFile({ driver, address, stamp }: Source, options: SqliteOptions): OpenedFile {
   const { path, readOnly = false } = options;
   if (!readOnly) return openedFile(openWith(driver, path, options), () => true);
-  const before = stampOf(path);
+  const before = stamp();
   try {
     return openedFile(openWith(driver, path, options), () => true);
   } catch (error) {
     // Who may not write into the folder cannot create the files that readers and writers share. Without a log nobody writes,
     // and the file alone is the database.
     const isRefused = [SQLITE_CANTOPEN, SQLITE_READONLY].includes(resultCodeOf(error) ?? 0);
-    if (!isRefused || before === undefined || stampOf(path) !== before) throw error;
-    const file = openWith(driver, `${pathToFileURL(path).href}?immutable=1`, options);
-    return openedFile(file, () => stampOf(path) === before);
+    if (!isRefused || before === undefined || stamp() !== before) throw error;
+    const file = openWith(driver, address, options);
+    return openedFile(file, () => stamp() === before);
   }
 }
 
@@ -157,13 +174,6 @@ function openedFile(file: SqliteFile, isUnchanged: () => boolean): OpenedFile {
       return statement.all(...values);
     },
   };
-}
-
-/** Differs after every write to a file; `undefined` if there is none, or if it has a log. */
-function stampOf(path: string): string | undefined {
-  if (existsSync(`${path}-wal`)) return undefined;
-  const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
-  return stat && `${stat.dev} ${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`;
 }
 
 const writtenMeanwhile = (location: string) =>

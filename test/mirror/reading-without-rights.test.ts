@@ -1,6 +1,6 @@
 import { execFileSync, fork } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync } from "node:fs";
-import { expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { InventoryClient } from "../../src/index.js";
 import { createMirror, openCopy, sqliteSink } from "../../src/mirror/index.js";
 import { createSandbox } from "../../src/sandbox/index.js";
@@ -11,6 +11,9 @@ const fileNamed = ownFolder();
 chmodSync(fileNamed(), 0o777);
 const program = await builtProgram(new URL("./support/read-copy.ts", import.meta.url));
 let folders = 0;
+
+/** Only root can become another user. */
+beforeEach(({ skip }) => skip(process.getuid?.() !== 0, "only root can read as another user"));
 
 /** A copy in a folder into which only its owner may write. */
 async function newCopy(lots: number) {
