@@ -11,6 +11,7 @@ import {
 } from "../client/index.js";
 import { onAbort } from "../shared/time/abort.js";
 import { startTimer } from "../shared/time/clock.js";
+import type { InFlight } from "../storage/database.js";
 import { inputOf, isIdempotent, type OutboxInputs, type OutboxOperation, type StoredEntry } from "./entry.js";
 
 /** Options of all requests of a run: other calls take precedence, and waiting for them is no failure. */
@@ -30,6 +31,8 @@ export interface Sender {
   /** Aborted when those in flight must end, too. */
   lost: AbortSignal;
   onRequest(): void;
+  /** Counts the requests that are under way: their outcomes are stored before the run ends. */
+  inFlight: InFlight;
 }
 
 /** Why a call must not send any more. It says nothing about its entry. */
@@ -66,7 +69,14 @@ export async function callForEntry(sender: Sender, before: StoredEntry): Promise
     if (wasSent) stopTimer = startTimer(sender.client.timeoutMs, interrupt);
     else interrupt();
   };
+  let beginning: Promise<unknown> = Promise.resolve();
   let takenBack: Promise<unknown> = Promise.resolve();
+  let endRequest = () => {};
+  const begin = async (clockAheadMs: number | undefined) => {
+    const begun = await sender.begin(entry, clockAheadMs ?? null);
+    if (!begun) throw new Interrupted();
+    entry = begun;
+  };
   const stops = [onAbort(sender.lost, interrupt), onAbort(sender.stopped, stop)];
   const options: RequestOptions = {
     ...BACKGROUND,
@@ -75,12 +85,12 @@ export async function callForEntry(sender: Sender, before: StoredEntry): Promise
     async beforeSend({ clockAheadMs }) {
       await takenBack;
       wasSent = false;
-      const begun = await sender.begin(entry, clockAheadMs ?? null);
-      if (!begun) throw new Interrupted();
-      entry = begun;
+      beginning = begin(clockAheadMs);
+      await beginning;
       return () => {
         if (!sender.mayBegin()) throw new Interrupted();
         wasSent = true;
+        endRequest = sender.inFlight.begin();
         sender.onRequest();
       };
     },
@@ -88,6 +98,7 @@ export async function callForEntry(sender: Sender, before: StoredEntry): Promise
   if (options.beforeSend)
     onRetry(options.beforeSend, () => {
       wasSent = false;
+      endRequest();
       if (sender.stopped.aborted) interrupt();
       if (before.state !== "pending") return;
       takenBack = sender.takeBack(entry).then((stored) => {
@@ -99,9 +110,13 @@ export async function callForEntry(sender: Sender, before: StoredEntry): Promise
     const result = await methodOf(sender.client, entry.operation, options)(uncheckedAs<never>(inputOf(entry)));
     return { outcome: "applied", entry, result };
   } catch (error) {
+    endRequest();
+    // An abort does not end them: an entry that has begun and was not sent becomes pending again.
+    await beginning.catch(() => {});
     await takenBack;
     return { outcome: outcomeOf(entry.operation, wasSent, error), entry, error };
   } finally {
+    endRequest();
     for (const stopListening of stops) stopListening();
     stopTimer();
   }

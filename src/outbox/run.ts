@@ -66,7 +66,7 @@ export interface RunSettings extends LockTimes {
   store: OpenStore;
   /** Aborted when the outbox is closed. */
   closed: AbortSignal;
-  /** The calls that are under way. */
+  /** The requests that are under way. */
   inFlight: InFlight;
 }
 
@@ -122,7 +122,7 @@ export async function runItem(settings: RunSettings, { lock, stop, lane, until, 
 
 /**
  * Works while no other process sends. `stop` is aborted when nothing more may be sent; a lease after that and the end of the
- * calls in flight, all waits for the store that `work` receives end. Returns false if there was nothing to do.
+ * requests in flight, all waits for the store that `work` receives end. Returns false if there was nothing to do.
  *
  * @throws the reason of the signal, or of the end of the outbox; a `StorageError` if the database has lost commits.
  */
@@ -178,6 +178,7 @@ class OutboxRun implements Sender {
   readonly client: InventoryClient;
   readonly stopped: AbortSignal;
   readonly lost: AbortSignal;
+  readonly inFlight: InFlight;
   readonly #parts: RunParts;
   readonly #store: OpenStore;
   readonly #lock: SenderLock;
@@ -197,6 +198,7 @@ class OutboxRun implements Sender {
     this.#parts = parts;
     const { settings, lock, stop } = parts;
     this.client = settings.client;
+    this.inFlight = settings.inFlight;
     this.#store = settings.store;
     this.#lock = lock;
     this.stopped = stop.signal;
@@ -267,8 +269,7 @@ class OutboxRun implements Sender {
         await this.#change(before, { state: "canceled", settledAt: Date.now(), error: errorJson(NOT_SENT_IN_TIME) });
         return;
       }
-      const endCall = this.#parts.settings.inFlight.begin();
-      const { outcome, entry, result, error } = await callForEntry(this, before).finally(endCall);
+      const { outcome, entry, result, error } = await callForEntry(this, before);
       if (outcome !== "interrupted" && this.#parts.failures.add(entry.lane, error)) {
         this.#fail(error);
         if (error instanceof Error) error.message += ` It failed for several items in a row, last for "${entry.key}".`;

@@ -30,6 +30,8 @@ const SAFETY_MARGIN = 0.2;
 const BEATS_PER_LEASE = 4;
 /** How often in a row the database may refuse a heartbeat. */
 const MAX_REFUSALS = 3;
+/** When a heartbeat that was refused is tried again, in ms. */
+const REFUSED_RETRY_MS = 250;
 const MIN_POLL_MS = 20;
 const MAX_POLL_MS = 1_000;
 
@@ -173,7 +175,8 @@ export class SenderLock {
     const stopEnd = startTimer(this.#heldUntil - monotonicNowMs(), () => this.#lose());
     // The next one may succeed; otherwise it ends by itself.
     const beat = () => void this.confirm().catch((error: unknown) => this.#noteFailure(error));
-    const stopBeat = startTimer(this.#leaseMs / BEATS_PER_LEASE, beat);
+    const usualMs = this.#leaseMs / BEATS_PER_LEASE;
+    const stopBeat = startTimer(this.#refusals > 0 ? Math.min(usualMs, REFUSED_RETRY_MS) : usualMs, beat);
     this.#stopTimers = () => {
       stopEnd();
       stopBeat();

@@ -60,11 +60,14 @@ export class InFlight {
 
   constructor(private readonly parent?: InFlight) {}
 
-  /** Counts one more. Returns a function to call at its end. */
+  /** Counts one more. Returns a function to call at its end, once or more often. */
   begin(): () => void {
     this.#count += 1;
     const endOfParent = this.parent?.begin();
+    let hasEnded = false;
     return () => {
+      if (hasEnded) return;
+      hasEnded = true;
       this.#count -= 1;
       endOfParent?.();
       if (this.#count === 0) for (const callback of this.#whenNone.splice(0)) callback();

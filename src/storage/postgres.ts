@@ -115,7 +115,7 @@ export class PostgresDatabase implements SqlDatabase {
     const closed = ended.then(() => isClosed.abort(), ignoreError);
     await sleep(CLOSE_TIMEOUT_MS, isClosed.signal);
     for (const socket of sockets) socket.destroy();
-    await closed;
+    await Promise.race([closed, sleep(CLOSE_TIMEOUT_MS)]);
   }
 
   #beginCommand(timeoutMs: number): string {

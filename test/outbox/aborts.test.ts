@@ -1,6 +1,7 @@
 import { Client } from "pg";
-import { afterAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { createOutbox, type OutboxOptions, postgresOutboxStore, sqliteOutboxStore } from "../../src/outbox/index.js";
+import { OpenStore } from "../../src/outbox/store.js";
 import { openSqlite } from "../../src/storage/sqlite.js";
 import { brokenNetwork } from "../storage/support/broken-network.js";
 import { ownFolder } from "../support/own-folder.js";
@@ -145,4 +146,25 @@ it("a request in flight that lasts longer than the lease is awaited and stored",
   };
   await expect(outbox.run({ signal: end.signal })).rejects.toThrow("stop");
   expect(await outbox.get("move")).toMatchObject({ state: "applied" });
+});
+
+it("an abort while the beginning of an attempt is being stored leaves the entry pending: nothing was sent", async () => {
+  const path = fileNamed(`${names++}.db`);
+  const world = createWorld();
+  const store = sqliteOutboxStore({ path });
+  const outbox = world.createOutbox({ store, leaseMs: 5_000, settleMs: 1_000 });
+  onTestFinished(() => outbox.close());
+  await outbox.add({ key: "move", operation: "issue", input: { itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 } });
+  const begin = vi.spyOn(OpenStore.prototype, "begin");
+  onTestFinished(() => begin.mockRestore());
+  const end = new AbortController();
+  begin.mockImplementationOnce(async function (this: OpenStore, ...given) {
+    end.abort(new Error("stop"));
+    await sleep(300);
+    begin.mockRestore();
+    return this.begin(...given);
+  });
+  await expect(outbox.run({ signal: end.signal })).rejects.toThrow("stop");
+  expect(await outbox.get("move")).toMatchObject({ state: "pending" });
+  expect(await outbox.run()).toMatchObject({ applied: 1, unknown: 0 });
 });
