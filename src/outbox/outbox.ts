@@ -109,6 +109,8 @@ export class Outbox {
    *
    * @returns the stored entry, which may have been applied already.
    * @throws InputValidationError if the entry is wrong, or if its key was added with another input.
+   * @throws ConfigurationError if the store belongs to another service, or if `client` is connected to another database.
+   * @throws StorageError if the database fails, or if its pool has no free connection for two seconds, see the option `client`.
    */
   async add(entry: OutboxEntryInput, options: OutboxAddOptions = {}): Promise<OutboxEntry> {
     const given = checkMethodOptions("outbox.add", addOptionsSchema, options);

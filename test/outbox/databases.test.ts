@@ -26,6 +26,28 @@ describe("an SQLite outbox", () => {
   });
 });
 
+describe("an SQLite outbox with a trigger that ignores changes", () => {
+  it.each([
+    ["store", "UPDATE"],
+    ["entries", "UPDATE"],
+    ["entries", "INSERT"],
+  ])("of the table %s, by %s, says so instead of turning for ever", async (table, event) => {
+    const world = createWorld();
+    const outbox = world.createOutbox();
+    onTestFinished(() => outbox.close());
+    await outbox.add(receipt("first"));
+    const { store } = await openStore(world.store());
+    await store.database.transaction((query) =>
+      query(`CREATE TRIGGER t BEFORE ${event} ON stocklot_outbox_${table} BEGIN SELECT RAISE(IGNORE); END`),
+    );
+    await store.database.close();
+    const ending = event === "INSERT" ? outbox.add(receipt("second")) : outbox.run();
+    await expect(ending).rejects.toThrow(StorageError);
+    await expect(ending).rejects.toThrow(`${event} had no effect on rows of the table stocklot_outbox_${table}`);
+    expect(world.effects()).toBe(0);
+  });
+});
+
 describe("an outbox in PostgreSQL", () => {
   beforeEach(({ skip }) => skip(!postgres, "there is no PostgreSQL"));
 
