@@ -53,11 +53,17 @@ const RIGHTS: Readonly<Record<string, string>> = {
   DELETE: "DELETE and SELECT",
 };
 
-/** The rights that a command needs on its tables, if the user lacks one of them. */
+/** Classes of SQLSTATE with which a trigger, a constraint or a view refuses a command. */
+const REFUSALS = /^(?:P0|09|22|23|27|38|39|44)/;
+
+/** What a command needs on its tables, if the user lacks a right, or if something refuses the command. */
 function rightsAdvice(cause: unknown, sql: string): string | undefined {
-  const rights = RIGHTS[/^\s*(\w+)/.exec(sql)?.[1] ?? ""];
-  if (rights === undefined || fieldOf(cause, "code") !== NO_RIGHT) return undefined;
+  const [, verb = ""] = /^\s*(\w+)/.exec(sql) ?? [];
+  const rights = RIGHTS[verb];
+  const state = String(fieldOf(cause, "code"));
+  if (rights === undefined || !isRefused(cause) || (state !== NO_RIGHT && !REFUSALS.test(state))) return undefined;
   const tables = [...new Set(sql.match(/"(?:[^"]|"")+"\.(?:"(?:[^"]|"")+"|\w+)/g))];
   const where = tables.length > 0 ? ` on ${tables.join(" and ")}` : "";
+  if (state !== NO_RIGHT) return `A trigger or a constraint refuses ${verb}${where}: change it, then try again.`;
   return `The user needs ${rights}${where}, USAGE on the schema, and no policy of row-level security that applies to it (BYPASSRLS).`;
 }

@@ -378,6 +378,7 @@ describe("an outbox in PostgreSQL", () => {
       const isHarmless = isSilentBeat && !(end instanceof Error);
       if (!isHarmless) {
         expect(end).toBeInstanceOf(StorageError);
+        expect(String(end)).toMatch(new RegExp(`${event}.*stocklot_outbox_${table}`));
         expect(String(end)).toMatch(
           body.includes("RAISE") ? /refused by a trigger/ : new RegExp(`${event}.*stocklot_outbox_${table}`),
         );
