@@ -80,10 +80,17 @@ export async function runOutbox(settings: RunSettings, options: OutboxRunOptions
   const filter = { upTo: await store.lastPlace() };
   const failures = new FailuresInARow();
   const isDone = async () => (await store.next(1, filter)).length === 0;
+  const sent: SentBefore = { heldSince: 0, endedAt: new Map() };
+  let previous: SenderLock | undefined;
   // A process that was silent for too long has lost the lock, and waits for it again.
   for (let isLost = true; isLost; ) {
-    isLost = await holdLock(settings, { signal: options.signal, isDone }, async (lock, stop, held) => {
-      const parts = { settings: { ...settings, store: held }, options, filter, results, lock, stop, failures };
+    isLost = await holdLock(settings, { signal: options.signal, isDone, previous }, async (lock, stop, held) => {
+      if (!lock.isContinued) {
+        sent.heldSince = monotonicNowMs();
+        sent.endedAt.clear();
+      }
+      previous = lock;
+      const parts = { settings: { ...settings, store: held }, options, filter, results, lock, stop, failures, sent };
       await new OutboxRun(parts).send();
       return !lock.isHeld;
     });
@@ -128,7 +135,15 @@ export async function runItem(settings: RunSettings, { lock, stop, lane, until, 
  */
 export async function holdLock(
   settings: RunSettings,
-  { signal, isDone }: { signal: AbortSignal | null | undefined; isDone: () => Promise<boolean> },
+  {
+    signal,
+    isDone,
+    previous,
+  }: {
+    signal: AbortSignal | null | undefined;
+    isDone: () => Promise<boolean>;
+    previous?: SenderLock | undefined;
+  },
   work: (lock: SenderLock, stop: AbortController, store: OpenStore) => Promise<boolean>,
 ): Promise<boolean> {
   const { closed, leaseMs, inFlight } = settings;
@@ -143,7 +158,7 @@ export async function holdLock(
   for (const one of signals) end.follow(one, inFlight);
   const store = settings.store.endingWith(end.signal);
   try {
-    const lock = await SenderLock.acquire(store, settings, { signal: stop.signal, isDone });
+    const lock = await SenderLock.acquire(store, settings, { signal: stop.signal, isDone, previous });
     if (!lock) throwIfAborted();
     if (!lock) return false;
     stops.push(onAbort(lock.lost, () => stop.abort(lock.lost.reason)));
@@ -163,6 +178,14 @@ export async function holdLock(
   }
 }
 
+/** What a run knows of its own attempts, if it has lost the lock and taken it again before anybody else. By the monotonic clock. */
+interface SentBefore {
+  /** Since when nobody else has sent. */
+  heldSince: number;
+  /** When the last call for an item ended. */
+  endedAt: Map<string, number>;
+}
+
 interface RunParts {
   settings: RunSettings;
   options: OutboxRunOptions;
@@ -172,6 +195,7 @@ interface RunParts {
   /** Aborted when nothing more may be sent. */
   stop: AbortController;
   failures: FailuresInARow;
+  sent?: SentBefore;
 }
 
 class OutboxRun implements Sender {
@@ -255,7 +279,9 @@ class OutboxRun implements Sender {
 
   /** Works on the first entry of an item until it is settled or unknown, or the item is left alone. */
   async #work(first: StoredEntry): Promise<void> {
-    let settlesAt = this.#startedAt + this.#lock.settleMs;
+    const { sent } = this.#parts;
+    const since = sent ? (sent.endedAt.get(first.lane) ?? sent.heldSince) : this.#startedAt;
+    let settlesAt = since + this.#lock.settleMs;
     let current: StoredEntry | undefined = first;
     for (let uncertain = 0; current && this.mayBegin(); ) {
       if (current.state === "sending") {
@@ -270,6 +296,7 @@ class OutboxRun implements Sender {
         return;
       }
       const { outcome, entry, result, error } = await callForEntry(this, before);
+      sent?.endedAt.set(entry.lane, monotonicNowMs());
       if (outcome !== "interrupted" && this.#parts.failures.add(entry.lane, error)) {
         this.#fail(error);
         if (error instanceof Error) error.message += ` It failed for several items in a row, last for "${entry.key}".`;

@@ -55,6 +55,10 @@ export class SenderLock {
   #heldUntilEpoch = 0;
   readonly #lost = new AbortController();
   #stopTimers = () => {};
+  /** The beat of the row when it was released; `undefined` if that is not known. */
+  #releasedBeat: number | undefined;
+  /** Whether nobody else has sent since the same run held the lock before. */
+  isContinued = false;
   /** Heartbeats that are under way. */
   readonly #beating = new Set<Promise<unknown>>();
   #refusals = 0;
@@ -73,7 +77,11 @@ export class SenderLock {
   static async acquire(
     store: OpenStore,
     times: LockTimes,
-    { signal, isDone }: { signal: AbortSignal; isDone: () => Promise<boolean> },
+    {
+      signal,
+      isDone,
+      previous,
+    }: { signal: AbortSignal; isDone: () => Promise<boolean>; previous?: SenderLock | undefined },
   ): Promise<SenderLock | undefined> {
     const lock = new SenderLock(store, times);
     let seen: SenderRow | undefined;
@@ -85,6 +93,7 @@ export class SenderLock {
         seenAt = monotonicNowMs();
       }
       const isFree = row.sender === "" || monotonicNowMs() - seenAt >= row.leaseMs;
+      lock.isContinued = previous !== undefined && row.sender === "" && row.beat === previous.#releasedBeat;
       if (isFree && (await lock.#take(row))) return lock;
       if (isFree) continue;
       if (await isDone()) return undefined;
@@ -199,7 +208,9 @@ export class SenderLock {
   async #lostCommits(): Promise<StorageError | undefined> {
     await Promise.allSettled(this.#beating);
     const stored = this.#beat;
-    const { beat } = await this.#store.sender();
+    const { sender, beat } = await this.#store.sender();
+    // To release it counts up once.
+    if (sender === this.name && this.#beating.size === 0) this.#releasedBeat = beat + 1;
     if (beat >= stored) return undefined;
     const keys = [...this.#sent].flatMap(([key, at]) => (at >= beat ? [`"${key}"`] : []));
     const what = keys.length === 0 ? "Nothing was sent since." : `Sent since: ${keys.join(", ")}. Check them.`;
