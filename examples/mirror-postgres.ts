@@ -17,7 +17,7 @@ if (!connectionString) {
 const [seconds = "60"] = process.argv.slice(2);
 const { service } = connect({ items: 400, lots: 10_000 });
 const client = new InventoryClient(service);
-const mirror = createMirror({ client, sink: postgresSink({ connectionString, schema: "stocklot" }) });
+const mirror = createMirror({ client, sink: postgresSink({ connectionString }) });
 const stop = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort());
 

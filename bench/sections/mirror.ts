@@ -9,7 +9,7 @@ import { RowCodec } from "../../src/mirror/copy/row-codec.js";
 import { createCopySql, indexesOf, SQLITE_DIALECT, upsertSql } from "../../src/mirror/copy/sql.js";
 import { createMirror, sqliteSink } from "../../src/mirror/index.js";
 import { tableOf } from "../../src/mirror/tables.js";
-import { findSqliteDriver } from "../../src/storage/sqlite.js";
+import { findSqliteDriver } from "../../src/storage/sqlite-driver.js";
 import { collectGarbage } from "../measure.js";
 import { lot } from "../records.js";
 import type { Section } from "../results.js";

@@ -31,6 +31,7 @@ export type {
   ProgressEvent,
 } from "./observe/events.js";
 export { instrument, reportProgress } from "./observe/observer.js";
+export { onRetry } from "./send/on-retry.js";
 export { encodeJson } from "./send/payload.js";
 export { GZIP_PROBLEM, uncheckedAs } from "./send/response.js";
 export { dateHeaderMs, serviceTimeBefore } from "./send/service-clock.js";

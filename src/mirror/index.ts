@@ -5,7 +5,7 @@
  */
 // Everything else is private: the steps of a run, rows, drivers, and what is known of a list.
 
-export type { PostgresQuery, PostgresQueryable } from "../storage/postgres.js";
+export type { PostgresQuery, PostgresQueryable } from "../storage/postgres-place.js";
 export type { CopyChangesFilter, MirrorChange, MirrorHistoryOptions, RecordChange } from "./copy/changes.js";
 export { type PostgresSink, type PostgresSinkOptions, postgresSink } from "./copy/postgres.js";
 export { type SqliteSink, type SqliteSinkOptions, sqliteSink } from "./copy/sqlite.js";

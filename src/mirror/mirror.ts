@@ -147,7 +147,7 @@ export class Mirror {
         lists: progressOf(reports),
       });
     try {
-      database = await sink.open();
+      database = await sink.open(options.signal);
       const copy = await Copy.begin(database, accountOf(client), { lists: this.#lists, history });
       lists = this.#syncsOf(copy, options);
       const abandoned = findAbandonedLists(copy.lists, this.#options.warehouses);
@@ -161,7 +161,8 @@ export class Mirror {
       // Why the run failed matters more than what can be said of it.
       if (reports.length === 0 && !StorageError.is(error)) reports = await reportsOf(lists).catch(() => []);
       publishEnd(error);
-      throw error;
+      // A commit that had begun when the signal aborted may have been stored.
+      throw options.signal?.aborted && StorageError.is(error) ? options.signal.reason : error;
     } finally {
       await database?.close();
     }

@@ -1,4 +1,4 @@
-import { isServiceError, uncheckedAs } from "../client/for-add-ons.js";
+import { isServiceError, onRetry, uncheckedAs } from "../client/for-add-ons.js";
 import {
   ApiError,
   AuthenticationError,
@@ -11,6 +11,7 @@ import {
 } from "../client/index.js";
 import { onAbort } from "../shared/time/abort.js";
 import { startTimer } from "../shared/time/clock.js";
+import type { InFlight } from "../storage/database.js";
 import { inputOf, isIdempotent, type OutboxInputs, type OutboxOperation, type StoredEntry } from "./entry.js";
 
 /** Options of all requests of a run: other calls take precedence, and waiting for them is no failure. */
@@ -21,6 +22,8 @@ export interface Sender {
   client: InventoryClient;
   /** Stores that an attempt begins; `undefined` if it must not. */
   begin(entry: StoredEntry, clockAheadMs: number | null): Promise<StoredEntry | undefined>;
+  /** Stores that the attempt was certainly not applied, though its call goes on. Returns the entry as it is then. */
+  takeBack(entry: StoredEntry): Promise<StoredEntry>;
   /** Whether a request may begin. */
   mayBegin(): boolean;
   /** Aborted when no request may begin any more. */
@@ -28,6 +31,8 @@ export interface Sender {
   /** Aborted when those in flight must end, too. */
   lost: AbortSignal;
   onRequest(): void;
+  /** Counts the requests that are under way: their outcomes are stored before the run ends. */
+  inFlight: InFlight;
 }
 
 /** Why a call must not send any more. It says nothing about its entry. */
@@ -51,7 +56,7 @@ export interface CallEnd {
 
 /**
  * Calls the method of an entry: one attempt, and those after a 401 or a pause, which are known not to have been applied. Each
- * is stored as `sending` before it is sent.
+ * is stored as `sending` before it is sent, and as `pending` again while the next one waits.
  */
 export async function callForEntry(sender: Sender, before: StoredEntry): Promise<CallEnd> {
   let entry = before;
@@ -64,30 +69,54 @@ export async function callForEntry(sender: Sender, before: StoredEntry): Promise
     if (wasSent) stopTimer = startTimer(sender.client.timeoutMs, interrupt);
     else interrupt();
   };
+  let beginning: Promise<unknown> = Promise.resolve();
+  let takenBack: Promise<unknown> = Promise.resolve();
+  let endRequest = () => {};
+  const begin = async (clockAheadMs: number | undefined) => {
+    const begun = await sender.begin(entry, clockAheadMs ?? null);
+    if (!begun) throw new Interrupted();
+    entry = begun;
+  };
   const stops = [onAbort(sender.lost, interrupt), onAbort(sender.stopped, stop)];
   const options: RequestOptions = {
     ...BACKGROUND,
     retry: { maxRetries: 0 },
     signal: abort.signal,
     async beforeSend({ clockAheadMs }) {
+      await takenBack;
       wasSent = false;
-      const begun = await sender.begin(entry, clockAheadMs ?? null);
-      if (!begun) throw new Interrupted();
-      entry = begun;
+      beginning = begin(clockAheadMs);
+      await beginning;
       return () => {
         if (!sender.mayBegin()) throw new Interrupted();
         wasSent = true;
+        endRequest = sender.inFlight.begin();
         sender.onRequest();
       };
     },
   };
+  if (options.beforeSend)
+    onRetry(options.beforeSend, () => {
+      wasSent = false;
+      endRequest();
+      if (sender.stopped.aborted) interrupt();
+      if (before.state !== "pending") return;
+      takenBack = sender.takeBack(entry).then((stored) => {
+        entry = stored;
+      });
+    });
   try {
     if (!sender.mayBegin()) interrupt();
     const result = await methodOf(sender.client, entry.operation, options)(uncheckedAs<never>(inputOf(entry)));
     return { outcome: "applied", entry, result };
   } catch (error) {
+    endRequest();
+    // An abort does not end them: an entry that has begun and was not sent becomes pending again.
+    await beginning.catch(() => {});
+    await takenBack;
     return { outcome: outcomeOf(entry.operation, wasSent, error), entry, error };
   } finally {
+    endRequest();
     for (const stopListening of stops) stopListening();
     stopTimer();
   }

@@ -8,6 +8,8 @@ import { canonicalJson } from "../shared/canonical-json.js";
 import { checkInput, readInput } from "../shared/check.js";
 import { InputValidationError, type Issue, StocklotError } from "../shared/errors/index.js";
 import { lazy, string, withCheck } from "../shared/field.js";
+import { snapshotOf } from "../shared/snapshot.js";
+import { mapInTurns } from "../shared/time/turn.js";
 import { fieldOf, isObject, messageOf } from "../shared/unknown.js";
 import { type MarkField, markOf, withMark } from "./marks.js";
 
@@ -212,7 +214,7 @@ export const markedEntry = (entry: NewEntry, storeId: string, mark: MarkField | 
 /** Of all spellings of a SKU, in a form that both databases can store. */
 export const laneOf = (sku: string) => JSON.stringify(comparableSku(sku)).slice(1, -1);
 
-/** Checked copies of many writes. Throws one `InputValidationError` with the issues of all. */
+/** Checked copies of writes. Throws one `InputValidationError` with the issues of all. */
 export function newEntries(
   method: string,
   given: readonly unknown[],
@@ -220,17 +222,37 @@ export function newEntries(
   pathOf: (index: number) => number[],
 ): NewEntry[] {
   const issues: Issue[] = [];
-  const entries: NewEntry[] = [];
-  for (const [index, entry] of given.entries()) {
-    try {
-      entries.push(newEntry(method, entry, mark, pathOf(index)));
-    } catch (error) {
-      if (!(error instanceof InputValidationError)) throw error;
-      issues.push(...error.issues);
-    }
-  }
+  const entries = given.flatMap((entry, index) => checkedEntry(method, entry, mark, pathOf(index), issues));
   if (issues.length > 0) throw new InputValidationError(method, issues);
   return entries;
+}
+
+/** The same of many: the event loop runs meanwhile. What the caller changes afterwards has no effect. */
+export async function manyNewEntries(
+  ...[method, given, mark, pathOf]: Parameters<typeof newEntries>
+): Promise<NewEntry[]> {
+  const issues: Issue[] = [];
+  const check = (entry: unknown, index: number) => checkedEntry(method, entry, mark, pathOf(index), issues);
+  const entries = await mapInTurns(given.map(snapshotOf), check);
+  if (issues.length > 0) throw new InputValidationError(method, issues);
+  return entries.flat();
+}
+
+/** A checked copy; none if it has issues, which are added to the others. */
+function checkedEntry(
+  method: string,
+  entry: unknown,
+  mark: MarkField | false,
+  at: number[],
+  issues: Issue[],
+): NewEntry[] {
+  try {
+    return [newEntry(method, entry, mark, at)];
+  } catch (error) {
+    if (!(error instanceof InputValidationError)) throw error;
+    issues.push(...error.issues);
+    return [];
+  }
 }
 
 export const keyProblem = (method: string, message: string, at: number[] = []) =>

@@ -5,7 +5,7 @@
  */
 // Stores are opaque: what they have is the outbox's own.
 
-export type { PostgresQuery, PostgresQueryable } from "../storage/postgres.js";
+export type { PostgresQuery, PostgresQueryable } from "../storage/postgres-place.js";
 export type {
   ItemReference,
   OutboxEntry,

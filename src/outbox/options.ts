@@ -25,7 +25,8 @@ export interface OutboxOptions {
   store: OutboxStore;
   /**
    * A request takes effect within this time after it was sent, in ms, or never. Until then, a missing effect does not prove
-   * that it was not applied. Not less than the client's `timeoutMs`. The store keeps the largest that was used.
+   * that it was not applied. Not less than the client's `timeoutMs`. The store keeps the largest that was used, also one that is set by a process that
+   * only adds.
    * @default 60_000
    */
   settleMs?: number | undefined;
@@ -48,7 +49,8 @@ export interface OutboxAddOptions {
   /**
    * With `postgresOutboxStore`: a client of `pg` on which you have opened a transaction. The entries are durable when
    * your transaction commits. Await it before you use the connection again: an entry that is refused undoes what was sent
-   * on it meanwhile.
+   * on it meanwhile. Before the first entry, the outbox reads its store on a connection of its own: call
+   * `await outbox.summary()` when the program starts if all connections of the pool may be in use.
    * @default a transaction of the store's
    */
   client?: unknown;

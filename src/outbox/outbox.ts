@@ -1,15 +1,20 @@
 import { accountOf } from "../client/for-add-ons.js";
 import { checkConfiguration, checkInput, checkMethodOptions } from "../shared/check.js";
-import { ConfigurationError, InputValidationError } from "../shared/errors/index.js";
+import { ConfigurationError, InputValidationError, StorageError } from "../shared/errors/index.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
 import { repeat } from "../shared/time/repeat.js";
+import { mapInTurns } from "../shared/time/turn.js";
+import { afterMs, race } from "../shared/time/wait.js";
+import { InFlight, LateEnd } from "../storage/database.js";
 import { assertSameAccount, type ServiceAccount } from "../storage/service.js";
 import {
   entryOf,
   keyProblem,
   keySchema,
   laneOf,
+  manyNewEntries,
   markedEntry,
+  type NewEntry,
   newEntries,
   type OutboxEntry,
   type OutboxEntryInput,
@@ -35,7 +40,12 @@ import {
 import type { OutboxReport, OutboxSummary } from "./report.js";
 import { holdLock, type RunSettings, runItem, runOutbox } from "./run.js";
 import type { EntryChange, OpenStore } from "./store.js";
+import type { Opened } from "./stores.js";
 
+/** How long an `add` in a caller's transaction waits for a connection of the store's own, in ms. */
+const OWN_CONNECTION_WAIT_MS = 2_000;
+/** More entries than this are checked and marked while the event loop runs. */
+const MANY_ENTRIES = 100;
 const DEFAULT_SETTLE_MS = 60_000;
 const DEFAULT_LEASE_MS = 30_000;
 
@@ -81,10 +91,13 @@ export interface HeldOutbox {
 /** Created by {@link createOutbox}. All methods reject with a `StorageError` if the store fails. */
 export class Outbox {
   readonly #options: OutboxOptions;
-  #opened: Promise<OpenStore> | undefined;
+  #opening: Opening | undefined;
   #isServiceChecked = false;
   #closed = new AbortController();
   readonly #active = new Set<Promise<unknown>>();
+  readonly #inFlight = new InFlight();
+  /** Resolves when the last large `addMany` has reached the store. */
+  #addingMany: Promise<void> | undefined;
 
   /** @internal */
   constructor(options: OutboxOptions) {
@@ -96,6 +109,8 @@ export class Outbox {
    *
    * @returns the stored entry, which may have been applied already.
    * @throws InputValidationError if the entry is wrong, or if its key was added with another input.
+   * @throws ConfigurationError if the store belongs to another service, or if `client` is connected to another database.
+   * @throws StorageError if the database fails, or if its pool has no free connection for two seconds, see the option `client`.
    */
   async add(entry: OutboxEntryInput, options: OutboxAddOptions = {}): Promise<OutboxEntry> {
     const given = checkMethodOptions("outbox.add", addOptionsSchema, options);
@@ -140,7 +155,8 @@ export class Outbox {
     given.signal?.throwIfAborted();
     // Its service may have moved since.
     this.#isServiceChecked = false;
-    return this.#change("outbox.run", (store) => runOutbox({ ...settings, store }, given));
+    const { signal } = given;
+    return this.#whileWanted({ ...settings, signal }, "outbox.run", (parts) => runOutbox(parts, given));
   }
 
   /**
@@ -227,16 +243,19 @@ export class Outbox {
 
   /**
    * Closes the store. Runs end as if their signal had aborted: the requests in flight are awaited and their outcomes
-   * are stored, then the run rejects with a `DOMException` named `AbortError`. A later call opens the store again.
+   * are stored, then the run rejects with a `DOMException` named `AbortError`. What waits for the database ends within
+   * `leaseMs`. A later call opens the store again.
    */
   async close(): Promise<void> {
     this.#closed.abort(new DOMException("The outbox was closed.", "AbortError"));
     this.#closed = new AbortController();
     // Calls that come from now on open the store again.
-    const opened = this.#opened;
-    this.#opened = undefined;
+    const opening = this.#opening;
+    this.#opening = undefined;
     await Promise.allSettled(this.#active);
-    await (await opened?.catch(() => undefined))?.database.close();
+    const opened = await opening?.opened.catch(() => undefined);
+    opening?.end.stop();
+    await opened?.store.database.close();
   }
 
   /** The same as {@link close}, for `await using`. */
@@ -257,9 +276,9 @@ export class Outbox {
   ): Promise<void> {
     const settings = this.#runSettings(method);
     this.#isServiceChecked = false;
-    await this.#change(method, (store) => {
-      const parts = { ...settings, store };
-      return holdLock(parts, { signal, isDone: async () => false }, async (lock, stop) => {
+    await this.#whileWanted({ ...settings, signal }, method, (wanted) => {
+      return holdLock(wanted, { signal, isDone: async () => false }, async (lock, stop, store) => {
+        const parts = { ...wanted, store };
         await work({
           signal: stop.signal,
           addBound: async (given) => {
@@ -278,13 +297,41 @@ export class Outbox {
 
   /** Reads the store. Anybody may, whatever service it belongs to. @internal */
   async read<T>(action: (store: OpenStore) => Promise<T>): Promise<T> {
-    this.#opened ??= this.#options.store.open();
-    return this.#track(
-      this.#opened.then(action, (error) => {
-        this.#opened = undefined;
-        throw error;
-      }),
-    );
+    const { opened, end } = this.#open();
+    return this.#track(opened.then(({ store }) => action(store.endingWith(end.signal))));
+  }
+
+  /** Opens the store, unless it is open. What it waits for ends a lease after the outbox is closed. */
+  #open(): Opening {
+    if (this.#opening) return this.#opening;
+    const { client, store, settleMs, leaseMs = DEFAULT_LEASE_MS } = this.#options;
+    const end = new LateEnd(leaseMs);
+    end.follow(this.#closed.signal, this.#inFlight);
+    let onConnection = () => {};
+    const connected = new Promise<void>((resolve) => {
+      onConnection = resolve;
+    });
+    const service = client && accountOf(client);
+    const opened = store.open({ signal: end.signal, onConnection, service, settleMs });
+    const opening: Opening = { opened, connected, end };
+    this.#opening = opening;
+    opened.catch(() => {
+      end.stop();
+      if (this.#opening === opening) this.#opening = undefined;
+    });
+    return opening;
+  }
+
+  /** Works with the store, whose waits end a lease after the signal has aborted and the calls in flight have ended. */
+  #whileWanted<T>(
+    { signal, ...settings }: Omit<RunSettings, "store"> & { signal: AbortSignal | null | undefined },
+    method: string,
+    work: (settings: RunSettings) => Promise<T>,
+  ): Promise<T> {
+    const end = new LateEnd(settings.leaseMs);
+    if (signal) end.follow(signal, settings.inFlight);
+    const change = (store: OpenStore) => work({ ...settings, store: store.endingWith(end.signal) });
+    return this.#change(method, change, end.signal).finally(() => end.stop());
   }
 
   async #track<T>(result: Promise<T>): Promise<T> {
@@ -299,7 +346,8 @@ export class Outbox {
   /** The end is that of now: the outbox may be closed while the store is being opened. */
   #runSettings(method: string): Omit<RunSettings, "store"> {
     const { client, settleMs = DEFAULT_SETTLE_MS, leaseMs = DEFAULT_LEASE_MS } = this.#options;
-    if (client !== undefined) return { client, settleMs, leaseMs, closed: this.#closed.signal };
+    const inFlight = new InFlight(this.#inFlight);
+    if (client !== undefined) return { client, settleMs, leaseMs, closed: this.#closed.signal, inFlight };
     const what = `${method}: a client is required. Create the outbox with createOutbox({ client, store }).`;
     throw new ConfigurationError(what);
   }
@@ -331,25 +379,59 @@ export class Outbox {
     pathOf: (index: number) => number[],
   ): Promise<OutboxEntry[]> {
     const { mark = "remark", store: created } = this.#options;
+    const isLarge = given.length > MANY_ENTRIES;
     // Now: the caller may change them while the store is being opened.
-    const entries = newEntries(method, given, mark, pathOf);
+    const entries = isLarge ? undefined : newEntries(method, given, mark, pathOf);
+    const checked = isLarge ? manyNewEntries(method, given, mark, pathOf) : undefined;
+    const before = this.#addingMany;
+    let passOn = () => {};
+    if (isLarge && client === undefined)
+      this.#addingMany = new Promise((resolve) => {
+        passOn = resolve;
+      });
     const addTo = async (store: OpenStore) => {
-      const added = entries.map((entry) => markedEntry(entry, store.id, mark));
-      return (await store.add(method, added, { replaceRejected, pathOf })).map(entryOf);
+      const ready = entries ?? (await checked) ?? [];
+      const marked = (entry: NewEntry) => markedEntry(entry, store.id, mark);
+      const added = isLarge ? await mapInTurns(ready, marked) : ready.map(marked);
+      // What was added first comes first.
+      if (before && client === undefined) await before;
+      const stored = store.add(method, added, { replaceRejected, pathOf });
+      passOn();
+      return isLarge ? mapInTurns(await stored, entryOf) : (await stored).map(entryOf);
     };
-    if (client === undefined) return this.#change(method, addTo);
-    const join = async () => {
-      const store = await created.join(client);
-      await this.#checkService(method, store);
-      return addTo(store);
-    };
-    return this.#track(join());
+    if (client === undefined) {
+      if (checked) await checked.catch(() => passOn()).then(() => checked);
+      return this.#change(method, addTo).finally(passOn);
+    }
+    checked?.catch(() => {});
+    created.join(client);
+    return this.#track(this.#join(method, client, addTo));
+  }
+
+  /** Works in a transaction of the caller's, which waits for no connection but its own once the store is open. */
+  async #join<T>(method: string, client: unknown, action: (store: OpenStore) => Promise<T>): Promise<T> {
+    const { opened, connected } = this.#open();
+    const noConnection = () =>
+      new StorageError(
+        `${method}: the pool has had no free connection for ${OWN_CONNECTION_WAIT_MS / 1_000} s, and the outbox reads its store on ` +
+          "one of its own before the first entry. Nothing was added. Call await outbox.summary() when the program starts, or use a larger pool.",
+        { location: "PostgreSQL" },
+      );
+    await race(Promise.race([connected, opened.then(() => {})]), afterMs(OWN_CONNECTION_WAIT_MS, noConnection));
+    const { store, service, join } = await opened;
+    const own = this.service;
+    if (own && !this.#isServiceChecked) {
+      if (service) assertSameAccount({ method, noun: "store" }, service, own);
+      else await this.#checkService(method, store);
+      this.#isServiceChecked = true;
+    }
+    return action(join(client));
   }
 
   /** @throws ConfigurationError if the store belongs to another service than the client. */
-  #change<T>(method: string, action: (store: OpenStore) => Promise<T>): Promise<T> {
+  #change<T>(method: string, action: (store: OpenStore) => Promise<T>, signal?: AbortSignal): Promise<T> {
     return this.read(async (store) => {
-      if (!this.#isServiceChecked) await this.#checkService(method, store);
+      if (!this.#isServiceChecked) await this.#checkService(method, signal ? store.endingWith(signal) : store);
       this.#isServiceChecked = true;
       return action(store);
     });
@@ -357,6 +439,16 @@ export class Outbox {
 
   async #checkService(method: string, store: OpenStore): Promise<void> {
     const own = this.service;
-    if (own) assertSameAccount({ method, noun: "store" }, await store.claimService(own), own);
+    const recorded = await store.claim({ service: own, settleMs: this.#options.settleMs });
+    if (own && recorded) assertSameAccount({ method, noun: "store" }, recorded, own);
   }
+}
+
+/** A store that is being opened, or is open. */
+interface Opening {
+  opened: Promise<Opened>;
+  /** Resolves when it has a connection. */
+  connected: Promise<void>;
+  /** The end of its waits. */
+  end: LateEnd;
 }

@@ -13,6 +13,8 @@ import { callSafely } from "../shared/time/callback.js";
 import { monotonicNowMs, startTimer } from "../shared/time/clock.js";
 import { sleep } from "../shared/time/wait.js";
 import { fieldOf } from "../shared/unknown.js";
+import { type InFlight, LateEnd } from "../storage/database.js";
+import { isLastingFailure } from "../storage/storage-failure.js";
 import { BACKGROUND, callForEntry, concernsAllWrites, Interrupted, type Sender } from "./call.js";
 import { entryOf, errorJson, isIdempotent, parsed, type StoredEntry } from "./entry.js";
 import { FailuresInARow } from "./failures-in-a-row.js";
@@ -60,12 +62,16 @@ const LOOK_AGAIN_MS = 1_000;
 const MAX_UNCERTAIN = 2;
 /** Fewer than a page has lots, so that a look-up need not read many pages. */
 const RECEIPTS_PER_READING = 100;
+/** How often the database may refuse a change before the run ends with its reason. */
+const MAX_REFUSALS = 5;
 
 export interface RunSettings extends LockTimes {
   client: InventoryClient;
   store: OpenStore;
   /** Aborted when the outbox is closed. */
   closed: AbortSignal;
+  /** The requests that are under way. */
+  inFlight: InFlight;
 }
 
 /** What a run has counted so far. */
@@ -78,10 +84,18 @@ export async function runOutbox(settings: RunSettings, options: OutboxRunOptions
   const filter = { upTo: await store.lastPlace() };
   const failures = new FailuresInARow();
   const isDone = async () => (await store.next(1, filter)).length === 0;
+  const sent: SentBefore = { heldSince: 0, endedAt: new Map() };
+  let previous: SenderLock | undefined;
   // A process that was silent for too long has lost the lock, and waits for it again.
   for (let isLost = true; isLost; ) {
-    isLost = await holdLock(settings, { signal: options.signal, isDone }, async (lock, stop) => {
-      await new OutboxRun({ settings, options, filter, results, lock, stop, failures }).send();
+    isLost = await holdLock(settings, { signal: options.signal, isDone, previous }, async (lock, stop, held) => {
+      if (!lock.isContinued) {
+        sent.heldSince = monotonicNowMs();
+        sent.endedAt.clear();
+      }
+      previous = lock;
+      const parts = { settings: { ...settings, store: held }, options, filter, results, lock, stop, failures, sent };
+      await new OutboxRun(parts).send();
       return !lock.isHeld;
     });
   }
@@ -118,17 +132,25 @@ export async function runItem(settings: RunSettings, { lock, stop, lane, until, 
 }
 
 /**
- * Works while no other process sends. `stop` is aborted when nothing more may be sent. Returns false if there was nothing to
- * do.
+ * Works while no other process sends. `stop` is aborted when nothing more may be sent; a lease after that and the end of the
+ * requests in flight, all waits for the store that `work` receives end. Returns false if there was nothing to do.
  *
  * @throws the reason of the signal, or of the end of the outbox; a `StorageError` if the database has lost commits.
  */
 export async function holdLock(
   settings: RunSettings,
-  { signal, isDone }: { signal: AbortSignal | null | undefined; isDone: () => Promise<boolean> },
-  work: (lock: SenderLock, stop: AbortController) => Promise<boolean>,
+  {
+    signal,
+    isDone,
+    previous,
+  }: {
+    signal: AbortSignal | null | undefined;
+    isDone: () => Promise<boolean>;
+    previous?: SenderLock | undefined;
+  },
+  work: (lock: SenderLock, stop: AbortController, store: OpenStore) => Promise<boolean>,
 ): Promise<boolean> {
-  const { store, closed } = settings;
+  const { closed, leaseMs, inFlight } = settings;
   const signals = signal ? [closed, signal] : [closed];
   const throwIfAborted = () => {
     for (const one of signals) one.throwIfAborted();
@@ -136,23 +158,36 @@ export async function holdLock(
   throwIfAborted();
   const stop = new AbortController();
   const stops = signals.map((one) => onAbort(one, () => stop.abort(one.reason)));
+  const end = new LateEnd(leaseMs);
+  for (const one of signals) end.follow(one, inFlight);
+  const store = settings.store.endingWith(end.signal);
   try {
-    const lock = await SenderLock.acquire(store, settings, { signal: stop.signal, isDone });
+    const lock = await SenderLock.acquire(store, settings, { signal: stop.signal, isDone, previous });
     if (!lock) throwIfAborted();
     if (!lock) return false;
     stops.push(onAbort(lock.lost, () => stop.abort(lock.lost.reason)));
+    end.follow(lock.lost);
     const canceled = store.cancelBound(lock.name, Date.now(), errorJson(NOT_SENT_IN_TIME));
     const result = await canceled
-      .then(() => work(lock, stop))
+      .then(() => work(lock, stop, store))
       .finally(async () => {
-        const commitsLost = await lock.release();
-        if (commitsLost) throw commitsLost;
+        const failure = await lock.release();
+        if (failure) throw failure;
       });
     throwIfAborted();
     return result;
   } finally {
     for (const stopListening of stops) stopListening();
+    end.stop();
   }
+}
+
+/** What a run knows of its own attempts, if it has lost the lock and taken it again before anybody else. By the monotonic clock. */
+interface SentBefore {
+  /** Since when nobody else has sent. */
+  heldSince: number;
+  /** When the last call for an item ended. */
+  endedAt: Map<string, number>;
 }
 
 interface RunParts {
@@ -164,12 +199,14 @@ interface RunParts {
   /** Aborted when nothing more may be sent. */
   stop: AbortController;
   failures: FailuresInARow;
+  sent?: SentBefore;
 }
 
 class OutboxRun implements Sender {
   readonly client: InventoryClient;
   readonly stopped: AbortSignal;
   readonly lost: AbortSignal;
+  readonly inFlight: InFlight;
   readonly #parts: RunParts;
   readonly #store: OpenStore;
   readonly #lock: SenderLock;
@@ -191,6 +228,7 @@ class OutboxRun implements Sender {
     this.#parts = parts;
     const { settings, lock, stop } = parts;
     this.client = settings.client;
+    this.inFlight = settings.inFlight;
     this.#store = settings.store;
     this.#lock = lock;
     this.stopped = stop.signal;
@@ -247,7 +285,9 @@ class OutboxRun implements Sender {
 
   /** Works on the first entry of an item until it is settled or unknown, or the item is left alone. */
   async #work(first: StoredEntry): Promise<void> {
-    let settlesAt = this.#startedAt + this.#lock.settleMs;
+    const { sent } = this.#parts;
+    const since = sent ? (sent.endedAt.get(first.lane) ?? sent.heldSince) : this.#startedAt;
+    let settlesAt = since + this.#lock.settleMs;
     let current: StoredEntry | undefined = first;
     for (let uncertain = 0; current && this.mayBegin(); ) {
       if (current.state === "sending") {
@@ -263,6 +303,7 @@ class OutboxRun implements Sender {
       }
       if (before.operation === "receive") await this.#readLastRecNo();
       const { outcome, entry, result, error } = await callForEntry(this, before);
+      sent?.endedAt.set(entry.lane, monotonicNowMs());
       if (outcome !== "interrupted" && this.#parts.failures.add(entry.lane, error)) {
         this.#fail(error);
         if (error instanceof Error) error.message += ` It failed for several items in a row, last for "${entry.key}".`;
@@ -393,6 +434,13 @@ class OutboxRun implements Sender {
     return begun;
   }
 
+  /** If the store fails, the entry stays `sending`, as one whose outcome is not known. */
+  async takeBack(entry: StoredEntry): Promise<StoredEntry> {
+    const change = { state: "pending", error: null } as const;
+    const stored = await this.#persistently(() => this.#store.change(entry, change)).catch(() => undefined);
+    return stored ?? entry;
+  }
+
   mayBegin(): boolean {
     return this.#lock.isHeld && !this.stopped.aborted;
   }
@@ -401,13 +449,18 @@ class OutboxRun implements Sender {
     this.#parts.results.requests += 1;
   }
 
-  /** Retries if the store fails, as long as this process may send. Each change may be repeated. */
+  /**
+   * Retries if the store fails, as long as this process may send and waits for the store; a few times if the database refuses.
+   * Each change may be repeated.
+   */
   async #persistently<T>(action: () => Promise<T>): Promise<T> {
+    let refusals = 0;
     for (let waitMs = 50; ; waitMs *= 2) {
       try {
         return await action();
       } catch (error) {
-        if (!this.#lock.isHeld) throw error;
+        if (isLastingFailure(error)) refusals += 1;
+        if (!this.#lock.isHeld || this.#store.isEnded() || refusals >= MAX_REFUSALS) throw error;
       }
       await sleep(Math.min(waitMs, 1_000), this.lost);
     }

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { StorageError } from "../shared/errors/index.js";
 import { monotonicNowMs, startTimer } from "../shared/time/clock.js";
 import { sleep } from "../shared/time/wait.js";
+import { isLastingFailure } from "../storage/storage-failure.js";
 import type { OpenStore, SenderRow } from "./store.js";
 
 /*
@@ -17,12 +18,20 @@ import type { OpenStore, SenderRow } from "./store.js";
  * clock. The holder sends nothing once a share of its lease has passed since it last began to count; a waiting process
  * waits for a whole lease. A name that was taken over does not begin attempts any more: `OpenStore.begin` compares it.
  *
- * A row whose beat is behind what the holder has stored has lost commits. Nothing more is sent then.
+ * Lost is lost: a holder that did not hold the lock for a moment, since a clock was set or the machine slept, takes it again
+ * under a new name before it goes on.
+ *
+ * A row whose beat is behind what the holder has stored has lost commits. Nothing more is sent then. The row is read for that
+ * when no heartbeat is under way any more.
  */
 
 /** A share of the lease in which nothing is sent any more, so that a request has left this process before the lease ends. */
 const SAFETY_MARGIN = 0.2;
 const BEATS_PER_LEASE = 4;
+/** How often in a row the database may refuse a heartbeat. */
+const MAX_REFUSALS = 3;
+/** When a heartbeat that was refused is tried again, in ms. */
+const REFUSED_RETRY_MS = 250;
 const MIN_POLL_MS = 20;
 const MAX_POLL_MS = 1_000;
 
@@ -46,6 +55,15 @@ export class SenderLock {
   #heldUntilEpoch = 0;
   readonly #lost = new AbortController();
   #stopTimers = () => {};
+  /** The beat of the row when it was released; `undefined` if that is not known. */
+  #releasedBeat: number | undefined;
+  /** Whether nobody else has sent since the same run held the lock before. */
+  isContinued = false;
+  /** Heartbeats that are under way. */
+  readonly #beating = new Set<Promise<unknown>>();
+  #refusals = 0;
+  /** Why the database refuses heartbeats. */
+  #refused: unknown;
   /** The keys that were sent, and the beat at that time. */
   readonly #sent = new Map<string, number>();
 
@@ -59,7 +77,11 @@ export class SenderLock {
   static async acquire(
     store: OpenStore,
     times: LockTimes,
-    { signal, isDone }: { signal: AbortSignal; isDone: () => Promise<boolean> },
+    {
+      signal,
+      isDone,
+      previous,
+    }: { signal: AbortSignal; isDone: () => Promise<boolean>; previous?: SenderLock | undefined },
   ): Promise<SenderLock | undefined> {
     const lock = new SenderLock(store, times);
     let seen: SenderRow | undefined;
@@ -71,6 +93,7 @@ export class SenderLock {
         seenAt = monotonicNowMs();
       }
       const isFree = row.sender === "" || monotonicNowMs() - seenAt >= row.leaseMs;
+      lock.isContinued = previous !== undefined && row.sender === "" && row.beat === previous.#releasedBeat;
       if (isFree && (await lock.#take(row))) return lock;
       if (isFree) continue;
       if (await isDone()) return undefined;
@@ -79,9 +102,11 @@ export class SenderLock {
     return undefined;
   }
 
-  /** Checked right before the first byte of each request. */
+  /** Checked right before the first byte of each request. Once it is not held, it never is again. */
   get isHeld(): boolean {
-    return !this.lost.aborted && monotonicNowMs() < this.#heldUntil && Date.now() < this.#heldUntilEpoch;
+    const isOver = monotonicNowMs() >= this.#heldUntil || Date.now() >= this.#heldUntilEpoch;
+    if (isOver) this.#lose();
+    return !this.lost.aborted;
   }
 
   /** Aborted when it is not held any more: requests in flight must end. */
@@ -103,19 +128,30 @@ export class SenderLock {
   async confirm(): Promise<void> {
     const next = this.#beat + 1;
     const until = this.#usableUntil();
-    if (!(await this.#store.beat(this.name, next))) return this.#lose();
-    this.#beat = next;
+    const beating = this.#store.beat(this.name, next);
+    this.#beating.add(beating);
+    try {
+      if (!(await beating)) return this.#lose();
+      // An earlier one may end later.
+      this.#beat = Math.max(this.#beat, next);
+      this.#refusals = 0;
+    } finally {
+      this.#beating.delete(beating);
+    }
     this.#hold(until);
   }
 
-  /** Lets others send at once. If the store fails, they wait for a lease. Returns an error if commits are lost. */
-  async release(): Promise<StorageError | undefined> {
+  /**
+   * Lets others send at once. If the store fails, they wait for a lease. Returns an error if commits are lost, or if the
+   * database has refused heartbeats.
+   */
+  async release(): Promise<unknown> {
     this.#stopTimers();
     // It may have ended by itself, before anything else has shown that.
-    const why = this.lost.aborted ? await this.#whyLost().catch(() => undefined) : undefined;
+    const commitsLost = this.lost.aborted ? await this.#lostCommits().catch(() => undefined) : undefined;
     this.#lost.abort(new Error("this process sends no more"));
     await this.#store.releaseLock(this.name).catch(() => {});
-    return why instanceof StorageError ? why : undefined;
+    return commitsLost ?? this.#refused;
   }
 
   async #take(row: SenderRow): Promise<boolean> {
@@ -137,6 +173,8 @@ export class SenderLock {
 
   #hold([until, untilEpoch]: [number, number]): void {
     if (this.lost.aborted) return;
+    // The reply may have come too late: nothing is held between two times.
+    if (this.#heldUntil > 0 && !this.isHeld) return;
     [this.#heldUntil, this.#heldUntilEpoch] = [until, untilEpoch];
     this.#arm();
   }
@@ -145,18 +183,35 @@ export class SenderLock {
     this.#stopTimers();
     const stopEnd = startTimer(this.#heldUntil - monotonicNowMs(), () => this.#lose());
     // The next one may succeed; otherwise it ends by itself.
-    const beat = () => void this.confirm().catch(() => !this.lost.aborted && this.#arm());
-    const stopBeat = startTimer(this.#leaseMs / BEATS_PER_LEASE, beat);
+    const beat = () => void this.confirm().catch((error: unknown) => this.#noteFailure(error));
+    const usualMs = this.#leaseMs / BEATS_PER_LEASE;
+    const stopBeat = startTimer(this.#refusals > 0 ? Math.min(usualMs, REFUSED_RETRY_MS) : usualMs, beat);
     this.#stopTimers = () => {
       stopEnd();
       stopBeat();
     };
   }
 
+  /** The next heartbeat may succeed; otherwise the lock ends by itself, or when the database goes on refusing. */
+  #noteFailure(error: unknown): void {
+    if (this.lost.aborted) return;
+    this.#refusals = isLastingFailure(error) ? this.#refusals + 1 : 0;
+    if (this.#refusals < MAX_REFUSALS) {
+      this.#arm();
+      return;
+    }
+    this.#refused = error;
+    this.#lose();
+  }
+
   /** An error if the database has lost commits; otherwise another process has taken over, which counts up. */
-  async #whyLost(): Promise<StorageError | undefined> {
-    const { beat } = await this.#store.sender();
-    if (beat >= this.#beat) return undefined;
+  async #lostCommits(): Promise<StorageError | undefined> {
+    await Promise.allSettled(this.#beating);
+    const stored = this.#beat;
+    const { sender, beat } = await this.#store.sender();
+    // To release it counts up once.
+    if (sender === this.name && this.#beating.size === 0) this.#releasedBeat = beat + 1;
+    if (beat >= stored) return undefined;
     const keys = [...this.#sent].flatMap(([key, at]) => (at >= beat ? [`"${key}"`] : []));
     const what = keys.length === 0 ? "Nothing was sent since." : `Sent since: ${keys.join(", ")}. Check them.`;
     const message = `The database of the outbox has lost commits, as after a failover or a restored backup. ${what}`;

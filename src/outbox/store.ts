@@ -1,9 +1,18 @@
 import { randomBytes } from "node:crypto";
 import { uncheckedAs } from "../client/for-add-ons.js";
-import { ConfigurationError } from "../shared/errors/index.js";
-import { placeholders, type Query, type SqlDatabase, type SqlRow, type SqlValue } from "../storage/database.js";
+import { ConfigurationError, StorageError } from "../shared/errors/index.js";
+import {
+  endingWith,
+  placeholders,
+  type Query,
+  type SqlDatabase,
+  type SqlRow,
+  type SqlValue,
+} from "../storage/database.js";
 import type { ServiceAccount } from "../storage/service.js";
-import { keyProblem, type NewEntry, type OutboxState, otherInput, type StoredEntry } from "./entry.js";
+import { ineffectiveCommand } from "../storage/storage-failure.js";
+import { type RowsUpdate, updateRows } from "../storage/update-rows.js";
+import { type NewEntry, type OutboxState, otherInput, type StoredEntry } from "./entry.js";
 
 /*
  * An outbox in an SQL database. Two tables: the entries, and one row of the store, which also has who sends at the moment
@@ -46,6 +55,8 @@ const SELECTED = [...ADDED, ...OTHERS].map((field) => `${columnOf(field)} AS "${
 
 /** Rows or keys of one command: both databases take a thousand values. */
 const PER_COMMAND = 100;
+/** Places of one command that prunes: SQLite blocks the event loop meanwhile. */
+const PRUNED_AT_ONCE = 1_000;
 
 const UNSETTLED = "('pending', 'sending', 'unknown')";
 
@@ -86,6 +97,14 @@ export interface SenderRow {
   settleMs: number;
 }
 
+/** Who opens a store. */
+export interface StoreUser {
+  /** The service of the client, if there is one. */
+  service?: ServiceAccount | undefined;
+  /** As the caller states it. */
+  settleMs?: number | undefined;
+}
+
 /** See `OpenStore.add`. */
 interface AddOptions {
   replaceRejected?: boolean | undefined;
@@ -107,23 +126,22 @@ export class OpenStore {
     readonly id: string,
     readonly database: SqlDatabase,
     readonly names: TableNames,
+    /** Whether waits for it end at once. */
+    readonly isEnded: () => boolean = () => false,
   ) {}
 
+  /** The same store, whose waits end when the signal aborts. */
+  endingWith(signal: AbortSignal): OpenStore {
+    const isEnded = () => signal.aborted || this.isEnded();
+    return new OpenStore(this.id, endingWith(this.database, signal), this.names, isEnded);
+  }
+
   /**
-   * Records the service that the store belongs to, if none is recorded yet; also under another name, if address and client
-   * ID are the same. Returns what is recorded then.
+   * Records who uses the store: the service that it belongs to, if none is recorded yet, also under another name, if address and
+   * client ID are the same; and the largest `settleMs`. Returns what is recorded then; `undefined` if no service is.
    */
-  claimService({ id, address, clientId }: ServiceAccount): Promise<ServiceAccount> {
-    return this.database.transaction(async (run) => {
-      const { store } = this.names;
-      await run(
-        `UPDATE ${store} SET service = $1, address = $2, client_id = $3
-        WHERE service IS NULL OR (address = $4 AND client_id = $5 AND service <> $6)`,
-        [id, address, clientId, address, clientId, id],
-      );
-      const [row] = await run(`SELECT service, address, client_id FROM ${store}`);
-      return { id: String(row?.service), address: String(row?.address), clientId: String(row?.client_id) };
-    });
+  claim(use: StoreUser): Promise<ServiceAccount | undefined> {
+    return this.database.transaction((run) => claimStore(this.database, run, this.names, use));
   }
 
   /**
@@ -151,8 +169,7 @@ export class OpenStore {
         for (const entry of part) {
           const at = pathOf(stored.length);
           const same = found.get(entry.key);
-          // A transaction of the caller's may see an older version of the table.
-          if (!same) throw keyProblem(method, `"${entry.key}" is being added by another transaction`, at);
+          if (!same) throw ineffectiveCommand(this.database, "INSERT", this.names.entries);
           const isReplaced = same.inputHash !== entry.inputHash && replaceRejected;
           const kept = isReplaced ? await this.#replaceRejected(run, entry) : same;
           if (kept?.inputHash !== entry.inputHash) throw otherInput(method, entry.key, at);
@@ -170,11 +187,12 @@ export class OpenStore {
 
   /** Those of the entries with these keys that exist, by key. */
   getMany(keys: readonly Keyed[]): Promise<Map<string, StoredEntry>> {
-    return this.database.transaction(async (run) => {
+    const read = async (run: Query) => {
       const found = new Map<string, StoredEntry>();
       for (const part of partsOf(keys)) for (const [key, entry] of await this.#find(run, part)) found.set(key, entry);
       return found;
-    });
+    };
+    return this.database.transaction(read, { reads: true });
   }
 
   /** The entries in the order added, read in batches. */
@@ -196,7 +214,7 @@ export class OpenStore {
       ORDER BY sequence LIMIT ${5 * PER_COMMAND}`;
     for (let after = 0; ; ) {
       const values = [after, ...used.map(([, value]) => value ?? null)];
-      const rows = await this.#run(sql, values);
+      const rows = await this.#read(sql, values);
       for (const entry of rows.map(entryOfRow)) {
         after = entry.sequence;
         yield entry;
@@ -225,7 +243,7 @@ export class OpenStore {
 
   /** The place of the entry that was added last; 0 if there is none. */
   async lastPlace(): Promise<number> {
-    const [row] = await this.#run(`SELECT max(sequence) AS last FROM ${this.names.entries}`);
+    const [row] = await this.#read(`SELECT max(sequence) AS last FROM ${this.names.entries}`);
     return Number(row?.last ?? 0);
   }
 
@@ -233,7 +251,7 @@ export class OpenStore {
   async next(limit: number, { upTo, lane }: SendFilter): Promise<StoredEntry[]> {
     const { entries } = this.names;
     const ofLane = lane === undefined ? "" : "AND lane = $2";
-    const rows = await this.#run(
+    const rows = await this.#read(
       `SELECT ${SELECTED} FROM ${entries} WHERE state <> 'unknown' AND sequence IN
         (SELECT min(sequence) FROM ${entries} WHERE state IN ${UNSETTLED} ${ofLane} GROUP BY lane)
       AND sequence <= $1 ORDER BY sequence LIMIT ${limit}`,
@@ -248,13 +266,16 @@ export class OpenStore {
    */
   async change({ key, state, attempts }: AsRead, change: EntryChange): Promise<StoredEntry | undefined> {
     const fields = (["state", "settledAt", "result", "error"] as const).filter((field) => change[field] !== undefined);
-    const set = fields.map((field, index) => `${columnOf(field)} = $${index + 4}`).join(", ");
-    const rows = await this.#run(
-      `UPDATE ${this.names.entries} SET ${set} WHERE key = $1 AND state = $2 AND attempts = $3
-        ${change.state === "pending" ? "AND input IS NOT NULL" : ""} RETURNING ${SELECTED}`,
-      [key, state, attempts, ...fields.map((field) => change[field] ?? null)],
-    );
-    return rows.map(entryOfRow)[0];
+    const [row] = await this.#update({
+      table: this.names.entries,
+      set: (bind) => fields.map((field) => `${columnOf(field)} = ${bind(change[field] ?? null)}`).join(", "),
+      where: (bind) => `key = ${bind(key)} AND state = ${bind(state)} AND attempts = ${bind(attempts)}
+        ${change.state === "pending" ? "AND input IS NOT NULL" : ""}`,
+      returning: SELECTED,
+    });
+    const changed = row && entryOfRow(row);
+    if (changed && changed.state !== (change.state ?? state)) throw this.#ineffectiveUpdate();
+    return changed;
   }
 
   /**
@@ -268,75 +289,109 @@ export class OpenStore {
   ): Promise<StoredEntry | undefined> {
     const { store, entries } = this.names;
     const { sender, beat, sentAt, clockAheadMs, lastRecNo } = attempt;
-    const rows = await this.#run(
-      `UPDATE ${entries} SET state = 'sending', attempts = $1, error = NULL, sent_at = coalesce(sent_at, $2),
-        clock_ahead_ms = CASE WHEN sent_at IS NULL THEN $3 ELSE clock_ahead_ms END,
-        last_rec_no = CASE WHEN sent_at IS NULL THEN $4 ELSE last_rec_no END
-      WHERE key = $5 AND (attempts = $6 AND state IN ('pending', 'sending') OR attempts = $7 AND state = 'sending')
-        AND (bound_to IS NULL OR bound_to = $8) AND $9 = (SELECT sender FROM ${store} WHERE beat >= $10)
+    const [row] = await this.#update({
+      table: entries,
+      set: (bind) => `state = 'sending', attempts = ${bind(attempts + 1)}, error = NULL,
+        sent_at = coalesce(sent_at, ${bind(sentAt)}),
+        clock_ahead_ms = CASE WHEN sent_at IS NULL THEN ${bind(clockAheadMs)} ELSE clock_ahead_ms END,
+        last_rec_no = CASE WHEN sent_at IS NULL THEN ${bind(lastRecNo)} ELSE last_rec_no END`,
+      where: (bind) => `key = ${bind(key)} AND (attempts = ${bind(attempts)} AND state IN ('pending', 'sending')
+          OR attempts = ${bind(attempts + 1)} AND state = 'sending')
+        AND (bound_to IS NULL OR bound_to = ${bind(sender)})
+        AND ${bind(sender)} = (SELECT sender FROM ${store} WHERE beat >= ${bind(beat)})
         AND NOT EXISTS (SELECT 1 FROM ${entries} AS earlier WHERE earlier.lane = ${entries}.lane
-          AND earlier.sequence < ${entries}.sequence AND earlier.state IN ${UNSETTLED}) RETURNING ${SELECTED}`,
-      [attempts + 1, sentAt, clockAheadMs, lastRecNo, key, attempts, attempts + 1, sender, sender, beat],
-    );
-    return rows.map(entryOfRow)[0];
+          AND earlier.sequence < ${entries}.sequence AND earlier.state IN ${UNSETTLED})`,
+      returning: SELECTED,
+    });
+    const begun = row && entryOfRow(row);
+    if (begun && (begun.state !== "sending" || begun.attempts !== attempts + 1)) throw this.#ineffectiveUpdate();
+    return begun;
   }
 
   /** Cancels the pending entries that only another sender might send: it does not hold the lock any more. */
   async cancelBound(sender: string, settledAt: number, error: string): Promise<void> {
     const { store, entries } = this.names;
-    await this.#run(
-      `UPDATE ${entries} SET state = 'canceled', settled_at = $1, error = $2
-      WHERE state IN ${UNSETTLED} AND state = 'pending' AND bound_to <> $3 AND $4 = (SELECT sender FROM ${store})`,
-      [settledAt, error, sender, sender],
-    );
+    await this.#update({
+      table: entries,
+      set: (bind) => `state = 'canceled', settled_at = ${bind(settledAt)}, error = ${bind(error)}`,
+      where: (bind) => `state IN ${UNSETTLED} AND state = 'pending' AND bound_to <> ${bind(sender)}
+        AND ${bind(sender)} = (SELECT sender FROM ${store})`,
+      all: true,
+    });
   }
 
   /** Removes the contents of entries that were settled before a time; returns how many. */
   async prune(settledBefore: number): Promise<number> {
-    const rows = await this.#run(
-      `UPDATE ${this.names.entries} SET input = NULL, result = NULL, error = NULL
-      WHERE state NOT IN ${UNSETTLED} AND settled_at < $1 AND input IS NOT NULL RETURNING 1`,
-      [settledBefore],
-    );
-    return rows.length;
+    const last = await this.lastPlace();
+    let pruned = 0;
+    for (let from = 0; from < last; from += PRUNED_AT_ONCE) {
+      const rows = await this.#update({
+        table: this.names.entries,
+        set: () => "input = NULL, result = NULL, error = NULL",
+        where: (bind) => `sequence > ${bind(from)} AND sequence <= ${bind(from + PRUNED_AT_ONCE)}
+          AND state NOT IN ${UNSETTLED} AND settled_at < ${bind(settledBefore)} AND input IS NOT NULL`,
+        all: true,
+      });
+      pruned += rows.length;
+    }
+    return pruned;
   }
 
   /** Who sends, see sender-lock.ts. */
   async sender(): Promise<SenderRow> {
-    const [row] = await this.#run(`SELECT sender, beat, lease_ms, settle_ms FROM ${this.names.store}`);
+    const [row] = await this.#read(`SELECT sender, beat, lease_ms, settle_ms FROM ${this.names.store}`);
+    if (!row) throw emptyStore(this.database, this.names.store);
     return {
-      sender: String(row?.sender),
-      beat: Number(row?.beat),
-      leaseMs: Number(row?.lease_ms),
-      settleMs: Number(row?.settle_ms),
+      sender: String(row.sender),
+      beat: Number(row.beat),
+      leaseMs: Number(row.lease_ms),
+      settleMs: Number(row.settle_ms),
     };
   }
 
   /** Takes the lock over, if its row is still as it was read. Returns the row as it is then. */
   async takeLock(seen: SenderRow, own: Omit<SenderRow, "beat">): Promise<SenderRow | undefined> {
     const next = { ...own, beat: seen.beat + 1, settleMs: Math.max(seen.settleMs, own.settleMs) };
-    const rows = await this.#run(
-      `UPDATE ${this.names.store} SET sender = $1, beat = $2, lease_ms = $3, settle_ms = $4
-      WHERE sender = $5 AND beat = $6 RETURNING 1`,
-      [next.sender, next.beat, next.leaseMs, next.settleMs, seen.sender, seen.beat],
-    );
+    const rows = await this.#update({
+      table: this.names.store,
+      set: (bind) => `sender = ${bind(next.sender)}, beat = ${bind(next.beat)}, lease_ms = ${bind(next.leaseMs)},
+        settle_ms = ${bind(next.settleMs)}`,
+      where: (bind) => `sender = ${bind(seen.sender)} AND beat = ${bind(seen.beat)}`,
+    });
     return rows.length > 0 ? next : undefined;
   }
 
   /** Counts the beat of a sender up to a number. Repeating it changes nothing. Returns false if it does not hold the lock. */
   async beat(sender: string, beat: number): Promise<boolean> {
-    const sql = `UPDATE ${this.names.store} SET beat = $1 WHERE sender = $2 AND beat >= $3 AND beat <= $4 RETURNING 1`;
-    return (await this.#run(sql, [beat, sender, beat - 1, beat])).length > 0;
+    const rows = await this.#update({
+      table: this.names.store,
+      set: (bind) => `beat = ${bind(beat)}`,
+      where: (bind) => `sender = ${bind(sender)} AND beat >= ${bind(beat - 1)} AND beat <= ${bind(beat)}`,
+    });
+    return rows.length > 0;
   }
 
   /** Releases the lock. */
   async releaseLock(sender: string): Promise<void> {
-    await this.#run(`UPDATE ${this.names.store} SET sender = '', beat = beat + 1 WHERE sender = $1`, [sender]);
+    await this.#update({
+      table: this.names.store,
+      set: () => "sender = '', beat = beat + 1",
+      where: (bind) => `sender = ${bind(sender)}`,
+    });
   }
 
-  /** Runs one command in a transaction of its own. */
-  #run(sql: string, values?: readonly SqlValue[]): Promise<SqlRow[]> {
-    return this.database.transaction((run) => run(sql, values));
+  /** Runs one query in a transaction of its own. */
+  #read(sql: string, values?: readonly SqlValue[]): Promise<SqlRow[]> {
+    return this.database.transaction((run) => run(sql, values), { reads: true });
+  }
+
+  /** Compares and sets in a transaction of its own. */
+  #update(update: RowsUpdate): Promise<SqlRow[]> {
+    return this.database.transaction((run) => updateRows(this.database, run, update));
+  }
+
+  #ineffectiveUpdate(): StorageError {
+    return ineffectiveCommand(this.database, "UPDATE", this.names.entries);
   }
 
   async #find(run: Query, keys: readonly Keyed[]): Promise<Map<string, StoredEntry>> {
@@ -351,12 +406,15 @@ export class OpenStore {
   /** It keeps its place and its attempts: what an older process still knows about them must not fit the new input. */
   async #replaceRejected(run: Query, entry: NewEntry): Promise<StoredEntry | undefined> {
     const fields = ADDED.filter((field) => field !== "key");
-    const set = fields.map((field, index) => `${columnOf(field)} = $${index + 2}`).join(", ");
-    const rows = await run(
-      `UPDATE ${this.names.entries} SET ${set}, state = 'pending', sent_at = NULL, clock_ahead_ms = NULL, last_rec_no = NULL,
-        settled_at = NULL, result = NULL, error = NULL WHERE key = $1 AND state = 'rejected' RETURNING ${SELECTED}`,
-      [entry.key, ...fields.map((field) => entry[field])],
-    );
+    const rows = await updateRows(this.database, run, {
+      table: this.names.entries,
+      set: (
+        bind,
+      ) => `${fields.map((field) => `${columnOf(field)} = ${bind(entry[field])}`).join(", ")}, state = 'pending',
+        sent_at = NULL, clock_ahead_ms = NULL, last_rec_no = NULL, settled_at = NULL, result = NULL, error = NULL`,
+      where: (bind) => `key = ${bind(entry.key)} AND state = 'rejected'`,
+      returning: SELECTED,
+    });
     return rows.map(entryOfRow)[0];
   }
 }
@@ -376,7 +434,7 @@ const entryOfRow = (row: SqlRow): StoredEntry => {
 };
 
 /** Version of the tables. */
-const VERSION = 4;
+const VERSION = 5;
 
 const TABLE_EXISTS = {
   sqlite: "SELECT 1 FROM sqlite_master WHERE name = $1",
@@ -395,8 +453,10 @@ export async function readStoreId(
   location: string,
 ): Promise<string | undefined> {
   const [table] = await run(TABLE_EXISTS[kind], [store]);
-  const [row] = table ? await run(`SELECT id, version FROM ${store}`) : [];
-  if (!row || Number(row.version) === VERSION) return row && String(row.id);
+  if (!table) return undefined;
+  const [row] = await run(`SELECT id, version FROM ${store}`);
+  if (!row) throw emptyStore({ location }, store);
+  if (Number(row.version) === VERSION) return String(row.id);
   throw new ConfigurationError(
     `${location}: this outbox has the format ${row.version}, and this version of stocklot uses ${VERSION}. Use the version ` +
       "that created it to send what is pending, then a new outbox.",
@@ -432,3 +492,44 @@ export async function createTables(
   await run(`INSERT INTO ${store} (only_row, id, version) VALUES (1, $1, $2)`, [id, VERSION]);
   return id;
 }
+
+/** See `OpenStore.claim`. */
+export async function claimStore(
+  database: SqlDatabase,
+  run: Query,
+  { store }: TableNames,
+  { service, settleMs = 0 }: StoreUser,
+): Promise<ServiceAccount | undefined> {
+  const read = async () => {
+    const [row] = await run(`SELECT service, address, client_id, settle_ms FROM ${store}`);
+    if (!row) throw emptyStore(database, store);
+    const { service: id, address, client_id: clientId } = row;
+    const known = id === null ? undefined : { id: String(id), address: String(address), clientId: String(clientId) };
+    return { known, knownSettleMs: Number(row.settle_ms) };
+  };
+  // Who may only add needs no right to update.
+  const { known, knownSettleMs } = await read();
+  const isSameAccount = known?.address === service?.address && known?.clientId === service?.clientId;
+  if (service && (!known || (isSameAccount && known.id !== service.id))) {
+    const { id, address, clientId } = service;
+    await updateRows(database, run, {
+      table: store,
+      set: (bind) => `service = ${bind(id)}, address = ${bind(address)}, client_id = ${bind(clientId)}`,
+      where: (bind) => `(service IS NULL
+        OR (address = ${bind(address)} AND client_id = ${bind(clientId)} AND service <> ${bind(id)}))`,
+    });
+  }
+  if (knownSettleMs < settleMs)
+    await updateRows(database, run, {
+      table: store,
+      set: (bind) => `settle_ms = ${bind(settleMs)}`,
+      where: (bind) => `settle_ms < ${bind(settleMs)}`,
+    });
+  return (await read()).known;
+}
+
+const emptyStore = ({ location }: { location: string }, store: string) =>
+  new StorageError(
+    `${location}: the table ${store} has no row that can be read. Somebody has removed it: restore the database, or use a new outbox.`,
+    { location },
+  );

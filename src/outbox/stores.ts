@@ -1,20 +1,22 @@
 import * as z from "zod";
 import { checkConfiguration } from "../shared/check.js";
-import { ConfigurationError } from "../shared/errors/index.js";
+import { ConfigurationError, StorageError } from "../shared/errors/index.js";
 import { lazy } from "../shared/field.js";
 import { type Query, quoteName, type SqlDatabase } from "../storage/database.js";
+import { PostgresDatabase } from "../storage/postgres.js";
 import {
+  assertOrdinaryPath,
   createSchema,
   isPostgresPool,
   isQueryable,
-  PostgresDatabase,
-  type PostgresOptions,
   type PostgresQueryable,
+  type PostgresSource,
   postgresPlaceSchema,
   usableSchema,
-} from "../storage/postgres.js";
-import { openSqlite } from "../storage/sqlite.js";
-import { createTables, OpenStore, readStoreId } from "./store.js";
+} from "../storage/postgres-place.js";
+import type { ServiceAccount } from "../storage/service.js";
+import { openSqlite, sqlitePathSchema } from "../storage/sqlite.js";
+import { claimStore, createTables, OpenStore, readStoreId, type StoreUser, type TableNames } from "./store.js";
 
 /** Where the entries of an outbox are. Created by {@link sqliteOutboxStore} or {@link postgresOutboxStore}. */
 export type OutboxStore = SqliteOutboxStore | PostgresOutboxStore;
@@ -25,15 +27,39 @@ export interface StoreUse {
   existing?: "read" | "change" | undefined;
 }
 
+/** How a store is opened. */
+export interface OpenSettings extends StoreUser {
+  /** Ends the wait for it. */
+  signal: AbortSignal;
+  /** Called when it has a connection. */
+  onConnection?: () => void;
+}
+
+/** A store that was opened. */
+export interface Opened {
+  store: OpenStore;
+  /** The service that it belongs to; `undefined` if none is recorded, or if it is only read. */
+  service: ServiceAccount | undefined;
+  /**
+   * The same store within a transaction that the caller has begun.
+   *
+   * @throws ConfigurationError when the transaction is on another database, or when there are no such transactions.
+   */
+  join(client: unknown): OpenStore;
+}
+
 const noOutbox = (location: string) => new ConfigurationError(`${location}: there is no outbox. Check the address.`);
 
 /** Options of {@link sqliteOutboxStore}. */
 export interface SqliteOutboxStoreOptions {
-  /** Path of the database file; created if it does not exist. It may contain other tables. */
+  /**
+   * Path of the database file; created if it does not exist. It may contain other tables. `:memory:` and `file:` are not
+   * accepted.
+   */
   path: string;
 }
 
-const sqliteOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject({ path: z.string().min(1) }));
+const sqliteOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject({ path: sqlitePathSchema() }));
 
 /**
  * Stores an outbox in an SQLite database, for processes of one machine. A commit waits until it is on the disk. The tables
@@ -60,24 +86,31 @@ export class SqliteOutboxStore {
   }
 
   /** @internal */
-  async open(): Promise<OpenStore> {
+  async open(settings: OpenSettings): Promise<Opened> {
     const { existing } = this.#use;
-    if (existing === undefined) return this.#openFile(false);
+    if (existing === undefined) return this.#openFile(false, settings);
     // To be read first, since to open it otherwise would change a file that is no outbox.
-    const store = await this.#openFile(true);
-    if (existing === "read") return store;
-    await store.database.close();
-    return this.#openFile(false);
+    const opened = await this.#openFile(true, settings);
+    if (existing === "read") return opened;
+    await opened.store.database.close();
+    return this.#openFile(false, settings);
   }
 
-  async #openFile(readOnly: boolean): Promise<OpenStore> {
+  async #openFile(reads: boolean, { signal, onConnection, ...user }: OpenSettings): Promise<Opened> {
     const names = { store: "stocklot_outbox_store", entries: "stocklot_outbox_entries" };
-    const database = await openSqlite({ path: this.#path, readOnly });
-    const prepare = readOnly ? readStoreId : createTables;
+    const database = await openSqlite({ path: this.#path, readOnly: reads }, signal);
+    const prepare = reads ? readStoreId : createTables;
     try {
-      const id = await database.transaction((query) => prepare("sqlite", query, names, this.#path));
-      if (id === undefined) throw noOutbox(this.#path);
-      return new OpenStore(id, database, names);
+      const opened = await database.transaction(
+        async (query) => {
+          const id = await prepare("sqlite", query, names, this.#path);
+          if (id === undefined) throw noOutbox(this.#path);
+          return { id, service: reads ? undefined : await claimStore(database, query, names, user) };
+        },
+        { signal, reads },
+      );
+      onConnection?.();
+      return { store: new OpenStore(opened.id, database, names), service: opened.service, join: () => this.join() };
     } catch (error) {
       await database.close();
       throw error;
@@ -85,7 +118,7 @@ export class SqliteOutboxStore {
   }
 
   /** @internal */
-  join(_client: unknown): Promise<OpenStore> {
+  join(): never {
     throw new ConfigurationError(
       "sqliteOutboxStore: the option client is not supported. To join a transaction, use postgresOutboxStore.",
     );
@@ -106,8 +139,9 @@ export interface PostgresOutboxStoreOptions {
    */
   connectionString?: string | undefined;
   /**
-   * The schema of the tables; created if it does not exist.
-   * @default the first of the search_path that exists
+   * The schema of the tables; created if it does not exist. It is required if the `search_path` begins with another schema
+   * than `"$user"` or `public`, as where each tenant has a schema.
+   * @default "stocklot"
    */
   schema?: string | undefined;
 }
@@ -128,7 +162,7 @@ export const postgresOutboxStore = (options: PostgresOutboxStoreOptions): Outbox
 
 /** Created by {@link postgresOutboxStore}. */
 export class PostgresOutboxStore {
-  readonly #source: PostgresOptions;
+  readonly #source: PostgresSource;
   readonly #schema: string | undefined;
   readonly #use: StoreUse;
 
@@ -141,48 +175,139 @@ export class PostgresOutboxStore {
   }
 
   /** @internal */
-  open(): Promise<OpenStore> {
-    return this.#openIn(new PostgresDatabase(this.#source));
-  }
-
-  /** All of it on the connection of the caller, from the first call on: others may wait for the rest of its pool. @internal */
-  async join(client: unknown): Promise<OpenStore> {
-    if (!isQueryable(client) || isPostgresPool(client))
-      throw new ConfigurationError("outbox.add: client must be a Client of pg on which a transaction is open");
-    return this.#openIn(withinTransaction(client, new PostgresDatabase(this.#source).joined(client)));
-  }
-
-  #openIn(database: SqlDatabase): Promise<OpenStore> {
-    return database.transaction(async (query) => {
-      const schema = await usableSchema(query, this.#schema);
-      const nameOf = (name: string) => `${quoteName(schema)}.stocklot_outbox_${name}`;
-      const names = { store: nameOf("store"), entries: nameOf("entries") };
-      const location = `PostgreSQL, schema ${schema}`;
-      let id = await readStoreId("postgres", query, names, location);
-      if (id === undefined) {
-        if (this.#use.existing) throw noOutbox(location);
-        await createSchema(query, schema, "stocklot outbox");
-        id = await createTables("postgres", query, names, location);
-      }
-      return new OpenStore(id, database, names);
+  async open({ signal, onConnection, ...user }: OpenSettings): Promise<Opened> {
+    const { existing } = this.#use;
+    const reads = existing === "read";
+    const database = new PostgresDatabase({
+      ...this.#source,
+      readOnly: reads,
+      ...(onConnection && { onConnection }),
     });
+    const open = async (query: Query) => {
+      const place = await placeOf(query, await usableSchema(database, query, this.#schema, "stocklot_outbox_store"));
+      const { names } = place;
+      let id = await readStoreId("postgres", query, names, place.name);
+      if (id === undefined) {
+        if (existing) throw noOutbox(place.name);
+        await createSchema(database, query, place.schema, "stocklot outbox");
+        id = await createTables("postgres", query, names, place.name);
+      }
+      return { id, place, service: reads ? undefined : await this.#claim(database, query, names, user) };
+    };
+    try {
+      const { id, place, service } = await database.transaction(open, { signal });
+      const store = new OpenStore(id, database, place.names);
+      const join = (client: unknown) => {
+        assertIsClient(client);
+        const within = withinTransaction(client, database, (query) => this.#assertSame(query, { id, place }));
+        return new OpenStore(id, within, place.names);
+      };
+      return { store, service, join };
+    } catch (error) {
+      await database.close();
+      throw error;
+    }
   }
+
+  /** @internal */
+  join(client: unknown): void {
+    assertIsClient(client);
+  }
+
+  /** Who may only read is refused later, when there is something to change. */
+  async #claim(database: SqlDatabase, query: Query, names: TableNames, user: StoreUser) {
+    await query("SAVEPOINT claim");
+    try {
+      return await claimStore(database, query, names, user);
+    } catch (error) {
+      if (!StorageError.is(error)) throw error;
+      await query("ROLLBACK TO SAVEPOINT claim");
+      return undefined;
+    }
+  }
+
+  /** @throws ConfigurationError unless the transaction sees this very store. */
+  async #assertSame(query: Query, own: { id: string; place: Place }): Promise<void> {
+    if (this.#schema === undefined) {
+      const [row] = await query("SELECT current_setting('search_path') AS path");
+      assertOrdinaryPath(String(row?.path));
+    }
+    const other = await placeOf(query, own.place.schema);
+    const isOtherServer =
+      own.place.server !== undefined && other.server !== undefined && own.place.server !== other.server;
+    const isSamePlace = own.place.name === other.name && !isOtherServer;
+    const id = isSamePlace ? await readStoreId("postgres", query, own.place.names, own.place.name) : undefined;
+    if (id === own.id) return;
+    throw new ConfigurationError(
+      `outbox.add: the store of the outbox is in ${own.place.name}${serverOf(own.place)}, and the transaction of the client in ` +
+        `${other.name}${serverOf(other)}${isSamePlace ? ", with another store" : ""}. Nothing was added. Pass a client of the same database.`,
+    );
+  }
+}
+
+function assertIsClient(client: unknown): asserts client is PostgresQueryable {
+  if (!isQueryable(client) || isPostgresPool(client))
+    throw new ConfigurationError("outbox.add: client must be a Client of pg on which a transaction is open");
+}
+
+/** Where the tables of a store are. */
+interface Place {
+  schema: string;
+  names: TableNames;
+  /** Names database and schema. */
+  name: string;
+  /** Identifies the server; `undefined` if the user may not know it. */
+  server: string | undefined;
+}
+
+const serverOf = ({ server }: Place) => (server === undefined ? "" : ` (server ${server})`);
+
+async function placeOf(query: Query, schema: string): Promise<Place> {
+  const [{ database, may } = {}] = await query(
+    "SELECT current_database() AS database, has_function_privilege('pg_catalog.pg_control_system()', 'EXECUTE') AS may",
+  );
+  const [control] =
+    may === "t" ? await query("SELECT system_identifier AS server FROM pg_catalog.pg_control_system()") : [];
+  const nameOf = (name: string) => `${quoteName(schema)}.stocklot_outbox_${name}`;
+  return {
+    schema,
+    names: { store: nameOf("store"), entries: nameOf("entries") },
+    name: `PostgreSQL, database ${database}, schema ${schema}`,
+    server: control && String(control.server),
+  };
 }
 
 /** The last part of a transaction of the caller's, by its connection. */
 const lastPart = new WeakMap<object, Promise<unknown>>();
 
+/** How long an entry with a key waits for another transaction that has added one with the same key, in ms. */
+const KEY_WAIT_MS = 2_000;
+
 /**
  * A transaction of the caller's: if a part of it fails, that alone is undone. Parts follow each other, since one that is undone
- * takes along what has come since it began.
+ * takes along what has come since it began. Settings are as they were when a part ends.
  */
-const withinTransaction = (client: object, query: Query): SqlDatabase => ({
+const withinTransaction = (
+  client: PostgresQueryable,
+  database: PostgresDatabase,
+  check: (query: Query) => Promise<void>,
+): SqlDatabase => ({
   kind: "postgres",
+  location: database.location,
   transaction(work) {
+    const query = database.joined(client);
     const run = async () => {
       await query("SAVEPOINT stocklot_outbox");
       try {
-        return await work(query);
+        const [before] = await query(
+          "SELECT current_setting('row_security') AS rows, current_setting('lock_timeout') AS lock",
+        );
+        const set = "SELECT set_config('row_security', $1, true), set_config('lock_timeout', $2, true)";
+        await query(set, ["off", `${KEY_WAIT_MS}ms`]);
+        await check(query);
+        const result = await work(query);
+        await query(set, [String(before?.rows), String(before?.lock)]);
+        return result;
       } catch (error) {
         await query("ROLLBACK TO SAVEPOINT stocklot_outbox").catch(() => {});
         throw error;

@@ -39,9 +39,31 @@ export function readReply<T>(schema: z.ZodType<T>, reply: unknown): T {
   throw new Error("Redis has replied in another form than the script");
 }
 
+/** Redis has replied with an error. */
+export class RedisRefusal extends Error {}
+
+/** Arguments that are shorter are no secrets. */
+const MIN_SECRET_LENGTH = 8;
+const MAX_REPLY_LENGTH = 200;
+
 /**
- * Runs a script. Rejects if Redis does not reply. The error shows nothing that was sent: Redis quotes the arguments of
- * commands, which may be a token.
+ * The error that Redis has replied with, in its words. It may quote the arguments of a command, cut off, which may be a token:
+ * they are left out.
+ */
+function quotedReply(reply: string, values: readonly string[]): string {
+  const [line = ""] = reply.replace(/,? with args beginning with.*/s, "").split("\n");
+  const secrets = values.filter((value) => value.length >= MIN_SECRET_LENGTH);
+  const isPart = (quoted: string) => quoted !== "" && secrets.some((secret) => secret.includes(quoted));
+  return secrets
+    .reduce((text, secret) => text.replaceAll(secret, "[redacted]"), line)
+    .replace(/(['"`])(.*?)\1/g, (whole, quote, quoted) => (isPart(quoted) ? `${quote}[redacted]${quote}` : whole))
+    .slice(0, MAX_REPLY_LENGTH);
+}
+
+/**
+ * Runs a script.
+ *
+ * @throws RedisRefusal if Redis replies with an error; another error if it does not reply. Neither shows what was sent.
  */
 export async function runScript(
   redis: RedisClient,
@@ -55,7 +77,7 @@ export async function runScript(
   try {
     return await race(reply, afterMs(timeoutMs, noReply));
   } catch (error) {
-    const isReply = error instanceof Error && error.name === "ReplyError";
-    throw new Error(isReply ? `${/^[A-Z]+/.exec(error.message)?.[0] ?? "an error"} of Redis` : messageOf(error));
+    if (!(error instanceof Error && error.name === "ReplyError")) throw new Error(messageOf(error));
+    throw new RedisRefusal(quotedReply(error.message, values.map(String)));
   }
 }

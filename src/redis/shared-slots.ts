@@ -11,7 +11,14 @@ import {
 import { lazy } from "../shared/field.js";
 import { type MonotonicClock, startTimer } from "../shared/time/clock.js";
 import { messageOf } from "../shared/unknown.js";
-import { type RedisClient, readReply, redisKeyName, runScript, SLOTS_TIMEOUT_MS } from "./redis-client.js";
+import {
+  type RedisClient,
+  RedisRefusal,
+  readReply,
+  redisKeyName,
+  runScript,
+  SLOTS_TIMEOUT_MS,
+} from "./redis-client.js";
 
 /** This long after its grant a slot may be used: a process that stood still longer asks for another one. */
 const SEND_WITHIN_MS = 30_000;
@@ -24,10 +31,12 @@ const MAX_POLL_MS = 500;
 const MAX_JITTER_MS = 20;
 
 /**
- * One exchange: reports slots that have ended, and takes one. By Redis' clock alone.
+ * One exchange: reports slots that have ended, and takes one. By Redis' clock alone, of which time never goes back; if it is set
+ * forward, slots are free too early, once.
  *
  * `KEYS`: the slots in use, each with the time at which it is free again (sorted set); the state (hash): `epoch`, the name of
- * this window, `since` when it exists, `granted`, the number of slots granted in it, and the end of the pause.
+ * this window, `since` when it exists, `granted`, the number of slots granted in it, the end of the pause, the
+ * `last` time, and how far it is `ahead` of Redis' clock.
  *
  * A process that knew another epoch, or more slots, shows that Redis has lost its data, or went back to older ones, which begins
  * a new epoch. Nobody knows then what was sent in the last interval, so all pause for one.
@@ -38,6 +47,11 @@ local id, wanted, known, knownGranted, pauseMs = ARGV[5], ARGV[6] == '1', ARGV[7
 local slots, state = KEYS[1], KEYS[2]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- Redis' clock may be set back: time goes on from the last one.
+local ahead, last = unpack(redis.call('HMGET', state, 'ahead', 'last'))
+ahead, last = tonumber(ahead or 0), tonumber(last or 0)
+now = now + ahead
+if now < last then ahead, now = ahead + last - now, last end
 
 local isOlder = known == redis.call('HGET', state, 'epoch') and knownGranted > tonumber(redis.call('HGET', state, 'granted'))
 if isOlder or redis.call('HEXISTS', state, 'epoch') == 0 then
@@ -49,7 +63,7 @@ pausedUntil = tonumber(pausedUntil)
 if pausedUntil > now + ${3_600_000} then pausedUntil = 0 end
 if known ~= '' and known ~= epoch then pausedUntil = math.max(pausedUntil, since + interval) end
 if pausedUntil <= now then pausedUntil = pauseMs > 0 and now + pauseMs or 0 end
-redis.call('HSET', state, 'pausedUntil', pausedUntil)
+redis.call('HSET', state, 'pausedUntil', pausedUntil, 'ahead', ahead, 'last', now)
 
 for i = 10, #ARGV, 2 do
   if tonumber(ARGV[i + 1]) > 0 then redis.call('ZADD', slots, now + ARGV[i + 1], ARGV[i]) else redis.call('ZREM', slots, ARGV[i]) end
@@ -187,7 +201,8 @@ export function createSharedSlots({ redis, key, settings, clock }: SharedSlotsOp
     } catch (error) {
       // The script may still run: it is reported again, and a slot that it took is returned.
       ended.push(...reported, ...(isWanted ? [{ id, freeAt: -Infinity }] : []));
-      throw new NoSlots(`the shared rate limiter cannot reach Redis: ${messageOf(error)}`, { cause: error });
+      const what = error instanceof RedisRefusal ? "is refused by" : "cannot reach";
+      throw new NoSlots(`the shared rate limiter ${what} Redis: ${messageOf(error)}`, { cause: error });
     }
   }
 

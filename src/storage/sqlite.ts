@@ -1,24 +1,20 @@
-import { ConfigurationError } from "../shared/errors/index.js";
+import * as z from "zod";
+import { withCheck } from "../shared/field.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
+import { giveTurn } from "../shared/time/turn.js";
 import { sleep } from "../shared/time/wait.js";
 import { fieldOf } from "../shared/unknown.js";
-import type { Query, SqlDatabase, SqlRow, SqlValue } from "./database.js";
+import type { Query, SqlDatabase, TransactionOptions } from "./database.js";
+import { findSqliteDriver, type SqliteDriver, type SqliteFile, type SqliteStatement } from "./sqlite-driver.js";
 import { createStorageError } from "./storage-failure.js";
 
-/** The part of a driver that is used: `node:sqlite`, or `@photostructure/sqlite`, which has the same interface. */
-export interface SqliteDriver {
-  DatabaseSync: new (path: string, options?: { readOnly?: boolean }) => SqliteFile;
-}
-
-interface SqliteFile {
-  exec(sql: string): void;
-  prepare(sql: string): SqliteStatement;
-  close(): void;
-}
-
-interface SqliteStatement {
-  all(...values: SqlValue[]): SqlRow[];
-}
+/** A path, as a caller states it. What SQLite keeps in memory would be gone without an error. */
+export const sqlitePathSchema = () =>
+  withCheck(z.string().min(1), (path) =>
+    path === ":memory:" || /^file:/i.test(path)
+      ? 'must be the path of a file; ":memory:" and addresses that begin with "file:" are not accepted'
+      : undefined,
+  );
 
 /** How long SQLite itself waits for a lock, in ms. It blocks the event loop meanwhile. */
 const BUSY_TIMEOUT_MS = 5;
@@ -42,30 +38,45 @@ export interface SqliteOptions {
 
 /**
  * Opens a database with a write-ahead log, so that others can read while this process writes. A commit waits until it is on
- * the disk.
+ * the disk. SQLite works synchronously: between two commands the event loop gets its turn.
  *
  * @throws StorageError when the file cannot be opened, or is locked for too long.
  * @throws ConfigurationError when there is no driver.
  */
-export async function openSqlite(options: SqliteOptions): Promise<SqlDatabase> {
-  const { readOnly = false, loadDriver = findSqliteDriver } = options;
-  const driver = await loadDriver();
-  const file = await whileBusy(options, () => openFile(driver, options));
-  const statements = new Map<string, SqliteStatement>();
-  const query: Query = async (sql, values = []) => {
-    const statement = statements.get(sql) ?? file.prepare(sql.replaceAll("$", "?"));
-    statements.set(sql, statement);
-    return statement.all(...values);
+export async function openSqlite(options: SqliteOptions, signal?: AbortSignal): Promise<SqlDatabase> {
+  const { path, readOnly = false, loadDriver = findSqliteDriver } = options;
+  // At first use: not every runtime that loads this has them.
+  const [driver, fs, { pathToFileURL }] = await Promise.all([loadDriver(), import("node:fs"), import("node:url")]);
+  const source: Source = {
+    driver,
+    address: `${pathToFileURL(path).href}?immutable=1`,
+    stamp() {
+      if (fs.existsSync(`${path}-wal`)) return undefined;
+      const stat = fs.statSync(path, { bigint: true, throwIfNoEntry: false });
+      return stat && `${stat.dev} ${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`;
+    },
   };
-  const transact = async <T>(work: (query: Query) => Promise<T>, requestedAt: number): Promise<T> => {
+  let opened: OpenedFile | undefined = await whileBusy(options, { reads: readOnly, signal }, () =>
+    openFile(source, options),
+  );
+
+  const transact = async <T>(
+    work: (query: Query) => Promise<T>,
+    { reads = readOnly, signal: end }: TransactionOptions,
+    requestedAt: number,
+  ): Promise<T> => {
+    await giveTurn();
+    const waiting = { reads, signal: end };
+    opened ??= await whileBusy(options, waiting, () => openFile(source, options), requestedAt);
+    const { file, query, isUnchanged } = opened;
     // The write lock comes first, so that nothing that was read can change before the commit.
-    await whileBusy(options, () => file.exec(readOnly ? "BEGIN" : "BEGIN IMMEDIATE"), requestedAt);
+    await whileBusy(options, waiting, () => file.exec(reads ? "BEGIN" : "BEGIN IMMEDIATE"), requestedAt);
     let isCommitting = false;
     try {
       const result = await work(query);
       isCommitting = true;
       file.exec("COMMIT");
-      return result;
+      if (isUnchanged()) return result;
     } catch (error) {
       try {
         file.exec("ROLLBACK");
@@ -73,37 +84,77 @@ export async function openSqlite(options: SqliteOptions): Promise<SqlDatabase> {
         // SQLite has rolled back already, as it does when the disk is full.
       }
       // After an error of the disk, a commit may be found in the log later.
-      throw storageErrorOf(error, options, isCommitting && resultCodeOf(error) === SQLITE_IOERR);
+      if (isUnchanged())
+        throw storageErrorOf(error, options, reads, isCommitting && !reads && resultCodeOf(error) === SQLITE_IOERR);
     }
+    // What was read may be torn. The next transaction opens the file anew.
+    opened = undefined;
+    file.close();
+    throw writtenMeanwhile(path);
   };
   /** The driver has one connection, so that transactions of this process wait for each other. */
   let last: Promise<unknown> = Promise.resolve();
   return {
     kind: "sqlite",
-    transaction(work) {
+    location: path,
+    transaction(work, transactionOptions = {}) {
       const requestedAt = monotonicNowMs();
-      const result = last.then(() => transact(work, requestedAt));
+      const result = last.then(() => transact(work, transactionOptions, requestedAt));
       last = result.catch(() => {});
       return result;
     },
     async close() {
       await last;
+      const file = opened?.file;
       try {
         // The file alone is the database then. Otherwise the log stays, and with it all data.
-        if (!readOnly) file.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+        if (!readOnly) file?.exec("PRAGMA wal_checkpoint(TRUNCATE)");
       } catch {
       } finally {
-        file.close();
+        file?.close();
       }
     },
   };
 }
 
-function openFile({ DatabaseSync }: SqliteDriver, { path, readOnly = false }: SqliteOptions): SqliteFile {
+interface OpenedFile {
+  file: SqliteFile;
+  query: Query;
+  /** Whether nobody has written the file since it was opened, if SQLite does not find that out itself. */
+  isUnchanged(): boolean;
+}
+
+/** Where a file is opened from. */
+interface Source {
+  driver: SqliteDriver;
+  /** That of the file, for SQLite, if nobody writes it. */
+  address: string;
+  /** Differs after every write to the file; `undefined` if there is none, or if it has a log. */
+  stamp(): string | undefined;
+}
+
+function openFile({ driver, address, stamp }: Source, options: SqliteOptions): OpenedFile {
+  const { path, readOnly = false } = options;
+  if (!readOnly) return openedFile(openWith(driver, path, options), () => true);
+  const before = stamp();
+  try {
+    return openedFile(openWith(driver, path, options), () => true);
+  } catch (error) {
+    // Who may not write into the folder cannot create the files that readers and writers share. Without a log nobody writes,
+    // and the file alone is the database.
+    const isRefused = [SQLITE_CANTOPEN, SQLITE_READONLY].includes(resultCodeOf(error) ?? 0);
+    if (!isRefused || before === undefined || stamp() !== before) throw error;
+    const file = openWith(driver, address, options);
+    return openedFile(file, () => stamp() === before);
+  }
+}
+
+function openWith({ DatabaseSync }: SqliteDriver, path: string, { readOnly = false }: SqliteOptions): SqliteFile {
   const file = new DatabaseSync(path, { readOnly });
   try {
     file.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
-    if (!readOnly) file.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
+    if (readOnly) file.prepare("SELECT count(*) FROM sqlite_schema").all();
+    else file.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
     return file;
   } catch (error) {
     file.close();
@@ -111,23 +162,52 @@ function openFile({ DatabaseSync }: SqliteDriver, { path, readOnly = false }: Sq
   }
 }
 
+function openedFile(file: SqliteFile, isUnchanged: () => boolean): OpenedFile {
+  const statements = new Map<string, SqliteStatement>();
+  return {
+    file,
+    isUnchanged,
+    async query(sql, values = []) {
+      await giveTurn();
+      const statement = statements.get(sql) ?? file.prepare(sql.replaceAll("$", "?"));
+      statements.set(sql, statement);
+      return statement.all(...values);
+    },
+  };
+}
+
+const writtenMeanwhile = (location: string) =>
+  createStorageError(
+    "sqlite",
+    { location, mayBeStored: false, cause: new Error("the file was written while it was read") },
+    { reads: true, text: "Read it again." },
+  );
+
 /** Retries while another process has the lock. SQLite's own waiting would block the event loop. */
-async function whileBusy<T>(options: SqliteOptions, action: () => T, requestedAt = monotonicNowMs()): Promise<T> {
+async function whileBusy<T>(
+  options: SqliteOptions,
+  { reads = false, signal }: TransactionOptions,
+  action: () => T,
+  requestedAt = monotonicNowMs(),
+): Promise<T> {
   const { lockWaitMs = 30_000 } = options;
   for (;;) {
+    signal?.throwIfAborted();
     try {
       return action();
     } catch (error) {
       const isOver = monotonicNowMs() - requestedAt > lockWaitMs;
-      if (isOver || resultCodeOf(error) !== SQLITE_BUSY) throw storageErrorOf(error, options);
+      if (isOver || resultCodeOf(error) !== SQLITE_BUSY) throw storageErrorOf(error, options, reads);
     }
-    await sleep(Math.random() * MAX_RETRY_DELAY_MS);
+    await sleep(Math.random() * MAX_RETRY_DELAY_MS, signal);
   }
 }
 
 /** https://www.sqlite.org/rescode.html */
 const SQLITE_BUSY = 5;
+const SQLITE_READONLY = 8;
 const SQLITE_IOERR = 10;
+const SQLITE_CANTOPEN = 14;
 
 /** The primary result code of an error of the driver; `undefined` for any other error. Extended codes have it in their lowest byte. */
 function resultCodeOf(error: unknown): number | undefined {
@@ -137,45 +217,12 @@ function resultCodeOf(error: unknown): number | undefined {
 
 const ADVICE =
   "Check that the path is right, that the file may be written, that the disk has space, and that no other process keeps it locked.";
+const READING_ADVICE =
+  "Check that the path is right, that the file and, if there are any, those that end in -wal and -shm may be read, and that no other process keeps it locked.";
 
 /** The `StorageError` for an error of the driver; any other error as it is. */
-function storageErrorOf(error: unknown, { path }: SqliteOptions, mayBeStored = false): unknown {
+function storageErrorOf(error: unknown, { path }: SqliteOptions, reads: boolean, mayBeStored = false): unknown {
   if (resultCodeOf(error) === undefined) return error;
-  return createStorageError("sqlite", { location: path, mayBeStored, cause: error }, ADVICE);
+  const advice = { reads, text: reads ? READING_ADVICE : ADVICE };
+  return createStorageError("sqlite", { location: path, mayBeStored, cause: error }, advice);
 }
-
-/** What to do if there is no driver. The package works on Node.js 20.19, though its `engines` do not say so. */
-const INSTALL_DRIVER_ADVICE =
-  "Use Node.js 22.13 or later, or run npm install @photostructure/sqlite@2 (on Node.js 20 with --engine-strict=false).";
-
-/**
- * The driver of Node.js, or else that of the package.
- *
- * @throws ConfigurationError when there is none.
- */
-export const findSqliteDriver = async (): Promise<SqliteDriver> => loadNodeDriver() ?? (await loadPackageDriver());
-
-/** The driver of Node.js; `undefined` if this version has none, or only behind a flag. */
-export function loadNodeDriver(): SqliteDriver | undefined {
-  // Bundlers do not know this module, and an import fails on a Node.js without it.
-  const module: unknown = process.getBuiltinModule?.("node:sqlite");
-  return isSqliteDriver(module) ? module : undefined;
-}
-
-/**
- * The driver of the package that users install if Node.js has none.
- *
- * @throws ConfigurationError when it is not installed, or version 1 is: that does not close its files.
- */
-export async function loadPackageDriver(): Promise<SqliteDriver> {
-  const module: unknown = await import("@photostructure/sqlite").catch((cause: unknown) => {
-    const { node } = process.versions;
-    throw new ConfigurationError(`SQLite: Node.js ${node} has no node:sqlite. ${INSTALL_DRIVER_ADVICE}`, { cause });
-  });
-  // Since version 2.0.0 there is `serialize()`. The package exports no version of its own.
-  if (isSqliteDriver(module) && "serialize" in module.DatabaseSync.prototype) return module;
-  throw new ConfigurationError(`SQLite: @photostructure/sqlite 1 does not close its files. ${INSTALL_DRIVER_ADVICE}`);
-}
-
-const isSqliteDriver = (module: unknown): module is SqliteDriver =>
-  typeof fieldOf(module, "DatabaseSync") === "function";

@@ -5,11 +5,57 @@ import { fieldOf, messageOf } from "../shared/unknown.js";
 export function createStorageError(
   storage: "sqlite" | "postgres",
   init: { location: string; mayBeStored: boolean; cause: unknown },
-  advice: string,
+  advice: { reads: boolean; text: string },
 ): StorageError {
   const { location, mayBeStored, cause } = init;
   // The message of several failed addresses is empty.
   const happened = messageOf(cause).replace(/\.$/, "") || String(fieldOf(cause, "code"));
-  const effect = mayBeStored ? "The change may or may not have been stored." : "The change was not stored.";
-  return new StorageError(`${storage} ${location}: ${happened}. ${effect} ${advice}`, init);
+  const effect = mayBeStored ? " The change may or may not have been stored." : " The change was not stored.";
+  const message = `${storage} ${location}: ${happened}.${advice.reads ? "" : effect} ${advice.text}`;
+  const error = new StorageError(message, init);
+  if (isLasting(cause)) lasting.add(error);
+  return error;
+}
+
+/** Errors of this kind, see `isLastingFailure`. Their causes are shown without what identifies them. */
+const lasting = new WeakSet<object>();
+
+/** A command that the database has accepted, and that has not done what it must do. */
+class IneffectiveCommand extends Error {}
+
+/**
+ * The error for a command that was accepted, but stored, changed or removed fewer rows than it must, although they are as they
+ * were: a trigger or a rule has prevented it.
+ */
+export function ineffectiveCommand(
+  { kind, location }: { kind: "sqlite" | "postgres"; location: string },
+  right: string,
+  table: string,
+): StorageError {
+  const happened = `${right} had no effect on rows of the table ${table}, without an error`;
+  const text = `A trigger or a rule of that table prevents it. Remove it, or use a user to whom ${right} is allowed.`;
+  return createStorageError(
+    kind,
+    { location, mayBeStored: false, cause: new IneffectiveCommand(happened) },
+    { reads: false, text },
+  );
+}
+
+/** Conditions that end by themselves: locks, conflicts, resources, a server that starts, ends or is not the primary one. */
+const PASSING_STATES = /^(?:08|25006|40|53|55|57|58|XX)/;
+
+/** Results of SQLite that last: no right (3, 8, 23), a damaged file (11, 26), a constraint or a trigger (19), a wrong command (1). */
+const LASTING_RESULTS: readonly number[] = [1, 3, 8, 11, 19, 23, 26];
+
+/** Whether the database works and refuses the command: it will most likely refuse it again. */
+export const isLastingFailure = (error: unknown): boolean => StorageError.is(error) && lasting.has(error);
+
+function isLasting(cause: unknown): boolean {
+  if (cause instanceof IneffectiveCommand) return true;
+  const result = fieldOf(cause, "errcode");
+  if (typeof result === "number") return LASTING_RESULTS.includes(result & 0xff);
+  const state = fieldOf(cause, "severity") === undefined ? "" : String(fieldOf(cause, "code"));
+  // Only "the server is in recovery" passes of what is not supported.
+  if (state === "0A000" && /recovery|read-only/.test(messageOf(cause))) return false;
+  return /^[\dA-Z]{5}$/.test(state) && !PASSING_STATES.test(state);
 }

@@ -167,7 +167,7 @@ describe("stocklot outbox", () => {
     const url = postgres?.url ?? "";
     expect(await run(["outbox", "summary", url], {})).toMatchObject({
       code: 2,
-      err: expect.stringContaining("schema public: there is no outbox"),
+      err: expect.stringContaining("schema stocklot: there is no outbox"),
     });
     const { outbox, file, env } = await openEntries(url);
     expect(await outbox("list")).toMatchObject({ code: 0, out: expect.stringMatching(/^day:3 +unknown /m) });

@@ -9,7 +9,7 @@ import { describe, expect, it, vi } from "vitest";
 import { Copy } from "../../src/mirror/copy/copy.js";
 import { SqliteSink } from "../../src/mirror/copy/sqlite.js";
 import { type MirrorList, mirrorListsOf, numberedRecord, RESOURCES, tableOf } from "../../src/mirror/tables.js";
-import { findSqliteDriver, loadNodeDriver, loadPackageDriver } from "../../src/storage/sqlite.js";
+import { findSqliteDriver, loadNodeDriver, loadPackageDriver } from "../../src/storage/sqlite-driver.js";
 import { seededRandom } from "../support/random.js";
 import { runs } from "../support/runs.js";
 import { ChangingService } from "./support/changing-service.js";
@@ -103,7 +103,7 @@ describe.each(Object.keys(SINKS))("a copy in %s", (name) => {
     await inCopy(sink, (copy) => write(copy, LOTS, [lot(1)]));
     const databases = [await sink.open(), await sink.open()];
     const table = databases[0]?.dialect.nameOf("lots");
-    const removal = { sql: `DELETE FROM ${table}`, rows: [[]] };
+    const removal = { sql: `DELETE FROM ${table} RETURNING 1`, rows: [[]] };
     const [copy] =
       (await databases[0]?.query(`SELECT version FROM ${databases[0].dialect.nameOf("stocklot_mirror")}`)) ?? [];
     const version = Number(copy?.version);
@@ -201,13 +201,14 @@ describe.skipIf(!postgres)("a copy in PostgreSQL", () => {
     expect(await rows(`SELECT sum(units) FROM ${schema}.lots`)).toEqual([{ sum: "0.3" }]);
   });
 
-  it("uses the caller's pool, leaves it open, asks for no parser, and takes the first schema of the search_path", async () => {
+  it("uses the caller's pool, leaves it open, asks for no parser, and takes no schema from the search_path", async () => {
     await pool.query(`CREATE SCHEMA ${schema}`);
     const own = new Pool({ connectionString, options: `-c search_path=${schema},public`, max: 1 });
     const bigint = types.getTypeParser(types.builtins.INT8);
     types.setTypeParser(types.builtins.INT8, BigInt);
     try {
-      expect((await fill(postgresSink({ pool: own }))).resources.lots?.inCopy).toBe(400);
+      await expect(fill(postgresSink({ pool: own }))).rejects.toThrow(/option schema is required/);
+      expect((await fill(postgresSink({ pool: own, schema }))).resources.lots?.inCopy).toBe(400);
     } finally {
       types.setTypeParser(types.builtins.INT8, bigint);
     }

@@ -3,7 +3,7 @@ import { Client } from "pg";
 import { ConfigurationError, InputValidationError } from "stocklot";
 import { createMirror, type MirrorChange, type MirrorOptions, type MirrorSink, openCopy } from "stocklot/mirror";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { findSqliteDriver } from "../../src/storage/sqlite.js";
+import { findSqliteDriver } from "../../src/storage/sqlite-driver.js";
 import { seededRandom } from "../support/random.js";
 import { ChangingService } from "./support/changing-service.js";
 import { useCopies } from "./support/copies.js";

@@ -2,7 +2,7 @@ import { ConfigurationError } from "stocklot";
 import { postgresSink } from "stocklot/mirror";
 import { expect, it, vi } from "vitest";
 import { SqliteSink } from "../../src/mirror/copy/sqlite.js";
-import { loadPackageDriver } from "../../src/storage/sqlite.js";
+import { loadPackageDriver } from "../../src/storage/sqlite-driver.js";
 
 const missing = () => {
   throw new Error("Cannot find package");

@@ -5,7 +5,7 @@ import { createMirror, type MirrorResource, openCopy, postgresSink, sqliteSink }
 import { describe, expect, it } from "vitest";
 import { findSql, postgresDialect, SQLITE_DIALECT } from "../../src/mirror/copy/sql.js";
 import { tableOf } from "../../src/mirror/tables.js";
-import { findSqliteDriver } from "../../src/storage/sqlite.js";
+import { findSqliteDriver } from "../../src/storage/sqlite-driver.js";
 import { seededRandom } from "../support/random.js";
 import { ChangingService } from "./support/changing-service.js";
 import { useCopies } from "./support/copies.js";
@@ -150,7 +150,7 @@ describe.each(Object.keys(SINKS))("a copy in %s", (name) => {
     await writer.commit(
       1 +
         Number((await writer.query(`SELECT version - 1 AS v FROM ${writer.dialect.nameOf("stocklot_mirror")}`))[0]?.v),
-      [{ sql: `UPDATE ${writer.dialect.nameOf("stocklot_mirror")} SET format = $1`, rows: [[9]] }],
+      [{ sql: `UPDATE ${writer.dialect.nameOf("stocklot_mirror")} SET format = $1 RETURNING 1`, rows: [[9]] }],
     );
     await writer.close();
     for (const call of [() => openCopy(sinkOf()), () => mirror.run(), () => mirror.status()]) {

@@ -4,6 +4,8 @@ import { AuthenticationError, ConfigurationError, PermissionError } from "../../
 import { createOutbox, type OutboxEntryInput } from "../../src/outbox/index.js";
 import { runOutbox } from "../../src/outbox/run.js";
 import { OpenStore } from "../../src/outbox/store.js";
+import { InFlight } from "../../src/storage/database.js";
+import { openStore } from "./support/store-spec.js";
 import { connectionReset, createWorld, type Intercept, isWrite, receipt } from "./support/world.js";
 
 type World = ReturnType<typeof createWorld>;
@@ -141,11 +143,16 @@ describe("several runs at once", () => {
   it.each(["write", "look-up"])("abort a %s in flight when another one has taken over", async (what) => {
     const world = createWorld();
     await world.createOutbox().add({ key: "a", operation: "create", input: { shortID: "NEW" } });
-    const store = await world.store().open();
-    const takeOver = async (sender: string) =>
-      store.takeLock(await store.sender(), { sender, leaseMs: 0, settleMs: 0 });
+    const { store } = await openStore(world.store());
+    // The heartbeat may come between the two.
+    const takeOver = async (sender: string) => {
+      for (;;) {
+        const taken = await store.takeLock(await store.sender(), { sender, leaseMs: 0, settleMs: 0 });
+        if (taken) return taken;
+      }
+    };
     const [entry] = await store.next(1, { upTo: 1 });
-    const { beat = 0 } = (await takeOver("crashed")) ?? {};
+    const { beat } = await takeOver("crashed");
     if (what === "look-up" && entry)
       await store.begin(entry, { sender: "crashed", beat, sentAt: Date.now(), clockAheadMs: 0, lastRecNo: null });
     const end = new AbortController();
@@ -158,7 +165,14 @@ describe("several runs at once", () => {
       return new Promise(() => {});
     };
     const client = world.createClient({ timeoutMs: Infinity });
-    const settings = { client, store, settleMs: 0, leaseMs: 200, closed: new AbortController().signal };
+    const settings = {
+      client,
+      store,
+      settleMs: 0,
+      leaseMs: 200,
+      closed: new AbortController().signal,
+      inFlight: new InFlight(),
+    };
     await expect(runOutbox(settings, { signal: end.signal })).rejects.toThrow("was aborted");
     expect(methods).toEqual([what === "write" ? "POST" : "GET"]);
     await store.database.close();
@@ -171,7 +185,7 @@ describe("several runs at once", () => {
     const world = createWorld();
     const outbox = world.createOutbox();
     await outbox.add(receipt("a"));
-    const { database, names } = await world.store().open();
+    const { database, names } = (await openStore(world.store())).store;
     world.onWrite = async (_, send) => {
       const response = await send();
       const sql = `UPDATE ${names.entries} SET state = $1, attempts = $2`;
@@ -328,15 +342,15 @@ describe("commits that fail once a write was sent", () => {
     const options = { mark: "remark", leaseMs: 300 } as const;
     await world.createOutbox(options).add(receipt("a"));
     const store = world.store();
-    const opened = await store.open();
+    const opened = await openStore(store);
     vi.spyOn(store, "open").mockResolvedValue(opened);
-    const { transaction } = opened.database;
+    const { transaction } = opened.store.database;
     let left = 0;
     world.onWrite = (_, send) => {
       left = times;
       return send();
     };
-    opened.database.transaction = async (...args) => {
+    opened.store.database.transaction = async (...args) => {
       const isFailing = left > 0;
       left -= 1;
       const result = isFailing && when === "before" ? undefined : await transaction(...args);

@@ -8,6 +8,7 @@ import { OpenStore } from "../../src/outbox/store.js";
 import { openSqlite } from "../../src/storage/sqlite.js";
 import { ownFolder } from "../support/own-folder.js";
 import { findPostgres, openPool } from "../support/postgres-server.js";
+import { openStore } from "./support/store-spec.js";
 import { connectionReset, createWorld, receipt } from "./support/world.js";
 
 const fileNamed = ownFolder();
@@ -142,7 +143,7 @@ describe.each(STORES)("an outbox in %s", (name, newStore) => {
     const store = newStore();
     const outbox = world.createOutbox({ store: store(), leaseMs: 1_000 });
     await outbox.addMany([receipt("a"), receipt("b")]);
-    const opened = await (store() as { open(): ReturnType<OutboxStore["open"]> }).open();
+    const { store: opened } = await openStore(store());
     let isRestored = false;
     world.onWrite = async (_, send) => {
       const sql = `UPDATE ${opened.names.store} SET beat = -5`;
@@ -192,32 +193,6 @@ describe("an outbox in SQLite", () => {
 describe("an outbox in PostgreSQL", () => {
   beforeEach(({ skip }) => skip(!postgres, "there is no PostgreSQL"));
   const connectionString = postgres?.url ?? "";
-
-  it.each([
-    false,
-    true,
-  ])("joins transactions on their connections alone, ten at once (tables exist: %s)", async (exist) => {
-    const schema = newSchema();
-    const store = () => postgresOutboxStore({ connectionString, schema });
-    const client = clientOf("https://one.test/v1", "id");
-    if (exist) await createOutbox({ client, store: store() }).add(receipt("yesterday"));
-    const pool = openPool({ connectionString, max: 10 });
-    onTestFinished(() => pool.end());
-    const outbox = createOutbox({ client, store: postgresOutboxStore({ pool, schema }) });
-    const connections = await Promise.all(Array.from({ length: 10 }, () => pool.connect()));
-    await Promise.all(
-      connections.map(async (connection, index) => {
-        await connection.query("BEGIN");
-        await outbox.add(receipt(`k${index}`), { client: connection });
-        await connection.query(index === 3 ? "ROLLBACK" : "COMMIT");
-        connection.release();
-      }),
-    );
-    // The one that was rolled back may have created the tables, so that the others have done it again.
-    expect(await outbox.summary()).toMatchObject({ pending: exist ? 10 : 9 });
-    expect(await outbox.get("k3")).toBeUndefined();
-    expect(await outbox.get("k4")).toMatchObject({ input: { remark: expect.stringMatching(/^\[sl:/) } });
-  });
 
   it("listens for lost connections of the caller's pool until it is closed, also if another store on the pool is closed before", async () => {
     const pool = new Pool({ connectionString, max: 1 });

@@ -2,7 +2,7 @@ import { type ClientOptions, type CreateItemInput, InventoryClient } from "stock
 import { createOutbox, type OutboxOptions, sqliteOutboxStore } from "stocklot/outbox";
 import { type CountPlan, type ItemPlan, readPlan } from "stocklot/plan";
 import { createSandbox, type SandboxOptions } from "stocklot/sandbox";
-import { findSqliteDriver } from "../../src/storage/sqlite.js";
+import { findSqliteDriver } from "../../src/storage/sqlite-driver.js";
 import { ownFolder } from "../support/own-folder.js";
 
 // Now: to load it takes real time, which tests with fake timers do not have.

@@ -1,6 +1,6 @@
 import { ConfigurationError } from "stocklot";
 import { expect, it, vi } from "vitest";
-import { loadPackageDriver } from "../../src/storage/sqlite.js";
+import { loadPackageDriver } from "../../src/storage/sqlite-driver.js";
 
 vi.mock("@photostructure/sqlite", () => ({ DatabaseSync: class DatabaseSync {} }));
 

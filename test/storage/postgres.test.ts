@@ -100,7 +100,7 @@ describe.skipIf(!postgres)("a PostgreSQL connection", () => {
   });
 
   it("ends a command that takes too long", async () => {
-    const slow = open().transaction((query) => query("SELECT pg_sleep(60)"), 100);
+    const slow = open().transaction((query) => query("SELECT pg_sleep(60)"), { timeoutMs: 100 });
     await expect(slow).rejects.toMatchObject({
       message: expect.stringContaining("canceling statement due to statement timeout"),
       mayBeStored: false,
@@ -113,7 +113,7 @@ describe.skipIf(!postgres)("a PostgreSQL connection", () => {
     const connection = open({ connectionString: network.url, waitMs: 2_000 });
     await connection.transaction(insert(1));
     network.silence();
-    const unstored = connection.transaction(insert(2), 300);
+    const unstored = connection.transaction(insert(2), { timeoutMs: 300 });
     expect(await turnsOf(unstored)).toBeLessThan(15_000);
     await expect(unstored).rejects.toMatchObject({ mayBeStored: false });
     await connection.close();

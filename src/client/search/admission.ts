@@ -49,7 +49,8 @@ export class Admission {
   readonly #begun = new Map<string, Begun>();
   /** Those in turn, in the order in which they came. */
   readonly #inTurn: object[] = [];
-  #wake = new AbortController();
+  /** Created when somebody waits: Workers allow none when a module is loaded. */
+  #wake: AbortController | undefined;
   /** The usual time of one request, in ms. */
   #requestMs = 0;
 
@@ -115,12 +116,13 @@ export class Admission {
 
   /** Waits until a search has ended, or for a moment. */
   #change(scope: Series["scope"]): Promise<void> {
+    this.#wake ??= new AbortController();
     return sleep(ASK_AGAIN_MS, this.#wake.signal, scope);
   }
 
   #notify(): void {
-    this.#wake.abort();
-    this.#wake = new AbortController();
+    this.#wake?.abort();
+    this.#wake = undefined;
   }
 
   #tooLate(search: SearchRequest): TimeoutError {

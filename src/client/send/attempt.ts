@@ -17,6 +17,7 @@ import { parseRetryAfterMs } from "./api-error.js";
 import type { Call } from "./call.js";
 import { Failure, failureOfExchange, failureOfFalseSuccess, failureOfStatus, Refusal, SlotExpired } from "./failure.js";
 import { isCutOff } from "./false-success.js";
+import { notifyRetry } from "./on-retry.js";
 import { takeRateLimitRetry } from "./retry.js";
 import type { ServiceClock } from "./service-clock.js";
 
@@ -52,6 +53,7 @@ export function reportRetry({ observer }: Line, call: Call, reason: string): voi
   const event = { ...call.identity, attempt: call.attempts + 1, reason };
   observer.emit("retry", () => event);
   call.observer.notify((observation) => observation.retry(event));
+  notifyRetry(call.settings.beforeSend);
 }
 
 async function sendOnce(line: Line, call: Call): Promise<WireResponse> {

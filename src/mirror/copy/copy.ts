@@ -20,7 +20,7 @@ import {
 } from "./changes.js";
 import { type CopyDatabase, type CopyRow, readCopyRow } from "./database.js";
 import { RowCodec } from "./row-codec.js";
-import { columnsOf, deleteSql, type Statement, upsertSql } from "./sql.js";
+import { columnsOf, deleteAll, deleteSql, type Statement, upsertSql } from "./sql.js";
 import { countRecords, type ListRow, type ListState, NEW_LIST_STATE, readListRows, saveListRow } from "./status.js";
 
 /** What a page of a list has changed in the copy. */
@@ -166,6 +166,7 @@ WHERE ${field} > $1${scopeOf(list)} ORDER BY ${field} LIMIT ${NUMBERS_BATCH_SIZE
       ...this.#deleteChanges(upTo),
       {
         sql: `UPDATE ${dialect.nameOf("mirror_status")} SET "changesFrom" = $1 WHERE "changesFrom" < $2`,
+        left: `SELECT 1 AS one FROM ${dialect.nameOf("mirror_status")} WHERE $1 = $2 AND "changesFrom" < $2`,
         rows: [[oldest, oldest]],
       },
     ]);
@@ -209,12 +210,15 @@ WHERE ${field} > $1${scopeOf(list)} ORDER BY ${field} LIMIT ${NUMBERS_BATCH_SIZE
   }
 
   #deleteChanges(upTo: number): Statement[] {
-    const sql = `DELETE FROM ${this.#database.dialect.nameOf("changes")} WHERE "seq" <= $1`;
-    return [{ sql, rows: [[upTo]] }, this.#update("expired = $1", [upTo])];
+    const changes = this.#database.dialect.nameOf("changes");
+    return [deleteAll(changes, '"seq" <= $1', [upTo]), this.#update("expired = $1", [upTo])];
   }
 
   #update(assignments: string, values: Statement["rows"][number]): Statement {
-    return { sql: `UPDATE ${this.#database.dialect.nameOf("stocklot_mirror")} SET ${assignments}`, rows: [values] };
+    return {
+      sql: `UPDATE ${this.#database.dialect.nameOf("stocklot_mirror")} SET ${assignments} RETURNING 1 AS one`,
+      rows: [values],
+    };
   }
 
   async #removal(

@@ -1,5 +1,7 @@
 import { ConfigurationError } from "../../shared/errors/index.js";
-import type { Query, SqlDatabase, SqlRow, SqlValue } from "../../storage/database.js";
+import { endingWith, type Query, type SqlDatabase, type SqlRow, type SqlValue } from "../../storage/database.js";
+import { ineffectiveCommand } from "../../storage/storage-failure.js";
+import { updateRows } from "../../storage/update-rows.js";
 import type { MirrorResource } from "../tables.js";
 import { COPY_COLUMNS, COPY_FORMAT, createCopySql, type Dialect, indexesOf, RELATIONS, type Statement } from "./sql.js";
 
@@ -25,36 +27,52 @@ const INDEX_TIMEOUT_MS = 30 * 60_000;
 /** @param location Named in errors. */
 function copyDatabase(database: SqlDatabase, dialect: Dialect, location: string): CopyDatabase {
   const copy = dialect.nameOf("stocklot_mirror");
-  const nextVersion = `UPDATE ${copy} SET version = version + 1 WHERE version = $1 RETURNING version`;
   return {
     dialect,
-    query: (sql, values) => database.transaction((query) => query(sql, values)),
+    query: (sql, values) => database.transaction((query) => query(sql, values), { reads: true }),
     commit: (version, statements) =>
       database.transaction(async (query) => {
         // The lock of this row also serialises commits, so that readers see changes in the order of their numbers.
-        const updated = await query(nextVersion, [version]);
+        const updated = await updateRows(database, query, {
+          table: copy,
+          set: () => "version = version + 1",
+          where: (bind) => `version = ${bind(version)}`,
+        });
         if (updated.length === 0) throw otherMirrorError(location);
-        for (const statement of statements) await execute(query, statement, dialect);
+        for (const statement of statements) await execute(database, query, statement);
       }),
     createIndexes: (resource) =>
-      database.transaction(async (query) => {
-        const indexes = indexesOf(resource, dialect);
-        const found = new Set(dialect.kind === "postgres" ? await namesOfIndexes(query, dialect) : []);
-        // Only the owner of a table may create one, even if it exists.
-        for (const { name, sql } of indexes) if (!found.has(name)) await query(sql);
-      }, INDEX_TIMEOUT_MS),
+      database.transaction(
+        async (query) => {
+          const indexes = indexesOf(resource, dialect);
+          const found = new Set(dialect.kind === "postgres" ? await namesOfIndexes(query, dialect) : []);
+          // Only the owner of a table may create one, even if it exists.
+          for (const { name, sql } of indexes) if (!found.has(name)) await query(sql);
+        },
+        { timeoutMs: INDEX_TIMEOUT_MS },
+      ),
     close: () => database.close(),
   };
 }
 
-async function execute(query: Query, { sql, rows, columns }: Statement, { kind }: Dialect): Promise<void> {
+/** @throws StorageError when it has changed fewer rows than it must. */
+async function execute(database: SqlDatabase, query: Query, statement: Statement): Promise<void> {
+  const { sql, rows, columns } = statement;
   if (rows.length === 0) return;
-  if (kind === "sqlite" || columns === undefined) {
-    for (const row of rows) await query(sql, row);
+  const assertEffective = (isEffective: boolean) => {
+    const [, right = "", table = ""] = /^(INSERT|UPDATE|DELETE)(?: INTO| FROM)? (\S+)/.exec(sql) ?? [];
+    if (!isEffective) throw ineffectiveCommand(database, right, table);
+  };
+  if (database.kind === "sqlite" || columns === undefined) {
+    for (const row of rows) {
+      const changed = await query(sql, row);
+      if (statement.left) assertEffective((await query(statement.left, row)).length === 0);
+      else assertEffective(changed.length === 1);
+    }
     return;
   }
   const objects = rows.map((row) => Object.fromEntries(columns.map((name, index) => [name, row[index]])));
-  await query(sql, [JSON.stringify(objects)]);
+  assertEffective((await query(sql, [JSON.stringify(objects)])).length === rows.length);
 }
 
 async function namesOfIndexes(query: Query, { nameOf }: Dialect): Promise<string[]> {
@@ -78,7 +96,8 @@ export interface CopyPlace {
 }
 
 /**
- * The copy in a database; `undefined` if there is none and `use` is `read`, otherwise it is created.
+ * The copy in a database; `undefined` if there is none and `use` is `read`, otherwise it is created. The signal ends every
+ * wait for it.
  *
  * @throws ConfigurationError when there are tables of another version, or somebody else's.
  */
@@ -86,6 +105,7 @@ export function openCopyDatabase(
   database: SqlDatabase,
   use: "write",
   findPlace: (query: Query) => Promise<CopyPlace>,
+  signal?: AbortSignal,
 ): Promise<CopyDatabase>;
 export function openCopyDatabase(
   database: SqlDatabase,
@@ -93,17 +113,20 @@ export function openCopyDatabase(
   findPlace: (query: Query) => Promise<CopyPlace>,
 ): Promise<CopyDatabase | undefined>;
 export async function openCopyDatabase(
-  database: SqlDatabase,
+  given: SqlDatabase,
   use: "read" | "write",
   findPlace: (query: Query) => Promise<CopyPlace>,
+  signal?: AbortSignal,
 ): Promise<CopyDatabase | undefined> {
+  const database = signal ? endingWith(given, signal) : given;
   try {
-    const place = await database.transaction(async (query) => {
+    const open = async (query: Query) => {
       const found = await findPlace(query);
       if (await isCopy(query, found)) return found;
       if (use === "write") await createCopy(query, found);
       return use === "write" ? found : undefined;
-    });
+    };
+    const place = await database.transaction(open, { reads: use === "read" });
     if (place) return copyDatabase(database, place.dialect, place.location);
   } catch (error) {
     await database.close();

@@ -1,12 +1,12 @@
 import { checkConfiguration } from "../../shared/check.js";
-import type { Query } from "../../storage/database.js";
+import type { Query, SqlDatabase } from "../../storage/database.js";
+import { PostgresDatabase } from "../../storage/postgres.js";
 import {
   createSchema,
-  PostgresDatabase,
   type PostgresQueryable,
   postgresPlaceSchema,
   usableSchema,
-} from "../../storage/postgres.js";
+} from "../../storage/postgres-place.js";
 import { type CopyDatabase, type CopyPlace, openCopyDatabase } from "./database.js";
 import { postgresDialect } from "./sql.js";
 
@@ -24,8 +24,9 @@ export interface PostgresSinkOptions {
    */
   connectionString?: string | undefined;
   /**
-   * The schema of the tables; created if it does not exist.
-   * @default the first of the search_path that exists
+   * The schema of the tables; created if it does not exist. It is required if the `search_path` begins with another schema
+   * than `"$user"` or `public`.
+   * @default "stocklot"
    */
   schema?: string | undefined;
 }
@@ -51,27 +52,32 @@ export class PostgresSink {
   }
 
   /** Opens the copy to write it; creates one if there is none. @internal */
-  open(): Promise<CopyDatabase> {
+  open(signal?: AbortSignal): Promise<CopyDatabase> {
     const { schema, ...source } = this.#options;
-    return openCopyDatabase(new PostgresDatabase(source), "write", async (query) => {
-      const place = await placeIn(query, schema);
+    const database = new PostgresDatabase(source);
+    const findPlace = async (query: Query) => {
+      const place = await placeIn(database, query, schema);
       if (place.found.has("stocklot_mirror")) return place;
-      await createSchema(query, place.schema, "stocklot mirror");
-      return placeIn(query, schema);
-    });
+      await createSchema(database, query, place.schema, "stocklot mirror");
+      return placeIn(database, query, schema);
+    };
+    return openCopyDatabase(database, "write", findPlace, signal);
   }
 
   /** Opens the copy to read it; `undefined` if there is none. Nothing is created or changed. @internal */
   openReader(): Promise<CopyDatabase | undefined> {
     const { schema, ...source } = this.#options;
-    return openCopyDatabase(new PostgresDatabase({ ...source, readOnly: true }), "read", (query) =>
-      placeIn(query, schema),
-    );
+    const database = new PostgresDatabase({ ...source, readOnly: true });
+    return openCopyDatabase(database, "read", (query) => placeIn(database, query, schema));
   }
 }
 
-async function placeIn(query: Query, given: string | undefined): Promise<CopyPlace & { schema: string }> {
-  const schema = await usableSchema(query, given);
+async function placeIn(
+  database: SqlDatabase,
+  query: Query,
+  given: string | undefined,
+): Promise<CopyPlace & { schema: string }> {
+  const schema = await usableSchema(database, query, given, "stocklot_mirror");
   const rows = await query(
     "SELECT relname FROM pg_class WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)",
     [schema],

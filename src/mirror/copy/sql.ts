@@ -18,9 +18,11 @@ export type SqlType = ColumnType | "json" | "time";
 
 export type Columns = Readonly<Record<string, SqlType>>;
 
-/** A command, with what it binds for each row. */
+/** A command, with what it binds for each row, of which it changes one. It returns the rows that it has changed. */
 export interface Statement {
   sql: string;
+  /** A query that must return nothing afterwards, if the command may change any number of rows. */
+  left?: string;
   rows: readonly (readonly (string | number | null)[])[];
   /** The names of the values of a row. PostgreSQL then takes all rows at once, as JSON. */
   columns?: readonly string[];
@@ -150,17 +152,24 @@ export function upsertSql(dialect: Dialect, table: Table): string {
     .filter((name) => !table.key.includes(name))
     .map((name) => `${quoteName(name)} = excluded.${quoteName(name)}`);
   return `INSERT INTO ${dialect.nameOf(table.name)} (${namesOf(names)}) ${rowsSql(dialect, columns)}
-ON CONFLICT (${namesOf(table.key)}) DO UPDATE SET ${updates.join(", ")}`;
+ON CONFLICT (${namesOf(table.key)}) DO UPDATE SET ${updates.join(", ")} RETURNING 1 AS one`;
 }
 
 /** Inserts rows into a table without regard to what is there. */
 export const insertSql = (dialect: Dialect, table: string, columns: Columns): string =>
-  `INSERT INTO ${dialect.nameOf(table)} (${namesOf(Object.keys(columns))}) ${rowsSql(dialect, columns)}`;
+  `INSERT INTO ${dialect.nameOf(table)} (${namesOf(Object.keys(columns))}) ${rowsSql(dialect, columns)} RETURNING 1 AS one`;
 
 /** Deletes the rows whose `number` is bound, within a scope such as `AND "wID" = 3`. */
 export const deleteSql = (dialect: Dialect, table: Table, scope: string): string =>
   `DELETE FROM ${dialect.nameOf(table.name)}
-WHERE ${quoteName(table.key.at(-1) ?? "")} IN (${dialect.kind === "sqlite" ? "$1" : rowsSql(dialect, { number: "integer" })})${scope}`;
+WHERE ${quoteName(table.key.at(-1) ?? "")} IN (${dialect.kind === "sqlite" ? "$1" : rowsSql(dialect, { number: "integer" })})${scope} RETURNING 1 AS one`;
+
+/** Deletes all rows that a condition selects. */
+export const deleteAll = (table: string, condition: string, values: Statement["rows"][number]): Statement => ({
+  sql: `DELETE FROM ${table} WHERE ${condition}`,
+  left: `SELECT 1 AS one FROM ${table} WHERE ${condition} LIMIT 1`,
+  rows: [values],
+});
 
 /**
  * Reads records with these values, behind the key `last`, in ascending order of their keys.

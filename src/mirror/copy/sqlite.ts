@@ -2,8 +2,8 @@ import { existsSync } from "node:fs";
 import * as z from "zod";
 import { checkConfiguration } from "../../shared/check.js";
 import type { Query, SqlDatabase } from "../../storage/database.js";
-import type { SqliteDriver } from "../../storage/sqlite.js";
-import { openSqlite } from "../../storage/sqlite.js";
+import { openSqlite, sqlitePathSchema } from "../../storage/sqlite.js";
+import type { SqliteDriver } from "../../storage/sqlite-driver.js";
 import { type CopyDatabase, type CopyPlace, openCopyDatabase } from "./database.js";
 import { SQLITE_DIALECT } from "./sql.js";
 
@@ -14,7 +14,7 @@ export interface SqliteSinkOptions {
 }
 
 /**
- * A copy in an SQLite database. Decimals are `REAL`, booleans 0 and 1, datetimes strings as in the response. Other processes
+ * A copy in an SQLite database, in a file. Decimals are `REAL`, booleans 0 and 1, datetimes strings as in the response. Other processes
  * can read while the mirror writes.
  *
  * The driver is `node:sqlite` if Node.js has it (22.13 and later), otherwise the package `@photostructure/sqlite`. Node.js 22
@@ -33,13 +33,13 @@ export class SqliteSink {
 
   /** @internal */
   constructor(options: SqliteSinkOptions, loadDriver?: () => Promise<SqliteDriver>) {
-    this.#path = checkConfiguration("sqliteSink", z.strictObject({ path: z.string().min(1) }), options).path;
+    this.#path = checkConfiguration("sqliteSink", z.strictObject({ path: sqlitePathSchema() }), options).path;
     this.#loadDriver = loadDriver;
   }
 
   /** Opens the copy to write it; creates one if there is none. @internal */
-  async open(): Promise<CopyDatabase> {
-    return openCopyDatabase(await this.#openFile(false), "write", this.#findPlace);
+  async open(signal?: AbortSignal): Promise<CopyDatabase> {
+    return openCopyDatabase(await this.#openFile(false, signal), "write", this.#findPlace, signal);
   }
 
   /** Opens the copy to read it; `undefined` if there is none. Nothing is created or changed. @internal */
@@ -48,8 +48,8 @@ export class SqliteSink {
     return openCopyDatabase(await this.#openFile(true), "read", this.#findPlace);
   }
 
-  #openFile(readOnly: boolean): Promise<SqlDatabase> {
-    return openSqlite({ path: this.#path, readOnly, loadDriver: this.#loadDriver });
+  #openFile(readOnly: boolean, signal?: AbortSignal): Promise<SqlDatabase> {
+    return openSqlite({ path: this.#path, readOnly, loadDriver: this.#loadDriver }, signal);
   }
 
   readonly #findPlace = async (query: Query): Promise<CopyPlace> => {

@@ -1,7 +1,7 @@
 import type { SqlValue } from "../../storage/database.js";
 import { type MirrorList, type MirrorResource, RESOURCES, tableOf } from "../tables.js";
 import type { CopyDatabase } from "./database.js";
-import { insertSql, type SqlType, STATUS_COLUMNS, type Statement } from "./sql.js";
+import { deleteAll, insertSql, type SqlType, STATUS_COLUMNS, type Statement } from "./sql.js";
 
 /** How complete and how recent the copy of one list is. Times are in ms since the epoch. */
 export interface MirrorListStatus {
@@ -92,8 +92,8 @@ export function saveListRow(
 ): Statement[] {
   const { resource, wID } = list;
   // Only the lists of one resource have a warehouse.
-  const sql = `DELETE FROM ${dialect.nameOf("mirror_status")} WHERE "list" = $1 AND coalesce("wID", 0) = $2`;
-  const removal: Statement = { sql, rows: [[resource, wID ?? 0]] };
+  const condition = '"list" = $1 AND coalesce("wID", 0) = $2';
+  const removal = deleteAll(dialect.nameOf("mirror_status"), condition, [resource, wID ?? 0]);
   if (state === undefined) return [removal];
   const row = { list: resource, wID, ...state };
   const columns = Object.keys(row) as (keyof typeof row)[];

@@ -1,6 +1,7 @@
 import type { InventoryClient } from "../../client/index.js";
 import { UnexpectedRemovalsError } from "../../shared/errors/index.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
+import { untilAborted } from "../../shared/time/wait.js";
 import type { Copy } from "../copy/copy.js";
 import { type ListState, lagOf } from "../copy/status.js";
 import type { ListReport, MirrorProgress } from "../report.js";
@@ -245,9 +246,13 @@ export class ListSync {
   }
 
   async #report(progress: MirrorProgress): Promise<void> {
+    const { onProgress, signal } = this.settings;
+    if (!onProgress) return;
     try {
-      await this.settings.onProgress?.(progress);
+      const done = (async () => onProgress(progress))();
+      await (signal ? untilAborted(signal, done) : done);
     } catch (cause) {
+      signal?.throwIfAborted();
       throw new CallbackFailure("onProgress", { cause });
     }
   }

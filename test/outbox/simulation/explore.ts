@@ -1,7 +1,7 @@
 import { type ExploreOptions, type Faults, World } from "./world.js";
 
 /** The final process has no choices to explore: what can happen first, happens first. */
-export const NO_FAULTS: Faults = { crash: 0, lost: 0, late: 0, stall: 0, all: 0 };
+export const NO_FAULTS: Faults = { crash: 0, lost: 0, late: 0, stall: 0, unheard: 0, all: 0 };
 const MAX_STEPS = 2_000;
 
 export interface Exploration {
@@ -13,7 +13,14 @@ export interface Exploration {
 /** What is wrong at the end, by the service's own list of what it applied. */
 function problemsOf({ rows, effects }: World): string[] {
   const found: string[] = [];
-  for (const { key, operation, state } of rows.entries) {
+  for (const { key, operation, state, boundTo } of rows.entries) {
+    // Its sender is the first process, or nobody.
+    if (
+      boundTo !== null &&
+      (boundTo === "gone" || effects.some((effect) => effect.key === key && effect.process !== 0))
+    )
+      if (effects.some((effect) => effect.key === key)) found.push(`${key} was sent by another one than its sender`);
+    if (boundTo !== null && state === "pending") found.push(`${key} is bound, and pending`);
     const times = effects.filter((effect) => effect.key === key).length;
     if (operation !== "update" && times > 1) found.push(`${key} was applied ${times} times`);
     if (state === "applied" && times === 0) found.push(`${key} is applied, but was not`);
@@ -57,7 +64,7 @@ async function follow(
     // A process without faults finds out what became of everything.
     await world.start();
     for (let step = 0; !world.isOver; step += 1) {
-      const [choice] = world.choices().filter((one) => !/^(crash|stall|lose|late)/.test(one));
+      const [choice] = world.choices().filter((one) => !/^(crash|stall|lose|late|unheard)/.test(one));
       if (choice === undefined || step > MAX_STEPS) throw new Error("the last process does not end");
       await world.take(choice);
     }

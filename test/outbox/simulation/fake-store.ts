@@ -1,5 +1,5 @@
 import type { StoredEntry } from "../../../src/outbox/entry.js";
-import type { AsRead, EntryChange, OpenStore, SenderRow, SendFilter } from "../../../src/outbox/store.js";
+import type { AsRead, EntryChange, OpenStore, OutboxCounts, SenderRow, SendFilter } from "../../../src/outbox/store.js";
 
 /** What a fake database holds. */
 export interface Rows {
@@ -19,44 +19,62 @@ export interface Planted {
 
 const UNSETTLED = ["pending", "sending", "unknown"];
 
-/** The methods of a store that a run calls, on rows in memory. `OpenStore` has the same in SQL. */
-export function storeMethods(rows: Rows, planted: Planted) {
+/** The methods of a store that a run calls, on rows in memory. `OpenStore` has the same in SQL: one suite tests both. */
+export function storeMethods(rows: Rows, planted: Planted = {}) {
   const find = (key: string) => rows.entries.find((entry) => entry.key === key);
   const unsettled = () => rows.entries.filter(({ state }) => UNSETTLED.includes(state));
   const isBehindUnknown = ({ lane, sequence }: StoredEntry) =>
     rows.entries.some((other) => other.lane === lane && other.state === "unknown" && other.sequence < sequence);
+  const countOf = (state: StoredEntry["state"]) => rows.entries.filter((entry) => entry.state === state).length;
   return {
-    lastPlace: () => rows.entries.length,
-    count: () => ({
-      unknown: rows.entries.filter(({ state }) => state === "unknown").length,
+    lastPlace: () => Math.max(0, ...rows.entries.map(({ sequence }) => sequence)),
+    count: (): OutboxCounts => ({
+      pending: countOf("pending"),
+      sending: countOf("sending"),
+      applied: countOf("applied"),
+      rejected: countOf("rejected"),
+      unknown: countOf("unknown"),
+      canceled: countOf("canceled"),
+      oldestUnsettledAt: unsettled().length === 0 ? null : Math.min(...unsettled().map(({ addedAt }) => addedAt)),
       toSend: unsettled().filter((entry) => entry.state !== "unknown" && !isBehindUnknown(entry)).length,
     }),
-    next: (limit: number, { upTo }: SendFilter) =>
+    next: (limit: number, { upTo, lane: of }: SendFilter) =>
       unsettled()
+        .filter(({ lane }) => of === undefined || lane === of)
         .filter(({ lane, sequence }) => !unsettled().some((one) => one.lane === lane && one.sequence < sequence))
         .filter(({ state, sequence }) => state !== "unknown" && sequence <= upTo)
         .slice(0, limit)
         .map((entry) => ({ ...entry })),
-    // None is bound.
-    cancelBound: () => {},
-    get: (key: string) => ({ ...find(key) }),
+    cancelBound(sender: string, settledAt: number, error: string) {
+      if (rows.sender.sender !== sender && !planted.ignoresSender) return;
+      for (const entry of rows.entries)
+        if (entry.state === "pending" && entry.boundTo !== null && entry.boundTo !== sender)
+          Object.assign(entry, { state: "canceled", settledAt, error });
+    },
+    get(key: string) {
+      const entry = find(key);
+      return entry && { ...entry };
+    },
     change({ key, state, attempts }: AsRead, change: EntryChange) {
       const entry = find(key);
       if (entry?.state !== state || entry.attempts !== attempts) return undefined;
+      if (change.state === "pending" && entry.input === null) return undefined;
       Object.assign(entry, change);
       return { ...entry };
     },
-    begin({ key, attempts }: StoredEntry, attempt: Omit<Parameters<OpenStore["begin"]>[1], "clockAheadMs">) {
+    begin({ key, attempts }: Pick<StoredEntry, "key" | "attempts">, attempt: Parameters<OpenStore["begin"]>[1]) {
       const entry = find(key);
       const { sender, beat } = rows.sender;
       const isSender = planted.ignoresSender || (sender === attempt.sender && beat >= attempt.beat);
-      if (!entry || entry.attempts !== attempts || !["pending", "sending"].includes(entry.state) || !isSender)
-        return undefined;
+      if (!entry || !isSender) return undefined;
+      const isFirst = entry.attempts === attempts && ["pending", "sending"].includes(entry.state);
+      const isRepeated = entry.attempts === attempts + 1 && entry.state === "sending";
+      if (!isFirst && !isRepeated) return undefined;
+      if (entry.boundTo !== null && entry.boundTo !== attempt.sender) return undefined;
       if (unsettled().some(({ lane, sequence }) => lane === entry.lane && sequence < entry.sequence)) return undefined;
       Object.assign(entry, { state: "sending", attempts: attempts + 1, error: null });
-      if (entry.sentAt === null) entry.lastRecNo = attempt.lastRecNo;
-      entry.sentAt ??= attempt.sentAt;
-      entry.clockAheadMs ??= 0;
+      const { sentAt, clockAheadMs, lastRecNo } = attempt;
+      if (entry.sentAt === null) Object.assign(entry, { sentAt, clockAheadMs, lastRecNo });
       return { ...entry };
     },
     sender: () => ({
@@ -64,15 +82,15 @@ export function storeMethods(rows: Rows, planted: Planted) {
       ...(planted.takesOverAtOnce && { leaseMs: 0 }),
       ...(planted.decidesAtOnce && { settleMs: 0 }),
     }),
-    takeLock(seen: SenderRow, next: Omit<SenderRow, "beat">) {
+    takeLock(seen: SenderRow, own: Omit<SenderRow, "beat">) {
       const isSame = rows.sender.sender === seen.sender && rows.sender.beat === seen.beat;
       if (!isSame && !planted.ignoresSender) return undefined;
-      rows.sender = { ...next, beat: seen.beat + 1 };
+      rows.sender = { ...own, beat: seen.beat + 1, settleMs: Math.max(seen.settleMs, own.settleMs) };
       return { ...rows.sender };
     },
     beat(sender: string, beat: number) {
       if (planted.ignoresSender) return true;
-      if (rows.sender.sender !== sender || Math.abs(rows.sender.beat - beat + 0.5) > 0.5) return false;
+      if (rows.sender.sender !== sender || rows.sender.beat < beat - 1 || rows.sender.beat > beat) return false;
       rows.sender.beat = beat;
       return true;
     },

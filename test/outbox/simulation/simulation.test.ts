@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../../support/runs.js";
 import { explore, NO_FAULTS } from "./explore.js";
-import type { EntrySpec, Faults } from "./world.js";
+import type { EntrySpec, ExploreOptions, Faults } from "./world.js";
 
 const RECEIPTS: EntrySpec[] = [
   { operation: "receive", item: "A" },
@@ -14,13 +14,29 @@ const ITEMS: EntrySpec[] = [
   { operation: "create", item: "B" },
 ];
 /** At most this many. */
-const anyOf = (all: number): Faults => ({ crash: 1, lost: 1, late: 1, stall: 1, all });
+const anyOf = (all: number): Faults => ({ crash: 1, lost: 1, late: 1, stall: 1, unheard: 1, all });
 
 const EXPLORED: [string, readonly EntrySpec[], Faults, number][] = [
   ["without a fault, two items at once", RECEIPTS, NO_FAULTS, 2],
   ["a crash, a lost response, a late effect or a stalled sender", RECEIPTS, anyOf(1), 1],
-  ["a crash, a lost response and a late effect together", RECEIPTS, { ...anyOf(3), stall: 0 }, 1],
+  ["a crash, a lost response and a late effect together", RECEIPTS, { ...anyOf(3), stall: 0, unheard: 0 }, 1],
   ["writes of items, with any fault", ITEMS, anyOf(1), 1],
+];
+
+/** Those that an apply adds, beside those of others. */
+const BOUND: [string, ExploreOptions][] = [
+  [
+    "entries that are bound to an apply, with any fault",
+    { specs: RECEIPTS.slice(2), bound: RECEIPTS.slice(0, 2), faults: anyOf(1) },
+  ],
+  [
+    "entries that are bound to a sender that is gone",
+    { specs: [{ operation: "issue", item: "A", boundTo: "gone" }, ...RECEIPTS.slice(0, 1)], faults: anyOf(1) },
+  ],
+  [
+    "replies of the database that are lost, twice, while the lock is held",
+    { specs: RECEIPTS.slice(0, 2), faults: { ...NO_FAULTS, unheard: 2, crash: 1, all: 2 }, leaseMs: 400 },
+  ],
 ];
 
 describe("two processes and three entries, two of them of one item", () => {
@@ -28,6 +44,12 @@ describe("two processes and three entries, two of them of one item", () => {
     EXPLORED.filter(([, , faults]) => RUN_ALL || faults.all === 0),
   )("nothing is doubled, lost, out of order or misreported: %s", async (_, specs, faults, concurrency) => {
     const { ends, wrong } = await explore({ specs, faults, concurrency });
+    expect(wrong).toBeUndefined();
+    expect(ends).toBeGreaterThan(1);
+  });
+
+  it.runIf(RUN_ALL).each(BOUND)("nothing is doubled, lost, out of order or misreported: %s", async (_, options) => {
+    const { ends, wrong } = await explore(options);
     expect(wrong).toBeUndefined();
     expect(ends).toBeGreaterThan(1);
   });

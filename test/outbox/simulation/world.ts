@@ -10,9 +10,11 @@ import {
   type RequestOptions,
 } from "../../../src/index.js";
 import { markedEntry, newEntry, type StoredEntry } from "../../../src/outbox/entry.js";
-import { type RunSettings, runOutbox } from "../../../src/outbox/run.js";
+import { FailuresInARow } from "../../../src/outbox/failures-in-a-row.js";
+import { holdLock, type RunSettings, runItem, runOutbox } from "../../../src/outbox/run.js";
 import type { OpenStore } from "../../../src/outbox/store.js";
 import { markAsServiceError } from "../../../src/shared/errors/service-error.js";
+import { InFlight } from "../../../src/storage/database.js";
 import { newLot } from "../../support/records.js";
 import { type Planted, type Rows, storeMethods } from "./fake-store.js";
 
@@ -20,7 +22,9 @@ import { type Planted, type Rows, storeMethods } from "./fake-store.js";
  * Two processes that run one outbox, a database, a service and time, all of which do one step at a time. A step is chosen by
  * the exploration; between two steps everything happens that needs no step.
  *
- *   db        a command of a process, with its result
+ *   db        a command of a process
+ *   reply     its result arrives, of a command that begins, changes or takes something. In between, the process may crash, stall,
+ *             or lose the connection (`unheard`): then the command has had its effect, and the process does not know
  *   send      the first byte of a request: the last moment in which the process can decide otherwise
  *   arrive    a request takes effect
  *   respond   a response arrives
@@ -47,6 +51,8 @@ export interface Faults {
   lost: number;
   late: number;
   stall: number;
+  /** Replies of the database. */
+  unheard: number;
   /** All of them together. */
   all: number;
 }
@@ -56,6 +62,8 @@ interface Step {
   process: number;
   /** Whether nobody else can tell when it happens, so that its order with other steps makes no difference. */
   isInvisible(): boolean;
+  /** Whether it is the reply of the database. Nobody else can tell either, but faults may come before it. */
+  reply?: { lose(): void };
   act(): void;
 }
 
@@ -75,12 +83,17 @@ interface Process {
 export interface EntrySpec {
   operation: StoredEntry["operation"];
   item: string;
+  /** The sender that alone may send it. */
+  boundTo?: string;
 }
 
 export interface ExploreOptions {
   specs: readonly EntrySpec[];
   faults: Faults;
   planted?: Planted;
+  /** What the first process adds and sends as its own, as an apply does. */
+  bound?: readonly EntrySpec[];
+  leaseMs?: number;
   /** @default 1 */
   concurrency?: number;
   settleMs?: number;
@@ -88,7 +101,7 @@ export interface ExploreOptions {
 
 export class World {
   readonly rows: Rows;
-  readonly effects: { key: string; item: string }[] = [];
+  readonly effects: { key: string; item: string; process: number }[] = [];
   readonly #items = new Map<string, { description: string; created: string }>();
   readonly #lots: (Pick<Lot, "recNo" | "remark" | "received"> & { item: string })[] = [];
   readonly #processes: Process[] = [];
@@ -103,22 +116,21 @@ export class World {
   constructor(
     specs: readonly EntrySpec[],
     faults: Faults,
-    { planted = {}, concurrency = 1, settleMs = SETTLE_MS }: Omit<ExploreOptions, "specs" | "faults"> = {},
+    {
+      planted = {},
+      concurrency = 1,
+      settleMs = SETTLE_MS,
+      leaseMs = LEASE_MS,
+      bound = [],
+    }: Omit<ExploreOptions, "specs" | "faults"> = {},
   ) {
+    this.#leaseMs = leaseMs;
+    this.#bound = entriesOf(bound, specs.length);
     this.#concurrency = concurrency;
     this.#settleMs = settleMs;
     this.#faults = { ...faults };
     this.#planted = planted;
-    const entries = specs.map(({ operation, item }, index): StoredEntry => {
-      const key = `k${index}`;
-      const quantity = { itemID: item, units: 1, wid: 1, reasonCode: 1 };
-      const input = ["create", "update"].includes(operation) ? { shortID: item, description: key } : quantity;
-      return {
-        ...markedEntry(newEntry("add", { key, operation, input }, "remark", []), STORE_ID, "remark"),
-        ...{ sequence: index + 1, state: "pending", attempts: 0, sentAt: null, clockAheadMs: null, lastRecNo: null },
-        ...{ settledAt: null, result: null, error: null },
-      };
-    });
+    const entries = entriesOf(specs, 0);
     for (const { item, operation } of specs)
       if (operation === "update") this.#items.set(item, { description: "before", created: "2020-01-01" });
     this.rows = { entries, sender: { sender: "", beat: 0, leaseMs: 0, settleMs: 0 } };
@@ -151,14 +163,16 @@ export class World {
       client: this.#client(index) as never,
       store: this.#store(index),
       settleMs: this.#planted.decidesAtOnce ? 0 : this.#settleMs,
-      leaseMs: LEASE_MS,
+      leaseMs: this.#leaseMs,
       closed: new AbortController().signal,
+      inFlight: new InFlight(),
     };
     const end = (what: string) => {
       if (process.state !== "crashed") process.state = "done";
       process.history.push(what);
     };
-    runOutbox(settings, { concurrency: this.#concurrency }).then(
+    const run = index === 0 && this.#bound.length > 0 ? this.#apply(settings) : this.#runOutbox(settings);
+    run.then(
       () => end("ended"),
       (error: unknown) => {
         if (String(error).includes("may be applied twice")) this.late.push(String(error));
@@ -168,13 +182,39 @@ export class World {
     await settle();
   }
 
+  async #runOutbox(settings: RunSettings): Promise<void> {
+    await runOutbox(settings, { concurrency: this.#concurrency });
+  }
+
+  /** Adds entries that only this process may send, and sends them, as the apply of a count does. */
+  async #apply(settings: RunSettings): Promise<void> {
+    const failures = new FailuresInARow();
+    await holdLock(settings, { signal: undefined, isDone: async () => false }, async (lock, stop, store) => {
+      await this.#step(0, "addBound", () => {
+        this.rows.entries.push(...this.#bound.map((entry) => ({ ...entry, boundTo: lock.name })));
+      });
+      for (const lane of new Set(this.#bound.map((entry) => entry.lane)))
+        await runItem({ ...settings, store }, { lock, stop: stop.signal, lane, until: Infinity, failures });
+      return true;
+    });
+  }
+
   /** What can happen next. */
   choices(): string[] {
     const ready = [
       ...this.#readyOf(this.#processes.map((_, index) => index)),
       ...this.#network.map(({ name }) => name),
     ];
-    const { crash, lost, late, stall, all } = this.#faults;
+    const { crash, lost, late, stall, unheard, all } = this.#faults;
+    for (const [index, { steps }] of this.#processes.entries()) {
+      const reply = this.#isRunning(index) ? steps.find((step) => step.reply) : undefined;
+      if (!reply) continue;
+      const choices = [reply.name];
+      if (all > 0 && unheard > 0) choices.push(reply.name.replace("reply", "unheard"));
+      if (all > 0 && crash > 0) choices.push(`crash ${index}`);
+      if (all > 0 && stall > 0 && this.#hasHeld(index)) choices.push(`stall ${index}`);
+      return choices;
+    }
     // Nobody else can tell when these happen, so that their order with other steps makes no difference.
     const invisible = this.#processes
       .flatMap(({ steps }, index) => (this.#isRunning(index) ? steps : []))
@@ -227,16 +267,18 @@ export class World {
         break;
       default: {
         const isFault = ["lose-before", "lose-after", "late"].includes(name);
-        const found = isFault ? `arrive ${rest}` : choice;
+        const isUnheard = name === "unheard";
+        const found = isFault ? `arrive ${rest}` : isUnheard ? `reply ${rest}` : choice;
         const step = [...this.#network, ...this.#processes.flatMap(({ steps }) => steps)].find(
           (one) => one.name === found,
         );
         if (!step) throw new Error(`no step ${choice}`);
         if (isFault) this.#use(name === "late" ? "late" : "lost");
+        if (isUnheard) this.#use("unheard");
         this.#network = this.#network.filter((one) => one !== step);
         for (const one of this.#processes) one.steps = one.steps.filter((other) => other !== step);
         this.#fault = isFault ? name : undefined;
-        this.#run(step.process, "", step.act);
+        this.#run(step.process, "", isUnheard ? () => step.reply?.lose() : step.act);
       }
     }
     await settle();
@@ -244,6 +286,8 @@ export class World {
 
   #fault: string | undefined;
   readonly #concurrency: number;
+  readonly #leaseMs: number;
+  readonly #bound: readonly StoredEntry[];
   readonly #settleMs: number;
 
   get isOver(): boolean {
@@ -266,7 +310,7 @@ export class World {
       this.#faults,
       this.late,
     ]);
-    const named = text.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, (name) => {
+    const named = text.replace(SENDER_NAME, (name) => {
       const known = names.get(name) ?? `sender ${names.size}`;
       names.set(name, known);
       return known;
@@ -326,6 +370,34 @@ export class World {
     });
   }
 
+  /** A command of a process, whose reply is a step of its own. */
+  #command<T>(process: number, name: string, act: () => T, isInvisible: () => boolean): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const own = this.#processes[process];
+      const answer = (result: T) => {
+        own?.history.push(`${name} ${JSON.stringify(digestOf(result))}`);
+        resolve(result);
+      };
+      const lose = () => {
+        own?.history.push(`${name} unheard`);
+        reject(new Error("the connection was lost"));
+      };
+      let unique = `${name} of ${process}`;
+      while (own?.steps.some((step) => step.name === unique)) unique += "'";
+      own?.steps.push({
+        name: unique,
+        process,
+        isInvisible,
+        act: () => {
+          const result = act();
+          const shown = String(JSON.stringify(digestOf(result))).replace(SENDER_NAME, "sender");
+          const name = `reply ${unique} ${shown}`;
+          own.steps.push({ name, process, isInvisible: () => false, reply: { lose }, act: () => answer(result) });
+        },
+      });
+    });
+  }
+
   #store(process: number): OpenStore {
     const methods: Record<string, (...args: never[]) => unknown> = storeMethods(this.rows, this.#planted);
     const { rows } = this;
@@ -333,21 +405,26 @@ export class World {
       id: STORE_ID,
       database: { kind: "sqlite" },
       names: { store: "store", entries: "entries" },
+      // Its waits are steps, which always happen.
+      endingWith: (): OpenStore => proxy,
+      isEnded: () => false,
       async *list() {
         yield* rows.entries;
       },
     };
-    return new Proxy(store, {
+    const proxy: OpenStore = new Proxy(store, {
       get: (target, name) => {
         const method = methods[String(name)];
         if (!method) return Reflect.get(target, name);
         return (...args: never[]) => {
           const key = name === "change" || name === "begin" ? ` ${Object(args[0]).key}` : "";
           const isInvisible = () => isInvisibleCommand(String(name), args[0], rows);
-          return this.#step(process, `${String(name)}${key}`, () => method(...args), isInvisible);
+          const run = HEARD_LATER.includes(String(name)) ? this.#command.bind(this) : this.#step.bind(this);
+          return run(process, `${String(name)}${key}`, () => method(...args), isInvisible);
         };
       },
     }) as never;
+    return proxy;
   }
 
   #client(process: number) {
@@ -426,7 +503,7 @@ export class World {
     };
     const takeEffect = () => {
       if (operation === "create" && this.#items.has(item)) return false;
-      this.effects.push({ key, item });
+      this.effects.push({ key, item, process });
       const created = this.#items.get(item)?.created ?? new Date(Date.now()).toISOString();
       if (operation === "create" || operation === "update") this.#items.set(item, { description, created });
       if (operation === "receive")
@@ -473,18 +550,45 @@ export class World {
   }
 }
 
+const SENDER_NAME = /[0-9a-f]{8}-[0-9a-f-]{27}/g;
+
+/** Commands whose replies are steps of their own: those that decide who may do what, and whether it was done. */
+const HEARD_LATER = ["begin", "change", "takeLock"];
+
+const entriesOf = (specs: readonly EntrySpec[], before: number): StoredEntry[] =>
+  specs.map(({ operation, item, boundTo = null }, index): StoredEntry => {
+    const key = `k${before + index}`;
+    const quantity = { itemID: item, units: 1, wid: 1, reasonCode: 1 };
+    const input = ["create", "update"].includes(operation) ? { shortID: item, description: key } : quantity;
+    return {
+      ...markedEntry(newEntry("add", { key, operation, input }, "remark", []), STORE_ID, "remark"),
+      ...{
+        sequence: before + index + 1,
+        state: "pending",
+        attempts: 0,
+        sentAt: null,
+        clockAheadMs: null,
+        lastRecNo: null,
+      },
+      ...{ settledAt: null, result: null, error: null, boundTo, addedAt: 0 },
+    };
+  });
+
 /** Commands that change nothing for others, or whose result is the same a moment later. */
-function isInvisibleCommand(name: string, argument: unknown, { sender }: Rows): boolean {
+function isInvisibleCommand(name: string, argument: unknown, { sender, entries }: Rows): boolean {
   if (name === "next") return argument === 1;
   if (name === "sender") return sender.sender !== "";
   if (name === "releaseLock") return sender.sender !== argument;
-  return ["lastPlace", "count", "get", "beat", "cancelBound"].includes(name);
+  if (name === "cancelBound") return !entries.some(({ state, boundTo }) => state === "pending" && boundTo !== null);
+  return ["lastPlace", "count", "get", "beat"].includes(name);
 }
 
 /** What matters of an entry; anything else as it is. */
 function digestOf(value: unknown): unknown {
-  const { key, state, attempts } = Object(value);
-  return typeof key === "string" ? `${key} ${state} ${attempts}` : value;
+  const { key, state, attempts, boundTo, toSend, unknown } = Object(value);
+  // Of the counts, a run uses two.
+  if (toSend !== undefined) return `${toSend} ${unknown}`;
+  return typeof key === "string" ? `${key} ${state} ${attempts} ${boundTo ?? ""}` : value;
 }
 
 const apiError = (status: number) => ({

@@ -1,4 +1,5 @@
 import { type OutboxStore, postgresOutboxStore, sqliteOutboxStore } from "../../../src/outbox/index.js";
+import type { Opened } from "../../../src/outbox/stores.js";
 
 /** The location of a store, which another process can open too. */
 export type StoreSpec = { path: string } | { connectionString: string; schema: string };
@@ -6,3 +7,8 @@ export type StoreSpec = { path: string } | { connectionString: string; schema: s
 /** A store of its own at that location. */
 export const storeAt = (spec: StoreSpec): OutboxStore =>
   "path" in spec ? sqliteOutboxStore(spec) : postgresOutboxStore(spec);
+
+const NEVER = new AbortController().signal;
+
+/** What an outbox opens. */
+export const openStore = (store: OutboxStore): Promise<Opened> => store.open({ signal: NEVER });

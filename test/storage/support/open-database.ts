@@ -1,6 +1,7 @@
 /** A process of its own that writes to a database without the rights of root, and prints the error as JSON. */
 
-import { findSqliteDriver, openSqlite } from "../../../src/storage/sqlite.js";
+import { openSqlite } from "../../../src/storage/sqlite.js";
+import { findSqliteDriver } from "../../../src/storage/sqlite-driver.js";
 
 /** The user `nobody`, who owns no files. */
 const NOBODY = 65_534;

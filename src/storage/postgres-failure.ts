@@ -1,0 +1,69 @@
+import { StorageError } from "../shared/errors/index.js";
+import { fieldOf, messageOf } from "../shared/unknown.js";
+import { createStorageError } from "./storage-failure.js";
+
+/** Whether the server has rejected a command, and the connection still works. */
+export function isRefused(error: unknown): boolean {
+  const state = fieldOf(error, "severity") === undefined ? "" : String(fieldOf(error, "code"));
+  // 40003 is "statement completion unknown"; class XX are internal errors.
+  return /^[\dA-Z]{5}$/.test(state) && !/^(?:40003|08|57P|XX)/.test(state);
+}
+
+/** Whether the server does not accept writes any more: after a failover, another one does. */
+export function isReadOnlyServer(error: unknown): boolean {
+  const code = fieldOf(error, "code");
+  return code === "25006" || (code === "0A000" && /recovery|read-only/.test(messageOf(error)));
+}
+
+/** A deadlock, a conflict of versions, and a server that ends. */
+const UNDONE = ["40P01", "40001", "57P01", "57P02"];
+
+/** Whether a transaction has changed nothing, and may succeed if it is tried again, perhaps on another server. */
+export const isUndone = (error: unknown): boolean =>
+  StorageError.is(error) &&
+  !error.mayBeStored &&
+  (isReadOnlyServer(error.cause) || UNDONE.includes(String(fieldOf(error.cause, "code"))));
+
+const ADVICE =
+  "Check that the database runs and can be reached, the rights of the user, and that nobody keeps the tables locked, then try again.";
+
+/** What a command was to do. */
+export interface Attempted {
+  sql: string;
+  /** Whether its transaction only reads. */
+  reads: boolean;
+  /** Whether the command commits changes. */
+  mayBeStored: boolean;
+}
+
+/** `mayBeStored`: unless the server has refused the command. */
+export function storageErrorOf(cause: unknown, location: string, { sql, reads, mayBeStored }: Attempted): StorageError {
+  const init = { location, mayBeStored: mayBeStored && !isRefused(cause), cause };
+  return createStorageError("postgres", init, { reads, text: rightsAdvice(cause, sql) ?? ADVICE });
+}
+
+/** SQLSTATE "insufficient_privilege": no grant, or row-level security. */
+const NO_RIGHT = "42501";
+
+/** `ON CONFLICT` and `RETURNING` read the table, as the condition of an update does. */
+const RIGHTS: Readonly<Record<string, string>> = {
+  SELECT: "SELECT",
+  INSERT: "INSERT and SELECT",
+  UPDATE: "UPDATE and SELECT",
+  DELETE: "DELETE and SELECT",
+};
+
+/** Classes of SQLSTATE with which a trigger, a constraint or a view refuses a command. */
+const REFUSALS = /^(?:P0|09|22|23|27|38|39|44)/;
+
+/** What a command needs on its tables, if the user lacks a right, or if something refuses the command. */
+function rightsAdvice(cause: unknown, sql: string): string | undefined {
+  const [, verb = ""] = /^\s*(\w+)/.exec(sql) ?? [];
+  const rights = RIGHTS[verb];
+  const state = String(fieldOf(cause, "code"));
+  if (rights === undefined || !isRefused(cause) || (state !== NO_RIGHT && !REFUSALS.test(state))) return undefined;
+  const tables = [...new Set(sql.match(/"(?:[^"]|"")+"\.(?:"(?:[^"]|"")+"|\w+)/g))];
+  const where = tables.length > 0 ? ` on ${tables.join(" and ")}` : "";
+  if (state !== NO_RIGHT) return `A trigger or a constraint refuses ${verb}${where}: change it, then try again.`;
+  return `The user needs ${rights}${where}, USAGE on the schema, and no policy of row-level security that applies to it (BYPASSRLS).`;
+}

@@ -1,0 +1,184 @@
+import type { Pool } from "pg";
+import * as z from "zod";
+import { ConfigurationError } from "../shared/errors/index.js";
+import { lazy, withCheck } from "../shared/field.js";
+import { valueThat } from "../shared/option.js";
+import { fieldOf } from "../shared/unknown.js";
+import { type Query, quoteName, type SqlDatabase } from "./database.js";
+import { createStorageError } from "./storage-failure.js";
+
+/*
+ * Where tables are in PostgreSQL: the connection that a caller states, and the schema.
+ */
+
+/** A query as `pg` takes it. */
+export interface PostgresQuery {
+  /** The command, with `$1`, `$2` … for values. */
+  text: string;
+  /** The values, in order. */
+  values?: unknown[];
+  /** Values are read as strings, so that type parsers of the program have no effect here. */
+  types: {
+    /** Returns the parser of a column: here one whose result is the string that the server writes for the value. */
+    getTypeParser(type: number, format?: "text" | "binary"): (value: never) => string;
+  };
+}
+
+/** The part of the caller's `Pool` or `Client` of `pg` that is used. It is never closed. */
+export interface PostgresQueryable {
+  /** Runs a query. */
+  query(query: PostgresQuery): Promise<{
+    /** One object per row, by column name. */
+    rows: unknown[];
+  }>;
+}
+
+/** True for a `Pool` or a `Client` of `pg`. */
+export const isQueryable = (value: unknown): value is PostgresQueryable =>
+  typeof fieldOf(value, "query") === "function";
+
+/** True for a `Pool` of `pg`. A `Client` has a `connect()` too, which returns nothing, but no size. */
+export const isPostgresPool = (value: unknown): value is Pool =>
+  isQueryable(value) && "connect" in value && "totalCount" in value;
+
+/**
+ * Whether a password can stand only where it is removed from what is shown. The driver accepts any string, and names parts of it
+ * in its errors.
+ */
+function isAddress(text: string): boolean {
+  if (/^\/[^/]/.test(text)) return !text.includes("@");
+  // Without a host, for a socket.
+  const address = text.replace("@/", "@localhost/");
+  if (!URL.canParse(address)) return false;
+  const { protocol, pathname, search } = new URL(address);
+  const path = protocol === "socket:" ? /^\/[^@;=]*$/ : /^(\/[^/@:;=]*)?$/;
+  return /^(postgres(ql)?|socket):$/.test(protocol) && path.test(pathname) && !/[@;]/.test(search);
+}
+
+/** Where the tables are, as a caller states it. */
+export const postgresPlaceSchema = /* @__PURE__ */ lazy(() =>
+  z
+    .strictObject({
+      pool: valueThat<PostgresQueryable>(isPostgresPool, "must be a Pool of pg"),
+      connectionString: withCheck(z.string(), (text) =>
+        isAddress(text)
+          ? undefined
+          : "must be an address such as postgres://user@host:5432/database, with special characters percent-encoded",
+      ),
+      schema: z.string().min(1),
+    })
+    .partial()
+    .refine(({ pool, connectionString }) => (pool === undefined) !== (connectionString === undefined), {
+      error: "exactly one of pool and connectionString is required",
+    }),
+);
+
+/** Host, port and database, without user name and password. */
+export function addressOf({ connectionString, pool }: PostgresSource): string {
+  const {
+    connectionString: url = connectionString,
+    host = "localhost",
+    port = 5432,
+    database = "",
+  } = Object(fieldOf(pool, "options"));
+  if (typeof url !== "string") return `${host}:${port}/${database}`;
+  return URL.canParse(url) && isAddress(url)
+    ? new URL(url).host + new URL(url).pathname
+    : "(an address that is not a URL)";
+}
+
+/** Where a database is, as a caller states it: one of both is given. */
+export interface PostgresSource {
+  /** Address of the database, for a pool of its own. */
+  connectionString?: string | undefined;
+  /** The caller's pool. */
+  pool?: PostgresQueryable | undefined;
+}
+
+/** The schema of the tables, unless the caller names another one: never that of a session's settings. */
+const DEFAULT_SCHEMA = "stocklot";
+
+/** The schemas with which a `search_path` begins that nobody has chosen for a tenant. */
+const ORDINARY_SCHEMAS = ["", "$user", "public"];
+
+/**
+ * The schema for the tables: the given one, or `stocklot`.
+ *
+ * @param table One of the tables.
+ * @throws ConfigurationError when none is given and the `search_path` begins with a schema of its own, as that of a tenant; or
+ * when the database cannot store all characters.
+ * @throws StorageError with the statement to run when the user may not use the schema.
+ */
+export async function usableSchema(
+  database: SqlDatabase,
+  query: Query,
+  given: string | undefined,
+  table: string,
+): Promise<string> {
+  const sql = "SELECT current_setting('search_path') AS path, current_setting('server_encoding') AS encoding";
+  const [{ path, encoding } = {}] = await query(sql);
+  if (encoding !== "UTF8")
+    throw new ConfigurationError(`PostgreSQL: the encoding of the database must be UTF8, not ${encoding}`);
+  if (given === undefined) assertOrdinaryPath(String(path));
+  const schema = given ?? DEFAULT_SCHEMA;
+  const [known] = await query(
+    `SELECT current_user AS user, has_schema_privilege(oid, 'USAGE') AS usable,
+      EXISTS (SELECT 1 FROM pg_class WHERE relnamespace = pg_namespace.oid AND relname = $1) AS exists
+    FROM pg_namespace WHERE nspname = $2`,
+    [table, schema],
+  );
+  if (known?.usable !== "f") return schema;
+  const rights = known.exists === "t" ? "USAGE" : "USAGE, CREATE";
+  const statement = `GRANT ${rights} ON SCHEMA ${quoteName(schema)} TO ${quoteName(String(known.user))};`;
+  throw missingRight(database, `${rights} on the schema ${quoteName(schema)}`, statement);
+}
+
+/** @throws ConfigurationError when a `search_path` begins with another schema than `"$user"` or `public`. */
+export function assertOrdinaryPath(searchPath: string): void {
+  const [, quoted, plain = ""] = /^\s*(?:"((?:[^"]|"")*)"|([^,"]*))/.exec(searchPath) ?? [];
+  const first = quoted?.replaceAll('""', '"') ?? plain.trim().toLowerCase();
+  if (ORDINARY_SCHEMAS.includes(first)) return;
+  throw new ConfigurationError(
+    `PostgreSQL: the option schema is required, since the search_path begins with the schema "${first}". ` +
+      `Set schema: "${first}" for tables of its own in that schema, or schema: "${DEFAULT_SCHEMA}" for those that all share.`,
+  );
+}
+
+/**
+ * Creates the schema if there is none. Of several processes that start with the same lock, one continues at a time.
+ *
+ * @throws StorageError with the statement to run when the user may not create the schema, or nothing in it.
+ */
+export async function createSchema(database: SqlDatabase, query: Query, schema: string, lock: string): Promise<void> {
+  await query("SELECT pg_advisory_xact_lock(hashtext($1))", [lock]);
+  const name = quoteName(schema);
+  const [{ user = "", may } = {}] = await query(
+    "SELECT current_user AS user, has_database_privilege(current_database(), 'CREATE') AS may",
+  );
+  const role = quoteName(String(user));
+  const [known] = await query(
+    `SELECT has_schema_privilege(oid, 'CREATE') AND has_schema_privilege(oid, 'USAGE') AS usable
+    FROM pg_namespace WHERE nspname = $1`,
+    [schema],
+  );
+  if (known?.usable === "f")
+    throw missingRight(
+      database,
+      `CREATE in the schema ${name}, which has no tables yet`,
+      `GRANT USAGE, CREATE ON SCHEMA ${name} TO ${role};`,
+    );
+  if (known) return;
+  if (may !== "t")
+    throw missingRight(
+      database,
+      `CREATE for the schema ${name}, which does not exist yet`,
+      `CREATE SCHEMA ${name} AUTHORIZATION ${role};`,
+    );
+  await query(`CREATE SCHEMA IF NOT EXISTS ${name}`);
+}
+
+function missingRight({ location }: SqlDatabase, right: string, statement: string) {
+  const cause = new Error(`permission denied: the user has no right ${right}`);
+  const text = `As an administrator of the database, run: ${statement}`;
+  return createStorageError("postgres", { location, mayBeStored: false, cause }, { reads: false, text });
+}
