@@ -92,6 +92,10 @@ export const FINDINGS: Readonly<Record<string, Findings>> = {
       `Then the same client needs ${most("another")} requests at most for another item, and ${most("again")} for the same item again.`,
     ];
   },
+  load: (section) => [
+    `60 callers who ask for one SKU at the same moment are all answered, with as many requests as one caller; of 60 callers of 60 SKUs **${checked(section, 3).toFixed(0)}**, and the others are refused at once.`,
+    `With \`maxAgeMs: 60_000\`, ${(100 * checked(section, 4)).toFixed(0)} % of ten callers per second over 40 SKUs are answered.`,
+  ],
   plan: (section) => {
     const of = (rows: string, column: string) => cell(section, [rows], column);
     const line = (rows: string) => `${of(rows, "requests")} requests and ${of(rows, "memory")} MiB for ${rows} rows`;

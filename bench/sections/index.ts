@@ -12,6 +12,7 @@ export const SECTIONS: Record<string, () => Promise<(quick: boolean) => Promise<
   growth: async () => (await import("./growth.js")).growth,
   paging: async () => (await import("./paging.js")).paging,
   search: async () => (await import("./search.js")).search,
+  load: async () => (await import("./load.js")).load,
   plan: async () => (await import("./plan.js")).plan,
   mirror: async () => (await import("./mirror.js")).mirror,
   history: async () => (await import("./history.js")).history,

@@ -6,64 +6,43 @@
 
 import type Bottleneck from "bottleneck";
 import {
-  countedSlots,
   NoSlots,
   RateLimiter,
-  rateLimitSchema,
   rateLimitSettings,
   type Slot,
   type SlotSource,
   UNLIMITED,
 } from "../client/for-add-ons.js";
-import type { RateLimitOptions } from "../client/index.js";
-import { checkConfiguration } from "../shared/check.js";
 import { ConfigurationError } from "../shared/errors/index.js";
 import { MonotonicClock } from "../shared/time/clock.js";
 import { fieldOf, messageOf } from "../shared/unknown.js";
 
-/** The limit of a rate limiter that has no Bottleneck of the caller's. */
-export interface BottleneckRateLimiterOptions extends RateLimitOptions {
-  /** Requests in any interval, token requests included. Not `Infinity`. */
-  requests: number;
-  /** Length of the interval in ms. Not `Infinity`. */
-  intervalMs: number;
-}
-
 /**
- * Creates a rate limiter whose slots are jobs of a Bottleneck. The queue, its priorities and the pause after a 429 are
- * stocklot's own.
+ * Creates a rate limiter whose slots are jobs of your Bottleneck: stocklot and the jobs that your program schedules there share
+ * one limit, also if that Bottleneck is clustered. Each request is a job that runs until the request has ended.
  *
- * With **options**, the slots are its own. One is free again `intervalMs` after the response, so no interval contains more
- * than `requests` requests.
- *
- * With **your own Bottleneck**, stocklot and the jobs that your program schedules there share one limit, also if that
- * Bottleneck is clustered. Each request is a job that runs until the request has ended. Your Bottleneck decides how
- * many requests are admitted, and when. Its `reservoir` is a fixed window, which admits up to twice the number within
- * one interval. If it drops or refuses a job, the calls that wait reject with a `ConnectionError`. It is based on the
- * system's clock: if that is set back, it waits until the clock is where it was.
+ * Your Bottleneck decides how many requests are admitted, and when. Its `reservoir` is a fixed window, which admits up to twice
+ * the number within one interval. If it drops or refuses a job, the calls that wait reject with a `ConnectionError`. It is based
+ * on the system's clock: if that is set back, it waits until the clock is where it was. The queue, its priorities and the pause
+ * after a 429 are stocklot's own.
  *
  * If your program does not use Bottleneck otherwise, prefer `createRateLimiter`: it adds no latency.
  *
  * @example
+ * import Bottleneck from "bottleneck";
  * import { InventoryClient } from "stocklot";
  * import { createBottleneckRateLimiter } from "stocklot/bottleneck";
  *
- * const client = new InventoryClient({ rateLimiter: createBottleneckRateLimiter({ requests: 100, intervalMs: 60_000 }) });
- * @throws ConfigurationError if the argument is neither a Bottleneck nor valid options.
+ * const bottleneck = new Bottleneck({ maxConcurrent: 4, minTime: 600 });
+ * const client = new InventoryClient({ rateLimiter: createBottleneckRateLimiter(bottleneck) });
+ * @throws ConfigurationError if the argument is not a Bottleneck.
  */
-export function createBottleneckRateLimiter(given: Bottleneck | BottleneckRateLimiterOptions): RateLimiter {
-  const clock = new MonotonicClock();
-  if (isBottleneck(given)) return new RateLimiter(rateLimitSettings(UNLIMITED), clock, jobSlots(given));
-  const settings = rateLimitSettings(checkOptions(given));
-  return new RateLimiter(settings, clock, countedSlots(settings, clock));
-}
-
-function checkOptions(given: BottleneckRateLimiterOptions): RateLimitOptions {
-  const options = checkConfiguration("createBottleneckRateLimiter", rateLimitSchema({ mustLimit: true }), given ?? {});
-  if (options.requests !== undefined && options.intervalMs !== undefined) return options;
-  throw new ConfigurationError(
-    "createBottleneckRateLimiter: must be a Bottleneck or an object with requests and intervalMs",
-  );
+export function createBottleneckRateLimiter(bottleneck: Bottleneck): RateLimiter {
+  if (typeof fieldOf(bottleneck, "schedule") !== "function")
+    throw new ConfigurationError(
+      "createBottleneckRateLimiter: must be called with a Bottleneck. For a limit without one, use createRateLimiter.",
+    );
+  return new RateLimiter(rateLimitSettings(UNLIMITED), new MonotonicClock(), jobSlots(bottleneck));
 }
 
 /** Slots that are jobs. Each lasts until its request has ended. */
@@ -86,5 +65,3 @@ const jobSlots = (bottleneck: Bottleneck): SlotSource => ({
     }),
   available: Infinity,
 });
-
-const isBottleneck = (value: unknown): value is Bottleneck => typeof fieldOf(value, "schedule") === "function";

@@ -21,6 +21,8 @@ const GROUPS: { readonly [name: string]: (lot: Lot) => string | number } = {
   "part numbers as text": ({ partNo }) => String(partNo),
 };
 
+const OF_PART_NUMBER = ["even part numbers", "part numbers as text"];
+
 interface List {
   lots: Lot[];
   /** Part numbers of all items. */
@@ -63,10 +65,6 @@ it("a search is right, whatever the service sorts by before the part number", as
     const direction = pick(random, [1, -1]);
     const isReversed = random() < 0.5;
     const maxPageSize = pick(random, [10, 25, 50]);
-    const ascending = lots.toSorted(
-      (one, next) =>
-        direction * compare(groupOf(one), groupOf(next)) || one.partNo - next.partNo || one.recNo - next.recNo,
-    );
     const fetch = async (input: string | URL | Request) => {
       const { pathname, searchParams } = new URL(String(input));
       if (pathname.endsWith("/Token"))
@@ -77,13 +75,15 @@ it("a search is right, whatever the service sorts by before the part number", as
         return Response.json(newItem({ partNo: partNo ?? 0, shortID }));
       }
       const isDescending = searchParams.get("direction") === "DESC";
-      const sorted = isDescending
-        ? isReversed
-          ? ascending.toReversed()
-          : ascending.toSorted(
-              (one, next) => direction * compare(groupOf(one), groupOf(next)) || next.partNo - one.partNo,
-            )
-        : ascending;
+      // A level has no column but its part number that could come first.
+      const isOfLevels = pathname.includes("StockLevels") && !OF_PART_NUMBER.includes(name);
+      const compareLots = (sign: number) => (one: Lot, next: Lot) =>
+        (isOfLevels ? 0 : direction * compare(groupOf(one), groupOf(next))) ||
+        sign * (one.partNo - next.partNo) ||
+        one.recNo - next.recNo;
+      const ascending = lots.toSorted(compareLots(1));
+      const descending = isReversed ? ascending.toReversed() : lots.toSorted(compareLots(-1));
+      const sorted = isDescending ? descending : ascending;
       const listed = searchParams.get("sort") === "partNo" ? sorted : lots.toReversed();
       if (!pathname.includes("StockLevels")) return Response.json(pageOf(listed, searchParams, maxPageSize));
       // One level of each item, in the same order.

@@ -1,3 +1,4 @@
+import Bottleneck from "bottleneck";
 import { createBottleneckRateLimiter } from "../../src/bottleneck/index.js";
 import { InventoryClient } from "../../src/index.js";
 
@@ -11,9 +12,7 @@ const client = new InventoryClient({
   retry: { rateLimitDelayMs: [1_800_000, 3_600_000] },
   totalTimeoutMs: 3_600_000,
   ...(what === "fetch" ? { fetch: globalThis.fetch } : {}),
-  ...(what === "bottleneck"
-    ? { rateLimiter: createBottleneckRateLimiter({ requests: 100, intervalMs: 3_600_000 }) }
-    : {}),
+  ...(what === "bottleneck" ? { rateLimiter: createBottleneckRateLimiter(new Bottleneck({ maxConcurrent: 1 })) } : {}),
 });
 
 if (what === "loop") {

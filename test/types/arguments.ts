@@ -1,4 +1,5 @@
 /** Compiled, never run: what the compiler must accept, and what it must reject. */
+import Bottleneck from "bottleneck";
 import { createBottleneckRateLimiter } from "stocklot/bottleneck";
 import { createRedisRateLimiter, type RedisClient } from "stocklot/redis";
 import { z } from "zod";
@@ -142,7 +143,7 @@ export function limitersAreCreatedByThePackage(limiter: RateLimiter, redis: Redi
   const limiters: RateLimiter[] = [
     createRateLimiter(),
     createRedisRateLimiter({ redis }),
-    createBottleneckRateLimiter({ requests: 100, intervalMs: 60_000 }),
+    createBottleneckRateLimiter(new Bottleneck()),
   ];
   for (const rateLimiter of [...limiters, lookAlike]) new InventoryClient({ rateLimiter });
 }

@@ -1,5 +1,4 @@
 /** Compiled, never run: whatever can be left out can also be `undefined`, as a variable that may be unset is. */
-import type { BottleneckRateLimiterOptions } from "stocklot/bottleneck";
 import type { MirrorOptions, PostgresSinkOptions, RunOptions, SqliteSinkOptions, WatchOptions } from "stocklot/mirror";
 import type { RedisRateLimiterOptions, RedisTokenStoreOptions } from "stocklot/redis";
 import type * as sandbox from "stocklot/sandbox";
@@ -43,6 +42,6 @@ type OfSandbox =
   | sandbox.Fault
   | sandbox.ListenOptions;
 type OfMirror = MirrorOptions | RunOptions | WatchOptions | SqliteSinkOptions | PostgresSinkOptions;
-type OfOtherEntries = RedisRateLimiterOptions | RedisTokenStoreOptions | BottleneckRateLimiterOptions;
+type OfOtherEntries = RedisRateLimiterOptions | RedisTokenStoreOptions;
 
 true satisfies [RefusesUndefined<OfClient | OfSandbox | OfMirror | OfOtherEntries>] extends [never] ? true : never;

@@ -15,8 +15,8 @@ export interface RateLimitOptions {
    */
   intervalMs?: number | undefined;
   /**
-   * Slots of each interval that are reserved for other calls: bulk requests (further pages of an iteration, writes of an outbox) may not use them. Must be
-   * less than `requests`; `0` reserves none.
+   * Slots of each interval that are reserved for writes: bulk requests (further pages of an iteration, writes of an outbox)
+   * leave all of them free, other reads half of them, rounded up. Must be less than `requests`; `0` reserves none.
    * @default a tenth of `requests`
    */
   reserved?: number | undefined;

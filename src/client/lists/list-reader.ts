@@ -53,7 +53,8 @@ const OVERLAP_MARGIN = 8;
  *
  *   overlapping   it contains a record that was seen and one that was not, or begins at 0: it is emitted, `#end` moves to its end
  *   adjoining     nothing on it was seen, and no page of the served size contains both sides of `#end` (sizes up to 8). The page
- *                 before it is read again: if that still ends with the last record that was seen, the adjoining page is emitted
+ *                 before it is read again: if that still ends with the last record that was seen, the adjoining page is emitted.
+ *                 (Removals and additions that make up for each other between these three pages can hide a record.)
  *   disjoint      nothing on it was seen: it is dropped. The end is further left (`#high`): steps double
  *   contained     all of it was seen. The end is further right (`#low`): first by the growth of `totalCount`, then steps double
  *

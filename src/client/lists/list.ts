@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { MAX_PAGE_SIZE } from "../../service/lists.js";
 import { checkInput } from "../../shared/check.js";
-import { StocklotError } from "../../shared/errors/index.js";
+import { InputValidationError, StocklotError } from "../../shared/errors/index.js";
 import { integer, type LazySchema, lazy } from "../../shared/field.js";
 import { fieldOf } from "../../shared/unknown.js";
 import type { ApiRequest, ResponseContext, ResponseReader } from "../send/call.js";
@@ -86,6 +86,10 @@ function sessionOf<T, Params>(sender: Sender, list: ListDefinition<T, Params>): 
     explainName: (name) => list.explainParameter?.(name) ?? describePlace(listOptionsSchema, name, "second"),
   });
   const { path, query } = list.request(params, options);
+  if (options.gapless && (query.page ?? 1) > 1)
+    throw new InputValidationError(list.name, [
+      { path: ["page"], message: "must be 1 with gapless, which reads a whole list" },
+    ]);
   return createPageSession(sender, list.reading(params), path, query, options);
 }
 

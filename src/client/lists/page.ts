@@ -32,7 +32,8 @@ export interface PagingOptions {
   /**
    * Returns every record that exists for the whole iteration exactly once, even while others are added and removed. Pages
    * overlap, which costs about a tenth more requests, and the list is sorted by its key. If the service does not keep that
-   * order, records may be missed; a warning is logged once.
+   * order, records may be missed; a warning is logged once. Pages that the service caps at 8 records or less cannot always
+   * overlap: each is compared with the one before instead.
    * @default false
    */
   gapless?: boolean | undefined;

@@ -50,11 +50,11 @@ export interface CustomList<T = unknown> {
    */
   maxPageSize?: number | undefined;
   /**
-   * Identifies a record: a field name, or a function that returns a string or a number. Required for `gapless`. Without
-   * it, records are not de-duplicated.
+   * The field that identifies a record, a string or a number. Required for `gapless`. Without it, records are not
+   * de-duplicated.
    * @default none
    */
-  key?: (keyof T & string) | ((record: T) => string | number) | undefined;
+  key?: (keyof T & string) | undefined;
 }
 
 /** The fields that requests and lists share. */
@@ -79,14 +79,12 @@ const customRequestSchema = /* @__PURE__ */ lazy(() =>
   }),
 );
 
-const isValidKeyOption = (key: unknown) => typeof key === "function" || (typeof key === "string" && key !== "");
-
 const customListSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     ...customEndpointShape(),
     ...optionalFields({
       maxPageSize: integer().min(1),
-      key: valueThat(isValidKeyOption, "must be a field name or a function"),
+      key: valueThat<string>((key) => typeof key === "string" && key !== "", "must be a field name"),
     }),
   }),
 );
@@ -135,20 +133,8 @@ export function paginateCustomList<T>(sender: Sender, list: CustomList<T>, optio
     reading: ({ schema, key, maxPageSize = MAX_PAGE_SIZE }) => ({
       pageReader: createStandardPageReader<T>(schema),
       maxPageSize,
-      keyOf: typeof key === "function" ? createCheckedKeyFunction(key) : key && createFieldKeyReader(key),
+      keyOf: key === undefined ? undefined : createFieldKeyReader(key),
     }),
     options,
   });
-}
-
-/** The caller's function; what it returns must be usable as a key. */
-function createCheckedKeyFunction<T>(keyOf: (record: T) => unknown): (record: T) => string | number | undefined {
-  return (record) => {
-    const key = keyOf(record);
-    if (typeof key === "string" || (typeof key === "number" && !Number.isNaN(key))) return key;
-    if (key === undefined || key === null) return undefined;
-    // An async function may also reject.
-    Promise.resolve(key).catch(() => {});
-    throw new InputValidationError("paginate", [{ path: ["key"], message: "must return a string or a number" }]);
-  };
 }

@@ -224,7 +224,7 @@ export class ClientSender implements Sender, ClientState {
   /** A request that is shared waits for its slot without a deadline of its own, so each caller fails early by himself. */
   #assertSlotInTime(scope: Scope, { method, path, priority = "normal" }: ApiRequest<unknown>, options: RequestOptions) {
     const waitMs = this.limiter.waitMs(options.priority ?? priority);
-    if (waitMs <= scope.remainingMs) return;
+    if (waitMs <= Math.max(0, scope.remainingMs)) return;
     throw slotTooLateError(`${method} ${path}`, new SlotTooLate(waitMs, this.limiter.snapshot().pausedUntil), {
       totalTimeoutMs: scope.totalTimeoutMs,
     });

@@ -1,4 +1,4 @@
-import { isLoopbackHost } from "../../client/for-add-ons.js";
+import { isLoopbackHost, isSorted, requestsForList } from "../../client/for-add-ons.js";
 import { MAX_PAGE_SIZE } from "../../service/lists.js";
 import {
   AuthenticationError,
@@ -9,6 +9,7 @@ import {
   ResponseValidationError,
   type StocklotError,
 } from "../../shared/errors/index.js";
+import { fieldOf } from "../../shared/unknown.js";
 import { modifiedSinceProbe, sortProbe } from "../list-probes.js";
 import { plural } from "../terminal.js";
 import type { Probe, Reading } from "./probe.js";
@@ -117,14 +118,33 @@ function checkModifiedSince({ lists }: Probe): Finding[] {
   });
 }
 
-function checkSort({ lists }: Probe): Finding[] {
-  return lists.flatMap(({ list, first: { page } }) => {
+function checkSort(probe: Probe): Finding[] {
+  const findings = probe.lists.flatMap(({ list, first: { page } }) => {
     if (!page || page.value.length < 2) return [];
     if (sortProbe.isHonoured(page, list)) return [ok("sort", `${list.name}: honoured`)];
     const hint =
       "Records that are removed while the list is read can hide others, and one item takes the whole list: query a mirror.";
     return [note("sort", `${list.name}: sort=${list.stableSort} is ignored`, hint)];
   });
+  return [...findings, ...checkNotListed(probe)];
+}
+
+/** What it costs to learn that an item is not listed: the place where it would stand, or the whole list. */
+function checkNotListed({ lists, unsortedLevels }: Probe): Finding[] {
+  const found = lists.find(({ list }) => list.name === "stockLevels");
+  const sorted = found?.first.page;
+  const own = unsortedLevels?.page;
+  if (!found || !sorted || !own || sorted.totalCount === 0) return [];
+  const pages = Math.ceil(sorted.totalCount / MAX_PAGE_SIZE);
+  const requests = requestsForList(sorted.totalCount);
+  const whole = `"not listed" costs ${plural(requests, "request")}, the whole list`;
+  const hint = `For many callers, set maxAgeMs or ifUnsorted: "error", or query a mirror.`;
+  if (!sortProbe.isHonoured(sorted, found.list) && pages > 1) return [note("sort", whole, hint)];
+  if (pages <= 3) return [ok("sort", `"not listed" costs ${plural(pages + 1, "request")} at most`)];
+  const partNos = own.value.map((level) => Number(fieldOf(level, "partNo")));
+  const isOwnOrderSorted = isSorted(partNos, "ASC") !== false;
+  if (!isOwnOrderSorted) return [ok("sort", `"not listed" costs about 8 requests, later ones 3`)];
+  return [note("sort", `${whole}, if the service's own order is that of part numbers, as its first page is`, hint)];
 }
 
 function checkPageCap({ lists }: Probe): Finding[] {

@@ -30,6 +30,8 @@ export interface Probe {
   /** A page of each list, sorted in its unusual direction, and one of changes in the future. */
   lists: { list: DocumentedList; first: Reading; since?: Reading }[];
   allItems?: Reading;
+  /** A page of stock levels in the service's own order. */
+  unsortedLevels?: Reading;
   /** The lots of each warehouse that was seen. */
   warehouses: { wID: number; lots: Reading }[];
   /** From sending to the last byte, in ms: without waiting for a slot or a token. */
@@ -79,6 +81,7 @@ export async function probeService(options: ClientOptions, signal: AbortSignal, 
     probe.allItems = await read(READS.listAllItems.path, (given) =>
       client.items.list({ includeDiscontinued: true, pageSize: 1 }, given),
     );
+    probe.unsortedLevels = await read(LISTS.stockLevels.path, (given) => client.inventory.listStockLevels({}, given));
     for (const found of probe.lists) {
       if (!found.first.page) continue;
       const { name, path } = found.list;

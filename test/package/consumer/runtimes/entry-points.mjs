@@ -30,7 +30,8 @@ export async function useEntryPoints({ folder }) {
     },
     "stocklot/bottleneck": async () => {
       const { createBottleneckRateLimiter } = await import("stocklot/bottleneck");
-      await readWith({ rateLimiter: createBottleneckRateLimiter({ requests: 5, intervalMs: 1_000 }) });
+      const { default: Bottleneck } = await import("bottleneck");
+      await readWith({ rateLimiter: createBottleneckRateLimiter(new Bottleneck({ maxConcurrent: 2 })) });
     },
     "stocklot/redis": async () => {
       const { createRedisRateLimiter, createRedisTokenStore } = await import("stocklot/redis");
