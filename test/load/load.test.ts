@@ -1,6 +1,8 @@
 import { InventoryClient, type StockLevel, TimeoutError } from "stocklot";
 import { createSandbox, type Sandbox } from "stocklot/sandbox";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { ResultCache } from "../../src/client/search/result-cache.js";
+import { WriteLog } from "../../src/client/send/write-log.js";
 import { createRandom } from "../support/random.js";
 import { RUN_ALL, runs } from "../support/runs.js";
 
@@ -281,4 +283,57 @@ it("a result that is kept costs nothing, also 'no such item'; a write of the ite
   expect([...(levels?.value as Map<string, unknown>).keys()]).toEqual(["BOLT-M8"]);
   await advance(11_000);
   expect((await ask("BOLT-M8")).requests).toBeGreaterThan(0);
+});
+
+it("whoever leaves at whatever moment, the others are answered, and nothing is left", async () => {
+  const skus = await skusOf(3);
+  for (let seed = 1; seed <= runs(60); seed += 1) {
+    sandbox.reset();
+    const random = createRandom(seed);
+    const client = createClient();
+    const ends: AbortController[] = [];
+    const leaves: boolean[] = [];
+    const answers: Answer[] = [];
+    for (let caller = 0; caller < 30; caller += 1) {
+      const end = new AbortController();
+      const sku = skus[Math.floor(random() * skus.length)] ?? "";
+      const scope = random() < 0.3 ? { maxAgeMs: 1_000 } : {};
+      const options = { signal: end.signal, ...(random() < 0.5 && { totalTimeoutMs: 8_000 }) };
+      const isMany = random() < 0.3;
+      leaves.push(random() < 0.5);
+      ends.push(end);
+      answers.push(
+        ...track([
+          () =>
+            isMany
+              ? client.inventory.getStockLevels([sku], scope, options).then((levels) => levels.get(sku))
+              : client.inventory.getStockLevel(sku, scope, options),
+        ]),
+      );
+      if (random() < 0.3) await advance(Math.floor(random() * 60), 10);
+      for (const [index, one] of ends.entries())
+        if (leaves[index] && random() < 0.1) one.abort(new Error(`left ${index}`));
+    }
+    for (const [index, end] of ends.entries()) if (leaves[index]) end.abort(new Error(`left ${index}`));
+    await advance(5_000, 50);
+    for (const [index, { value, error }] of answers.entries()) {
+      if (error !== undefined) expect(String(error), `seed ${seed}`).toBe(`Error: left ${index}`);
+      else expect(value, `seed ${seed}, caller ${index}`).toEqual(truth.get((value as StockLevel).partNo));
+      if (!leaves[index]) expect(error, `seed ${seed}, caller ${index}`).toBeUndefined();
+    }
+    expect(client.rateLimit).toMatchObject({ queued: 0, inFlight: 0 });
+    await client.close();
+  }
+});
+
+it("keeps the last 10 000 results, and no more", () => {
+  const cache = new ResultCache(new WriteLog());
+  const time = { sentAt: performance.now(), epoch: 0 };
+  for (let item = 0; item < 25_000; item += 1)
+    cache.keep("/Inventory/StockLevels", `SKU-${item}`, { record: item }, time);
+  const kept = Array.from({ length: 25_000 }, (_, item) =>
+    cache.get("/Inventory/StockLevels", `SKU-${item}`, undefined, 60_000),
+  );
+  expect(kept.filter((result) => result !== undefined)).toHaveLength(10_000);
+  expect(kept.at(-1)).toEqual({ record: 24_999 });
 });
