@@ -7,13 +7,9 @@ import pRetry from "p-retry";
 import { sleep } from "../../shared/time/wait.js";
 import type { Call } from "./call.js";
 import { Failure } from "./failure.js";
+import { retryWaitMs } from "./retry-wait.js";
 
-const MAX_RETRY_AFTER_MS = 60_000;
-/** A service that is being started on this machine may need a moment; one that is not there is reported within a second. */
-const MOMENT_MS = 300;
 const MAX_MOMENTS = 2;
-/** Timers do not take longer ones. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** The retries that a call has used up, and how many it may use. */
 type Budget = Pick<Call, "settings" | "scope" | "retries" | "rateLimitRetries" | "isLastAttempt">;
@@ -28,7 +24,6 @@ export async function withRetries<T>(
   onRetry: (reason: string) => void,
 ): Promise<T> {
   const { scope } = budget;
-  const { minDelayMs, maxDelayMs } = budget.settings.retry;
   let success: { value: T } | undefined;
   try {
     return await runAttempt();
@@ -40,19 +35,16 @@ export async function withRetries<T>(
           success = { value: await runAttempt() };
         },
         {
-          // The budget decides.
+          // The budget decides how often, and `retryWaitMs` how long to wait.
           retries: Infinity,
-          minTimeout: Math.min(minDelayMs, maxDelayMs, MAX_TIMER_MS),
-          maxTimeout: Math.min(maxDelayMs, MAX_TIMER_MS),
-          randomize: true,
+          minTimeout: 0,
+          maxTimeout: 0,
           signal: scope.signal,
-          // After a 429 the limiter waits.
-          shouldConsumeRetry: ({ error }) => !(error instanceof Failure) || error.retry === "after a back-off",
           shouldRetry: async ({ error }) => {
             if (!(error instanceof Failure) || !takeFrom(budget, error)) return false;
             onRetry(error.reason);
-            if (error.retry === "after a moment") await sleep(MOMENT_MS, scope);
-            if (error.retryAfterMs > 0) await sleep(Math.min(error.retryAfterMs, MAX_RETRY_AFTER_MS), scope);
+            const waitMs = retryWaitMs(error, budget.retries, budget.settings.retry, Math.random());
+            if (waitMs > 0) await sleep(waitMs, scope);
             return true;
           },
         },
