@@ -56,7 +56,7 @@ export type { CustomList, CustomRequest } from "./resources/custom-endpoint.js";
 export type { Inventory, TransactionResult } from "./resources/inventory.js";
 export type { CreatedItem, DiscontinuedItem, UpdatedItem } from "./resources/item-status.js";
 export type { Items } from "./resources/items.js";
-export type { ItemScope, ItemSearchOptions, StockLevelScope, StockLevelsScope } from "./search/item-lookup.js";
+export type { ItemScope, ItemSearchOptions, StockLevelScope, StockLevelsScope } from "./search/search-options.js";
 export type { Query } from "./send/payload.js";
 export type { RequestOptions, ResponseInfo } from "./send/request-options.js";
 export type { RetryOptions } from "./send/retry-options.js";

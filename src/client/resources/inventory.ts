@@ -13,15 +13,8 @@ import { ReceiptLookup } from "../find/receipt-lookup.js";
 import { readSentReceipt } from "../find/sent-write.js";
 import { createPaginator, type ListOptions } from "../lists/list.js";
 import type { Paginator } from "../lists/paginator.js";
-import {
-  type FoundItems,
-  ItemLookup,
-  type ItemScope,
-  type ItemSearchOptions,
-  missingItemsError,
-  type StockLevelScope,
-  type StockLevelsScope,
-} from "../search/item-lookup.js";
+import { type FoundItems, ItemLookup, missingItemsError } from "../search/item-lookup.js";
+import type { ItemScope, ItemSearchOptions, StockLevelScope, StockLevelsScope } from "../search/search-options.js";
 import { parseJsonOrUndefined, readText } from "../send/body.js";
 import type { ResponseReader } from "../send/call.js";
 import { describeFalseSuccess } from "../send/false-success.js";

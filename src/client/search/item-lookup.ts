@@ -1,84 +1,34 @@
-import * as z from "zod";
-import type { Item } from "../../service/item.js";
-import { comparableSku, skuSchema } from "../../service/key.js";
 import type { InventoryListParams } from "../../service/list-params.js";
-import { MAX_PAGE_SIZE } from "../../service/lists.js";
-import { READS } from "../../service/operations.js";
 import { setNewest } from "../../shared/bounded-map.js";
 import { checkInput } from "../../shared/check.js";
 import { NotFoundError, PaginationError, TimeoutError } from "../../shared/errors/index.js";
-import { integer, lazy, optionalFields } from "../../shared/field.js";
-import { nonNegativeMsSchema } from "../../shared/option.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
-import { fieldOf } from "../../shared/unknown.js";
-import { createPageReader } from "../lists/decode-page.js";
 import { durationOf, requestsForList, slotAllowanceOf } from "../lists/effort.js";
-import { type ListDefinition, type ListOptions, openReader } from "../lists/list.js";
+import type { ListDefinition, ListOptions } from "../lists/list.js";
 import type { InventoryList } from "../resources/inventory-lists.js";
-import { itemRequest } from "../resources/items.js";
-import type { ApiRequest } from "../send/call.js";
-import { type RequestOptions, requestOptionsShape } from "../send/request-options.js";
-import { invalidResponseError } from "../send/response.js";
+import type { RequestOptions } from "../send/request-options.js";
 import type { ClientSender, Sender, Series } from "../send/send.js";
 import { SharedRequests } from "../send/shared-requests.js";
 import { Admission, type SearchRequest } from "./admission.js";
 import { findByPartNo } from "./find-by-part-no.js";
+import { type ListByPartNo, readByPartNo } from "./list-by-part-no.js";
 import { SortedLists } from "./open-list.js";
+import { pagesOf, partNoRequest, readPartNos } from "./part-numbers.js";
 import { type ReadTime, ResultCache } from "./result-cache.js";
+import {
+  type ItemScope,
+  type ItemSearchOptions,
+  itemSearchOptionsSchema,
+  levelScopeSchema,
+  levelsScopeSchema,
+  lotScopeSchema,
+  type StockLevelScope,
+  type StockLevelsScope,
+  skusSchema,
+} from "./search-options.js";
 import type { SearchedItem } from "./sku-order.js";
 import { readEnd, type SortedList, UnsearchableListError } from "./sorted-list.js";
 import { WholeReadings } from "./whole-readings.js";
-
-/** Where the records of an item are searched. */
-export interface ItemScope {
-  /**
-   * Warehouse ID, which must be in the client's scope.
-   * @default all warehouses in scope
-   */
-  wid?: number | undefined;
-}
-
-/** Where a stock level is searched, and how old it may be. */
-export interface StockLevelScope extends ItemScope {
-  /**
-   * How old the result may be, in ms: one that this client has found is returned without a request if the oldest request of its
-   * search was sent at most that long ago. A write of this client for the item ends its use. In a web endpoint: 10_000 to
-   * 60_000.
-   * @default 0: the stock level is searched
-   */
-  maxAgeMs?: number | undefined;
-}
-
-/** Where stock levels are searched, how old they may be, and what happens to SKUs that do not exist. */
-export interface StockLevelsScope extends StockLevelScope {
-  /**
-   * `"error"`: one `NotFoundError` names all SKUs that do not exist. `"omit"`: the result lacks them.
-   * @default "error"
-   */
-  onMissing?: "error" | "omit" | undefined;
-}
-
-/** Options of `getStockLevel`, `getStockLevels` and `getLots`. They apply to the whole call, which sends several requests. */
-export interface ItemSearchOptions extends RequestOptions {
-  /**
-   * What happens if the list cannot be searched. `"read"`: the whole list is read, and a warning is logged once. `"error"`: the
-   * call rejects with a `PaginationError`.
-   * @default "read"
-   */
-  ifUnsorted?: "read" | "error" | undefined;
-}
-
-const skusSchema = /* @__PURE__ */ lazy(() => z.array(skuSchema()));
-const lotScopeSchema = /* @__PURE__ */ lazy(() => z.strictObject(optionalFields({ wid: integer() })));
-const levelScopeSchema = /* @__PURE__ */ lazy(() =>
-  z.strictObject(optionalFields({ wid: integer(), maxAgeMs: nonNegativeMsSchema() })),
-);
-const levelsScopeSchema = /* @__PURE__ */ lazy(() =>
-  z.strictObject({ ...levelScopeSchema().shape, ...optionalFields({ onMissing: z.enum(["error", "omit"]) }) }),
-);
-const itemSearchOptionsSchema = /* @__PURE__ */ lazy(() =>
-  z.strictObject({ ...requestOptionsShape(), ...optionalFields({ ifUnsorted: z.enum(["read", "error"]) }) }),
-);
 
 const MAX_PART_NUMBERS = 10_000;
 /** From this many SKUs on, it is worth a request to learn how long the list of items is. */
@@ -125,7 +75,7 @@ export class ItemLookup {
   readonly #memories = new SortedLists();
   readonly #results: ResultCache;
   readonly #admission: Admission;
-  readonly #wholeReadings: WholeReadings<WholeList>;
+  readonly #wholeReadings: WholeReadings<ListByPartNo>;
   readonly #warned = new Set<string>();
   #unshared = 0;
 
@@ -343,14 +293,14 @@ export class ItemLookup {
     const { series, list, definition, options, maxAgeMs, startedAt } = lookup;
     const { epoch } = this.#sender.writes;
     this.#assertInTime(lookup);
-    const read = (sender: Sender) => readWhole(sender, list, definition);
+    const read = (sender: Sender) => readByPartNo(sender, list, definition);
     const { priority = "low" } = options;
     const { signal: _signal, onResponse: _onResponse, ...settings } = options;
     const caller = { ...series, startedAt, maxAgeMs, options: { ...settings, priority } };
     const key = JSON.stringify([list.label, SharedRequests.keyOf(options)]);
     const { scope, note } = series;
     const whole = series.isShared
-      ? await this.#wholeReadings.read(key, { ...caller, scope, note }, (own) => readWhole(own, list, definition))
+      ? await this.#wholeReadings.read(key, { ...caller, scope, note }, (own) => readByPartNo(own, list, definition))
       : await read(series);
     const byPartNo = whole.byPartNo as ReadonlyMap<number, T[]>;
     const path = list.label.replace("GET ", "");
@@ -384,43 +334,6 @@ export class ItemLookup {
   }
 }
 
-/** A whole list, by part number. */
-interface WholeList {
-  byPartNo: ReadonlyMap<number, unknown[]>;
-  /** When its reading began, by the monotonic clock. */
-  startedAt: number;
-}
-
-/** Reads a list; twice if it shows fewer records than the service counts, which a client with a scope may always see. */
-async function readWhole<T>(
-  sender: Sender,
-  { keyOf, numberOf, label }: SortedList<T>,
-  definition: ListDefinition<T, InventoryListParams>,
-): Promise<WholeList> {
-  // The order of part numbers may have been refuted.
-  const { stableSort, ...reading } = definition.reading(definition.params);
-  const sort = stableSort === "partNo" ? undefined : stableSort;
-  const everything = { ...definition, params: { ...definition.params, sort }, reading: () => reading };
-  let before: Set<unknown> | undefined;
-  const startedAt = monotonicNowMs();
-  for (;;) {
-    const keys = new Set<unknown>();
-    const byPartNo = new Map<number, T[]>();
-    const reader = openReader(sender, everything);
-    for await (const { value } of reader.pages()) {
-      for (const record of value) {
-        keys.add(keyOf(record));
-        const partNo = numberOf(record);
-        byPartNo.set(partNo, [...(byPartNo.get(partNo) ?? []), record]);
-      }
-    }
-    if (reader.isComplete || (before && isSameSet(before, keys))) return { byPartNo, startedAt };
-    if (before)
-      throw new PaginationError(`${label}: two readings of a list that is short differ. Read it again later.`);
-    before = keys;
-  }
-}
-
 const recordsOf = <T>(record: unknown): T[] => (record === null ? [] : [structuredClone(record) as T]);
 
 /** The same, with the SKUs in the order asked. */
@@ -443,55 +356,6 @@ export function missingItemsError(missing: ReadonlyMap<string, NotFoundError>): 
   return new NotFoundError({ status, code, message, method, path, headers, attempts, details: { shortIDs: names } });
 }
 
-const isSameSet = (one: ReadonlySet<unknown>, other: ReadonlySet<unknown>) =>
-  one.size === other.size && [...one].every((key) => other.has(key));
-
-const pagesOf = (total: number) => Math.max(1, Math.ceil(total / MAX_PAGE_SIZE));
-
 function ignoreUnsearchable(error: unknown): void {
   if (!(error instanceof UnsearchableListError)) throw error;
-}
-
-const anyItemPageReader = /* @__PURE__ */ createPageReader<unknown>(/* @__PURE__ */ lazy(() => z.unknown()));
-
-/** The part numbers of items by the list of items, unless its first page shows that it is longer than they are many. */
-async function readPartNos(
-  { series, list }: Pick<Lookup<unknown>, "series" | "list">,
-  shortIDs: ReadonlySet<string>,
-): Promise<Map<string, number>> {
-  const partNos = new Map<string, number>();
-  for (let number = 1; ; number += 1) {
-    const query = { page: number, pageSize: MAX_PAGE_SIZE };
-    const request = { method: "GET", path: READS.listAllItems.path, query, read: anyItemPageReader(query) };
-    const page = await series.send({ ...request, priority: number === 1 ? undefined : "low" });
-    // Until a page of the list itself has been read.
-    list.memory.total ||= page.totalCount;
-    for (const item of page.value) {
-      const [shortID, partNo] = [fieldOf(item, "shortID"), fieldOf(item, "partNo")];
-      if (typeof shortID === "string" && shortIDs.has(shortID) && Number.isSafeInteger(partNo))
-        partNos.set(shortID, Number(partNo));
-    }
-    // The rest is looked up one by one, also if the list never ends.
-    const isLonger = shortIDs.size <= pagesOf(page.totalCount);
-    if (partNos.size === shortIDs.size || isLonger || !page.hasMore || number > 2 * pagesOf(page.totalCount))
-      return partNos;
-  }
-}
-
-/**
- * Requests the item's part number, which must be an integer however strictly responses are validated: the search is based on
- * it. An item with another SKU says nothing about the one that was asked for.
- */
-function partNoRequest(shortID: string): ApiRequest<number> {
-  const request = itemRequest(shortID, "id");
-  return {
-    ...request,
-    async read(context) {
-      const { partNo, shortID: served }: Partial<Item> = await request.read(context);
-      if (served !== undefined && comparableSku(String(served)) !== comparableSku(shortID))
-        throw invalidResponseError(context, [{ path: ["shortID"], message: `expected "${shortID}"` }]);
-      if (partNo !== undefined && Number.isSafeInteger(partNo)) return partNo;
-      throw invalidResponseError(context, [{ path: ["partNo"], message: "expected an integer" }]);
-    },
-  };
 }

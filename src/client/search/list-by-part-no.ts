@@ -1,0 +1,46 @@
+import type { InventoryListParams } from "../../service/list-params.js";
+import { PaginationError } from "../../shared/errors/index.js";
+import { monotonicNowMs } from "../../shared/time/clock.js";
+import { type ListDefinition, openReader } from "../lists/list.js";
+import type { Sender } from "../send/send.js";
+import type { SortedList } from "./sorted-list.js";
+
+/** A whole list, by part number. */
+export interface ListByPartNo {
+  byPartNo: ReadonlyMap<number, unknown[]>;
+  /** When its reading began, by the monotonic clock. */
+  startedAt: number;
+}
+
+/** Reads a list; twice if it shows fewer records than the service counts, which a client with a scope may always see. */
+export async function readByPartNo<T>(
+  sender: Sender,
+  { keyOf, numberOf, label }: SortedList<T>,
+  definition: ListDefinition<T, InventoryListParams>,
+): Promise<ListByPartNo> {
+  // The order of part numbers may have been refuted.
+  const { stableSort, ...reading } = definition.reading(definition.params);
+  const sort = stableSort === "partNo" ? undefined : stableSort;
+  const everything = { ...definition, params: { ...definition.params, sort }, reading: () => reading };
+  let before: Set<unknown> | undefined;
+  const startedAt = monotonicNowMs();
+  for (;;) {
+    const keys = new Set<unknown>();
+    const byPartNo = new Map<number, T[]>();
+    const reader = openReader(sender, everything);
+    for await (const { value } of reader.pages()) {
+      for (const record of value) {
+        keys.add(keyOf(record));
+        const partNo = numberOf(record);
+        byPartNo.set(partNo, [...(byPartNo.get(partNo) ?? []), record]);
+      }
+    }
+    if (reader.isComplete || (before && isSameSet(before, keys))) return { byPartNo, startedAt };
+    if (before)
+      throw new PaginationError(`${label}: two readings of a list that is short differ. Read it again later.`);
+    before = keys;
+  }
+}
+
+const isSameSet = (one: ReadonlySet<unknown>, other: ReadonlySet<unknown>) =>
+  one.size === other.size && [...one].every((key) => other.has(key));

@@ -1,0 +1,56 @@
+import * as z from "zod";
+import { skuSchema } from "../../service/key.js";
+import { integer, lazy, optionalFields } from "../../shared/field.js";
+import { nonNegativeMsSchema } from "../../shared/option.js";
+import { type RequestOptions, requestOptionsShape } from "../send/request-options.js";
+
+/** Where the records of an item are searched. */
+export interface ItemScope {
+  /**
+   * Warehouse ID, which must be in the client's scope.
+   * @default all warehouses in scope
+   */
+  wid?: number | undefined;
+}
+
+/** Where a stock level is searched, and how old it may be. */
+export interface StockLevelScope extends ItemScope {
+  /**
+   * How old the result may be, in ms: one that this client has found is returned without a request if the oldest request of its
+   * search was sent at most that long ago. A write of this client for the item ends its use. In a web endpoint: 10_000 to
+   * 60_000.
+   * @default 0: the stock level is searched
+   */
+  maxAgeMs?: number | undefined;
+}
+
+/** Where stock levels are searched, how old they may be, and what happens to SKUs that do not exist. */
+export interface StockLevelsScope extends StockLevelScope {
+  /**
+   * `"error"`: one `NotFoundError` names all SKUs that do not exist. `"omit"`: the result lacks them.
+   * @default "error"
+   */
+  onMissing?: "error" | "omit" | undefined;
+}
+
+/** Options of `getStockLevel`, `getStockLevels` and `getLots`. They apply to the whole call, which sends several requests. */
+export interface ItemSearchOptions extends RequestOptions {
+  /**
+   * What happens if the list cannot be searched. `"read"`: the whole list is read, and a warning is logged once. `"error"`: the
+   * call rejects with a `PaginationError`.
+   * @default "read"
+   */
+  ifUnsorted?: "read" | "error" | undefined;
+}
+
+export const skusSchema = /* @__PURE__ */ lazy(() => z.array(skuSchema()));
+export const lotScopeSchema = /* @__PURE__ */ lazy(() => z.strictObject(optionalFields({ wid: integer() })));
+export const levelScopeSchema = /* @__PURE__ */ lazy(() =>
+  z.strictObject(optionalFields({ wid: integer(), maxAgeMs: nonNegativeMsSchema() })),
+);
+export const levelsScopeSchema = /* @__PURE__ */ lazy(() =>
+  z.strictObject({ ...levelScopeSchema().shape, ...optionalFields({ onMissing: z.enum(["error", "omit"]) }) }),
+);
+export const itemSearchOptionsSchema = /* @__PURE__ */ lazy(() =>
+  z.strictObject({ ...requestOptionsShape(), ...optionalFields({ ifUnsorted: z.enum(["read", "error"]) }) }),
+);
