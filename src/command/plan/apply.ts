@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import type { InventoryClient } from "../../client/index.js";
-import { describeGroup } from "../../plan/count/text.js";
+import { describeGroup } from "../../plan/count/group.js";
 import type { CountPlanReport, ItemPlanReport, ReportedGroup, ReportedItem } from "../../plan/index.js";
 import { type ConnectionFlags, withClient, withConnection } from "../connection.js";
 import { outboxStoreOf, withOutbox } from "../database.js";

@@ -60,7 +60,7 @@ function snapshot({ wid, out, sheet, blind, ...connection }: SnapshotFlags): Pro
 interface CountPlanFlags extends PlanningFlags {
   surplus: number;
   shortage: number;
-  newBins?: true;
+  newGroups?: true;
 }
 
 function countPlanCommand(): Command {
@@ -70,19 +70,19 @@ function countPlanCommand(): Command {
     .argument("<counted>", "CSV with a header, or .ndjson: itemID, counted, and spot and serial if they were counted")
     .requiredOption("--surplus <code>", "reason code of the receives", integerOption(0))
     .requiredOption("--shortage <code>", "reason code of the issues", integerOption(0))
-    .option("--new-bins", "accept bins that the snapshot does not have, while others of the item were not counted")
+    .option("--new-groups", "accept items, bins and serials that the snapshot does not have")
     .action(plan);
   const example = "stocklot count plan before.json sheet.csv --surplus 21 --shortage 22 \\";
   return withPlanning(command, example, "  --out plan.json");
 }
 
 async function plan(snapshotPath: string, path: string, flags: CountPlanFlags): Promise<void> {
-  const { surplus, shortage, newBins } = flags;
+  const { surplus, shortage, newGroups } = flags;
   // It is checked by planCount, and so are the rows when they are read.
   const taken = uncheckedAs<CountSnapshot>(parseJsonFile(snapshotPath));
   await showPlan(path, flags, COUNTED_ROWS, (rows, planning) => {
     const counted = uncheckedAs<PlanCountOptions["counted"]>(rows);
-    return planCount({ ...planning, snapshot: taken, counted, reasonCodes: { surplus, shortage }, newBins });
+    return planCount({ ...planning, snapshot: taken, counted, reasonCodes: { surplus, shortage }, newGroups });
   });
 }
 
