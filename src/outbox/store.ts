@@ -62,8 +62,6 @@ export type AsRead = Pick<StoredEntry, "key" | "state" | "attempts">;
 export interface EntryFilter {
   state?: OutboxState | undefined;
   lane?: string | undefined;
-  /** How their keys begin. */
-  prefix?: string | undefined;
   /** Pruned ones, too. */
   pruned?: boolean;
 }
@@ -178,13 +176,10 @@ export class OpenStore {
   }
 
   /** The entries in the order added, read in batches. */
-  async *list({ pruned = false, prefix, state, lane }: EntryFilter = {}): AsyncGenerator<StoredEntry> {
+  async *list({ pruned = false, state, lane }: EntryFilter = {}): AsyncGenerator<StoredEntry> {
     const given: [condition: string, value: SqlValue | undefined][] = [
       ["state =", state],
       ["lane =", lane],
-      ["key >=", prefix],
-      // No key has this character.
-      ["key <", prefix && `${prefix}\u{10FFFF}`],
     ];
     const used = given.filter(([, value]) => value !== undefined);
     const conditions = [
@@ -202,6 +197,21 @@ export class OpenStore {
         yield entry;
       }
       if (rows.length < 5 * PER_COMMAND) return;
+    }
+  }
+
+  /** The keys that begin with a prefix and their states, pruned ones included, read in batches. */
+  async *keys(prefix: string): AsyncGenerator<Pick<StoredEntry, "key" | "state">> {
+    const sql = `SELECT key, state FROM ${this.names.entries} WHERE key > $1 AND key < $2 ORDER BY key LIMIT ${50 * PER_COMMAND}`;
+    for (let after = prefix; ; ) {
+      // No key has this character.
+      const rows = await this.#run(sql, [after, `${prefix}\u{10FFFF}`]);
+      for (const row of rows) {
+        const entry = uncheckedAs<Pick<StoredEntry, "key" | "state">>(row);
+        after = entry.key;
+        yield entry;
+      }
+      if (rows.length < 50 * PER_COMMAND) return;
     }
   }
 

@@ -3,6 +3,7 @@ import type { OutboxEntry, OutboxReport, OutboxState } from "../../outbox/index.
 import type { Outbox } from "../../outbox/outbox.js";
 import type { ConnectionFlags } from "../connection.js";
 import { CommandError, EXIT } from "../exit.js";
+import { keysAsTyped } from "../import/keys.js";
 import { commandLine } from "../shell.js";
 import { plural, print, printable, printJson, seconds, table, tell, withProgress } from "../terminal.js";
 
@@ -30,16 +31,16 @@ export interface Action {
 export async function resolveEntry({ outbox, file, words: [key = "", decision] }: Action): Promise<void> {
   if (decision !== "applied" && decision !== "not-applied")
     throw new CommandError(`the decision must be applied or not-applied, not ${printable(decision)}.`);
-  await findEntry(outbox, file, key);
-  const { state } = await outbox.resolve(key, decision);
-  await print(`${printable(key)} is ${state}${state === "pending" ? " now: the next run sends it." : "."}`);
+  const entry = await findEntry(outbox, file, key);
+  const { state } = await outbox.resolve(entry.key, decision);
+  await print(`${printable(entry.key)} is ${state}${state === "pending" ? " now: the next run sends it." : "."}`);
 }
 
 /** Drops entries, all of them or none. */
 export async function cancelEntries({ outbox, file, words }: Action): Promise<void> {
-  const keys = [...new Set(words)];
   const entries: StoredEntry[] = [];
-  for (const key of keys) entries.push(await findEntry(outbox, file, key));
+  for (const key of words) entries.push(await findEntry(outbox, file, key));
+  const keys = [...new Set(entries.map(({ key }) => key))];
   const problems = entries
     .filter(({ state }) => !["pending", "rejected", "canceled"].includes(state))
     .map(({ key, state }) => `"${printable(key)}" is ${state}, not rejected or pending.`);
@@ -53,10 +54,20 @@ export async function pruneEntries({ outbox, flags: { olderThan = 0 } }: Action)
   await print(`The contents of ${plural(pruned, "entry", "entries")} removed; the keys stay.`);
 }
 
-/** @throws CommandError if there is none. */
+/**
+ * The entry with a key. The names and values in keys of an import are percent-encoded; people may type them as they are.
+ *
+ * @throws CommandError if there is none, or if the key may be one of several.
+ */
 export async function findEntry(outbox: Outbox, file: string, key: string): Promise<StoredEntry> {
-  const entry = await outbox.read((store) => store.get(key));
-  if (entry) return entry;
+  const found = await outbox.read((store) => store.getMany(keysAsTyped(key).map((typed) => ({ key: typed }))));
+  const exact = found.get(key);
+  const [entry, ...others] = exact ? [exact] : found.values();
+  if (entry && others.length === 0) return entry;
+  if (entry) {
+    const keys = [...found.keys()].map((one) => `"${printable(one)}"`).join(", ");
+    throw new CommandError(`"${printable(key)}" may be the entry ${keys}. Give its key as the outbox lists it.`);
+  }
   throw new CommandError(`there is no entry "${printable(key)}". List them: ${commandLine("outbox", "list", file)}`);
 }
 

@@ -52,8 +52,9 @@ export function reasonOf(error: unknown): string {
 export const itemOf = (input: unknown) => String(fieldOf(input, "itemID") ?? fieldOf(input, "shortID") ?? "");
 
 /** Prints an entry with what a person needs to decide about it. */
-export async function showEntry({ outbox, file, words: [key = ""], flags }: Action): Promise<void> {
-  const stored = await findEntry(outbox, file, key);
+export async function showEntry({ outbox, file, words: [typed = ""], flags }: Action): Promise<void> {
+  const stored = await findEntry(outbox, file, typed);
+  const { key } = stored;
   const entry = entryOf(stored);
   if (flags.json) return printJson(entry, 2);
   const mark = markOf(await outbox.read(async ({ id }) => id), key);

@@ -140,7 +140,7 @@ const EXCEL_DELIMITER_PATTERN = /^sep=(.)$/;
 
 /** A header of one cell that contains another delimiter is most likely several cells. */
 function assertIsHeader(path: string, columns: readonly string[], delimiter: string): void {
-  const repeated = columns.find((name, index) => columns.indexOf(name) !== index);
+  const repeated = columns.find((name, index) => name !== "" && columns.indexOf(name) !== index);
   if (repeated !== undefined) throw new CommandError(`${path}: two columns are called "${repeated}".`);
   const [header = "", ...others] = columns;
   if (others.length > 0) return;
@@ -154,7 +154,12 @@ function assertIsHeader(path: string, columns: readonly string[], delimiter: str
 }
 
 function csvRow(columns: readonly string[], values: readonly string[], line: number): Row {
-  const cells = Object.fromEntries(columns.map((name, index) => [name, values[index] ?? ""]));
+  // Spreadsheets add columns that are empty, their names included.
+  const named = columns.flatMap((name, index) => (name === "" ? [] : [[name, values[index] ?? ""]]));
+  const cells = Object.fromEntries(named);
+  const unnamed = columns.findIndex((name, index) => name === "" && (values[index] ?? "").trim() !== "");
+  if (unnamed >= 0)
+    return { line, cells, problem: `column ${unnamed + 1} has no name, but contains "${values[unnamed]}"` };
   if (values.length !== columns.length)
     return { line, cells, problem: `${values.length} cells, but the header has ${columns.length}` };
   const isUtf8 = !values.some((value) => value.includes(REPLACEMENT_CHARACTER));

@@ -1,0 +1,97 @@
+import type { OpenStore } from "../../outbox/store.js";
+import { formsOf, isOtherNotation, readNotation } from "./notation.js";
+
+/*
+ * The key of a line, which identifies it for ever:
+ *
+ *   NAME:LINE           by default, and with --delivery
+ *   COLUMN=VALUE        with --key
+ *   NAME/COLUMN=VALUE   with both
+ *
+ * Names and values are in NFC and percent-encoded, so that no two lines of whatever files share a key.
+ */
+
+const encoded = (text: string) => encodeURIComponent(text.normalize("NFC"));
+
+export const keyOfLine = (delivery: string, line: number): string => `${encoded(delivery)}:${line}`;
+
+export const keyOfValue = (delivery: string | undefined, column: string, value: string): string =>
+  `${valuePrefix(delivery, column)}${encoded(value)}`;
+
+/** How all keys of a column begin. */
+export const valuePrefix = (delivery: string | undefined, column: string): string =>
+  `${delivery === undefined ? "" : `${encoded(delivery)}/`}${encoded(column)}=`;
+
+/** How all keys of a delivery begin, whether it was imported by lines or by a column. */
+export const deliveryPrefixes = (delivery: string): [string, string] => [
+  `${encoded(delivery)}:`,
+  `${encoded(delivery)}/`,
+];
+
+/** The keys that a person may mean who types names and values as they are. */
+export function keysAsTyped(text: string): string[] {
+  const keys = new Set([text, text.normalize("NFC")]);
+  const [, name = "", line = ""] = /^(.*):(\d+)$/s.exec(text) ?? [];
+  if (name !== "") keys.add(keyOfLine(name, Number(line)));
+  for (const { index } of text.matchAll(/=/g)) {
+    const [left, value] = [text.slice(0, index), text.slice(index + 1)];
+    keys.add(keyOfValue(undefined, left, value));
+    for (const { index: slash } of left.matchAll(/\//g))
+      keys.add(keyOfValue(left.slice(0, slash), left.slice(slash + 1), value));
+  }
+  return [...keys];
+}
+
+/** Keys of lines, to find the ones that a spreadsheet has rewritten. */
+export class KeyNotations {
+  readonly #byForm = new Map<string, { value: string; line: number }[]>();
+
+  add(value: string, line: number): void {
+    for (const form of new Set(formsOf(readNotation(value)))) {
+      const same = this.#byForm.get(form);
+      if (same) same.push({ value, line });
+      else this.#byForm.set(form, [{ value, line }]);
+    }
+  }
+
+  /** Whether no key can be another one in another notation. */
+  get isEmpty(): boolean {
+    return this.#byForm.size === 0;
+  }
+
+  /** The lines whose keys are not this one, but the same in another notation. */
+  alike(value: string): { value: string; line: number }[] {
+    const reading = readNotation(value);
+    const found = new Map<number, { value: string; line: number }>();
+    for (const form of formsOf(reading))
+      for (const one of this.#byForm.get(form) ?? [])
+        if (one.value !== value && isOtherNotation(readNotation(one.value), reading)) found.set(one.line, one);
+    return [...found.values()];
+  }
+}
+
+/** The value of a key of a column; `undefined` if it is none. */
+export function valueOfKey(key: string, prefix: string): string | undefined {
+  if (!key.startsWith(prefix)) return undefined;
+  try {
+    return decodeURIComponent(key.slice(prefix.length));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The stored keys of a column that are others than these, but for their notation. */
+export async function storedNotations(
+  store: OpenStore,
+  prefix: string,
+  keys: KeyNotations,
+): Promise<{ line: number; value: string; stored: string }[]> {
+  const found: { line: number; value: string; stored: string }[] = [];
+  if (keys.isEmpty) return found;
+  for await (const { key } of store.keys(prefix)) {
+    const stored = valueOfKey(key, prefix);
+    if (stored === undefined) continue;
+    for (const { value, line } of keys.alike(stored)) found.push({ line, value, stored });
+  }
+  return found;
+}
