@@ -74,8 +74,9 @@ export async function showPlan(
 function describeWrongRows(error: unknown, file: string, lines: readonly number[]): unknown {
   if (!(error instanceof InputValidationError)) return error;
   const problems = error.issues.map(({ path: [index, ...names], message }) => {
-    if (typeof index !== "number") return `--${String(index)}: ${message}`;
     const ofLines = message.replace(/\brow (\d+)\b/g, (_, row) => `line ${lines[Number(row)]}`);
+    if (index === "desired" || index === "counted") return `${file}: ${ofLines}`;
+    if (typeof index !== "number") return `--${String(index)}: ${message}`;
     return `${file}: line ${lines[index]}: ${[...names, ofLines].join(": ")}`;
   });
   return new CommandError(`${problems.join("\n")}\nNothing was planned.`);
