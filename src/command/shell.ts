@@ -33,8 +33,16 @@ export function shellWord(word: string): string {
 /** How this command was started: npm and npx set the variable, and there is no `stocklot` on the path then. */
 const program = () => (process.env.npm_command === undefined ? ["stocklot"] : ["npx", "stocklot"]);
 
-/** A command of this program that can be pasted as it is. */
-export const commandLine = (...words: readonly string[]): string => [...program(), ...words].map(shellWord).join(" ");
+/** What a person has to fill in: nobody has given it. */
+export interface Blank {
+  blank: string;
+}
+
+const shown = (word: string | Blank) => (typeof word === "string" ? shellWord(word) : `<${word.blank}>`);
+
+/** A command of this program that can be pasted as it is, once its blanks are filled in. */
+export const commandLine = (...words: readonly (string | Blank)[]): string =>
+  [...program(), ...words].map(shown).join(" ");
 
 /** A command about entries of an outbox. A key that looks like an option would be taken for one. */
 export const outboxCommandLine = (action: string, file: string, ...words: readonly string[]): string =>

@@ -119,10 +119,8 @@ describe("several sheets of a count", () => {
     const sheetOfRow = sheets.flatMap((rows, index) => rows.map(() => index));
     const sheetOf = (index: number) => sheetOfRow[index] ?? 0;
     const names = sheets.map((__, index) => `sheet-${index + 1}.csv`);
-    return planCountOfSheets(
-      { client, snapshot, counted: sheets.flat(), reasonCodes: REASONS },
-      { names, isDouble, sheetOf },
-    );
+    const options = { client, snapshot, counted: sheets.flat(), reasonCodes: REASONS };
+    return (await planCountOfSheets(options, { names, isDouble, sheetOf })).plan;
   }
 
   it("are parts: together they count the item, and a group in two of them blocks it", async () => {

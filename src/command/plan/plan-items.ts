@@ -65,7 +65,7 @@ async function plan(path: string, flags: PlanFlags): Promise<void> {
     ignoreStoredForms: uncheckedAs<PlanItemsOptions["ignoreStoredForms"]>(storedForms),
   };
   const itemRows = { noun: "items", shape: WRITES.create.input().shape, required: ["shortID"], rowOf } as const;
-  await showPlan(path, flags, itemRows, (rows, planning) =>
+  await showPlan([path], flags, itemRows, (rows, planning) =>
     // The rows are checked when they are read.
     planItems({ ...options, ...planning, desired: uncheckedAs<PlanItemsOptions["desired"]>(rows) }),
   );

@@ -112,14 +112,18 @@ const optionsSchema = /* @__PURE__ */ lazy(() =>
  * @throws what the client throws if the lots cannot be read.
  */
 export async function planCount(options: PlanCountOptions): Promise<CountPlan> {
-  return planCountOfSheets(options, { names: ["the sheet"], isDouble: false, sheetOf: () => 0 });
+  const { plan } = await planCountOfSheets(options, { names: ["the sheet"], isDouble: false, sheetOf: () => 0 });
+  return plan;
 }
 
 /** Sheets, and which one each row is from, by the index of the row. */
 export type SheetsOfRows = Sheets & { sheetOf: (index: number) => number };
 
-/** The same for several sheets whose rows follow each other. */
-export async function planCountOfSheets(options: PlanCountOptions, sheets: SheetsOfRows): Promise<CountPlan> {
+/** The same for several sheets whose rows follow each other; also the lots of the warehouse as they were read. */
+export async function planCountOfSheets(
+  options: PlanCountOptions,
+  sheets: SheetsOfRows,
+): Promise<{ plan: CountPlan; lots: readonly BookLot[] }> {
   const given = checkMethodOptions("planCount", optionsSchema, options);
   const { client, counted, reasonCodes, newGroups = false, signal, onProgress } = given;
   const snapshot = readSnapshot(given.snapshot);
@@ -166,7 +170,7 @@ export async function planCountOfSheets(options: PlanCountOptions, sheets: Sheet
     if ("blocked" in correction) reasons.set(group.row, correction.blocked);
     else corrections.set(group.row, correction);
   }
-  blockItems(corrections, reasons);
+  blockItems(rows, corrections, reasons);
   const changes = [...corrections.values()];
   const blocked = rows.flatMap((row) => {
     const reason = reasons.get(row);
@@ -183,17 +187,20 @@ export async function planCountOfSheets(options: PlanCountOptions, sheets: Sheet
   };
   const head = newPlanHead("count", client, plannedAt);
   const noticesReturns = snapshot.modifiedSince !== null;
-  return new CountPlan({ ...head, wid, noticesReturns, counts, changes, blocked }, client);
+  return { plan: new CountPlan({ ...head, wid, noticesReturns, counts, changes, blocked }, client), lots: bookLots };
 }
 
-/** Blocks the corrections of every item of which another group is blocked. */
-function blockItems(corrections: Map<CountedGroup, CountChange>, reasons: Map<CountedGroup, string>): void {
+/** Blocks every group of an item of which another one is blocked. */
+function blockItems(
+  rows: readonly CountedGroup[],
+  corrections: Map<CountedGroup, CountChange>,
+  reasons: Map<CountedGroup, string>,
+): void {
   const blockedBy = new Map([...reasons.keys()].map((row) => [comparableSku(row.itemID), row]));
-  for (const row of [...corrections.keys()]) {
+  for (const row of rows) {
     const other = blockedBy.get(comparableSku(row.itemID));
-    if (!other) continue;
-    const { itemID: _, ...group } = other;
-    reasons.set(row, `another group of the item is blocked (${describeBins(group)}): count the item again as a whole`);
+    if (!other || reasons.has(row)) continue;
+    reasons.set(row, `another group of the item is blocked (${describeBins(other)}): count the item again as a whole`);
     corrections.delete(row);
   }
 }

@@ -19,6 +19,7 @@ export function countPlanText(content: CountPlanContent, limit: number): string 
       linesOfChange,
       blocked,
       linesOfBlocked,
+      beforeReason: ": ",
       notes: [
         counts.notCounted === 0 ? "" : notCounted,
         noticesReturns ? "" : NO_RETURNS,
@@ -54,8 +55,8 @@ function linesOfChange({ operation, uOM, book, counted, units, lots, writes, ...
   ];
 }
 
-const linesOfBlocked = ({ book, counted, lots, reason, ...group }: BlockedGroup): string[] => [
-  `! ${describeGroup(group)}  book ${book}, counted ${counted}: ${reason}`,
+const linesOfBlocked = ({ book, counted, lots, reason: _, ...group }: BlockedGroup): string[] => [
+  `${describeGroup(group)}  book ${book}, counted ${counted}`,
   ...lots.map(lineOfLot),
 ];
 
