@@ -109,7 +109,9 @@ async function clientSecret({ clientSecretFile: file }: ConnectionFlags): Promis
     return secret;
   }
   if (process.env.STOCKLOT_CLIENT_SECRET?.trim()) return undefined;
-  return process.stdin.isTTY && process.stderr.isTTY ? promptSecret() : undefined;
+  // Nobody answers in a build, though it may have a terminal.
+  const isAsked = process.stdin.isTTY && process.stderr.isTTY && !process.env.CI;
+  return isAsked ? promptSecret() : undefined;
 }
 
 /** Asks for the secret on the terminal, without showing what is typed. */

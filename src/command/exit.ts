@@ -16,6 +16,8 @@ export const EXIT = {
   somethingToDo: 4,
   /** Ctrl-C: 128 + the number of SIGINT. */
   interrupted: 130,
+  /** The terminal was closed: 128 + the number of SIGHUP. */
+  hungUp: 129,
   /** 128 + the number of SIGTERM. */
   terminated: 143,
 } as const;
@@ -94,12 +96,13 @@ export function namesOption(text: string): string[] {
   return names;
 }
 
-/** A signal that Ctrl-C and SIGTERM abort, with a CommandError as its reason. The second time they end the process. */
+/** A signal that Ctrl-C, SIGTERM and the end of the terminal (SIGHUP) abort, with a CommandError as its reason. The second time they end the process. */
 export function interruptSignal(): AbortSignal {
   const controller = new AbortController();
   const interrupt = (exitCode: number) => controller.abort(new CommandError("interrupted", exitCode));
   process.once("SIGINT", () => interrupt(EXIT.interrupted));
   process.once("SIGTERM", () => interrupt(EXIT.terminated));
+  process.once("SIGHUP", () => interrupt(EXIT.hungUp));
   return controller.signal;
 }
 

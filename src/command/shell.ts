@@ -44,6 +44,18 @@ const shown = (word: string | Blank) => (typeof word === "string" ? shellWord(wo
 export const commandLine = (...words: readonly (string | Blank)[]): string =>
   [...program(), ...words].map(shown).join(" ");
 
+/** The argument that names an outbox; a blank for an address with a password, which others could read. */
+export function outboxWord(file: string): string | Blank {
+  const isAddress = /^(postgres(ql)?|socket):/i.test(file);
+  return isAddress && /:\/*[^@/]*:.*@|password=/is.test(file) ? { blank: "your outbox" } : file;
+}
+
 /** A command about entries of an outbox. A key that looks like an option would be taken for one. */
 export const outboxCommandLine = (action: string, file: string, ...words: readonly string[]): string =>
-  commandLine("outbox", action, ...(words.some((word) => word.startsWith("-")) ? ["--"] : []), file, ...words);
+  commandLine(
+    "outbox",
+    action,
+    ...(words.some((word) => word.startsWith("-")) ? ["--"] : []),
+    outboxWord(file),
+    ...words,
+  );

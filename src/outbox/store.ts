@@ -26,6 +26,8 @@ const OTHERS = [
   "clockAheadMs",
   "lastRecNo",
   "settledAt",
+  "resolvedAt",
+  "resolvedFrom",
   "result",
   "error",
 ] as const;
@@ -39,6 +41,7 @@ const NUMBERS: readonly string[] = [
   "clockAheadMs",
   "lastRecNo",
   "settledAt",
+  "resolvedAt",
 ];
 
 const columnOf = (field: string) => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
@@ -49,8 +52,10 @@ const PER_COMMAND = 100;
 
 const UNSETTLED = "('pending', 'sending', 'unknown')";
 
+const CHANGED = ["state", "settledAt", "resolvedAt", "resolvedFrom", "result", "error"] as const;
+
 /** The fields of an entry that change. */
-export type EntryChange = Partial<Pick<StoredEntry, "state" | "settledAt" | "result" | "error">>;
+export type EntryChange = Partial<Pick<StoredEntry, (typeof CHANGED)[number]>>;
 
 /** An entry, by its key. */
 type Keyed = Pick<StoredEntry, "key">;
@@ -257,7 +262,7 @@ export class OpenStore {
    * since. Returns it as it is then; `undefined` if it has changed.
    */
   async change({ key, state, attempts }: AsRead, change: EntryChange): Promise<StoredEntry | undefined> {
-    const fields = (["state", "settledAt", "result", "error"] as const).filter((field) => change[field] !== undefined);
+    const fields = CHANGED.filter((field) => change[field] !== undefined);
     const set = fields.map((field, index) => `${columnOf(field)} = $${index + 4}`).join(", ");
     const rows = await this.#run(
       `UPDATE ${this.names.entries} SET ${set} WHERE key = $1 AND state = $2 AND attempts = $3
@@ -364,7 +369,7 @@ export class OpenStore {
     const set = fields.map((field, index) => `${columnOf(field)} = $${index + 2}`).join(", ");
     const rows = await run(
       `UPDATE ${this.names.entries} SET ${set}, state = 'pending', sent_at = NULL, clock_ahead_ms = NULL, last_rec_no = NULL,
-        settled_at = NULL, result = NULL, error = NULL WHERE key = $1 AND state = 'rejected' RETURNING ${SELECTED}`,
+        settled_at = NULL, resolved_at = NULL, resolved_from = NULL, result = NULL, error = NULL WHERE key = $1 AND state = 'rejected' RETURNING ${SELECTED}`,
       [entry.key, ...fields.map((field) => entry[field])],
     );
     return rows.map(entryOfRow)[0];
@@ -386,7 +391,7 @@ const entryOfRow = (row: SqlRow): StoredEntry => {
 };
 
 /** Version of the tables. */
-const VERSION = 4;
+const VERSION = 5;
 
 const TABLE_EXISTS = {
   sqlite: "SELECT 1 FROM sqlite_master WHERE name = $1",
@@ -435,7 +440,8 @@ export async function createTables(
     sequence ${sequence}, key ${text} NOT NULL UNIQUE, operation text NOT NULL, lane ${text} NOT NULL, input text,
     input_hash text NOT NULL, added_at double precision NOT NULL, bound_to text,
     state text NOT NULL DEFAULT 'pending', attempts integer NOT NULL DEFAULT 0, sent_at double precision,
-    clock_ahead_ms double precision, last_rec_no double precision, settled_at double precision, result text, error text)`);
+    clock_ahead_ms double precision, last_rec_no double precision, settled_at double precision,
+    resolved_at double precision, resolved_from text, result text, error text)`);
   await run(`CREATE INDEX stocklot_outbox_by_lane ON ${entries} (lane, sequence)`);
   await run(`CREATE INDEX stocklot_outbox_unsettled ON ${entries} (lane, sequence) WHERE state IN ${UNSETTLED}`);
   const id = randomBytes(16).toString("hex");

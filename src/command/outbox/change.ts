@@ -1,11 +1,12 @@
-import type { StoredEntry } from "../../outbox/entry.js";
+import { parsed, type StoredEntry } from "../../outbox/entry.js";
 import type { OutboxEntry, OutboxReport, OutboxState } from "../../outbox/index.js";
 import type { Outbox } from "../../outbox/outbox.js";
 import type { ConnectionFlags } from "../connection.js";
 import { CommandError, EXIT } from "../exit.js";
 import { keysAsTyped } from "../import/keys.js";
-import { commandLine } from "../shell.js";
+import { commandLine, outboxCommandLine, outboxWord } from "../shell.js";
 import { plural, print, printable, printJson, seconds, table, tell, withProgress } from "../terminal.js";
+import { reasonOf } from "./read.js";
 
 export interface OutboxFlags extends ConnectionFlags {
   state?: OutboxState;
@@ -13,6 +14,7 @@ export interface OutboxFlags extends ConnectionFlags {
   maxAge?: number;
   olderThan?: number;
   settle?: number;
+  force?: true;
   json?: true;
 }
 
@@ -28,10 +30,15 @@ export interface Action {
 }
 
 /** Records the decision of a person. */
-export async function resolveEntry({ outbox, file, words: [key = "", decision] }: Action): Promise<void> {
+export async function resolveEntry({ outbox, file, words: [key = "", decision], flags }: Action): Promise<void> {
   if (decision !== "applied" && decision !== "not-applied")
     throw new CommandError(`the decision must be applied or not-applied, not ${printable(decision)}.`);
   const entry = await findEntry(outbox, file, key);
+  if (entry.state === "rejected" && decision === "applied" && !flags.force)
+    throw new CommandError(
+      `the service refused "${printable(entry.key)}": ${reasonOf(parsed(entry.error))}\nIt has booked nothing by it. If it was booked otherwise, add --force; ` +
+        `to drop it:\n  ${outboxCommandLine("cancel", file, entry.key)}`,
+    );
   const { state } = await outbox.resolve(entry.key, decision);
   await print(`${printable(entry.key)} is ${state}${state === "pending" ? " now: the next run sends it." : "."}`);
 }
@@ -68,7 +75,9 @@ export async function findEntry(outbox: Outbox, file: string, key: string): Prom
     const keys = [...found.keys()].map((one) => `"${printable(one)}"`).join(", ");
     throw new CommandError(`"${printable(key)}" may be the entry ${keys}. Give its key as the outbox lists it.`);
   }
-  throw new CommandError(`there is no entry "${printable(key)}". List them: ${commandLine("outbox", "list", file)}`);
+  throw new CommandError(
+    `there is no entry "${printable(key)}". List them: ${commandLine("outbox", "list", outboxWord(file))}`,
+  );
 }
 
 /** Sends what is pending, and shows the progress. */
@@ -99,5 +108,5 @@ export async function runAndReport({ outbox, file, flags, signal }: Action): Pro
   await print(table(["applied", "rejected", "unknown", "pending"], [[applied, rejected, unknown, pending]]));
   await print(`${plural(requests, "request")}, ${seconds(durationMs)}`);
   for (const [state, count] of Object.entries({ rejected, unknown }))
-    if (count > 0) tell(`What is ${state}: ${commandLine("outbox", "list", file, "--state", state)}`);
+    if (count > 0) tell(`What is ${state}: ${commandLine("outbox", "list", outboxWord(file), "--state", state)}`);
 }

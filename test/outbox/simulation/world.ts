@@ -116,7 +116,7 @@ export class World {
       return {
         ...markedEntry(newEntry("add", { key, operation, input }, "remark", []), STORE_ID, "remark"),
         ...{ sequence: index + 1, state: "pending", attempts: 0, sentAt: null, clockAheadMs: null, lastRecNo: null },
-        ...{ settledAt: null, result: null, error: null },
+        ...{ settledAt: null, resolvedAt: null, resolvedFrom: null, result: null, error: null },
       };
     });
     for (const { item, operation } of specs)
