@@ -54,10 +54,12 @@ describe("a plan as Markdown", () => {
       [...NASTY.keys()].map((index) => item(`S${index}`, { description: `old ${NASTY[index]}` })),
     );
     const desired = NASTY.map((description, index) => ({ shortID: `S${index}`, description: `${description} ` }));
-    const created = NASTY.filter((sku) => sku === sku.trim() && !/[\s/\p{Cc}\p{Cf}]/u.test(sku)).map((shortID, index) => ({
-      shortID,
-      description: NASTY[index] ?? "",
-    }));
+    const created = NASTY.filter((sku) => sku === sku.trim() && !/[\s/\p{Cc}\p{Cf}]/u.test(sku)).map(
+      (shortID, index) => ({
+        shortID,
+        description: NASTY[index] ?? "",
+      }),
+    );
     const plan = await planItems({ client, desired: [...desired, ...created] });
     expect(plan.changes).toHaveLength(desired.length + created.length);
     const texts = textsOf(planMarkdown(plan));

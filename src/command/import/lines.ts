@@ -86,16 +86,18 @@ function keyOf(line: number, cells: TypedRow["cells"], settings: ImportSettings)
   return { key: keyOfValue(deliveryName, keyColumn, value), value };
 }
 
-function describeIssue({ path, message }: Issue, input: object, { operation, format }: ImportSettings): string {
+function describeIssue({ path, message }: Issue, input: object, settings: ImportSettings): string {
+  const { operation } = settings;
   const field = String(path.at(-1));
   const cell = fieldOf(input, field);
   const isNumber = withoutOptional(shapeOf(operation)[field]) instanceof z.ZodNumber;
   if (typeof cell !== "string" || !isNumber) return [...path.filter((step) => step !== "input"), message].join(": ");
-  return `${field} must be a number, not "${cell}"${numberAdvice(cell, format)}`;
+  return `${field} must be a number, not "${cell}"${numberAdvice(cell, settings)}`;
 }
 
 /** How to write a number, without guessing what it is. */
-function numberAdvice(text: string, format: RowSource["format"]): string {
+function numberAdvice(text: string, { format, decimal }: RowSource): string {
+  if (decimal === "," && format === "csv") return text.includes(".") ? ": with --decimal , it must have no point" : "";
   if (format === "ndjson" && NUMBER_PATTERN.test(text)) return `: write ${Number(text)}, without quotes`;
   // A cell that is a number is only left a string if its digits would be lost.
   if (NUMBER_PATTERN.test(text)) return ": it has more digits than a number keeps";
@@ -103,14 +105,14 @@ function numberAdvice(text: string, format: RowSource["format"]): string {
   if (part !== "")
     return `: write ${whole}${part} if the comma separates thousands, ${whole}.${part} if it is a decimal one`;
   if (/^[+-]?\d{1,3}([, ']\d{3})+(\.\d+)?$/.test(text)) return `: write ${text.replace(/[, ']/g, "")}`;
-  return /^[+-]?\d+,\d+$/.test(text) ? `: write ${text.replace(",", ".")}` : "";
+  return /^[+-]?\d+,\d+$/.test(text) ? `: write ${text.replace(",", ".")}, or add --decimal ,` : "";
 }
 
 /** Wrong lines that are listed; the rest is only counted. */
 export const MAX_LISTED = 50;
 
 interface Validation {
-  /** All lines, if none is invalid and they are to be sent. */
+  /** The valid lines. */
   lines: ImportedLine[];
   count: number;
   invalid: number;
@@ -119,7 +121,7 @@ interface Validation {
 }
 
 /** Reads the whole file before anything is stored or sent. */
-export async function readLines(settings: ImportSettings, signal: AbortSignal, isDryRun: boolean): Promise<Validation> {
+export async function readLines(settings: ImportSettings, signal: AbortSignal): Promise<Validation> {
   const { operation } = settings;
   const shape = shapeOf(operation);
   const required = Object.keys(shape).filter((field) => !(shape[field] instanceof z.ZodOptional));
@@ -130,7 +132,7 @@ export async function readLines(settings: ImportSettings, signal: AbortSignal, i
     result.count += 1;
     const imported = importedLine(row, settings, lineOfKey);
     if (!Array.isArray(imported)) {
-      if (!isDryRun) result.lines.push(imported);
+      result.lines.push(imported);
       continue;
     }
     result.invalid += 1;

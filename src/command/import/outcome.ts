@@ -2,7 +2,7 @@ import { entryOf, type OutboxEntry } from "../../outbox/entry.js";
 import type { OutboxReport, OutboxState } from "../../outbox/index.js";
 import type { Outbox } from "../../outbox/outbox.js";
 import { EXIT } from "../exit.js";
-import { reasonOf } from "../outbox/read.js";
+import { reasonOf } from "../outbox/reason.js";
 import { commandLine, outboxCommandLine, outboxWord } from "../shell.js";
 import { dateTime, plural, print, printJson, wrapped } from "../terminal.js";
 import type { Begun, States } from "./begin.js";

@@ -6,7 +6,7 @@ import { CommandError, EXIT } from "../exit.js";
 import { keysAsTyped } from "../import/keys.js";
 import { commandLine, outboxCommandLine, outboxWord } from "../shell.js";
 import { plural, print, printable, printJson, seconds, table, tell, withProgress } from "../terminal.js";
-import { reasonOf } from "./read.js";
+import { reasonOf } from "./reason.js";
 
 export interface OutboxFlags extends ConnectionFlags {
   state?: OutboxState;

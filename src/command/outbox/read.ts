@@ -5,6 +5,7 @@ import { EXIT } from "../exit.js";
 import { commandLine, outboxCommandLine, outboxWord } from "../shell.js";
 import { dateTime, plural, print, printable, printJson, seconds, table, tell, wrapped } from "../terminal.js";
 import { type Action, findEntry } from "./change.js";
+import { reasonOf } from "./reason.js";
 
 /** Counts the entries; fails, each time, while one needs a person or has waited for too long. */
 export async function summarize({ outbox, file, flags }: Action): Promise<void> {
@@ -44,13 +45,6 @@ export async function listEntries({ outbox, flags: { state, item, json } }: Acti
   else tell("There are no such entries.");
   const reasons = entries.flatMap(({ key, error }) => (error === undefined ? [] : [`${key}: ${reasonOf(error)}`]));
   if (reasons.length > 0) await print(["\nReasons:", ...reasons.map((reason) => `  ${wrapped(reason, 4)}`)].join("\n"));
-}
-
-/** Why an entry is as it is, in one line. */
-export function reasonOf(error: unknown): string {
-  // The reason of an unknown entry comes without the advice, which is for the process that sent it.
-  const message = fieldOf(error, "reason") ?? fieldOf(error, "message") ?? "";
-  return printable(String(message).replace(/\s+/g, " "));
 }
 
 /** The SKU of the item that an entry changes; none is known once it was pruned. */
