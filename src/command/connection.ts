@@ -61,7 +61,8 @@ export async function connectionOptions(flags: ConnectionFlags): Promise<ClientO
     timeoutMs: timeout,
     responseValidation: flags.responseValidation,
     ...(flags.responseValidation === "warn" && { logger: firstWarnings() }),
-    hooks: { waiting: ({ expectedMs }) => noteWaiting(expectedMs) },
+    // A pause after a 429 is the service's rate limit.
+    hooks: { waiting: ({ expectedMs }) => noteWaiting(expectedMs, "the rate limit") },
   };
 }
 

@@ -133,13 +133,23 @@ export const printable = (value: unknown): string => withoutControlCharacters(St
 const REDRAW_MS = 100;
 const PLAIN_EVERY_MS = 10_000;
 
-/** When the rate limit lets the next request pass, by the monotonic clock, for the progress lines. */
-let waitsUntil = 0;
+/** For what the next request waits, and until when by the monotonic clock, for the progress lines. */
+let waiting = { what: "", until: 0 };
 
-/** Called when a request has to wait. */
-export function noteWaiting(waitMs: number): void {
-  waitsUntil = monotonicNowMs() + waitMs;
+/** Called when a request has to wait: what it waits for. */
+export function noteWaiting(waitMs: number, what: string): void {
+  waiting = { what, until: monotonicNowMs() + waitMs };
 }
+
+/** A wait of more than two seconds, for what and until when; an empty string if there is none. */
+function describeWaiting(now: number): string {
+  const left = waiting.until - now;
+  if (left < MIN_SHOWN_WAIT_MS) return "";
+  const until = new Date(Date.now() + left).toTimeString().slice(0, 8);
+  return `waiting for ${waiting.what}, continues in ${Math.ceil(left / 1_000)} s, at ${until}`;
+}
+
+const MIN_SHOWN_WAIT_MS = 2_000;
 
 /** Reports a progress. */
 export type Progress = (text: string) => void;
@@ -165,17 +175,16 @@ export async function withProgress<T>(work: (progress: Progress) => Promise<T>):
     const now = monotonicNowMs();
     if (now - shownAt < (stderr.isTTY ? REDRAW_MS : PLAIN_EVERY_MS)) return;
     shownAt = now;
-    const waitS = Math.ceil((waitsUntil - now) / 1_000);
-    const waiting = waitS > 1 ? `waiting for the rate limit, continues in ${waitS} s` : "";
-    const line = printable([text, waiting].filter(Boolean).join("; "));
+    const wait = describeWaiting(now);
+    const line = printable([text, wait].filter(Boolean).join("; "));
     if (!stderr.isTTY) return tell(line);
     // What is important comes last, and a terminal that does not know its width reports 0.
     const width = terminalWidth(stderr) - 1;
-    stderr.write(`\r${line.length > width && waiting ? waiting : line.slice(0, width)}${CLEAR_LINE}`);
+    stderr.write(`\r${line.length > width && wait ? wait.slice(0, width) : line.slice(0, width)}${CLEAR_LINE}`);
     isProgressShown = true;
   };
-  // While the rate limit is waited for, nothing else happens.
-  const timer = setInterval(() => waitsUntil > monotonicNowMs() && update(text), 1_000).unref();
+  // Meanwhile nothing else happens.
+  const timer = setInterval(() => waiting.until > monotonicNowMs() && update(text), 1_000).unref();
   try {
     return await work(update);
   } finally {
