@@ -61,10 +61,20 @@ export async function connectionOptions(flags: ConnectionFlags): Promise<ClientO
     timeoutMs: timeout,
     responseValidation: flags.responseValidation,
     ...(flags.responseValidation === "warn" && { logger: firstWarnings() }),
-    // A pause after a 429 is the service's rate limit.
-    hooks: { waiting: ({ expectedMs }) => noteWaiting(expectedMs, "the rate limit") },
+    hooks: {
+      // A pause after a 429 is the service's rate limit.
+      waiting: ({ expectedMs }) => noteWaiting(expectedMs, "the rate limit"),
+      response: ({ method, path, status }) => {
+        if (method !== "GET" && path !== "/Token" && status < 300) writes += 1;
+      },
+    },
   };
 }
+
+let writes = 0;
+
+/** How many writes the service has confirmed to this process. */
+export const countWrites = (): number => writes;
 
 const MAX_WARNINGS = 10;
 

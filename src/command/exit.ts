@@ -50,9 +50,13 @@ function describeFailure(error: unknown): string {
   if (isSystemError(error)) return describeSystemError(error);
   if (error instanceof CommandError) return error.message;
   // One line: a line break of the service's could begin a line that looks like one of this command.
-  if (StocklotError.is(error)) return printable(error.message.replace(/\s*[\r\n]\s*/g, " "));
+  if (StocklotError.is(error)) return printable(forCommand(error.message).replace(/\s*[\r\n]\s*/g, " "));
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
+
+/** Without the advice that only a program can follow. */
+const forCommand = (message: string) =>
+  message.replace(/,? or pass a dispatcher with (?:connect: \{ ca \}|[^.]*)(?=\.)/g, "");
 
 /** An error of the file system or the network, for instance ENOENT. */
 const isSystemError = (error: unknown): error is NodeJS.ErrnoException =>

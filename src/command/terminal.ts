@@ -37,7 +37,8 @@ async function write(text: string): Promise<void> {
 export const writeOutput = (data: string): Promise<void> => write(process.stdout.isTTY ? harmless(data) : data);
 
 /** Writes lines for people to standard output. */
-export const print = (text: string): Promise<void> => write(`${harmless(text, process.stdout.isTTY)}\n`);
+export const print = (text: string): Promise<void> =>
+  write(`${fitting(harmless(text, process.stdout.isTTY), process.stdout)}\n`);
 
 /** Writes a value as JSON to standard output. Control characters are escaped, which changes no value. */
 export function printJson(value: unknown, indent?: number): Promise<void> {
@@ -50,7 +51,7 @@ export function printJson(value: unknown, indent?: number): Promise<void> {
 /** Writes a message for people to standard error, so that standard output contains nothing but data. */
 export function tell(text: string): void {
   clearProgress();
-  process.stderr.write(`${harmless(text, process.stderr.isTTY)}\n`);
+  process.stderr.write(`${fitting(harmless(text, process.stderr.isTTY), process.stderr)}\n`);
 }
 
 /** Between two columns. */
@@ -129,6 +130,23 @@ export function wrapped(text: string, indent: number, width = terminalWidth(proc
 
 /** One line of data. */
 export const printable = (value: unknown): string => withoutControlCharacters(String(value ?? ""));
+
+/** A command to paste, behind its indent: a line break in it would end it. */
+const COMMAND_PATTERN = /^\s+(npx )?stocklot /;
+
+/** Lines that are not wider than the terminal; what continues a line stands below its text. */
+function fitting(text: string, stream: TerminalStream): string {
+  const width = terminalWidth(stream);
+  if (width === Number.POSITIVE_INFINITY) return text;
+  const styles = new RegExp(STYLE_PATTERN, "g");
+  const fit = (line: string) => {
+    const isStyled = line.search(styles) >= 0;
+    if (line.replace(styles, "").length <= width || isStyled || COMMAND_PATTERN.test(line)) return line;
+    const [indent = ""] = /^ */.exec(line) ?? [];
+    return indent + wrapped(line.slice(indent.length), indent.length, width);
+  };
+  return text.split("\n").map(fit).join("\n");
+}
 
 const REDRAW_MS = 100;
 const PLAIN_EVERY_MS = 10_000;

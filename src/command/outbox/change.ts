@@ -39,12 +39,14 @@ export async function resolveEntry({ outbox, file, words: [key = "", decision], 
       `the service refused "${printable(entry.key)}": ${reasonOf(parsed(entry.error))}\nIt has booked nothing by it. If it was booked otherwise, add --force; ` +
         `to drop it:\n  ${outboxCommandLine("cancel", file, entry.key)}`,
     );
-  const { state } = await outbox.resolve(entry.key, decision);
+  const resolved = await outbox.resolve(entry.key, decision);
+  if (flags.json) return printJson(resolved);
+  const { state } = resolved;
   await print(`${printable(entry.key)} is ${state}${state === "pending" ? " now: the next run sends it." : "."}`);
 }
 
 /** Drops entries, all of them or none. */
-export async function cancelEntries({ outbox, file, words }: Action): Promise<void> {
+export async function cancelEntries({ outbox, file, words, flags }: Action): Promise<void> {
   const entries: StoredEntry[] = [];
   for (const key of words) entries.push(await findEntry(outbox, file, key));
   const keys = [...new Set(entries.map(({ key }) => key))];
@@ -52,12 +54,15 @@ export async function cancelEntries({ outbox, file, words }: Action): Promise<vo
     .filter(({ state }) => !["pending", "rejected", "canceled"].includes(state))
     .map(({ key, state }) => `"${printable(key)}" is ${state}, not rejected or pending.`);
   if (problems.length > 0) throw new CommandError(`${problems.join("\n")}\nNothing was canceled.`);
-  for (const key of keys) await outbox.cancel(key);
+  const canceled: OutboxEntry[] = [];
+  for (const key of keys) canceled.push(await outbox.cancel(key));
+  if (flags.json) return printJson(canceled);
   await print(`${plural(keys.length, "entry", "entries")} canceled.`);
 }
 
-export async function pruneEntries({ outbox, flags: { olderThan = 0 } }: Action): Promise<void> {
+export async function pruneEntries({ outbox, flags: { olderThan = 0, json } }: Action): Promise<void> {
   const pruned = await outbox.prune({ olderThanMs: olderThan });
+  if (json) return printJson({ pruned });
   await print(`The contents of ${plural(pruned, "entry", "entries")} removed; the keys stay.`);
 }
 

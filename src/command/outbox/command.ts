@@ -31,6 +31,7 @@ export function outboxCommand(): Command {
   const run = actionCommand("run", "send what is pending; needs the service", "change", runAndReport)
     .option("--settle <time>", "as for import (default: 60s)", durationOption)
     .addOption(json);
+  for (const action of [resolve, cancel, prune]) action.addOption(json);
   const unchanged = { 2: "wrong use; nothing was changed" };
   withHelp(summary, { 1: "an entry is unknown, rejected, or too old" }, "stocklot outbox summary o.db --max-age 26h");
   withHelp(list, {}, "stocklot outbox list outbox.db --state rejected");

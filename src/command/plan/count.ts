@@ -9,7 +9,7 @@ import { CommandError, integerOption } from "../exit.js";
 import { assertNotReplaced, fileOption, outputTarget, type Replacing, writeFile } from "../files.js";
 import { withHelp } from "../help.js";
 import { commandLine } from "../shell.js";
-import { plural, tell, withProgress } from "../terminal.js";
+import { plural, printJson, tell, withProgress } from "../terminal.js";
 import { type PlanningFlags, parseJsonFile, showPlan, withPlanning } from "./planned.js";
 import { countSheet, groupsToRecount, sheetGroups } from "./sheet.js";
 
@@ -22,6 +22,7 @@ export function countCommand(): Command {
 }
 
 interface SnapshotFlags extends ConnectionFlags, Replacing {
+  json?: true;
   wid: number;
   out: string;
   sheet?: string;
@@ -36,12 +37,13 @@ function snapshotCommand(): Command {
     .option("--sheet <file>", "write a CSV for the counters, sorted by bin", fileOption)
     .option("--blind", "leave the quantities out of the sheet")
     .option("--force", "replace files that exist; a sheet may have been filled in")
+    .option("--json", "print what was stored as JSON")
     .action(snapshot);
   const example = "stocklot count snapshot --wid 3 --out before.json --sheet sheet.csv";
   return withHelp(withConnection(command), {}, example);
 }
 
-function snapshot({ wid, out, sheet, blind, force, ...connection }: SnapshotFlags): Promise<void> {
+function snapshot({ wid, out, sheet, blind, force, json, ...connection }: SnapshotFlags): Promise<void> {
   assertOutputs({ "--out": out, "--sheet": sheet }, { force });
   return withClient(connection, async (client, signal) => {
     const taken = await withProgress((progress) =>
@@ -56,6 +58,7 @@ function snapshot({ wid, out, sheet, blind, force, ...connection }: SnapshotFlag
     const text = countSheet(sheetGroups(taken.lots), taken.items, blind === true);
     if (sheet !== undefined) await writeFile("--sheet", sheet, (write) => write(text), { force });
     tell(`${out}: ${plural(taken.lots.length, "lot")} in stock in warehouse ${wid}.`);
+    if (json) await printJson({ wid, takenAt: taken.takenAt, lots: taken.lots.length, out, sheet: sheet ?? null });
   });
 }
 

@@ -8,11 +8,12 @@ import { withHelp } from "../help.js";
 import { type RowFields, type RowFlags, rowSource, typedRows, withColumns } from "../rows/columns.js";
 import type { RowFormat } from "../rows/file-rows.js";
 import { commandLine } from "../shell.js";
-import { painter, plural, print, type Style, seconds, tell, withProgress, wrapped } from "../terminal.js";
+import { painter, plural, print, printJson, type Style, seconds, tell, withProgress, wrapped } from "../terminal.js";
 
 export interface PlanningFlags extends ConnectionFlags, RowFlags, Replacing {
   out?: string;
   exitCode?: true;
+  json?: true;
 }
 
 /** Adds the options of every command that plans from the rows of a file. */
@@ -20,6 +21,7 @@ export const withPlanning = (command: Command, ...example: string[]): Command =>
   withHelp(
     withConnection(withColumns(command))
       .option("--out <file>", "write the plan as JSON, for stocklot apply (default: print it)", fileOption)
+      .option("--json", "print the plan as JSON")
       .option("--force", "replace files that exist")
       .option("--exit-code", "exit with 4 if there is something to do"),
     { 4: "with --exit-code: there is something to do" },
@@ -54,7 +56,7 @@ export async function showPlan(
   planned: PlannedRows,
   plan: (rows: AsyncIterable<object>, planning: Planning, places: readonly RowPlace[]) => Promise<ItemPlan | CountPlan>,
 ): Promise<void> {
-  const { out, exitCode } = flags;
+  const { out, exitCode, json } = flags;
   const places: RowPlace[] = [];
   async function* rowsOfFiles() {
     for (const path of paths) {
@@ -80,8 +82,9 @@ export async function showPlan(
     }).catch((error: unknown) => {
       throw describeWrongRows(error, paths, places);
     });
-    if (out === undefined) await printPlanText(computed.toText());
-    else await writePlan(computed, out, flags);
+    if (out !== undefined) await writePlan(computed, out, flags);
+    if (json) await printJson(computed, 1);
+    else if (out === undefined) await printPlanText(computed.toText());
     if (exitCode && !computed.isEmpty) process.exitCode = EXIT.somethingToDo;
   });
 }
