@@ -4,6 +4,7 @@ import { CommandError } from "../exit.js";
 import { dateTime, plural, printable, tell } from "../terminal.js";
 import { deliveryPrefixes, KeyNotations, storedNotations, valuePrefix } from "./keys.js";
 import { type ImportedLine, type ImportSettings, MAX_LISTED } from "./lines.js";
+import { areCut } from "./notation.js";
 
 /*
  * What the outbox has with the keys of the lines decides. A line is new, equal, or changed (the same key with another input).
@@ -106,7 +107,7 @@ async function assertNotRewritten(
   added: readonly ImportedLine[],
 ): Promise<void> {
   if (keyColumn === undefined) return;
-  const keys = new KeyNotations();
+  const keys = new KeyNotations(areCut(lines.map(({ value = "" }) => value)));
   for (const { value, line } of added) if (value !== undefined) keys.add(value, line);
   const problems = new Map<number, string>();
   const describe = (line: number, value: string, other: string, whose: string) =>

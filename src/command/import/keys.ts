@@ -1,5 +1,5 @@
 import type { OpenStore } from "../../outbox/store.js";
-import { formsOf, isOtherNotation, readNotation } from "./notation.js";
+import { formsOf, isOtherNotation, type Reading, ROUNDED_DIGITS, readNotation, roundedForms } from "./notation.js";
 
 /*
  * The key of a line, which identifies it for ever:
@@ -42,31 +42,78 @@ export function keysAsTyped(text: string): string[] {
   return [...keys];
 }
 
+interface KeyLine {
+  value: string;
+  line: number;
+}
+
+type IndexedLine = KeyLine & { reading: Reading };
+
+/** Further keys that are the same are not looked for. */
+const MAX_ALIKE = 50;
+
 /** Keys of lines, to find the ones that a spreadsheet has rewritten. */
 export class KeyNotations {
-  readonly #byForm = new Map<string, { value: string; line: number }[]>();
+  readonly #all: IndexedLine[] = [];
+  readonly #byForm = new Map<string, IndexedLine[]>();
+  /** Those that were most likely rounded. */
+  readonly #rounded = new Map<string, IndexedLine[]>();
+  /** By number of digits: all keys, as they would be rounded. Made when a rounded key is looked for. */
+  readonly #byRoundedForm = new Map<number, Map<string, IndexedLine[]>>();
+
+  /** `isCutFile`: the file has lost the last digits of its long numbers. */
+  constructor(readonly isCutFile = false) {}
 
   add(value: string, line: number): void {
-    for (const form of new Set(formsOf(readNotation(value)))) {
-      const same = this.#byForm.get(form);
-      if (same) same.push({ value, line });
-      else this.#byForm.set(form, [{ value, line }]);
-    }
+    const reading = readNotation(value, this.isCutFile);
+    const indexed = { value, line, reading };
+    const forms = formsOf(reading);
+    if (forms.length === 0) return;
+    this.#all.push(indexed);
+    index(this.#byForm, forms, indexed);
+    if (reading.roundedTo !== undefined) index(this.#rounded, forms, indexed);
   }
 
   /** Whether no key can be another one in another notation. */
   get isEmpty(): boolean {
-    return this.#byForm.size === 0;
+    return this.#all.length === 0;
   }
 
-  /** The lines whose keys are not this one, but the same in another notation. */
-  alike(value: string): { value: string; line: number }[] {
+  /** The first lines whose keys are not this one, but the same in another notation. */
+  alike(value: string): KeyLine[] {
     const reading = readNotation(value);
-    const found = new Map<number, { value: string; line: number }>();
-    for (const form of formsOf(reading))
-      for (const one of this.#byForm.get(form) ?? [])
-        if (one.value !== value && isOtherNotation(readNotation(one.value), reading)) found.set(one.line, one);
-    return [...found.values()];
+    const found = new Map<number, KeyLine>();
+    for (const one of this.#candidates(reading)) {
+      if (one.value !== value && isOtherNotation(one.reading, reading)) found.set(one.line, one);
+      if (found.size >= MAX_ALIKE) break;
+    }
+    return [...found.values()].map(({ value: other, line }) => ({ value: other, line }));
+  }
+
+  *#candidates(reading: Reading): Generator<IndexedLine> {
+    for (const form of formsOf(reading)) yield* this.#byForm.get(form) ?? [];
+    if (this.#rounded.size > 0)
+      for (const digits of ROUNDED_DIGITS)
+        for (const form of roundedForms(reading, digits)) yield* this.#rounded.get(form) ?? [];
+    const { roundedTo: digits } = reading;
+    if (digits !== undefined)
+      for (const number of reading.numbers)
+        yield* this.#asRounded(Math.min(digits, ROUNDED_DIGITS.length)).get(number.toExponential()) ?? [];
+  }
+
+  #asRounded(digits: number): Map<string, IndexedLine[]> {
+    const made = this.#byRoundedForm.get(digits) ?? new Map<string, IndexedLine[]>();
+    if (made.size === 0) for (const one of this.#all) index(made, roundedForms(one.reading, digits), one);
+    this.#byRoundedForm.set(digits, made);
+    return made;
+  }
+}
+
+function index(by: Map<string, IndexedLine[]>, forms: readonly string[], one: IndexedLine): void {
+  for (const form of new Set(forms)) {
+    const same = by.get(form);
+    if (same) same.push(one);
+    else by.set(form, [one]);
   }
 }
 

@@ -14,10 +14,10 @@ interface Day {
 }
 
 /** What a key may be read as. */
-interface Reading {
+export interface Reading {
   text: string;
   numbers: Big[];
-  /** Significant digits, if the number was most likely rounded when it was written. */
+  /** Significant digits of a number with an exponent: it may have been rounded to them. */
   roundedTo?: number;
   days: Day[];
   /**
@@ -45,7 +45,8 @@ const MONTHS: readonly string[] = [
 /** Days of the years 2000 to 2050 as spreadsheets number them. */
 const [FIRST_SERIAL, LAST_SERIAL] = [36_526, 54_788];
 
-function readNumbers(text: string): Pick<Reading, "numbers" | "roundedTo"> {
+/** `isCut`: the digits from the sixteenth on are zeros, at least three. A spreadsheet keeps no others. */
+function readNumbers(text: string): Pick<Reading, "numbers" | "roundedTo"> & { isCut?: true } {
   const numbers: Big[] = [];
   if (PLAIN_NUMBER.test(text))
     numbers.push(
@@ -61,8 +62,15 @@ function readNumbers(text: string): Pick<Reading, "numbers" | "roundedTo"> {
   const [mantissa = "", exponent] = text.toUpperCase().split("E");
   const digits = mantissa.replace(/\D/g, "").replace(/^0+/, "");
   if (exponent !== undefined && numbers.length > 0) return { numbers, roundedTo: Math.max(1, digits.length) };
-  const isCut = digits.length > KEPT_DIGITS && /^0*$/.test(digits.slice(KEPT_DIGITS));
-  return isCut && numbers.length > 0 ? { numbers, roundedTo: KEPT_DIGITS } : { numbers };
+  return isLong(digits) && /^0{3,}$/.test(digits.slice(KEPT_DIGITS)) ? { numbers, isCut: true } : { numbers };
+}
+
+const isLong = (digits: string) => /^\d+$/.test(digits) && digits.length > KEPT_DIGITS;
+
+/** Whether all long numbers among keys have lost their last digits: of ordinary ones, only some end in zeros. */
+export function areCut(keys: Iterable<string>): boolean {
+  const long = [...keys].map((key) => key.trim()).filter(isLong);
+  return long.length > 0 && long.every((key) => readNumbers(key).isCut);
 }
 
 const isDay = ({ month, day }: Day) => month >= 1 && month <= 12 && day >= 1 && day <= 31;
@@ -131,31 +139,35 @@ function readTime(text: string): number | undefined {
   return hour * 3_600 + Number(minutes) * 60 + Number(seconds);
 }
 
-export function readNotation(key: string): Reading {
+/** `isCutFile`: a number whose last digits are zeros was rounded, see {@link areCut}. */
+export function readNotation(key: string, isCutFile = false): Reading {
   const text = key.trim();
   if (text.length > MAX_LENGTH || !/\d/.test(text)) return { text, numbers: [], days: [] };
   const serial = readSerial(text);
   const time = readTime(text);
   const dates: Pick<Reading, "days" | "form"> = serial ? { days: [serial], form: "serial" } : readDays(text);
-  return { text, ...readNumbers(text), ...dates, ...(time !== undefined && { time }) };
+  const { isCut, ...numbers } = readNumbers(text);
+  const roundedTo = isCut && isCutFile ? { roundedTo: KEPT_DIGITS } : {};
+  return { text, ...numbers, ...roundedTo, ...dates, ...(time !== undefined && { time }) };
 }
 
-/** Two texts that are the same in different notations share one of these. */
-export function formsOf({ numbers, days, time }: Reading): string[] {
-  return [
-    ...numbers.flatMap((number) => [number.toExponential(), ...roundedForms(number)]),
-    ...days.map(({ month, day }) => `${month}-${day}`),
-    ...(time === undefined ? [] : [`${time} s`]),
-  ];
-}
+/** Two texts that are the same in different notations share one of these, unless one of them was rounded. */
+export const formsOf = ({ numbers, days, time }: Reading): string[] => [
+  ...numbers.map((number) => number.toExponential()),
+  ...days.map(({ month, day }) => `${month}-${day}`),
+  ...(time === undefined ? [] : [`${time} s`]),
+];
 
 const digitsOf = (number: Big) => number.toExponential().replace(/e.*/, "").replace(/\D/g, "").length;
 
-function roundedForms(number: Big): string[] {
-  if (digitsOf(number) < MIN_ROUNDED_DIGITS) return [];
-  const places = Array.from({ length: KEPT_DIGITS }, (_, index) => index + 1);
-  return places.flatMap((digits) => ([0, 1] as const).map((mode) => number.prec(digits, mode).toExponential()));
-}
+/** Digits that may be left of a number. */
+export const ROUNDED_DIGITS = Array.from({ length: KEPT_DIGITS }, (_, index) => index + 1);
+
+/** A number as it is once it was rounded to some digits, up or down; none if it is too short to be rounded. */
+export const roundedForms = ({ numbers }: Reading, digits: number): string[] =>
+  numbers
+    .filter((number) => digitsOf(number) >= MIN_ROUNDED_DIGITS)
+    .flatMap((number) => ([0, 1] as const).map((mode) => number.prec(digits, mode).toExponential()));
 
 /** Whether two keys that are not equal are the same number, date or time in different notations. */
 export function isOtherNotation(one: Reading, other: Reading): boolean {

@@ -235,7 +235,7 @@ function unknownGroupReason(
 ): string | undefined {
   // Another spelling of a known bin or serial has a reason of its own.
   if (known.some((lot) => isInGroup(row, lot)) || misspellings(row, known).length > 0) return undefined;
-  const advice = "has a spreadsheet changed it? If it is really new, accept new groups";
+  const advice = "has a spreadsheet changed it? If it is really new, accept it with newGroups (--new-groups)";
   // Nothing was counted where there is nothing: nothing would be booked.
   if (known.length === 0 && row.counted === 0) return undefined;
   if (known.length === 0) return `the snapshot has nothing of this item: ${advice}`;

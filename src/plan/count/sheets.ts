@@ -42,7 +42,7 @@ export function compareSheets(rows: readonly CountedGroup[], { names, isDouble }
 function repetition(row: CountedGroup, others: readonly CountedGroup[], names: readonly string[]): string | undefined {
   const [other] = others;
   if (!other) return undefined;
-  return `it was counted twice: ${row.counted} in ${names[row.sheet]}, ${other.counted} in ${names[other.sheet]}. Count it again, or say that each sheet is a full count`;
+  return `it was counted twice: ${row.counted} in ${names[row.sheet]}, ${other.counted} in ${names[other.sheet]}. Count it again, or add --double if each sheet is a full count`;
 }
 
 function disagreement(

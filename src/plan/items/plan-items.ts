@@ -184,9 +184,12 @@ function assertFieldsExist(
  */
 function assertPartNumbers({ rows }: DesiredItems, skuOfPartNo: ReadonlyMap<number, string>): void {
   const given = [...rows.values()].filter(({ partNo }) => partNo !== undefined);
+  const skus = new Set(skuOfPartNo.values());
   const wrong = given.flatMap(({ index, shortID, partNo }): Issue[] => {
     const sku = skuOfPartNo.get(partNumberOf(partNo));
-    if (sku !== undefined && comparableSku(sku) === comparableSku(shortID)) return [];
+    // Two items may differ in their spelling alone.
+    const isOther = sku !== shortID && skus.has(shortID);
+    if (sku !== undefined && comparableSku(sku) === comparableSku(shortID) && !isOther) return [];
     const whose = sku === undefined ? "is that of no item" : `is that of the item "${sku}"`;
     const message = `${JSON.stringify(partNo)} ${whose}, not of "${shortID}": has a spreadsheet changed the SKU?`;
     return [{ path: [index, "partNo"], message }];
