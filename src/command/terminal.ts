@@ -198,7 +198,9 @@ export async function withProgress<T>(work: (progress: Progress) => Promise<T>):
     if (!stderr.isTTY) return tell(line);
     // What is important comes last, and a terminal that does not know its width reports 0.
     const width = terminalWidth(stderr) - 1;
-    stderr.write(`\r${line.length > width && wait ? wait.slice(0, width) : line.slice(0, width)}${CLEAR_LINE}`);
+    stderr.write(
+      `\r${[line, wait].find((one) => one !== "" && one.length <= width) ?? (wait || line).slice(0, width)}${CLEAR_LINE}`,
+    );
     isProgressShown = true;
   };
   // Meanwhile nothing else happens.

@@ -99,7 +99,7 @@ export function runOutbox(
       signal,
       onResult,
       onProgress: ({ applied, rejected, unknown, pending, settlingMs }) => {
-        if (settlingMs > 0) noteWaiting(settlingMs, "the outcome of a request without a response");
+        if (settlingMs > 0) noteWaiting(settlingMs, "a lost response");
         progress(`${applied} applied, ${rejected} rejected, ${unknown} unknown, ${pending} pending`);
       },
     });

@@ -140,30 +140,17 @@ export async function planCountOfSheets(
   const modifiedLots = await lotsModifiedSince(snapshot, reader);
   const modified = lotsByItem(modifiedLots);
   const missingRecNos = await countMissingRecNos(snapshot, reader, [...bookLots, ...modifiedLots]);
-  const before = lotsByItem(snapshot.lots);
   const rowsByItem = groupBy(rows, ({ itemID }) => comparableSku(itemID));
-  const reasons = new Map<CountedGroup, string>(contradictions);
-  const differing: DifferingGroup[] = [];
-  const unknownGroups: (DifferingGroup & { reason: string })[] = [];
-  const presentOf = (row: CountedGroup) => lotsOfGroup(row, lots.get(comparableSku(row.itemID)));
-  for (const row of rows) {
-    const sku = comparableSku(row.itemID);
-    const [itemLots, known] = [lots.get(sku) ?? [], before.get(sku) ?? []];
-    const present = presentOf(row);
-    const reason = contradictions.get(row) ?? movedReason(known, itemLots, modified.get(sku));
-    const unknown = newGroups ? undefined : unknownGroupReason(row, known, rowsByItem.get(sku));
-    const group = { row, lots: present, itemLots };
-    if (reason !== undefined) reasons.set(row, reason);
-    else if (unknown !== undefined) unknownGroups.push({ ...group, reason: unknown });
-    else if (present.length === 0 || !isSameQuantity(row.counted, sumOf(present))) differing.push(group);
-  }
-  const { items, levels } = await readFacts(reader, snapshot, [...differing, ...unknownGroups]);
-  for (const { reason, ...group } of unknownGroups) {
+  const books = { before: lotsByItem(snapshot.lots), lots, modified, newGroups };
+  const judged = judgeRows(rowsByItem, contradictions, books);
+  const { items, levels } = await readFacts(reader, snapshot, [...judged.differing, ...judged.unknownGroups]);
+  const reasons = judged.reasons;
+  for (const { reason, ...group } of judged.unknownGroups) {
     const exists = items.has(skuOf(group));
     reasons.set(group.row, exists ? reason : "the item does not exist: has a spreadsheet changed it?");
   }
   const corrections = new Map<CountedGroup, CountChange>();
-  for (const group of differing) {
+  for (const group of judged.differing) {
     const item = items.get(skuOf(group));
     const correction = correctGroup(group, { item, level: item && levels.get(item.partNo) }, { wid, reasonCodes });
     if (!correction) continue;
@@ -171,23 +158,66 @@ export async function planCountOfSheets(
     else corrections.set(group.row, correction);
   }
   blockItems(rows, corrections, reasons);
-  const changes = [...corrections.values()];
+  // In the order of the rows.
+  const changes = rows.flatMap((row) => corrections.get(row) ?? []);
   const blocked = rows.flatMap((row) => {
     const reason = reasons.get(row);
-    return reason === undefined ? [] : [blockedGroup(row, presentOf(row), reason)];
+    const present = lotsOfGroup(row, lots.get(comparableSku(row.itemID)));
+    return reason === undefined ? [] : [blockedGroup(row, present, reason)];
   });
-  const count = (name: string) => changes.filter(({ operation }) => operation === name).length;
-  const counts = {
-    receive: count("receive"),
-    issue: count("issue"),
-    unchanged: rows.length - changes.length - blocked.length,
-    blocked: blocked.length,
-    notCounted: countNotCounted(snapshot.lots, rowsByItem),
-    missingRecNos,
-  };
+  const notCounted = countNotCounted(snapshot.lots, rowsByItem);
+  const counts = { ...countGroups(rows, changes, blocked), notCounted, missingRecNos };
   const head = newPlanHead("count", client, plannedAt);
   const noticesReturns = snapshot.modifiedSince !== null;
   return { plan: new CountPlan({ ...head, wid, noticesReturns, counts, changes, blocked }, client), lots: bookLots };
+}
+
+function countGroups(rows: readonly CountedGroup[], changes: readonly CountChange[], blocked: readonly BlockedGroup[]) {
+  const count = (name: string) => changes.filter(({ operation }) => operation === name).length;
+  const unchanged = rows.length - changes.length - blocked.length;
+  return { receive: count("receive"), issue: count("issue"), unchanged, blocked: blocked.length };
+}
+
+/** The lots that rows are compared with, by comparable SKU. */
+interface Books {
+  /** Those of the snapshot. */
+  before: ReadonlyMap<string, readonly BookLot[]>;
+  /** Those of the warehouse now. */
+  lots: ReadonlyMap<string, readonly BookLot[]>;
+  /** Those of all warehouses that were modified since. */
+  modified: ReadonlyMap<string, readonly Lot[]>;
+  newGroups: boolean;
+}
+
+/** The rows, by what the lots alone say about them. */
+interface JudgedRows {
+  /** Why rows are blocked. */
+  reasons: Map<CountedGroup, string>;
+  differing: DifferingGroup[];
+  /** Blocked, too; whether their items exist is read first. */
+  unknownGroups: (DifferingGroup & { reason: string })[];
+}
+
+function judgeRows(
+  rowsByItem: ReadonlyMap<string, readonly CountedGroup[]>,
+  contradictions: ReadonlyMap<CountedGroup, string>,
+  { before, lots, modified, newGroups }: Books,
+): JudgedRows {
+  const judged: JudgedRows = { reasons: new Map(contradictions), differing: [], unknownGroups: [] };
+  for (const [sku, rows] of rowsByItem) {
+    const [itemLots, known] = [lots.get(sku) ?? [], before.get(sku) ?? []];
+    const moved = movedReason(known, itemLots, modified.get(sku));
+    for (const row of rows) {
+      const present = lotsOfGroup(row, itemLots);
+      const reason = contradictions.get(row) ?? moved;
+      const unknown = newGroups ? undefined : unknownGroupReason(row, known, rows);
+      const group = { row, lots: present, itemLots };
+      if (reason !== undefined) judged.reasons.set(row, reason);
+      else if (unknown !== undefined) judged.unknownGroups.push({ ...group, reason: unknown });
+      else if (present.length === 0 || !isSameQuantity(row.counted, sumOf(present))) judged.differing.push(group);
+    }
+  }
+  return judged;
 }
 
 /** Blocks every group of an item of which another one is blocked. */
@@ -231,7 +261,7 @@ function describeModified(lot: Lot): string {
 function unknownGroupReason(
   row: CountedGroup,
   known: readonly BookLot[],
-  rows: readonly CountedGroup[] = [],
+  rows: readonly CountedGroup[],
 ): string | undefined {
   // Another spelling of a known bin or serial has a reason of its own.
   if (known.some((lot) => isInGroup(row, lot)) || misspellings(row, known).length > 0) return undefined;
