@@ -61,9 +61,20 @@ export async function connectionOptions(flags: ConnectionFlags): Promise<ClientO
     timeoutMs: timeout,
     responseValidation: flags.responseValidation,
     ...(flags.responseValidation === "warn" && { logger: firstWarnings() }),
-    hooks: { waiting: ({ expectedMs }) => noteWaiting(expectedMs) },
+    hooks: {
+      // A pause after a 429 is the service's rate limit.
+      waiting: ({ expectedMs }) => noteWaiting(expectedMs, "the rate limit"),
+      response: ({ method, path, status }) => {
+        if (method !== "GET" && path !== "/Token" && status < 300) writes += 1;
+      },
+    },
   };
 }
+
+let writes = 0;
+
+/** How many writes the service has confirmed to this process. */
+export const countWrites = (): number => writes;
 
 const MAX_WARNINGS = 10;
 
@@ -109,7 +120,9 @@ async function clientSecret({ clientSecretFile: file }: ConnectionFlags): Promis
     return secret;
   }
   if (process.env.STOCKLOT_CLIENT_SECRET?.trim()) return undefined;
-  return process.stdin.isTTY && process.stderr.isTTY ? promptSecret() : undefined;
+  // Nobody answers in a build, though it may have a terminal.
+  const isAsked = process.stdin.isTTY && process.stderr.isTTY && !process.env.CI;
+  return isAsked ? promptSecret() : undefined;
 }
 
 /** Asks for the secret on the terminal, without showing what is typed. */

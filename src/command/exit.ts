@@ -16,6 +16,8 @@ export const EXIT = {
   somethingToDo: 4,
   /** Ctrl-C: 128 + the number of SIGINT. */
   interrupted: 130,
+  /** The terminal was closed: 128 + the number of SIGHUP. */
+  hungUp: 129,
   /** 128 + the number of SIGTERM. */
   terminated: 143,
 } as const;
@@ -48,9 +50,13 @@ function describeFailure(error: unknown): string {
   if (isSystemError(error)) return describeSystemError(error);
   if (error instanceof CommandError) return error.message;
   // One line: a line break of the service's could begin a line that looks like one of this command.
-  if (StocklotError.is(error)) return printable(error.message.replace(/\s*[\r\n]\s*/g, " "));
+  if (StocklotError.is(error)) return printable(forCommand(error.message).replace(/\s*[\r\n]\s*/g, " "));
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
+
+/** Without the advice that only a program can follow. */
+const forCommand = (message: string) =>
+  message.replace(/,? or pass a dispatcher with (?:connect: \{ ca \}|[^.]*)(?=\.)/g, "");
 
 /** An error of the file system or the network, for instance ENOENT. */
 const isSystemError = (error: unknown): error is NodeJS.ErrnoException =>
@@ -94,12 +100,13 @@ export function namesOption(text: string): string[] {
   return names;
 }
 
-/** A signal that Ctrl-C and SIGTERM abort, with a CommandError as its reason. The second time they end the process. */
+/** A signal that Ctrl-C, SIGTERM and the end of the terminal (SIGHUP) abort, with a CommandError as its reason. The second time they end the process. */
 export function interruptSignal(): AbortSignal {
   const controller = new AbortController();
   const interrupt = (exitCode: number) => controller.abort(new CommandError("interrupted", exitCode));
   process.once("SIGINT", () => interrupt(EXIT.interrupted));
   process.once("SIGTERM", () => interrupt(EXIT.terminated));
+  process.once("SIGHUP", () => interrupt(EXIT.hungUp));
   return controller.signal;
 }
 

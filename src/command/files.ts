@@ -25,6 +25,19 @@ export function fileOption(text: string): string {
   throw new InvalidArgumentError("It must be the name of a file.");
 }
 
+/** Whether a file that exists may be replaced: one that people fill in, or that later work depends on, may not. */
+export interface Replacing {
+  force?: true | undefined;
+}
+
+/** @throws CommandError if a file of that name exists, unless it may be replaced. */
+export function assertNotReplaced(option: string, name: string, { force }: Replacing): void {
+  if (force || !statSync(name, { throwIfNoEntry: false })) return;
+  throw new CommandError(
+    `${option}: ${name} exists already, and would be lost. Choose another name, or replace it with --force.`,
+  );
+}
+
 /**
  * The file itself if the name is a symbolic link, and its permissions if it exists. Also called before the work whose result is
  * to be written.
@@ -53,7 +66,9 @@ export async function writeFile<T>(
   option: string,
   name: string,
   work: (write: (text: string) => Promise<void>) => Promise<T>,
+  replacing: Replacing = { force: true },
 ): Promise<T> {
+  assertNotReplaced(option, name, replacing);
   const { path, mode } = outputTarget(option, name);
   const part = `${path}.${process.pid}.part`;
   const file = await open(part, "w", mode);
@@ -67,6 +82,7 @@ export async function writeFile<T>(
     // Not all file systems allow permissions to be changed.
     if (mode !== undefined && mode !== ((await file.stat()).mode & 0o777)) await file.chmod(mode);
     await file.close();
+    assertNotReplaced(option, name, replacing);
     await rename(part, path);
     return result;
   } catch (error) {

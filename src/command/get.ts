@@ -1,14 +1,18 @@
 import { Command } from "commander";
+import { isServiceError } from "../client/for-add-ons.js";
+import { NotFoundError } from "../client/index.js";
+import { bookLotOf } from "../plan/count/group.js";
 import type { Item } from "../service/item.js";
 import type { Lot } from "../service/lot.js";
 import type { StockLevel } from "../service/stock-level.js";
 import { type ConnectionFlags, withClient, withConnection } from "./connection.js";
-import { integerOption } from "./exit.js";
+import { CommandError, EXIT, integerOption } from "./exit.js";
 import { withHelp } from "./help.js";
 import { painter, plural, print, printable, printJson, table } from "./terminal.js";
 
 interface GetFlags extends ConnectionFlags {
   wid?: number;
+  all?: true;
   json?: true;
 }
 
@@ -16,6 +20,8 @@ interface FoundStock {
   item: Item;
   stockLevel: StockLevel | null;
   lots: Lot[];
+  /** Lots that are not in stock, and left out. */
+  hidden: number;
 }
 
 export function getCommand(): Command {
@@ -23,6 +29,7 @@ export function getCommand(): Command {
     .description("show items, their stock levels and their lots, in a few requests")
     .argument("<sku...>", "SKUs (shortID) of the items")
     .option("--wid <n>", "only this warehouse", integerOption(0))
+    .option("--all", "also lots that are shipped, inactive or empty")
     .option("--json", "print item, stockLevel and lots as JSON; an array of these for several SKUs")
     .action(showItems);
   return withHelp(
@@ -33,22 +40,40 @@ export function getCommand(): Command {
 }
 
 function showItems(shortIDs: string[], flags: GetFlags): Promise<void> {
-  const { wid } = flags;
+  const { wid, all, json } = flags;
   return withClient(flags, async (client, signal) => {
-    const levels = await client.inventory.getStockLevels(shortIDs, { wid }, { signal });
-    const found: FoundStock[] = [];
-    for (const [shortID, stockLevel] of levels) {
-      const item = await client.items.get(shortID, { signal });
-      found.push({ item, stockLevel, lots: await client.inventory.getLots(shortID, { wid }, { signal }) });
+    const items = new Map<string, Item>();
+    const missing: string[] = [];
+    for (const shortID of new Set(shortIDs)) {
+      const item = await client.items.get(shortID, { signal }).catch((error: unknown) => {
+        if (error instanceof NotFoundError && isServiceError(error)) return undefined;
+        throw error;
+      });
+      if (item) items.set(shortID, item);
+      else missing.push(shortID);
     }
-    if (flags.json) return printJson(found.length > 1 ? found : found[0], 2);
-    await print(found.map((stock) => describeStock(stock, wid)).join("\n\n"));
+    const levels = await client.inventory.getStockLevels([...items.keys()], { wid }, { signal });
+    const found: FoundStock[] = [];
+    for (const [shortID, item] of items) {
+      const lots = await client.inventory.getLots(shortID, { wid }, { signal });
+      const shown = all ? lots : lots.filter((lot) => bookLotOf(lot) !== undefined);
+      found.push({ item, stockLevel: levels.get(shortID) ?? null, lots: shown, hidden: lots.length - shown.length });
+    }
+    if (json && found.length > 0) {
+      const stocks = found.map(({ hidden: _, ...stock }) => stock);
+      await printJson(shortIDs.length > 1 ? stocks : stocks[0], 2);
+    } else if (found.length > 0) await print(found.map((stock) => describeStock(stock, wid)).join("\n\n"));
+    if (missing.length === 0) return;
+    const names = missing.map(printable);
+    const what =
+      names.length === 1 ? `404 Item ${names[0]} was not found` : `these items were not found: ${names.join(", ")}`;
+    throw new CommandError(`GET /Item: ${what}.`, EXIT.failure);
   });
 }
 
 const QUANTITIES = ["available", "inStock", "onOrder", "onHold", "committed", "packed", "aSN"] as const;
 
-function describeStock({ item, stockLevel, lots }: FoundStock, wid: number | undefined): string {
+function describeStock({ item, stockLevel, lots, hidden }: FoundStock, wid: number | undefined): string {
   const bold = (text: string) => painter(process.stdout)("bold", text);
   const { partNo, shortID, description, category, uOM, discontinued } = item;
   const where = wid === undefined ? "all warehouses" : `warehouse ${wid}`;
@@ -62,6 +87,7 @@ function describeStock({ item, stockLevel, lots }: FoundStock, wid: number | und
     "",
     bold(plural(lots.length, "lot")),
     ...(lots.length > 0 ? [table(LOT_COLUMNS, lots.map(lotCells))] : []),
+    ...(hidden > 0 ? [`${plural(hidden, "lot")} not in stock: --all shows them, too.`] : []),
   ].join("\n");
 }
 

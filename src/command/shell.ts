@@ -33,9 +33,29 @@ export function shellWord(word: string): string {
 /** How this command was started: npm and npx set the variable, and there is no `stocklot` on the path then. */
 const program = () => (process.env.npm_command === undefined ? ["stocklot"] : ["npx", "stocklot"]);
 
-/** A command of this program that can be pasted as it is. */
-export const commandLine = (...words: readonly string[]): string => [...program(), ...words].map(shellWord).join(" ");
+/** What a person has to fill in: nobody has given it. */
+export interface Blank {
+  blank: string;
+}
+
+const shown = (word: string | Blank) => (typeof word === "string" ? shellWord(word) : `<${word.blank}>`);
+
+/** A command of this program that can be pasted as it is, once its blanks are filled in. */
+export const commandLine = (...words: readonly (string | Blank)[]): string =>
+  [...program(), ...words].map(shown).join(" ");
+
+/** The argument that names an outbox; a blank for an address with a password, which others could read. */
+export function outboxWord(file: string): string | Blank {
+  const isAddress = /^(postgres(ql)?|socket):/i.test(file);
+  return isAddress && /:\/*[^@/]*:.*@|password=/is.test(file) ? { blank: "your outbox" } : file;
+}
 
 /** A command about entries of an outbox. A key that looks like an option would be taken for one. */
 export const outboxCommandLine = (action: string, file: string, ...words: readonly string[]): string =>
-  commandLine("outbox", action, ...(words.some((word) => word.startsWith("-")) ? ["--"] : []), file, ...words);
+  commandLine(
+    "outbox",
+    action,
+    ...(words.some((word) => word.startsWith("-")) ? ["--"] : []),
+    outboxWord(file),
+    ...words,
+  );

@@ -37,7 +37,8 @@ async function write(text: string): Promise<void> {
 export const writeOutput = (data: string): Promise<void> => write(process.stdout.isTTY ? harmless(data) : data);
 
 /** Writes lines for people to standard output. */
-export const print = (text: string): Promise<void> => write(`${harmless(text, process.stdout.isTTY)}\n`);
+export const print = (text: string): Promise<void> =>
+  write(`${fitting(harmless(text, process.stdout.isTTY), process.stdout)}\n`);
 
 /** Writes a value as JSON to standard output. Control characters are escaped, which changes no value. */
 export function printJson(value: unknown, indent?: number): Promise<void> {
@@ -50,7 +51,7 @@ export function printJson(value: unknown, indent?: number): Promise<void> {
 /** Writes a message for people to standard error, so that standard output contains nothing but data. */
 export function tell(text: string): void {
   clearProgress();
-  process.stderr.write(`${harmless(text, process.stderr.isTTY)}\n`);
+  process.stderr.write(`${fitting(harmless(text, process.stderr.isTTY), process.stderr)}\n`);
 }
 
 /** Between two columns. */
@@ -130,16 +131,43 @@ export function wrapped(text: string, indent: number, width = terminalWidth(proc
 /** One line of data. */
 export const printable = (value: unknown): string => withoutControlCharacters(String(value ?? ""));
 
+/** A command to paste, behind its indent: a line break in it would end it. */
+const COMMAND_PATTERN = /^\s+(npx )?stocklot /;
+
+/** Lines that are not wider than the terminal; what continues a line stands below its text. */
+function fitting(text: string, stream: TerminalStream): string {
+  const width = terminalWidth(stream);
+  if (width === Number.POSITIVE_INFINITY) return text;
+  const styles = new RegExp(STYLE_PATTERN, "g");
+  const fit = (line: string) => {
+    const isStyled = line.search(styles) >= 0;
+    if (line.replace(styles, "").length <= width || isStyled || COMMAND_PATTERN.test(line)) return line;
+    const [indent = ""] = /^ */.exec(line) ?? [];
+    return indent + wrapped(line.slice(indent.length), indent.length, width);
+  };
+  return text.split("\n").map(fit).join("\n");
+}
+
 const REDRAW_MS = 100;
 const PLAIN_EVERY_MS = 10_000;
 
-/** When the rate limit lets the next request pass, by the monotonic clock, for the progress lines. */
-let waitsUntil = 0;
+/** For what the next request waits, and until when by the monotonic clock, for the progress lines. */
+let waiting = { what: "", until: 0 };
 
-/** Called when a request has to wait. */
-export function noteWaiting(waitMs: number): void {
-  waitsUntil = monotonicNowMs() + waitMs;
+/** Called when a request has to wait: what it waits for. */
+export function noteWaiting(waitMs: number, what: string): void {
+  waiting = { what, until: monotonicNowMs() + waitMs };
 }
+
+/** A wait of more than two seconds, for what and until when; an empty string if there is none. */
+function describeWaiting(now: number): string {
+  const left = waiting.until - now;
+  if (left < MIN_SHOWN_WAIT_MS) return "";
+  const until = new Date(Date.now() + left).toTimeString().slice(0, 8);
+  return `waiting for ${waiting.what}, continues in ${Math.ceil(left / 1_000)} s, at ${until}`;
+}
+
+const MIN_SHOWN_WAIT_MS = 2_000;
 
 /** Reports a progress. */
 export type Progress = (text: string) => void;
@@ -165,17 +193,18 @@ export async function withProgress<T>(work: (progress: Progress) => Promise<T>):
     const now = monotonicNowMs();
     if (now - shownAt < (stderr.isTTY ? REDRAW_MS : PLAIN_EVERY_MS)) return;
     shownAt = now;
-    const waitS = Math.ceil((waitsUntil - now) / 1_000);
-    const waiting = waitS > 1 ? `waiting for the rate limit, continues in ${waitS} s` : "";
-    const line = printable([text, waiting].filter(Boolean).join("; "));
+    const wait = describeWaiting(now);
+    const line = printable([text, wait].filter(Boolean).join("; "));
     if (!stderr.isTTY) return tell(line);
     // What is important comes last, and a terminal that does not know its width reports 0.
     const width = terminalWidth(stderr) - 1;
-    stderr.write(`\r${line.length > width && waiting ? waiting : line.slice(0, width)}${CLEAR_LINE}`);
+    stderr.write(
+      `\r${[line, wait].find((one) => one !== "" && one.length <= width) ?? (wait || line).slice(0, width)}${CLEAR_LINE}`,
+    );
     isProgressShown = true;
   };
-  // While the rate limit is waited for, nothing else happens.
-  const timer = setInterval(() => waitsUntil > monotonicNowMs() && update(text), 1_000).unref();
+  // Meanwhile nothing else happens.
+  const timer = setInterval(() => waiting.until > monotonicNowMs() && update(text), 1_000).unref();
   try {
     return await work(update);
   } finally {

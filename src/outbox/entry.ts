@@ -90,11 +90,18 @@ export interface OutboxEntry {
   sentAt?: number;
   /** When it became `applied`, `rejected` or `canceled`, in ms since the epoch. */
   settledAt?: number;
+  /** When a person last decided about it, in ms since the epoch, see `outbox.resolve`. */
+  resolvedAt?: number;
+  /** The state that it was in then. */
+  resolvedFrom?: "unknown" | "rejected";
   /** Number of attempts, counted before each one is sent. */
   attempts: number;
   /** The result of the method. If the response was lost: the lot or item that the service lists. */
   result?: unknown;
-  /** The error of the last attempt, or why the outcome is unknown: `{ name, message, … }`. */
+  /**
+   * The error of the last attempt, or why the outcome is unknown: `{ name, message, … }`. It stays when a person decides that the
+   * entry was applied.
+   */
   error?: unknown;
 }
 
@@ -126,6 +133,8 @@ export interface StoredEntry extends Omit<NewEntry, "input"> {
   /** The highest record number of a lot that was seen before the first attempt; `null` if that is not known. */
   lastRecNo: number | null;
   settledAt: number | null;
+  resolvedAt: number | null;
+  resolvedFrom: "unknown" | "rejected" | null;
   /** JSON, as `error`. */
   result: string | null;
   error: string | null;
@@ -143,6 +152,7 @@ export function inputOf({ key, input }: Pick<StoredEntry, "key" | "input">): obj
 /** Converts a stored entry to the caller's form. */
 export function entryOf(stored: StoredEntry): OutboxEntry {
   const { key, operation, input, state, addedAt, sentAt, settledAt, attempts, result, error } = stored;
+  const { resolvedAt, resolvedFrom } = stored;
   return {
     key,
     operation,
@@ -151,6 +161,7 @@ export function entryOf(stored: StoredEntry): OutboxEntry {
     addedAt,
     ...(sentAt !== null && { sentAt }),
     ...(settledAt !== null && { settledAt }),
+    ...(resolvedAt !== null && resolvedFrom !== null && { resolvedAt, resolvedFrom }),
     attempts,
     ...(result !== null && { result: parsed(result) }),
     ...(error !== null && { error: parsed(error) }),
@@ -258,5 +269,8 @@ function checkedEntry(
 export const keyProblem = (method: string, message: string, at: number[] = []) =>
   new InputValidationError(method, [{ path: [...at, "key"], message }]);
 
-export const otherInput = (method: string, key: string, at: number[] = []) =>
-  keyProblem(method, `"${key}" was added before with another operation or input. Nothing was added.`, at);
+/** Has a code: a server answers it with 409, and other wrong entries with 400. */
+export function otherInput(method: string, key: string, at: number[] = []): InputValidationError {
+  const message = `"${key}" was added before with another operation or input. Nothing was added.`;
+  return new InputValidationError(method, [{ path: [...at, "key"], message, code: "key-conflict" }]);
+}

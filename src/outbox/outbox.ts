@@ -204,7 +204,8 @@ export class Outbox {
 
   /**
    * Stores the decision of a person about an entry that is `unknown` or `rejected`. `"not-applied"` makes it pending
-   * again.
+   * again. The entry keeps its `error`, which has what the service said, until the next attempt; `resolvedAt` and `resolvedFrom`
+   * say when it was decided, and from which state.
    *
    * @returns the entry as it is now.
    * @throws InputValidationError if there is no such entry, if it is in another state, or if its contents, which `"not-applied"`
@@ -212,10 +213,12 @@ export class Outbox {
    */
   async resolve(key: string, decision: "applied" | "not-applied"): Promise<OutboxEntry> {
     checkInput("outbox.resolve", resolutionSchema, decision, ["decision"]);
-    const change: EntryChange =
-      decision === "applied"
-        ? { state: "applied", settledAt: Date.now(), error: null }
-        : { state: "pending", settledAt: null, error: null };
+    const now = Date.now();
+    // What the service said stays.
+    const changed: EntryChange =
+      decision === "applied" ? { state: "applied", settledAt: now } : { state: "pending", settledAt: null };
+    const change = ({ state }: StoredEntry): EntryChange =>
+      state === "unknown" || state === "rejected" ? { ...changed, resolvedAt: now, resolvedFrom: state } : changed;
     return this.#changeEntry("outbox.resolve", key, change, ["unknown", "rejected"]);
   }
 
@@ -227,7 +230,7 @@ export class Outbox {
    */
   async cancel(key: string): Promise<OutboxEntry> {
     const change: EntryChange = { state: "canceled", settledAt: Date.now() };
-    return this.#changeEntry("outbox.cancel", key, change, ["rejected", "pending", "canceled"]);
+    return this.#changeEntry("outbox.cancel", key, () => change, ["rejected", "pending", "canceled"]);
   }
 
   /**
@@ -355,7 +358,7 @@ export class Outbox {
   async #changeEntry(
     method: string,
     key: string,
-    change: EntryChange,
+    changeOf: (entry: StoredEntry) => EntryChange,
     from: readonly StoredEntry["state"][],
   ): Promise<OutboxEntry> {
     checkInput(method, keySchema, key, ["key"]);
@@ -363,6 +366,7 @@ export class Outbox {
       const entry = await store.get(key);
       if (!entry) throw keyProblem(method, `there is no entry "${key}"`);
       if (!from.includes(entry.state)) throw keyProblem(method, `"${key}" is ${entry.state}, not ${from.join(" or ")}`);
+      const change = changeOf(entry);
       if (entry.input === null && change.state === "pending")
         throw keyProblem(method, `the contents of "${key}" were pruned`);
       if (entry.state === change.state) return entryOf(entry);

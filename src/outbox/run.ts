@@ -213,8 +213,8 @@ class OutboxRun implements Sender {
   readonly #startedAt = monotonicNowMs();
   /** Items that are worked on. */
   readonly #busy = new Map<string, Promise<void>>();
-  /** How many of them wait. */
-  #waiting = 0;
+  /** Until when those that wait do, by the monotonic clock. */
+  readonly #settlesAt: number[] = [];
   /** Items that are left alone until the next run. */
   readonly #setAside = new Set<string>();
   #ready: StoredEntry[] = [];
@@ -258,7 +258,7 @@ class OutboxRun implements Sender {
   async #begin(): Promise<number> {
     const { concurrency = 4 } = this.#parts.options;
     let begun = 0;
-    while (this.mayBegin() && this.#busy.size - this.#waiting < concurrency && this.#busy.size < MAX_BUSY) {
+    while (this.mayBegin() && this.#busy.size - this.#settlesAt.length < concurrency && this.#busy.size < MAX_BUSY) {
       if (this.#ready.length === 0) this.#ready = await this.#readReady();
       const entry = this.#ready.shift();
       if (!entry) break;
@@ -399,10 +399,11 @@ class OutboxRun implements Sender {
   async #waitUntil(time: number): Promise<boolean> {
     const waitMs = time - monotonicNowMs();
     if (waitMs > 0) {
-      this.#waiting += 1;
+      this.#settlesAt.push(time);
+      this.#reportProgress();
       this.#wake.abort();
       await sleep(waitMs, this.stopped);
-      this.#waiting -= 1;
+      this.#settlesAt.splice(this.#settlesAt.indexOf(time), 1);
     }
     return this.mayBegin();
   }
@@ -478,15 +479,23 @@ class OutboxRun implements Sender {
     const { results, options } = this.#parts;
     results[state] += 1;
     this.#toSend = Math.max(0, this.#toSend - 1);
-    const { onResult, onProgress } = options;
+    const { onResult } = options;
     if (onResult) callSafely(() => onResult(entryOf(entry)));
     const { applied, rejected, unknown } = results;
     reportProgress({ source: "outbox", applied, rejected, unknown, pending: this.#toSend });
+    this.#reportProgress();
+  }
+
+  #reportProgress(): void {
+    const { results, options } = this.#parts;
+    const { onProgress } = options;
     if (!onProgress) return;
-    const done = applied + rejected + unknown;
-    const paceMs = (monotonicNowMs() - this.#startedAt) / done;
+    const done = results.applied + results.rejected + results.unknown;
+    const now = monotonicNowMs();
+    const paceMs = (now - this.#startedAt) / Math.max(1, done);
     const etaMs = durationOf(this.#toSend, this.client.bulkAllowance, paceMs);
-    callSafely(() => onProgress({ ...results, pending: this.#toSend, etaMs }));
+    const settlingMs = this.#settlesAt.length === 0 ? 0 : Math.max(0, Math.min(...this.#settlesAt) - now);
+    callSafely(() => onProgress({ ...results, pending: this.#toSend, etaMs, settlingMs }));
   }
 }
 

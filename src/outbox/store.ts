@@ -35,6 +35,8 @@ const OTHERS = [
   "clockAheadMs",
   "lastRecNo",
   "settledAt",
+  "resolvedAt",
+  "resolvedFrom",
   "result",
   "error",
 ] as const;
@@ -48,6 +50,7 @@ const NUMBERS: readonly string[] = [
   "clockAheadMs",
   "lastRecNo",
   "settledAt",
+  "resolvedAt",
 ];
 
 const columnOf = (field: string) => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
@@ -60,8 +63,10 @@ const PRUNED_AT_ONCE = 1_000;
 
 const UNSETTLED = "('pending', 'sending', 'unknown')";
 
+const CHANGED = ["state", "settledAt", "resolvedAt", "resolvedFrom", "result", "error"] as const;
+
 /** The fields of an entry that change. */
-export type EntryChange = Partial<Pick<StoredEntry, "state" | "settledAt" | "result" | "error">>;
+export type EntryChange = Partial<Pick<StoredEntry, (typeof CHANGED)[number]>>;
 
 /** An entry, by its key. */
 type Keyed = Pick<StoredEntry, "key">;
@@ -73,8 +78,6 @@ export type AsRead = Pick<StoredEntry, "key" | "state" | "attempts">;
 export interface EntryFilter {
   state?: OutboxState | undefined;
   lane?: string | undefined;
-  /** How their keys begin. */
-  prefix?: string | undefined;
   /** Pruned ones, too. */
   pruned?: boolean;
 }
@@ -196,13 +199,10 @@ export class OpenStore {
   }
 
   /** The entries in the order added, read in batches. */
-  async *list({ pruned = false, prefix, state, lane }: EntryFilter = {}): AsyncGenerator<StoredEntry> {
+  async *list({ pruned = false, state, lane }: EntryFilter = {}): AsyncGenerator<StoredEntry> {
     const given: [condition: string, value: SqlValue | undefined][] = [
       ["state =", state],
       ["lane =", lane],
-      ["key >=", prefix],
-      // No key has this character.
-      ["key <", prefix && `${prefix}\u{10FFFF}`],
     ];
     const used = given.filter(([, value]) => value !== undefined);
     const conditions = [
@@ -220,6 +220,21 @@ export class OpenStore {
         yield entry;
       }
       if (rows.length < 5 * PER_COMMAND) return;
+    }
+  }
+
+  /** The keys that begin with a prefix and their states, pruned ones included, read in batches. */
+  async *keys(prefix: string): AsyncGenerator<Pick<StoredEntry, "key" | "state">> {
+    const sql = `SELECT key, state FROM ${this.names.entries} WHERE key > $1 AND key < $2 ORDER BY key LIMIT ${50 * PER_COMMAND}`;
+    for (let after = prefix; ; ) {
+      // No key has this character.
+      const rows = await this.#read(sql, [after, `${prefix}\u{10FFFF}`]);
+      for (const row of rows) {
+        const entry = uncheckedAs<Pick<StoredEntry, "key" | "state">>(row);
+        after = entry.key;
+        yield entry;
+      }
+      if (rows.length < 50 * PER_COMMAND) return;
     }
   }
 
@@ -265,7 +280,7 @@ export class OpenStore {
    * since. Returns it as it is then; `undefined` if it has changed.
    */
   async change({ key, state, attempts }: AsRead, change: EntryChange): Promise<StoredEntry | undefined> {
-    const fields = (["state", "settledAt", "result", "error"] as const).filter((field) => change[field] !== undefined);
+    const fields = CHANGED.filter((field) => change[field] !== undefined);
     const [row] = await this.#update({
       table: this.names.entries,
       set: (bind) => fields.map((field) => `${columnOf(field)} = ${bind(change[field] ?? null)}`).join(", "),
@@ -411,7 +426,8 @@ export class OpenStore {
       set: (
         bind,
       ) => `${fields.map((field) => `${columnOf(field)} = ${bind(entry[field])}`).join(", ")}, state = 'pending',
-        sent_at = NULL, clock_ahead_ms = NULL, last_rec_no = NULL, settled_at = NULL, result = NULL, error = NULL`,
+        sent_at = NULL, clock_ahead_ms = NULL, last_rec_no = NULL, settled_at = NULL, resolved_at = NULL, resolved_from = NULL,
+        result = NULL, error = NULL`,
       where: (bind) => `key = ${bind(entry.key)} AND state = 'rejected'`,
       returning: SELECTED,
     });
@@ -485,7 +501,8 @@ export async function createTables(
     sequence ${sequence}, key ${text} NOT NULL UNIQUE, operation text NOT NULL, lane ${text} NOT NULL, input text,
     input_hash text NOT NULL, added_at double precision NOT NULL, bound_to text,
     state text NOT NULL DEFAULT 'pending', attempts integer NOT NULL DEFAULT 0, sent_at double precision,
-    clock_ahead_ms double precision, last_rec_no double precision, settled_at double precision, result text, error text)`);
+    clock_ahead_ms double precision, last_rec_no double precision, settled_at double precision,
+    resolved_at double precision, resolved_from text, result text, error text)`);
   await run(`CREATE INDEX stocklot_outbox_by_lane ON ${entries} (lane, sequence)`);
   await run(`CREATE INDEX stocklot_outbox_unsettled ON ${entries} (lane, sequence) WHERE state IN ${UNSETTLED}`);
   const id = randomBytes(16).toString("hex");

@@ -1,7 +1,8 @@
 import { withoutControlCharacters } from "../shared/unknown.js";
+import { groupBy } from "./group-by.js";
 
 /** What is shown of a plan. */
-interface Shown<Change, Blocked> {
+interface Shown<Change, Blocked extends { reason: string }> {
   /** How many of what, each with its sign. Changes are shown in the order of these names. */
   counts: readonly (readonly [sign: string, count: number, name: string])[];
   /** What follows in that line. */
@@ -9,13 +10,25 @@ interface Shown<Change, Blocked> {
   changes: readonly Change[];
   linesOfChange: (change: Change) => string[];
   blocked: readonly Blocked[];
+  /** What is blocked, without its reason, and further lines about it. */
   linesOfBlocked: (blocked: Blocked) => string[];
+  /** Between these and the reason. */
+  beforeReason: string;
   notes?: readonly string[];
 }
 
 /** A plan for people, like a diff. `limit`: how many changes of each operation, and how many that are blocked. */
-export function planText<Change extends { operation: string }, Blocked>(
-  { counts, about = "", changes, linesOfChange, blocked, linesOfBlocked, notes = [] }: Shown<Change, Blocked>,
+export function planText<Change extends { operation: string }, Blocked extends { reason: string }>(
+  {
+    counts,
+    about = "",
+    changes,
+    linesOfChange,
+    blocked,
+    linesOfBlocked,
+    beforeReason,
+    notes = [],
+  }: Shown<Change, Blocked>,
   limit: number,
 ): string {
   const sections = [
@@ -27,7 +40,7 @@ export function planText<Change extends { operation: string }, Blocked>(
         linesOfChange,
       ),
     ),
-    section(blocked, limit, linesOfBlocked),
+    blockedSection(blocked, limit, { linesOfBlocked, beforeReason }),
     ...notes,
   ];
   return sections.filter((text) => text !== "").join("\n\n");
@@ -37,7 +50,28 @@ export function planText<Change extends { operation: string }, Blocked>(
 const grouped = (count: number) => count.toLocaleString("en", { useGrouping: "min2" }).replaceAll(",", " ");
 
 function section<T>(members: readonly T[], limit: number, linesOf: (member: T) => string[]): string {
-  const shown = members.slice(0, limit).flatMap(linesOf).map(withoutControlCharacters);
-  const hidden = members.length - Math.min(limit, members.length);
+  return linesOfSection(members.slice(0, limit).flatMap(linesOf), members.length - limit);
+}
+
+function linesOfSection(lines: readonly string[], hidden: number): string {
+  const shown = lines.map(withoutControlCharacters);
   return [...shown, ...(hidden > 0 ? [`  … and ${grouped(hidden)} more`] : [])].join("\n");
+}
+
+/** What is blocked, by reason: one that several share is said once. */
+function blockedSection<Blocked extends { reason: string }>(
+  members: readonly Blocked[],
+  limit: number,
+  { linesOfBlocked: linesOf, beforeReason }: Pick<Shown<never, Blocked>, "linesOfBlocked" | "beforeReason">,
+): string {
+  const byReason = groupBy(members.slice(0, limit), ({ reason }) => reason);
+  const lines = [...byReason].flatMap(([reason, blocked]) => {
+    const [[first = "", ...more] = []] = blocked.map(linesOf);
+    if (blocked.length === 1) return [`! ${first}${beforeReason}${reason}`, ...more];
+    return [
+      `! ${grouped(blocked.length)} blocked: ${reason}`,
+      ...blocked.flatMap(linesOf).map((line) => `    ${line}`),
+    ];
+  });
+  return linesOfSection(lines, members.length - limit);
 }

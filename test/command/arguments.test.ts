@@ -144,7 +144,7 @@ describe("a file to import", () => {
     ["itemID,units\nB,5\n", ["--operation", "destroy"], "Allowed choices are create, update, discontinue"],
     // One of its lines.
     ["itemID,units\nB,5\n", ["--set", "wid=one", "--set", "reasonCode=1"], "line 2: wid must be a"],
-    ['itemID,units\nB,"2,5"\n', THREE, 'line 2: units must be a number, not "2,5": write 2.5\n'],
+    ['itemID,units\nB,"2,5"\n', THREE, 'line 2: units must be a number, not "2,5": write 2.5, or add --decimal ,\n'],
     ['itemID,units\nB,"1,000"\n', THREE, "write 1000 if the comma separates thousands, 1.000 if it is a decimal one\n"],
     [`itemID,units\nB,${"9".repeat(20)}\n`, THREE, /line 2: units must be a number, not "9{20}": it has more digits/],
     [`itemID,units\nB,0.10\nB,1.${"1".repeat(20)}\n`, THREE, /^line 3: units must be a number, .* more digits/],

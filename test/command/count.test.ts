@@ -37,10 +37,10 @@ describe("stocklot count", () => {
     expect(taken.err).toContain(`${before}: 4 lots in stock in warehouse 3.\n`);
     const sheet = readFileSync(file("sheet.csv"), "utf8");
     expect(sheet.split("\r\n")).toEqual([
-      "spot,itemID,description,serial,uOM,book,counted",
-      ",A,item A,,EA,1,",
-      "R-2,B,item B,=1+1,EA,3,",
-      "R-10,A,item A,,EA,7.5,",
+      "spot,itemID,description,serial,uOM,book,counted,check",
+      ",A,item A,,EA,1,,bhptc",
+      "R-2,B,item B,=1+1,EA,3,,fxrcv",
+      "R-10,A,item A,,EA,7.5,,xttrp",
       "",
     ]);
     const filled = sheet.replace("EA,1,", "EA,1,0").replace("EA,7.5,", "EA,7.5,9");
@@ -66,7 +66,7 @@ describe("stocklot count", () => {
     const args = ["count", "snapshot", "--wid", "3", "--out", file("blind.json"), "--sheet", sheet, "--blind"];
     expect((await run(args, env)).code).toBe(0);
     expect(readFileSync(sheet, "utf8")).toMatch(
-      /^spot,itemID,description,serial,uOM,counted\r\n,A,item A,,EA,\r\n(?!.*7\.5)/s,
+      /^spot,itemID,description,serial,uOM,counted,check\r\n,A,item A,,EA,,bhptc\r\n(?!.*7\.5)/s,
     );
   });
 
@@ -90,5 +90,87 @@ describe("stocklot count", () => {
     const applied = await run(["apply", plan, "--outbox", file("moved.db")], env);
     expect(applied.code).toBe(1);
     expect(applied.out).toMatch(/^stale: B {2}all bins: moved since the plan \(lot \d+ had 3, now 2\): count again$/m);
+  });
+
+  it("replaces no file without --force: a filled sheet would be gone", async () => {
+    const { env, sandbox } = await serve(WAREHOUSES);
+    const [out, sheet] = [file("kept.json", "{}"), file("kept.csv", "filled")];
+    const snapshot = (...more: string[]) => run(["count", "snapshot", "--wid", "3", ...more], env);
+    for (const args of [
+      ["--out", out],
+      ["--out", file("new.json"), "--sheet", sheet],
+    ])
+      expect(await snapshot(...args)).toMatchObject({
+        code: 2,
+        err: expect.stringMatching(/exists already.* --force/),
+      });
+    expect([readFileSync(out, "utf8"), readFileSync(sheet, "utf8")]).toEqual(["{}", "filled"]);
+    const same = await snapshot("--out", file("one.json"), "--sheet", file("one.json"));
+    expect(same).toMatchObject({ code: 2, err: expect.stringContaining("are the same file") });
+    expect(sandbox.requests).toEqual([]);
+    expect(await snapshot("--out", out, "--sheet", sheet, "--force")).toMatchObject({ code: 0 });
+    const counted = file("kept-counted.csv", "itemID,counted\nB,2\n");
+    for (const option of ["--out", "--recount"]) {
+      const refused = await run(["count", "plan", out, counted, ...REASONS, option, sheet], env);
+      expect(refused).toMatchObject({ code: 2, err: expect.stringContaining("--force") });
+    }
+    expect(readFileSync(sheet, "utf8")).toMatch(/^spot,itemID/);
+  });
+
+  it("names line and column of what a spreadsheet has changed, and what it was", async () => {
+    const items = ["0017", "17"].map((shortID) => ({ shortID }));
+    const lots = [{ received: OLD, shortID: "0017", spot: "1-2", serial: "1E5", units: 5, wID: 3 }];
+    const { env } = await serve({ ...WAREHOUSES, items, lots });
+    const [before, sheet] = [file("rewritten.json"), file("rewritten.csv")];
+    await run(["count", "snapshot", "--wid", "3", "--out", before, "--sheet", sheet], env);
+    const printed = readFileSync(sheet, "utf8").replace(",5,,", ",5,4,");
+    const plan = (text: string) => run(["count", "plan", before, file("saved.csv", text), ...REASONS], env);
+    expect(await plan(printed)).toMatchObject({ code: 0, out: expect.stringContaining("- 1 issue") });
+    for (const [column, was, is] of [
+      ["itemID", "0017", "17"],
+      ["spot", "1-2", "02. Jan"],
+      ["serial", "1E5", "100000"],
+    ] as const)
+      expect(await plan(printed.replace(was, is))).toMatchObject({
+        code: 2,
+        err: expect.stringContaining(
+          `saved.csv: line 2: ${column}: is "${is}", but in the sheet that was printed ${column} was "${was}"`,
+        ),
+      });
+  });
+
+  it("plans several sheets, and writes a sheet of what has to be counted again, whose commands work", async () => {
+    const { env, client } = await serve(WAREHOUSES);
+    const [before, recount] = [file("parts.json"), file("recount.csv")];
+    await run(["count", "snapshot", "--wid", "3", "--out", before], env);
+    const one = file("part-1.csv", "spot,itemID,counted\nR-10,A,9\n,A,1\n");
+    const two = file("part-2.csv", "spot,itemID,counted\nR-2,B,2\nR-10,A,8\n");
+    const plan = (...more: string[]) => run(["count", "plan", before, one, two, ...REASONS, ...more], env);
+    const parts = await plan("--recount", recount);
+    expect(parts.out).toContain("+ 0 receive  - 1 issue  = 0 unchanged  ! 3 blocked");
+    expect(parts.out).toContain("another group of the item is blocked (bin R-10)");
+    expect(parts.out).toContain(`it was counted twice: 9 in ${one}, 8 in ${two}`);
+    expect(readFileSync(recount, "utf8").split("\r\n").slice(1)).toEqual([
+      ",A,item A,,EA,1,,bhptc",
+      "R-10,A,item A,,EA,7.5,,xttrp",
+      "",
+    ]);
+    const commands = parts.err.split("\n").flatMap((line) => /^ {2}stocklot (.*)$/.exec(line)?.[1] ?? []);
+    const again = commands.map((command) => command.replace("<file>", file("again.json")).split(" "));
+    expect(again).toHaveLength(2);
+    expect(await run(again[0] ?? [], env)).toMatchObject({ code: 0 });
+    file("recount.csv", readFileSync(recount, "utf8").replace(",7.5,,", ",7.5,8,"));
+    expect(await run(again[1] ?? [], env)).toMatchObject({ code: 0, out: expect.stringContaining("+ 1 receive") });
+
+    expect((await plan("--double")).out).toContain(`not counted in ${two}`);
+    const same = file("part-3.csv", "spot,itemID,counted\n,A,1\nR-10,A,9\n");
+    const double = await run(["count", "plan", before, one, same, "--double", ...REASONS], env);
+    expect(double.out).toContain("+ 1 receive  - 0 issue  = 1 unchanged  ! 0 blocked");
+    for (const args of [
+      [one, one],
+      [one, "--double"],
+    ])
+      expect(await run(["count", "plan", before, ...args, ...REASONS], env)).toMatchObject({ code: 2 });
+    await client.close();
   });
 });

@@ -99,7 +99,7 @@ describe("stocklot outbox", () => {
     const outbox = outboxIn(file);
     for (const [name, ...args] of [["list"], ["show", "day:2"], ["summary"]] as const) {
       const { code, out } = await outbox(name, ...args);
-      expect(code).toBe(0);
+      expect(code).toBe(name === "summary" ? 1 : 0);
       expect(out).not.toMatch(/\p{Cc}(?<!\n)/u);
     }
     const listed = async (...args: string[]) => {
@@ -111,13 +111,39 @@ describe("stocklot outbox", () => {
     expect(await listed("--item", " bolt-m8")).toEqual(["day:3"]);
   });
 
-  it("counts the entries, and fails if one is unknown or waits for too long", async () => {
+  it("records as applied what the service refused only with --force, and keeps the refusal", async () => {
+    const { env } = await serve();
+    const file = newFile();
+    await importLines(file, env, "NO-SUCH,5,1,1,a");
+    const outbox = outboxIn(file);
+    const refused = await outbox("resolve", "day:2", "applied");
+    expect(refused).toMatchObject({ code: 2, out: "" });
+    expect(refused.err).toMatch(
+      /the service refused "day:2": .*400 .*NO-SUCH.*\n.* --force.*\n {2}stocklot outbox cancel/,
+    );
+    expect(await outbox("resolve", "day:2", "applied", "--force")).toMatchObject({
+      code: 0,
+      out: "day:2 is applied.\n",
+    });
+    const { out } = await outbox("show", "day:2");
+    expect(out).toMatch(/^resolved +\d{4}\S+Z by a person; it was rejected$/m);
+    expect(out).toMatch(/^reason +.* 400 .*NO-SUCH/m);
+    expect(await outbox("summary")).toMatchObject({ code: 0, err: "" });
+  });
+
+  it("counts the entries, and fails while one is unknown or rejected, or waits for too long", async () => {
     const { file, env, outbox } = await openEntries();
     const counts = { pending: 1, sending: 0, applied: 0, rejected: 1, unknown: 1, canceled: 0 };
     const unknown = await outbox("summary", "--json");
     expect({ ...unknown, out: JSON.parse(unknown.out) }).toMatchObject({ code: 1, out: counts });
     expect((await outbox("summary")).err).toContain(`stocklot outbox list ${file} --state unknown\n`);
     await outbox("resolve", "day:3", "not-applied");
+    for (const times of [1, 2])
+      expect({ times, ...(await outbox("summary")) }).toMatchObject({
+        code: 1,
+        err: `1 entry rejected: correct, resolve or cancel what the service refused.\n  stocklot outbox list ${file} --state rejected\n`,
+      });
+    await outbox("cancel", "day:2");
     expect(await outbox("summary", "--max-age", "26h")).toMatchObject({ code: 0, err: "" });
     expect(await outbox("summary", "--max-age", "1ms")).toMatchObject({
       code: 1,

@@ -70,7 +70,7 @@ describe("an error status", () => {
     const error = await errorOf(client.items.create({ shortID: "X" }));
     expect(error).toBeInstanceOf(ValidationError);
     expect(error).toMatchObject({
-      message: "POST /Item: 400 Model validation failed.",
+      message: "POST /Item: 400 Model validation failed. units: must be greater than 0 wid: is required",
       serviceMessage: "Model validation failed.",
       details,
     });

@@ -141,19 +141,34 @@ describe("entries", () => {
   });
 });
 
+it("a key that is known with another input has a code, so that a server can answer it with 409", async () => {
+  const outbox = createWorld().createOutbox();
+  await outbox.add(receipt("a"));
+  const issue = { code: "key-conflict", path: ["key"] };
+  await expect(outbox.add(receipt("a", { units: 99 }))).rejects.toMatchObject({ issues: [issue] });
+  const many = outbox.addMany([receipt("b"), receipt("a", { units: 99 })]);
+  await expect(many).rejects.toMatchObject({ issues: [{ ...issue, path: [1, "key"] }] });
+  const wrong = await outbox.add(receipt("a", { units: -1 })).catch((error: unknown) => error);
+  expect(wrong).toMatchObject({ issues: [expect.not.objectContaining({ code: expect.anything() })] });
+});
+
 describe("resolve", () => {
-  it("makes a rejected entry pending again, or applied", async () => {
+  it("makes a rejected entry pending again, or applied, and keeps what the service said", async () => {
     const outbox = createWorld().createOutbox();
     await outbox.addMany([receipt("a", { itemID: "NONE" }), receipt("b", { itemID: "NONE" })]);
     await outbox.run();
     expect(await outbox.get("a")).toMatchObject({ state: "rejected", error: { status: 400 } });
     const applied = await outbox.resolve("a", "applied");
-    expect(applied).toMatchObject({ state: "applied", settledAt: expect.any(Number) });
-    expect(applied).not.toHaveProperty("error");
+    const resolved = { resolvedAt: expect.any(Number), resolvedFrom: "rejected", error: { status: 400 } };
+    expect(applied).toMatchObject({ state: "applied", settledAt: expect.any(Number), ...resolved });
+    expect(await outbox.get("a")).toEqual(applied);
     const pending = await outbox.resolve("b", "not-applied");
-    expect(pending).toMatchObject({ state: "pending" });
-    expect(pending).not.toHaveProperty("error");
+    expect(pending).toMatchObject({ state: "pending", ...resolved });
+    expect(pending).not.toHaveProperty("settledAt");
     expect(await outbox.run()).toMatchObject({ rejected: 1 });
+    expect(await outbox.get("b")).toMatchObject({ state: "rejected", ...resolved });
+    const [replaced] = await outbox.addMany([receipt("b")], { replaceRejected: true });
+    for (const name of ["resolvedAt", "resolvedFrom", "error"]) expect(replaced).not.toHaveProperty(name);
   });
 });
 

@@ -93,7 +93,11 @@ describe("planCount", () => {
       { itemID: "B", counted: 0 },
       { itemID: "C", spot: "C-03", counted: 4 },
     ];
-    expect((await apply(one, await planOf(one, counted))).applied).toBe(4);
+    const snapshot = await takeSnapshot({ client: one.client, wid: WID });
+    const options = { client: one.client, snapshot, counted, reasonCodes: REASONS };
+    // Nothing of C is in the snapshot.
+    expect((await planCount(options)).counts).toMatchObject({ blocked: 1 });
+    expect((await apply(one, await planCount({ ...options, newGroups: true }))).applied).toBe(4);
     expect((await planOf(one, counted)).counts).toMatchObject({ blocked: 4 });
     aheadMs = 20 * 60_000;
     const second = await planOf(one, counted);
@@ -392,12 +396,12 @@ describe("a count that cannot be compared", () => {
     const plan = await planCount({ client, snapshot, counted, reasonCodes: REASONS });
     expect(plan.isEmpty).toBe(true);
     expect(plan.blocked.map(({ reason }) => reason)).toEqual([
-      expect.stringContaining('"01", "1-2" of this item was not counted'),
+      expect.stringContaining("not counted (bin 01, without serial; bin 1-2, without serial)"),
       expect.stringContaining("has a spreadsheet changed it?"),
     ]);
     expect(plan.counts.notCounted).toBe(2);
     expect(plan.toText()).toContain("Not counted, and left as they are: 2 lines of the snapshot.");
-    const accepted = await planCount({ client, snapshot, counted, reasonCodes: REASONS, newBins: true });
+    const accepted = await planCount({ client, snapshot, counted, reasonCodes: REASONS, newGroups: true });
     expect(accepted.counts).toMatchObject({ receive: 1, unchanged: 1 });
     const all = [...counted, { itemID: "A", spot: "01", counted: 7 }, { itemID: "A", spot: "1-2", counted: 5 }];
     expect((await planCount({ client, snapshot, counted: all, reasonCodes: REASONS })).counts.receive).toBe(1);

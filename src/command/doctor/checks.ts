@@ -158,6 +158,8 @@ function checkPageCap({ lists }: Probe): Finding[] {
 
 const LARGE_SKEW_MS = 60_000;
 
+const HEADER_RESOLUTION_MS = 1_000;
+
 /** The smallest difference is the most exact, since a response takes time. */
 function checkClock({ skewsMs, lists }: Probe): Finding[] {
   const [skewMs] = [...skewsMs].sort((one, next) => Math.abs(one) - Math.abs(next));
@@ -165,6 +167,8 @@ function checkClock({ skewsMs, lists }: Probe): Finding[] {
   if (skewMs === undefined)
     return [note("clock", "responses have no Date header", "findReceipt cannot compare times.")];
   const seconds = Math.abs(Math.round(skewMs / 1_000));
+  // The header has seconds: less than one is no difference.
+  if (Math.abs(skewMs) < HEADER_RESOLUTION_MS) return [ok("clock", "the service's clock and this machine's agree")];
   const summary = `the service's clock is ${seconds} s ${skewMs < 0 ? "behind" : "ahead of"} this machine's`;
   if (Math.abs(skewMs) < LARGE_SKEW_MS) return [ok("clock", summary)];
   return [note("clock", summary, "Set the clock of this machine (NTP). The client compensates for the difference.")];

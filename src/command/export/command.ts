@@ -10,11 +10,12 @@ import { CommandError, integerOption, namesOption } from "../exit.js";
 import { fileOption, writeFile } from "../files.js";
 import { withHelp } from "../help.js";
 import { modifiedSinceProbe, openList, type RecordList } from "../list-probes.js";
+import { DECIMALS, delimiterOption } from "../rows/columns.js";
 import { ROW_FORMATS, type RowFormat, rowFormatOf } from "../rows/file-rows.js";
 import { tell, withProgress, writeOutput } from "../terminal.js";
-import { type RecordFormat, recordFormat } from "./record-format.js";
+import { type CsvOptions, type RecordFormat, recordFormat } from "./record-format.js";
 
-interface ExportFlags extends ConnectionFlags {
+interface ExportFlags extends ConnectionFlags, CsvOptions {
   wid?: number;
   since?: string;
   format?: RowFormat;
@@ -44,6 +45,9 @@ export function exportCommand(): Command {
       "fields to write, in this order, for instance recNo,shortID,units (default: every documented field in csv, every field otherwise)",
       namesOption,
     )
+    .option("--excel", "CSV for a spreadsheet: with a byte order mark, SKUs as text, and nothing that it computes")
+    .option("--delimiter <text>", 'between two cells, for instance ";" or tab (default: ",")', delimiterOption)
+    .addOption(new Option("--decimal <sign>", "before the decimals of a number (default: .)").choices(DECIMALS))
     .action(exportRecords);
   const example = "stocklot export lots --wid 3 --output lots.csv";
   return withHelp(withConnection(command), { 1: "the export failed" }, example);
@@ -57,7 +61,12 @@ async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> 
   // The service sends no SKU of a stock level, and NDJSON contains what it sends.
   const addsSku = name === "stock-levels" && (columns?.includes("shortID") ?? format === "csv");
   const documented = [...(addsSku ? ["shortID"] : []), ...Object.keys(RESOURCES[name].record().shape)];
-  const encoding = recordFormat(format, columns, documented);
+  const { excel, delimiter, decimal } = flags;
+  const [option] = Object.entries({ excel, delimiter, decimal }).flatMap(([one, value]) =>
+    value === undefined ? [] : [one],
+  );
+  if (format !== "csv" && option !== undefined) throw new CommandError(`--${option} needs --format csv.`);
+  const encoding = recordFormat(format, columns, documented, { excel, delimiter, decimal });
   await withClient(flags, async (client, signal) => {
     const open = (params: ListParams, options: ListOptions) =>
       openList(client, RESOURCES[name].name, { wid, includeDiscontinued: true, ...params }, options);

@@ -1,21 +1,29 @@
 import type { OutboxState } from "../../outbox/index.js";
 import type { Outbox } from "../../outbox/outbox.js";
 import { CommandError } from "../exit.js";
-import { dateTime, plural, tell } from "../terminal.js";
-import { type ImportedLine, type ImportSettings, keyPrefixOf, MAX_LISTED } from "./lines.js";
+import { dateTime, plural, printable, tell } from "../terminal.js";
+import { deliveryPrefixes, KeyNotations, storedNotations, valuePrefix } from "./keys.js";
+import { type ImportedLine, type ImportSettings, MAX_LISTED } from "./lines.js";
+import { areCut } from "./notation.js";
 
 /*
  * What the outbox has with the keys of the lines decides. A line is new, equal, or changed (the same key with another input).
+ * A delivery has a name; `--key` without `--delivery` has keys that are known to the whole outbox.
  *
- *   the lines                   without --corrects                    with --corrects
- *   all are new                 all are stored                        refused: there is nothing to correct
- *   all are equal               what is open is sent; nothing to do   the same
- *                               if all are settled
- *   some are new                refused; with --key: they are stored  they are stored
+ *   a delivery                  without --corrects                    with --corrects
+ *   nothing of it is stored     all lines are stored                  refused: there is nothing to correct
+ *   all are equal, and no       what is open is sent; nothing to do   the same
+ *   other line is stored        if all are settled
+ *   some are new                refused                               they are stored
  *   some are changed            refused                               replace rejected entries; refused in any other state
- *   some are missing            not noticed                           refused
+ *   some are missing            refused                               refused
  *
- * All of it or nothing is stored, in one transaction.
+ *   keys without a delivery     without --corrects                    with --corrects
+ *   some are new                they are stored                       refused: changed by a spreadsheet, or of another file
+ *   some are changed            refused                               replace rejected entries; refused in any other state
+ *
+ * A new key that is another one in another notation, `17` for `0017`, is always refused. All of the file or nothing is stored,
+ * in one transaction.
  */
 
 /** How many lines of a file are in each state. */
@@ -29,46 +37,28 @@ export interface Begun {
   completeSince?: number;
 }
 
+/** The lines of a file, by what the outbox has of them. */
+interface Compared {
+  added: ImportedLine[];
+  changed: { imported: ImportedLine; state: OutboxState }[];
+  /** Entries of the delivery that the file does not have. */
+  missing: { key: string; state: OutboxState }[];
+  equal: States;
+  /** When the first of those that are stored was. */
+  begunAt: number;
+  /** Whether nothing of it is stored: of a delivery, nothing with its name. */
+  isFirst: boolean;
+}
+
 /** @throws CommandError if nothing may be stored. */
 export async function begin(outbox: Outbox, settings: ImportSettings, lines: readonly ImportedLine[]): Promise<Begun> {
-  const { corrects, keyColumn, name } = settings;
-  const stored = await outbox.read((store) => store.getMany(lines.map(({ entry }) => entry)));
-  const added: ImportedLine[] = [];
-  const changed: ImportedLine[] = [];
-  const earlier: States = {};
-  let begunAt = Infinity;
-  for (const imported of lines) {
-    const known = stored.get(imported.entry.key);
-    if (known) begunAt = Math.min(begunAt, known.addedAt);
-    if (!known) added.push(imported);
-    else if (known.inputHash !== imported.inputHash) changed.push(imported);
-    else earlier[known.state] = (earlier[known.state] ?? 0) + 1;
-  }
-  const isFirst = added.length === lines.length;
-  const mayAdd = isFirst || keyColumn !== undefined || added.length === 0;
-  if (corrects && isFirst)
-    throw new CommandError(
-      `--corrects: nothing of ${name} was imported, so there is nothing to correct. Nothing was stored or sent. ` +
-        "If the file has a new name, give that of the first import with --delivery.",
-    );
-  if (corrects) {
-    const problems = changed.flatMap(({ line, entry: { key } }) => {
-      const state = stored.get(key)?.state;
-      return state === "rejected" ? [] : [`line ${line}: "${key}" was changed, but it is ${state}, not rejected`];
-    });
-    assertCorrectable([...problems, ...(await missingIn(lines, outbox, settings))]);
-  } else if (changed.length > 0 || !mayAdd) {
-    const [differing, verb] = changed.length > 0 ? [changed, "differ"] : [added, "are new"];
-    const choice =
-      keyColumn === undefined
-        ? "If it is another delivery, name it with --delivery."
-        : "Give changed lines a key of their own.";
-    throw new CommandError(
-      `${name}: ${plural(differing.length, "line")} ${verb} from an earlier import, of ${lines.length}; the first is line ` +
-        `${differing[0]?.line}. Nothing was stored or sent. ${choice} If the file is a corrected version, add --corrects.`,
-    );
-  }
-  const toStore = [...added, ...changed].map(({ entry }) => entry);
+  const { corrects, name } = settings;
+  const compared = await compare(outbox, settings, lines);
+  const { added, changed, equal: earlier, begunAt } = compared;
+  await assertNotRewritten(outbox, settings, lines, added);
+  if (corrects) assertCorrects(compared, settings);
+  else assertSame(compared, settings, lines.length);
+  const toStore = [...added, ...changed.map(({ imported }) => imported)].map(({ entry }) => entry);
   // Also if there is nothing to store: it refuses the outbox of another service.
   await outbox.addMany(toStore, { replaceRejected: corrects });
   if (toStore.length === 0) {
@@ -83,22 +73,125 @@ export async function begin(outbox: Outbox, settings: ImportSettings, lines: rea
   return { earlier };
 }
 
+async function compare(outbox: Outbox, settings: ImportSettings, lines: readonly ImportedLine[]): Promise<Compared> {
+  const stored = await outbox.read((store) => store.getMany(lines.map(({ entry }) => entry)));
+  const missing = await missingIn(lines, outbox, settings);
+  const compared: Compared = { added: [], changed: [], missing, equal: {}, begunAt: Infinity, isFirst: false };
+  for (const imported of lines) {
+    const known = stored.get(imported.entry.key);
+    if (known) compared.begunAt = Math.min(compared.begunAt, known.addedAt);
+    if (!known) compared.added.push(imported);
+    else if (known.inputHash !== imported.inputHash) compared.changed.push({ imported, state: known.state });
+    else compared.equal[known.state] = (compared.equal[known.state] ?? 0) + 1;
+  }
+  compared.isFirst = compared.added.length === lines.length && missing.length === 0;
+  return compared;
+}
+
 /** Entries of the delivery whose lines the file no longer has. */
-async function missingIn(lines: readonly ImportedLine[], outbox: Outbox, settings: ImportSettings): Promise<string[]> {
-  const prefix = keyPrefixOf(settings);
-  const missing: string[] = [];
-  if (prefix === undefined) return missing;
+async function missingIn(lines: readonly ImportedLine[], outbox: Outbox, { deliveryName }: ImportSettings) {
+  const missing: Compared["missing"] = [];
+  if (deliveryName === undefined) return missing;
   const keys = new Set(lines.map(({ entry }) => entry.key));
   const store = await outbox.read(async (opened) => opened);
-  for await (const { key, state } of store.list({ prefix, pruned: true }))
-    if (!keys.has(key)) missing.push(`"${key}" is missing in the file; it is ${state}`);
+  for (const prefix of deliveryPrefixes(deliveryName))
+    for await (const entry of store.keys(prefix)) if (!keys.has(entry.key)) missing.push(entry);
   return missing;
 }
 
-function assertCorrectable(problems: readonly string[]): void {
-  if (problems.length === 0) return;
+/** A new key that is a stored one, or that of another line, but for its notation. */
+async function assertNotRewritten(
+  outbox: Outbox,
+  { keyColumn, deliveryName, name }: ImportSettings,
+  lines: readonly ImportedLine[],
+  added: readonly ImportedLine[],
+): Promise<void> {
+  if (keyColumn === undefined) return;
+  const keys = new KeyNotations(areCut(lines.map(({ value = "" }) => value)));
+  for (const { value, line } of added) if (value !== undefined) keys.add(value, line);
+  const problems = new Map<number, string>();
+  const describe = (line: number, value: string, other: string, whose: string) =>
+    problems.set(
+      line,
+      `line ${line}: the key "${value}" is "${other}" in another notation, ${whose}. Has a spreadsheet changed it? Write it as it was`,
+    );
+  for (const { value, line } of keys.isEmpty ? [] : lines)
+    for (const other of value === undefined ? [] : keys.alike(value))
+      if (!problems.has(other.line) && !problems.has(line))
+        describe(other.line, other.value, value ?? "", `the key of line ${line}`);
+  const store = await outbox.read(async (opened) => opened);
+  for (const { line, value, stored } of await storedNotations(store, valuePrefix(deliveryName, keyColumn), keys))
+    describe(line, value, stored, "the key of an earlier import");
+  if (problems.size > 0)
+    refuse(
+      `${name}: `,
+      [...problems].sort(([one], [other]) => one - other).map(([, text]) => text),
+      NOTHING,
+    );
+}
+
+const NOTHING = "Nothing was stored or sent.";
+
+/** Without --corrects, a delivery is new, or exactly the stored one. */
+function assertSame({ added, changed, missing, isFirst }: Compared, settings: ImportSettings, count: number): void {
+  const { name, keyColumn, deliveryName } = settings;
+  if (isFirst) return;
+  const isDelivery = deliveryName !== undefined;
+  const differences: string[] = [];
+  const [firstChanged] = changed;
+  const [firstAdded] = isDelivery ? added : [];
+  const [firstMissing] = missing;
+  if (firstChanged) {
+    const { imported } = firstChanged;
+    differences.push(
+      `${plural(changed.length, "line")} ${changed.length === 1 ? "differs" : "differ"}, the first is line ${imported.line}`,
+    );
+  }
+  if (firstAdded)
+    differences.push(
+      `${plural(added.length, "line")} ${added.length === 1 ? "is" : "are"} new, the first is line ${firstAdded.line}`,
+    );
+  if (firstMissing)
+    differences.push(
+      `${plural(missing.length, "line")} of the earlier import ${missing.length === 1 ? "is" : "are"} missing, the first is "${printable(firstMissing.key)}"`,
+    );
+  if (differences.length === 0) return;
+  const choice = isDelivery
+    ? "If it is another delivery, name it with --delivery."
+    : `Give changed lines a key of their own in the column "${keyColumn}".`;
+  throw new CommandError(
+    `${name} was imported before, and is another file now (${plural(count, "line")}): ${differences.join("; ")}. ${NOTHING} ` +
+      `${choice} If the file is a corrected version, with all lines of the first one, add --corrects.`,
+  );
+}
+
+/** With --corrects, rejected lines are replaced. */
+function assertCorrects({ added, changed, missing, isFirst }: Compared, settings: ImportSettings): void {
+  const { name, deliveryName, keyColumn } = settings;
+  if (isFirst)
+    throw new CommandError(
+      `--corrects: nothing of ${name} was imported, so there is nothing to correct. ${NOTHING} ` +
+        "If the file has a new name, give that of the first import with --delivery.",
+    );
+  const unknownKeys = deliveryName === undefined ? added : [];
+  const problems = [
+    ...unknownKeys.map(
+      ({ line, value = "" }) =>
+        `line ${line}: the key "${printable(value)}" in the column "${keyColumn}" was never imported. Has a spreadsheet changed it? If the line is new, it belongs into a file of its own`,
+    ),
+    ...changed.flatMap(({ imported: { line, entry }, state }) =>
+      state === "rejected"
+        ? []
+        : [`line ${line}: "${printable(entry.key)}" was changed, but it is ${state}, not rejected`],
+    ),
+    ...missing.map(({ key, state }) => `"${printable(key)}" is missing in the file; it is ${state}`),
+  ];
+  if (problems.length > 0)
+    refuse("--corrects: ", problems, `${NOTHING} What was applied can only be reversed by another write.`);
+}
+
+function refuse(start: string, problems: readonly string[], advice: string): never {
   const shown = problems.slice(0, MAX_LISTED);
   if (problems.length > MAX_LISTED) shown.push(`and ${problems.length - MAX_LISTED} more`);
-  const advice = "Nothing was stored or sent. What was applied can only be reversed by another write.";
-  throw new CommandError(`--corrects: ${[...shown, advice].join("\n")}`);
+  throw new CommandError(`${start}${[...shown, advice].join("\n")}`);
 }

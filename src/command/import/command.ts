@@ -14,8 +14,9 @@ import { withHelp } from "../help.js";
 import { runOutbox } from "../outbox/change.js";
 import { type RowFlags, rowSource, setOption, withColumns } from "../rows/columns.js";
 import { ROW_FORMATS } from "../rows/file-rows.js";
-import { plural, print, printable, printJson, tell } from "../terminal.js";
+import { plural, printable, printJson, tell } from "../terminal.js";
 import { begin } from "./begin.js";
+import { showDryRun } from "./dry-run.js";
 import { type ImportOperation, type ImportSettings, OPERATIONS, readLines } from "./lines.js";
 import { outcomeOf, report, reportComplete } from "./outcome.js";
 
@@ -52,7 +53,7 @@ export function importCommand(): Command {
       "after this time a request without a response is applied or never will be (default: 60s)",
       durationOption,
     )
-    .option("--dry-run", "only validate the lines")
+    .option("--dry-run", "show what would be booked, and look up the SKUs; sends no write")
     .option("--json", "print the report as JSON")
     .action(importRows);
   return withHelp(
@@ -88,12 +89,16 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
     corrects,
     outboxFile,
   };
-  const { lines, count, invalid, problems } = await readLines(settings, signal, dryRun === true);
-  if (json && (dryRun || invalid > 0)) await printJson({ lines: count, invalid, problems });
-  if (invalid > 0) throw new CommandError(`${invalid} of ${count} lines are invalid; nothing was sent.`);
+  const { lines, count, invalid, problems } = await readLines(settings, signal);
+  if (json && invalid > 0) await printJson({ lines: count, invalid, problems });
+  if (invalid > 0)
+    throw new CommandError(
+      `${invalid} of ${plural(count, "line")} ${invalid === 1 ? "is" : "are"} invalid; nothing was sent.`,
+    );
   if (dryRun) {
-    if (!json) await print(`${plural(count, "line")} ${count === 1 ? "is" : "are"} valid.`);
-    return;
+    const show = (client?: InventoryClient) => showDryRun(lines, settings, { client, signal, json });
+    const isConfigured = (flags.baseUrl ?? process.env.STOCKLOT_BASE_URL ?? "") !== "";
+    return isConfigured ? withClient(flags, show, undefined, signal) : show();
   }
   const store = outboxStoreOf("--outbox", outboxFile, "create");
   const importInto = async (outbox: Outbox) => {

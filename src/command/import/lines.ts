@@ -9,6 +9,7 @@ import { fieldOf } from "../../shared/unknown.js";
 import { CommandError, failureOrInterruption } from "../exit.js";
 import { NUMBER_PATTERN, type RowSource, type TypedRow, typedRows, withoutOptional } from "../rows/columns.js";
 import { tell } from "../terminal.js";
+import { keyOfLine, keyOfValue } from "./keys.js";
 
 export type ImportOperation = keyof typeof WRITES;
 export const OPERATIONS = Object.keys(WRITES);
@@ -34,6 +35,8 @@ export interface ImportedLine {
   line: number;
   entry: OutboxEntryInput;
   inputHash: string;
+  /** What its column has as its key; missing if the number of the line is the key. */
+  value?: string;
 }
 
 /**
@@ -51,7 +54,7 @@ function importedLine(
   const { operation, mark } = settings;
   const input = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== "" && value !== null));
   try {
-    const key = keyOf(line, cells, settings);
+    const { key, value } = keyOf(line, cells, settings);
     // The outbox checks it again, and marks it.
     const { inputHash } = newEntry("import", { key, operation, input }, mark, []);
     const sku = "itemID" in input ? "itemID" : "shortID";
@@ -61,7 +64,8 @@ function importedLine(
     if (earlier !== undefined) return [`the key "${key}" is that of line ${earlier}, too`];
     // Those with the number of the line are unlike.
     if (settings.keyColumn !== undefined) lineOfKey.set(key, line);
-    return { line, entry: uncheckedAs<OutboxEntryInput>({ key, operation, input }), inputHash };
+    const entry = uncheckedAs<OutboxEntryInput>({ key, operation, input });
+    return { line, entry, inputHash, ...(value !== undefined && { value }) };
   } catch (error) {
     if (error instanceof CommandError) return [error.message];
     if (!(error instanceof InputValidationError)) throw error;
@@ -69,39 +73,31 @@ function importedLine(
   }
 }
 
-/**
- * How the keys of all lines of a delivery begin: `NAME:` before the number of a line, `NAME/` before a key of its own. Names
- * and values are encoded, so that no two lines of whatever files share a key. `undefined` for keys of a column alone.
- */
-export function keyPrefixOf({ deliveryName, keyColumn }: ImportSettings): string | undefined {
-  if (deliveryName === undefined) return undefined;
-  return `${encodeURIComponent(deliveryName)}${keyColumn === undefined ? ":" : "/"}`;
-}
-
 /** @throws CommandError if its column has no usable key. */
-function keyOf(line: number, cells: TypedRow["cells"], settings: ImportSettings): string {
-  const prefix = keyPrefixOf(settings) ?? "";
-  const { keyColumn } = settings;
-  if (keyColumn === undefined) return `${prefix}${line}`;
+function keyOf(line: number, cells: TypedRow["cells"], settings: ImportSettings): { key: string; value?: string } {
+  const { keyColumn, deliveryName } = settings;
+  if (keyColumn === undefined) return { key: keyOfLine(deliveryName ?? "", line) };
   const cell = cells[keyColumn] ?? "";
   if (cell === "") throw new CommandError(`the column "${keyColumn}" has no key`);
   if (typeof cell === "number" ? Math.abs(cell) > Number.MAX_SAFE_INTEGER : typeof cell !== "string")
     throw new CommandError(`the key in column "${keyColumn}" must be a string, or a number that is not rounded`);
-  const value = String(cell);
+  const value = String(cell).normalize("NFC");
   if (!value.isWellFormed()) throw new CommandError(`the key in column "${keyColumn}" is not well-formed Unicode`);
-  return `${prefix}${encodeURIComponent(keyColumn)}=${encodeURIComponent(value)}`;
+  return { key: keyOfValue(deliveryName, keyColumn, value), value };
 }
 
-function describeIssue({ path, message }: Issue, input: object, { operation, format }: ImportSettings): string {
+function describeIssue({ path, message }: Issue, input: object, settings: ImportSettings): string {
+  const { operation } = settings;
   const field = String(path.at(-1));
   const cell = fieldOf(input, field);
   const isNumber = withoutOptional(shapeOf(operation)[field]) instanceof z.ZodNumber;
   if (typeof cell !== "string" || !isNumber) return [...path.filter((step) => step !== "input"), message].join(": ");
-  return `${field} must be a number, not "${cell}"${numberAdvice(cell, format)}`;
+  return `${field} must be a number, not "${cell}"${numberAdvice(cell, settings)}`;
 }
 
 /** How to write a number, without guessing what it is. */
-function numberAdvice(text: string, format: RowSource["format"]): string {
+function numberAdvice(text: string, { format, decimal }: RowSource): string {
+  if (decimal === "," && format === "csv") return text.includes(".") ? ": with --decimal , it must have no point" : "";
   if (format === "ndjson" && NUMBER_PATTERN.test(text)) return `: write ${Number(text)}, without quotes`;
   // A cell that is a number is only left a string if its digits would be lost.
   if (NUMBER_PATTERN.test(text)) return ": it has more digits than a number keeps";
@@ -109,14 +105,14 @@ function numberAdvice(text: string, format: RowSource["format"]): string {
   if (part !== "")
     return `: write ${whole}${part} if the comma separates thousands, ${whole}.${part} if it is a decimal one`;
   if (/^[+-]?\d{1,3}([, ']\d{3})+(\.\d+)?$/.test(text)) return `: write ${text.replace(/[, ']/g, "")}`;
-  return /^[+-]?\d+,\d+$/.test(text) ? `: write ${text.replace(",", ".")}` : "";
+  return /^[+-]?\d+,\d+$/.test(text) ? `: write ${text.replace(",", ".")}, or add --decimal ,` : "";
 }
 
 /** Wrong lines that are listed; the rest is only counted. */
 export const MAX_LISTED = 50;
 
 interface Validation {
-  /** All lines, if none is invalid and they are to be sent. */
+  /** The valid lines. */
   lines: ImportedLine[];
   count: number;
   invalid: number;
@@ -125,7 +121,7 @@ interface Validation {
 }
 
 /** Reads the whole file before anything is stored or sent. */
-export async function readLines(settings: ImportSettings, signal: AbortSignal, isDryRun: boolean): Promise<Validation> {
+export async function readLines(settings: ImportSettings, signal: AbortSignal): Promise<Validation> {
   const { operation } = settings;
   const shape = shapeOf(operation);
   const required = Object.keys(shape).filter((field) => !(shape[field] instanceof z.ZodOptional));
@@ -136,7 +132,7 @@ export async function readLines(settings: ImportSettings, signal: AbortSignal, i
     result.count += 1;
     const imported = importedLine(row, settings, lineOfKey);
     if (!Array.isArray(imported)) {
-      if (!isDryRun) result.lines.push(imported);
+      result.lines.push(imported);
       continue;
     }
     result.invalid += 1;

@@ -2,8 +2,8 @@ import { entryOf, type OutboxEntry } from "../../outbox/entry.js";
 import type { OutboxReport, OutboxState } from "../../outbox/index.js";
 import type { Outbox } from "../../outbox/outbox.js";
 import { EXIT } from "../exit.js";
-import { reasonOf } from "../outbox/read.js";
-import { commandLine, outboxCommandLine } from "../shell.js";
+import { reasonOf } from "../outbox/reason.js";
+import { commandLine, outboxCommandLine, outboxWord } from "../shell.js";
 import { dateTime, plural, print, printJson, wrapped } from "../terminal.js";
 import type { Begun, States } from "./begin.js";
 import type { ImportedLine, ImportSettings } from "./lines.js";
@@ -95,6 +95,6 @@ async function printNeeds(outboxFile: string, open: Outcome["open"]): Promise<vo
 
 /** The command that was started, with one more option. */
 function thisCommand(option?: string): string {
-  const given = process.argv.slice(2);
-  return commandLine(...given, ...(option === undefined || given.includes(option) ? [] : [option]));
+  const given = process.argv.slice(2).map(outboxWord);
+  return commandLine(...given, ...(option === undefined || process.argv.includes(option) ? [] : [option]));
 }

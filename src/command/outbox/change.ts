@@ -1,10 +1,12 @@
-import type { StoredEntry } from "../../outbox/entry.js";
+import { parsed, type StoredEntry } from "../../outbox/entry.js";
 import type { OutboxEntry, OutboxReport, OutboxState } from "../../outbox/index.js";
 import type { Outbox } from "../../outbox/outbox.js";
 import type { ConnectionFlags } from "../connection.js";
 import { CommandError, EXIT } from "../exit.js";
-import { commandLine } from "../shell.js";
-import { plural, print, printable, printJson, seconds, table, tell, withProgress } from "../terminal.js";
+import { keysAsTyped } from "../import/keys.js";
+import { commandLine, outboxCommandLine, outboxWord } from "../shell.js";
+import { noteWaiting, plural, print, printable, printJson, seconds, table, tell, withProgress } from "../terminal.js";
+import { reasonOf } from "./reason.js";
 
 export interface OutboxFlags extends ConnectionFlags {
   state?: OutboxState;
@@ -12,6 +14,7 @@ export interface OutboxFlags extends ConnectionFlags {
   maxAge?: number;
   olderThan?: number;
   settle?: number;
+  force?: true;
   json?: true;
 }
 
@@ -27,37 +30,59 @@ export interface Action {
 }
 
 /** Records the decision of a person. */
-export async function resolveEntry({ outbox, file, words: [key = "", decision] }: Action): Promise<void> {
+export async function resolveEntry({ outbox, file, words: [key = "", decision], flags }: Action): Promise<void> {
   if (decision !== "applied" && decision !== "not-applied")
     throw new CommandError(`the decision must be applied or not-applied, not ${printable(decision)}.`);
-  await findEntry(outbox, file, key);
-  const { state } = await outbox.resolve(key, decision);
-  await print(`${printable(key)} is ${state}${state === "pending" ? " now: the next run sends it." : "."}`);
+  const entry = await findEntry(outbox, file, key);
+  if (entry.state === "rejected" && decision === "applied" && !flags.force)
+    throw new CommandError(
+      `the service refused "${printable(entry.key)}": ${reasonOf(parsed(entry.error))}\nIt has booked nothing by it. If it was booked otherwise, add --force; ` +
+        `to drop it:\n  ${outboxCommandLine("cancel", file, entry.key)}`,
+    );
+  const resolved = await outbox.resolve(entry.key, decision);
+  if (flags.json) return printJson(resolved);
+  const { state } = resolved;
+  await print(`${printable(entry.key)} is ${state}${state === "pending" ? " now: the next run sends it." : "."}`);
 }
 
 /** Drops entries, all of them or none. */
-export async function cancelEntries({ outbox, file, words }: Action): Promise<void> {
-  const keys = [...new Set(words)];
+export async function cancelEntries({ outbox, file, words, flags }: Action): Promise<void> {
   const entries: StoredEntry[] = [];
-  for (const key of keys) entries.push(await findEntry(outbox, file, key));
+  for (const key of words) entries.push(await findEntry(outbox, file, key));
+  const keys = [...new Set(entries.map(({ key }) => key))];
   const problems = entries
     .filter(({ state }) => !["pending", "rejected", "canceled"].includes(state))
     .map(({ key, state }) => `"${printable(key)}" is ${state}, not rejected or pending.`);
   if (problems.length > 0) throw new CommandError(`${problems.join("\n")}\nNothing was canceled.`);
-  for (const key of keys) await outbox.cancel(key);
+  const canceled: OutboxEntry[] = [];
+  for (const key of keys) canceled.push(await outbox.cancel(key));
+  if (flags.json) return printJson(canceled);
   await print(`${plural(keys.length, "entry", "entries")} canceled.`);
 }
 
-export async function pruneEntries({ outbox, flags: { olderThan = 0 } }: Action): Promise<void> {
+export async function pruneEntries({ outbox, flags: { olderThan = 0, json } }: Action): Promise<void> {
   const pruned = await outbox.prune({ olderThanMs: olderThan });
+  if (json) return printJson({ pruned });
   await print(`The contents of ${plural(pruned, "entry", "entries")} removed; the keys stay.`);
 }
 
-/** @throws CommandError if there is none. */
+/**
+ * The entry with a key. The names and values in keys of an import are percent-encoded; people may type them as they are.
+ *
+ * @throws CommandError if there is none, or if the key may be one of several.
+ */
 export async function findEntry(outbox: Outbox, file: string, key: string): Promise<StoredEntry> {
-  const entry = await outbox.read((store) => store.get(key));
-  if (entry) return entry;
-  throw new CommandError(`there is no entry "${printable(key)}". List them: ${commandLine("outbox", "list", file)}`);
+  const found = await outbox.read((store) => store.getMany(keysAsTyped(key).map((typed) => ({ key: typed }))));
+  const exact = found.get(key);
+  const [entry, ...others] = exact ? [exact] : found.values();
+  if (entry && others.length === 0) return entry;
+  if (entry) {
+    const keys = [...found.keys()].map((one) => `"${printable(one)}"`).join(", ");
+    throw new CommandError(`"${printable(key)}" may be the entry ${keys}. Give its key as the outbox lists it.`);
+  }
+  throw new CommandError(
+    `there is no entry "${printable(key)}". List them: ${commandLine("outbox", "list", outboxWord(file))}`,
+  );
 }
 
 /** Sends what is pending, and shows the progress. */
@@ -73,8 +98,10 @@ export function runOutbox(
     return outbox.run({
       signal,
       onResult,
-      onProgress: ({ applied, rejected, unknown, pending }) =>
-        progress(`${applied} applied, ${rejected} rejected, ${unknown} unknown, ${pending} pending`),
+      onProgress: ({ applied, rejected, unknown, pending, settlingMs }) => {
+        if (settlingMs > 0) noteWaiting(settlingMs, "a lost response");
+        progress(`${applied} applied, ${rejected} rejected, ${unknown} unknown, ${pending} pending`);
+      },
     });
   });
 }
@@ -88,5 +115,5 @@ export async function runAndReport({ outbox, file, flags, signal }: Action): Pro
   await print(table(["applied", "rejected", "unknown", "pending"], [[applied, rejected, unknown, pending]]));
   await print(`${plural(requests, "request")}, ${seconds(durationMs)}`);
   for (const [state, count] of Object.entries({ rejected, unknown }))
-    if (count > 0) tell(`What is ${state}: ${commandLine("outbox", "list", file, "--state", state)}`);
+    if (count > 0) tell(`What is ${state}: ${commandLine("outbox", "list", outboxWord(file), "--state", state)}`);
 }

@@ -24,14 +24,16 @@ export function outboxCommand(): Command {
   const show = actionCommand("show", "show an entry with what a person has to know", "read", showEntry, "<key>");
   const resolution = "record that an unknown or rejected entry was applied, or not-applied: the next run sends it";
   const resolve = actionCommand("resolve", resolution, "change", resolveEntry, "<key>", "<decision>");
+  resolve.option("--force", "record as applied what the service refused");
   const cancel = actionCommand("cancel", "drop entries that were not applied", "change", cancelEntries, "<key...>");
   const prune = actionCommand("prune", "remove the contents of settled entries", "change", pruneEntries);
   prune.requiredOption("--older-than <time>", "what was settled before, for instance 90d", durationOption);
   const run = actionCommand("run", "send what is pending; needs the service", "change", runAndReport)
     .option("--settle <time>", "as for import (default: 60s)", durationOption)
     .addOption(json);
+  for (const action of [resolve, cancel, prune]) action.addOption(json);
   const unchanged = { 2: "wrong use; nothing was changed" };
-  withHelp(summary, { 1: "an entry is unknown, or too old" }, "stocklot outbox summary o.db --max-age 26h");
+  withHelp(summary, { 1: "an entry is unknown, rejected, or too old" }, "stocklot outbox summary o.db --max-age 26h");
   withHelp(list, {}, "stocklot outbox list outbox.db --state rejected");
   withHelp(show.addOption(json), {}, "stocklot outbox show outbox.db day.csv:7");
   withHelp(resolve, unchanged, "stocklot outbox resolve outbox.db day.csv:7 applied");

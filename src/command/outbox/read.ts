@@ -2,23 +2,32 @@ import { entryOf, type OutboxEntry, type StoredEntry } from "../../outbox/entry.
 import { hasMark, markOf } from "../../outbox/marks.js";
 import { fieldOf, isObject } from "../../shared/unknown.js";
 import { EXIT } from "../exit.js";
-import { commandLine, outboxCommandLine } from "../shell.js";
+import { commandLine, outboxCommandLine, outboxWord } from "../shell.js";
 import { dateTime, plural, print, printable, printJson, seconds, table, tell, wrapped } from "../terminal.js";
 import { type Action, findEntry } from "./change.js";
+import { reasonOf } from "./reason.js";
 
-/** Counts the entries; fails if one needs a person, or waits for too long. */
+/** Counts the entries; fails, each time, while one needs a person or has waited for too long. */
 export async function summarize({ outbox, file, flags }: Action): Promise<void> {
   const { maxAge = Number.POSITIVE_INFINITY, json } = flags;
   const summary = await outbox.summary();
   const { oldestUnsettledMs, ...states } = summary;
   const isTooOld = oldestUnsettledMs !== null && oldestUnsettledMs > maxAge;
-  process.exitCode = summary.unknown > 0 || isTooOld ? EXIT.failure : EXIT.success;
+  const { rejected, unknown } = summary;
+  process.exitCode = rejected > 0 || unknown > 0 || isTooOld ? EXIT.failure : EXIT.success;
   if (json) return printJson(summary);
   await print(table(["state", "entries"], Object.entries(states)));
   if (oldestUnsettledMs !== null) await print(`The oldest unsettled entry waits for ${seconds(oldestUnsettledMs)}.`);
   if (isTooOld) tell(`It waits for longer than ${seconds(maxAge)}.`);
-  if (summary.unknown > 0)
-    tell(`Decide about unknown entries: ${commandLine("outbox", "list", file, "--state", "unknown")}`);
+  const list = (state: string) => commandLine("outbox", "list", outboxWord(file), "--state", state);
+  if (unknown > 0)
+    tell(
+      `${plural(unknown, "entry", "entries")} unknown: decide about what may have been applied.\n  ${list("unknown")}`,
+    );
+  if (rejected > 0)
+    tell(
+      `${plural(rejected, "entry", "entries")} rejected: correct, resolve or cancel what the service refused.\n  ${list("rejected")}`,
+    );
 }
 
 export async function listEntries({ outbox, flags: { state, item, json } }: Action): Promise<void> {
@@ -38,26 +47,17 @@ export async function listEntries({ outbox, flags: { state, item, json } }: Acti
   if (reasons.length > 0) await print(["\nReasons:", ...reasons.map((reason) => `  ${wrapped(reason, 4)}`)].join("\n"));
 }
 
-/** Why an entry is as it is, in one line: the message, and the service's messages about fields, without which a failed validation says nothing. */
-export function reasonOf(error: unknown): string {
-  const details = Object.entries(Object(fieldOf(error, "details"))).map(
-    ([field, found]) => `${field}: ${[found].flat().join(" ")}`,
-  );
-  // That of an unknown entry comes without the advice, which is for the process that sent it.
-  const message = fieldOf(error, "reason") ?? fieldOf(error, "message") ?? "";
-  return printable([message, ...details].join(" ").replace(/\s+/g, " "));
-}
-
 /** The SKU of the item that an entry changes; none is known once it was pruned. */
 export const itemOf = (input: unknown) => String(fieldOf(input, "itemID") ?? fieldOf(input, "shortID") ?? "");
 
 /** Prints an entry with what a person needs to decide about it. */
-export async function showEntry({ outbox, file, words: [key = ""], flags }: Action): Promise<void> {
-  const stored = await findEntry(outbox, file, key);
+export async function showEntry({ outbox, file, words: [typed = ""], flags }: Action): Promise<void> {
+  const stored = await findEntry(outbox, file, typed);
+  const { key } = stored;
   const entry = entryOf(stored);
   if (flags.json) return printJson(entry, 2);
   const mark = markOf(await outbox.read(async ({ id }) => id), key);
-  const { state, addedAt, sentAt, settledAt, attempts, result, error } = entry;
+  const { state, addedAt, sentAt, settledAt, resolvedAt, resolvedFrom, attempts, result, error } = entry;
   const lines: [label: string, value: string | undefined][] = [
     ["key", key],
     ["state", state],
@@ -65,6 +65,7 @@ export async function showEntry({ outbox, file, words: [key = ""], flags }: Acti
     ["added", dateTime(addedAt)],
     ["sent", sentAt === undefined ? "never" : `${dateTime(sentAt)}, ${plural(attempts, "attempt")}`],
     ["settled", settledAt === undefined ? undefined : dateTime(settledAt)],
+    ["resolved", resolvedAt === undefined ? undefined : `${dateTime(resolvedAt)} by a person; it was ${resolvedFrom}`],
     ...fieldsOf(entry.input),
     ["result", JSON.stringify(result)],
     ["reason", error === undefined ? undefined : reasonOf(error)],

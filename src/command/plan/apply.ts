@@ -1,8 +1,8 @@
 import { Command } from "commander";
 import type { InventoryClient } from "../../client/index.js";
-import { describeGroup } from "../../plan/count/text.js";
+import { describeGroup } from "../../plan/count/group.js";
 import type { CountPlanReport, ItemPlanReport, ReportedGroup, ReportedItem } from "../../plan/index.js";
-import { type ConnectionFlags, withClient, withConnection } from "../connection.js";
+import { type ConnectionFlags, countWrites, withClient, withConnection } from "../connection.js";
 import { outboxStoreOf, withOutbox } from "../database.js";
 import { CommandError, durationOption, EXIT } from "../exit.js";
 import { withHelp } from "../help.js";
@@ -38,6 +38,7 @@ async function apply(
   if (planned.kind === "count" && file === "")
     throw new CommandError("a stock count needs --outbox: the outbox through which all writes of the warehouse go.");
   const work = async (client: InventoryClient, signal: AbortSignal) => {
+    const before = countWrites();
     const report = await withProgress<ItemPlanReport | CountPlanReport>((progress) => {
       const onProgress = ({ done, total }: { done: number; total: number }) => progress(`${done} of ${total} changes`);
       const options = { client, signal, onProgress };
@@ -45,12 +46,16 @@ async function apply(
       const store = outboxStoreOf("--outbox", file, "create");
       return withOutbox({ client, store, settleMs }, (outbox) => planned.apply({ ...options, outbox }));
     });
-    await printReport(report, json);
+    await printReport(report, countWrites() - before, json);
   };
   await withClient(connection, work, "run it again to continue");
 }
 
-async function printReport(report: ItemPlanReport | CountPlanReport, json: true | undefined): Promise<void> {
+async function printReport(
+  report: ItemPlanReport | CountPlanReport,
+  written: number,
+  json: true | undefined,
+): Promise<void> {
   const { applied, stale, rejected, unknown, requests, durationMs } = report;
   const canceled = "canceled" in report ? report.canceled : [];
   const lines = Object.entries({ stale, rejected, unknown, canceled }).flatMap(([name, some]) =>
@@ -65,6 +70,8 @@ async function printReport(report: ItemPlanReport | CountPlanReport, json: true 
   }
   const what = plural(applied, "canceled" in report ? "group" : "item");
   await print(`${what} applied, ${plural(requests, "request")}, ${seconds(durationMs)}.`);
+  // A plan may have been applied before, by this command or by somebody else.
+  await print(`${applied} as planned, ${written} written now.`);
 }
 
 const nameOf = (reported: ReportedItem | ReportedGroup): string =>

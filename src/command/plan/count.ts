@@ -1,16 +1,17 @@
+import { resolve } from "node:path";
 import { Command } from "commander";
 import * as z from "zod";
 import { uncheckedAs } from "../../client/for-add-ons.js";
-import { sumOf } from "../../plan/count/group.js";
-import { groupBy } from "../../plan/group-by.js";
-import { type BookLot, type CountSnapshot, type PlanCountOptions, planCount, takeSnapshot } from "../../plan/index.js";
+import { planCountOfSheets } from "../../plan/count/plan-count.js";
+import { type CountSnapshot, type PlanCountOptions, takeSnapshot } from "../../plan/index.js";
 import { type ConnectionFlags, withClient, withConnection } from "../connection.js";
-import { integerOption } from "../exit.js";
-import { csvFormat } from "../export/record-format.js";
-import { fileOption, outputTarget, writeFile } from "../files.js";
+import { CommandError, integerOption } from "../exit.js";
+import { assertNotReplaced, fileOption, outputTarget, type Replacing, writeFile } from "../files.js";
 import { withHelp } from "../help.js";
-import { plural, tell, withProgress } from "../terminal.js";
+import { commandLine } from "../shell.js";
+import { plural, printJson, tell, withProgress } from "../terminal.js";
 import { type PlanningFlags, parseJsonFile, showPlan, withPlanning } from "./planned.js";
+import { countSheet, groupsToRecount, sheetGroups } from "./sheet.js";
 
 /** `stocklot count snapshot` and `stocklot count plan`. */
 export function countCommand(): Command {
@@ -20,7 +21,8 @@ export function countCommand(): Command {
     .addCommand(countPlanCommand());
 }
 
-interface SnapshotFlags extends ConnectionFlags {
+interface SnapshotFlags extends ConnectionFlags, Replacing {
+  json?: true;
   wid: number;
   out: string;
   sheet?: string;
@@ -34,14 +36,15 @@ function snapshotCommand(): Command {
     .requiredOption("--out <file>", "write the snapshot there; stocklot count plan needs it", fileOption)
     .option("--sheet <file>", "write a CSV for the counters, sorted by bin", fileOption)
     .option("--blind", "leave the quantities out of the sheet")
+    .option("--force", "replace files that exist; a sheet may have been filled in")
+    .option("--json", "print what was stored as JSON")
     .action(snapshot);
   const example = "stocklot count snapshot --wid 3 --out before.json --sheet sheet.csv";
   return withHelp(withConnection(command), {}, example);
 }
 
-function snapshot({ wid, out, sheet, blind, ...connection }: SnapshotFlags): Promise<void> {
-  outputTarget("--out", out);
-  if (sheet !== undefined) outputTarget("--sheet", sheet);
+function snapshot({ wid, out, sheet, blind, force, json, ...connection }: SnapshotFlags): Promise<void> {
+  assertOutputs({ "--out": out, "--sheet": sheet }, { force });
   return withClient(connection, async (client, signal) => {
     const taken = await withProgress((progress) =>
       takeSnapshot({
@@ -51,44 +54,87 @@ function snapshot({ wid, out, sheet, blind, ...connection }: SnapshotFlags): Pro
         onProgress: ({ received, totalCount }) => progress(`${received} of ${totalCount} lots read`),
       }),
     );
-    await writeFile("--out", out, (write) => write(`${JSON.stringify(taken)}\n`));
-    if (sheet !== undefined) await writeFile("--sheet", sheet, (write) => write(countSheet(taken, blind === true)));
+    await writeFile("--out", out, (write) => write(`${JSON.stringify(taken)}\n`), { force });
+    const text = countSheet(sheetGroups(taken.lots), taken.items, blind === true);
+    if (sheet !== undefined) await writeFile("--sheet", sheet, (write) => write(text), { force });
     tell(`${out}: ${plural(taken.lots.length, "lot")} in stock in warehouse ${wid}.`);
+    if (json) await printJson({ wid, takenAt: taken.takenAt, lots: taken.lots.length, out, sheet: sheet ?? null });
   });
+}
+
+/** Before the work whose results are to be written there. */
+function assertOutputs(outputs: Readonly<Record<string, string | undefined>>, replacing: Replacing): void {
+  const paths = new Map<string, string>();
+  for (const [option, name] of Object.entries(outputs)) {
+    if (name === undefined) continue;
+    const path = resolve(outputTarget(option, name).path);
+    assertNotReplaced(option, name, replacing);
+    const other = paths.get(path);
+    if (other !== undefined) throw new CommandError(`${other} and ${option} are the same file, ${name}.`);
+    paths.set(path, option);
+  }
 }
 
 interface CountPlanFlags extends PlanningFlags {
   surplus: number;
   shortage: number;
-  newBins?: true;
+  newGroups?: true;
+  double?: true;
+  recount?: string;
+  blind?: true;
 }
 
 function countPlanCommand(): Command {
   const command = new Command("plan")
     .description("show which receives and issues would correct the stock; sends no write")
     .argument("<snapshot>", "file of stocklot count snapshot --out")
-    .argument("<counted>", "CSV with a header, or .ndjson: itemID, counted, and spot and serial if they were counted")
+    .argument("<sheet...>", "CSV with a header, or .ndjson: itemID, counted, and spot and serial if they were counted")
     .requiredOption("--surplus <code>", "reason code of the receives", integerOption(0))
     .requiredOption("--shortage <code>", "reason code of the issues", integerOption(0))
-    .option("--new-bins", "accept bins that the snapshot does not have, while others of the item were not counted")
+    .option("--double", "each sheet is a full count, and all must agree (default: each is a part)")
+    .option("--recount <file>", "write a sheet of the items that have to be counted again", fileOption)
+    .option("--blind", "leave the quantities out of that sheet")
+    .option("--new-groups", "accept items, bins and serials that the snapshot does not have")
     .action(plan);
   const example = "stocklot count plan before.json sheet.csv --surplus 21 --shortage 22 \\";
   return withPlanning(command, example, "  --out plan.json");
 }
 
-async function plan(snapshotPath: string, path: string, flags: CountPlanFlags): Promise<void> {
-  const { surplus, shortage, newBins } = flags;
+async function plan(snapshotPath: string, paths: string[], flags: CountPlanFlags): Promise<void> {
+  const { surplus, shortage, newGroups, double: isDouble = false, recount, blind, out, force } = flags;
+  assertOutputs({ "--out": out, "--recount": recount }, { force });
+  const files = paths.map((path) => resolve(path));
+  const repeated = paths.find((_, index) => files.indexOf(files[index] ?? "") !== index);
+  if (repeated !== undefined) throw new CommandError(`${repeated} is given twice: each sheet is a count of its own.`);
+  if (isDouble && paths.length < 2) throw new CommandError("--double needs two sheets or more.");
   // It is checked by planCount, and so are the rows when they are read.
   const taken = uncheckedAs<CountSnapshot>(parseJsonFile(snapshotPath));
-  await showPlan(path, flags, COUNTED_ROWS, (rows, planning) => {
+  const reasonCodes = { surplus, shortage };
+  let blocked = 0;
+  await showPlan(paths, flags, COUNTED_ROWS, async (rows, planning, places) => {
     const counted = uncheckedAs<PlanCountOptions["counted"]>(rows);
-    return planCount({ ...planning, snapshot: taken, counted, reasonCodes: { surplus, shortage }, newBins });
+    const sheetOf = (index: number) => paths.indexOf(places[index]?.path ?? "");
+    const options = { ...planning, snapshot: taken, counted, reasonCodes, newGroups };
+    const { plan, lots } = await planCountOfSheets(options, { names: paths, isDouble, sheetOf });
+    blocked = plan.blocked.length;
+    if (recount !== undefined && blocked > 0) {
+      const groups = groupsToRecount(plan.blocked, lots, taken.lots);
+      const text = countSheet(groups, taken.items, blind === true);
+      await writeFile("--recount", recount, (write) => write(text), { force });
+    }
+    return plan;
   });
+  if (recount === undefined || blocked === 0) return;
+  tell(`${recount}: the items to count again, as a sheet. Before people count, take a snapshot of its own:`);
+  const file = { blank: "file" };
+  tell(`  ${commandLine("count", "snapshot", "--wid", String(taken.wid), "--out", file)}`);
+  const codes = ["--surplus", String(surplus), "--shortage", String(shortage)];
+  tell(`  ${commandLine("count", "plan", file, recount, ...codes)}`);
 }
 
 const COUNTED_ROWS = {
   noun: "lots",
-  shape: { itemID: z.string(), spot: z.string(), serial: z.string(), counted: z.number() },
+  shape: { itemID: z.string(), spot: z.string(), serial: z.string(), counted: z.number(), check: z.string() },
   required: ["itemID", "counted"],
   rowOf: countedRow,
 } as const;
@@ -97,32 +143,3 @@ const COUNTED_ROWS = {
 function countedRow({ description: _, uOM: __, book: ___, ...row }: Record<string, unknown>): object | undefined {
   return (row.counted ?? "") === "" ? undefined : row;
 }
-
-/** A CSV for people who count: a line per bin, item and serial, sorted by bin. `counted` is for them to fill in. */
-function countSheet({ lots, items }: CountSnapshot, isBlind: boolean): string {
-  const itemOf = new Map(items.map((item) => [item.shortID, item]));
-  const groups = groupBy(lots, ({ shortID, spot, serial }) => JSON.stringify([shortID, spot, serial]));
-  const records = [...groups.values()]
-    .flatMap((group) => group.slice(0, 1).map((lot) => ({ ...lot, book: sumOf(group) })))
-    .sort(compareLots)
-    .map(({ spot, shortID, serial, book }) => ({
-      spot,
-      itemID: shortID,
-      description: itemOf.get(shortID)?.description ?? "",
-      serial,
-      uOM: itemOf.get(shortID)?.uOM ?? "",
-      book: book.toNumber(),
-      counted: "",
-    }));
-  const { header, encode } = csvFormat([
-    ...["spot", "itemID", "description", "serial", "uOM"],
-    ...(isBlind ? ["counted"] : ["book", "counted"]),
-  ]);
-  return header + encode(records);
-}
-
-/** A-2 before A-10. */
-const byName = new Intl.Collator("en", { numeric: true }).compare;
-
-const compareLots = (one: BookLot, other: BookLot): number =>
-  byName(one.spot, other.spot) || byName(one.shortID, other.shortID) || byName(one.serial, other.serial);

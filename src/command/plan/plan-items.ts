@@ -8,6 +8,8 @@ import { CommandError, namesOption } from "../exit.js";
 import { withHelp } from "../help.js";
 import { setOption } from "../rows/columns.js";
 import type { RowFormat } from "../rows/file-rows.js";
+import { printJson, writeOutput } from "../terminal.js";
+import { planMarkdown } from "./markdown.js";
 import { openPlan, type PlanningFlags, parseJsonFile, printPlanText, showPlan, withPlanning } from "./planned.js";
 
 interface PlanFlags extends PlanningFlags {
@@ -29,11 +31,19 @@ export function planCommand(): Command {
         new Command("show")
           .description("show a plan that --out has written; needs no service")
           .argument("<plan>", "file of stocklot plan items or stocklot count plan, with --out")
-          .action((path: string) => printPlanText(openPlan(path).toText())),
+          .option("--markdown", "as Markdown, for a pull request: every value as it is written")
+          .option("--json", "as JSON")
+          .action(show),
         {},
         "stocklot plan show plan.json",
       ),
     );
+}
+
+function show(path: string, { markdown, json }: { markdown?: true; json?: true }): Promise<void> {
+  const plan = openPlan(path);
+  if (json) return printJson(plan, 1);
+  return markdown ? writeOutput(`${planMarkdown(plan)}\n`) : printPlanText(plan.toText());
 }
 
 function planItemsCommand(): Command {
@@ -65,7 +75,7 @@ async function plan(path: string, flags: PlanFlags): Promise<void> {
     ignoreStoredForms: uncheckedAs<PlanItemsOptions["ignoreStoredForms"]>(storedForms),
   };
   const itemRows = { noun: "items", shape: WRITES.create.input().shape, required: ["shortID"], rowOf } as const;
-  await showPlan(path, flags, itemRows, (rows, planning) =>
+  await showPlan([path], flags, itemRows, (rows, planning) =>
     // The rows are checked when they are read.
     planItems({ ...options, ...planning, desired: uncheckedAs<PlanItemsOptions["desired"]>(rows) }),
   );

@@ -3,16 +3,17 @@ import { type CountPlan, type ItemPlan, type PlanItemsOptions, readPlan } from "
 import { InputValidationError } from "../../shared/errors/index.js";
 import { type ConnectionFlags, withClient, withConnection } from "../connection.js";
 import { CommandError, EXIT } from "../exit.js";
-import { fileOption, outputTarget, readInput, writeFile } from "../files.js";
+import { assertNotReplaced, fileOption, outputTarget, type Replacing, readInput, writeFile } from "../files.js";
 import { withHelp } from "../help.js";
 import { type RowFields, type RowFlags, rowSource, typedRows, withColumns } from "../rows/columns.js";
 import type { RowFormat } from "../rows/file-rows.js";
 import { commandLine } from "../shell.js";
-import { painter, plural, print, type Style, seconds, tell, withProgress, wrapped } from "../terminal.js";
+import { painter, plural, print, printJson, type Style, seconds, tell, withProgress, wrapped } from "../terminal.js";
 
-export interface PlanningFlags extends ConnectionFlags, RowFlags {
+export interface PlanningFlags extends ConnectionFlags, RowFlags, Replacing {
   out?: string;
   exitCode?: true;
+  json?: true;
 }
 
 /** Adds the options of every command that plans from the rows of a file. */
@@ -20,6 +21,8 @@ export const withPlanning = (command: Command, ...example: string[]): Command =>
   withHelp(
     withConnection(withColumns(command))
       .option("--out <file>", "write the plan as JSON, for stocklot apply (default: print it)", fileOption)
+      .option("--json", "print the plan as JSON")
+      .option("--force", "replace files that exist")
       .option("--exit-code", "exit with 4 if there is something to do"),
     { 4: "with --exit-code: there is something to do" },
     ...example,
@@ -36,57 +39,75 @@ interface PlannedRows extends RowFields {
 /** What a plan is computed with. */
 type Planning = Required<Pick<PlanItemsOptions, "client" | "signal" | "onProgress">>;
 
-/** Plans from the rows of a file, and writes or prints the plan. Messages name rows by their lines. */
+/** Where a row is. */
+export interface RowPlace {
+  path: string;
+  line: number;
+}
+
+/**
+ * Plans from the rows of files, one after the other, and writes or prints the plan. Messages name rows by their lines.
+ *
+ * @param plan also gets where each row is, by its index, as far as they were read
+ */
 export async function showPlan(
-  path: string,
+  paths: readonly string[],
   flags: PlanningFlags,
   planned: PlannedRows,
-  plan: (rows: AsyncIterable<object>, planning: Planning) => Promise<ItemPlan | CountPlan>,
+  plan: (rows: AsyncIterable<object>, planning: Planning, places: readonly RowPlace[]) => Promise<ItemPlan | CountPlan>,
 ): Promise<void> {
-  const { out, exitCode } = flags;
-  /** By index of the row. */
-  const lines: number[] = [];
-  async function* rowsOfFile() {
-    const source = rowSource(path, readInput(path), flags);
-    for await (const { line, fields, problem } of typedRows(source, planned)) {
-      if (problem !== undefined) throw new CommandError(`${path}: line ${line}: ${problem}.`);
-      const row = planned.rowOf(fields, source.format);
-      if (!row) continue;
-      lines.push(line);
-      yield row;
+  const { out, exitCode, json } = flags;
+  const places: RowPlace[] = [];
+  async function* rowsOfFiles() {
+    for (const path of paths) {
+      const source = rowSource(path, readInput(path), flags);
+      for await (const { line, fields, problem } of typedRows(source, planned)) {
+        if (problem !== undefined) throw new CommandError(`${path}: line ${line}: ${problem}.`);
+        const row = planned.rowOf(fields, source.format);
+        if (!row) continue;
+        places.push({ path, line });
+        yield row;
+      }
     }
   }
   await withClient(flags, async (client, signal) => {
-    if (out !== undefined) outputTarget("--out", out);
+    if (out !== undefined) {
+      outputTarget("--out", out);
+      assertNotReplaced("--out", out, flags);
+    }
     const computed = await withProgress((progress) => {
       const onProgress = ({ received, totalCount }: { received: number; totalCount: number }) =>
         progress(`${received} of ${totalCount} ${planned.noun} read`);
-      return plan(rowsOfFile(), { client, signal, onProgress });
+      return plan(rowsOfFiles(), { client, signal, onProgress }, places);
     }).catch((error: unknown) => {
-      throw describeWrongRows(error, path, lines);
+      throw describeWrongRows(error, paths, places);
     });
-    if (out === undefined) await printPlanText(computed.toText());
-    else await writePlan(computed, out);
+    if (out !== undefined) await writePlan(computed, out, flags);
+    if (json) await printJson(computed, 1);
+    else if (out === undefined) await printPlanText(computed.toText());
     if (exitCode && !computed.isEmpty) process.exitCode = EXIT.somethingToDo;
   });
 }
 
-function describeWrongRows(error: unknown, file: string, lines: readonly number[]): unknown {
+function describeWrongRows(error: unknown, paths: readonly string[], places: readonly RowPlace[]): unknown {
   if (!(error instanceof InputValidationError)) return error;
   const problems = error.issues.map(({ path: [index, ...names], message }) => {
+    const ofLines = message.replace(/\brow (\d+)\b/g, (_, row) => `line ${places[Number(row)]?.line}`);
+    if (index === "desired" || index === "counted") return `${paths.join(", ")}: ${ofLines}`;
     if (typeof index !== "number") return `--${String(index)}: ${message}`;
-    const ofLines = message.replace(/\brow (\d+)\b/g, (_, row) => `line ${lines[Number(row)]}`);
-    return `${file}: line ${lines[index]}: ${[...names, ofLines].join(": ")}`;
+    const place = places[index];
+    return `${place?.path}: line ${place?.line}: ${[...names, ofLines].join(": ")}`;
   });
   return new CommandError(`${problems.join("\n")}\nNothing was planned.`);
 }
 
-async function writePlan(plan: ItemPlan | CountPlan, out: string): Promise<void> {
-  await writeFile("--out", out, (write) => write(`${JSON.stringify(plan, null, 1)}\n`));
+async function writePlan(plan: ItemPlan | CountPlan, out: string, replacing: Replacing): Promise<void> {
+  await writeFile("--out", out, (write) => write(`${JSON.stringify(plan, null, 1)}\n`), replacing);
   const { requests, durationMs } = plan.estimate();
   tell(plan.toText().split("\n", 1).join());
+  if (plan.isEmpty) return tell(`${out}: nothing to write.`);
   tell(`${out}: about ${plural(requests, "request")}, ${seconds(durationMs)}. To apply it:`);
-  tell(`  ${commandLine("apply", out, ...(plan.kind === "count" ? ["--outbox", "outbox.db"] : []))}`);
+  tell(`  ${commandLine("apply", out, ...(plan.kind === "count" ? ["--outbox", { blank: "file" }] : []))}`);
 }
 
 const LINE_STYLES: Readonly<Record<string, Style>> = { "+": "green", "~": "yellow", "-": "red", "!": "magenta" };

@@ -1,8 +1,20 @@
-import { type Command, InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import * as z from "zod";
 import { nearestName, nearestNameHint } from "../../shared/unknown-name.js";
 import { CommandError } from "../exit.js";
-import { fileRows, losesDigits, type Row, type RowFile, rowFormatOf } from "./file-rows.js";
+import {
+  asUtf8,
+  ENCODINGS,
+  type Encoding,
+  fileRows,
+  losesDigits,
+  type Row,
+  type RowFile,
+  rowFormatOf,
+} from "./file-rows.js";
+
+export const DECIMALS = [".", ","] as const;
+export type Decimal = (typeof DECIMALS)[number];
 
 /** A file of rows, and what its columns mean. */
 export interface RowSource extends RowFile {
@@ -12,6 +24,8 @@ export interface RowSource extends RowFile {
   ignore: readonly string[];
   /** Value by field, for every row. */
   set: ReadonlyMap<string, string>;
+  /** What separates the decimals of a number in a CSV file. */
+  decimal: Decimal;
   /** A column that need not be a field: the keys of an import. */
   keyColumn?: string | undefined;
 }
@@ -24,8 +38,9 @@ export interface RowFields {
   operation?: string;
 }
 
-export interface RowFlags extends Partial<Pick<RowSource, "map" | "ignore" | "set" | "delimiter">> {
+export interface RowFlags extends Partial<Pick<RowSource, "map" | "ignore" | "set" | "delimiter" | "decimal">> {
   format?: RowFile["format"];
+  encoding?: Encoding;
 }
 
 /** Adds the options for the columns of a file. */
@@ -33,13 +48,16 @@ export const withColumns = (command: Command): Command =>
   command
     .option("--map <column=field>", "the field of a column with another name; may be repeated", mapOption)
     .option("--ignore <column>", "a column that is no field; may be repeated", ignoreOption)
-    .option("--delimiter <text>", 'between two cells, for instance ";" or tab (default: ",")', delimiterOption);
+    .option("--delimiter <text>", 'between two cells, for instance ";" or tab (default: ",")', delimiterOption)
+    .addOption(new Option("--decimal <sign>", "before the decimals of a number (default: .)").choices(DECIMALS))
+    .addOption(new Option("--encoding <name>", "of the file (default: utf-8)").choices(ENCODINGS));
 
 /** A file with the options for its columns. */
 export function rowSource(path: string, bytes: Buffer, flags: RowFlags): RowSource {
   const { map = new Map(), ignore = [], set = new Map(), delimiter = ",", format = rowFormatOf(path) } = flags;
   const isSku = (column: string) => ["itemID", "shortID"].includes(map.get(column) ?? column);
-  return { path, bytes, format, delimiter, isSku, map, ignore, set };
+  const { decimal = ".", encoding = "utf-8" } = flags;
+  return { path, bytes: asUtf8(bytes, encoding, path), format, delimiter, isSku, map, ignore, set, decimal };
 }
 
 function mapOption(text: string, earlier: ReadonlyMap<string, string> = new Map()): ReadonlyMap<string, string> {
@@ -62,7 +80,7 @@ function withOther(earlier: ReadonlyMap<string, string>, name: string, value: st
   return new Map([...earlier, [name, value]]);
 }
 
-function delimiterOption(text: string): string {
+export function delimiterOption(text: string): string {
   if (text === "tab" || text === "\\t") return "\t";
   if (text.length === 1 && !/["\r\n]/.test(text)) return text;
   throw new InvalidArgumentError("It must be one character other than a quote or a line break, or tab.");
@@ -79,9 +97,9 @@ export interface TypedRow extends Row {
  * @throws CommandError if columns of a CSV file are wrong.
  */
 export async function* typedRows(source: RowSource, expected: RowFields): AsyncGenerator<TypedRow> {
-  const { format, set } = source;
+  const { format, set, decimal } = source;
   const typed = (field: string, cell: unknown) =>
-    typeof cell === "string" ? cellValue(cell, expected.shape[field]) : cell;
+    typeof cell === "string" ? cellValue(cell, expected.shape[field], decimal) : cell;
   const isCsv = format === "csv";
   let isFirst = true;
   for await (const row of fileRows(source)) {
@@ -92,7 +110,8 @@ export async function* typedRows(source: RowSource, expected: RowFields): AsyncG
       const field = fieldOfColumn(column, source, expected);
       return field === undefined ? [] : [[field, isCsv ? typed(field, cell) : cell]];
     });
-    const given = [...set].map(([field, value]) => [field, typed(field, value)] as const);
+    // An option is written as everywhere else.
+    const given = [...set].map(([field, value]) => [field, cellValue(value, expected.shape[field], ".")] as const);
     const problem = row.problem ?? (isCsv ? undefined : fieldProblem(columns, source, expected));
     yield { ...row, problem, fields: Object.fromEntries([...read, ...given]) };
   }
@@ -159,11 +178,16 @@ export const withoutOptional = (schema: z.ZodType | undefined) =>
 export const NUMBER_PATTERN = /^[+-]?(\d+\.?\d*|\.\d+)$/;
 
 /** A cell as the field's type; the text itself if it is none, or has digits that a number loses, so that validation reports it. */
-function cellValue(cell: string, schema: z.ZodType | undefined): string | number | boolean {
+function cellValue(cell: string, schema: z.ZodType | undefined, decimal: Decimal): string | number | boolean {
   const inner = withoutOptional(schema);
-  if (inner instanceof z.ZodNumber && NUMBER_PATTERN.test(cell)) {
-    return losesDigits(cell.replace("+", "")) ? cell : Number(cell);
+  if (inner instanceof z.ZodNumber) {
+    const number = decimal === "," ? withDecimalPoint(cell) : cell;
+    if (number !== undefined && NUMBER_PATTERN.test(number))
+      return losesDigits(number.replace("+", "")) ? cell : Number(number);
   }
   if (inner instanceof z.ZodBoolean && /^(true|false)$/i.test(cell)) return /^true$/i.test(cell);
   return cell;
 }
+
+/** A number with a decimal comma; `undefined` if it has a point, which may separate thousands, or decimals all the same. */
+const withDecimalPoint = (cell: string) => (cell.includes(".") ? undefined : cell.replace(",", "."));

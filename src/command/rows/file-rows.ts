@@ -1,3 +1,4 @@
+import { isAscii, isUtf8 } from "node:buffer";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
@@ -5,6 +6,7 @@ import { Big } from "big.js";
 import { CsvError, parse } from "csv-parse";
 import { isObject, messageOf } from "../../shared/unknown.js";
 import { CommandError } from "../exit.js";
+import { textOfCell } from "./spreadsheet-text.js";
 
 export const ROW_FORMATS = ["csv", "ndjson"] as const;
 export type RowFormat = (typeof ROW_FORMATS)[number];
@@ -27,6 +29,21 @@ export interface Row {
   cells: Readonly<Record<string, unknown>>;
   /** What is wrong with its form. */
   problem?: string | undefined;
+}
+
+export const ENCODINGS = ["utf-8", "windows-1252"] as const;
+export type Encoding = (typeof ENCODINGS)[number];
+
+/**
+ * A file in UTF-8. In windows-1252 every byte is a character, so that a file in another encoding would be read as another text. It is
+ * refused.
+ */
+export function asUtf8(bytes: Buffer, encoding: Encoding, path: string): Buffer {
+  if (encoding === "utf-8") return bytes;
+  if (/^(\xff\xfe|\xfe\xff)/.test(bytes.toString("latin1", 0, 2)))
+    throw new CommandError(`${path}: this is UTF-16. Leave out --encoding.`);
+  if (!isAscii(bytes) && isUtf8(bytes)) throw new CommandError(`${path}: this is UTF-8. Leave out --encoding.`);
+  return Buffer.from(new TextDecoder(encoding).decode(bytes));
 }
 
 /** What the name of a file says about its format. */
@@ -92,7 +109,7 @@ export const losesDigits = (text: string): boolean =>
   !Number.isFinite(Number(text)) || !new Big(text).eq(new Big(Number(text)));
 
 const REPLACEMENT_CHARACTER = "\uFFFD";
-const NOT_UTF_8 = "is not UTF-8; save the file as UTF-8";
+const NOT_UTF_8 = "is not UTF-8; save the file as UTF-8, or add --encoding windows-1252 if it is that";
 
 /** The beginning of JSON or NDJSON with objects. */
 const JSON_PATTERN = /^\uFEFF?\s*(\{|\[\s*\{)/;
@@ -127,7 +144,7 @@ async function* csvRows({ path, bytes, delimiter, isSku }: RowFile): AsyncGenera
       // The parser counts CR LF as two line breaks if it is in a cell.
       crLfsInCells += record.join().split("\r\n").length - 1;
       if (info.records === 1) assertIsHeader(path, record, delimiter);
-      else yield csvRow(columns, record, info.lines - crLfsInCells);
+      else yield csvRow(columns, record.map(textOfCell), info.lines - crLfsInCells);
     }
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
@@ -140,7 +157,7 @@ const EXCEL_DELIMITER_PATTERN = /^sep=(.)$/;
 
 /** A header of one cell that contains another delimiter is most likely several cells. */
 function assertIsHeader(path: string, columns: readonly string[], delimiter: string): void {
-  const repeated = columns.find((name, index) => columns.indexOf(name) !== index);
+  const repeated = columns.find((name, index) => name !== "" && columns.indexOf(name) !== index);
   if (repeated !== undefined) throw new CommandError(`${path}: two columns are called "${repeated}".`);
   const [header = "", ...others] = columns;
   if (others.length > 0) return;
@@ -154,7 +171,12 @@ function assertIsHeader(path: string, columns: readonly string[], delimiter: str
 }
 
 function csvRow(columns: readonly string[], values: readonly string[], line: number): Row {
-  const cells = Object.fromEntries(columns.map((name, index) => [name, values[index] ?? ""]));
+  // Spreadsheets add columns that are empty, their names included.
+  const named = columns.flatMap((name, index) => (name === "" ? [] : [[name, values[index] ?? ""]]));
+  const cells = Object.fromEntries(named);
+  const unnamed = columns.findIndex((name, index) => name === "" && (values[index] ?? "").trim() !== "");
+  if (unnamed >= 0)
+    return { line, cells, problem: `column ${unnamed + 1} has no name, but contains "${values[unnamed]}"` };
   if (values.length !== columns.length)
     return { line, cells, problem: `${values.length} cells, but the header has ${columns.length}` };
   const isUtf8 = !values.some((value) => value.includes(REPLACEMENT_CHARACTER));

@@ -21,6 +21,9 @@ import { faultOption } from "./fault-option.js";
 
 interface SandboxFlags {
   port: number;
+  host: string;
+  rateLimit?: number | false;
+  latency?: number;
   items?: number;
   lots?: number;
   from?: string;
@@ -39,6 +42,13 @@ export function sandboxCommand(): Command {
   const command = new Command("sandbox")
     .description("serve the Inventory and Item Catalog Service from memory")
     .option("-p, --port <port>", "port; 0 takes a free one", integerOption(0, 65_535), 4010)
+    .option(
+      "--host <address>",
+      "address to listen on; 0.0.0.0 for other machines, which can then reach it",
+      "127.0.0.1",
+    )
+    .option("--rate-limit <n>", "requests per minute, or off (default: 100)", rateLimitOption)
+    .option("--latency <ms>", "of every response, in ms (default: 0)", integerOption(0))
     .option("--items <count>", "items to generate (default: 250)", integerOption(0))
     .option("--lots <count>", "lots to generate (default: 2000)", integerOption(0))
     .addOption(
@@ -53,13 +63,17 @@ export function sandboxCommand(): Command {
   return withHelp(command, { 1: "the port is taken" }, "stocklot sandbox --items 20000 --lots 100000");
 }
 
-async function serve({ port, items, lots, from, fault: faults }: SandboxFlags): Promise<void> {
+const rateLimitOption = (text: string) => (text === "off" ? false : integerOption(1)(text));
+
+async function serve(flags: SandboxFlags): Promise<void> {
+  const { port, host, rateLimit: limit, latency: latencyMs, items, lots, from, fault: faults } = flags;
   const shell = currentShell();
   const { comment } = SHELLS[shell];
   const copied = from === undefined ? undefined : await readCopyData(from);
-  const sandbox = createSandbox({ items, lots, faults, ...copied?.options });
-  const server = await sandbox.listen({ port }).catch((error: unknown) => {
-    throw listenError(error, port);
+  const rateLimit = typeof limit === "number" ? { requests: limit } : limit;
+  const sandbox = createSandbox({ items, lots, faults, rateLimit, latencyMs, ...copied?.options });
+  const server = await sandbox.listen({ port, host }).catch((error: unknown) => {
+    throw listenError(error, { port, host });
   });
   sandbox.onRequest((request) => print(requestLine(request, painter(process.stdout))));
   if (copied) await print(`${comment} ${copied.remark}`);
@@ -69,8 +83,10 @@ async function serve({ port, items, lots, from, fault: faults }: SandboxFlags): 
   await print(`${comment} stopped`);
 }
 
-function listenError(error: unknown, port: number): unknown {
+function listenError(error: unknown, { port, host }: { port: number; host: string }): unknown {
   const code = fieldOf(error, "code");
+  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND" || code === "EAI_AGAIN")
+    return new CommandError(`--host: this machine has no address ${printable(host)}.`, EXIT.failure);
   if (code !== "EADDRINUSE" && code !== "EACCES") return error;
   const problem = code === "EACCES" ? "may not be used" : "is taken";
   return new CommandError(`Port ${port} ${problem}. Choose another one with --port, or --port 0.`, EXIT.failure);

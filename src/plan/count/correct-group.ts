@@ -4,7 +4,7 @@ import type { StockLevel } from "../../service/stock-level.js";
 import type { IssueInput, ReceiveInput } from "../../service/transaction.js";
 import type { CountedGroup } from "./counted.js";
 import type { CountChange } from "./document.js";
-import { type BookLot, differenceOf, isSameQuantity, sumOf } from "./group.js";
+import { type BookLot, type CountGroup, differenceOf, isSameQuantity, sumOf } from "./group.js";
 
 /** A counted group whose quantity is not that of its lots, or whose item may not exist. */
 export interface DifferingGroup {
@@ -34,7 +34,7 @@ export function correctGroup(
   if (!item) return { blocked: "the item does not exist" };
   if (itemLots.length === 0 && item.shortID !== row.itemID)
     return { blocked: `the service spells the item "${item.shortID}"` };
-  const { counted, ...named } = row;
+  const { counted, sheet: _, ...named } = row;
   const book = sumOf(lots);
   const difference = differenceOf(counted, book);
   const misspelt = lots.length === 0 ? misspellings(row, itemLots) : [];
@@ -77,7 +77,7 @@ function commonProblems({ lots, itemLots }: DifferingGroup, item: Item, level: S
 }
 
 /** A bin in another spelling would be a second bin. */
-function misspellings({ spot, serial }: CountedGroup, lots: readonly BookLot[]): string[] {
+export function misspellings({ spot, serial }: CountGroup, lots: readonly BookLot[]): string[] {
   return [
     ...otherSpelling("bin", spot, new Set(lots.map((lot) => lot.spot))),
     ...otherSpelling("serial", serial, new Set(lots.map((lot) => lot.serial))),

@@ -1,9 +1,11 @@
 import * as z from "zod";
 import { comparableSku, describeSkuSpaces, skuSchema } from "../../service/key.js";
 import { readInput } from "../../shared/check.js";
+import type { Issue } from "../../shared/errors/index.js";
 import { lazy, string, withCheck } from "../../shared/field.js";
 import { readRows } from "../rows.js";
-import type { CountGroup } from "./group.js";
+import { checkOf, isSameCheck } from "./check.js";
+import { type BookLot, type CountGroup, describeGroup } from "./group.js";
 
 /** What people counted. `null` and `undefined` are a missing field. */
 export interface CountedRow {
@@ -21,11 +23,19 @@ export interface CountedRow {
   serial?: string | null | undefined;
   /** Quantity, at least 0, in the item's unit of measure. */
   counted: number;
+  /**
+   * The letters that the sheet of `stocklot count snapshot` shows for item, bin and serial. A row whose letters are those of
+   * another group is wrong: a spreadsheet has rewritten it.
+   * @default not checked
+   */
+  check?: string | null | undefined;
 }
 
 /** A row, checked. */
 export interface CountedGroup extends CountGroup {
   counted: number;
+  /** The sheet that it is from: 0 for the first one. */
+  sheet: number;
 }
 
 const rowSchema = /* @__PURE__ */ lazy(() =>
@@ -34,29 +44,72 @@ const rowSchema = /* @__PURE__ */ lazy(() =>
     spot: string().exactOptional(),
     serial: string().exactOptional(),
     counted: z.number().min(0),
+    check: string().exactOptional(),
   }),
 );
+
+/** Where rows come from, and what they are compared with. */
+interface CountedSource {
+  signal: AbortSignal | null | undefined;
+  /** The lots of the snapshot. */
+  known: readonly BookLot[];
+  /** The sheet of a row, by the index of the row. */
+  sheetOf: (index: number) => number;
+}
 
 /** Reads and checks all rows. Throws one `InputValidationError` that lists every wrong one. */
 export async function readCountedRows(
   counted: Iterable<unknown> | AsyncIterable<unknown>,
-  signal: AbortSignal | null | undefined,
+  { signal, known, sheetOf }: CountedSource,
 ): Promise<CountedGroup[]> {
   const groups: CountedGroup[] = [];
   const byItem = new Map<string, { row: CountedGroup; index: number }[]>();
+  const groupOfCheck = new Map(
+    known.map(({ shortID, spot, serial }) => withCheckOf({ itemID: shortID, spot, serial })),
+  );
   await readRows({ method: "planCount", option: "counted", signal }, counted, (given, index, issues) => {
-    const row = readInput("planCount", rowSchema, given, [index]);
+    const { check = "", ...read } = readInput("planCount", rowSchema, given, [index]);
+    const row = { ...read, sheet: sheetOf(index) };
+    const rewritten = describeRewritten(row, check, index, groupOfCheck);
     const sku = comparableSku(row.itemID);
     const earlier = byItem.get(sku) ?? [];
-    const other = earlier.find((one) => overlap(one.row.spot, row.spot) && overlap(one.row.serial, row.serial));
+    const other = earlier.find((one) => one.row.sheet === row.sheet && overlap(one.row, row));
     byItem.set(sku, earlier);
     earlier.push({ row, index });
-    if (other) issues.push({ path: [index], message: `counts the same stock as row ${other.index}` });
+    if (rewritten) issues.push(rewritten);
+    else if (other) issues.push({ path: [index], message: `counts the same stock as row ${other.index}` });
     else groups.push(row);
   });
   return groups;
 }
 
-/** Whether two rows may count the same: a row without a bin or a serial counts all of them. */
-const overlap = (one: string | undefined, other: string | undefined) =>
+const withCheckOf = (group: Required<CountGroup>) => [checkOf(group), group] as const;
+
+const FIELDS = ["itemID", "spot", "serial"] as const;
+
+/** A row whose letters are not its own; `undefined` if they are, or if it has none. The letters tell what it was. */
+function describeRewritten(
+  row: CountGroup,
+  check: string,
+  index: number,
+  groupOfCheck: ReadonlyMap<string, Required<CountGroup>>,
+): Issue | undefined {
+  if (check.trim() === "" || isSameCheck(check, checkOf(row))) return undefined;
+  const printed = groupOfCheck.get(check.trim().toLowerCase());
+  if (!printed) {
+    const message = `"${check}" are not the letters of ${describeGroup(row)}: take the row as it is in the sheet that was printed`;
+    return { path: [index, "check"], message };
+  }
+  const changed = FIELDS.filter((field) => (row[field] ?? "") !== printed[field]);
+  const was = changed.map((field) => `${field} was ${JSON.stringify(printed[field])}`).join(", ");
+  const is = changed.map((field) => JSON.stringify(row[field] ?? "")).join(", ");
+  const message = `is ${is}, but in the sheet that was printed ${was}: a spreadsheet has changed it. Write it as it was`;
+  return { path: [index, changed[0] ?? "check"], message };
+}
+
+/** Whether two rows may count the same stock of an item: a row without a bin or a serial counts all of them. */
+export const overlap = (one: CountGroup, other: CountGroup): boolean =>
+  overlapIn(one.spot, other.spot) && overlapIn(one.serial, other.serial);
+
+const overlapIn = (one: string | undefined, other: string | undefined) =>
   one === undefined || other === undefined || one === other;

@@ -48,6 +48,11 @@ export interface CountPlanCounts {
   blocked: number;
   /** Groups of the snapshot, lines of its sheet, that no row counts. They stay as they are. */
   notCounted: number;
+  /**
+   * How many record numbers since the snapshot, up to the highest that is known, no lot in the list has: lots that came and were
+   * used up, or left the client's scope. `null` if the service cannot list what was modified since.
+   */
+  missingRecNos: number | null;
 }
 
 /** What the plan of a stock count contains. */

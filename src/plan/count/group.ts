@@ -16,6 +16,16 @@ export interface CountGroup {
   serial?: string;
 }
 
+/** Bin and serial in words, such as `bin A-01, serial S1`. */
+export function describeBins({ spot, serial }: Omit<CountGroup, "itemID">): string {
+  const bin = spot === undefined ? "all bins" : spot === "" ? "bin without a name" : `bin ${spot}`;
+  const serials = serial === undefined ? "" : serial === "" ? ", without serial" : `, serial ${serial}`;
+  return `${bin}${serials}`;
+}
+
+/** A group in words. */
+export const describeGroup = (group: CountGroup): string => `${group.itemID}  ${describeBins(group)}`;
+
 const BOOK_FIELDS = [
   "recNo",
   "partNo",

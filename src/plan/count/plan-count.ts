@@ -5,18 +5,29 @@ import { comparableSku } from "../../service/key.js";
 import { checkMethodOptions } from "../../shared/check.js";
 import { integer, lazy } from "../../shared/field.js";
 import { valueThat } from "../../shared/option.js";
+import { fieldOf } from "../../shared/unknown.js";
 import { assertSameAccount } from "../../storage/service.js";
 import { newPlanHead } from "../document.js";
 import { groupBy } from "../group-by.js";
 import { countListedItems, readItems } from "../read-items.js";
 import { PlanReader, type ReadProgress, readingOptions } from "../reader.js";
 import { readStockLevels } from "../stock-levels.js";
-import { correctGroup, type DifferingGroup } from "./correct-group.js";
+import { correctGroup, type DifferingGroup, misspellings } from "./correct-group.js";
 import { CountPlan } from "./count-plan.js";
 import { type CountedGroup, type CountedRow, readCountedRows } from "./counted.js";
 import type { BlockedGroup, CountChange } from "./document.js";
-import { type BookLot, describeMovement, isInGroup, isSameQuantity, lotsByItem, lotsOfGroup, sumOf } from "./group.js";
-import { type CountSnapshot, lotsModifiedSince, readBookLots, readSnapshot } from "./snapshot.js";
+import {
+  type BookLot,
+  describeBins,
+  describeMovement,
+  isInGroup,
+  isSameQuantity,
+  lotsByItem,
+  lotsOfGroup,
+  sumOf,
+} from "./group.js";
+import { compareSheets, type Sheets } from "./sheets.js";
+import { type CountSnapshot, countMissingRecNos, lotsModifiedSince, readBookLots, readSnapshot } from "./snapshot.js";
 
 /** Options of {@link planCount}. */
 export interface PlanCountOptions {
@@ -34,10 +45,11 @@ export interface PlanCountOptions {
     shortage: number;
   };
   /**
-   * Whether a bin is accepted that the snapshot does not have, while bins of that item that it has were not counted.
+   * Whether a group (item, bin, serial) is accepted that the snapshot does not have, while groups of that item that it has were
+   * not counted, or while it has nothing of that item. Such a group is most likely another one that a spreadsheet has changed.
    * @default false
    */
-  newBins?: boolean | undefined;
+  newGroups?: boolean | undefined;
   /**
    * Ends the planning, which rejects with the signal's reason.
    * @default none
@@ -57,7 +69,7 @@ const optionsSchema = /* @__PURE__ */ lazy(() =>
     snapshot: valueThat((snapshot) => snapshot !== undefined, "is required"),
     counted: z.unknown(),
     reasonCodes: z.strictObject({ surplus: integer(), shortage: integer() }),
-    newBins: z.boolean().optional(),
+    newGroups: z.boolean().optional(),
   }),
 );
 
@@ -65,13 +77,17 @@ const optionsSchema = /* @__PURE__ */ lazy(() =>
  * A row counts a group of lots. What becomes of it:
  *
  *   its lots now                                  the group
+ *   two sheets contradict each other              blocked
  *   any lot of the item is not as in the          blocked: "moved since the snapshot"
  *   snapshot, or was modified since
- *   its bin is not in the snapshot, while others  blocked: a spreadsheet may have changed the bin
- *   of the item were not counted
+ *   the snapshot has no such lots, while groups   blocked: a spreadsheet may have changed item, bin or serial
+ *   of the item were not counted, or nothing of
+ *   the item is in the snapshot (and not 0)
  *   add up to the count                           unchanged
  *   do not, or there are none                     correctGroup decides, with the item and its stock level: receive, issue or
  *                                                 blocked; unchanged if there are no lots and 0 was counted
+ *
+ * A blocked group blocks its item: corrections of the others would be movements for the recount.
  */
 
 /**
@@ -96,54 +112,127 @@ const optionsSchema = /* @__PURE__ */ lazy(() =>
  * @throws what the client throws if the lots cannot be read.
  */
 export async function planCount(options: PlanCountOptions): Promise<CountPlan> {
+  const { plan } = await planCountOfSheets(options, { names: ["the sheet"], isDouble: false, sheetOf: () => 0 });
+  return plan;
+}
+
+/** Sheets, and which one each row is from, by the index of the row. */
+export type SheetsOfRows = Sheets & { sheetOf: (index: number) => number };
+
+/** The same for several sheets whose rows follow each other; also the lots of the warehouse as they were read. */
+export async function planCountOfSheets(
+  options: PlanCountOptions,
+  sheets: SheetsOfRows,
+): Promise<{ plan: CountPlan; lots: readonly BookLot[] }> {
   const given = checkMethodOptions("planCount", optionsSchema, options);
-  const { client, counted, reasonCodes, newBins = false, signal, onProgress } = given;
+  const { client, counted, reasonCodes, newGroups = false, signal, onProgress } = given;
   const snapshot = readSnapshot(given.snapshot);
   assertSameAccount({ method: "planCount", noun: "snapshot" }, snapshot.service, accountOf(client));
   signal?.throwIfAborted();
-  const rows = await readCountedRows(counted, signal);
+  const read = await readCountedRows(counted, { signal, known: snapshot.lots, sheetOf: sheets.sheetOf });
+  const { rows, contradictions } = compareSheets(read, sheets);
   const { wid } = snapshot;
   const reader = new PlanReader(client, signal);
   const plannedAt = new Date();
-  const lots = lotsByItem(await readBookLots(reader, wid, onProgress));
+  const bookLots = await readBookLots(reader, wid, onProgress);
+  const lots = lotsByItem(bookLots);
   // After the lots, so that a movement in between is in one of the two lists at least.
-  const modified = lotsByItem(await lotsModifiedSince(snapshot, reader));
-  const before = lotsByItem(snapshot.lots);
+  const modifiedLots = await lotsModifiedSince(snapshot, reader);
+  const modified = lotsByItem(modifiedLots);
+  const missingRecNos = await countMissingRecNos(snapshot, reader, [...bookLots, ...modifiedLots]);
   const rowsByItem = groupBy(rows, ({ itemID }) => comparableSku(itemID));
-  const blocked: BlockedGroup[] = [];
-  const differing: DifferingGroup[] = [];
-  for (const row of rows) {
-    const sku = comparableSku(row.itemID);
-    const itemLots = lots.get(sku) ?? [];
-    const known = before.get(sku) ?? [];
-    const present = lotsOfGroup(row, itemLots);
-    const reason =
-      movedReason(known, itemLots, modified.get(sku)) ??
-      (newBins ? undefined : otherBinReason(row, known, rowsByItem.get(sku)));
-    if (reason !== undefined) blocked.push(blockedGroup(row, present, reason));
-    else if (present.length === 0 || !isSameQuantity(row.counted, sumOf(present)))
-      differing.push({ row, lots: present, itemLots });
+  const books = { before: lotsByItem(snapshot.lots), lots, modified, newGroups };
+  const judged = judgeRows(rowsByItem, contradictions, books);
+  const { items, levels } = await readFacts(reader, snapshot, [...judged.differing, ...judged.unknownGroups]);
+  const reasons = judged.reasons;
+  for (const { reason, ...group } of judged.unknownGroups) {
+    const exists = items.has(skuOf(group));
+    reasons.set(group.row, exists ? reason : "the item does not exist: has a spreadsheet changed it?");
   }
-  const { items, levels } = await readFacts(reader, snapshot, differing);
-  const changes: CountChange[] = [];
-  for (const group of differing) {
+  const corrections = new Map<CountedGroup, CountChange>();
+  for (const group of judged.differing) {
     const item = items.get(skuOf(group));
     const correction = correctGroup(group, { item, level: item && levels.get(item.partNo) }, { wid, reasonCodes });
     if (!correction) continue;
-    if ("blocked" in correction) blocked.push(blockedGroup(group.row, group.lots, correction.blocked));
-    else changes.push(correction);
+    if ("blocked" in correction) reasons.set(group.row, correction.blocked);
+    else corrections.set(group.row, correction);
   }
-  const count = (name: string) => changes.filter(({ operation }) => operation === name).length;
-  const counts = {
-    receive: count("receive"),
-    issue: count("issue"),
-    unchanged: rows.length - changes.length - blocked.length,
-    blocked: blocked.length,
-    notCounted: countNotCounted(snapshot.lots, rowsByItem),
-  };
+  blockItems(rows, corrections, reasons);
+  // In the order of the rows.
+  const changes = rows.flatMap((row) => corrections.get(row) ?? []);
+  const blocked = rows.flatMap((row) => {
+    const reason = reasons.get(row);
+    const present = lotsOfGroup(row, lots.get(comparableSku(row.itemID)));
+    return reason === undefined ? [] : [blockedGroup(row, present, reason)];
+  });
+  const notCounted = countNotCounted(snapshot.lots, rowsByItem);
+  const counts = { ...countGroups(rows, changes, blocked), notCounted, missingRecNos };
   const head = newPlanHead("count", client, plannedAt);
   const noticesReturns = snapshot.modifiedSince !== null;
-  return new CountPlan({ ...head, wid, noticesReturns, counts, changes, blocked }, client);
+  return { plan: new CountPlan({ ...head, wid, noticesReturns, counts, changes, blocked }, client), lots: bookLots };
+}
+
+function countGroups(rows: readonly CountedGroup[], changes: readonly CountChange[], blocked: readonly BlockedGroup[]) {
+  const count = (name: string) => changes.filter(({ operation }) => operation === name).length;
+  const unchanged = rows.length - changes.length - blocked.length;
+  return { receive: count("receive"), issue: count("issue"), unchanged, blocked: blocked.length };
+}
+
+/** The lots that rows are compared with, by comparable SKU. */
+interface Books {
+  /** Those of the snapshot. */
+  before: ReadonlyMap<string, readonly BookLot[]>;
+  /** Those of the warehouse now. */
+  lots: ReadonlyMap<string, readonly BookLot[]>;
+  /** Those of all warehouses that were modified since. */
+  modified: ReadonlyMap<string, readonly Lot[]>;
+  newGroups: boolean;
+}
+
+/** The rows, by what the lots alone say about them. */
+interface JudgedRows {
+  /** Why rows are blocked. */
+  reasons: Map<CountedGroup, string>;
+  differing: DifferingGroup[];
+  /** Blocked, too; whether their items exist is read first. */
+  unknownGroups: (DifferingGroup & { reason: string })[];
+}
+
+function judgeRows(
+  rowsByItem: ReadonlyMap<string, readonly CountedGroup[]>,
+  contradictions: ReadonlyMap<CountedGroup, string>,
+  { before, lots, modified, newGroups }: Books,
+): JudgedRows {
+  const judged: JudgedRows = { reasons: new Map(contradictions), differing: [], unknownGroups: [] };
+  for (const [sku, rows] of rowsByItem) {
+    const [itemLots, known] = [lots.get(sku) ?? [], before.get(sku) ?? []];
+    const moved = movedReason(known, itemLots, modified.get(sku));
+    for (const row of rows) {
+      const present = lotsOfGroup(row, itemLots);
+      const reason = contradictions.get(row) ?? moved;
+      const unknown = newGroups ? undefined : unknownGroupReason(row, known, rows);
+      const group = { row, lots: present, itemLots };
+      if (reason !== undefined) judged.reasons.set(row, reason);
+      else if (unknown !== undefined) judged.unknownGroups.push({ ...group, reason: unknown });
+      else if (present.length === 0 || !isSameQuantity(row.counted, sumOf(present))) judged.differing.push(group);
+    }
+  }
+  return judged;
+}
+
+/** Blocks every group of an item of which another one is blocked. */
+function blockItems(
+  rows: readonly CountedGroup[],
+  corrections: Map<CountedGroup, CountChange>,
+  reasons: Map<CountedGroup, string>,
+): void {
+  const blockedBy = new Map([...reasons.keys()].map((row) => [comparableSku(row.itemID), row]));
+  for (const row of rows) {
+    const other = blockedBy.get(comparableSku(row.itemID));
+    if (!other || reasons.has(row)) continue;
+    reasons.set(row, `another group of the item is blocked (${describeBins(other)}): count the item again as a whole`);
+    corrections.delete(row);
+  }
 }
 
 /** Why the count of an item cannot be compared with its lots; `undefined` if nothing has moved. */
@@ -153,24 +242,42 @@ function movedReason(
   modified: readonly Lot[] = [],
 ): string | undefined {
   const [lot] = modified;
-  const movement = describeMovement(before, present) ?? (lot && `lot ${lot.recNo} was modified`);
+  const movement = describeMovement(before, present) ?? (lot && describeModified(lot));
   return movement === undefined ? undefined : `moved since the snapshot (${movement}): count again`;
 }
 
-/** A bin that nobody knows, while a known one was not counted, is most likely a known one that a spreadsheet has changed. */
-function otherBinReason(
-  { spot }: CountedGroup,
-  known: readonly BookLot[],
-  rows: readonly CountedGroup[] = [],
-): string | undefined {
-  const bins = [...new Set(known.map((lot) => lot.spot))];
-  const isKnown = (bin: string) => bin.trim().toLowerCase() === spot?.trim().toLowerCase();
-  if (spot === undefined || bins.some(isKnown)) return undefined;
-  const missing = bins.filter((bin) => !rows.some((row) => row.spot === undefined || row.spot === bin));
-  if (missing.length === 0) return undefined;
-  const names = missing.map((bin) => `"${bin}"`).join(", ");
-  return `the snapshot does not have bin "${spot}", while ${names} of this item was not counted: has a spreadsheet changed it?`;
+function describeModified(lot: Lot): string {
+  const { recNo, wID, spot } = lot;
+  // The document does not show the field, though lists can be filtered by it.
+  const modified = fieldOf(lot, "modified");
+  const at = typeof modified === "string" && modified !== "" ? ` at ${modified}` : "";
+  return `lot ${recNo}, now in warehouse ${wID}${spot ? `, bin ${spot}` : ""}, was modified${at}`;
 }
+
+/**
+ * A group that nobody knows is most likely one that a spreadsheet has changed: if known ones of the item were not counted, or
+ * if nothing of the item is known, so that the item itself may be another one.
+ */
+function unknownGroupReason(
+  row: CountedGroup,
+  known: readonly BookLot[],
+  rows: readonly CountedGroup[],
+): string | undefined {
+  // Another spelling of a known bin or serial has a reason of its own.
+  if (known.some((lot) => isInGroup(row, lot)) || misspellings(row, known).length > 0) return undefined;
+  const advice = "has a spreadsheet changed it? If it is really new, accept it with newGroups (--new-groups)";
+  // Nothing was counted where there is nothing: nothing would be booked.
+  if (known.length === 0 && row.counted === 0) return undefined;
+  if (known.length === 0) return `the snapshot has nothing of this item: ${advice}`;
+  const missing = known.filter((lot) => !rows.some((counted) => isInGroup(counted, lot)));
+  if (missing.length === 0) return undefined;
+  const names = [...new Set(missing.map(({ spot, serial }) => describeBins({ spot, serial })))];
+  const shown = names.slice(0, MAX_NAMED_GROUPS).join("; ");
+  const more = names.length > MAX_NAMED_GROUPS ? ` and ${names.length - MAX_NAMED_GROUPS} more` : "";
+  return `the snapshot does not have this group, while others of the item were not counted (${shown}${more}): ${advice}`;
+}
+
+const MAX_NAMED_GROUPS = 3;
 
 /** How many lines of a sheet no row counts. */
 function countNotCounted(lots: readonly BookLot[], rows: ReadonlyMap<string, readonly CountedGroup[]>): number {
@@ -197,7 +304,11 @@ async function readFacts(
   return { items, levels };
 }
 
-const blockedGroup = ({ counted, ...group }: CountedGroup, lots: readonly BookLot[], reason: string): BlockedGroup => ({
+const blockedGroup = (
+  { counted, sheet: _, ...group }: CountedGroup,
+  lots: readonly BookLot[],
+  reason: string,
+): BlockedGroup => ({
   ...group,
   book: sumOf(lots).toNumber(),
   counted,

@@ -33,7 +33,7 @@ export interface CountSnapshot {
   /** What this document is. */
   format: "stocklot snapshot";
   /** Version of its form. */
-  version: 2;
+  version: 3;
   /** The service that was read. */
   service: ServiceAccount;
   /** Warehouse ID. */
@@ -50,6 +50,8 @@ export interface CountSnapshot {
    * lots: then a lot that was moved away and back cannot be noticed.
    */
   modifiedSince: string | null;
+  /** The highest record number of a lot that was seen until then, in any warehouse; `null` if there was none. */
+  lastRecNo: number | null;
   /** SHA-256 of the content. */
   digest: string;
 }
@@ -86,11 +88,12 @@ export async function takeSnapshot(options: SnapshotOptions): Promise<CountSnaps
   const lots = await readBookLots(reader, wid, onProgress);
   const modifiedSince = await findModifiedSince(reader, lots.length);
   const items = await readBookItems(reader, new Set(lots.map(({ shortID }) => shortID)));
+  const lastRecNo = (await readLastRecNo(reader, lots)) ?? null;
   const [service, takenAt] = [accountOf(client), new Date().toISOString()];
-  return deepFreeze(withDigest({ ...FORMAT, service, wid, takenAt, lots, items, modifiedSince }));
+  return deepFreeze(withDigest({ ...FORMAT, service, wid, takenAt, lots, items, modifiedSince, lastRecNo }));
 }
 
-const FORMAT = { format: "stocklot snapshot", version: 2 } as const;
+const FORMAT = { format: "stocklot snapshot", version: 3 } as const;
 
 /** Restores a snapshot. Throws a `ConfigurationError` if it is none, or was changed. */
 export const readSnapshot = (json: unknown): CountSnapshot =>
@@ -140,4 +143,28 @@ export async function lotsModifiedSince(
 ): Promise<Lot[]> {
   if (modifiedSince === null) return [];
   return client.inventory.listLots({ modifiedSince }, { ...options, gapless: true }).toArray();
+}
+
+/** The highest record number that is known: of the lots with the highest numbers, and of all that the client has seen. */
+async function readLastRecNo({ client, options }: PlanReader, lots: readonly BookLot[]): Promise<number | undefined> {
+  const { receiptLookup } = client.inventory;
+  // It only sharpens a remark: a client may not be allowed to list all warehouses.
+  await receiptLookup.readLastRecNo(options).catch(() => {});
+  options.signal?.throwIfAborted();
+  const numbers = [receiptLookup.lastRecNo ?? Number.NaN, ...lots.map(({ recNo }) => recNo)];
+  return numbers
+    .filter(Number.isSafeInteger)
+    .reduce<number | undefined>((most, one) => Math.max(most ?? one, one), undefined);
+}
+
+/** How many record numbers since the snapshot none of the lots has; `null` if these are not all lots since then. */
+export async function countMissingRecNos(
+  { modifiedSince, lastRecNo }: Pick<CountSnapshot, "modifiedSince" | "lastRecNo">,
+  reader: PlanReader,
+  lots: readonly Pick<Lot, "recNo">[],
+): Promise<number | null> {
+  if (modifiedSince === null || lastRecNo === null) return null;
+  const highest = (await readLastRecNo(reader, [])) ?? lastRecNo;
+  const listed = new Set(lots.flatMap(({ recNo }) => (recNo > lastRecNo && recNo <= highest ? [recNo] : [])));
+  return Math.max(0, highest - lastRecNo) - listed.size;
 }

@@ -1,10 +1,11 @@
 import { planText } from "../text.js";
 import type { BlockedGroup, CountChange, CountPlanContent } from "./document.js";
-import type { BookLot, CountGroup } from "./group.js";
+import { type BookLot, describeGroup } from "./group.js";
 
 export function countPlanText(content: CountPlanContent, limit: number): string {
   const { wid, plannedAt, noticesReturns, counts, changes, blocked } = content;
-  const notCounted = `Not counted, and left as they are: ${counts.notCounted} lines of the snapshot.`;
+  const lines = counts.notCounted === 1 ? "line" : "lines";
+  const notCounted = `Not counted, and left as they are: ${counts.notCounted} ${lines} of the snapshot.`;
   return planText(
     {
       counts: [
@@ -18,7 +19,12 @@ export function countPlanText(content: CountPlanContent, limit: number): string 
       linesOfChange,
       blocked,
       linesOfBlocked,
-      notes: [counts.notCounted === 0 ? "" : notCounted, noticesReturns ? "" : NO_RETURNS],
+      beforeReason: ": ",
+      notes: [
+        counts.notCounted === 0 ? "" : notCounted,
+        noticesReturns ? "" : NO_RETURNS,
+        unseenText(counts.missingRecNos),
+      ],
     },
     limit,
   );
@@ -27,11 +33,14 @@ export function countPlanText(content: CountPlanContent, limit: number): string 
 const NO_RETURNS =
   "The service does not honour modifiedSince for lots, or the snapshot could not show that it does: what was moved while people counted, and looks as before, was not noticed.";
 
-export const describeGroup = ({ itemID, spot, serial }: CountGroup): string => {
-  const bin = spot === undefined ? "all bins" : spot === "" ? "bin without a name" : `bin ${spot}`;
-  const serials = serial === undefined ? "" : serial === "" ? ", without serial" : `, serial ${serial}`;
-  return `${itemID}  ${bin}${serials}`;
-};
+/** Lots that the service lists no more leave no trace but their numbers. */
+function unseenText(missing: number | null): string {
+  const unseen =
+    "Goods that came and were used up, or left this client's warehouses, since the snapshot cannot be seen";
+  if (missing === null) return `${unseen}.`;
+  const numbers = missing === 1 ? "1 record number" : `${missing} record numbers`;
+  return `${unseen}: ${numbers} since then ${missing === 1 ? "is" : "are"} missing from the list.`;
+}
 
 function linesOfChange({ operation, uOM, book, counted, units, lots, writes, ...group }: CountChange): string[] {
   const sign = operation === "receive" ? "+" : "-";
@@ -46,8 +55,8 @@ function linesOfChange({ operation, uOM, book, counted, units, lots, writes, ...
   ];
 }
 
-const linesOfBlocked = ({ book, counted, lots, reason, ...group }: BlockedGroup): string[] => [
-  `! ${describeGroup(group)}  book ${book}, counted ${counted}: ${reason}`,
+const linesOfBlocked = ({ book, counted, lots, reason: _, ...group }: BlockedGroup): string[] => [
+  `${describeGroup(group)}  book ${book}, counted ${counted}`,
   ...lots.map(lineOfLot),
 ];
 

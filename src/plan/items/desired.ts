@@ -13,6 +13,12 @@ type WithNull<Fields> = { [Name in keyof Fields]: Fields[Name] | null };
 export interface DesiredItem extends WithNull<ItemChanges> {
   /** SKU of the item. */
   shortID: string;
+  /**
+   * Part number of the item, as an export has it. It is not written: a row with that of another item is wrong, because a
+   * spreadsheet has changed its SKU.
+   * @default not checked
+   */
+  partNo?: number | string | null;
 }
 
 export interface DesiredRow {
@@ -20,6 +26,8 @@ export interface DesiredRow {
   /** Its place in the source, from 0. */
   index: number;
   fields: Record<string, unknown>;
+  /** The part number that the row gives, as it is written; `undefined` if there is none. */
+  partNo: unknown;
 }
 
 export interface DesiredItems {
@@ -64,6 +72,8 @@ function checkRow(given: unknown, index: number): DesiredRow {
   const checked = checkInput("planItems", WRITES.create.input, present, [index]);
   const { shortID, ...fields }: DesiredItem = JSON.parse(encodeJson("planItems", checked, [index]));
   const message = describeSkuSpaces(shortID);
-  if (message === undefined) return { shortID, index, fields: { ...fields } };
+  const partNo = fieldOf(given, "partNo") ?? "";
+  if (message === undefined)
+    return { shortID, index, fields: { ...fields }, partNo: partNo === "" ? undefined : partNo };
   throw new InputValidationError("planItems", [{ path: [index, "shortID"], message }]);
 }

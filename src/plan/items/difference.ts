@@ -28,6 +28,8 @@ export class ItemDifference {
   items = 0;
   /** Active items that count for the share of discontinued ones. */
   owned = 0;
+  /** SKU by part number, of all items. */
+  readonly skuOfPartNo = new Map<number, string>();
   readonly #options: DifferenceOptions;
   /** Rows whose item was found. */
   readonly #found = new Set<DesiredRow>();
@@ -40,6 +42,7 @@ export class ItemDifference {
 
   addItem(item: Item): void {
     this.items += 1;
+    this.skuOfPartNo.set(item.partNo, item.shortID);
     for (const name of Object.keys(item)) this.fieldNames.add(name);
     const { rows, isDropped, isOwned } = this.#options;
     const row = rows.get(comparableSku(item.shortID));

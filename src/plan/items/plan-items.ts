@@ -3,6 +3,7 @@ import { requestsForList } from "../../client/for-add-ons.js";
 import type { InventoryClient } from "../../client/index.js";
 import type { Item } from "../../service/item.js";
 import { itemChangesSchema } from "../../service/item-input.js";
+import { comparableSku } from "../../service/key.js";
 import { checkMethodOptions } from "../../shared/check.js";
 import { InputValidationError, type Issue, UnexpectedRemovalsError } from "../../shared/errors/index.js";
 import { lazy, string } from "../../shared/field.js";
@@ -21,8 +22,8 @@ export interface PlanItemsOptions {
   /** The client that reads the catalog. */
   client: InventoryClient;
   /**
-   * How the items should be, each item once. `partNo`, `created`, `createdBy` and `modified` are ignored: the service sets
-   * them.
+   * How the items should be, each item once. `created`, `createdBy` and `modified` are ignored: the service sets them. So is
+   * `partNo`, but it must be the one of the item.
    */
   desired: Iterable<DesiredItem> | AsyncIterable<DesiredItem>;
   /**
@@ -102,7 +103,7 @@ const DEFAULT_MAX_DISCONTINUED_SHARE = 0.05;
  * const report = await plan.apply({ client });
  * console.log(report.applied);
  * @throws InputValidationError that lists every wrong row: two rows of one SKU, a SKU with surrounding or invisible spaces, a field that no
- * item has. Also if there is no row, or if an option is wrong.
+ * item has, a `partNo` of another item. Also if there is no row, or if an option is wrong.
  * @throws UnexpectedRemovalsError if too many items would be discontinued, see `maxDiscontinuedShare`.
  * @throws what the client throws if the catalog cannot be read.
  */
@@ -128,6 +129,7 @@ export async function planItems(options: PlanItemsOptions): Promise<ItemPlan> {
   const catalog = client.items.list({ includeDiscontinued: true }, { gapless: true, signal });
   for await (const item of recordsOf(catalog, onProgress)) difference.addItem(item);
   assertFieldsExist(source, fields, difference.fieldNames);
+  assertPartNumbers(source, difference.skuOfPartNo);
   difference.finish();
   const { changes, blocked, discontinued, unchanged, items } = difference;
   const reader = new PlanReader(client, signal);
@@ -174,6 +176,36 @@ function assertFieldsExist(
       if (Object.hasOwn(fields, name)) issues.push({ path: [index, name], message: describe(name) });
   }
   if (issues.length > 0) throw new InputValidationError("planItems", issues);
+}
+
+/**
+ * A row with the part number of another item, or of none, is not what was exported: a spreadsheet has changed its SKU. An item
+ * that would be created could be neither renamed nor deleted.
+ */
+function assertPartNumbers({ rows }: DesiredItems, skuOfPartNo: ReadonlyMap<number, string>): void {
+  const given = [...rows.values()].filter(({ partNo }) => partNo !== undefined);
+  const skus = new Set(skuOfPartNo.values());
+  const wrong = given.flatMap(({ index, shortID, partNo }): Issue[] => {
+    const sku = skuOfPartNo.get(partNumberOf(partNo));
+    // Two items may differ in their spelling alone.
+    const isOther = sku !== shortID && skus.has(shortID);
+    if (sku !== undefined && comparableSku(sku) === comparableSku(shortID) && !isOther) return [];
+    const whose = sku === undefined ? "is that of no item" : `is that of the item "${sku}"`;
+    const message = `${JSON.stringify(partNo)} ${whose}, not of "${shortID}": has a spreadsheet changed the SKU?`;
+    return [{ path: [index, "partNo"], message }];
+  });
+  const [first] = wrong;
+  if (!first) return;
+  if (wrong.length < 2 || wrong.length < given.length) throw new InputValidationError("planItems", wrong);
+  const [row] = first.path;
+  const message = `in all ${wrong.length} rows, partNo is not that of the item (row ${String(row)}: ${first.message}). If it is no part number of this service, leave it out`;
+  throw new InputValidationError("planItems", [{ path: ["desired"], message }]);
+}
+
+/** A part number as an export or a spreadsheet writes it; NaN if it is none. */
+function partNumberOf(given: unknown): number {
+  if (typeof given === "number") return given;
+  return typeof given === "string" && /^\s*\d+(\.0+)?\s*$/.test(given) ? Number(given) : Number.NaN;
 }
 
 function assertDiscontinuedShare(removals: number, records: number, maxShare: number): void {

@@ -19,7 +19,8 @@ export const itemPlanText = ({ counts, changes, blocked }: ItemPlanContent, limi
       changes,
       linesOfChange,
       blocked,
-      linesOfBlocked: ({ shortID, reason }) => [`! ${shortID}  ${reason}`],
+      linesOfBlocked: ({ shortID }) => [shortID],
+      beforeReason: "  ",
     },
     limit,
   );

@@ -60,9 +60,11 @@ export class ApiError extends StocklotError {
 /** How much of the service's text is in the message of the error. */
 const MAX_SHOWN_LENGTH = 1_000;
 
-function formatApiErrorMessage({ method, path, status, message, hint, isTextHidden }: ApiErrorInit): string {
+function formatApiErrorMessage({ method, path, status, message, details, hint, isTextHidden }: ApiErrorInit): string {
   const none = isTextHidden ? "(its text may repeat the secret, and is not shown)" : "(the response has no message)";
-  const text = redactStart(message, MAX_SHOWN_LENGTH) || none;
+  // Of a failed validation, the message alone says nothing.
+  const fields = Object.entries(details ?? {}).map(([field, found]) => `${field}: ${found.join(" ")}`);
+  const text = redactStart([message, ...fields].filter(Boolean).join(" "), MAX_SHOWN_LENGTH) || none;
   const problem = `${method} ${path}: ${status} ${text}`;
   if (!hint) return problem;
   return `${/[.!?]$/.test(problem) ? problem : `${problem}.`} ${hint}`;

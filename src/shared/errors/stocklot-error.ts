@@ -10,6 +10,8 @@ export interface Issue {
   path: (string | number)[];
   /** What is wrong there, in English. */
   message: string;
+  /** `key-conflict`: an outbox knows the key with another operation or input. A server may answer it with 409. */
+  code?: "key-conflict";
 }
 
 /**

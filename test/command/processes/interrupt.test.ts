@@ -17,6 +17,7 @@ const fileNamed = commandFiles();
 const SIGNALS = [
   ["SIGINT", 130],
   ["SIGTERM", 143],
+  ["SIGHUP", 129],
 ] as const;
 
 /** Sends the signal once the condition is true; returns how the command ended. */
@@ -30,6 +31,7 @@ describe("an import that is ended", () => {
   it.each([
     ["SIGINT", 130, 1],
     ["SIGTERM", 143, 10],
+    ["SIGHUP", 129, 10],
     // It may still be storing the lines.
     ["SIGKILL", null, 0],
     ["SIGKILL", null, 5],

@@ -50,6 +50,21 @@ describe("stocklot sandbox", () => {
     ]);
   });
 
+  it("listens where it is told, with another rate limit and latency", async () => {
+    const { api } = await started("--host", "localhost", "--rate-limit", "2", "--latency", "50", "--lots", "0");
+    expect(api.baseUrl).toMatch(/^http:\/\/localhost:\d+\//);
+    const statuses = [await api.get("/Item"), await api.get("/Item")].map(({ status }) => status);
+    expect(statuses).toEqual([200, 429]);
+    const unlimited = await started("--rate-limit", "off");
+    for (let times = 0; times < 110; times += 1) expect((await unlimited.api.get("/Item?pageSize=1")).status).toBe(200);
+    const nowhere = await runProcess(["sandbox", "--port", "0", "--host", "203.0.113.1"]);
+    expect(nowhere).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("--host: this machine has no address 203.0.113.1"),
+    });
+    expect(await runProcess(["sandbox", "--rate-limit", "none"])).toMatchObject({ code: 2 });
+  });
+
   it("starts with the items and lots of a copy, which stays as it is", async () => {
     const own = createSandbox({ items: 20, lots: 150, rateLimit: false, seed: 9, rewrite: withOddRecords });
     const { baseUrl, credentials, fetch } = own;

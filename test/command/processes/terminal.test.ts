@@ -144,6 +144,15 @@ describe.skipIf(!existsSync(SCRIPT))("on a pseudo-terminal", () => {
     expect((await ended).code).toBe(130);
   });
 
+  it("says that it waits for the outcome of a request whose response was lost", async () => {
+    const { env } = await serve({ faults: [{ path: "/Inventory/Receive", times: 1, fault: "drop-after" }] });
+    const args = [...receipts(1), fileNamed("lost.db"), "--settle", "6s", "--timeout", "5s"];
+    const { output, ended } = startOnTerminal(args, env);
+    const wait = /waiting for a lost response, continues in \d s, at \d\d:\d\d:\d\d/;
+    await waitUntil(() => wait.test(output.shown));
+    expect((await ended).code).toBe(0);
+  });
+
   it("colours the log of the sandbox, and stops it at Ctrl-C", async () => {
     const { child, output, ended } = startOnTerminal(["sandbox", "--port", "0"], {});
     await waitUntil(() => output.shown.includes("CLIENT_SECRET"));

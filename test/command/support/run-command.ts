@@ -64,6 +64,7 @@ export const runProcess = (...args: Parameters<typeof start>): Promise<Ended> =>
 const EVENTS: readonly (readonly [NodeJS.EventEmitter, string])[] = [
   [process, "SIGINT"],
   [process, "SIGTERM"],
+  [process, "SIGHUP"],
   [process, "warning"],
   [process.stdout, "error"],
   [process.stderr, "error"],

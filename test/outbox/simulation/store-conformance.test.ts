@@ -75,6 +75,8 @@ function fakeStore(): TestedStore {
           clockAheadMs: null,
           lastRecNo: null,
           settledAt: null,
+          resolvedAt: null,
+          resolvedFrom: null,
           result: null,
           error: null,
         };

@@ -569,6 +569,8 @@ const entriesOf = (specs: readonly EntrySpec[], before: number): StoredEntry[] =
         sentAt: null,
         clockAheadMs: null,
         lastRecNo: null,
+        resolvedAt: null,
+        resolvedFrom: null,
       },
       ...{ settledAt: null, result: null, error: null, boundTo, addedAt: 0 },
     };

@@ -1,0 +1,227 @@
+import { Big } from "big.js";
+
+/*
+ * A spreadsheet rewrites keys that look like numbers, dates or times: `0017` becomes `17`, `12E3` 12000, `3-4` the third of
+ * April, in the notation of its language. Two keys that are the same thing in different notations are most likely one key.
+ * Keys of one notation are told apart as they are written: `1-2` and `2-1` are two keys, as are `2026-04-03` and `2026-03-04`.
+ */
+
+/** A day; the year in two digits, if there is one. */
+interface Day {
+  year?: number;
+  month: number;
+  day: number;
+}
+
+/** What a key may be read as. */
+export interface Reading {
+  text: string;
+  numbers: Big[];
+  /** Significant digits of a number with an exponent: it may have been rounded to them. */
+  roundedTo?: number;
+  days: Day[];
+  /**
+   * How a date is written: two or three short numbers, which may just as well be something else; `date` with the name of a month
+   * or a year of four digits; `serial` as the number of a day.
+   */
+  form?: "two" | "three" | "date" | "serial";
+  /** Seconds of a time. */
+  time?: number;
+}
+
+const MAX_LENGTH = 40;
+const PLAIN_NUMBER = /^[+-]?\d+(?:[.,]\d*)?(?:E[+-]?\d{1,3})?$/i;
+const GROUPED_NUMBER = /^[+-]?\d{1,3}([.,' \u00a0\u202f])\d{3}(?:\1\d{3})*(?:[.,]\d+)?$/;
+/** A spreadsheet keeps this many digits of a number. */
+const KEPT_DIGITS = 15;
+/** Fewer digits are not rounded. */
+const MIN_ROUNDED_DIGITS = 10;
+
+/** The first three letters of the months in some languages, without accents. */
+const MONTHS: readonly string[] = [
+  ...["jan ene gen", "feb fev", "mar maa mrz", "apr avr abr", "may mai mei mag", "jun jui giu"],
+  ...["jul lug", "aug aou ago", "sep set", "oct okt ott out", "nov", "dec dez dic"],
+];
+/** Days of the years 2000 to 2050 as spreadsheets number them. */
+const [FIRST_SERIAL, LAST_SERIAL] = [36_526, 54_788];
+
+/** `isCut`: the digits from the sixteenth on are zeros, at least three. A spreadsheet keeps no others. */
+function readNumbers(text: string): Pick<Reading, "numbers" | "roundedTo"> & { isCut?: true } {
+  const numbers: Big[] = [];
+  if (PLAIN_NUMBER.test(text))
+    numbers.push(
+      new Big(
+        text
+          .replace(",", ".")
+          .replace(/\.(?=E|$)/i, "")
+          .replace("+", ""),
+      ),
+    );
+  const separator = GROUPED_NUMBER.exec(text)?.[1];
+  if (separator !== undefined) numbers.push(new Big(text.replaceAll(separator, "").replace(",", ".").replace("+", "")));
+  const [mantissa = "", exponent] = text.toUpperCase().split("E");
+  const digits = mantissa.replace(/\D/g, "").replace(/^0+/, "");
+  if (exponent !== undefined && numbers.length > 0) return { numbers, roundedTo: Math.max(1, digits.length) };
+  return isLong(digits) && /^0{3,}$/.test(digits.slice(KEPT_DIGITS)) ? { numbers, isCut: true } : { numbers };
+}
+
+const isLong = (digits: string) => /^\d+$/.test(digits) && digits.length > KEPT_DIGITS;
+
+/** Whether all long numbers among keys have lost their last digits: of ordinary ones, only some end in zeros. */
+export function areCut(keys: Iterable<string>): boolean {
+  const long = [...keys].map((key) => key.trim()).filter(isLong);
+  return long.length > 0 && long.every((key) => readNumbers(key).isCut);
+}
+
+const isDay = ({ month, day }: Day) => month >= 1 && month <= 12 && day >= 1 && day <= 31;
+
+function monthOf(word: string): number {
+  const letters = word.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
+  if (letters.startsWith("juil")) return 7;
+  return letters.length < 3 ? 0 : 1 + MONTHS.findIndex((names) => names.split(" ").includes(letters.slice(0, 3)));
+}
+
+/** A text of numbers, and of at most one month, as days. */
+function readDays(text: string): Pick<Reading, "days" | "form"> {
+  const date = text.replace(/[T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?Z?$/, "");
+  if (!/^[\p{L}\d]+(?:[\s.,/-]*[\p{L}\d]+)*\.?$/u.test(date)) return { days: [] };
+  const parts = date.match(/\p{L}+|\d+/gu) ?? [];
+  const words = parts.filter((part) => !/\d/.test(part));
+  const numbers = parts.filter((part) => /\d/.test(part));
+  const [one = 0, two = 0, three = 0] = numbers.map(Number);
+  if (numbers.some((number) => number.length > 4) || words.length > 1 || parts.length > 3 || parts.length < 2)
+    return { days: [] };
+  const found = (form: "two" | "three" | "date", days: Day[]): Pick<Reading, "days" | "form"> => {
+    const valid = days.filter(isDay).map((day) => ("year" in day ? { ...day, year: (day.year ?? 0) % 100 } : day));
+    return valid.length > 0 ? { form, days: valid } : { days: [] };
+  };
+  const month = words[0] === undefined ? undefined : monthOf(words[0]);
+  if (month === 0) return { days: [] };
+  if (month !== undefined && numbers.length === 1)
+    return found("date", [
+      { month, day: one },
+      { month, day: 1, year: one },
+    ]);
+  if (month !== undefined)
+    return found("date", [
+      { month, day: one, year: two },
+      { month, day: two, year: one },
+    ]);
+  const [first = "", , last = ""] = numbers;
+  if (numbers.length === 2 && numbers.every(({ length }) => length <= 2))
+    return found("two", [
+      { month: one, day: two },
+      { month: two, day: one },
+    ]);
+  if (numbers.length !== 3) return { days: [] };
+  if (first.length === 4) return found("date", [{ year: one, month: two, day: three }]);
+  const ends = [
+    { day: one, month: two, year: three },
+    { month: one, day: two, year: three },
+  ];
+  if (last.length === 4) return found("date", ends);
+  return numbers.every(({ length }) => length <= 2)
+    ? found("three", [...ends, { year: one, month: two, day: three }])
+    : { days: [] };
+}
+
+function readSerial(text: string): Day | undefined {
+  const serial = Number(text);
+  if (!/^\d{5}$/.test(text) || serial < FIRST_SERIAL || serial > LAST_SERIAL) return undefined;
+  const date = new Date(Date.UTC(1899, 11, 30 + serial));
+  return { year: date.getUTCFullYear() % 100, month: date.getUTCMonth() + 1, day: date.getUTCDate() };
+}
+
+function readTime(text: string): number | undefined {
+  const [all, hours, minutes, seconds = 0, half] = /^(\d{1,2}):(\d{1,2})(?::(\d{1,2}))?\s*([AP]M)?$/i.exec(text) ?? [];
+  if (all === undefined) return undefined;
+  const hour = half === undefined ? Number(hours) : (Number(hours) % 12) + (/^p/i.test(half) ? 12 : 0);
+  return hour * 3_600 + Number(minutes) * 60 + Number(seconds);
+}
+
+/** `isCutFile`: a number whose last digits are zeros was rounded, see {@link areCut}. */
+export function readNotation(key: string, isCutFile = false): Reading {
+  const text = key.trim();
+  if (text.length > MAX_LENGTH || !/\d/.test(text)) return { text, numbers: [], days: [] };
+  const serial = readSerial(text);
+  const time = readTime(text);
+  const dates: Pick<Reading, "days" | "form"> = serial ? { days: [serial], form: "serial" } : readDays(text);
+  const { isCut, ...numbers } = readNumbers(text);
+  const roundedTo = isCut && isCutFile ? { roundedTo: KEPT_DIGITS } : {};
+  return { text, ...numbers, ...roundedTo, ...dates, ...(time !== undefined && { time }) };
+}
+
+/** Two texts that are the same in different notations share one of these, unless one of them was rounded. */
+export const formsOf = ({ numbers, days, time }: Reading): string[] => [
+  ...numbers.map((number) => number.toExponential()),
+  ...days.map(({ month, day }) => `${month}-${day}`),
+  ...(time === undefined ? [] : [`${time} s`]),
+];
+
+const digitsOf = (number: Big) => number.toExponential().replace(/e.*/, "").replace(/\D/g, "").length;
+
+/** Digits that may be left of a number. */
+export const ROUNDED_DIGITS = Array.from({ length: KEPT_DIGITS }, (_, index) => index + 1);
+
+/** A number as it is once it was rounded to some digits, up or down; none if it is too short to be rounded. */
+export const roundedForms = ({ numbers }: Reading, digits: number): string[] =>
+  numbers
+    .filter((number) => digitsOf(number) >= MIN_ROUNDED_DIGITS)
+    .flatMap((number) => ([0, 1] as const).map((mode) => number.prec(digits, mode).toExponential()));
+
+/** Whether two keys that are not equal are the same number, date or time in different notations. */
+export function isOtherNotation(one: Reading, other: Reading): boolean {
+  if (one.text === other.text) return true;
+  const isNumber = one.numbers.some((number) => other.numbers.some((same) => number.eq(same)));
+  return (
+    isNumber ||
+    isRoundedFrom(one, other) ||
+    isRoundedFrom(other, one) ||
+    isSameDate(one, other) ||
+    isSameTime(one, other)
+  );
+}
+
+const isSameTime = (one: Reading, other: Reading) => one.time !== undefined && one.time === other.time;
+
+/** `12345678901234567890` becomes `1.23457E+19`, or has zeros behind its fifteenth digit. */
+function isRoundedFrom({ numbers, roundedTo }: Reading, exact: Reading): boolean {
+  if (roundedTo === undefined) return false;
+  const places = Math.min(roundedTo, KEPT_DIGITS);
+  return exact.numbers.some(
+    (whole) =>
+      digitsOf(whole) >= MIN_ROUNDED_DIGITS &&
+      numbers.some((number) => number.eq(whole.prec(places, 0)) || number.eq(whole.prec(places, 1))),
+  );
+}
+
+/** The notation of a text: where its numbers and words are. */
+const shapeOf = (text: string) => text.replace(/\d+/g, "9").replace(/\p{L}+/gu, "x");
+const partsOf = (text: string) =>
+  (text.match(/\d+|\p{L}+/gu) ?? []).map((part) => part.replace(/^0+(?=\d)/, "")).join(" ");
+
+function isSameDate(one: Reading, other: Reading): boolean {
+  const forms = [one.form, other.form];
+  if (forms.includes(undefined) || (one.form === "serial" && other.form === "serial")) return false;
+  const isShort = one.form !== "date" && one.form === other.form;
+  if (isShort || shapeOf(one.text) === shapeOf(other.text)) return partsOf(one.text) === partsOf(other.text);
+  const isVague = forms.includes("two") && !forms.includes("date");
+  return one.days.some((day) =>
+    other.days.some((same) => {
+      const years = [day.year, same.year].filter((year) => year !== undefined);
+      if (day.month !== same.month || day.day !== same.day) return false;
+      if (years.length === 2) return years[0] === years[1];
+      return !isVague || (years.every(isRecent) && [one, other].every(isPadded));
+    }),
+  );
+}
+
+/** Year of two digits, of a date that a spreadsheet has completed. */
+const isRecent = (year: number) => {
+  const age = (new Date().getFullYear() - 2_000 - year + 100) % 100;
+  return age <= MAX_AGE_YEARS || age === 99;
+};
+const MAX_AGE_YEARS = 10;
+
+/** A short date as spreadsheets write it, `03.04.26`; a key such as `1-2-3` is something else. */
+const isPadded = ({ text, form }: Reading) => form !== "three" || /^\d{2}\D\d{2}\D\d{2}$/.test(text);

@@ -1,0 +1,65 @@
+import { comparableSku } from "../../service/key.js";
+import { groupBy } from "../group-by.js";
+import { type CountedGroup, overlap } from "./counted.js";
+import { isSameQuantity } from "./group.js";
+
+/** Several sheets of one count. */
+export interface Sheets {
+  /** What messages call them. */
+  names: readonly string[];
+  /** Whether each of them counts all, so that two must agree; otherwise each counts a part. */
+  isDouble: boolean;
+}
+
+/** The groups that were counted, each once, and why some of them cannot be booked. */
+export interface ComparedSheets {
+  rows: CountedGroup[];
+  /** By row. */
+  contradictions: ReadonlyMap<CountedGroup, string>;
+}
+
+/**
+ * Compares the sheets of one count. Parts of a count must not contain the same group: nobody knows whether the quantities are to
+ * be added, or one replaces the other. Of a double count, every sheet must contain every group, with the same quantity.
+ */
+export function compareSheets(rows: readonly CountedGroup[], { names, isDouble }: Sheets): ComparedSheets {
+  if (names.length < 2) return { rows: [...rows], contradictions: new Map() };
+  const kept: CountedGroup[] = [];
+  const contradictions = new Map<CountedGroup, string>();
+  const byItem = groupBy(rows, ({ itemID }) => comparableSku(itemID));
+  for (const ofItem of byItem.values()) {
+    for (const row of ofItem) {
+      const others = ofItem.filter((other) => other.sheet !== row.sheet && overlap(other, row));
+      const reason = isDouble ? disagreement(row, others, names) : repetition(row, others, names);
+      if (reason !== undefined) contradictions.set(row, reason);
+      // Sheets that agree count the group once.
+      if (reason !== undefined || others.every(({ sheet }) => row.sheet < sheet)) kept.push(row);
+    }
+  }
+  return { rows: kept, contradictions };
+}
+
+function repetition(row: CountedGroup, others: readonly CountedGroup[], names: readonly string[]): string | undefined {
+  const [other] = others;
+  if (!other) return undefined;
+  return `it was counted twice: ${row.counted} in ${names[row.sheet]}, ${other.counted} in ${names[other.sheet]}. Count it again, or add --double if each sheet is a full count`;
+}
+
+function disagreement(
+  row: CountedGroup,
+  others: readonly CountedGroup[],
+  names: readonly string[],
+): string | undefined {
+  const isSameGroup = (other: CountedGroup) => other.spot === row.spot && other.serial === row.serial;
+  for (const [sheet, name] of names.entries()) {
+    if (sheet === row.sheet) continue;
+    const other = others.find((one) => one.sheet === sheet);
+    const counts = `${row.counted} in ${names[row.sheet]}`;
+    if (!other) return `the counts do not agree: ${counts}, not counted in ${name}. Count it again`;
+    if (!isSameGroup(other))
+      return `the counts do not agree: ${counts}, other bins or serials in ${name}. Count it again`;
+    if (!isSameQuantity(other.counted, row.counted))
+      return `the counts do not agree: ${counts}, ${other.counted} in ${name}. Count it again`;
+  }
+  return undefined;
+}

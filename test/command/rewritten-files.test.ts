@@ -1,0 +1,176 @@
+import { describe, expect, it } from "vitest";
+import { seededRandom } from "../support/random.js";
+import { runs } from "../support/runs.js";
+import { asCsv, REWRITABLE, throughSpreadsheet } from "../support/spreadsheet.js";
+import { commandFiles, receiptsIn, run, serve } from "./support/run-command.js";
+
+/*
+ * A file that people edit comes back as another file. What was booked is not booked again.
+ */
+
+const file = commandFiles();
+let worlds = 0;
+
+async function importing() {
+  const { sandbox, env } = await serve();
+  worlds += 1;
+  const folder = `world-${worlds}`;
+  const outbox = file(`${folder}/o.db`);
+  const send = (name: string, text: string, ...more: string[]) =>
+    run(["import", file(`${folder}/${name}`, text), "--operation", "receive", "--outbox", outbox, ...more], env);
+  return { send, outbox, env, receipts: () => receiptsIn(sandbox) };
+}
+
+const HEADER = "itemID,units,wid,reasonCode,remark\n";
+const LINE = "BOLT-M8,5,1,1,x\n";
+
+describe("a known delivery", () => {
+  it.each([
+    ["with an empty line in front", HEADER + LINE, "day.csv", `${HEADER}\n${LINE}`, []],
+    [
+      "with five lines more in front than it had",
+      HEADER + LINE.repeat(5),
+      "day.csv",
+      `${HEADER}\n\n\n\n\n${LINE.repeat(5)}`,
+      [],
+    ],
+    [
+      "with a line break in its header",
+      HEADER + LINE,
+      "day.csv",
+      `${HEADER.replace("remark", '"rem\nark"')}${LINE}`,
+      ["--map", "rem\nark=remark"],
+    ],
+    [
+      "as NDJSON",
+      HEADER + LINE,
+      "day.ndjson",
+      '{"itemID":"BOLT-M8","units":5,"wid":1,"reasonCode":1,"remark":"x"}\n',
+      [],
+    ],
+    ["with one line less", HEADER + LINE.repeat(3), "day.csv", HEADER + LINE.repeat(2), []],
+    ["with keys of its own", `id,${HEADER}1,${LINE}`, "day.csv", `id,${HEADER}1,${LINE}`, ["--key", "id"]],
+  ])("is refused %s, with the two choices", async (_, first, name, second, more) => {
+    const { send, receipts } = await importing();
+    const ignored = first.startsWith("id,") ? ["--ignore", "id"] : [];
+    expect(await send("day.csv", first, "--delivery", "day", ...ignored)).toMatchObject({ code: 0 });
+    const booked = receipts().length;
+    const again = await send(name, second, "--delivery", "day", ...more);
+    expect(again).toMatchObject({ code: 2, err: expect.stringMatching(/name it with --delivery.*add --corrects/s) });
+    expect(receipts()).toHaveLength(booked);
+    expect(await send("day.csv", first, "--delivery", "day", ...ignored)).toMatchObject({ code: 3 });
+  });
+
+  it("has one name in all forms of Unicode", async () => {
+    const { send, receipts } = await importing();
+    expect(await send("a.csv", HEADER + LINE, "--delivery", "M\u00e4rz")).toMatchObject({ code: 0 });
+    expect(await send("a.csv", HEADER + LINE, "--delivery", "Ma\u0308rz")).toMatchObject({ code: 3 });
+    expect(receipts()).toHaveLength(1);
+  });
+});
+
+describe("keys that a spreadsheet has rewritten", () => {
+  const KEYED = `id,${HEADER}`;
+  const lines = (ids: string[], units = 10) => KEYED + ids.map((id) => `${id},BOLT-M8,${units},1,1,x\n`).join("");
+
+  it("are refused in a correction, whatever they have become", async () => {
+    const { send, receipts } = await importing();
+    const ids = ["DN-1", "0017", "12E3", "3-4", "DN-9"];
+    const first = lines(ids).replace("DN-9,BOLT-M8", "DN-9,BOLT-M88");
+    expect(await send("keys.csv", first, "--key", "id")).toMatchObject({ code: 1 });
+    const saved = await send(
+      "keys.csv",
+      lines(["DN-1", "17", "12000", "03. Apr", "DN-9"]),
+      "--key",
+      "id",
+      "--corrects",
+    );
+    expect(saved.code).toBe(2);
+    for (const problem of [
+      'line 3: the key "17" is "0017"',
+      'line 4: the key "12000" is "12E3"',
+      'line 5: the key "03. Apr" is "3-4"',
+    ])
+      expect(saved.err).toContain(problem);
+    const unlike = await send("keys.csv", lines([...ids, "DN-10"]), "--key", "id", "--corrects");
+    expect(unlike).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('line 7: the key "DN-10" in the column "id" was never imported'),
+    });
+    expect(receipts()).toHaveLength(4);
+    expect(await send("keys.csv", lines(ids), "--key", "id", "--corrects")).toMatchObject({ code: 0 });
+    expect(receipts()).toHaveLength(5);
+  });
+
+  it("are refused in another file, and beside another line of the same one", async () => {
+    const { send, receipts } = await importing();
+    expect(await send("a.csv", lines(["0017"]), "--key", "id")).toMatchObject({ code: 0 });
+    expect(await send("b.csv", lines(["17", "18"]), "--key", "id")).toMatchObject({ code: 2 });
+    const twice = await send("c.csv", lines(["1E5", "100000"]), "--key", "id");
+    expect(twice).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('line 3: the key "100000" is "1E5" in another notation, the key of line 2'),
+    });
+    expect(receipts()).toHaveLength(1);
+    expect(await send("d.csv", lines(["0017", "18"]), "--key", "id")).toMatchObject({ code: 0 });
+  });
+
+  it("with --delivery follow the rules of lines: none new, none missing", async () => {
+    const { send, receipts } = await importing();
+    const day = (ids: string[], ...more: string[]) =>
+      send("d.csv", lines(ids), "--key", "id", "--delivery", "d", ...more);
+    expect(await day(["a", "b"])).toMatchObject({ code: 0 });
+    for (const ids of [["a"], ["a", "b", "c"], ["a", "c"], ["c"]]) expect(await day(ids)).toMatchObject({ code: 2 });
+    expect(await day(["b"], "--corrects")).toMatchObject({ code: 2 });
+    expect(await day(["b", "a"])).toMatchObject({ code: 3 });
+    expect(receipts()).toHaveLength(2);
+  });
+});
+
+it("columns without a name and without contents are none", async () => {
+  const { send, receipts } = await importing();
+  const empty = await send("a.csv", "itemID,units,,wid,reasonCode,,\nBOLT-M8,5,,1,1,,\n");
+  expect(empty).toMatchObject({ code: 0 });
+  const noted = await send("b.csv", "itemID,units,wid,reasonCode,,\nBOLT-M8,5,1,1,,see below\n");
+  expect(noted).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('line 2: column 6 has no name, but contains "see below"'),
+  });
+  expect(receipts()).toHaveLength(1);
+});
+
+it("a key may be typed as it is in commands about the outbox", async () => {
+  const { send, outbox } = await importing();
+  await send("f.csv", `Beleg Nr,${HEADER}27/1,NO-SUCH,5,1,1,x\n`, "--key", "Beleg Nr", "--delivery", "März 27");
+  const typed = "März 27/Beleg Nr=27/1";
+  expect(await run(["outbox", "show", outbox, typed])).toMatchObject({
+    code: 0,
+    out: expect.stringContaining("M%C3%A4rz%2027/Beleg%20Nr=27%2F1"),
+  });
+  expect(await run(["outbox", "cancel", outbox, typed])).toMatchObject({ code: 0 });
+});
+
+it.each(
+  Array.from({ length: runs(40) }, (_, seed) => [seed]),
+)("a file that a spreadsheet has saved is not booked twice: %i", async (seed) => {
+  const random = seededRandom(seed + 6_100);
+  const { send, receipts } = await importing();
+  const delivery = random(2) === 0 ? ["--delivery", "day"] : [];
+  const key = delivery.length === 0 || random(2) === 0 ? ["--key", "id"] : ["--ignore", "id"];
+  const keys = REWRITABLE.filter((text) => text !== "TRUE" && random(3) === 0);
+  // The units tell the lines apart.
+  const lines = keys.map((id, index) => [id, random(5) === 0 ? "NO-SUCH" : "BOLT-M8", String(index + 1), "1", "1", ""]);
+  const table = [["id", "itemID", "units", "wid", "reasonCode", "remark"], ...lines];
+  await send("day.csv", asCsv(table), ...delivery, ...key);
+  for (let times = 0; times < 4; times += 1) {
+    const edits = { columns: [0, 2], rewrites: random(2) === 0, moves: random(2) === 0 };
+    const delimiter = random(2) === 0 ? "," : ";";
+    const saved = throughSpreadsheet(table, edits, random).map((row) =>
+      row.map((cell) => cell.replace("NO-SUCH", "BOLT-M8")),
+    );
+    const corrects = random(2) === 0 ? ["--corrects"] : [];
+    await send("day.csv", asCsv(saved, delimiter), ...delivery, ...key, "--delimiter", delimiter, ...corrects);
+  }
+  const units = receipts().map((receipt) => receipt.units);
+  expect(new Set(units).size).toBe(units.length);
+});
