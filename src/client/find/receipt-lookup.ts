@@ -37,7 +37,7 @@ export interface Look {
   options: RequestOptions;
   /** Whether it may conclude that the receipt was not applied. Otherwise it only looks for the receipt's own lot. */
   concludes: boolean;
-  /** Awaited between the two readings that conclude it: a list may lack a record for a moment. Returns false to give up. */
+  /** Awaited before the views are read again: the list has changed since. Returns false to give up. */
   pause?(): Promise<boolean>;
 }
 
@@ -56,7 +56,7 @@ interface Steps extends Look {
  *   2. two views of the lots above `lastRecNo`, shared by all look-ups that are due (`lot-views.ts`)
  *   3. the receipt's warehouse: if the client may not read it, nothing is concluded
  *   4. the lots of the item: the receipt's lot may have been merged with an older one
- *   5. the two views again. They must show all lots above `lastRecNo` that another page has shown
+ *   5. the two views again, if another page has shown a lot above `lastRecNo` that they did not: it may have come since
  *
  * Where the views disagree, lots cannot be found by part number, or `lastRecNo` is not known, the whole list decides instead,
  * if it is not too long.
@@ -119,14 +119,17 @@ export class ReceiptLookup {
     const found = judge([...warehouse, ...ofItem.shown]);
     if (found) return found;
     if (!concludes) return ambiguous(MAY_TAKE_EFFECT);
-    if (pause && !(await pause())) return ambiguous("the look-up was ended");
     if (lastRecNo !== undefined && views?.isComplete && ofItem.isFound) {
+      const areAllIn = ({ lots }: LotViews) => {
+        const shown = new Set(lots.map(({ recNo }) => recNo));
+        return [...seen.values()].every((lot) => !isCandidate(lot, lastRecNo) || shown.has(lot.recNo));
+      };
+      if (areAllIn(views)) return ABSENT;
+      if (pause && !(await pause())) return ambiguous("the look-up was ended");
       const again = await this.#readViews(lastRecNo, options);
       const late = judge(again.lots);
       if (late) return late;
-      const shown = new Set(again.lots.map(({ recNo }) => recNo));
-      const areAllShown = [...seen.values()].every((lot) => !isCandidate(lot, lastRecNo) || shown.has(lot.recNo));
-      if (again.isComplete && areAllShown) return ABSENT;
+      if (again.isComplete && areAllIn(again)) return ABSENT;
     }
     return this.#lookInWholeList(wid, steps);
   }

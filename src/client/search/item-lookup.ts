@@ -3,6 +3,7 @@ import { setNewest } from "../../shared/bounded-map.js";
 import { checkInput } from "../../shared/check.js";
 import { NotFoundError, PaginationError, TimeoutError } from "../../shared/errors/index.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
+import { race, whenAborted } from "../../shared/time/wait.js";
 import { durationOf, requestsForList, slotAllowanceOf } from "../lists/effort.js";
 import type { ListDefinition, ListOptions } from "../lists/list.js";
 import type { InventoryList } from "../resources/inventory-lists.js";
@@ -78,6 +79,8 @@ export class ItemLookup {
   readonly #wholeReadings: WholeReadings<ListByPartNo>;
   readonly #warned = new Set<string>();
   #unshared = 0;
+  /** The first of the searches of `show`, while the order is not proved. */
+  #firstShown: Promise<void> | undefined;
 
   constructor(sender: ClientSender) {
     this.#sender = sender;
@@ -221,12 +224,17 @@ export class ItemLookup {
     const { path } = definition.request({}, {});
     return this.#sender.series(options, async (series) => {
       const list = this.#memories.open(series, { reading: definition.reading({}), path, column: "partNo" });
+      // One proof of the order serves all that are looked up at the same time.
+      if (this.#firstShown && !list.memory.isProven) await race(this.#firstShown, whenAborted(series.scope));
+      const shown = showByPartNo(list, item);
+      this.#firstShown ??= shown.then(
+        () => {},
+        () => {},
+      );
       try {
-        await findByPartNo(list, item);
-        return { shown: list.shown.flat(), isFound: true };
-      } catch (error) {
-        if (!(error instanceof UnsearchableListError)) throw error;
-        return { shown: list.shown.flat(), isFound: false };
+        return await shown;
+      } finally {
+        if (!list.memory.isProven) this.#firstShown = undefined;
       }
     });
   }
@@ -354,6 +362,16 @@ export function missingItemsError(missing: ReadonlyMap<string, NotFoundError>): 
   const { status, code, method, path, headers, attempts } = first;
   const message = `Items ${names.join(", ")} were not found.`;
   return new NotFoundError({ status, code, message, method, path, headers, attempts, details: { shortIDs: names } });
+}
+
+async function showByPartNo<T>(list: SortedList<T>, item: SearchedItem): Promise<{ shown: T[]; isFound: boolean }> {
+  try {
+    await findByPartNo(list, item);
+    return { shown: list.shown.flat(), isFound: true };
+  } catch (error) {
+    if (!(error instanceof UnsearchableListError)) throw error;
+    return { shown: list.shown.flat(), isFound: false };
+  }
 }
 
 function ignoreUnsearchable(error: unknown): void {
