@@ -1,5 +1,7 @@
 import { readFileSync } from "node:fs";
+import { ConnectionError } from "stocklot";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { failureMessage } from "../../src/command/exit.js";
 import { outboxCommandLine, outboxWord } from "../../src/command/shell.js";
 import { print, tell } from "../../src/command/terminal.js";
 import { commandFiles, run, serve } from "./support/run-command.js";
@@ -45,6 +47,20 @@ describe("lines on a terminal", () => {
     ])
       for (const shown of await written(40, command)) expect(shown).toBe(`${command}\n`);
   });
+});
+
+it("advice that only a program can follow is left out", () => {
+  const advice = "Check the clock, name the file in NODE_EXTRA_CA_CERTS, or pass a dispatcher with connect: { ca }.";
+  expect(failureMessage(new ConnectionError(`GET /Item: no. ${advice}`))).toBe(
+    "GET /Item: no. Check the clock, name the file in NODE_EXTRA_CA_CERTS.",
+  );
+  const cookies = "Find out which proxy adds them, or pass a dispatcher with a larger maxHeaderSize.";
+  expect(failureMessage(new ConnectionError(cookies))).toBe("Find out which proxy adds them.");
+});
+
+it("the doctor reports no difference of clocks within the seconds of the header", async () => {
+  const { env } = await serve({ items: 3, lots: 3 });
+  expect((await run(["doctor"], env)).out).toContain("the service's clock and this machine's agree");
 });
 
 describe("an outbox in advice", () => {
