@@ -25,7 +25,7 @@ it("the guides are twelve pages, none of them long", () => {
 
 it("the README and CONTRIBUTING.md are short", () => {
   expect(linesOf("README.md")).toBeLessThanOrEqual(120);
-  expect(linesOf(".github/CONTRIBUTING.md")).toBeLessThanOrEqual(150);
+  expect(linesOf(".github/CONTRIBUTING.md")).toBeLessThanOrEqual(175);
 });
 
 it("a decision takes half a page", () => {
