@@ -17,13 +17,31 @@ export const FIRST_PART_NO = 1001;
 const ITEM_SEED_SALT = 0x17e5;
 const DAY_MS = 86_400_000;
 
-/** The item that README and the guides use: the first generated item, whatever the seed. */
-const DOCS_EXAMPLE_ITEM = { shortID: "BOLT-M8", description: "Hex bolt M8x40, zinc plated", discontinued: false };
+/** The items that README and the guides use: the first generated items, whatever the seed. */
+const EXAMPLES: readonly Partial<Item>[] = [
+  { shortID: "BOLT-M8", description: "Hex bolt M8x40, zinc plated", discontinued: false },
+  {
+    shortID: "NUT-M8",
+    description: "Hex nut M8, zinc plated",
+    category: 10,
+    subCategory: 101,
+    uOM: "EA",
+    discontinued: false,
+  },
+  {
+    shortID: "WASHER-M8",
+    description: "Washer M8, zinc plated",
+    category: 10,
+    subCategory: 101,
+    uOM: "EA",
+    discontinued: false,
+  },
+];
 
 export function generateItems(seed: number, count: number): Item[] {
   return Array.from({ length: count }, (_, index) => ({
     ...generateItem(seed, index),
-    ...(index === 0 && DOCS_EXAMPLE_ITEM),
+    ...EXAMPLES[index],
   }));
 }
 
