@@ -29,8 +29,8 @@ const FIELDS = {
 
 const outputSchema = z.object({
   outcome: z
-    .enum(["booked-now", "known", "refused", "not-booked"])
-    .describe("booked-now: this call added the entry; known: the key was used before, and nothing was booked now"),
+    .enum(["added", "known", "refused", "not-booked"])
+    .describe("added: this call added the entry, whose state says what became of it; known: the key was used before"),
   reason: z.string().optional().describe("why nothing was booked"),
   entry: entrySchema.optional().describe("the entry; if not-booked, an equal one under another key"),
   next: z.string(),
@@ -92,7 +92,7 @@ export function addBook(server: McpServer, room: Room, outbox: Outbox): void {
     if (booked.is === "equal") return describeEqual(booked.entry, room);
     if (booked.is !== "booked") return describeKnown(booked.is, booked.entry, wanted, room);
     const entry = shownEntry(booked.entry, room);
-    return { outcome: "booked-now", entry, next: entry.next };
+    return { outcome: "added", entry, next: entry.next };
   }
 }
 
