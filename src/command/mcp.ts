@@ -38,12 +38,7 @@ export function mcpCommand(): Command {
     )
     .option("--settle <time>", "as for import (default: 60s)", durationOption)
     .action(serveTools);
-  return withHelp(
-    withConnection(command),
-    {},
-    "stocklot mcp --copy stock.db",
-    "stocklot mcp --outbox o.db --operations receive",
-  );
+  return withHelp(withConnection(command), {}, "stocklot mcp --outbox outbox.db --operations receive");
 }
 
 const BOOKINGS = ["receive", "move", "issue"] as const;

@@ -1,9 +1,11 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { serializeMessage } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { fieldOf } from "../../src/shared/unknown.js";
 import { COMMAND_FILE, serve } from "../command/support/run-command.js";
 import { ownFolder } from "../support/own-folder.js";
 import { seededRandom } from "../support/random.js";
@@ -69,6 +71,28 @@ describe.each(REVISIONS)("the command over stdio, revision %s", (revision) => {
     }
     expect((await tools("list_writes", {})).value).toMatchObject({ entries: [] });
   });
+});
+
+it("each configuration of the guide starts a server", async () => {
+  const { env } = await serve();
+  const guide = readFileSync(new URL("../../docs/agents.md", import.meta.url), "utf8");
+  const blocks = [...guide.matchAll(/```json\n([\s\S]*?)```/g)].map(([, json = ""]): unknown => JSON.parse(json));
+  expect(blocks).toHaveLength(2);
+  for (const block of blocks) {
+    const {
+      command,
+      args,
+      env: given,
+    } = Object(fieldOf(fieldOf(block, "mcpServers") ?? fieldOf(block, "servers"), "stocklot"));
+    expect([command, args.slice(0, 2)]).toEqual(["npx", ["stocklot", "mcp"]]);
+    expect(Object.keys(given).sort()).toEqual(Object.keys(env).sort());
+    const local = args.slice(2).map((word: string) => word.replace("/var/lib/", `${fileNamed()}/`));
+    const { peer, tools } = await start(local, env, accepts);
+    const names = (await peer.listTools()).tools.map(({ name }) => name);
+    expect(names).toContain(args.includes("--outbox") ? "book" : "get_changes");
+    // There is no copy yet: the service is asked.
+    expect((await tools("get_stock", { skus: ["BOLT-M8"] })).value).toMatchObject({ source: "service" });
+  }
 });
 
 /** Lines that are written to a server, and its output. */
