@@ -4,10 +4,10 @@ import { uncheckedAs } from "../client/for-add-ons.js";
 import { bookOnce, findKnown, type Known, refuse } from "../outbox/for-rooms.js";
 import type { OutboxEntry } from "../outbox/index.js";
 import type { Outbox } from "../outbox/outbox.js";
+import { monotonicNowMs } from "../shared/time/clock.js";
 import { addTool, type Call, CallError } from "./call.js";
 import { type Answer, canAsk, Questions, type Wanted } from "./question.js";
-import { type Room, TIMES } from "./room.js";
-import { entrySchema, keySchema } from "./schemas.js";
+import { entrySchema, keySchema, type Room, TIMES } from "./room.js";
 import { shownEntry } from "./writes.js";
 
 /*
@@ -42,7 +42,6 @@ export function addBook(server: McpServer, room: Room, outbox: Outbox): void {
   const [first = "receive", ...others] = room.operations;
   const fields = room.operations.map((operation) => `${operation}: ${FIELDS[operation]}`).join(". ");
   addTool(server, room, "book", {
-    title: "Book a stock transaction",
     description:
       "Books one transaction, once. Choose a key for each transaction and use the same key whenever you call again: then nothing is booked twice. " +
       `${room.confirms ? "A person is asked first. " : ""}Fields of input: ${fields}.`,
@@ -87,8 +86,8 @@ export function addBook(server: McpServer, room: Room, outbox: Outbox): void {
     );
   }
 
-  async function book(wanted: Wanted, besides: readonly string[], { signal, beganAt }: Call) {
-    const booked = await bookOnce(outbox, wanted, { signal, until: beganAt + bookMs, besides });
+  async function book(wanted: Wanted, besides: readonly string[], { signal }: Call) {
+    const booked = await bookOnce(outbox, wanted, { signal, until: monotonicNowMs() + bookMs, besides });
     if (booked.is === "equal") return describeEqual(booked.entry, room);
     if (booked.is !== "booked") return describeKnown(booked.is, booked.entry, wanted, room);
     const entry = shownEntry(booked.entry, room);

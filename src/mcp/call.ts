@@ -29,15 +29,12 @@ export interface Call {
   context: ServerContext;
   /** Aborted when the client cancels the call, or when it takes too long. */
   signal: AbortSignal;
-  /** When it began, by the monotonic clock. */
-  beganAt: number;
 }
 
 /** A result: an object, or a question to a person. */
 type Result = Record<string, unknown> | InputRequiredResult;
 
 interface Tool<Input extends z.ZodObject> {
-  title: string;
   description: string;
   input: Input;
   output: z.ZodObject;
@@ -54,15 +51,15 @@ export function addTool<Input extends z.ZodObject>(
   name: string,
   tool: Tool<Input>,
 ): void {
-  const { title, description, input, output, annotations, isLong = false, work } = tool;
-  const config = { title, description, inputSchema: input, outputSchema: output, annotations };
+  const { description, input, output, annotations, isLong = false, work } = tool;
+  const config = { description, inputSchema: input, outputSchema: output, annotations };
   const times = { ...TIMES, ...room.times };
   server.registerTool<z.ZodObject, z.ZodObject>(name, config, async (given, context) => {
     const watch = watchCall(room, context, times, isLong);
     try {
       const { signal } = watch;
       // The schema was applied before.
-      const result = await work(input.parse(given), { context, signal, beganAt: monotonicNowMs() });
+      const result = await work(input.parse(given), { context, signal });
       return isInputRequiredResult(result) ? result : structured(result);
     } catch (error) {
       return failed(watch.signal.reason instanceof CallError ? watch.signal.reason : error);

@@ -8,7 +8,7 @@ import { sleep } from "../shared/time/wait.js";
 import { VERSION } from "../shared/version.js";
 import { addBook } from "./book.js";
 import { addPlan } from "./plan.js";
-import { addChanges, addReading } from "./read.js";
+import { addReading } from "./read.js";
 import { type Room, TIMES } from "./room.js";
 import { addWrites } from "./writes.js";
 
@@ -20,9 +20,8 @@ const INSTRUCTIONS =
 
 export function createServer(room: Room): McpServer {
   const server = new McpServer({ name: "stocklot", version: VERSION }, { instructions: INSTRUCTIONS });
-  const { outbox, operations, savePlan, copy } = room;
+  const { outbox, operations, savePlan } = room;
   addReading(server, room);
-  if (copy) addChanges(server, room);
   if (outbox) addWrites(server, room, outbox);
   if (outbox && operations.length > 0) addBook(server, room, outbox);
   if (savePlan) addPlan(server, room, savePlan);

@@ -10,7 +10,6 @@ const MAX_SHOWN = 50;
 /** `plan_catalog`: a person applies what it has planned. */
 export function addPlan(server: McpServer, room: Room, savePlan: NonNullable<Room["savePlan"]>): void {
   addTool(server, room, "plan_catalog", {
-    title: "Plan changes of the catalog",
     description:
       "Compares up to 1000 rows (shortID, and the fields as they should be) with the catalog, and writes a plan. Nothing is changed: a person applies the plan. Items that are not in the rows stay.",
     input: z.strictObject({

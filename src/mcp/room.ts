@@ -1,3 +1,4 @@
+import * as z from "zod";
 import type { InventoryClient } from "../client/index.js";
 import type { MirrorCopy } from "../mirror/open-copy.js";
 import type { Outbox } from "../outbox/outbox.js";
@@ -38,3 +39,15 @@ export interface Times {
 }
 
 export const TIMES: Times = { progressMs: 10_000, limitMs: 60_000, bookMs: 600_000, settleEveryMs: 2_000 };
+
+/** Fields that the service may add pass through. */
+export const record = (shape: z.ZodRawShape) => z.looseObject(shape);
+
+export const keySchema = z.string().min(1).max(200);
+
+export const STATES = ["pending", "sending", "applied", "rejected", "unknown", "canceled"] as const;
+
+export const entrySchema = record({
+  ...{ key: z.string(), operation: z.string(), state: z.enum(STATES) },
+  ...{ addedAt: z.string(), attempts: z.int(), next: z.string().describe("what to do next") },
+});

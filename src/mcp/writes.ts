@@ -5,10 +5,7 @@ import type { OutboxEntry } from "../outbox/index.js";
 import type { Outbox } from "../outbox/outbox.js";
 import { fieldOf } from "../shared/unknown.js";
 import { addTool, CallError } from "./call.js";
-import type { Room } from "./room.js";
-import { entrySchema, keySchema, limitSchema } from "./schemas.js";
-
-const STATES = ["pending", "sending", "applied", "rejected", "unknown", "canceled"] as const;
+import { entrySchema, keySchema, type Room, STATES } from "./room.js";
 
 /** An entry for an assistant. */
 export function shownEntry(entry: OutboxEntry, { advice }: Room): Record<string, unknown> {
@@ -37,7 +34,6 @@ function nextStep({ key, state, error }: OutboxEntry, advice: Room["advice"]): s
 export function addWrites(server: McpServer, room: Room, outbox: Outbox): void {
   const annotations = { readOnlyHint: true, idempotentHint: true, openWorldHint: false };
   addTool(server, room, "get_write", {
-    title: "Look at a write",
     description: "One write by its key: its state, its result or error, and what to do next.",
     input: z.strictObject({ key: keySchema }),
     output: z.object({ entry: entrySchema }),
@@ -49,9 +45,8 @@ export function addWrites(server: McpServer, room: Room, outbox: Outbox): void {
     },
   });
   addTool(server, room, "list_writes", {
-    title: "List writes",
     description: "The latest writes, newest first, and how many there are in each state.",
-    input: z.strictObject({ state: z.enum(STATES).optional(), limit: limitSchema(100, 20) }),
+    input: z.strictObject({ state: z.enum(STATES).optional(), limit: z.int().min(1).max(100).default(20) }),
     output: z.object({ entries: z.array(entrySchema), counts: z.record(z.string(), z.number()), more: z.boolean() }),
     annotations,
     async work({ state, limit }, { signal }) {
