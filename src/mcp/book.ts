@@ -1,7 +1,7 @@
 import type { InputRequiredResult, McpServer } from "@modelcontextprotocol/server";
 import * as z from "zod";
 import { uncheckedAs } from "../client/for-add-ons.js";
-import { bookOnce, findKnown, type Known, refuse } from "../outbox/for-rooms.js";
+import { bookOnce, findKnown, type Known, LostFromView, refuse } from "../outbox/for-rooms.js";
 import type { OutboxEntry } from "../outbox/index.js";
 import type { Outbox } from "../outbox/outbox.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
@@ -87,7 +87,12 @@ export function addBook(server: McpServer, room: Room, outbox: Outbox): void {
   }
 
   async function book(wanted: Wanted, besides: readonly string[], { signal }: Call) {
-    const booked = await bookOnce(outbox, wanted, { signal, until: monotonicNowMs() + bookMs, besides });
+    const booked = await bookOnce(outbox, wanted, { signal, until: monotonicNowMs() + bookMs, besides }).catch(
+      (error: unknown) => {
+        if (!(error instanceof LostFromView)) throw error;
+        throw new CallError(error.message, "do not book it again: call get_write with the same key.", "unknown");
+      },
+    );
     if (booked.is === "equal") return describeEqual(booked.entry, room);
     if (booked.is !== "booked") return describeKnown(booked.is, booked.entry, wanted, room);
     const entry = shownEntry(booked.entry, room);

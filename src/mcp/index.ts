@@ -46,14 +46,18 @@ export async function serve(
   await settling;
 }
 
+/** A service or database that fails is left alone for so many intervals. */
+const AFTER_FAILURE = 15;
+
 async function settle(outbox: Outbox, room: Room, signal: AbortSignal): Promise<void> {
   const { settleEveryMs } = { ...TIMES, ...room.times };
   const settling = new Settling();
   while (!signal.aborted) {
     await sleep(settleEveryMs, signal);
     if (signal.aborted) return;
-    await settling.round(outbox, signal).catch((error: unknown) => {
+    await settling.round(outbox, signal).catch(async (error: unknown) => {
       if (!signal.aborted) room.onError(error);
+      await sleep(AFTER_FAILURE * settleEveryMs, signal);
     });
   }
 }

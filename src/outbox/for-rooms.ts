@@ -6,7 +6,7 @@ import { ConnectionError } from "../client/index.js";
 import { canonicalJson } from "../shared/canonical-json.js";
 import { InputValidationError } from "../shared/errors/index.js";
 import { monotonicNowMs, startTimer } from "../shared/time/clock.js";
-import { fieldOf } from "../shared/unknown.js";
+import { fieldOf, messageOf } from "../shared/unknown.js";
 import { entryOf, inputOf, newEntry, type OutboxEntry, type OutboxEntryInput, type StoredEntry } from "./entry.js";
 import { FailuresInARow } from "./failures-in-a-row.js";
 import { withoutMark } from "./marks.js";
@@ -49,7 +49,7 @@ export function givenOf(entry: OutboxEntry): OutboxEntry {
 /** @throws InputValidationError if the write is wrong. */
 export async function findKnown(outbox: Outbox, given: OutboxEntryInput): Promise<Known> {
   const wanted = newEntry(METHOD, given, false, []);
-  return outbox.read(async (store) => {
+  return outbox.readOwn(METHOD, async (store) => {
     const stored = await store.get(wanted.key);
     if (stored) {
       const isSame = stored.inputHash === wanted.inputHash;
@@ -80,6 +80,9 @@ function comparableOf({
   return canonicalJson({ operation, input: text === "" ? fields : { ...fields, remark: text } });
 }
 
+/** The store has failed after the write was added: what became of it is in the store. */
+export class LostFromView extends Error {}
+
 /** How a write is booked. */
 export interface BookOptions {
   signal: AbortSignal;
@@ -103,11 +106,13 @@ export async function bookOnce(
   const stopTimer = startTimer(until - monotonicNowMs(), () => late.abort(new DOMException(reason, "TimeoutError")));
   const ends = AbortSignal.any([signal, late.signal]);
   let booked: Booked | undefined;
+  let isAdded = false;
   try {
     for (let begun = 0; !booked && begun < MAX_INTERRUPTIONS; begun += 1)
       await outbox.hold(METHOD, ends, async (held) => {
         booked = await reasonAgainst(outbox, given, { held, until, besides });
         if (booked || held.signal.aborted) return;
+        isAdded = true;
         try {
           const [added] = await held.addBound([given]);
           const limits = { maxUncertain: 1, upTo: added?.sequence ?? 0 };
@@ -120,7 +125,7 @@ export async function bookOnce(
       });
   } catch (error) {
     // What was stored says more.
-    if (!booked) throw error;
+    if (!booked) throw isAdded ? new LostFromView(messageOf(error), { cause: error }) : error;
   } finally {
     stopTimer();
   }

@@ -328,6 +328,11 @@ export class Outbox {
     });
   }
 
+  /** Reads the store, which must belong to the service of its client. @internal */
+  readOwn<T>(method: string, action: (store: OpenStore) => Promise<T>): Promise<T> {
+    return this.#change(method, action);
+  }
+
   /** Reads the store. Anybody may, whatever service it belongs to. @internal */
   async read<T>(action: (store: OpenStore) => Promise<T>): Promise<T> {
     const { opened, end } = this.#open();

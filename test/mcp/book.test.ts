@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
+import { StorageError } from "../../src/client/index.js";
 import { createSandbox } from "../../src/sandbox/index.js";
 import { ownFolder } from "../support/own-folder.js";
 import { type Assistant, accepts, acceptsAgain, assistant, declines, REVISIONS } from "./support/assistant.js";
@@ -266,6 +267,32 @@ describe.each(REVISIONS)("book, revision %s", (revision) => {
     expect((await outbox?.get("before"))?.state).toBe("applied");
     expect((await outbox?.get("other"))?.state).toBe("pending");
   });
+});
+
+it("if the database fails once the write was sent, the error says that it may have been applied", async () => {
+  const one = await assistant({ outbox: newOutbox(), room: { confirms: false } });
+  const { outbox } = one;
+  if (outbox) vi.spyOn(outbox, "get").mockRejectedValue(new StorageError("the disk is full", { location: "SQLite" }));
+  const { isError, text } = await one.tools("book", BOOKING);
+  expect(isError).toBe(true);
+  expect(text).toMatch(/disk is full[\s\S]*Applied: unknown\.\nNext: .*get_write/);
+  vi.restoreAllMocks();
+  expect((await one.tools("book", BOOKING)).value).toMatchObject({ outcome: "known", entry: { state: "applied" } });
+  expect(await lotsOf(one)).toBe(1);
+});
+
+it("an outbox of another service books nothing, and returns nothing as booked", async () => {
+  const outbox = newOutbox();
+  const one = await assistant({ outbox, room: { confirms: false } });
+  await one.tools("book", BOOKING);
+  const other = createSandbox({
+    rateLimit: false,
+    clients: [{ clientId: "other", clientSecret: "other-secret-123456" }],
+  });
+  const two = await assistant({ outbox, sandbox: other, room: { confirms: false } });
+  const { isError, text } = await two.tools("book", BOOKING);
+  expect([isError, text.includes("Applied: no.")]).toEqual([true, true]);
+  expect(writesIn(other)).toEqual([]);
 });
 
 describe("answers of the revision 2026-07-28, which come with another call", () => {

@@ -147,7 +147,8 @@ it("standard output has nothing but the protocol, and secrets appear nowhere", a
 
 it("killed at any moment, a write is booked at most once, and the next server knows what is known", async () => {
   const random = seededRandom(1);
-  const { env, sandbox, client } = await serve({ latencyMs: 3 });
+  const { sandbox, client, ...connection } = await serve({ latencyMs: 3 });
+  const env = { ...connection.env, STOCKLOT_SERVICE_ID: sandbox.baseUrl };
   const kills = Array.from({ length: runs(20) }, (_, kill) => {
     const input = { ...INPUT, remark: `kill ${kill};` };
     return { outbox: fileNamed(`kill-${kill}.db`), booking: { key: `k${kill}`, operation: "receive", input } };
