@@ -1,7 +1,7 @@
 import type { InputRequiredResult, McpServer } from "@modelcontextprotocol/server";
 import * as z from "zod";
 import { uncheckedAs } from "../client/for-add-ons.js";
-import { bookOnce, findKnown, type Known, LostFromView, refuse } from "../outbox/for-rooms.js";
+import { afterOtherCalls, bookOnce, findKnown, type Known, LostFromView, refuse } from "../outbox/for-rooms.js";
 import type { OutboxEntry } from "../outbox/index.js";
 import type { Outbox } from "../outbox/outbox.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
@@ -57,7 +57,11 @@ export function addBook(server: McpServer, room: Room, outbox: Outbox): void {
       // The outbox checks it.
       const wanted = uncheckedAs<Wanted>(given);
       room.client();
-      const known = await findKnown(outbox, wanted);
+      let known = await findKnown(outbox, wanted);
+      if (known.is !== "new" && known.isOfCall) {
+        await afterOtherCalls(outbox, call.signal);
+        known = await findKnown(outbox, wanted);
+      }
       if (known.is !== "new") return describeKnown(known.is, known.entry, wanted, room);
       const answer = await decide(wanted, known.equals, call);
       if ("resultType" in answer) return answer;

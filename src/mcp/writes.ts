@@ -20,7 +20,7 @@ function nextStep({ key, state, error }: OutboxEntry, advice: Room["advice"]): s
   const steps: Record<OutboxEntry["state"], string> = {
     applied: "nothing: it was booked once.",
     sending: "its outcome is not known yet, and is looked up. Do not book it again; call get_write in a minute.",
-    pending: `nothing was applied yet, and this server does not send it. A person may look at it: ${advice.show(key)}`,
+    pending: `nothing was applied yet. Call get_write in a minute; if it is still pending then, a person may look at it: ${advice.show(key)}`,
     rejected: "the service refused it, and nothing was booked. Correct the input and use a new key.",
     canceled: isRefused
       ? "a person refused it; it was not and will not be booked. Do not ask again."

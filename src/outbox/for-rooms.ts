@@ -16,9 +16,9 @@ import type { HeldOutbox, Outbox } from "./outbox.js";
 export type Known =
   /**
    * Its key is stored, with the same operation and input or with others. Or it is blocked by this earlier write of the item,
-   * whose outcome is not known.
+   * whose outcome is not known. `isOfCall`: a call is sending it, or was killed before.
    */
-  | { is: "stored" | "other-input" | "blocked"; entry: OutboxEntry }
+  | { is: "stored" | "other-input" | "blocked"; entry: OutboxEntry; isOfCall?: boolean }
   /** Nothing. `equals`: recent entries under other keys with the same operation and input that were, or may be, applied. */
   | { is: "new"; equals: OutboxEntry[] };
 
@@ -53,7 +53,8 @@ export async function findKnown(outbox: Outbox, given: OutboxEntryInput): Promis
     const stored = await store.get(wanted.key);
     if (stored) {
       const isSame = stored.inputHash === wanted.inputHash;
-      return { is: isSame ? "stored" : "other-input", entry: givenOf(entryOf(stored)) };
+      const isOfCall = stored.state === "pending" && stored.boundTo !== null;
+      return { is: isSame ? "stored" : "other-input", entry: givenOf(entryOf(stored)), isOfCall };
     }
     const equals: OutboxEntry[] = [];
     const comparable = comparableOf(wanted);
@@ -79,6 +80,10 @@ function comparableOf({
   const text = typeof remark === "string" ? withoutMark(remark) : "";
   return canonicalJson({ operation, input: text === "" ? fields : { ...fields, remark: text } });
 }
+
+/** Waits until no call sends any more: what one has left is canceled then. */
+export const afterOtherCalls = (outbox: Outbox, signal: AbortSignal): Promise<void> =>
+  outbox.hold(METHOD, signal, async () => {});
 
 /** The store has failed after the write was added: what became of it is in the store. */
 export class LostFromView extends Error {}

@@ -148,7 +148,7 @@ it("standard output has nothing but the protocol, and secrets appear nowhere", a
 it("killed at any moment, a write is booked at most once, and the next server knows what is known", async () => {
   const random = seededRandom(1);
   const { sandbox, client, ...connection } = await serve({ latencyMs: 3 });
-  const env = { ...connection.env, STOCKLOT_SERVICE_ID: sandbox.baseUrl };
+  const env = { ...connection.env, STOCKLOT_SERVICE_ID: "kills" };
   const kills = Array.from({ length: runs(20) }, (_, kill) => {
     const input = { ...INPUT, remark: `kill ${kill};` };
     return { outbox: fileNamed(`kill-${kill}.db`), booking: { key: `k${kill}`, operation: "receive", input } };
@@ -168,8 +168,17 @@ it("killed at any moment, a write is booked at most once, and the next server kn
   }
   // The lock of a process that was killed is abandoned after its lease.
   const check = async ({ outbox: path, booking }: (typeof kills)[number]) => {
-    const next = await assistant({ sandbox, outbox: path, room: { confirms: false, times: { settleEveryMs: 300 } } });
-    const state = async () => (await next.tools("book", booking, { timeout: 120_000 })).value.entry?.state;
+    const next = await assistant({
+      sandbox,
+      outbox: path,
+      serviceId: "kills",
+      room: { confirms: false, times: { settleEveryMs: 300 } },
+    });
+    const state = async () => {
+      const { isError, text, value } = await next.tools("book", booking, { timeout: 120_000 });
+      expect([isError, text]).toEqual([false, text]);
+      return value.entry?.state;
+    };
     await expect.poll(state, { timeout: 120_000, interval: 500 }).not.toBe("sending");
     const lots = await client.inventory.getLots("BOLT-M8");
     const booked = lots.filter(({ remark }) => remark.includes(booking.input.remark)).length;

@@ -91,6 +91,7 @@ export interface Setting {
   revision?: Revision;
   room?: Partial<Room>;
   settleMs?: number;
+  serviceId?: string;
 }
 
 /** An assistant of a server in this process, and what it works with. */
@@ -106,7 +107,15 @@ export async function assistant({
   const sandbox = given.sandbox ?? createSandbox({ rateLimit: false, ...options });
   const { baseUrl, credentials, fetch } = sandbox;
   const retry = { minDelayMs: 1, maxDelayMs: 4 };
-  const client = new InventoryClient({ baseUrl, ...credentials, fetch, rateLimit: false, timeoutMs: settleMs, retry });
+  const client = new InventoryClient({
+    baseUrl,
+    ...credentials,
+    fetch,
+    serviceId: given.serviceId,
+    rateLimit: false,
+    timeoutMs: settleMs,
+    retry,
+  });
   closeAfterTest(client);
   const outbox =
     path === undefined
