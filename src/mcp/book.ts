@@ -8,7 +8,7 @@ import { monotonicNowMs } from "../shared/time/clock.js";
 import { addTool, type Call, CallError } from "./call.js";
 import { type Answer, canAsk, Questions, type Wanted } from "./question.js";
 import { entrySchema, keySchema, type Room, TIMES } from "./room.js";
-import { shownEntry } from "./writes.js";
+import { isRefused, shownEntry } from "./writes.js";
 
 /*
  * A write is booked once, whatever an assistant does:
@@ -65,7 +65,7 @@ export function addBook(server: McpServer, room: Room, outbox: Outbox): void {
       if (known.is !== "new") return describeKnown(known.is, known.entry, wanted, room);
       const answer = await decide(wanted, known.equals, call);
       if ("resultType" in answer) return answer;
-      if (answer.is === "refused") return describeRefused(await refuse(outbox, wanted), room);
+      if (answer.is === "refused") return describeKnown("stored", await refuse(outbox, wanted), wanted, room);
       const [equal] = known.equals;
       if (answer.is === "once" && equal) return describeEqual(equal, room);
       if (answer.is !== "accepted") return NOT_ANSWERED;
@@ -112,8 +112,7 @@ const NOT_ANSWERED = {
 
 function describeKnown(is: Exclude<Known["is"], "new">, entry: OutboxEntry, wanted: Wanted, room: Room) {
   const shown = shownEntry(entry, room);
-  const isRefused = String(shown.next).startsWith("a person refused it");
-  if (is === "stored") return { outcome: isRefused ? "refused" : "known", entry: shown, next: shown.next };
+  if (is === "stored") return { outcome: isRefused(entry) ? "refused" : "known", entry: shown, next: shown.next };
   if (is === "blocked")
     throw new CallError(
       `the entry ${JSON.stringify(entry.key)} of this item is ${entry.state}, and has to be decided first. Nothing was booked.`,
@@ -125,11 +124,6 @@ function describeKnown(is: Exclude<Known["is"], "new">, entry: OutboxEntry, want
     "if it is another transaction, use another key; otherwise repeat the first input.",
   );
 }
-
-const describeRefused = (entry: OutboxEntry, room: Room) => {
-  const shown = shownEntry(entry, room);
-  return { outcome: entry.state === "canceled" ? "refused" : "known", entry: shown, next: shown.next };
-};
 
 const describeEqual = (entry: OutboxEntry, room: Room) => ({
   outcome: "not-booked",

@@ -15,14 +15,17 @@ export function shownEntry(entry: OutboxEntry, { advice }: Room): Record<string,
   return { ...rest, ...times, next: nextStep(entry, advice) };
 }
 
-function nextStep({ key, state, error }: OutboxEntry, advice: Room["advice"]): string {
-  const isRefused = fieldOf(error, "name") === "Refused";
+/** Whether a person has refused it. */
+export const isRefused = ({ error }: OutboxEntry) => fieldOf(error, "name") === "Refused";
+
+function nextStep(entry: OutboxEntry, advice: Room["advice"]): string {
+  const { key, state } = entry;
   const steps: Record<OutboxEntry["state"], string> = {
     applied: "nothing: it was booked once.",
     sending: "its outcome is not known yet, and is looked up. Do not book it again; call get_write in a minute.",
     pending: `nothing was applied yet. Call get_write in a minute; if it is still pending then, a person may look at it: ${advice.show(key)}`,
     rejected: "the service refused it, and nothing was booked. Correct the input and use a new key.",
-    canceled: isRefused
+    canceled: isRefused(entry)
       ? "a person refused it; it was not and will not be booked. Do not ask again."
       : "it was not sent, and never will be. Use a new key if it is still wanted.",
     unknown: `it may have been booked, and nobody can prove it. Do not book it again: a person decides, with ${advice.resolve(key, "applied")} or ${advice.resolve(key, "not-applied")} (then it is not sent: book it under a new key).`,
