@@ -27,7 +27,7 @@ const shared: Options = {
 const bundled = ["big.js"];
 
 /** The command brings them along. The hundred files of zod took half of its start. */
-const inCommand = ["commander", "csv-parse", "csv-stringify", "zod"];
+const inCommand = ["commander", "csv-parse", "csv-stringify", "zod", "@modelcontextprotocol/server"];
 
 /** What only an ES module can import goes into the CommonJS copy: a Node without require(esm) could not load it. */
 const esmOnly = ["p-retry", "is-network-error"];

@@ -8,6 +8,7 @@ import { exportCommand } from "./export/command.js";
 import { getCommand } from "./get.js";
 import { arrangeHelp } from "./help.js";
 import { importCommand } from "./import/command.js";
+import { mcpCommand } from "./mcp.js";
 import { mirrorCommand } from "./mirror.js";
 import { outboxCommand } from "./outbox/command.js";
 import { applyCommand } from "./plan/apply.js";
@@ -67,6 +68,7 @@ export function createProgram(): Command {
     countCommand(),
     applyCommand(),
     mirrorCommand(),
+    mcpCommand(),
   ];
   for (const command of commands) stocklot.addCommand(command);
   const topic = connectionTopic();

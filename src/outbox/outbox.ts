@@ -9,6 +9,7 @@ import { InFlight, LateEnd } from "../storage/database.js";
 import { assertSameAccount, type ServiceAccount } from "../storage/service.js";
 import {
   entryOf,
+  errorJson,
   keyProblem,
   keySchema,
   laneOf,
@@ -20,7 +21,7 @@ import {
   type OutboxEntryInput,
   type StoredEntry,
 } from "./entry.js";
-import type { FailuresInARow } from "./failures-in-a-row.js";
+import { FailuresInARow } from "./failures-in-a-row.js";
 import {
   addManyOptionsSchema,
   addOptionsSchema,
@@ -48,6 +49,8 @@ const OWN_CONNECTION_WAIT_MS = 2_000;
 const MANY_ENTRIES = 100;
 const DEFAULT_SETTLE_MS = 60_000;
 const DEFAULT_LEASE_MS = 30_000;
+/** No sender has this name. */
+const NOBODY = "nobody";
 
 /**
  * Creates an outbox: writes that survive the process. `add` stores them, `run` sends them. A write is never lost and
@@ -79,13 +82,24 @@ export interface HeldOutbox {
   /** Aborted when nothing more may be sent. */
   signal: AbortSignal;
   /** Adds entries that are sent only while the lock is held. A later sender cancels them. */
-  addBound(entries: readonly OutboxEntryInput[]): Promise<void>;
+  addBound(entries: readonly OutboxEntryInput[]): Promise<StoredEntry[]>;
   /**
    * Sends what is open of an item, until a time by the monotonic clock. Returns the number of requests.
    *
    * @param failures Those of the items before.
+   * @param limits After how many attempts without an outcome the item is left alone (2 by default), and the place of the
+   * last entry that is sent.
    */
-  runItem(itemID: string, until: number, failures: FailuresInARow): Promise<number>;
+  runItem(
+    itemID: string,
+    until: number,
+    failures: FailuresInARow,
+    limits?: { maxUncertain?: number; upTo?: number },
+  ): Promise<number>;
+  /** Finds out what became of what is `sending` of an item, and sends nothing that is pending. Nobody has sent since then. */
+  settle(entry: StoredEntry, since: number): Promise<void>;
+  /** The time after which an attempt can no longer take effect, in ms: the longest of all senders. */
+  settleMs: number;
 }
 
 /** Created by {@link createOutbox}. All methods reject with a `StorageError` if the store fails. */
@@ -288,14 +302,38 @@ export class Outbox {
             const { mark = "remark" } = this.#options;
             const entries = newEntries(method, given, mark, (index) => [index]);
             const bound = entries.map((entry) => ({ ...markedEntry(entry, store.id, mark), boundTo: lock.name }));
-            await store.add(method, bound);
+            return await store.add(method, bound);
           },
-          runItem: (itemID, until, failures) =>
-            runItem(parts, { lock, stop: stop.signal, lane: laneOf(itemID), until, failures }),
+          runItem: (itemID, until, failures, limits) =>
+            runItem(parts, { lock, stop: stop.signal, lane: laneOf(itemID), until, failures, ...limits }),
+          settle: async ({ lane }, settlesSince) => {
+            const failures = new FailuresInARow();
+            await runItem(parts, { lock, stop: stop.signal, lane, until: Infinity, failures, settlesSince });
+          },
+          settleMs: lock.settleMs,
         });
         return true;
       });
     });
+  }
+
+  /** Stores an entry that nobody ever sends, unless its key is known. Returns what is stored. @internal */
+  async addCanceled(method: string, entry: OutboxEntryInput, reason: object): Promise<StoredEntry> {
+    const { mark = "remark" } = this.#options;
+    const checked = newEntries(method, [entry], mark, () => []);
+    return this.#change(method, async (store) => {
+      const bound = checked.map((one) => ({ ...markedEntry(one, store.id, mark), boundTo: NOBODY }));
+      const [stored] = await store.add(method, bound);
+      if (!stored) throw new TypeError("the store did not return the entry");
+      if (stored.state !== "pending" || stored.boundTo !== NOBODY) return stored;
+      const change = { state: "canceled", settledAt: Date.now(), error: errorJson(reason) } as const;
+      return (await store.change(stored, change)) ?? (await store.get(entry.key)) ?? stored;
+    });
+  }
+
+  /** Reads the store, which must belong to the service of its client. @internal */
+  readOwn<T>(method: string, action: (store: OpenStore) => Promise<T>): Promise<T> {
+    return this.#change(method, action);
   }
 
   /** Reads the store. Anybody may, whatever service it belongs to. @internal */

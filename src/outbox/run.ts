@@ -113,18 +113,40 @@ interface HeldRun {
   until: number;
   /** Those of the items before. */
   failures: FailuresInARow;
+  /** After how many attempts without an outcome the item is left alone. */
+  maxUncertain?: number | undefined;
+  /** The place of the last entry that is sent. */
+  upTo?: number | undefined;
+  /** Only what is `sending` is worked on: nobody has begun an attempt since then, by the monotonic clock. */
+  settlesSince?: number;
 }
 
 /** Sends what is open of one item until a time, while the lock is held. Returns the number of requests. */
-export async function runItem(settings: RunSettings, { lock, stop, lane, until, failures }: HeldRun): Promise<number> {
+export async function runItem(
+  settings: RunSettings,
+  { lock, stop, lane, until, failures, maxUncertain, upTo = Number.MAX_SAFE_INTEGER, settlesSince }: HeldRun,
+): Promise<number> {
   const results = { applied: 0, rejected: 0, unknown: 0, requests: 0 };
-  const filter = { upTo: Number.MAX_SAFE_INTEGER, lane };
+  const filter = { upTo, lane };
   const own = new AbortController();
   const end = () => own.abort(new Interrupted());
   if (stop.aborted) return 0;
   const stops = [onAbort(stop, end), startTimer(until - monotonicNowMs(), end)];
   try {
-    await new OutboxRun({ settings, options: { concurrency: 1 }, filter, results, lock, stop: own, failures }).send();
+    const sent = settlesSince === undefined ? undefined : { heldSince: settlesSince, endedAt: new Map() };
+    const limits = { maxUncertain, settlesOnly: settlesSince !== undefined };
+    const parts = {
+      settings,
+      options: { concurrency: 1 },
+      filter,
+      results,
+      lock,
+      stop: own,
+      failures,
+      sent,
+      ...limits,
+    };
+    await new OutboxRun(parts).send();
   } finally {
     for (const stopListening of stops) stopListening();
   }
@@ -199,7 +221,9 @@ interface RunParts {
   /** Aborted when nothing more may be sent. */
   stop: AbortController;
   failures: FailuresInARow;
-  sent?: SentBefore;
+  sent?: SentBefore | undefined;
+  maxUncertain?: number | undefined;
+  settlesOnly?: boolean;
 }
 
 class OutboxRun implements Sender {
@@ -285,7 +309,7 @@ class OutboxRun implements Sender {
 
   /** Works on the first entry of an item until it is settled or unknown, or the item is left alone. */
   async #work(first: StoredEntry): Promise<void> {
-    const { sent } = this.#parts;
+    const { sent, maxUncertain = MAX_UNCERTAIN, settlesOnly } = this.#parts;
     const since = sent ? (sent.endedAt.get(first.lane) ?? sent.heldSince) : this.#startedAt;
     let settlesAt = since + this.#lock.settleMs;
     let current: StoredEntry | undefined = first;
@@ -296,8 +320,10 @@ class OutboxRun implements Sender {
         if (!current || !this.mayBegin()) return;
       }
       const before: StoredEntry = current;
+      const isBoundToOther = before.boundTo !== null && before.boundTo !== this.#lock.name;
+      if (settlesOnly && before.state === "pending" && !isBoundToOther) return void this.#setAside.add(before.lane);
       // It was being sent when this run began.
-      if (before.state === "pending" && before.boundTo !== null && before.boundTo !== this.#lock.name) {
+      if (before.state === "pending" && isBoundToOther) {
         await this.#change(before, { state: "canceled", settledAt: Date.now(), error: errorJson(NOT_SENT_IN_TIME) });
         return;
       }
@@ -320,7 +346,7 @@ class OutboxRun implements Sender {
         settlesAt = monotonicNowMs() + this.#lock.settleMs;
         current = await this.#change(entry, stored);
         uncertain += 1;
-        if (uncertain < MAX_UNCERTAIN) continue;
+        if (uncertain < maxUncertain) continue;
       } else if (entry.state === "sending" && (isKnown || outcome !== "interrupted")) {
         const change = outcome === "interrupted" ? { error: null } : stored;
         await this.#change(entry, isKnown ? { ...change, state: "pending" } : change);

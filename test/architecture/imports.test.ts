@@ -34,7 +34,8 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   mirror: ["client", "storage"],
   sandbox: [],
   msw: ["sandbox"],
-  command: ["client", "storage", "outbox", "plan", "mirror", "sandbox"],
+  mcp: ["client", "outbox", "plan", "mirror"],
+  command: ["client", "storage", "outbox", "plan", "mirror", "sandbox", "mcp"],
 };
 
 /** What is built on the client enters it here. */

@@ -16,8 +16,8 @@ const MAX_WORDS = 1_700;
 const MAX_WORDS_LOOKED_UP = 3_300;
 const LOOKED_UP = ["docs/reference.md", "docs/operating.md", "docs/command.md"];
 
-it("the guides are twelve pages, none of them long", () => {
-  expect(pages.length).toBeLessThanOrEqual(12);
+it("the guides are thirteen pages, none of them long", () => {
+  expect(pages.length).toBeLessThanOrEqual(13);
   const words = pages.map(({ path, text }) => ({ path, words: wordsOf(text) }));
   const limitOf = (path: string) => (LOOKED_UP.includes(path) ? MAX_WORDS_LOOKED_UP : MAX_WORDS);
   expect(words.filter((page) => page.words > limitOf(page.path))).toEqual([]);

@@ -14,7 +14,7 @@ export const GUIDE_GROUPS: readonly PageGroup[] = [
   { title: "Start", pages: [FRONT_PAGE, "docs/start.md"] },
   { title: "Read", pages: ["docs/lists.md", "docs/one-item.md", "docs/mirror.md"] },
   { title: "Write", pages: ["docs/writes.md", "docs/outbox.md", "docs/plan.md", "docs/count.md"] },
-  { title: "Test and operate", pages: ["docs/testing.md", "docs/operating.md"] },
+  { title: "Test and operate", pages: ["docs/testing.md", "docs/operating.md", "docs/agents.md"] },
   { title: "Look up", pages: ["docs/command.md", "docs/reference.md", "examples/README.md"] },
 ];
 

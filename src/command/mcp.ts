@@ -1,0 +1,134 @@
+import { randomUUID } from "node:crypto";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { Writable } from "node:stream";
+import { Command, InvalidArgumentError, Option } from "commander";
+import { InventoryClient } from "../client/index.js";
+import type { Booking, Room } from "../mcp/room.js";
+import { openCopy, postgresSink, sqliteSink } from "../mirror/index.js";
+import type { MirrorCopy } from "../mirror/open-copy.js";
+import { createOutbox } from "../outbox/index.js";
+import { type ConnectionFlags, connectionOptions, withConnection } from "./connection.js";
+import { isPostgresAddress, outboxStoreOf, postgresAddress } from "./database.js";
+import { CommandError, durationOption, failureMessage, interruptSignal } from "./exit.js";
+import { withHelp } from "./help.js";
+import { commandLine, outboxCommandLine } from "./shell.js";
+import { tell } from "./terminal.js";
+
+interface McpFlags extends ConnectionFlags {
+  copy?: string;
+  outbox?: string;
+  operations?: Booking[];
+  plans?: string;
+  confirm: "always" | "never";
+  settle?: number;
+}
+
+export function mcpCommand(): Command {
+  const command = new Command("mcp")
+    .description("serve tools for an assistant (Model Context Protocol, over stdio)")
+    .option("--copy <file>", "copy of stocklot mirror: SQLite file, or postgres://user@host/db")
+    .option("--outbox <file>", "store of what is booked: SQLite file, or postgres://user@host/db")
+    .option("--operations <list>", "with --outbox, what may be booked, such as receive,move,issue", operationsOption)
+    .option("--plans <folder>", "where plans of the catalog are written")
+    .addOption(
+      new Option("--confirm <when>", "whether a person is asked before a write")
+        .choices(["always", "never"])
+        .default("always"),
+    )
+    .option("--settle <time>", "as for import (default: 60s)", durationOption)
+    .action(serveTools);
+  return withHelp(withConnection(command), {}, "stocklot mcp --outbox outbox.db --operations receive");
+}
+
+const BOOKINGS = ["receive", "move", "issue"] as const;
+
+function operationsOption(text: string): Booking[] {
+  return text.split(",").map((part) => {
+    const found = BOOKINGS.find((name) => name === part.trim());
+    if (found) return found;
+    throw new InvalidArgumentError(`It must be some of ${BOOKINGS.join(",")}.`);
+  });
+}
+
+async function serveTools(flags: McpFlags): Promise<void> {
+  const { outbox: outboxFile, operations = [], confirm, settle: settleMs } = flags;
+  if (operations.length > 0 && outboxFile === undefined) throw new CommandError("--operations needs --outbox.");
+  const output = protocolOutput();
+  const connection = await connectionOptions(flags);
+  const opened = openClient(connection);
+  const client = opened instanceof InventoryClient ? opened : undefined;
+  const store = outboxFile === undefined ? undefined : outboxStoreOf("--outbox", outboxFile, "create");
+  const outbox = store && createOutbox({ client, store, settleMs });
+  const copy = flags.copy === undefined ? undefined : copyReader(flags.copy);
+  const room: Room = {
+    client() {
+      if (opened instanceof InventoryClient) return opened;
+      throw opened;
+    },
+    copy: copy?.open,
+    outbox,
+    operations,
+    confirms: confirm === "always",
+    savePlan: flags.plans === undefined ? undefined : planWriter(flags.plans),
+    advice: adviceFor(outboxFile === undefined || isPostgresAddress(outboxFile) ? outboxFile : resolve(outboxFile)),
+    onError: (error) => tell(`stocklot: ${failureMessage(error)}`),
+  };
+  const { serve } = await import("../mcp/index.js");
+  try {
+    await serve(room, { input: process.stdin, output }, interruptSignal());
+  } finally {
+    process.stdin.destroy();
+    await outbox?.close();
+    await copy?.close();
+    await client?.close();
+  }
+}
+
+/** Standard output has nothing but the protocol: what anything else prints goes to standard error. */
+function protocolOutput(): Writable {
+  const { stdout, stderr } = process;
+  const write = stdout.write.bind(stdout);
+  stdout.write = stderr.write.bind(stderr);
+  return new Writable({ write: (chunk: Buffer, _encoding, done) => void write(chunk, done) });
+}
+
+/** A client, or why there is none: the tools say it. */
+function openClient(options: ConstructorParameters<typeof InventoryClient>[0]): InventoryClient | Error {
+  try {
+    return new InventoryClient(options);
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+/** Opens the copy at first use, and again if that failed: a mirror may create it meanwhile. */
+function copyReader(place: string) {
+  const sink = isPostgresAddress(place)
+    ? postgresSink({ connectionString: postgresAddress("--copy", place) })
+    : sqliteSink({ path: place });
+  let copy: Promise<MirrorCopy> | undefined;
+  const open = () => {
+    copy ??= openCopy(sink).catch((error: unknown) => {
+      copy = undefined;
+      throw error;
+    });
+    return copy;
+  };
+  const close = async () => (await copy?.catch(() => undefined))?.close();
+  return { open, close };
+}
+
+const planWriter = (folder: string) => async (json: string) => {
+  await mkdir(folder, { recursive: true });
+  const file = resolve(join(folder, `plan-${new Date().toISOString().slice(0, 10)}-${randomUUID().slice(0, 8)}.json`));
+  await writeFile(file, json, { flag: "wx" });
+  return file;
+};
+
+/** Commands for a person. */
+const adviceFor = (outbox = ""): Room["advice"] => ({
+  show: (key) => outboxCommandLine("show", outbox, key),
+  resolve: (key, decision) => outboxCommandLine("resolve", outbox, key, decision),
+  apply: (file) => commandLine("apply", file),
+});

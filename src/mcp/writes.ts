@@ -1,0 +1,67 @@
+import type { McpServer } from "@modelcontextprotocol/server";
+import * as z from "zod";
+import { givenOf } from "../outbox/for-rooms.js";
+import type { OutboxEntry } from "../outbox/index.js";
+import type { Outbox } from "../outbox/outbox.js";
+import { fieldOf } from "../shared/unknown.js";
+import { addTool, CallError } from "./call.js";
+import { entrySchema, keySchema, type Room, STATES } from "./room.js";
+
+/** An entry for an assistant. */
+export function shownEntry(entry: OutboxEntry, { advice }: Room): Record<string, unknown> {
+  const { addedAt, sentAt, settledAt, ...rest } = givenOf(entry);
+  const iso = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms).toISOString());
+  const times = { addedAt: iso(addedAt), sentAt: iso(sentAt), settledAt: iso(settledAt) };
+  return { ...rest, ...times, next: nextStep(entry, advice) };
+}
+
+/** Whether a person has refused it. */
+export const isRefused = ({ error }: OutboxEntry) => fieldOf(error, "name") === "Refused";
+
+function nextStep(entry: OutboxEntry, advice: Room["advice"]): string {
+  const { key, state } = entry;
+  const steps: Record<OutboxEntry["state"], string> = {
+    applied: "nothing: it was booked once.",
+    sending: "its outcome is not known yet, and is looked up. Do not book it again; call get_write in a minute.",
+    pending: `nothing was applied yet. Call get_write in a minute; if it is still pending then, a person may look at it: ${advice.show(key)}`,
+    rejected: "the service refused it, and nothing was booked. Correct the input and use a new key.",
+    canceled: isRefused(entry)
+      ? "a person refused it; it was not and will not be booked. Do not ask again."
+      : "it was not sent, and never will be. Use a new key if it is still wanted.",
+    unknown: `it may have been booked, and nobody can prove it. Do not book it again: a person decides, with ${advice.resolve(key, "applied")} or ${advice.resolve(key, "not-applied")} (then it is not sent: book it under a new key).`,
+  };
+  return steps[state];
+}
+
+/** `get_write` and `list_writes`. */
+export function addWrites(server: McpServer, room: Room, outbox: Outbox): void {
+  const annotations = { readOnlyHint: true, idempotentHint: true, openWorldHint: false };
+  addTool(server, room, "get_write", {
+    description: "One write by its key: its state, its result or error, and what to do next.",
+    input: z.strictObject({ key: keySchema }),
+    output: z.object({ entry: entrySchema }),
+    annotations,
+    async work({ key }) {
+      const entry = await outbox.get(key);
+      if (entry) return { entry: shownEntry(entry, room) };
+      throw new CallError(`there is no write with the key ${JSON.stringify(key)}.`, "call list_writes for the keys.");
+    },
+  });
+  addTool(server, room, "list_writes", {
+    description: "The latest writes, newest first, and how many there are in each state.",
+    input: z.strictObject({ state: z.enum(STATES).optional(), limit: z.int().min(1).max(100).default(20) }),
+    output: z.object({ entries: z.array(entrySchema), counts: z.record(z.string(), z.number()), more: z.boolean() }),
+    annotations,
+    async work({ state, limit }, { signal }) {
+      const latest: OutboxEntry[] = [];
+      let more = false;
+      for await (const entry of outbox.entries({ state })) {
+        signal.throwIfAborted();
+        latest.push(entry);
+        if (latest.length > limit) more = latest.shift() !== undefined;
+      }
+      const { oldestUnsettledMs: _, ...counts } = await outbox.summary();
+      return { entries: latest.reverse().map((entry) => shownEntry(entry, room)), counts, more };
+    },
+  });
+}
