@@ -72,6 +72,12 @@ function figures(): Figure[] {
       linkText: "Measured",
     },
     {
+      value: of("load"),
+      text: `of 60 callers who ask for the stock of one SKU at the same moment are answered, with ${of("load", 2)} times the requests of one caller.`,
+      link: "docs/one-item.md#many-callers",
+      linkText: "How",
+    },
+    {
       value: "0",
       text: "writes are lost or doubled when the tests kill the processes of an outbox, 40 times in each full run.",
       link: ".github/CONTRIBUTING.md",
