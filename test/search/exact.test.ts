@@ -29,6 +29,7 @@ describe("A search for one item", () => {
     "sorts numbers": {},
     "reverses the records of one number with the direction": { ties: "reversed-with-direction" },
     "caps pages at 40": { maxPageSize: 40 },
+    "caps pages at 3": { maxPageSize: 3 },
     "sorts the records of one number anew each time": { ties: "shuffled" },
     "sorts text": { sorting: "text" },
     "ignores sort": { sorting: "partNo-ignored" },
@@ -48,7 +49,9 @@ describe("A search for one item", () => {
         const lots = await client.inventory.getLots(`SKU-${partNo}`);
         expect(recNosOf(lots), `seed ${seed}, partNo ${partNo}`).toEqual(numbersOf(service.lots, partNo));
       }
+      // Pages of three are too many for a search, so the whole list is read.
       if (
+        options.maxPageSize !== 3 &&
         options.sorting === undefined &&
         options.ties !== "shuffled" &&
         new Set(service.lots.map(({ partNo }) => partNo)).size > 1

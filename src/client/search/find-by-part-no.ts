@@ -1,6 +1,6 @@
 import { overlappingPage, pageAround } from "../lists/choose-page.js";
 import { ListReader } from "../lists/list-reader.js";
-import type { PageRequest } from "../lists/page.js";
+import { type PageRequest, startOfPage } from "../lists/page.js";
 import { proveEnds, proveOrder } from "./prove-order.js";
 import { assertFitsOrderOfSkus, type SearchedItem } from "./sku-order.js";
 import {
@@ -287,12 +287,17 @@ async function readLongRun<T>(
 async function* pagesFrom<T>(list: SortedList<T>, first: PageRequest): AsyncGenerator<SortedPage<T>, void> {
   const { memory, label, keyOf } = list;
   const sizes = { first, pageSize: memory.maxPageSize, maxPageSize: memory.maxPageSize };
-  let page: SortedPage<T> | undefined;
+  // The reader may read the page before once more, before it gives a page out.
+  const fetched = new Map<number, SortedPage<T>>();
   const fetch = async (request: PageRequest, { isFurther }: { isFurther: boolean }) => {
     const served = await list.fetch(request, "ASC", isFurther);
-    page = sortedPageOf(list, served, request, "ASC");
+    fetched.set(startOfPage(served), sortedPageOf(list, served, request, "ASC"));
     return served;
   };
   const session = { label, keyOf, ...sizes, readAhead: 0, gapless: true, limit: Infinity, fetch, warn: () => {} };
-  for await (const _ of new ListReader<T>(session).pages()) if (page) yield page;
+  for await (const served of new ListReader<T>(session).pages()) {
+    const page = fetched.get(startOfPage(served));
+    if (page) yield page;
+    fetched.clear();
+  }
 }
