@@ -1,4 +1,4 @@
-import { InventoryClient, type StockLevel, TimeoutError } from "stocklot";
+import { InventoryClient, type Item, type StockLevel, TimeoutError } from "stocklot";
 import { createSandbox, type Sandbox } from "stocklot/sandbox";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ResultCache } from "../../src/client/search/result-cache.js";
@@ -66,8 +66,10 @@ function track(calls: (() => Promise<unknown>)[]): Answer[] {
 async function skusOf(count: number): Promise<string[]> {
   const { baseUrl, credentials, fetch } = sandbox;
   const free = new InventoryClient({ baseUrl, ...credentials, fetch, rateLimit: false });
-  truth = new Map((await free.inventory.listStockLevels().toArray()).map((level) => [level.partNo, level]));
-  const items = (await free.items.list().toArray()).filter(({ partNo }) => truth.has(partNo));
+  const [levels, all] = track([() => free.inventory.listStockLevels().toArray(), () => free.items.list().toArray()]);
+  while (!levels?.value || !all?.value) await advance(100);
+  truth = new Map((levels.value as StockLevel[]).map((level) => [level.partNo, level]));
+  const items = (all.value as Item[]).filter(({ partNo }) => truth.has(partNo));
   sandbox.reset();
   const step = Math.floor(items.length / count);
   return items
@@ -118,6 +120,23 @@ describe("a client that has just started, with 100 requests per minute", () => {
       const { partNo } = value as StockLevel;
       expect(value).toEqual(truth.get(partNo));
     }
+  });
+
+  it("whoever waits for another search until his time is over gets a TimeoutError", async () => {
+    const skus = await skusOf(6);
+    const client = createClient({ retry: false });
+    const answers = track(
+      skus.flatMap((sku) =>
+        [60, 120, 300].map((totalTimeoutMs) => () => client.inventory.getStockLevel(sku, {}, { totalTimeoutMs })),
+      ),
+    );
+    await advance(2_000);
+    for (const { value, error } of answers)
+      if (value === undefined) expect(error).toMatchObject({ name: "TimeoutError", clock: "totalTimeoutMs" });
+    await client.close();
+    const [late] = track([() => client.inventory.getStockLevel(skus[0] ?? "", { maxAgeMs: 60_000 })]);
+    await advance(100);
+    expect(late?.error).toMatchObject({ name: "ClientClosedError" });
   });
 
   it("without totalTimeoutMs, searches begin in turn, and each is answered", async () => {

@@ -140,7 +140,9 @@ export class ItemLookup {
     const result: FoundItems<T> = { path, found: new Map(), missing: new Map() };
     const searched: string[] = [];
     for (const shortID of shortIDs) {
-      const kept = this.#results.get(path, shortID, this.#partNos.get(shortID), maxAgeMs);
+      const kept = this.#sender.isClosed
+        ? undefined
+        : this.#results.get(path, shortID, this.#partNos.get(shortID), maxAgeMs);
       if (!kept) searched.push(shortID);
       else if ("missing" in kept) result.missing.set(shortID, kept.missing);
       else result.found.set(shortID, { partNo: this.#partNos.get(shortID) ?? 0, records: recordsOf<T>(kept.record) });

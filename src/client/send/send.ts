@@ -154,28 +154,27 @@ export class ClientSender implements Sender, ClientState {
     const startedAt = monotonicNowMs();
     let attempts = 0;
     let last: ResponseInfo | undefined;
+    let label = "a search";
     const note = (response: ResponseInfo) => {
       attempts += response.attempts;
       last = response;
     };
     const send: Sender["send"] = async (request) => {
       series.requests += 1;
+      label = `${request.method} ${request.path}`;
       if (!isShared) return this.#sendWithin(scope, request, { ...rest, onResponse: note });
       this.#assertSlotInTime(scope, request, rest);
-      try {
-        const { value, sentAt } = await this.#shared.send(scope, request, { ...rest, onResponse: note });
-        series.oldestSentAt = Math.min(series.oldestSentAt, sentAt);
-        return value;
-      } catch (error) {
-        throw scope.aborted && error === scope.reason
-          ? errorOfScope(`${request.method} ${request.path}`, error)
-          : error;
-      }
+      const { value, sentAt } = await this.#shared.send(scope, request, { ...rest, onResponse: note });
+      series.oldestSentAt = Math.min(series.oldestSentAt, sentAt);
+      return value;
     };
     const series: Series = { send, requests: 0, oldestSentAt: Infinity, scope, isShared, note };
     try {
+      if (this.isClosed) scope.abort(new Closed());
+      scope.throwIfAborted();
       return await run(series);
-    } catch (error) {
+    } catch (thrown) {
+      const error = errorOfScope(label, thrown);
       showCaller(error);
       throw error;
     } finally {
@@ -251,7 +250,7 @@ export class ClientSender implements Sender, ClientState {
   }
 }
 
-/** The end of a call that shares its request with others. */
+/** The end of a call that waits for others, or shares its request with them. */
 function errorOfScope(label: string, reason: unknown): unknown {
   if (reason instanceof Closed) return new ClientClosedError(`${label}: the client is closed`);
   if (!(reason instanceof OutOfTime)) return reason;
