@@ -332,6 +332,11 @@ describe("the evidence that a receipt was not applied", () => {
     expect(await listed([lot])).toMatchObject({ outcome });
   });
 
+  it("a lot of another item with its tag may be its own, also without a number", async () => {
+    const lot = { partNo: 1_002, shortID: "NUT", rFIDTag: "E28011606", received: LATER };
+    expect(await listed([lot], { rfidTag: "E28011606" })).toMatchObject({ outcome: "ambiguous" });
+  });
+
   it("without a number and without a text of its own, any lot of the item is in doubt", async () => {
     expect(await listed([{ received: "2020-01-01" }], { remark: "" })).toMatchObject({ outcome: "ambiguous" });
     expect(await listed([], { remark: "" })).toMatchObject({ outcome: "not-applied" });

@@ -116,6 +116,14 @@ describe("two views of the lots above a number", () => {
     if (views.isComplete) expect(shownAbove(views, 199)).toEqual([200]);
   });
 
+  it("are not complete if each says that its first page is the whole list, and shows only later lots", async () => {
+    const lots = manyLots(200);
+    const lost = lots.find(({ recNo }) => recNo === 151);
+    expect(lost).toBeDefined();
+    const views = await viewsOf({ lots, envelope: { hasMore: false, totalCount: PAGE_SIZE, pageCount: 1 } }, 150);
+    expect(views.isComplete).toBe(false);
+  });
+
   it("are complete although new lots come with each page", async () => {
     let next = 200;
     const change = (lots: Lot[]) => {

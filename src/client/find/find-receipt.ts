@@ -70,7 +70,9 @@ function lookedUpReceipt({ body, lastRecNo }: SentReceipt, others: KnownReceipts
     isOthers: (lot) => isOtherLot(lot, body, others),
     // Without a number, every lot of the item is a candidate.
     mayBeOwn: (lot) => lastRecNo !== undefined || !hasText || texts.areShownBy(lot),
-    mayBeOwnOfOtherItem: (lot) => lastRecNo !== undefined && !isOtherLot(lot, body, others) && texts.equal(lot),
+    // Without a number, old lots of other items may have the same remark; hardly the same tag.
+    mayBeOwnOfOtherItem: (lot) =>
+      !isOtherLot(lot, body, others) && (lastRecNo === undefined ? hasOwnTag(body, lot) : texts.equal(lot)),
   };
 }
 
@@ -94,8 +96,6 @@ const OWN_TEXTS = [
   ["remark", "remark"],
 ] as const satisfies readonly [keyof SentReceipt["body"], keyof Lot][];
 
-const EQUAL_TEXTS = ["serial", "remark"] as const;
-
 const TEXTS = ["serial", "serial2", "remark"] as const;
 
 const isSameText = (sent: unknown, stored: unknown) => !isBlank(sent) && isStoredAs(sent, stored);
@@ -106,8 +106,8 @@ const hasOwnTag = ({ rfidTag }: SentReceipt["body"], lot: Lot): boolean => isSam
 export const receiptTexts = (input: object) => ({
   /** Whether the lot shows one of them, perhaps merged with other texts, or cut off. */
   areShownBy: (lot: Lot) => OWN_TEXTS.some(([name, stored]) => showsText(fieldOf(input, name), lot[stored])),
-  /** Whether the lot has the same serial or remark. */
-  equal: (lot: Lot) => EQUAL_TEXTS.some((name) => isSameText(fieldOf(input, name), lot[name])),
+  /** Whether the lot has the same tag, serial or remark. */
+  equal: (lot: Lot) => OWN_TEXTS.some(([name, stored]) => isSameText(fieldOf(input, name), lot[stored])),
 });
 
 /** Equality in all fields, a string among them: equality alone may be chance. */

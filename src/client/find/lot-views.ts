@@ -1,6 +1,6 @@
 import type { Lot } from "../../service/lot.js";
 import type { Page, PageRequest } from "../lists/page.js";
-import { assertRequestedPage, endOf, isCountPossible } from "../lists/page-end.js";
+import { assertRequestedPage, endOf, isCountPossible, isRefusalOfPage } from "../lists/page-end.js";
 import { proveOrder } from "../search/prove-order.js";
 import { readEnd, readSorted, type SortedList, UnsearchableListError } from "../search/sorted-list.js";
 import { isCandidate } from "./judge-receipt.js";
@@ -154,9 +154,25 @@ async function readView(
     view.isConsistent &&= page.isSound && (page.isLast || page.lots.length === first.lots.length);
   }
   if (!page.isLast && !isBehind(page.lots)) view.isConsistent = false;
+  // Only the list's own word says that no older lot is there.
+  if (page.isLast && page.lots.length > 0 && view.lots.every((lot) => isCandidate(lot, above)))
+    view.isConsistent &&= await isEnd(read, number, view);
   if (number > 1 && view.isConsistent) view.isConsistent = await hasOnlyGrown(read, first, view);
   for (const lot of view.lots) if (isCandidate(lot, above)) view.numbers.add(lot.recNo);
   return view;
+}
+
+/** Whether the page behind the last one shows no further lot. Services without such a page may refuse it. */
+async function isEnd(read: (page: number) => Promise<ViewPage>, last: number, view: View): Promise<boolean> {
+  const shown = new Set(view.lots.map(({ recNo }) => recNo));
+  try {
+    const { lots } = await read(last + 1);
+    view.lots.push(...lots);
+    return lots.every(({ recNo }) => shown.has(recNo));
+  } catch (error) {
+    if (isRefusalOfPage(error)) return true;
+    throw error;
+  }
 }
 
 /** Whether lots were only added in front while the pages were read: one that was removed has moved another one to a page before. */

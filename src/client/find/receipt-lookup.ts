@@ -131,17 +131,21 @@ export class ReceiptLookup {
       if (late) return late;
       if (again.isComplete && areAllIn(again)) return ABSENT;
     }
-    return this.#lookInWholeList(wid, steps);
+    return this.#lookInWholeList(receipt, steps);
   }
 
   /** A list that is short may hide any lot, but that of a warehouse whose own list is complete. */
-  async #lookInWholeList(wid: number, { options, judge }: Steps): Promise<LookUp> {
+  async #lookInWholeList({ wid, lastRecNo, seen }: LookedUpReceipt, { options, judge }: Steps): Promise<LookUp> {
     const read = (params?: { wid: number }) =>
       this.#series(options, (series) => readWholeList(series, this.#lots, params));
     const whole = await read();
     if (!whole) return ambiguous("the service's list does not show all lots for sure, and is too long to be read");
     const found = judge(whole.lots);
     if (found) return found;
+    const numbers = new Set(whole.lots.map(({ recNo }) => recNo));
+    const isShown = (lot: Lot) => !isCandidate(lot, lastRecNo) || numbers.has(lot.recNo);
+    if (![...seen.values()].every(isShown))
+      return ambiguous("the service's list does not show lots that it has shown before");
     if (whole.extent === "complete") return ABSENT;
     const ofWarehouse = whole.extent === "short" ? await read({ wid }) : undefined;
     const late = judge(ofWarehouse?.lots ?? []);

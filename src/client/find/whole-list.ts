@@ -50,7 +50,7 @@ async function readOnce(
   list: InventoryList<Lot>,
   params: { wid?: number },
 ): Promise<Reading | undefined> {
-  const reader = openReader(series, list(params, { gapless: true, readAhead: 0 }));
+  const reader = openReader(series, list(params, { gapless: true, readAhead: 0 }), { provesEnd: true });
   const lots: Lot[] = [];
   let last = -Infinity;
   let hasAscended = true;

@@ -40,10 +40,10 @@ export class ListEvidence {
       this.#repeated = page.page;
   }
 
-  /** `hasKeys`: each record was counted once. `isDoubted`: the last page was short, and none was found behind it. */
-  finish(hasKeys: boolean, isDoubted: boolean): ListProblem | undefined {
+  /** `hasKeys`: each record was counted once. `wasShort`: the last page was short, and none was found behind it. */
+  finish(hasKeys: boolean, wasShort: boolean): ListProblem | undefined {
     const last = this.#last;
-    const isShort = isDoubted || (last !== undefined && endOf(last) === "short");
+    const isShort = wasShort || (last !== undefined && endOf(last) === "short");
     const isIncomplete = hasKeys && this.#isFromStart && Number.isFinite(this.#counted) && this.emitted < this.#counted;
     const areAllListed = !hasKeys || !this.#isFromStart || this.emitted >= this.#mostCounted;
     this.isComplete = !isShort && areAllListed && last !== undefined && endOf(last) === "end";

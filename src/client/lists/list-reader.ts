@@ -1,4 +1,4 @@
-import { ApiError, PaginationError } from "../../shared/errors/index.js";
+import { PaginationError } from "../../shared/errors/index.js";
 import { untilAborted } from "../../shared/time/wait.js";
 import { overlappingPage } from "./choose-page.js";
 import { ListEvidence } from "./list-evidence.js";
@@ -14,12 +14,14 @@ import {
   startOfIteration,
   startOfPage,
 } from "./page.js";
-import { assertRequestedPage, endOf, isCountPossible } from "./page-end.js";
+import { assertRequestedPage, endOf, isCountPossible, isRefusalOfPage } from "./page-end.js";
 
 /** One iteration over a list. */
 export interface IterationSession<T> extends PageSession<T> {
   /** How many records are wanted. No page is read ahead for more. */
   limit: number;
+  /** Whether the page behind the last one is read in any case: it must show nothing new. */
+  provesEnd?: boolean;
 }
 
 /** A page that was requested, ahead of its turn or not. */
@@ -95,7 +97,8 @@ export class ListReader<T> {
   #last: RecordKey | undefined;
   /** The last count that was possible. */
   #totalCount = 0;
-  /** The last page was short: it is not believed that no page follows it. */
+  #isShort = false;
+  /** The last page was short or uncounted, or the end is to be proven: it is not believed that no page follows it. */
   #isDoubted = false;
   /** While the end is searched: it is at or after `#low`, and before `#high`. */
   #low: number | undefined;
@@ -153,7 +156,9 @@ export class ListReader<T> {
         if (isContained) this.#searchRight(page);
         else this.#advance(page, lastSeen);
         const end = endOf(page);
-        this.#isDoubted = end === "short" && page.value.length > 0;
+        this.#isShort = end === "short" && page.value.length > 0;
+        const isEnd = end === "end" && !this.#session.provesEnd;
+        this.#isDoubted = end !== "more" && !isEnd && page.value.length > 0;
         const goesOn = end === "more" || this.#isDoubted;
         if (value.length > 0) this.#fruitless = 0;
         else if (goesOn) this.#countFruitless(page);
@@ -183,9 +188,7 @@ export class ListReader<T> {
       assertRequestedPage(this.#session.label, page, request);
       return page;
     } catch (error) {
-      const hasNoPage =
-        error instanceof PaginationError || (error instanceof ApiError && isRefusalOfPage(error.status));
-      if (this.#isDoubted && hasNoPage) return undefined;
+      if (this.#isDoubted && isRefusalOfPage(error)) return undefined;
       throw error;
     }
   }
@@ -199,7 +202,7 @@ export class ListReader<T> {
   /** Ends the list: complete, short with a warning, or contradicting itself. */
   #finish(): void {
     const { label, keyOf } = this.#session;
-    const problem = this.#evidence.finish(keyOf !== undefined, this.#isDoubted);
+    const problem = this.#evidence.finish(keyOf !== undefined, this.#isShort);
     if (problem?.isContradiction) throw this.#contradiction(problem.message);
     if (problem) this.#session.warn(`${label}: ${problem.message}. The client may not see all that is counted.`);
   }
@@ -400,6 +403,3 @@ export class ListReader<T> {
     this.#width = Math.min(1, this.#maxWidth);
   }
 }
-
-/** Whether a service that has no further page may respond so, instead of with an empty page. */
-const isRefusalOfPage = (status: number) => status >= 400 && status < 500 && ![401, 408, 425, 429].includes(status);

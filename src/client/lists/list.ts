@@ -72,9 +72,12 @@ export function createPaginator<T, Params>(sender: Sender, list: ListDefinition<
   }
 }
 
-/** Reads a whole list, for a caller that asks whether it was complete. */
-export const openReader = <T, Params>(sender: Sender, list: ListDefinition<T, Params>): ListReader<T> =>
-  new ListReader({ ...sessionOf(sender, list), limit: Infinity });
+/** Reads a whole list, for a caller that asks whether it was complete. With `provesEnd`, its end costs one more request. */
+export const openReader = <T, Params>(
+  sender: Sender,
+  list: ListDefinition<T, Params>,
+  { provesEnd = false } = {},
+): ListReader<T> => new ListReader({ ...sessionOf(sender, list), limit: Infinity, provesEnd });
 
 function sessionOf<T, Params>(sender: Sender, list: ListDefinition<T, Params>): PageSession<T> {
   const options = checkInput(list.name, listOptionsSchema, list.options, [], {

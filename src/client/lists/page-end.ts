@@ -1,4 +1,4 @@
-import { PaginationError } from "../../shared/errors/index.js";
+import { ApiError, PaginationError } from "../../shared/errors/index.js";
 import { endOfPage, type Page, type PageRequest } from "./page.js";
 
 /**
@@ -34,3 +34,11 @@ export function assertRequestedPage(label: string, page: Page<unknown>, request:
     `${label}: the response to a request for page ${request.page} says that it is page ${page.page}. Report it to the provider of the service.`,
   );
 }
+
+/** Whether a service that has no further page may respond so, instead of with an empty page. */
+export const isRefusalOfPage = (error: unknown): boolean =>
+  error instanceof PaginationError ||
+  (error instanceof ApiError &&
+    error.status >= 400 &&
+    error.status < 500 &&
+    ![401, 408, 425, 429].includes(error.status));
