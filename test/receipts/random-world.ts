@@ -60,7 +60,7 @@ function anyForm(random: Random): WorldForm {
     sortable: pick(random, [COLUMNS, COLUMNS, COLUMNS, ["recNo"], ["partNo"], ["shortID"], []]),
     direction: pick(random, ["all", "asked", "asked", "asked", "ignored"]),
     pageSize: pick(random, [1, 3, 8, 20, 20, 40, 250]),
-    envelope: pick(random, [
+    envelope: pick<WorldForm["envelope"]>(random, [
       ...Array.from({ length: 8 }, () => () => ({})),
       () => ({ hasMore: false }),
       () => ({ totalCount: 0 }),
