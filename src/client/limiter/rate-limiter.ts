@@ -187,7 +187,11 @@ export class RateLimiter {
   /** The least wait of a request that would come now, behind `ahead` others that will come, in ms, as far as is known. @internal */
   waitMs(priority: Priority | "token", ahead = 0): number {
     const rank = RANKS.indexOf(priority);
-    return Math.max(this.#source.waitMs(this.#countUpTo(rank) + this.#leaveFree(rank) + ahead), this.#pauseMs);
+    const before = this.#countUpTo(rank) + ahead;
+    const waitMs = this.#source.waitMs(before + this.#leaveFree(rank));
+    if (RANKS[rank] !== "low") return Math.max(waitMs, this.#pauseMs);
+    const promotedMs = Math.max(this.#settings.intervalMs, this.#source.waitMs(before + this.#leaveFree(NORMAL)));
+    return Math.max(Math.min(waitMs, promotedMs), this.#pauseMs);
   }
 
   /** The state at this moment. */
@@ -229,7 +233,7 @@ export class RateLimiter {
       if ("waitMs" in taken) {
         if (taken.isPause && this.#pauseMs <= 0) this.#beginPause(taken.waitMs);
         this.#failLate(Math.max(taken.waitMs, this.#source.waitMs(leaveFree)), leaveFree);
-        return this.#askAgainAt(this.#clock.now() + Math.max(1, taken.waitMs));
+        return this.#askAgainAt(Math.min(this.#clock.now() + Math.max(1, taken.waitMs), this.#promotedAt(head)));
       }
       // The queue may have changed: the slot is for the request that is first now.
       const first = this.#head();
@@ -250,11 +254,13 @@ export class RateLimiter {
 
   /** Bulk requests that have waited for an interval count as normal ones. */
   #promote(): void {
-    const earliest = this.#clock.now() - this.#settings.intervalMs;
+    const now = this.#clock.now();
     // Those of one rank stand in the order in which they came, so those that are promoted stay where they are.
-    for (const waiter of this.#queue)
-      if (RANKS[waiter.rank] === "low" && waiter.queuedAt <= earliest) waiter.rank = NORMAL;
+    for (const waiter of this.#queue) if (this.#promotedAt(waiter) <= now) waiter.rank = NORMAL;
   }
+
+  #promotedAt = ({ rank, queuedAt }: Waiter) =>
+    RANKS[rank] === "low" ? queuedAt + this.#settings.intervalMs : Infinity;
 
   #start(waiter: Waiter, slot: Slot): void {
     const isProbe = this.#state === "probe due";
@@ -292,10 +298,12 @@ export class RateLimiter {
 
   /** Fails the requests for which that wait is too long, of those that leave this many slots free. */
   #failLate(waitMs: number, leaveFree = 0): void {
-    const earliest = this.#clock.now() + waitMs;
-    const late = this.#queue.filter(
-      ({ waitsUntil, rank }) => waitsUntil < earliest && this.#leaveFree(rank) >= leaveFree,
-    );
+    const now = this.#clock.now();
+    const promotedMs = leaveFree > 0 ? this.#source.waitMs(this.#leaveFree(NORMAL)) : waitMs;
+    const late = this.#queue.filter((waiter) => {
+      const promoted = Math.max(this.#promotedAt(waiter), now + promotedMs);
+      return waiter.waitsUntil < Math.min(now + waitMs, promoted) && this.#leaveFree(waiter.rank) >= leaveFree;
+    });
     for (const waiter of late) this.#fail(waiter, new SlotTooLate(waitMs, this.#pauseEnd));
   }
 
