@@ -35,9 +35,9 @@ export async function runMainPath({ url, limitedUrl, refusedUrl, credentials }) 
     check(600, new Set(lots.map((lot) => lot.recNo)).size);
   });
   await step("creates and updates an item", async () => {
-    check("created", (await client.items.create({ shortID: "NUT-M8", description: "Möbelmutter €" })).status);
-    check("updated", (await client.items.update("NUT-M8", { description: "Mutter" })).status);
-    check("Mutter", (await client.items.get("NUT-M8")).description);
+    check("created", (await client.items.create({ shortID: "MAIN-PATH-M8", description: "Möbelmutter €" })).status);
+    check("updated", (await client.items.update("MAIN-PATH-M8", { description: "Mutter" })).status);
+    check("Mutter", (await client.items.get("MAIN-PATH-M8")).description);
   });
   await step("receives, moves and issues", async () => {
     const lot = { itemID: "BOLT-M8", wid: 1 };
