@@ -106,7 +106,7 @@ export class ReceiptLookup {
   }
 
   async #lookEverywhere(receipt: LookedUpReceipt, steps: Steps): Promise<LookUp> {
-    const { lastRecNo, wid, itemID, seen } = receipt;
+    const { lastRecNo, wid, itemID } = receipt;
     const { options, concludes, pause, partNo, judge } = steps;
     const views = lastRecNo === undefined ? undefined : await this.#readViews(lastRecNo, options);
     const early = judge(views?.lots ?? []);
@@ -120,34 +120,28 @@ export class ReceiptLookup {
     if (found) return found;
     if (!concludes) return ambiguous(MAY_TAKE_EFFECT);
     if (lastRecNo !== undefined && views?.isComplete && ofItem.isFound) {
-      const areAllIn = ({ lots }: LotViews) => {
-        const shown = new Set(lots.map(({ recNo }) => recNo));
-        return [...seen.values()].every((lot) => !isCandidate(lot, lastRecNo) || shown.has(lot.recNo));
-      };
-      if (areAllIn(views)) return ABSENT;
+      if (showsAll(views.lots, receipt)) return ABSENT;
       if (pause && !(await pause())) return ambiguous("the look-up was ended");
       const again = await this.#readViews(lastRecNo, options);
       const late = judge(again.lots);
       if (late) return late;
-      if (again.isComplete && areAllIn(again)) return ABSENT;
+      if (again.isComplete && showsAll(again.lots, receipt)) return ABSENT;
     }
     return this.#lookInWholeList(receipt, steps);
   }
 
   /** A list that is short may hide any lot, but that of a warehouse whose own list is complete. */
-  async #lookInWholeList({ wid, lastRecNo, seen }: LookedUpReceipt, { options, judge }: Steps): Promise<LookUp> {
+  async #lookInWholeList(receipt: LookedUpReceipt, { options, judge }: Steps): Promise<LookUp> {
     const read = (params?: { wid: number }) =>
       this.#series(options, (series) => readWholeList(series, this.#lots, params));
     const whole = await read();
     if (!whole) return ambiguous("the service's list does not show all lots for sure, and is too long to be read");
     const found = judge(whole.lots);
     if (found) return found;
-    const numbers = new Set(whole.lots.map(({ recNo }) => recNo));
-    const isShown = (lot: Lot) => !isCandidate(lot, lastRecNo) || numbers.has(lot.recNo);
-    if (![...seen.values()].every(isShown))
+    if (!showsAll(whole.lots, receipt))
       return ambiguous("the service's list does not show lots that it has shown before");
     if (whole.extent === "complete") return ABSENT;
-    const ofWarehouse = whole.extent === "short" ? await read({ wid }) : undefined;
+    const ofWarehouse = whole.extent === "short" ? await read({ wid: receipt.wid }) : undefined;
     const late = judge(ofWarehouse?.lots ?? []);
     if (late) return late;
     return ofWarehouse?.extent === "complete"
@@ -201,6 +195,12 @@ export class ReceiptLookup {
   #series<T>(options: RequestOptions, run: (series: Sender) => Promise<T>): Promise<T> {
     return this.#sender.series(options, run);
   }
+}
+
+/** Whether the lots contain all candidates that any page has shown. */
+function showsAll(lots: readonly Lot[], { seen, lastRecNo }: LookedUpReceipt): boolean {
+  const shown = new Set(lots.map(({ recNo }) => recNo));
+  return [...seen.values()].every((lot) => !isCandidate(lot, lastRecNo) || shown.has(lot.recNo));
 }
 
 const isOutOfScope = (error: unknown) => error instanceof PermissionError && error.reason === "warehouse-out-of-scope";
