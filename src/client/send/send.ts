@@ -174,7 +174,7 @@ export class ClientSender implements Sender, ClientState {
       scope.throwIfAborted();
       return await run(series);
     } catch (thrown) {
-      const error = errorOfScope(label, thrown);
+      const error = errorOfEnd(label, thrown);
       showCaller(error);
       throw error;
     } finally {
@@ -250,12 +250,12 @@ export class ClientSender implements Sender, ClientState {
   }
 }
 
-/** The end of a call that waits for others, or shares its request with them. */
-function errorOfScope(label: string, reason: unknown): unknown {
+/** The error of a call, or of a search, that was ended. `state`: how far it had come. */
+function errorOfEnd(label: string, reason: unknown, state = "", cause?: unknown): unknown {
   if (reason instanceof Closed) return new ClientClosedError(`${label}: the client is closed`);
   if (!(reason instanceof OutOfTime)) return reason;
-  const message = `${label}: not finished within totalTimeoutMs (${reason.totalTimeoutMs} ms)`;
-  return new TimeoutError(message, { clock: "totalTimeoutMs" });
+  const message = `${label}: not finished within totalTimeoutMs (${reason.totalTimeoutMs} ms)${state}`;
+  return new TimeoutError(message, { clock: "totalTimeoutMs", cause });
 }
 
 /** What the caller receives: the error of the last attempt, or an `OutcomeUnknownError` with that as its cause. */
@@ -263,7 +263,10 @@ function errorForCaller(call: Call, thrown: unknown): unknown {
   const { scope, applied, isWrite, mayRepeat } = call;
   const failure = thrown instanceof Failure ? thrown.error : thrown;
   const isEnd = scope.aborted && failure === scope.reason;
-  const error = isEnd ? errorOfEnd(call, failure) : errorOfWait(call, failure);
+  const unsent = call.attempts === 0 ? ", nothing was sent" : call.attemptCount;
+  const error = isEnd
+    ? errorOfEnd(call.label, failure, `${unsent}${call.lastFailure}`, call.lastError)
+    : errorOfWait(call, failure, unsent);
   if (!isWrite || applied === "no") return error;
   // An idempotent write fails as a read does, unless the caller has aborted it.
   const isAborted = isEnd && !isOwnReason(failure);
@@ -278,17 +281,8 @@ function errorForCaller(call: Call, thrown: unknown): unknown {
 
 const isOwnReason = (reason: unknown) => reason instanceof OutOfTime || reason instanceof Closed;
 
-function errorOfEnd(call: Call, reason: unknown): unknown {
-  if (reason instanceof Closed) return new ClientClosedError(`${call.label}: the client is closed`);
-  if (!(reason instanceof OutOfTime)) return reason;
-  const unsent = call.attempts === 0 ? ", nothing was sent" : call.attemptCount;
-  const message = `${call.label}: not finished within totalTimeoutMs (${reason.totalTimeoutMs} ms)${unsent}${call.lastFailure}`;
-  return new TimeoutError(message, { clock: "totalTimeoutMs", cause: call.lastError });
-}
-
 /** The error of a wait for a slot; anything else as it is. */
-function errorOfWait(call: Call, failure: unknown): unknown {
-  const unsent = call.attempts === 0 ? ", nothing was sent" : call.attemptCount;
+function errorOfWait(call: Call, failure: unknown, unsent: string): unknown {
   if (failure instanceof NoSlots)
     return new ConnectionError(`${call.label}: ${failure.message}${unsent}`, { cause: failure.cause });
   if (!(failure instanceof SlotTooLate)) return failure;
