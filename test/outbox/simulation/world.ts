@@ -344,12 +344,17 @@ export class World {
     act();
   }
 
+  #unusedName(process: number, name: string): string {
+    let unused = `${name} of ${process}`;
+    while (this.#processes[process]?.steps.some((step) => step.name === unused)) unused += "'";
+    return unused;
+  }
+
   /** A step of a process, whose result it then observes. */
   #step<T>(process: number, name: string, act: () => T, isInvisible = () => false): Promise<T> {
     return new Promise((resolve, reject) => {
       const own = this.#processes[process];
-      let unique = `${name} of ${process}`;
-      while (own?.steps.some((step) => step.name === unique)) unique += "'";
+      const unique = this.#unusedName(process, name);
       own?.steps.push({
         name: unique,
         process,
@@ -382,8 +387,7 @@ export class World {
         own?.history.push(`${name} unheard`);
         reject(new Error("the connection was lost"));
       };
-      let unique = `${name} of ${process}`;
-      while (own?.steps.some((step) => step.name === unique)) unique += "'";
+      const unique = this.#unusedName(process, name);
       own?.steps.push({
         name: unique,
         process,
