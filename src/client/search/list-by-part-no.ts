@@ -32,7 +32,9 @@ export async function readByPartNo<T>(
       for (const record of value) {
         keys.add(keyOf(record));
         const partNo = numberOf(record);
-        byPartNo.set(partNo, [...(byPartNo.get(partNo) ?? []), record]);
+        const records = byPartNo.get(partNo);
+        if (records) records.push(record);
+        else byPartNo.set(partNo, [record]);
       }
     }
     if (reader.isComplete || (before && isSameSet(before, keys))) return { byPartNo, startedAt };
