@@ -1,12 +1,12 @@
 import { Client } from "pg";
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { ConfigurationError, InventoryClient, StorageError } from "../../src/index.js";
 import { createMirror, type MirrorSink, openCopy, postgresSink, sqliteSink } from "../../src/mirror/index.js";
 import { createSandbox } from "../../src/sandbox/index.js";
 import { openSqlite } from "../../src/storage/sqlite.js";
 import { brokenNetwork } from "../storage/support/broken-network.js";
 import { ownFolder } from "../support/own-folder.js";
-import { findPostgres } from "../support/postgres-server.js";
+import { findPostgres, openPool } from "../support/postgres-server.js";
 import { sleep } from "../support/with-server.js";
 
 const postgres = await findPostgres();
@@ -122,13 +122,8 @@ it.each([
 describe("a copy in PostgreSQL", () => {
   beforeEach(({ skip }) => skip(!postgres, "there is no PostgreSQL"));
 
-  let admin: Client;
-  beforeAll(async () => {
-    if (!postgres) return;
-    admin = new Client({ connectionString });
-    await admin.connect();
-    return () => admin.end();
-  });
+  const admin = openPool({ connectionString, max: 1 });
+  afterAll(() => admin.end());
 
   const readers = async (schema: string) => {
     const role = newName();

@@ -1,5 +1,5 @@
 import { Client, type Pool } from "pg";
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { ConfigurationError, StorageError } from "../../src/index.js";
 import { createOutbox, type OutboxOptions, postgresOutboxStore, sqliteOutboxStore } from "../../src/outbox/index.js";
 import { turnsOf } from "../support/loop-time.js";
@@ -51,13 +51,8 @@ describe("an SQLite outbox with a trigger that ignores changes", () => {
 describe("an outbox in PostgreSQL", () => {
   beforeEach(({ skip }) => skip(!postgres, "there is no PostgreSQL"));
 
-  let admin: Client;
-  beforeAll(async () => {
-    if (!postgres) return;
-    admin = new Client({ connectionString });
-    await admin.connect();
-    return () => admin.end();
-  });
+  const admin = openPool({ connectionString, max: 1 });
+  afterAll(() => admin.end());
 
   const open = (options: Omit<OutboxOptions, "store">, store: Parameters<typeof postgresOutboxStore>[0]) => {
     const outbox = createOutbox({ ...options, store: postgresOutboxStore(store) });
