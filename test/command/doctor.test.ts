@@ -36,6 +36,23 @@ describe("the ten checks", () => {
     expect(new Set(findings.map(({ aspect }) => aspect)).size).toBe(12);
   });
 
+  it.each<[string, SandboxOptions, Finding["verdict"], string]>([
+    ["of three pages", { items: 600 }, "ok", '"not listed" costs 4 requests at most'],
+    ["in an order of its own", { items: 5_000 }, "ok", '"not listed" costs about 8 requests, later ones 3'],
+    [
+      "that cannot be sorted",
+      { items: 5_000, sortOn: ["items", "lots"] },
+      "note",
+      '"not listed" costs 7 requests, the whole list',
+    ],
+  ])("say what 'not listed' costs in a list %s", async (_, options, verdict, summary) => {
+    const { findings } = await examine(options);
+    const said = findings.filter((finding) => finding.summary.includes("not listed"));
+    expect(said.map((finding) => [finding.aspect, finding.verdict, finding.summary])).toEqual([
+      ["sort", verdict, summary],
+    ]);
+  });
+
   const secret = "canary-secret";
   it.each<[string, SandboxOptions, RegExp[], { baseUrl?: string; clientSecret?: string }?]>([
     ["a wrong secret", {}, [/^token: POST \/Token: 401/], { clientSecret: secret }],
