@@ -24,8 +24,8 @@ import { Inventory } from "./resources/inventory.js";
 import { Items } from "./resources/items.js";
 import { lowerCaseHeaderNames } from "./send/headers.js";
 import type { RequestOptions } from "./send/request-options.js";
+import { ClientRequester } from "./send/requester.js";
 import { DEFAULT_RETRY_SETTINGS, mergeRetryOptions } from "./send/retry-options.js";
-import { ClientSender } from "./send/send.js";
 import { ServiceClock } from "./send/service-clock.js";
 import { createTransport } from "./transport/choose-transport.js";
 
@@ -58,7 +58,7 @@ export class InventoryClient {
   /** The time limit of one attempt, in ms. @internal */
   readonly timeoutMs: number;
   readonly #limiter: RateLimiter;
-  readonly #sender: ClientSender;
+  readonly #requester: ClientRequester;
 
   /**
    * Creates a client. It sends nothing until the first call.
@@ -93,7 +93,7 @@ export class InventoryClient {
     const { warn } = observer;
     const { rateLimit, rateLimiter, responseValidation: mode = "error" } = options;
     this.#limiter = rateLimiter ?? createRateLimiter(rateLimit === false ? UNLIMITED : rateLimit);
-    const sender: ClientSender = new ClientSender({
+    const requester: ClientRequester = new ClientRequester({
       baseUrl: address,
       transport: createTransport(baseUrl, { ...options, timeoutMs }, warn),
       limiter: this.#limiter,
@@ -115,15 +115,15 @@ export class InventoryClient {
         remember: (accessToken) => secrets.rememberToken(accessToken),
         async request(signal) {
           const request = await createTokenRequest({ clientId, clientSecret, timeoutMs, secrets }, signal);
-          const token = await sender.send(request, { totalTimeoutMs: Infinity }, signal);
+          const token = await requester.send(request, { totalTimeoutMs: Infinity }, signal);
           observer.emit("token", () => ({ expiresAt: token.expiresAt }));
           return token;
         },
       }),
     });
-    this.#sender = sender;
-    this.items = new Items(sender);
-    this.inventory = new Inventory(sender);
+    this.#requester = requester;
+    this.items = new Items(requester);
+    this.inventory = new Inventory(requester);
     bindMethods(this, InventoryClient);
   }
 
@@ -149,7 +149,7 @@ export class InventoryClient {
    * console.log(order.status);
    */
   request<T = unknown>(request: CustomRequest<T>, options?: RequestOptions): Promise<T> {
-    return sendCustomRequest(this.#sender, request, options);
+    return sendCustomRequest(this.#requester, request, options);
   }
 
   /**
@@ -164,7 +164,7 @@ export class InventoryClient {
    * for await (const order of orders) console.log(order.orderNo, order.status);
    */
   paginate<T = unknown>(list: CustomList<T>, options?: ListOptions): Paginator<T> {
-    return paginateCustomList(this.#sender, list, options);
+    return paginateCustomList(this.#requester, list, options);
   }
 
   /**
@@ -173,7 +173,7 @@ export class InventoryClient {
    * an idle client does not keep the process alive.
    */
   close(): Promise<void> {
-    return this.#sender.close();
+    return this.#requester.close();
   }
 
   /** The same as {@link close}, for `await using`. */

@@ -6,7 +6,7 @@ import { type InventoryList, type RecordNumbers, recNoOnlyLotList } from "../res
 import type { ItemLookup } from "../search/item-lookup.js";
 import { SortedLists } from "../search/open-list.js";
 import type { RequestOptions } from "../send/request-options.js";
-import type { ClientSender, Sender } from "../send/send.js";
+import type { ClientRequester, Requester } from "../send/requester.js";
 import { isCandidate, type JudgedReceipt, type Judgement, judgeReceipt } from "./judge-receipt.js";
 import { type LotViews, readLotViews } from "./lot-views.js";
 import { SharedReading } from "./shared-reading.js";
@@ -62,15 +62,15 @@ interface Steps extends Look {
  * if it is not too long.
  */
 export class ReceiptLookup {
-  readonly #sender: ClientSender;
+  readonly #requester: ClientRequester;
   readonly #itemLookup: ItemLookup;
   readonly #numbers: RecordNumbers;
   readonly #lots: InventoryList<Lot>;
   readonly #sorted = new SortedLists();
   readonly #views = new SharedReading<LotViews>();
 
-  constructor(sender: ClientSender, itemLookup: ItemLookup, numbers: RecordNumbers) {
-    this.#sender = sender;
+  constructor(requester: ClientRequester, itemLookup: ItemLookup, numbers: RecordNumbers) {
+    this.#requester = requester;
     this.#itemLookup = itemLookup;
     this.#numbers = numbers;
     this.#lots = numbers.observe(recNoOnlyLotList);
@@ -83,8 +83,8 @@ export class ReceiptLookup {
 
   /** Reads the lots with the highest numbers. */
   async readLastRecNo(options: RequestOptions): Promise<void> {
-    await this.#series(options, (series) =>
-      this.#open(series).numbered.fetch({ page: 1, pageSize: MAX_PAGE_SIZE }, "DESC"),
+    await this.#group(options, (group) =>
+      this.#open(group).numbered.fetch({ page: 1, pageSize: MAX_PAGE_SIZE }, "DESC"),
     );
   }
 
@@ -133,7 +133,7 @@ export class ReceiptLookup {
   /** A list that is short may hide any lot, but that of a warehouse whose own list is complete. */
   async #lookInWholeList(receipt: LookedUpReceipt, { options, judge }: Steps): Promise<LookUp> {
     const read = (params?: { wid: number }) =>
-      this.#series(options, (series) => readWholeList(series, this.#lots, params));
+      this.#group(options, (group) => readWholeList(group, this.#lots, params));
     const whole = await read();
     if (!whole) return ambiguous("the service's list does not show all lots for sure, and is too long to be read");
     const found = judge(whole.lots);
@@ -162,15 +162,15 @@ export class ReceiptLookup {
 
   #readViews(above: number, options: RequestOptions): Promise<LotViews> {
     return this.#views.read(above, options, (lowest, shared) =>
-      this.#series(shared, (series) => readLotViews(this.#open(series), lowest)),
+      this.#group(shared, (group) => readLotViews(this.#open(group), lowest)),
     );
   }
 
   /** The most recent lots of a warehouse; `undefined` if the client may not read it. */
   async #readWarehouse(wid: number, options: RequestOptions): Promise<Lot[] | undefined> {
     try {
-      const page = await this.#series(options, (series) =>
-        this.#open(series, wid).fetch({ page: 1, pageSize: MAX_PAGE_SIZE }),
+      const page = await this.#group(options, (group) =>
+        this.#open(group, wid).fetch({ page: 1, pageSize: MAX_PAGE_SIZE }),
       );
       return page.value;
     } catch (error) {
@@ -179,21 +179,21 @@ export class ReceiptLookup {
     }
   }
 
-  #open(series: Sender, wid?: number) {
+  #open(group: Requester, wid?: number) {
     const definition = this.#lots({ wid }, {});
     const { path } = definition.request({ wid }, {});
     const reading = definition.reading({ wid });
     return {
       label: `GET ${path}`,
       pageSize: MAX_PAGE_SIZE,
-      numbered: this.#sorted.open(series, { reading, path, column: "recNo" }),
+      numbered: this.#sorted.open(group, { reading, path, column: "recNo" }),
       fetch: (request: { page: number; pageSize: number }) =>
-        series.send({ method: "GET", path, query: { ...request }, read: reading.pageReader(request) }),
+        group.send({ method: "GET", path, query: { ...request }, read: reading.pageReader(request) }),
     };
   }
 
-  #series<T>(options: RequestOptions, run: (series: Sender) => Promise<T>): Promise<T> {
-    return this.#sender.series(options, run);
+  #group<T>(options: RequestOptions, run: (group: Requester) => Promise<T>): Promise<T> {
+    return this.#requester.group(options, run);
   }
 }
 

@@ -2,7 +2,7 @@ import { MAX_PAGE_SIZE } from "../../service/lists.js";
 import type { Lot } from "../../service/lot.js";
 import { openReader } from "../lists/list.js";
 import type { InventoryList } from "../resources/inventory-lists.js";
-import type { Sender } from "../send/send.js";
+import type { Requester } from "../send/requester.js";
 
 /** A longer list is not read to look up one receipt. */
 const MAX_PAGES = 100;
@@ -23,14 +23,14 @@ export interface WholeList {
  * list is too long.
  */
 export async function readWholeList(
-  series: Sender,
+  group: Requester,
   list: InventoryList<Lot>,
   params: { wid?: number } = {},
 ): Promise<WholeList | undefined> {
-  const first = await readOnce(series, list, params);
+  const first = await readOnce(group, list, params);
   if (!first) return undefined;
   if (first.hasAscended && first.isCounted) return { lots: first.lots, extent: "complete" };
-  const second = await readOnce(series, list, params);
+  const second = await readOnce(group, list, params);
   if (!second) return undefined;
   const numbers = new Set(first.lots.map(({ recNo }) => recNo));
   const isSame = second.lots.length === first.lots.length && second.lots.every(({ recNo }) => numbers.has(recNo));
@@ -46,11 +46,11 @@ interface Reading {
 }
 
 async function readOnce(
-  series: Sender,
+  group: Requester,
   list: InventoryList<Lot>,
   params: { wid?: number },
 ): Promise<Reading | undefined> {
-  const reader = openReader(series, list(params, { gapless: true, readAhead: 0 }), { provesEnd: true });
+  const reader = openReader(group, list(params, { gapless: true, readAhead: 0 }), { provesEnd: true });
   const lots: Lot[] = [];
   let last = -Infinity;
   let hasAscended = true;

@@ -7,7 +7,7 @@ import { fieldOf } from "../../shared/unknown.js";
 import type { ApiRequest, ResponseContext, ResponseReader } from "../send/call.js";
 import { encodeRequest, type Query } from "../send/payload.js";
 import { type RequestOptions, requestOptionsShape } from "../send/request-options.js";
-import type { Sender } from "../send/send.js";
+import type { Requester } from "../send/requester.js";
 import { ListReader } from "./list-reader.js";
 import {
   type Page,
@@ -59,9 +59,9 @@ export const readingOf = <T>(
 ): ListReading<T> => ({ pageReader, maxPageSize: MAX_PAGE_SIZE, keyOf: createFieldKeyReader(key), stableSort });
 
 /** The records of a list. Parameters and options are read now: changing them afterwards has no effect. */
-export function createPaginator<T, Params>(sender: Sender, list: ListDefinition<T, Params>): Paginator<T> {
+export function createPaginator<T, Params>(requester: Requester, list: ListDefinition<T, Params>): Paginator<T> {
   try {
-    const session = sessionOf(sender, list);
+    const session = sessionOf(requester, list);
     return new Paginator<T>(() => session);
   } catch (error) {
     // An iteration rejects at its first use, where its caller is.
@@ -74,12 +74,12 @@ export function createPaginator<T, Params>(sender: Sender, list: ListDefinition<
 
 /** Reads a whole list, for a caller that asks whether it was complete. With `provesEnd`, its end costs one more request. */
 export const openReader = <T, Params>(
-  sender: Sender,
+  requester: Requester,
   list: ListDefinition<T, Params>,
   { provesEnd = false } = {},
-): ListReader<T> => new ListReader({ ...sessionOf(sender, list), limit: Infinity, provesEnd });
+): ListReader<T> => new ListReader({ ...sessionOf(requester, list), limit: Infinity, provesEnd });
 
-function sessionOf<T, Params>(sender: Sender, list: ListDefinition<T, Params>): PageSession<T> {
+function sessionOf<T, Params>(requester: Requester, list: ListDefinition<T, Params>): PageSession<T> {
   const options = checkInput(list.name, listOptionsSchema, list.options, [], {
     noun: "option",
     explainName: (name) => describePlace(list.schema, name, "first"),
@@ -93,7 +93,7 @@ function sessionOf<T, Params>(sender: Sender, list: ListDefinition<T, Params>): 
     throw new InputValidationError(list.name, [
       { path: ["page"], message: "must be 1 with gapless, which reads a whole list" },
     ]);
-  return createPageSession(sender, list.reading(params), path, query, options);
+  return createPageSession(requester, list.reading(params), path, query, options);
 }
 
 const describePlace = (schema: LazySchema<z.ZodObject>, name: string, place: string) =>
@@ -101,7 +101,7 @@ const describePlace = (schema: LazySchema<z.ZodObject>, name: string, place: str
 
 /** One use of a list, with its request resolved. */
 function createPageSession<T>(
-  sender: Sender,
+  requester: Requester,
   { pageReader, maxPageSize, keyOf, stableSort }: ListReading<T>,
   path: string,
   requested: Query & PageQueryParams,
@@ -143,7 +143,7 @@ function createPageSession<T>(
         },
         ...(isFurther && { priority: "low" as const }),
       };
-      return sender.send(callRequest, requestOptions, signal);
+      return requester.send(callRequest, requestOptions, signal);
     },
   };
 }

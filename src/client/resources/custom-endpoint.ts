@@ -12,8 +12,8 @@ import type { ResponseReader } from "../send/call.js";
 import { describePathProblem } from "../send/path.js";
 import type { Query } from "../send/payload.js";
 import type { RequestOptions } from "../send/request-options.js";
+import type { Requester } from "../send/requester.js";
 import { createStandardJsonReader, readJsonBody, uncheckedAs } from "../send/response.js";
-import type { Sender } from "../send/send.js";
 
 /** A request to an endpoint that has no method of its own. */
 export interface CustomRequest<T = unknown> {
@@ -100,12 +100,12 @@ function createUncheckedJsonReader<T>(): ResponseReader<T> {
 
 /** `client.request`. */
 export async function sendCustomRequest<T>(
-  sender: Sender,
+  requester: Requester,
   request: CustomRequest<T>,
   options?: RequestOptions,
 ): Promise<T> {
   const { method, path, query, body, schema } = checkInput("request", customRequestSchema, request);
-  return sender.send(
+  return requester.send(
     {
       method,
       path,
@@ -118,8 +118,12 @@ export async function sendCustomRequest<T>(
 }
 
 /** `client.paginate`. */
-export function paginateCustomList<T>(sender: Sender, list: CustomList<T>, options: ListOptions = {}): Paginator<T> {
-  return createPaginator<T, CustomList<T>>(sender, {
+export function paginateCustomList<T>(
+  requester: Requester,
+  list: CustomList<T>,
+  options: ListOptions = {},
+): Paginator<T> {
+  return createPaginator<T, CustomList<T>>(requester, {
     name: "paginate",
     params: list,
     schema: customListSchema,

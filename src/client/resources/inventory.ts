@@ -20,7 +20,7 @@ import type { ResponseReader } from "../send/call.js";
 import { describeFalseSuccess } from "../send/false-success.js";
 import { requestOf } from "../send/path.js";
 import type { RequestOptions } from "../send/request-options.js";
-import type { ClientSender } from "../send/send.js";
+import type { ClientRequester } from "../send/requester.js";
 import { bindMethods } from "./bind-methods.js";
 import { lotList, RecordNumbers, stockLevelList } from "./inventory-lists.js";
 import { findRecordNumber } from "./record-number.js";
@@ -60,7 +60,7 @@ const RECOVERY_HINTS = {
  * Source: service interface, "GET /Inventory" and following.
  */
 export class Inventory {
-  readonly #sender: ClientSender;
+  readonly #requester: ClientRequester;
   readonly #itemLookup: ItemLookup;
   readonly #numbers = new RecordNumbers();
   readonly #lots = this.#numbers.observe(lotList);
@@ -70,10 +70,10 @@ export class Inventory {
   readonly #sentReceipts = new Map<number, object>();
 
   /** @internal */
-  constructor(sender: ClientSender) {
-    this.#sender = sender;
-    this.#itemLookup = new ItemLookup(sender);
-    this.receiptLookup = new ReceiptLookup(sender, this.#itemLookup, this.#numbers);
+  constructor(requester: ClientRequester) {
+    this.#requester = requester;
+    this.#itemLookup = new ItemLookup(requester);
+    this.receiptLookup = new ReceiptLookup(requester, this.#itemLookup, this.#numbers);
     bindMethods(this, Inventory);
   }
 
@@ -87,7 +87,7 @@ export class Inventory {
    * @throws PermissionError if the warehouse is out of the client's scope.
    */
   listLots(params: InventoryListParams = {}, options: ListOptions = {}): Paginator<Lot> {
-    return createPaginator(this.#sender, this.#lots(params, options));
+    return createPaginator(this.#requester, this.#lots(params, options));
   }
 
   /**
@@ -101,7 +101,7 @@ export class Inventory {
    * @throws PermissionError if the warehouse is out of the client's scope.
    */
   listStockLevels(params: InventoryListParams = {}, options: ListOptions = {}): Paginator<StockLevel> {
-    return createPaginator(this.#sender, stockLevelList(params, options));
+    return createPaginator(this.#requester, stockLevelList(params, options));
   }
 
   /**
@@ -130,13 +130,13 @@ export class Inventory {
    */
   async getStockLevel(
     shortID: string,
-    scope: StockLevelScope = {},
+    lifetime: StockLevelScope = {},
     options: ItemSearchOptions = {},
   ): Promise<StockLevel | null> {
     const name = "inventory.getStockLevel";
-    return await this.#sender.asOneMethod(name, async () => {
+    return await this.#requester.asOneMethod(name, async () => {
       const shortIDs = checkedSku(shortID, "getStockLevel");
-      const levels = levelsOf(await this.#itemLookup.findLevel(name, stockLevelList, { shortIDs, scope, options }));
+      const levels = levelsOf(await this.#itemLookup.findLevel(name, stockLevelList, { shortIDs, lifetime, options }));
       return levels.get(shortID) ?? null;
     });
   }
@@ -158,12 +158,12 @@ export class Inventory {
    */
   async getStockLevels(
     shortIDs: readonly string[],
-    scope: StockLevelsScope = {},
+    lifetime: StockLevelsScope = {},
     options: ItemSearchOptions = {},
   ): Promise<Map<string, StockLevel | null>> {
     const name = "inventory.getStockLevels";
-    return await this.#sender.asOneMethod(name, async () =>
-      levelsOf(await this.#itemLookup.findLevels(name, stockLevelList, { shortIDs, scope, options })),
+    return await this.#requester.asOneMethod(name, async () =>
+      levelsOf(await this.#itemLookup.findLevels(name, stockLevelList, { shortIDs, lifetime, options })),
     );
   }
 
@@ -188,11 +188,11 @@ export class Inventory {
    * @throws PermissionError if the warehouse is out of the client's scope.
    * @throws PaginationError if the list changes faster than it can be searched, or with `ifUnsorted: "error"`.
    */
-  async getLots(shortID: string, scope: ItemScope = {}, options: ItemSearchOptions = {}): Promise<Lot[]> {
+  async getLots(shortID: string, lifetime: ItemScope = {}, options: ItemSearchOptions = {}): Promise<Lot[]> {
     const name = "inventory.getLots";
     const shortIDs = checkedSku(shortID, "getLots");
-    return await this.#sender.asOneMethod(name, async () => {
-      const { found, missing } = await this.#itemLookup.findLots(name, this.#lots, { shortIDs, scope, options });
+    return await this.#requester.asOneMethod(name, async () => {
+      const { found, missing } = await this.#itemLookup.findLots(name, this.#lots, { shortIDs, lifetime, options });
       const error = missingItemsError(missing);
       if (error) throw error;
       const lots = found.get(shortID)?.records ?? [];
@@ -252,12 +252,12 @@ export class Inventory {
    */
   async findReceipt(sent: OutcomeUnknownError | SentRequest, options: FindOptions = {}): Promise<FoundReceipt> {
     const method = "inventory.findReceipt";
-    return await this.#sender.asOneMethod(method, async () =>
+    return await this.#requester.asOneMethod(method, async () =>
       findReceipt({
         method,
         sent: readSentReceipt(sent),
         options: readFindOptions(method, options),
-        closed: this.#sender.closed,
+        closed: this.#requester.closed,
         others: this.#sentReceipts,
         lookup: this.receiptLookup,
       }),
@@ -299,7 +299,7 @@ export class Inventory {
     const operation = WRITES[transaction];
     const body = checkInput(`inventory.${transaction}`, operation.input, input);
     onBody?.(body);
-    return this.#sender.send(
+    return this.#requester.send(
       {
         ...requestOf(operation),
         body,

@@ -23,8 +23,8 @@ import type { ApiRequest } from "../send/call.js";
 import { describeFalseSuccess } from "../send/false-success.js";
 import { requestOf } from "../send/path.js";
 import type { RequestOptions } from "../send/request-options.js";
+import type { ClientRequester } from "../send/requester.js";
 import { createJsonReader } from "../send/response.js";
-import type { ClientSender } from "../send/send.js";
 import { bindMethods } from "./bind-methods.js";
 import {
   type CreatedItem,
@@ -57,11 +57,11 @@ const itemPageReader = /* @__PURE__ */ createPageReader(itemSchema);
  * Source: service interface, "GET /Item" to "DELETE /Item/{shortID}".
  */
 export class Items {
-  readonly #sender: ClientSender;
+  readonly #requester: ClientRequester;
 
   /** @internal */
-  constructor(sender: ClientSender) {
-    this.#sender = sender;
+  constructor(requester: ClientRequester) {
+    this.#requester = requester;
     bindMethods(this, Items);
   }
 
@@ -74,7 +74,7 @@ export class Items {
    * for await (const item of client.items.list({ includeDiscontinued: true })) console.log(item.shortID);
    */
   list(params: ItemListParams = {}, options: ListOptions = {}): Paginator<Item> {
-    return createPaginator(this.#sender, {
+    return createPaginator(this.#requester, {
       name: "items.list",
       params,
       schema: itemListParamsSchema,
@@ -94,7 +94,7 @@ export class Items {
    */
   async listByCategory(categoryID: number, options?: RequestOptions): Promise<Item[]> {
     checkInput("items.listByCategory", lazyIntegerSchema, categoryID, ["categoryID"]);
-    return this.#sender.send(
+    return this.#requester.send(
       { method: "GET", path: READS.readItems.path, query: { Category: categoryID }, read: itemArrayReader },
       options,
     );
@@ -111,7 +111,7 @@ export class Items {
    */
   async get(shortID: string, options?: RequestOptions): Promise<Item> {
     checkInput("items.get", skuSchema, shortID, ["shortID"]);
-    return this.#sender.send(itemRequest(shortID, "id"), options);
+    return this.#requester.send(itemRequest(shortID, "id"), options);
   }
 
   /**
@@ -122,7 +122,7 @@ export class Items {
    */
   async getByAlias(alias: string, options?: RequestOptions): Promise<Item> {
     checkInput("items.getByAlias", skuSchema, alias, ["alias"]);
-    return this.#sender.send(itemRequest(alias, "alias"), options);
+    return this.#requester.send(itemRequest(alias, "alias"), options);
   }
 
   /**
@@ -133,7 +133,7 @@ export class Items {
    */
   async getByPartNo(partNo: number, options?: RequestOptions): Promise<Item> {
     checkInput("items.getByPartNo", lazyIntegerSchema, partNo, ["partNo"]);
-    return this.#sender.send({ ...requestOf(READS.getItemByPartNo, partNo), read: itemReader }, options);
+    return this.#requester.send({ ...requestOf(READS.getItemByPartNo, partNo), read: itemReader }, options);
   }
 
   /**
@@ -149,7 +149,7 @@ export class Items {
    */
   async create(input: CreateItemInput, options?: RequestOptions): Promise<CreatedItem> {
     const body = checkInput("items.create", createItemInputSchema, input);
-    return this.#sender.send(
+    return this.#requester.send(
       {
         ...requestOf(WRITES.create),
         shortID: body.shortID,
@@ -189,12 +189,12 @@ export class Items {
    */
   async findCreated(sent: OutcomeUnknownError | SentRequest, options: FindOptions = {}): Promise<FoundItem> {
     const method = "items.findCreated";
-    return await this.#sender.asOneMethod(method, async () =>
+    return await this.#requester.asOneMethod(method, async () =>
       findCreated({
         method,
         sent: readSentCreation(sent),
         options: readFindOptions(method, options),
-        closed: this.#sender.closed,
+        closed: this.#requester.closed,
         get: (shortID, lookOptions) => this.get(shortID, lookOptions),
       }),
     );
@@ -213,7 +213,7 @@ export class Items {
   async update(shortID: string, changes: ItemChanges, options?: RequestOptions): Promise<UpdatedItem> {
     checkInput("items.update", skuSchema, shortID, ["shortID"]);
     const checked = checkInput("items.update", itemChangesSchema, changes, ["changes"]);
-    return this.#sender.send(
+    return this.#requester.send(
       {
         ...requestOf(WRITES.update),
         shortID,
@@ -234,7 +234,7 @@ export class Items {
    */
   async discontinue(shortID: string, options?: RequestOptions): Promise<DiscontinuedItem> {
     checkInput("items.discontinue", skuSchema, shortID, ["shortID"]);
-    return this.#sender.send(
+    return this.#requester.send(
       {
         ...requestOf(WRITES.discontinue, shortID),
         shortID,

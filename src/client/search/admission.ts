@@ -3,7 +3,7 @@ import { onAbort } from "../../shared/time/abort.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { sleep } from "../../shared/time/wait.js";
 import type { Priority, RateLimiter } from "../limiter/rate-limiter.js";
-import type { Series } from "../send/send.js";
+import type { RequestGroup } from "../send/requester.js";
 
 /*
  * Which searches may begin. Slots are given to requests, but only a whole search is worth anything: if 60 searches begin with
@@ -33,7 +33,7 @@ export interface SearchRequest {
   /** How many requests it will probably send. */
   requests: number;
   priority: Priority;
-  series: Series;
+  group: RequestGroup;
 }
 
 /** One search, or several that share their requests. */
@@ -64,17 +64,17 @@ export class Admission {
    * @throws TimeoutError if it would end too late; the reason of the signal.
    */
   async enter(search: SearchRequest): Promise<() => void> {
-    if (search.series.scope.totalTimeoutMs === Infinity) await this.#waitInTurn(search);
+    if (search.group.lifetime.totalTimeoutMs === Infinity) await this.#waitInTurn(search);
     else await this.#waitForOthers(search);
     return this.#leaveLater(search);
   }
 
   /** Begins the search if it may, in one step: others ask at the same time. */
   #begins(search: SearchRequest, mayBegin: () => boolean): boolean {
-    const { key, series, requests } = search;
+    const { key, group, requests } = search;
     const joined = this.#begun.get(key);
     if (!joined && !mayBegin()) return false;
-    const begun = joined ?? { users: 0, left: () => Math.max(1, requests - series.requests) };
+    const begun = joined ?? { users: 0, left: () => Math.max(1, requests - group.requests) };
     begun.users += 1;
     this.#begun.set(key, begun);
     return true;
@@ -87,15 +87,15 @@ export class Admission {
   }
 
   async #waitInTurn(search: SearchRequest): Promise<void> {
-    const { scope } = search.series;
+    const { lifetime } = search.group;
     const place = {};
     this.#inTurn.push(place);
     // One that needs more than the limit begins when no other search is under way.
     const mayBegin = () => this.#inTurn[0] === place && (this.#waitMs(search) === 0 || this.#begun.size === 0);
     try {
       while (!this.#begins(search, mayBegin)) {
-        scope.throwIfAborted();
-        await this.#change(scope);
+        lifetime.throwIfAborted();
+        await this.#change(lifetime);
       }
     } finally {
       this.#inTurn.splice(this.#inTurn.indexOf(place), 1);
@@ -104,20 +104,20 @@ export class Admission {
   }
 
   async #waitForOthers(search: SearchRequest): Promise<void> {
-    const { scope } = search.series;
-    const isInTime = () => this.#waitMs(search) + search.requests * this.#requestMs <= scope.remainingMs;
-    const until = monotonicNowMs() + Math.min(MAX_WAIT_MS, scope.remainingMs);
+    const { lifetime } = search.group;
+    const isInTime = () => this.#waitMs(search) + search.requests * this.#requestMs <= lifetime.remainingMs;
+    const until = monotonicNowMs() + Math.min(MAX_WAIT_MS, lifetime.remainingMs);
     while (!this.#begins(search, isInTime)) {
-      scope.throwIfAborted();
+      lifetime.throwIfAborted();
       if (this.#begun.size === 0 || monotonicNowMs() >= until) throw this.#tooLate(search);
-      await this.#change(scope);
+      await this.#change(lifetime);
     }
   }
 
   /** Waits until a search has ended, or for a moment. */
-  #change(scope: Series["scope"]): Promise<void> {
+  #change(lifetime: RequestGroup["lifetime"]): Promise<void> {
     this.#wake ??= new AbortController();
-    return sleep(ASK_AGAIN_MS, this.#wake.signal, scope);
+    return sleep(ASK_AGAIN_MS, this.#wake.signal, lifetime);
   }
 
   #notify(): void {
@@ -126,17 +126,17 @@ export class Admission {
   }
 
   #tooLate(search: SearchRequest): TimeoutError {
-    const { label, requests, series } = search;
+    const { label, requests, group } = search;
     const waitMs = this.#waitMs(search);
     const retryAfterMs = Number.isFinite(waitMs) ? Math.ceil(waitMs) : undefined;
     const when = retryAfterMs === undefined ? "" : ` Try again in ${retryAfterMs} ms.`;
     const message =
       `${label}: not begun, nothing was sent: the search takes about ${requests} requests, and the rate limit allows the last of them ` +
-      `later than totalTimeoutMs (${series.scope.totalTimeoutMs} ms).${when}`;
+      `later than totalTimeoutMs (${group.lifetime.totalTimeoutMs} ms).${when}`;
     return new TimeoutError(message, { clock: "totalTimeoutMs", retryAfterMs });
   }
 
-  #leaveLater({ key, series }: SearchRequest): () => void {
+  #leaveLater({ key, group }: SearchRequest): () => void {
     const startedAt = monotonicNowMs();
     let hasLeft = false;
     const leave = () => {
@@ -148,13 +148,13 @@ export class Admission {
       begun.users -= 1;
       if (begun.users > 0) return;
       this.#begun.delete(key);
-      if (series.requests > 0) {
-        const ms = (monotonicNowMs() - startedAt) / series.requests;
+      if (group.requests > 0) {
+        const ms = (monotonicNowMs() - startedAt) / group.requests;
         this.#requestMs = this.#requestMs === 0 ? ms : (1 - LAST_WEIGHT) * this.#requestMs + LAST_WEIGHT * ms;
       }
       this.#notify();
     };
-    const stop = onAbort(series.scope, leave);
+    const stop = onAbort(group.lifetime, leave);
     return leave;
   }
 }

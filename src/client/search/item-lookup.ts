@@ -8,7 +8,7 @@ import { durationOf, requestsForList, slotAllowanceOf } from "../lists/effort.js
 import type { ListDefinition, ListOptions } from "../lists/list.js";
 import type { InventoryList } from "../resources/inventory-lists.js";
 import type { RequestOptions } from "../send/request-options.js";
-import type { ClientSender, Sender, Series } from "../send/send.js";
+import type { ClientRequester, Requester, RequestGroup } from "../send/requester.js";
 import { SharedRequests } from "../send/shared-requests.js";
 import { Admission, type SearchRequest } from "./admission.js";
 import { findByPartNo } from "./find-by-part-no.js";
@@ -39,7 +39,7 @@ const PAGES_PER_SEARCH = 2;
 /** Pages that the first search of a list reads besides, and those that prove its order. */
 const ENDS = 2;
 const PROOF = 5;
-/** They belong to one call, and a series ignores the signal that would abort a page read ahead. */
+/** No read-ahead: the pages belong to one call, and a request group cannot abort a single page. */
 const ONE_BY_ONE: ListOptions = { readAhead: 0 };
 
 /** The records of one item in a list. */
@@ -59,7 +59,7 @@ export interface FoundItems<T> {
 
 /** One call, while it runs. */
 interface Lookup<T> {
-  series: Series;
+  group: RequestGroup;
   list: SortedList<T>;
   definition: ListDefinition<T, InventoryListParams>;
   ifUnsorted: "read" | "error";
@@ -70,7 +70,7 @@ interface Lookup<T> {
 
 /** Finds the records of items in the lists of the inventory, which the service cannot filter by item. */
 export class ItemLookup {
-  readonly #sender: ClientSender;
+  readonly #requester: ClientRequester;
   /** Part numbers never change. */
   readonly #partNos = new Map<string, number>();
   readonly #memories = new SortedLists();
@@ -82,20 +82,20 @@ export class ItemLookup {
   /** The first of the searches of `show`, while the order is not proved. */
   #firstShown: Promise<void> | undefined;
 
-  constructor(sender: ClientSender) {
-    this.#sender = sender;
-    this.#results = new ResultCache(sender.writes);
-    this.#admission = new Admission(sender.limiter);
-    this.#wholeReadings = new WholeReadings(sender);
+  constructor(requester: ClientRequester) {
+    this.#requester = requester;
+    this.#results = new ResultCache(requester.writes);
+    this.#admission = new Admission(requester.limiter);
+    this.#wholeReadings = new WholeReadings(requester);
   }
 
   /** The lots of one item. Throws a `NotFoundError` if there is no such item. */
   async findLots<T extends { partNo: number }>(
     name: string,
     define: InventoryList<T>,
-    input: { shortIDs: readonly string[]; scope: ItemScope; options: ItemSearchOptions },
+    input: { shortIDs: readonly string[]; lifetime: ItemScope; options: ItemSearchOptions },
   ): Promise<FoundItems<T>> {
-    const { wid } = checkInput(name, lotScopeSchema, input.scope, [], { noun: "parameter" });
+    const { wid } = checkInput(name, lotScopeSchema, input.lifetime, [], { noun: "parameter" });
     return this.#find(name, define, { ...input, params: { wid }, maxAgeMs: 0 });
   }
 
@@ -103,9 +103,9 @@ export class ItemLookup {
   async findLevel<T extends { partNo: number }>(
     name: string,
     define: InventoryList<T>,
-    input: { shortIDs: readonly [string]; scope: StockLevelScope; options: ItemSearchOptions },
+    input: { shortIDs: readonly [string]; lifetime: StockLevelScope; options: ItemSearchOptions },
   ): Promise<FoundItems<T>> {
-    const { wid, maxAgeMs = 0 } = checkInput(name, levelScopeSchema, input.scope, [], { noun: "parameter" });
+    const { wid, maxAgeMs = 0 } = checkInput(name, levelScopeSchema, input.lifetime, [], { noun: "parameter" });
     return this.#find(name, define, { ...input, params: { wid }, maxAgeMs });
   }
 
@@ -113,10 +113,10 @@ export class ItemLookup {
   async findLevels<T extends { partNo: number }>(
     name: string,
     define: InventoryList<T>,
-    input: { shortIDs: readonly string[]; scope: StockLevelsScope; options: ItemSearchOptions },
+    input: { shortIDs: readonly string[]; lifetime: StockLevelsScope; options: ItemSearchOptions },
   ): Promise<FoundItems<T>> {
-    const scope = checkInput(name, levelsScopeSchema, input.scope, [], { noun: "parameter" });
-    const { wid, maxAgeMs = 0, onMissing = "error" } = scope;
+    const lifetime = checkInput(name, levelsScopeSchema, input.lifetime, [], { noun: "parameter" });
+    const { wid, maxAgeMs = 0, onMissing = "error" } = lifetime;
     const items = await this.#find(name, define, { ...input, params: { wid }, maxAgeMs });
     return onMissing === "omit" ? { ...items, missing: new Map() } : items;
   }
@@ -140,7 +140,7 @@ export class ItemLookup {
     const result: FoundItems<T> = { path, found: new Map(), missing: new Map() };
     const searched: string[] = [];
     for (const shortID of shortIDs) {
-      const kept = this.#sender.isClosed
+      const kept = this.#requester.isClosed
         ? undefined
         : this.#results.get(path, shortID, this.#partNos.get(shortID), maxAgeMs);
       if (!kept) searched.push(shortID);
@@ -149,10 +149,10 @@ export class ItemLookup {
     }
     if (searched.length === 0) return inOrder(shortIDs, result);
     const startedAt = monotonicNowMs();
-    const { epoch } = this.#sender.writes;
-    const search = async (series: Series) => {
-      const list = this.#memories.open(series, { reading: definition.reading(params), path, column: "partNo" });
-      const lookup = { series, list, definition, ifUnsorted, maxAgeMs, options: requestOptions, startedAt };
+    const { epoch } = this.#requester.writes;
+    const search = async (group: RequestGroup) => {
+      const list = this.#memories.open(group, { reading: definition.reading(params), path, column: "partNo" });
+      const lookup = { group, list, definition, ifUnsorted, maxAgeMs, options: requestOptions, startedAt };
       const leave = await this.#admission.enter(this.#searchRequest(lookup, searched));
       try {
         const { partNos, missing } = await this.#resolvePartNos(lookup, searched);
@@ -164,13 +164,13 @@ export class ItemLookup {
           // Others may get the same records.
           result.found.set(shortID, { partNo, records: structuredClone(records) });
         }
-        const sentAt = Math.min(series.oldestSentAt, startedAt);
-        if (list.isUnique && series.isShared) this.#keep(result, searched, { sentAt, epoch });
+        const sentAt = Math.min(group.oldestSentAt, startedAt);
+        if (list.isUnique && group.isShared) this.#keep(result, searched, { sentAt, epoch });
       } finally {
         leave();
       }
     };
-    await this.#sender.series(requestOptions, search, true);
+    await this.#requester.group(requestOptions, search, true);
     return inOrder(shortIDs, result);
   }
 
@@ -183,7 +183,7 @@ export class ItemLookup {
   }
 
   /** What a search will probably send, as far as the list is known. */
-  #searchRequest<T>({ list, series, options }: Lookup<T>, shortIDs: readonly string[]): SearchRequest {
+  #searchRequest<T>({ list, group, options }: Lookup<T>, shortIDs: readonly string[]): SearchRequest {
     const { memory, label, isUnique } = list;
     const partNos = shortIDs.map((shortID) => this.#partNos.get(shortID));
     const lookUps = partNos.filter((partNo) => partNo === undefined).length;
@@ -194,13 +194,13 @@ export class ItemLookup {
     const pages = places.reduce((sum, one) => sum + one, isCold ? ENDS : 0) + spare + proof;
     const most = isCold ? Infinity : 2 * pagesOf(memory.total) + 1;
     this.#unshared += 1;
-    const shared = series.isShared ? SharedRequests.keyOf(options) : this.#unshared;
+    const shared = group.isShared ? SharedRequests.keyOf(options) : this.#unshared;
     return {
       label,
       key: JSON.stringify([label, shared, shortIDs.toSorted()]),
       requests: Math.min(lookUps + pages, most),
       priority: options.priority ?? "normal",
-      series,
+      group,
     };
   }
 
@@ -208,7 +208,7 @@ export class ItemLookup {
   async partNoOf(shortID: string, options: RequestOptions): Promise<number> {
     const known = this.#partNos.get(shortID);
     if (known !== undefined) return known;
-    const partNo = await this.#sender.series(options, (series) => series.send(partNoRequest(shortID)));
+    const partNo = await this.#requester.group(options, (group) => group.send(partNoRequest(shortID)));
     setNewest(this.#partNos, shortID, partNo, MAX_PART_NUMBERS);
     return partNo;
   }
@@ -224,10 +224,10 @@ export class ItemLookup {
   ): Promise<{ shown: T[]; isFound: boolean }> {
     const definition = define({}, {});
     const { path } = definition.request({}, {});
-    return this.#sender.series(options, async (series) => {
-      const list = this.#memories.open(series, { reading: definition.reading({}), path, column: "partNo" });
+    return this.#requester.group(options, async (group) => {
+      const list = this.#memories.open(group, { reading: definition.reading({}), path, column: "partNo" });
       // One proof of the order serves all that are looked up at the same time.
-      if (this.#firstShown && !list.memory.isProven) await race(this.#firstShown, whenAborted(series.scope));
+      if (this.#firstShown && !list.memory.isProven) await race(this.#firstShown, whenAborted(group.lifetime));
       const shown = showByPartNo(list, item);
       this.#firstShown ??= shown.then(
         () => {},
@@ -246,7 +246,7 @@ export class ItemLookup {
     lookup: Lookup<T>,
     shortIDs: readonly string[],
   ): Promise<{ partNos: Map<string, number>; missing: Map<string, NotFoundError> }> {
-    const { series, list } = lookup;
+    const { group, list } = lookup;
     const unknown = new Set(shortIDs.filter((shortID) => !this.#partNos.has(shortID)));
     const count = unknown.size;
     let listed = new Map<string, number>();
@@ -260,7 +260,7 @@ export class ItemLookup {
     for (const shortID of shortIDs) {
       try {
         const known = listed.get(shortID) ?? this.#partNos.get(shortID);
-        const partNo = known ?? (await series.send(partNoRequest(shortID)));
+        const partNo = known ?? (await group.send(partNoRequest(shortID)));
         partNos.set(shortID, partNo);
         setNewest(this.#partNos, shortID, partNo, MAX_PART_NUMBERS);
       } catch (error) {
@@ -273,7 +273,7 @@ export class ItemLookup {
 
   /** Searches, in the order of part numbers, and reads the whole list if that is cheaper or the search impossible. */
   async #findAll<T>(lookup: Lookup<T>, skus: ReadonlyMap<number, string>): Promise<Map<number, ItemRecords<T>>> {
-    const { series, list, definition, ifUnsorted } = lookup;
+    const { group, list, definition, ifUnsorted } = lookup;
     const found = new Map<number, ItemRecords<T>>();
     const partNos = new Set(skus.keys());
     const sorted = [...partNos].sort((one, next) => one - next);
@@ -282,7 +282,7 @@ export class ItemLookup {
         const pages = pagesOf(list.memory.total);
         const left = (sorted.length - index) * PAGES_PER_SEARCH;
         // In all, never more than the lists of items and of levels have pages.
-        const { requests } = series;
+        const { requests } = group;
         const isListCheaper = sorted.length > 1 && requests + left > 2 * pages && requests <= pages;
         if (isListCheaper && pages > 1) return await this.#readAll(lookup, partNos);
         const records = await findByPartNo(list, { partNo, shortID: skus.get(partNo) });
@@ -300,21 +300,21 @@ export class ItemLookup {
 
   /** The records of these items in the whole list, which all who need it at the same time share. */
   async #readAll<T>(lookup: Lookup<T>, partNos: ReadonlySet<number>): Promise<Map<number, ItemRecords<T>>> {
-    const { series, list, definition, options, maxAgeMs, startedAt } = lookup;
-    const { epoch } = this.#sender.writes;
+    const { group, list, definition, options, maxAgeMs, startedAt } = lookup;
+    const { epoch } = this.#requester.writes;
     this.#assertInTime(lookup);
-    const read = (sender: Sender) => readByPartNo(sender, list, definition);
+    const read = (requester: Requester) => readByPartNo(requester, list, definition);
     const { priority = "low" } = options;
     const { signal: _signal, onResponse: _onResponse, ...settings } = options;
-    const caller = { ...series, startedAt, maxAgeMs, options: { ...settings, priority } };
+    const caller = { ...group, startedAt, maxAgeMs, options: { ...settings, priority } };
     const key = JSON.stringify([list.label, SharedRequests.keyOf(options)]);
-    const { scope, note } = series;
-    const whole = series.isShared
-      ? await this.#wholeReadings.read(key, { ...caller, scope, note }, (own) => readByPartNo(own, list, definition))
-      : await read(series);
+    const { lifetime, note } = group;
+    const whole = group.isShared
+      ? await this.#wholeReadings.read(key, { ...caller, lifetime, note }, (own) => readByPartNo(own, list, definition))
+      : await read(group);
     const byPartNo = whole.byPartNo as ReadonlyMap<number, T[]>;
     const path = list.label.replace("GET ", "");
-    if (list.isUnique && series.isShared) {
+    if (list.isUnique && group.isShared) {
       const records = new Map([...byPartNo].map(([partNo, [record]]) => [partNo, record]));
       this.#results.keepList(path, records, { sentAt: whole.startedAt, epoch });
     }
@@ -322,11 +322,11 @@ export class ItemLookup {
   }
 
   /** Throws if the whole list cannot be read in time. */
-  #assertInTime<T>({ list, series }: Lookup<T>): void {
-    const { remainingMs, totalTimeoutMs } = series.scope;
+  #assertInTime<T>({ list, group }: Lookup<T>): void {
+    const { remainingMs, totalTimeoutMs } = group.lifetime;
     const requests = requestsForList(list.memory.total);
-    if (durationOf(requests, slotAllowanceOf(this.#sender.limiter)) <= remainingMs) return;
-    const retryAfterMs = Math.ceil(this.#sender.limiter.waitMs("low", requests - 1));
+    if (durationOf(requests, slotAllowanceOf(this.#requester.limiter)) <= remainingMs) return;
+    const retryAfterMs = Math.ceil(this.#requester.limiter.waitMs("low", requests - 1));
     throw new TimeoutError(
       `${list.label}: not sent any further: only the whole list shows that an item is not listed, which takes about ${requests} requests, ` +
         `more than totalTimeoutMs (${totalTimeoutMs} ms) allows. Set ifUnsorted: "error", accept older results with maxAgeMs, or query a ` +
@@ -338,7 +338,7 @@ export class ItemLookup {
   #warnOnce(name: string, problem: string): void {
     if (this.#warned.has(name)) return;
     this.#warned.add(name);
-    this.#sender.warn(
+    this.#requester.warn(
       `${problem}, so the whole list is read for one item. Keep a mirror (stocklot/mirror) and query that instead.`,
     );
   }

@@ -2,7 +2,7 @@ import type { InventoryListParams } from "../../service/list-params.js";
 import { PaginationError } from "../../shared/errors/index.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { type ListDefinition, openReader } from "../lists/list.js";
-import type { Sender } from "../send/send.js";
+import type { Requester } from "../send/requester.js";
 import type { SortedList } from "./sorted-list.js";
 
 /** A whole list, by part number. */
@@ -14,7 +14,7 @@ export interface ListByPartNo {
 
 /** Reads a list; twice if it shows fewer records than the service counts, which a client with a scope may always see. */
 export async function readByPartNo<T>(
-  sender: Sender,
+  requester: Requester,
   { keyOf, numberOf, label }: SortedList<T>,
   definition: ListDefinition<T, InventoryListParams>,
 ): Promise<ListByPartNo> {
@@ -27,7 +27,7 @@ export async function readByPartNo<T>(
   for (;;) {
     const keys = new Set<unknown>();
     const byPartNo = new Map<number, T[]>();
-    const reader = openReader(sender, everything);
+    const reader = openReader(requester, everything);
     for await (const { value } of reader.pages()) {
       for (const record of value) {
         keys.add(keyOf(record));

@@ -2,7 +2,7 @@ import { setNewest } from "../../shared/bounded-map.js";
 import { ResponseValidationError } from "../../shared/errors/index.js";
 import { fieldOf } from "../../shared/unknown.js";
 import type { ListReading } from "../lists/list.js";
-import type { Sender } from "../send/send.js";
+import type { Requester } from "../send/requester.js";
 import { createListMemory, type ListMemory, type SortedList } from "./sorted-list.js";
 
 const MAX_LISTS = 100;
@@ -18,8 +18,8 @@ interface ListSource<T> {
 export class SortedLists {
   readonly #memories = new Map<string, ListMemory>();
 
-  /** The list for one call, whose requests `series` sends. */
-  open<T>(series: Sender, { reading, path, column }: ListSource<T>): SortedList<T> {
+  /** The list for one call, whose requests `group` sends. */
+  open<T>(group: Requester, { reading, path, column }: ListSource<T>): SortedList<T> {
     const { pageReader, keyOf, maxPageSize } = reading;
     const name = `${path} ${column}`;
     const memory = this.#memories.get(name) ?? createListMemory(maxPageSize);
@@ -39,7 +39,7 @@ export class SortedLists {
       fetch: async (request, direction, isFurther = false) => {
         const query = direction ? { ...request, sort: column, direction } : { ...request, direction: "ASC" };
         const priority = isFurther ? "low" : undefined;
-        const page = await series.send({ method: "GET", path, query, read: pageReader(request), priority });
+        const page = await group.send({ method: "GET", path, query, read: pageReader(request), priority });
         shown.push(page.value);
         return page;
       },

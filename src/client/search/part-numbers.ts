@@ -8,8 +8,8 @@ import { fieldOf } from "../../shared/unknown.js";
 import { createPageReader } from "../lists/decode-page.js";
 import { itemRequest } from "../resources/items.js";
 import type { ApiRequest } from "../send/call.js";
+import type { Requester } from "../send/requester.js";
 import { invalidResponseError } from "../send/response.js";
-import type { Sender } from "../send/send.js";
 import type { SortedList } from "./sorted-list.js";
 
 export const pagesOf = (total: number) => Math.max(1, Math.ceil(total / MAX_PAGE_SIZE));
@@ -18,14 +18,14 @@ const anyItemPageReader = /* @__PURE__ */ createPageReader<unknown>(/* @__PURE__
 
 /** The part numbers of items by the list of items, unless its first page shows that it is longer than they are many. */
 export async function readPartNos(
-  { series, list }: { series: Sender; list: Pick<SortedList<unknown>, "memory"> },
+  { group, list }: { group: Requester; list: Pick<SortedList<unknown>, "memory"> },
   shortIDs: ReadonlySet<string>,
 ): Promise<Map<string, number>> {
   const partNos = new Map<string, number>();
   for (let number = 1; ; number += 1) {
     const query = { page: number, pageSize: MAX_PAGE_SIZE };
     const request = { method: "GET", path: READS.listAllItems.path, query, read: anyItemPageReader(query) };
-    const page = await series.send({ ...request, priority: number === 1 ? undefined : "low" });
+    const page = await group.send({ ...request, priority: number === 1 ? undefined : "low" });
     // Until a page of the list itself has been read.
     list.memory.total ||= page.totalCount;
     for (const item of page.value) {

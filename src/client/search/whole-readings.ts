@@ -1,8 +1,8 @@
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { race, whenAborted } from "../../shared/time/wait.js";
+import type { Lifetime } from "../send/lifetime.js";
 import type { RequestOptions, ResponseInfo } from "../send/request-options.js";
-import type { Scope } from "../send/scope.js";
-import type { ClientSender, Series } from "../send/send.js";
+import type { ClientRequester, RequestGroup } from "../send/requester.js";
 
 interface WholeReading<T> {
   readonly abort: AbortController;
@@ -15,7 +15,7 @@ interface WholeReading<T> {
 
 /** A caller who needs a whole list. */
 export interface WholeReader {
-  scope: Scope;
+  lifetime: Lifetime;
   /** The options that its requests share with those of others. */
   options: RequestOptions;
   /** When its call began, by the monotonic clock. */
@@ -30,39 +30,39 @@ export interface WholeReader {
  */
 export class WholeReadings<T> {
   readonly #readings = new Map<string, WholeReading<T>>();
-  readonly #sender: ClientSender;
+  readonly #requester: ClientRequester;
 
-  constructor(sender: ClientSender) {
-    this.#sender = sender;
+  constructor(requester: ClientRequester) {
+    this.#requester = requester;
   }
 
-  async read(key: string, caller: WholeReader, run: (series: Series) => Promise<T>): Promise<T> {
+  async read(key: string, caller: WholeReader, run: (group: RequestGroup) => Promise<T>): Promise<T> {
     const found = this.#readings.get(key);
     const reading = found && this.#isJoinable(found, caller) ? found : this.#begin(key, caller, run);
     reading.callers += 1;
     try {
-      return await race(reading.result, whenAborted(caller.scope));
+      return await race(reading.result, whenAborted(caller.lifetime));
     } finally {
-      if (reading.last && !caller.scope.aborted) caller.note(reading.last);
+      if (reading.last && !caller.lifetime.aborted) caller.note(reading.last);
       reading.callers -= 1;
       if (reading.callers === 0) {
         if (this.#readings.get(key) === reading) this.#readings.delete(key);
-        reading.abort.abort(caller.scope.reason);
+        reading.abort.abort(caller.lifetime.reason);
       }
     }
   }
 
   #isJoinable({ abort, startedAt, epoch }: WholeReading<T>, caller: WholeReader): boolean {
-    if (abort.signal.aborted || epoch !== this.#sender.writes.epoch) return false;
+    if (abort.signal.aborted || epoch !== this.#requester.writes.epoch) return false;
     return startedAt >= caller.startedAt || monotonicNowMs() - startedAt <= caller.maxAgeMs;
   }
 
-  #begin(key: string, { options }: WholeReader, run: (series: Series) => Promise<T>): WholeReading<T> {
+  #begin(key: string, { options }: WholeReader, run: (group: RequestGroup) => Promise<T>): WholeReading<T> {
     const abort = new AbortController();
     const reading: WholeReading<T> = {
       abort,
       startedAt: monotonicNowMs(),
-      epoch: this.#sender.writes.epoch,
+      epoch: this.#requester.writes.epoch,
       result: Promise.reject(new Error("not begun")),
       last: undefined,
       callers: 0,
@@ -72,7 +72,7 @@ export class WholeReadings<T> {
       reading.last = response;
     };
     const own = { ...options, signal: abort.signal, totalTimeoutMs: Infinity, onResponse };
-    reading.result = this.#sender.series(own, run, true).finally(() => {
+    reading.result = this.#requester.group(own, run, true).finally(() => {
       if (this.#readings.get(key) === reading) this.#readings.delete(key);
     });
     reading.result.catch(() => {});

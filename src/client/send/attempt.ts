@@ -22,7 +22,7 @@ import { takeRateLimitRetry } from "./retry.js";
 import type { ServiceClock } from "./service-clock.js";
 
 /** What the attempts of a client's calls share. */
-export interface Line {
+export interface ClientParts {
   readonly limiter: RateLimiter;
   readonly tokens: TokenManager;
   readonly transport: Transport;
@@ -36,57 +36,57 @@ export interface Line {
  * Sends the request of a call once, and again with a new token after a 401. Rejects with a `Failure` if an attempt has failed;
  * with what the wait for a token or a slot rejects with, if none was begun.
  */
-export async function attempt(line: Line, call: Call): Promise<WireResponse> {
+export async function attempt(parts: ClientParts, call: Call): Promise<WireResponse> {
   try {
-    return await sendOnce(line, call);
+    return await sendOnce(parts, call);
   } catch (failure) {
     const isRefused = failure instanceof Failure && failure.retry === "with a new token";
     if (!isRefused || call.hasRenewedToken || call.isLastAttempt) throw failure;
     call.hasRenewedToken = true;
-    reportRetry(line, call, failure.reason);
-    return await sendOnce(line, call);
+    reportRetry(parts, call, failure.reason);
+    return await sendOnce(parts, call);
   }
 }
 
 /** The call will be retried. */
-export function reportRetry({ observer }: Line, call: Call, reason: string): void {
+export function reportRetry({ observer }: ClientParts, call: Call, reason: string): void {
   const event = { ...call.identity, attempt: call.attempts + 1, reason };
   observer.emit("retry", () => event);
   call.observer.notify((observation) => observation.retry(event));
   notifyRetry(call.settings.beforeSend);
 }
 
-async function sendOnce(line: Line, call: Call): Promise<WireResponse> {
-  const { slot, token } = await acquire(line, call);
+async function sendOnce(parts: ClientParts, call: Call): Promise<WireResponse> {
+  const { slot, token } = await acquire(parts, call);
   let exchange: Exchange | undefined;
   try {
-    const request = await prepare(line, call, slot, token);
+    const request = await prepare(parts, call, slot, token);
     const startedAt = monotonicNowMs();
     const info = { ...call.identity, attempt: call.attempts };
-    line.observer.emit("request", () => info);
+    parts.observer.emit("request", () => info);
     const response = await call.observer.attempt(info, request.headers, () => {
-      exchange = new Exchange(request, line.transport.send);
+      exchange = new Exchange(request, parts.transport.send);
       return exchange.result
         .then(assertNotCutOff)
         .catch((thrown: unknown) => responseWithoutBody(exchange?.head, thrown));
     });
-    line.hasResponded = true;
-    line.clock.observe(response.headers);
+    parts.hasResponded = true;
+    parts.clock.observe(response.headers);
     const durationMs = monotonicNowMs() - startedAt;
-    line.observer.emit("response", () => ({ ...info, status: response.status, durationMs }));
+    parts.observer.emit("response", () => ({ ...info, status: response.status, durationMs }));
     call.head = { status: response.status, headers: response.headers };
-    checkStatus(line, call, response, token);
+    checkStatus(parts, call, response, token);
     return response;
   } catch (thrown) {
     call.head ??= exchange?.head;
     const failure =
-      exchange && !(thrown instanceof Failure) ? failureOfExchange(call, exchange, thrown, line.hasResponded) : thrown;
+      exchange && !(thrown instanceof Failure) ? failureOfExchange(call, exchange, thrown, parts.hasResponded) : thrown;
     if (!(failure instanceof Failure)) throw failure;
     if (failure.applied === "unknown" && call.isWrite) call.applied = "unknown";
     // The end of the call is no failure of its own.
-    if (failure.error !== call.scope.reason) {
+    if (failure.error !== call.lifetime.reason) {
       call.lastError = failure.error;
-      if (call.request.isTokenRequest) line.tokens.lastFailure = failure.error;
+      if (call.request.isTokenRequest) parts.tokens.lastFailure = failure.error;
     }
     throw failure;
   } finally {
@@ -105,10 +105,10 @@ const ANY_TOKEN_FROM_ROUND = 3;
  * calls that wait), and the call queues before others, as does the repetition after a 401.
  */
 async function acquire(
-  { limiter, tokens, observer }: Line,
+  { limiter, tokens, observer }: ClientParts,
   call: Call,
 ): Promise<{ slot: Slot; token?: string | undefined }> {
-  const { scope } = call;
+  const { lifetime } = call;
   const needsToken = !call.request.isTokenRequest;
   let waitedMs = 0;
   const onLongWait = observer.hears("waiting")
@@ -118,20 +118,20 @@ async function acquire(
   const onFailedProbe = (response: WireResponse) =>
     takeRateLimitRetry(call) ? undefined : failureOfStatus(call, response, pauseMsOf(limiter));
   for (let round = 1; ; round += 1) {
-    scope.throwIfAborted();
+    lifetime.throwIfAborted();
     const priority = round === 1 && !call.hasRenewedToken ? call.priority : "token";
     if (needsToken && tokens.fresh === undefined) {
       // No token request if the slot would come too late.
       const waitMs = limiter.waitMs(priority);
-      if (waitMs > scope.remainingMs) throw new SlotTooLate(waitMs, limiter.snapshot().pausedUntil);
-      await tokens.renew(scope).catch((error: unknown) => {
-        if (scope.aborted) call.lastError ??= tokens.lastFailure;
+      if (waitMs > lifetime.remainingMs) throw new SlotTooLate(waitMs, limiter.snapshot().pausedUntil);
+      await tokens.renew(lifetime).catch((error: unknown) => {
+        if (lifetime.aborted) call.lastError ??= tokens.lastFailure;
         throw error;
       });
     }
-    const maxWaitMs = scope.remainingMs;
+    const maxWaitMs = lifetime.remainingMs;
     const queuedAt = monotonicNowMs();
-    const slot = await limiter.acquire({ priority, signal: scope, maxWaitMs, onLongWait, onFailedProbe });
+    const slot = await limiter.acquire({ priority, signal: lifetime, maxWaitMs, onLongWait, onFailedProbe });
     waitedMs += monotonicNowMs() - queuedAt;
     const token = round < ANY_TOKEN_FROM_ROUND ? tokens.fresh : tokens.last;
     if (token !== undefined || !needsToken) {
@@ -143,15 +143,20 @@ async function acquire(
 }
 
 /** Begins an attempt: the caller's `beforeSend`, then the request as it is sent. */
-async function prepare({ clock }: Line, call: Call, slot: Slot, token: string | undefined): Promise<WireRequest> {
-  const { settings, payload, request, scope } = call;
+async function prepare(
+  { clock }: ClientParts,
+  call: Call,
+  slot: Slot,
+  token: string | undefined,
+): Promise<WireRequest> {
+  const { settings, payload, request, lifetime } = call;
   const { timeoutMs, maxResponseBytes } = settings;
   const clockAheadMs = clock.aheadMs;
   let check: (() => void) | undefined;
   if (settings.beforeSend) {
     const { beforeSend } = settings;
     const begun = (async () => beforeSend({ attempt: call.attempts + 1, clockAheadMs }))();
-    check = (await untilAborted(scope, begun.catch(failBeforeSend))) || undefined;
+    check = (await untilAborted(lifetime, begun.catch(failBeforeSend))) || undefined;
   }
   const headers = { ...settings.headers };
   if (payload.contentType !== undefined) headers["content-type"] = payload.contentType;
@@ -170,7 +175,7 @@ async function prepare({ clock }: Line, call: Call, slot: Slot, token: string | 
     body: payload.body,
     timeoutMs,
     maxResponseBytes,
-    signal: scope,
+    signal: lifetime,
     beforeFirstByte() {
       if (slot.hasExpired?.()) throw new Refusal(new SlotExpired());
       try {
@@ -208,16 +213,16 @@ function responseWithoutBody(head: Exchange["head"], thrown: unknown): WireRespo
 }
 
 /** Throws unless the response is a success. A token that was refused is dropped (401), and the limiter pauses after a 429. */
-function checkStatus(line: Line, call: Call, response: WireResponse, token: string | undefined): void {
+function checkStatus(parts: ClientParts, call: Call, response: WireResponse, token: string | undefined): void {
   const { status } = response;
   if (isSuccessStatus(status)) {
     const problem = call.request.describeFalseSuccess?.(response);
     if (problem !== undefined) throw failureOfFalseSuccess(call, response, problem);
     return;
   }
-  if (status === 401 && token !== undefined) line.tokens.drop(token);
-  if (status === 429) pause(line, call, response);
-  throw failureOfStatus(call, response, pauseMsOf(line.limiter));
+  if (status === 401 && token !== undefined) parts.tokens.drop(token);
+  if (status === 429) pause(parts, call, response);
+  throw failureOfStatus(call, response, pauseMsOf(parts.limiter));
 }
 
 /** After one wrong response, a longer pause would stop all calls permanently. */
@@ -226,7 +231,7 @@ const MAX_PAUSE_MS = 3_600_000;
 const MIN_RETRY_AFTER_MS = 1_000;
 
 /** Pauses the limiter. During a pause this has no effect. */
-function pause({ limiter, observer }: Line, call: Call, response: WireResponse): void {
+function pause({ limiter, observer }: ClientParts, call: Call, response: WireResponse): void {
   if (pauseMsOf(limiter) > 0) return;
   const [shortest, longest] = call.settings.retry.rateLimitDelayMs;
   const retryAfterMs = parseRetryAfterMs(response.headers);

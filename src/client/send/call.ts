@@ -2,10 +2,10 @@ import { messageOf, toOneLine } from "../../shared/unknown.js";
 import type { Priority } from "../limiter/rate-limiter.js";
 import type { CallObserver } from "../observe/observer.js";
 import type { ResponseHead, WireResponse } from "../transport/exchange.js";
+import type { Lifetime } from "./lifetime.js";
 import { type EncodedRequest, encodeRequest, type Query } from "./payload.js";
 import type { RequestOptions } from "./request-options.js";
 import type { RetrySettings } from "./retry-options.js";
-import type { Scope } from "./scope.js";
 
 /** A request as the resources describe it. */
 export interface ApiRequest<T> {
@@ -101,7 +101,7 @@ export class Call {
   constructor(
     readonly request: Omit<ApiRequest<unknown>, "read">,
     readonly settings: CallSettings,
-    readonly scope: Scope,
+    readonly lifetime: Lifetime,
     readonly observer: CallObserver,
   ) {
     const { method, path, isTokenRequest } = request;

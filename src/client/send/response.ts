@@ -78,7 +78,7 @@ export async function validateWithStandardSchema<T>(
 ): Promise<T> {
   if (context.validation.mode === "off") return uncheckedAs(data);
   const validation = schema["~standard"].validate(data);
-  const result = "then" in validation ? await untilAborted(context.call.scope, validation) : validation;
+  const result = "then" in validation ? await untilAborted(context.call.lifetime, validation) : validation;
   if (!result.issues) return result.value;
   throwOrLogIssues(boundedIssues(result.issues, at), context);
   return uncheckedAs(data);

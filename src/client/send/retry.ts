@@ -12,18 +12,18 @@ import { retryWaitMs } from "./retry-wait.js";
 const MAX_MOMENTS = 2;
 
 /** The retries that a call has used up, and how many it may use. */
-type Budget = Pick<Call, "settings" | "scope" | "retries" | "rateLimitRetries" | "isLastAttempt">;
+type Budget = Pick<Call, "settings" | "lifetime" | "retries" | "rateLimitRetries" | "isLastAttempt">;
 
 /**
  * Repeats an attempt as long as its failure and the budget allow it. The first attempt goes directly: p-retry costs as much as
- * all other steps of a call. Rejects with the last `Failure`, or with the reason of the scope.
+ * all other steps of a call. Rejects with the last `Failure`, or with the reason of the lifetime.
  */
 export async function withRetries<T>(
   budget: Budget,
   runAttempt: () => Promise<T>,
   onRetry: (reason: string) => void,
 ): Promise<T> {
-  const { scope } = budget;
+  const { lifetime } = budget;
   let success: { value: T } | undefined;
   try {
     return await runAttempt();
@@ -39,19 +39,19 @@ export async function withRetries<T>(
           retries: Infinity,
           minTimeout: 0,
           maxTimeout: 0,
-          signal: scope.signal,
+          signal: lifetime.signal,
           shouldRetry: async ({ error }) => {
             if (!(error instanceof Failure) || !takeFrom(budget, error)) return false;
             onRetry(error.reason);
             const waitMs = retryWaitMs(error, budget.retries, budget.settings.retry, Math.random());
-            if (waitMs > 0) await sleep(waitMs, scope);
+            if (waitMs > 0) await sleep(waitMs, lifetime);
             return true;
           },
         },
       );
     } catch (thrown) {
       // p-retry also rejects if the signal aborts in the moment of success: what has succeeded counts.
-      if (!success) throw scope.aborted && !(thrown instanceof Failure) ? scope.reason : thrown;
+      if (!success) throw lifetime.aborted && !(thrown instanceof Failure) ? lifetime.reason : thrown;
     }
     if (!success) throw first;
     return success.value;

@@ -2,14 +2,14 @@ import { monotonicNowMs } from "../../shared/time/clock.js";
 import { race, whenAborted } from "../../shared/time/wait.js";
 import type { Priority } from "../limiter/rate-limiter.js";
 import type { ApiRequest } from "./call.js";
+import { Lifetime } from "./lifetime.js";
 import { encodeRequest } from "./payload.js";
 import type { RequestOptions, ResponseInfo } from "./request-options.js";
-import { Scope } from "./scope.js";
 import type { WriteLog } from "./write-log.js";
 
-/** Sends a request within a scope. `onSend` is called right before its first byte. */
+/** Sends a request within a lifetime. `onSend` is called right before its first byte. */
 export type SendWithin = <T>(
-  scope: Scope,
+  lifetime: Lifetime,
   request: ApiRequest<T>,
   options: RequestOptions,
   onSend: () => void,
@@ -23,7 +23,7 @@ export interface SharedResult<T> {
 }
 
 interface SharedRequest<T> {
-  scope: Scope;
+  lifetime: Lifetime;
   result: Promise<SharedResult<T>>;
   response: ResponseInfo | undefined;
   callers: number;
@@ -61,7 +61,7 @@ export class SharedRequests {
 
   /** Joins an equal request, or sends one. `onResponse` receives the final response, as that of each caller. */
   async send<T>(
-    caller: Scope,
+    caller: Lifetime,
     request: ApiRequest<T>,
     options: RequestOptions & { onResponse: (response: ResponseInfo) => void },
   ): Promise<SharedResult<T>> {
@@ -74,7 +74,7 @@ export class SharedRequests {
     // What waits for a slot behind others goes on with the priority of the most urgent caller.
     if (shared.epoch === undefined && RANKS.indexOf(priority) < RANKS.indexOf(shared.priority)) {
       shared.next = begin();
-      shared.scope.abort(REPLACED);
+      shared.lifetime.abort(REPLACED);
       shared = shared.next;
     }
     for (;;) {
@@ -97,20 +97,20 @@ export class SharedRequests {
     }
   }
 
-  #isJoinable({ scope, epoch }: SharedRequest<unknown>): boolean {
-    return !scope.aborted && (epoch === undefined || epoch === this.#writes.epoch);
+  #isJoinable({ lifetime, epoch }: SharedRequest<unknown>): boolean {
+    return !lifetime.aborted && (epoch === undefined || epoch === this.#writes.epoch);
   }
 
   #end(key: string, shared: SharedRequest<unknown>, reason: unknown): void {
     if (this.#requests.get(key) === shared) this.#requests.delete(key);
-    shared.scope.abort(reason);
+    shared.lifetime.abort(reason);
   }
 
   #begin<T>(key: string, request: ApiRequest<T>, options: RequestOptions & { priority: Priority }): SharedRequest<T> {
-    const scope = new Scope([], Infinity);
+    const lifetime = new Lifetime([], Infinity);
     let sentAt = monotonicNowMs();
     const shared: SharedRequest<T> = {
-      scope,
+      lifetime,
       result: Promise.reject(new Error("not begun")),
       response: undefined,
       callers: 0,
@@ -128,11 +128,11 @@ export class SharedRequests {
     };
     const run = async () => {
       try {
-        const value = await this.#send(scope, request, { ...options, onResponse }, onSend);
+        const value = await this.#send(lifetime, request, { ...options, onResponse }, onSend);
         return { value, sentAt };
       } finally {
         if (this.#requests.get(key) === shared) this.#requests.delete(key);
-        scope.end();
+        lifetime.end();
       }
     };
     shared.result = run();

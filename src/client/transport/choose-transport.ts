@@ -2,9 +2,9 @@ import type { Socket } from "node:net";
 import type { Dispatcher } from "undici";
 import { mayReadEnvironment } from "../../shared/environment.js";
 import { fieldOf, messageOf } from "../../shared/unknown.js";
-import type { Transport, WireSender } from "./exchange.js";
-import { createFetchSender, type FetchLike } from "./fetch.js";
-import { createAgent, createUndiciSender, ResetWatch } from "./undici.js";
+import type { Transport, Wire } from "./exchange.js";
+import { createFetchWire, type FetchLike } from "./fetch.js";
+import { createAgent, createUndiciWire, ResetWatch } from "./undici.js";
 
 interface TransportOptions {
   fetch?: FetchLike | undefined;
@@ -16,8 +16,8 @@ interface TransportOptions {
 /** What sends the requests. What the caller passed in stays open when the client closes. */
 export function createTransport(base: URL, options: TransportOptions, warn: (message: string) => void): Transport {
   const { fetch, dispatcher, timeoutMs } = options;
-  if (fetch) return { send: createFetchSender(base, fetch), close: async () => {} };
-  if (dispatcher) return { send: createUndiciSender(base, dispatcher), close: async () => {} };
+  if (fetch) return { send: createFetchWire(base, fetch), close: async () => {} };
+  if (dispatcher) return { send: createUndiciWire(base, dispatcher), close: async () => {} };
   return createDefaultTransport(base, timeoutMs, warn);
 }
 
@@ -26,7 +26,7 @@ export function createTransport(base: URL, options: TransportOptions, warn: (mes
  * works. undici is loaded at the first request. Why so: docs/decisions/012-undici-or-fetch.md
  */
 function createDefaultTransport(base: URL, timeoutMs: number, warn: (message: string) => void): Transport {
-  let chosen: Promise<{ send: WireSender; agent?: Dispatcher }> | undefined;
+  let chosen: Promise<{ send: Wire; agent?: Dispatcher }> | undefined;
   let active = 0;
   const connecting = new Set<Socket>();
   return {
@@ -58,10 +58,10 @@ function createDefaultTransport(base: URL, timeoutMs: number, warn: (message: st
 
   async function choose() {
     const undici = await loadUndici(warn);
-    if (!undici) return { send: createFetchSender(base, globalThis.fetch) };
+    if (!undici) return { send: createFetchWire(base, globalThis.fetch) };
     const resets = new ResetWatch();
     const agent = createAgent(undici, base, { timeoutMs, connecting, resets });
-    return { send: createUndiciSender(base, agent, resets), agent };
+    return { send: createUndiciWire(base, agent, resets), agent };
   }
 }
 

@@ -44,10 +44,10 @@ export class ExchangeFailure extends Error {
 }
 
 /** Sends one request, and reports its progress and its end to the exchange. A rejection fails the exchange. */
-export type WireSender = (request: WireRequest, exchange: Exchange) => Promise<void>;
+export type Wire = (request: WireRequest, exchange: Exchange) => Promise<void>;
 
 export interface Transport {
-  readonly send: WireSender;
+  readonly send: Wire;
   /** Closes connections of its own. */
   close(): Promise<void>;
 }
@@ -77,7 +77,7 @@ export class Exchange {
   #reject!: (failure: ExchangeFailure) => void;
   readonly #stop: () => void;
 
-  constructor(request: WireRequest, send: WireSender) {
+  constructor(request: WireRequest, send: Wire) {
     const { signal, timeoutMs } = request;
     this.#maxBytes = request.maxResponseBytes;
     this.result = new Promise((resolve, reject) => {

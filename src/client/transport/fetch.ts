@@ -1,13 +1,13 @@
 import { ConfigurationError } from "../../shared/errors/index.js";
 import { isDeno } from "../../shared/runtime-name.js";
 import { fieldOf, isObject } from "../../shared/unknown.js";
-import { type Exchange, endsOnlyByClose, type WireRequest, type WireSender } from "./exchange.js";
+import { type Exchange, endsOnlyByClose, type Wire, type WireRequest } from "./exchange.js";
 
 /** A function like the global `fetch`. */
 export type FetchLike = (url: string, init: RequestInit) => Promise<Response>;
 
 /** Sends with a fetch function. The global one is looked up at each call, so that a test can patch it later. */
-export function createFetchSender(base: URL, fetchFunction: FetchLike): WireSender {
+export function createFetchWire(base: URL, fetchFunction: FetchLike): Wire {
   const isGlobal = fetchFunction === globalThis.fetch;
   const prefix = base.href.replace(/\/+$/, "");
   return async (request, exchange) => {

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import type { buildConnector, Dispatcher } from "undici";
 import { environmentVariable } from "../../shared/environment.js";
 import { ConfigurationError } from "../../shared/errors/index.js";
-import { ACCEPTED_ENCODINGS, endsOnlyByClose, type WireSender } from "./exchange.js";
+import { ACCEPTED_ENCODINGS, endsOnlyByClose, type Wire } from "./exchange.js";
 import { ProxyFailure } from "./network-failure.js";
 
 /**
@@ -10,7 +10,7 @@ import { ProxyFailure } from "./network-failure.js";
  * learns whether anything was sent, which decides whether a write may be retried, and it needs no stream. `resets` belongs
  * to the dispatcher, if it is one of `createAgent`.
  */
-export function createUndiciSender(base: URL, dispatcher: Dispatcher, resets?: ResetWatch): WireSender {
+export function createUndiciWire(base: URL, dispatcher: Dispatcher, resets?: ResetWatch): Wire {
   const prefix = base.pathname.replace(/\/+$/, "");
   return async (request, exchange) => {
     const options: Dispatcher.DispatchOptions & { maxRedirections: number } = {

@@ -11,20 +11,20 @@ import { monotonicNowMs } from "../../shared/time/clock.js";
 import { NoSlots, type RateLimiter, SlotTooLate } from "../limiter/rate-limiter.js";
 import type { ClientState } from "../observe/events.js";
 import { nameOfThrown } from "../observe/observer.js";
-import { attempt, type Line, reportRetry } from "./attempt.js";
+import { attempt, type ClientParts, reportRetry } from "./attempt.js";
 import { type ApiRequest, Call, type CallSettings, type ResponseValidation, reasonIn } from "./call.js";
 import { Failure } from "./failure.js";
 import { lowerCaseHeaderNames } from "./headers.js";
+import { Closed, Lifetime, OutOfTime } from "./lifetime.js";
 import { JSON_CONTENT_TYPE } from "./payload.js";
 import { checkRequestOptions, type RequestOptions, type ResponseInfo } from "./request-options.js";
 import { withRetries } from "./retry.js";
 import { mergeRetryOptions } from "./retry-options.js";
-import { Closed, OutOfTime, Scope } from "./scope.js";
 import { SharedRequests } from "./shared-requests.js";
 import { WriteLog } from "./write-log.js";
 
 /** Sends requests. */
-export interface Sender {
+export interface Requester {
   /**
    * Sends a request and returns the result of its reader. `shared` aborts it, too: of an iteration whose pages are read ahead,
    * or of a token request. The caller who waits for it is shown later (`showCaller`).
@@ -33,20 +33,20 @@ export interface Sender {
 }
 
 /** Sends the requests of one call. */
-export interface Series extends Sender {
+export interface RequestGroup extends Requester {
   /** How many it has sent. */
   requests: number;
   /** When the oldest of them was sent, by the monotonic clock; only if they may be shared. */
   oldestSentAt: number;
   /** The caller's signal and deadline. */
-  readonly scope: Scope;
+  readonly lifetime: Lifetime;
   /** Whether its requests may be shared with other calls. */
   readonly isShared: boolean;
   /** Notes a response that another call has received for this one, too. */
   note(response: ResponseInfo): void;
 }
 
-export interface SenderConfig extends Line {
+export interface RequesterConfig extends ClientParts {
   /** Without a slash at its end. */
   baseUrl: string;
   validation: ResponseValidation;
@@ -63,20 +63,20 @@ export interface SenderConfig extends Line {
  *       attempt     token, slot, `beforeSend`, one exchange, and what follows from its status (attempt.ts)
  *     read          the response becomes a typed value (response.ts)
  */
-export class ClientSender implements Sender, ClientState {
+export class ClientRequester implements Requester, ClientState {
   /** Aborted when the client is closed. */
-  readonly closed = new Scope([], Infinity);
+  readonly closed = new Lifetime([], Infinity);
   /** The writes of this client. */
   readonly writes = new WriteLog();
-  readonly #shared = new SharedRequests(this.writes, (scope, request, options, onSend) =>
-    this.#sendWithin(scope, request, options, onSend),
+  readonly #shared = new SharedRequests(this.writes, (lifetime, request, options, onSend) =>
+    this.#sendWithin(lifetime, request, options, onSend),
   );
-  readonly #config: SenderConfig;
+  readonly #config: RequesterConfig;
   readonly #active = new Set<Call>();
   #closing: Promise<void> | undefined;
   #onIdle = () => {};
 
-  constructor(config: SenderConfig) {
+  constructor(config: RequesterConfig) {
     this.#config = config;
   }
 
@@ -98,20 +98,20 @@ export class ClientSender implements Sender, ClientState {
 
   async send<T>(request: ApiRequest<T>, given?: RequestOptions, shared?: AbortSignal): Promise<T> {
     const options = given === undefined ? given : checkRequestOptions(`${request.method} ${request.path}`, given);
-    const scope = new Scope([options?.signal, shared], options?.totalTimeoutMs ?? this.#config.totalTimeoutMs);
+    const lifetime = new Lifetime([options?.signal, shared], options?.totalTimeoutMs ?? this.#config.totalTimeoutMs);
     try {
-      return await this.#sendWithin(scope, request, options);
+      return await this.#sendWithin(lifetime, request, options);
     } catch (error) {
       if (!shared) showCaller(error);
       throw error;
     } finally {
-      scope.end();
+      lifetime.end();
     }
   }
 
-  /** The same within a scope, with options that were checked. */
+  /** The same within a lifetime, with options that were checked. */
   async #sendWithin<T>(
-    scope: Scope,
+    lifetime: Lifetime,
     request: ApiRequest<T>,
     options?: RequestOptions,
     onSend?: () => void,
@@ -119,7 +119,7 @@ export class ClientSender implements Sender, ClientState {
     const { observer, validation } = this.#config;
     const { method, path } = request;
     const observed = observer.startCall(this, method, path);
-    const call = new Call(request, this.#settingsOf(options, onSend), scope, observed);
+    const call = new Call(request, this.#settingsOf(options, onSend), lifetime, observed);
     const forgetHeaders = options?.headers && rememberCallHeaders(options.headers);
     const startedAt = monotonicNowMs();
     let end: string | undefined;
@@ -144,12 +144,12 @@ export class ClientSender implements Sender, ClientState {
   }
 
   /**
-   * Runs several requests as one call of the caller's: one deadline, one signal, one `onResponse`. The sender that `run` gets
+   * Runs several requests as one call of the caller's: one deadline, one signal, one `onResponse`. The group that `run` gets
    * sends all of them with these options, which were checked, and counts them. With `shares`, equal requests in flight are one.
    */
-  async series<T>(given: RequestOptions, run: (series: Series) => Promise<T>, shares = false): Promise<T> {
+  async group<T>(given: RequestOptions, run: (group: RequestGroup) => Promise<T>, shares = false): Promise<T> {
     const { signal, totalTimeoutMs = this.#config.totalTimeoutMs, onResponse, ...rest } = given;
-    const scope = new Scope([signal], totalTimeoutMs);
+    const lifetime = new Lifetime([signal], totalTimeoutMs);
     const isShared = shares && SharedRequests.keyOf(rest) !== undefined;
     const startedAt = monotonicNowMs();
     let attempts = 0;
@@ -159,26 +159,26 @@ export class ClientSender implements Sender, ClientState {
       attempts += response.attempts;
       last = response;
     };
-    const send: Sender["send"] = async (request) => {
-      series.requests += 1;
+    const send: Requester["send"] = async (request) => {
+      group.requests += 1;
       label = `${request.method} ${request.path}`;
-      if (!isShared) return this.#sendWithin(scope, request, { ...rest, onResponse: note });
-      this.#assertSlotInTime(scope, request, rest);
-      const { value, sentAt } = await this.#shared.send(scope, request, { ...rest, onResponse: note });
-      series.oldestSentAt = Math.min(series.oldestSentAt, sentAt);
+      if (!isShared) return this.#sendWithin(lifetime, request, { ...rest, onResponse: note });
+      this.#assertSlotInTime(lifetime, request, rest);
+      const { value, sentAt } = await this.#shared.send(lifetime, request, { ...rest, onResponse: note });
+      group.oldestSentAt = Math.min(group.oldestSentAt, sentAt);
       return value;
     };
-    const series: Series = { send, requests: 0, oldestSentAt: Infinity, scope, isShared, note };
+    const group: RequestGroup = { send, requests: 0, oldestSentAt: Infinity, lifetime, isShared, note };
     try {
-      if (this.isClosed) scope.abort(new Closed());
-      scope.throwIfAborted();
-      return await run(series);
+      if (this.isClosed) lifetime.abort(new Closed());
+      lifetime.throwIfAborted();
+      return await run(group);
     } catch (thrown) {
       const error = errorOfEnd(label, thrown);
       showCaller(error);
       throw error;
     } finally {
-      scope.end();
+      lifetime.end();
       if (last) this.#report({ onResponse }, { ...last, attempts, durationMs: monotonicNowMs() - startedAt });
     }
   }
@@ -198,7 +198,7 @@ export class ClientSender implements Sender, ClientState {
     this.closed.abort(new Closed());
     for (const call of this.#active) {
       call.isLastAttempt = true;
-      if (!call.isOnTheWire) call.scope.abort(new Closed());
+      if (!call.isOnTheWire) call.lifetime.abort(new Closed());
     }
     if (this.#active.size > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
     await this.#config.limiter.flush();
@@ -206,7 +206,7 @@ export class ClientSender implements Sender, ClientState {
   }
 
   async #exchange(call: Call) {
-    if (this.isClosed) call.scope.abort(new Closed());
+    if (this.isClosed) call.lifetime.abort(new Closed());
     this.#active.add(call);
     try {
       return await withRetries(
@@ -221,11 +221,15 @@ export class ClientSender implements Sender, ClientState {
   }
 
   /** A request that is shared waits for its slot without a deadline of its own, so each caller fails early by himself. */
-  #assertSlotInTime(scope: Scope, { method, path, priority = "normal" }: ApiRequest<unknown>, options: RequestOptions) {
+  #assertSlotInTime(
+    lifetime: Lifetime,
+    { method, path, priority = "normal" }: ApiRequest<unknown>,
+    options: RequestOptions,
+  ) {
     const waitMs = this.limiter.waitMs(options.priority ?? priority);
-    if (waitMs <= Math.max(0, scope.remainingMs)) return;
+    if (waitMs <= Math.max(0, lifetime.remainingMs)) return;
     throw slotTooLateError(`${method} ${path}`, new SlotTooLate(waitMs, this.limiter.snapshot().pausedUntil), {
-      totalTimeoutMs: scope.totalTimeoutMs,
+      totalTimeoutMs: lifetime.totalTimeoutMs,
     });
   }
 
@@ -260,9 +264,9 @@ function errorOfEnd(label: string, reason: unknown, state = "", cause?: unknown)
 
 /** What the caller receives: the error of the last attempt, or an `OutcomeUnknownError` with that as its cause. */
 function errorForCaller(call: Call, thrown: unknown): unknown {
-  const { scope, applied, isWrite, mayRepeat } = call;
+  const { lifetime, applied, isWrite, mayRepeat } = call;
   const failure = thrown instanceof Failure ? thrown.error : thrown;
-  const isEnd = scope.aborted && failure === scope.reason;
+  const isEnd = lifetime.aborted && failure === lifetime.reason;
   const unsent = call.attempts === 0 ? ", nothing was sent" : call.attemptCount;
   const error = isEnd
     ? errorOfEnd(call.label, failure, `${unsent}${call.lastFailure}`, call.lastError)
@@ -286,9 +290,9 @@ function errorOfWait(call: Call, failure: unknown, unsent: string): unknown {
   if (failure instanceof NoSlots)
     return new ConnectionError(`${call.label}: ${failure.message}${unsent}`, { cause: failure.cause });
   if (!(failure instanceof SlotTooLate)) return failure;
-  const { lastError, lastFailure, scope } = call;
+  const { lastError, lastFailure, lifetime } = call;
   return slotTooLateError(call.label, failure, {
-    totalTimeoutMs: scope.totalTimeoutMs,
+    totalTimeoutMs: lifetime.totalTimeoutMs,
     unsent,
     lastError,
     lastFailure,

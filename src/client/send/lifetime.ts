@@ -10,7 +10,7 @@ export class OutOfTime {
 export class Closed {}
 
 /** One end for all that ends a call, or the requests of a search: the caller's signal, the total time, the end of the client. */
-export class Scope {
+export class Lifetime {
   aborted = false;
   reason: unknown;
   readonly totalTimeoutMs: number;
