@@ -99,7 +99,6 @@ export class InventoryClient {
       limiter: this.#limiter,
       observer,
       clock: new ServiceClock(),
-      hasResponded: false,
       validation: { mode, warn },
       totalTimeoutMs: options.totalTimeoutMs ?? Infinity,
       settings: {
@@ -113,9 +112,9 @@ export class InventoryClient {
         account: `${clientId} at ${this.service.id}`,
         warn,
         remember: (accessToken) => secrets.rememberToken(accessToken),
-        async request(signal) {
+        async request(signal, onFailedAttempt) {
           const request = await createTokenRequest({ clientId, clientSecret, timeoutMs, secrets }, signal);
-          const token = await requester.send(request, { totalTimeoutMs: Infinity }, signal);
+          const token = await requester.send({ ...request, onFailedAttempt }, { totalTimeoutMs: Infinity }, signal);
           observer.emit("token", () => ({ expiresAt: token.expiresAt }));
           return token;
         },

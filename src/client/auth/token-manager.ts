@@ -37,8 +37,8 @@ export interface TokenManagerOptions {
   account: string;
   /** Called before a token of the store is used. */
   remember(accessToken: string): void;
-  /** Requests a token from the service. */
-  request(signal: AbortSignal): Promise<StoredToken>;
+  /** Requests a token from the service. `onFailedAttempt` is called with the error of each attempt that failed. */
+  request(signal: AbortSignal, onFailedAttempt: (error: unknown) => void): Promise<StoredToken>;
   /** Called when the store or a renewal fails; the client continues without it. */
   warn(message: string): void;
 }
@@ -48,8 +48,7 @@ export class TokenManager {
   readonly #options: TokenManagerOptions;
   #token: (StoredToken & { renewAt: number }) | undefined;
   #renewal: Renewal | undefined;
-  /** Of the token request, as long as no token has come since. */
-  lastFailure: unknown;
+  #lastFailure: unknown;
   /** The token that the service refused last; a store that could not delete it may still return it. */
   #refused: string | undefined;
   /** Until it has ended the store is not used for anything else, or it could keep the old token. */
@@ -67,6 +66,11 @@ export class TokenManager {
   /** The last token, even if it has expired. */
   get last(): string | undefined {
     return this.#token?.accessToken;
+  }
+
+  /** The error of the last attempt to request a token, as long as no token has come since. */
+  get lastFailure(): unknown {
+    return this.#lastFailure;
   }
 
   /** Waits for a token. It may be refused or expire before the call has its slot: then the call waits again. */
@@ -99,7 +103,7 @@ export class TokenManager {
         // The result of an aborted renewal is dropped: a later one may be in progress.
         if (this.#renewal !== renewal) return;
         this.#token = { ...token, renewAt: renewalTime(token.expiresAt, Date.now()) };
-        this.#renewal = this.#refused = this.lastFailure = undefined;
+        this.#renewal = this.#refused = this.#lastFailure = undefined;
       },
       (error: unknown) => {
         if (this.#renewal !== renewal) throw error;
@@ -151,7 +155,7 @@ export class TokenManager {
       // The previous holder of the lock may have stored a new token, also if this process continues without the lock.
       const storedByOther = mayLock && (await read());
       if (storedByOther) return storedByOther;
-      const token = await request(signal);
+      const token = await request(signal, (error) => (this.#lastFailure = error));
       // Calls do not wait for the store.
       this.#pendingSave = this.#useStore("set", () => inTime(store.set({ ...token }, account)));
       return token;

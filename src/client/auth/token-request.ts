@@ -36,14 +36,14 @@ export async function createTokenRequest(
       client_secret: clientSecret,
     }),
     isTokenRequest: true,
-    read: ({ response, call, validation: { warn } }) => {
-      const context = { response, call, validation: { mode: "error", warn } } as const;
+    read: ({ validation: { warn }, ...received }) => {
+      const context = { ...received, validation: { mode: "error", warn } } as const;
       const data = readJsonBody(context);
       // Without a token nothing works, so this response is validated whatever the client's setting is.
       assertMatchesSchema(tokenResponseSchema, data, context);
       secrets.rememberToken(data.access_token);
       // From the time of sending: the service may have counted from any moment after it.
-      return { accessToken: data.access_token, expiresAt: call.sentAt + parseTokenLifetimeMs(data.expires_in) };
+      return { accessToken: data.access_token, expiresAt: received.sentAt + parseTokenLifetimeMs(data.expires_in) };
     },
   };
 }

@@ -7,7 +7,7 @@ import { redactCredentials } from "../../shared/errors/redact.js";
 import { decimal, integer, type LazySchema, lazy, optionalFields, string } from "../../shared/field.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { fieldOf, isObject } from "../../shared/unknown.js";
-import { monotonicSentAt } from "../send/requester.js";
+import { monotonicSentAt } from "../send/caller-error.js";
 
 /** The fields that a receipt shares with its lot. */
 const receiptSchema = /* @__PURE__ */ lazy(() => {

@@ -20,7 +20,6 @@
 import { BrandedError, brandErrorClasses } from "../../shared/errors/brand.js";
 import { type Abortable, onAbort } from "../../shared/time/abort.js";
 import type { MonotonicClock } from "../../shared/time/clock.js";
-import type { WireResponse } from "../transport/exchange.js";
 import type { RateLimitSettings } from "./options.js";
 
 /** How urgent a call is. Writes are `high`, single reads `normal`, further pages of an iteration `low`. */
@@ -103,8 +102,8 @@ export interface SlotRequest {
   maxWaitMs: number;
   /** Called if the wait is expected to be long, and when a pause begins. */
   onLongWait?: ((waitMs: number, reason: "limit" | "pause") => void) | undefined;
-  /** A request that was sent as a probe got this 429. Returns what the waiting call fails with, if it fails. */
-  onFailedProbe?: ((response: WireResponse) => unknown) | undefined;
+  /** A request that was sent as a probe got a 429. Returns what the waiting call fails with, if it fails. */
+  onFailedProbe?: (() => unknown) | undefined;
 }
 
 interface Waiter {
@@ -172,10 +171,10 @@ export class RateLimiter {
   }
 
   /** Begins a pause after a 429, unless there is one. @internal */
-  pause(ms: number, response?: WireResponse): void {
+  pause(ms: number): void {
     if (this.#pauseMs > 0) return;
     this.#source.pause?.(ms);
-    this.#beginPause(ms, this.#state === "probing" ? response : undefined);
+    this.#beginPause(ms, this.#state === "probing");
     void this.#serve();
   }
 
@@ -285,12 +284,12 @@ export class RateLimiter {
     });
   }
 
-  #beginPause(ms: number, failedProbe?: WireResponse): void {
+  #beginPause(ms: number, hasProbeFailed = false): void {
     this.#state = "paused";
     this.#pausedUntil = this.#clock.now() + ms;
     this.#failLate(ms);
     for (const waiter of [...this.#queue]) {
-      const failure = failedProbe && waiter.request.onFailedProbe?.(failedProbe);
+      const failure = hasProbeFailed ? waiter.request.onFailedProbe?.() : undefined;
       if (failure !== undefined) this.#fail(waiter, failure);
       else waiter.request.onLongWait?.(ms, "pause");
     }

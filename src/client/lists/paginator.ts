@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { checkMethodOptions } from "../../shared/check.js";
 import { integer, lazy } from "../../shared/field.js";
-import { showCaller } from "../send/requester.js";
+import { showCaller } from "../send/caller-error.js";
 import { ListReader } from "./list-reader.js";
 import type { Page, PageSession } from "./page.js";
 import { assertRequestedPage } from "./page-end.js";

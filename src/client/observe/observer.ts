@@ -3,7 +3,7 @@ import { redact, redactFields } from "../../shared/errors/redact.js";
 import { callSafely, isTrue, settle } from "../../shared/time/callback.js";
 import { fieldOf, messageOf } from "../../shared/unknown.js";
 import { describeHeaderProblem } from "../send/headers.js";
-import { ExchangeFailure } from "../transport/exchange.js";
+import type { ExchangeEnd, ExchangeFailure } from "../transport/exchange.js";
 import type {
   AttemptEnd,
   CallInfo,
@@ -185,11 +185,11 @@ export class CallObserver {
   }
 
   /** Runs an attempt within them; they may add headers. */
-  attempt<T extends { status: number }>(
+  attempt(
     event: HookEvents["request"],
     headers: Record<string, string>,
-    run: () => Promise<T>,
-  ): Promise<T> {
+    run: () => Promise<ExchangeEnd>,
+  ): Promise<ExchangeEnd> {
     if (this.#observations.length === 0) return run();
     const setHeader = (name: string, value: string) => {
       const key = name.toLowerCase();
@@ -200,8 +200,10 @@ export class CallObserver {
     return around(this.#observations, run, (observation, inner) =>
       observation.attempt(seen, setHeader, () =>
         inner().then(
-          ({ status }): AttemptEnd => ({ status, error: undefined }),
-          (thrown: unknown): AttemptEnd => ({ status: undefined, error: typeOfFailure(thrown) }),
+          ({ response, failure }): AttemptEnd => ({
+            status: response?.status,
+            error: failure && typeOfFailure(failure),
+          }),
         ),
       ),
     );
@@ -235,9 +237,7 @@ function around<T, O>(
 }
 
 /** The failure of an attempt in one word, for metrics: few different values. */
-function typeOfFailure(thrown: unknown): string {
-  if (!(thrown instanceof ExchangeFailure)) return "exception";
-  const { kind, cause } = thrown;
+function typeOfFailure({ kind, cause }: ExchangeFailure): string {
   if (kind !== "connection" && kind !== "exception") return kind;
   try {
     const codes = [fieldOf(cause, "code"), fieldOf(fieldOf(cause, "cause"), "code"), fieldOf(cause, "name")];

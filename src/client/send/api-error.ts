@@ -32,12 +32,17 @@ const BASE_URL_HINT = 'Check baseUrl: it must end with the version segment, for 
 const CREDENTIALS_HINT = "Check clientId and clientSecret.";
 
 /** The error for a response with an error status. `pauseMs`: after a 429, the rest of the pause. */
-export function createApiError(call: Call, response: WireResponse, pauseMs: number): ApiError {
+export function createApiError(
+  call: Call,
+  { attempts, applied }: Pick<ApiError, "attempts" | "applied">,
+  response: WireResponse,
+  pauseMs: number,
+): ApiError {
   const { status, headers } = response;
   const { method, path, isTokenRequest } = call.request;
   const body = isTokenRequest ? codeOfTokenError(response) : readErrorBody(response);
   const isTextHidden = isTokenRequest === true;
-  const init: ApiErrorInit = { status, headers, ...body, method, path, attempts: call.attempts, isTextHidden };
+  const init: ApiErrorInit = { status, headers, ...body, method, path, attempts, applied, isTextHidden };
   // A 404 of the token endpoint must not look like a missing item.
   if (isTokenRequest && status >= 400 && status < 500 && status !== 429)
     return new AuthenticationError({

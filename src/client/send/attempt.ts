@@ -1,24 +1,27 @@
 import { InputValidationError } from "../../shared/errors/index.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { untilAborted } from "../../shared/time/wait.js";
-import { fieldOf } from "../../shared/unknown.js";
+import { fieldOf, messageOf, toOneLine } from "../../shared/unknown.js";
 import type { TokenManager } from "../auth/token-manager.js";
-import { type RateLimiter, type Slot, SlotTooLate } from "../limiter/rate-limiter.js";
+import { NoSlots, type RateLimiter, type Slot, SlotTooLate } from "../limiter/rate-limiter.js";
 import type { Observer } from "../observe/observer.js";
 import {
-  Exchange,
-  ExchangeFailure,
+  type ExchangeEnd,
+  exchange,
   isSuccessStatus,
   type Transport,
   type WireRequest,
   type WireResponse,
 } from "../transport/exchange.js";
+import { describeNetworkFailure } from "../transport/network-failure.js";
 import { parseRetryAfterMs } from "./api-error.js";
 import type { Call } from "./call.js";
-import { Failure, failureOfExchange, failureOfFalseSuccess, failureOfStatus, Refusal, SlotExpired } from "./failure.js";
+import { failedAttempt } from "./failed-attempt.js";
+import type { Problem } from "./failure.js";
 import { isCutOff } from "./false-success.js";
+import type { Lifetime } from "./lifetime.js";
 import { notifyRetry } from "./on-retry.js";
-import { takeRateLimitRetry } from "./retry.js";
+import type { AttemptResult, Progress, Sending } from "./progress.js";
 import type { ServiceClock } from "./service-clock.js";
 
 /** What the attempts of a client's calls share. */
@@ -28,207 +31,289 @@ export interface ClientParts {
   readonly transport: Transport;
   readonly observer: Observer;
   readonly clock: ServiceClock;
-  /** Whether the client has received a response. */
-  hasResponded: boolean;
+  /** Ends when the client is closed: then no further attempt begins. */
+  readonly closed: Lifetime;
+  /** Calls with a request on the wire, which `close()` lets finish. */
+  readonly onTheWire: Set<Call>;
 }
 
-/**
- * Sends the request of a call once, and again with a new token after a 401. Rejects with a `Failure` if an attempt has failed;
- * with what the wait for a token or a slot rejects with, if none was begun.
- */
-export async function attempt(parts: ClientParts, call: Call): Promise<WireResponse> {
-  try {
-    return await sendOnce(parts, call);
-  } catch (failure) {
-    const isRefused = failure instanceof Failure && failure.retry === "with a new token";
-    if (!isRefused || call.hasRenewedToken || call.isLastAttempt) throw failure;
-    call.hasRenewedToken = true;
-    reportRetry(parts, call, failure.reason);
-    return await sendOnce(parts, call);
-  }
+/** Sends the request of a call once, and again with a new token after a 401. */
+export async function attempt(parts: ClientParts, call: Call, progress: Progress): Promise<AttemptResult> {
+  const end = await sendOnce(parts, call, progress);
+  const isRefused = end.failure?.retry === "with a new token";
+  if (!isRefused || end.progress.hasRenewedToken || parts.closed.aborted) return end;
+  const renewed = { ...end.progress, hasRenewedToken: true };
+  reportRetry(parts, call, renewed, end.failure.reason);
+  return await sendOnce(parts, call, renewed);
 }
 
 /** The call will be retried. */
-export function reportRetry({ observer }: ClientParts, call: Call, reason: string): void {
-  const event = { ...call.identity, attempt: call.attempts + 1, reason };
+export function reportRetry({ observer }: ClientParts, call: Call, progress: Progress, reason: string): void {
+  const event = { ...call.identity, attempt: progress.attempts + 1, reason };
   observer.emit("retry", () => event);
   call.observer.notify((observation) => observation.retry(event));
   notifyRetry(call.settings.beforeSend);
 }
 
-async function sendOnce(parts: ClientParts, call: Call): Promise<WireResponse> {
-  const { slot, token } = await acquire(parts, call);
-  let exchange: Exchange | undefined;
+async function sendOnce(parts: ClientParts, call: Call, before: Progress): Promise<AttemptResult> {
+  const acquired = await acquire(parts, call, before);
+  if (!("slot" in acquired)) return acquired;
+  const { slot, token } = acquired;
+  let { progress } = acquired;
+  let sent = false;
   try {
-    const request = await prepare(parts, call, slot, token);
-    const startedAt = monotonicNowMs();
-    const info = { ...call.identity, attempt: call.attempts };
-    parts.observer.emit("request", () => info);
-    const response = await call.observer.attempt(info, request.headers, () => {
-      exchange = new Exchange(request, parts.transport.send);
-      return exchange.result
-        .then(assertNotCutOff)
-        .catch((thrown: unknown) => responseWithoutBody(exchange?.head, thrown));
+    const clockAheadMs = parts.clock.aheadMs;
+    const permission = await askBeforeSend(call, { attempt: progress.attempts + 1, clockAheadMs });
+    if ("kind" in permission) return failedAttempt(call, progress, permission);
+    let veto: Problem | undefined;
+    const request = wireRequest(call, token, () => {
+      veto = slot.hasExpired?.() ? { kind: "slot expired" } : permission.withdraw();
+      // Then the transport sends nothing.
+      if (veto) throw new Error("not allowed to be sent");
+      call.settings.onSend?.();
     });
-    parts.hasResponded = true;
-    parts.clock.observe(response.headers);
-    const durationMs = monotonicNowMs() - startedAt;
-    parts.observer.emit("response", () => ({ ...info, status: response.status, durationMs }));
-    call.head = { status: response.status, headers: response.headers };
-    checkStatus(parts, call, response, token);
-    return response;
-  } catch (thrown) {
-    call.head ??= exchange?.head;
-    const failure =
-      exchange && !(thrown instanceof Failure) ? failureOfExchange(call, exchange, thrown, parts.hasResponded) : thrown;
-    if (!(failure instanceof Failure)) throw failure;
-    if (failure.applied === "unknown" && call.isWrite) call.applied = "unknown";
-    // The end of the call is no failure of its own.
-    if (failure.error !== call.lifetime.reason) {
-      call.lastError = failure.error;
-      if (call.request.isTokenRequest) parts.tokens.lastFailure = failure.error;
+    progress = begun(call, progress, clockAheadMs);
+    const info = { ...call.identity, attempt: progress.attempts };
+    parts.observer.emit("request", () => info);
+    parts.onTheWire.add(call);
+    sent = true;
+    const end = await call.observer.attempt(info, request.headers, async () =>
+      withUsableBody(await exchange(request, parts.transport.send)),
+    );
+    sent = end.sent;
+    if (end.failure) {
+      progress = { ...progress, head: end.head };
+      return failedAttempt(call, progress, veto ?? problemOfExchange(end, !parts.clock.hasResponded));
     }
-    throw failure;
+    const { response } = end;
+    const { status, headers } = response;
+    progress = { ...progress, head: { status, headers } };
+    parts.clock.observe(headers);
+    const durationMs = monotonicNowMs() - progress.sending.begunAtMs;
+    parts.observer.emit("response", () => ({ ...info, status, durationMs }));
+    const problem = checkStatus(parts, call, response, token);
+    return problem ? failedAttempt(call, progress, problem) : { progress, response };
+  } catch (thrown) {
+    return failedAttempt(call, progress, { kind: "exception", thrown, sent });
   } finally {
-    call.isOnTheWire = false;
+    parts.onTheWire.delete(call);
     // The pause after a 429 has begun by now, or the slot would be granted to a waiting call.
-    slot.end(exchange?.sent ?? false);
+    slot.end(sent);
   }
 }
 
 /** From this round on, an expired token is used, too: two have expired while the call was in the queue. One that was refused is not. */
 const ANY_TOKEN_FROM_ROUND = 3;
 
+/** What the limiter fails a waiting call with after the 429 of a probe, if the call has had too many. */
+const TOO_MANY_RATE_LIMITS = Symbol("too many 429s");
+
+interface Acquired {
+  slot: Slot;
+  token: string | undefined;
+  progress: Progress;
+}
+
 /**
  * Waits for a token, then for a slot. In this order, because the token request needs a slot too, and there may be only
  * one. If the token expires in the queue, or is refused there, the slot is returned, a new token is requested (one for all
  * calls that wait), and the call queues before others, as does the repetition after a 401.
  */
-async function acquire(
-  { limiter, tokens, observer }: ClientParts,
-  call: Call,
-): Promise<{ slot: Slot; token?: string | undefined }> {
+async function acquire(parts: ClientParts, call: Call, before: Progress): Promise<Acquired | AttemptResult> {
+  const { limiter, tokens, observer } = parts;
   const { lifetime } = call;
   const needsToken = !call.request.isTokenRequest;
+  let progress = before;
   let waitedMs = 0;
   const onLongWait = observer.hears("waiting")
     ? (expectedMs: number, reason: "limit" | "pause") =>
         observer.emit("waiting", () => ({ ...call.identity, reason, expectedMs }))
     : undefined;
-  const onFailedProbe = (response: WireResponse) =>
-    takeRateLimitRetry(call) ? undefined : failureOfStatus(call, response, pauseMsOf(limiter));
+  const onFailedProbe = () => {
+    progress = { ...progress, rateLimitRetries: progress.rateLimitRetries + 1 };
+    return progress.rateLimitRetries > call.settings.retry.maxRateLimitRetries ? TOO_MANY_RATE_LIMITS : undefined;
+  };
   for (let round = 1; ; round += 1) {
-    lifetime.throwIfAborted();
-    const priority = round === 1 && !call.hasRenewedToken ? call.priority : "token";
+    if (lifetime.aborted) return failedAttempt(call, progress, ended(lifetime));
+    const priority = round === 1 && !before.hasRenewedToken ? call.priority : "token";
     if (needsToken && tokens.fresh === undefined) {
       // No token request if the slot would come too late.
       const waitMs = limiter.waitMs(priority);
-      if (waitMs > lifetime.remainingMs) throw new SlotTooLate(waitMs, limiter.snapshot().pausedUntil);
-      await tokens.renew(lifetime).catch((error: unknown) => {
-        if (lifetime.aborted) call.lastError ??= tokens.lastFailure;
-        throw error;
-      });
+      const { pausedUntil } = limiter.snapshot();
+      if (waitMs > lifetime.remainingMs)
+        return failedAttempt(call, progress, { kind: "slot too late", waitMs, pausedUntil });
+      try {
+        await tokens.renew(lifetime);
+      } catch (error) {
+        if (!lifetime.aborted) return failedAttempt(call, progress, { kind: "no token", error });
+        const lastError = progress.lastError ?? tokens.lastFailure;
+        return failedAttempt(call, { ...progress, lastError }, ended(lifetime));
+      }
     }
     const maxWaitMs = lifetime.remainingMs;
     const queuedAt = monotonicNowMs();
-    const slot = await limiter.acquire({ priority, signal: lifetime, maxWaitMs, onLongWait, onFailedProbe });
+    let slot: Slot;
+    try {
+      slot = await limiter.acquire({ priority, signal: lifetime, maxWaitMs, onLongWait, onFailedProbe });
+    } catch (thrown) {
+      return failedAttempt(call, progress, problemOfWait(parts, call, thrown));
+    }
     waitedMs += monotonicNowMs() - queuedAt;
     const token = round < ANY_TOKEN_FROM_ROUND ? tokens.fresh : tokens.last;
     if (token !== undefined || !needsToken) {
       call.observer.notify((observation) => observation.waited(waitedMs));
-      return needsToken ? { slot, token } : { slot };
+      return { slot, token: needsToken ? token : undefined, progress };
     }
     slot.end(false);
   }
 }
 
-/** Begins an attempt: the caller's `beforeSend`, then the request as it is sent. */
-async function prepare(
-  { clock }: ClientParts,
-  call: Call,
-  slot: Slot,
-  token: string | undefined,
-): Promise<WireRequest> {
-  const { settings, payload, request, lifetime } = call;
-  const { timeoutMs, maxResponseBytes } = settings;
-  const clockAheadMs = clock.aheadMs;
-  let check: (() => void) | undefined;
-  if (settings.beforeSend) {
-    const { beforeSend } = settings;
-    const begun = (async () => beforeSend({ attempt: call.attempts + 1, clockAheadMs }))();
-    check = (await untilAborted(lifetime, begun.catch(failBeforeSend))) || undefined;
+const ended = ({ reason }: Lifetime): Problem => ({ kind: "end", reason, sent: false });
+
+/** Why the limiter grants no slot. */
+function problemOfWait({ limiter }: ClientParts, { lifetime }: Call, thrown: unknown): Problem {
+  if (thrown instanceof SlotTooLate)
+    return { kind: "slot too late", waitMs: thrown.waitMs, pausedUntil: thrown.pausedUntil };
+  if (thrown instanceof NoSlots) return { kind: "no slots", message: thrown.message, cause: thrown.cause };
+  if (thrown === TOO_MANY_RATE_LIMITS) {
+    const response = lastRateLimited.get(limiter) ?? { status: 429, headers: {}, body: new Uint8Array() };
+    return { kind: "status", response, pauseMs: pauseMsOf(limiter) };
   }
-  const headers = { ...settings.headers };
-  if (payload.contentType !== undefined) headers["content-type"] = payload.contentType;
-  if (token !== undefined) headers.authorization = `Bearer ${token}`;
-  call.attempts += 1;
-  call.head = undefined;
-  call.isOnTheWire = true;
-  call.clockAheadMs = clockAheadMs;
-  call.lastRecNo = request.lastRecNo?.();
-  call.sentAt = Date.now();
-  call.begunAtMs = monotonicNowMs();
-  return {
-    method: request.method,
-    target: payload.target,
-    headers,
-    body: payload.body,
-    timeoutMs,
-    maxResponseBytes,
-    signal: lifetime,
-    beforeFirstByte() {
-      if (slot.hasExpired?.()) throw new Refusal(new SlotExpired());
-      try {
-        assertSynchronous(call, check?.());
-      } catch (thrown) {
-        throw new Refusal(thrown);
-      }
-      settings.onSend?.();
-    },
-  };
+  return lifetime.aborted ? ended(lifetime) : { kind: "exception", thrown, sent: false };
 }
 
+/** Permission to send. `withdraw` is called right before the first byte, and returns why nothing may be sent. */
+interface Permission {
+  withdraw(): Problem | undefined;
+}
+
+/** Asks the caller's `beforeSend` whether the attempt may be sent. */
+async function askBeforeSend(
+  { settings: { beforeSend }, lifetime, label }: Call,
+  attempt: { attempt: number; clockAheadMs: number | undefined },
+): Promise<Permission | Problem> {
+  if (!beforeSend) return ALWAYS;
+  try {
+    const check = await untilAborted(lifetime, (async () => beforeSend(attempt))());
+    return {
+      withdraw() {
+        try {
+          assertSynchronous(label, check?.());
+          return undefined;
+        } catch (thrown) {
+          return { kind: "veto", thrown };
+        }
+      },
+    };
+  } catch (thrown) {
+    return lifetime.aborted && thrown === lifetime.reason ? ended(lifetime) : { kind: "veto", thrown };
+  }
+}
+
+const ALWAYS: Permission = { withdraw: () => undefined };
+
 /** Nobody could wait for a promise before the first byte. */
-function assertSynchronous({ label }: Call, returned: unknown): void {
+function assertSynchronous(label: string, returned: unknown): void {
   if (typeof fieldOf(returned, "then") !== "function") return;
   Promise.resolve(returned).catch(() => {});
   throw new InputValidationError(label, [{ path: ["beforeSend"], message: "must not return an async function" }]);
 }
 
-function failBeforeSend(thrown: unknown): never {
-  throw new Failure(thrown, "no", "never", "beforeSend");
+/** The progress of a call when an attempt begins. */
+function begun({ request }: Call, before: Progress, clockAheadMs: number | undefined): Progress {
+  const sending: Sending = {
+    sentAt: Date.now(),
+    begunAtMs: monotonicNowMs(),
+    clockAheadMs,
+    lastRecNo: request.lastRecNo?.(),
+  };
+  return { ...before, attempts: before.attempts + 1, sending, head: undefined };
 }
 
-/** Not every transport reports that the connection broke before the end of a body without a length. */
-function assertNotCutOff(response: WireResponse): WireResponse {
-  if (isSuccessStatus(response.status) && isCutOff(response))
-    throw new ExchangeFailure("connection", new Error("the body is incomplete"));
-  return response;
+function wireRequest(call: Call, token: string | undefined, beforeFirstByte: () => void): WireRequest {
+  const { settings, payload, request, lifetime } = call;
+  const headers = { ...settings.headers };
+  if (payload.contentType !== undefined) headers["content-type"] = payload.contentType;
+  if (token !== undefined) headers.authorization = `Bearer ${token}`;
+  const { timeoutMs, maxResponseBytes } = settings;
+  const { target, body } = payload;
+  return {
+    method: request.method,
+    target,
+    headers,
+    body,
+    timeoutMs,
+    maxResponseBytes,
+    signal: lifetime,
+    beforeFirstByte,
+  };
 }
 
-/** The head of an error response is enough if its body was cut off, too slow or unreadable. Otherwise rethrows. */
-function responseWithoutBody(head: Exchange["head"], thrown: unknown): WireResponse {
-  if (head && !isSuccessStatus(head.status)) return { ...head, body: new Uint8Array() };
-  throw thrown;
+/**
+ * The head of an error response is enough if its body was cut off, too slow or unreadable. A success whose body was cut is none:
+ * not every transport reports that the connection broke before the end of a body without a length.
+ */
+function withUsableBody(end: ExchangeEnd): ExchangeEnd {
+  const { sent, response } = end;
+  if (response) {
+    const isCut = isSuccessStatus(response.status) && isCutOff(response);
+    if (!isCut) return end;
+    return { sent, failure: { kind: "connection", cause: new Error("the body is incomplete") }, head: response };
+  }
+  const { head } = end;
+  return head && !isSuccessStatus(head.status) ? { sent, response: { ...head, body: new Uint8Array() } } : end;
 }
 
-/** Throws unless the response is a success. A token that was refused is dropped (401), and the limiter pauses after a 429. */
-function checkStatus(parts: ClientParts, call: Call, response: WireResponse, token: string | undefined): void {
+function problemOfExchange(
+  { sent, failure: { kind, cause }, head }: Extract<ExchangeEnd, { failure: object }>,
+  isFirst: boolean,
+): Problem {
+  switch (kind) {
+    case "aborted":
+      return { kind: "end", reason: cause, sent };
+    case "timeout":
+      return { kind, sent };
+    case "too large":
+    case "undecodable":
+      return { kind, cause, sent, status: head?.status ?? 0 };
+    case "exception":
+      return { kind, thrown: cause, sent };
+    case "connection":
+      return { kind, network: describeNetworkFailure(cause) ?? unknownFailure(cause), cause, sent, isFirst };
+  }
+}
+
+const unknownFailure = (cause: unknown) => ({
+  problem: "no usable response",
+  detail: toOneLine(messageOf(cause)),
+  advice: "",
+  permanent: false,
+});
+
+/** Why a response is no success. A token that was refused is dropped (401), and the limiter pauses after a 429. */
+function checkStatus(
+  parts: ClientParts,
+  call: Call,
+  response: WireResponse,
+  token: string | undefined,
+): Problem | undefined {
   const { status } = response;
   if (isSuccessStatus(status)) {
-    const problem = call.request.describeFalseSuccess?.(response);
-    if (problem !== undefined) throw failureOfFalseSuccess(call, response, problem);
-    return;
+    const text = call.request.describeFalseSuccess?.(response);
+    return text === undefined ? undefined : { kind: "false success", status, text };
   }
   if (status === 401 && token !== undefined) parts.tokens.drop(token);
   if (status === 429) pause(parts, call, response);
-  throw failureOfStatus(call, response, pauseMsOf(parts.limiter));
+  return { kind: "status", response, pauseMs: pauseMsOf(parts.limiter) };
 }
 
 /** After one wrong response, a longer pause would stop all calls permanently. */
 const MAX_PAUSE_MS = 3_600_000;
 /** `Retry-After: 0` would use up all retries within a moment. */
 const MIN_RETRY_AFTER_MS = 1_000;
+
+/** The last 429 that has begun a pause of a limiter, which clients may share. */
+const lastRateLimited = new WeakMap<RateLimiter, WireResponse>();
 
 /** Pauses the limiter. During a pause this has no effect. */
 function pause({ limiter, observer }: ClientParts, call: Call, response: WireResponse): void {
@@ -244,7 +329,8 @@ function pause({ limiter, observer }: ClientParts, call: Call, response: WireRes
   const event = { ...call.identity, delayMs, pausedUntil: Date.now() + delayMs };
   observer.emit("rateLimited", () => event);
   call.observer.notify((observation) => observation.paused(event));
-  limiter.pause(delayMs, response);
+  lastRateLimited.set(limiter, response);
+  limiter.pause(delayMs);
 }
 
 function pauseMsOf(limiter: RateLimiter): number {

@@ -1,7 +1,6 @@
-import { messageOf, toOneLine } from "../../shared/unknown.js";
 import type { Priority } from "../limiter/rate-limiter.js";
 import type { CallObserver } from "../observe/observer.js";
-import type { ResponseHead, WireResponse } from "../transport/exchange.js";
+import type { WireResponse } from "../transport/exchange.js";
 import type { Lifetime } from "./lifetime.js";
 import { type EncodedRequest, encodeRequest, type Query } from "./payload.js";
 import type { RequestOptions } from "./request-options.js";
@@ -23,6 +22,8 @@ export interface ApiRequest<T> {
   describeFalseSuccess?: ((response: WireResponse) => string | undefined) | undefined;
   /** A sentence for the error of a write with unknown outcome: how the caller can check whether it was applied. */
   recoveryHint?: string | undefined;
+  /** Called with the error of each attempt that failed. */
+  onFailedAttempt?: ((error: unknown) => void) | undefined;
   /** The highest record number that was seen before an attempt. */
   lastRecNo?: (() => number | undefined) | undefined;
   /** Of a write: the SKU of the item that it changes. Without one, it may change any. */
@@ -35,6 +36,8 @@ export interface ApiRequest<T> {
 export interface ResponseContext {
   readonly response: WireResponse;
   readonly call: Call;
+  /** When it was sent, in ms since the epoch. */
+  readonly sentAt: number;
   readonly validation: ResponseValidation;
 }
 
@@ -59,13 +62,7 @@ export interface CallSettings {
   onSend?: (() => void) | undefined;
 }
 
-/** The message of an error within another one of the same call: without method and path, which begin both. */
-export const reasonIn = (error: unknown, label: string): string =>
-  toOneLine(messageOf(error)).replace(`${label}: `, "").split(LAST_FAILURE, 1).join("").replace(/\.$/, "");
-
-const LAST_FAILURE = ". The last failure: ";
-
-/** One request of a caller's, from its start to its result or error, over all its attempts. */
+/** One request of a caller's, over all its attempts. It does not change; `Progress` has how far it has come. */
 export class Call {
   /** Method and path, the start of every message. */
   readonly label: string;
@@ -74,29 +71,6 @@ export class Call {
   readonly isWrite: boolean;
   /** Whether a second, identical request leaves the service in the same state, by the semantics of HTTP. */
   readonly mayRepeat: boolean;
-  /** Also those that failed before anything was sent. */
-  attempts = 0;
-  retries = 0;
-  rateLimitRetries = 0;
-  /** It goes on with a new token after a 401. */
-  hasRenewedToken = false;
-  /** The request is on the wire: `close()` lets it finish. */
-  isOnTheWire = false;
-  /** The client was closed: there is no further attempt. */
-  isLastAttempt = false;
-  /** Whether an attempt was applied: `yes` once a success has arrived. */
-  applied: "no" | "unknown" | "yes" = "no";
-  /** The error of the last attempt. */
-  lastError: unknown;
-  /** The head of the last response. */
-  head: ResponseHead | undefined;
-  /** When the last attempt began, in ms since the epoch, and by the monotonic clock. */
-  sentAt = 0;
-  begunAtMs = 0;
-  /** How far the service's clock was ahead then, at least, in ms; `undefined` if that was not known. */
-  clockAheadMs: number | undefined;
-  /** The highest record number that was seen before it, see `SentRequest`. */
-  lastRecNo: number | undefined;
 
   constructor(
     readonly request: Omit<ApiRequest<unknown>, "read">,
@@ -121,16 +95,5 @@ export class Call {
   get priority(): Priority | "token" {
     if (this.request.isTokenRequest) return "token";
     return this.settings.priority ?? this.request.priority ?? (this.isWrite ? "high" : "normal");
-  }
-
-  /** The last failure, as a sentence that follows another one; empty if there was none. */
-  get lastFailure(): string {
-    const { lastError, label } = this;
-    return lastError === undefined ? "" : `${LAST_FAILURE}${reasonIn(lastError, label)}.`;
-  }
-
-  /** For messages; empty before the first. */
-  get attemptCount(): string {
-    return this.attempts === 0 ? "" : this.attempts === 1 ? ", 1 attempt" : `, ${this.attempts} attempts`;
   }
 }

@@ -1,22 +1,15 @@
-import {
-  ClientClosedError,
-  ConnectionError,
-  OutcomeUnknownError,
-  StocklotError,
-  TimeoutError,
-} from "../../shared/errors/index.js";
 import { redactData } from "../../shared/errors/redact.js";
 import { rememberCallHeaders } from "../../shared/errors/secrets.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
-import { NoSlots, type RateLimiter, SlotTooLate } from "../limiter/rate-limiter.js";
+import type { RateLimiter } from "../limiter/rate-limiter.js";
 import type { ClientState } from "../observe/events.js";
 import { nameOfThrown } from "../observe/observer.js";
 import { attempt, type ClientParts, reportRetry } from "./attempt.js";
-import { type ApiRequest, Call, type CallSettings, type ResponseValidation, reasonIn } from "./call.js";
-import { Failure } from "./failure.js";
+import { type ApiRequest, Call, type CallSettings, type ResponseValidation } from "./call.js";
+import { callerError, errorOfEnd, errorOfReading, showCaller, slotTooLateError } from "./caller-error.js";
 import { lowerCaseHeaderNames } from "./headers.js";
-import { Closed, Lifetime, OutOfTime } from "./lifetime.js";
-import { JSON_CONTENT_TYPE } from "./payload.js";
+import { Closed, Lifetime } from "./lifetime.js";
+import { type AttemptResult, NOT_BEGUN } from "./progress.js";
 import { checkRequestOptions, type RequestOptions, type ResponseInfo } from "./request-options.js";
 import { withRetries } from "./retry.js";
 import { mergeRetryOptions } from "./retry-options.js";
@@ -46,7 +39,7 @@ export interface RequestGroup extends Requester {
   note(response: ResponseInfo): void;
 }
 
-export interface RequesterConfig extends ClientParts {
+export interface RequesterConfig extends Omit<ClientParts, "closed" | "onTheWire"> {
   /** Without a slash at its end. */
   baseUrl: string;
   validation: ResponseValidation;
@@ -72,12 +65,14 @@ export class ClientRequester implements Requester, ClientState {
     this.#sendWithin(lifetime, request, options, onSend),
   );
   readonly #config: RequesterConfig;
+  readonly #parts: ClientParts;
   readonly #active = new Set<Call>();
   #closing: Promise<void> | undefined;
   #onIdle = () => {};
 
   constructor(config: RequesterConfig) {
     this.#config = config;
+    this.#parts = { ...config, closed: this.closed, onTheWire: new Set() };
   }
 
   get url(): string {
@@ -122,23 +117,30 @@ export class ClientRequester implements Requester, ClientState {
     const call = new Call(request, this.#settingsOf(options, onSend), lifetime, observed);
     const forgetHeaders = options?.headers && rememberCallHeaders(options.headers);
     const startedAt = monotonicNowMs();
+    let progress = NOT_BEGUN;
     let end: string | undefined;
     if (call.isWrite) this.writes.note(request.shortID);
     try {
       return await observed.run(async () => {
-        const response = await this.#exchange(call);
-        if (call.isWrite) call.applied = "yes";
-        return await request.read({ response, call, validation });
+        const result = await this.#sendAttempts(call);
+        progress = result.progress;
+        if (result.failure) throw callerError(call, progress, result.failure);
+        if (call.isWrite) progress = { ...progress, applied: "yes" };
+        try {
+          return await request.read({ response: result.response, call, sentAt: progress.sending.sentAt, validation });
+        } catch (thrown) {
+          throw errorOfReading(call, progress, thrown);
+        }
       });
-    } catch (thrown) {
-      const error = errorForCaller(call, thrown);
+    } catch (error) {
       end = nameOfThrown(error);
       throw error;
     } finally {
-      const { attempts, head, settings } = call;
+      const { attempts, head } = progress;
       if (call.isWrite) this.writes.note(request.shortID);
       observed.notify((observation) => observation.ended({ status: head?.status, error: end }));
-      if (head) this.#report(settings, { ...head, method, path, attempts, durationMs: monotonicNowMs() - startedAt });
+      const durationMs = monotonicNowMs() - startedAt;
+      if (head) this.#report(call.settings, { ...head, method, path, attempts, durationMs });
       forgetHeaders?.();
     }
   }
@@ -196,24 +198,21 @@ export class ClientRequester implements Requester, ClientState {
 
   async #close(): Promise<void> {
     this.closed.abort(new Closed());
-    for (const call of this.#active) {
-      call.isLastAttempt = true;
-      if (!call.isOnTheWire) call.lifetime.abort(new Closed());
-    }
+    for (const call of this.#active) if (!this.#parts.onTheWire.has(call)) call.lifetime.abort(new Closed());
     if (this.#active.size > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
     await this.#config.limiter.flush();
     await this.#config.transport.close();
   }
 
-  async #exchange(call: Call) {
+  async #sendAttempts(call: Call): Promise<AttemptResult> {
+    const parts = this.#parts;
     if (this.isClosed) call.lifetime.abort(new Closed());
     this.#active.add(call);
     try {
-      return await withRetries(
-        call,
-        () => attempt(this.#config, call),
-        (reason) => reportRetry(this.#config, call, reason),
-      );
+      return await withRetries(call, (progress) => attempt(parts, call, progress), {
+        isLast: () => this.isClosed,
+        onRetry: (progress, reason) => reportRetry(parts, call, progress, reason),
+      });
     } finally {
       this.#active.delete(call);
       if (this.#active.size === 0) this.#onIdle();
@@ -228,9 +227,8 @@ export class ClientRequester implements Requester, ClientState {
   ) {
     const waitMs = this.limiter.waitMs(options.priority ?? priority);
     if (waitMs <= Math.max(0, lifetime.remainingMs)) return;
-    throw slotTooLateError(`${method} ${path}`, new SlotTooLate(waitMs, this.limiter.snapshot().pausedUntil), {
-      totalTimeoutMs: lifetime.totalTimeoutMs,
-    });
+    const { pausedUntil } = this.limiter.snapshot();
+    throw slotTooLateError(`${method} ${path}`, lifetime.totalTimeoutMs, { waitMs, pausedUntil });
   }
 
   #report({ onResponse }: Pick<RequestOptions, "onResponse">, response: ResponseInfo): void {
@@ -252,113 +250,4 @@ export class ClientRequester implements Requester, ClientState {
       onSend,
     };
   }
-}
-
-/** The error of a call, or of a search, that was ended. `state`: how far it had come. */
-function errorOfEnd(label: string, reason: unknown, state = "", cause?: unknown): unknown {
-  if (reason instanceof Closed) return new ClientClosedError(`${label}: the client is closed`);
-  if (!(reason instanceof OutOfTime)) return reason;
-  const message = `${label}: not finished within totalTimeoutMs (${reason.totalTimeoutMs} ms)${state}`;
-  return new TimeoutError(message, { clock: "totalTimeoutMs", cause });
-}
-
-/** What the caller receives: the error of the last attempt, or an `OutcomeUnknownError` with that as its cause. */
-function errorForCaller(call: Call, thrown: unknown): unknown {
-  const { lifetime, applied, isWrite, mayRepeat } = call;
-  const failure = thrown instanceof Failure ? thrown.error : thrown;
-  const isEnd = lifetime.aborted && failure === lifetime.reason;
-  const unsent = call.attempts === 0 ? ", nothing was sent" : call.attemptCount;
-  const error = isEnd
-    ? errorOfEnd(call.label, failure, `${unsent}${call.lastFailure}`, call.lastError)
-    : errorOfWait(call, failure, unsent);
-  if (!isWrite || applied === "no") return error;
-  // An idempotent write fails as a read does, unless the caller has aborted it.
-  const isAborted = isEnd && !isOwnReason(failure);
-  // After a success, the response could not be used, or a schema of the caller's took too long.
-  if (isAborted || (applied === "unknown" && !mayRepeat)) {
-    const unknown = outcomeUnknownError(call, error);
-    // The caller's own reason stays as it is.
-    return isAborted ? Object.assign(unknown, { cause: failure }) : unknown;
-  }
-  return error instanceof StocklotError && error.applied === "no" ? Object.assign(error, { applied }) : error;
-}
-
-const isOwnReason = (reason: unknown) => reason instanceof OutOfTime || reason instanceof Closed;
-
-/** The error of a wait for a slot; anything else as it is. */
-function errorOfWait(call: Call, failure: unknown, unsent: string): unknown {
-  if (failure instanceof NoSlots)
-    return new ConnectionError(`${call.label}: ${failure.message}${unsent}`, { cause: failure.cause });
-  if (!(failure instanceof SlotTooLate)) return failure;
-  const { lastError, lastFailure, lifetime } = call;
-  return slotTooLateError(call.label, failure, {
-    totalTimeoutMs: lifetime.totalTimeoutMs,
-    unsent,
-    lastError,
-    lastFailure,
-  });
-}
-
-function slotTooLateError(
-  label: string,
-  { waitMs, pausedUntil }: SlotTooLate,
-  {
-    totalTimeoutMs,
-    unsent = ", not sent",
-    lastError,
-    lastFailure = "",
-  }: { totalTimeoutMs: number; unsent?: string; lastError?: unknown; lastFailure?: string },
-): TimeoutError {
-  const retryAfterMs = Number.isFinite(waitMs) ? Math.ceil(waitMs) : undefined;
-  const why =
-    pausedUntil === null
-      ? `the rate limit is used up${retryAfterMs === undefined ? "" : `. Try again in ${retryAfterMs} ms`}`
-      : `all requests pause until ${new Date(pausedUntil).toISOString()} after a 429. Try again then`;
-  return new TimeoutError(
-    `${label}: no slot within totalTimeoutMs (${totalTimeoutMs} ms)${unsent}: ${why}.${lastFailure.replace(/^\./, "")}`,
-    {
-      clock: "totalTimeoutMs",
-      retryAfterMs,
-      cause: lastError,
-    },
-  );
-}
-
-/** When the requests of `OutcomeUnknownError`s were sent, by the monotonic clock: that of this machine may be set meanwhile. */
-export const monotonicSentAt = new WeakMap<object, number>();
-
-const DEFAULT_RECOVERY_HINT = "Check whether it was applied before you resend it.";
-
-function outcomeUnknownError(call: Call, cause: unknown): OutcomeUnknownError {
-  const { label, sentAt, clockAheadMs, lastRecNo, head } = call;
-  const { method, path, recoveryHint = DEFAULT_RECOVERY_HINT } = call.request;
-  const { query, contentType, body } = call.payload;
-  // The message of an error of this package begins with method and path, too.
-  const reason = reasonIn(cause, label);
-  const error = new OutcomeUnknownError(`${label}: sent, but the outcome is unknown (${reason}). ${recoveryHint}`, {
-    cause,
-    status: head?.status,
-    request: {
-      method,
-      path,
-      ...(Object.keys(query).length > 0 && { query }),
-      // As it was sent: the caller may have changed its own object since.
-      ...(body !== undefined && { body: contentType === JSON_CONTENT_TYPE ? JSON.parse(body) : body }),
-      sentAt,
-      ...(clockAheadMs !== undefined && { clockAheadMs }),
-      ...(lastRecNo !== undefined && { lastRecNo }),
-    },
-  });
-  monotonicSentAt.set(error.request, call.begunAtMs);
-  return error;
-}
-
-/** Errors whose stack trace contains the line of a caller. */
-const shown = new WeakSet<object>();
-
-/** Here, in an async function that the caller awaits, V8 knows the caller's line. Of a shared failure, the first caller's stays. */
-export function showCaller(error: unknown): void {
-  if (!(error instanceof StocklotError) || shown.has(error)) return;
-  shown.add(error);
-  Error.captureStackTrace?.(error, showCaller);
 }

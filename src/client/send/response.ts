@@ -90,14 +90,15 @@ export const uncheckedAs = <T>(data: unknown) => data as T;
 const MAX_BODY_EXCERPT_LENGTH = 120;
 
 /** The body as JSON; a `ResponseValidationError` if it is not JSON, or not UTF-8. */
-export function readJsonBody({ response, call }: ResponseContext): unknown {
+export function readJsonBody(context: ResponseContext): unknown {
+  const { response, call } = context;
   const text = readValidText(response);
   // A replacement character in a SKU would pass every schema.
   if (text === undefined)
-    throw unreadableError(call, isGzip(response.body) ? GZIP_PROBLEM : "the response is not valid UTF-8");
+    throw unreadableError(context, isGzip(response.body) ? GZIP_PROBLEM : "the response is not valid UTF-8");
   const data = parseJsonOrUndefined(text);
   // The parser's error is not shown: it quotes the body, and may cut a secret so that redaction cannot recognise it.
-  if (data === undefined) throw unreadableError(call, `the response is ${describeUnreadableBody(text, call)}`);
+  if (data === undefined) throw unreadableError(context, `the response is ${describeUnreadableBody(text, call)}`);
   return data;
 }
 
@@ -114,30 +115,30 @@ function describeUnreadableBody(text: string, { request }: Call): string {
   return `not JSON but ${JSON.stringify(redactStart(text, MAX_BODY_EXCERPT_LENGTH).replace(/\s+/g, " "))}`;
 }
 
-const unreadableError = (call: Call, problem: string) =>
-  createResponseError(call, `${problem}${alreadyAppliedWarning(call)}`, [{ path: [], message: problem }]);
+const unreadableError = (context: ResponseContext, problem: string) =>
+  createResponseError(context, `${problem}${alreadyAppliedWarning(context)}`, [{ path: [], message: problem }]);
 
 const MAX_SHOWN_ISSUES = 3;
 
 /** The error for a success whose body is not what the service documents. */
-export function invalidResponseError({ call }: ResponseContext, issues: Issue[], advice = ""): ResponseValidationError {
+export function invalidResponseError(context: ResponseContext, issues: Issue[], advice = ""): ResponseValidationError {
   const shown = issues.slice(0, MAX_SHOWN_ISSUES).map(describeIssue).join("; ");
   const unseen = issues.length < MAX_ISSUES ? issues.length - MAX_SHOWN_ISSUES : "many";
   const more = issues.length > MAX_SHOWN_ISSUES ? ` and ${unseen} more` : "";
-  const problem = `the response is not what the service documents: ${shown}${more}${alreadyAppliedWarning(call)}. ${advice}`;
-  return createResponseError(call, problem.trimEnd(), issues);
+  const problem = `the response is not what the service documents: ${shown}${more}${alreadyAppliedWarning(context)}. ${advice}`;
+  return createResponseError(context, problem.trimEnd(), issues);
 }
 
-const createResponseError = ({ label, head, isWrite }: Call, problem: string, issues: Issue[]) =>
-  new ResponseValidationError(`${label}: ${problem}`, {
-    status: head?.status ?? 0,
+const createResponseError = ({ response, call }: ResponseContext, problem: string, issues: Issue[]) =>
+  new ResponseValidationError(`${call.label}: ${problem}`, {
+    status: response.status,
     issues,
-    applied: isWrite ? "yes" : "no",
+    applied: call.isWrite ? "yes" : "no",
   });
 
 /** For a write that succeeded although its response cannot be used. */
-const alreadyAppliedWarning = ({ isWrite, head }: Call) =>
-  isWrite ? `. The service has applied it (HTTP ${head?.status}): do not resend it` : "";
+const alreadyAppliedWarning = ({ response, call }: ResponseContext) =>
+  call.isWrite ? `. The service has applied it (HTTP ${response.status}): do not resend it` : "";
 
 /** Throws or logs the issues of a response, as the client is configured. */
 export function throwOrLogIssues(issues: Issue[], context: ResponseContext): void {

@@ -14,7 +14,7 @@ const MOMENT_MS = 300;
  *   after the pause    0: the limiter waits
  */
 export function retryWaitMs(
-  { retry, retryAfterMs }: Pick<Failure, "retry" | "retryAfterMs">,
+  { retry, retryAfterMs = 0 }: Pick<Failure, "retry" | "retryAfterMs">,
   round: number,
   { minDelayMs, maxDelayMs }: Pick<RetrySettings, "minDelayMs" | "maxDelayMs">,
   random: number,

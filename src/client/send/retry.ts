@@ -6,67 +6,77 @@
 import pRetry from "p-retry";
 import { sleep } from "../../shared/time/wait.js";
 import type { Call } from "./call.js";
-import { Failure } from "./failure.js";
+import { failedAttempt } from "./failed-attempt.js";
+import type { Failure } from "./failure.js";
+import { type AttemptResult, NOT_BEGUN, type Progress } from "./progress.js";
+import type { RetrySettings } from "./retry-options.js";
 import { retryWaitMs } from "./retry-wait.js";
 
 const MAX_MOMENTS = 2;
 
-/** The retries that a call has used up, and how many it may use. */
-type Budget = Pick<Call, "settings" | "lifetime" | "retries" | "rateLimitRetries" | "isLastAttempt">;
-
 /**
- * Repeats an attempt as long as its failure and the budget allow it. The first attempt goes directly: p-retry costs as much as
- * all other steps of a call. Rejects with the last `Failure`, or with the reason of the lifetime.
+ * Repeats an attempt as long as its failure allows it. Each attempt gets how far the call has come, and returns how far it has
+ * come then. The first attempt goes directly: p-retry costs as much as all other steps of a call.
  */
-export async function withRetries<T>(
-  budget: Budget,
-  runAttempt: () => Promise<T>,
-  onRetry: (reason: string) => void,
-): Promise<T> {
-  const { lifetime } = budget;
-  let success: { value: T } | undefined;
+export async function withRetries(
+  call: Call,
+  runAttempt: (progress: Progress) => Promise<AttemptResult>,
+  {
+    isLast,
+    onRetry,
+  }: {
+    /** Whether no attempt may follow. */
+    isLast: () => boolean;
+    onRetry: (progress: Progress, reason: string) => void;
+  },
+): Promise<AttemptResult> {
+  const { lifetime, settings } = call;
+  let end = await runAttempt(NOT_BEGUN);
+  if (!end.failure) return end;
+  const again = new Error("again");
   try {
-    return await runAttempt();
-  } catch (first) {
-    try {
-      await pRetry(
-        async (round) => {
-          if (round === 1) throw first;
-          success = { value: await runAttempt() };
+    await pRetry(
+      async (round) => {
+        if (round > 1) end = await runAttempt(end.progress);
+        if (end.failure) throw again;
+      },
+      {
+        // The progress decides how often, and `retryWaitMs` how long to wait.
+        retries: Infinity,
+        minTimeout: 0,
+        maxTimeout: 0,
+        signal: lifetime.signal,
+        shouldRetry: async () => {
+          const { failure } = end;
+          if (!failure || isLast()) return false;
+          const progress = afterRetry(end.progress, failure, settings.retry);
+          if (!progress) return false;
+          end = { progress, failure };
+          onRetry(progress, failure.reason);
+          const waitMs = retryWaitMs(failure, progress.retries, settings.retry, Math.random());
+          if (waitMs > 0) await sleep(waitMs, lifetime);
+          return true;
         },
-        {
-          // The budget decides how often, and `retryWaitMs` how long to wait.
-          retries: Infinity,
-          minTimeout: 0,
-          maxTimeout: 0,
-          signal: lifetime.signal,
-          shouldRetry: async ({ error }) => {
-            if (!(error instanceof Failure) || !takeFrom(budget, error)) return false;
-            onRetry(error.reason);
-            const waitMs = retryWaitMs(error, budget.retries, budget.settings.retry, Math.random());
-            if (waitMs > 0) await sleep(waitMs, lifetime);
-            return true;
-          },
-        },
-      );
-    } catch (thrown) {
-      // p-retry also rejects if the signal aborts in the moment of success: what has succeeded counts.
-      if (!success) throw lifetime.aborted && !(thrown instanceof Failure) ? lifetime.reason : thrown;
-    }
-    if (!success) throw first;
-    return success.value;
+      },
+    );
+  } catch (thrown) {
+    // p-retry also rejects if the signal aborts in the moment of success: what has succeeded counts.
+    if (!end.failure || thrown === again) return end;
+    if (!lifetime.aborted) throw thrown;
+    return failedAttempt(call, end.progress, { kind: "end", reason: lifetime.reason, sent: false });
   }
+  return end;
 }
 
-function takeFrom(budget: Budget, { retry }: Failure): boolean {
-  if (budget.isLastAttempt || retry === "never" || retry === "with a new token") return false;
-  if (retry === "after the pause") return takeRateLimitRetry(budget);
-  budget.retries += 1;
-  return budget.retries <= (retry === "after a moment" ? MAX_MOMENTS : budget.settings.retry.maxRetries);
-}
-
-/** Counts a 429; whether the call goes on after it. */
-export function takeRateLimitRetry(budget: Pick<Budget, "settings" | "rateLimitRetries">): boolean {
-  budget.rateLimitRetries += 1;
-  return budget.rateLimitRetries <= budget.settings.retry.maxRateLimitRetries;
+/** The progress of a call that goes on after a failure; `undefined` if it does not. */
+function afterRetry(progress: Progress, { retry }: Failure, settings: RetrySettings): Progress | undefined {
+  if (retry === "never" || retry === "with a new token") return undefined;
+  if (retry === "after the pause") {
+    const rateLimitRetries = progress.rateLimitRetries + 1;
+    return rateLimitRetries <= settings.maxRateLimitRetries ? { ...progress, rateLimitRetries } : undefined;
+  }
+  const retries = progress.retries + 1;
+  return retries <= (retry === "after a moment" ? MAX_MOMENTS : settings.maxRetries)
+    ? { ...progress, retries }
+    : undefined;
 }

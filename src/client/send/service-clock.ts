@@ -20,10 +20,13 @@ export function serviceTimeBefore({
 
 /** The clock of the service, as the `Date` header of the last response shows it. */
 export class ServiceClock {
+  /** Whether the client has received a response. */
+  hasResponded = false;
   #served: number | undefined;
   #at = 0;
 
   observe(headers: Readonly<Record<string, string>>): void {
+    this.hasResponded = true;
     const served = dateHeaderMs(headers);
     if (served === undefined && headers.date === undefined) return;
     this.#served = served;

@@ -45,7 +45,7 @@ function createDefaultTransport(base: URL, timeoutMs: number, warn: (message: st
         // A connection that is slow is of use to the next request, but keeps no process alive for it.
         if (active === 0) for (const socket of connecting) socket.unref();
       };
-      exchange.result.then(end, end);
+      exchange.onEnd = end;
       await send(request, exchange);
     },
     // All calls have ended: only idle connections are left, and those that aborted calls were waiting for.

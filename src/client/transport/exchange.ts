@@ -33,15 +33,22 @@ export interface WireRequest {
   beforeFirstByte(): void;
 }
 
-/** There is no response. An "exception" is not known to be a failure of the network. */
-export class ExchangeFailure extends Error {
-  constructor(
-    readonly kind: "connection" | "exception" | "timeout" | "aborted" | "too large" | "undecodable",
-    cause?: unknown,
-  ) {
-    super(kind, { cause });
-  }
+/** Why there is no response. An "exception" is not known to be a failure of the network. */
+export interface ExchangeFailure {
+  readonly kind: "connection" | "exception" | "timeout" | "aborted" | "too large" | "undecodable";
+  readonly cause?: unknown;
 }
+
+/** How an exchange has ended. `sent`: a byte of the request may have left this process. */
+export type ExchangeEnd =
+  | { readonly sent: boolean; readonly response: WireResponse; readonly failure?: undefined }
+  | {
+      readonly sent: boolean;
+      readonly response?: undefined;
+      readonly failure: ExchangeFailure;
+      /** The head of the response, if it was received. */
+      readonly head: ResponseHead | undefined;
+    };
 
 /** Sends one request, and reports its progress and its end to the exchange. A rejection fails the exchange. */
 export type Wire = (request: WireRequest, exchange: Exchange) => Promise<void>;
@@ -58,39 +65,43 @@ export const endsOnlyByClose = (headers: Readonly<Record<string, string>>) =>
 
 export const isSuccessStatus = (status: number) => status >= 200 && status < 300;
 
-/** One request and its response, over any transport: the timeout, the size limit, the abort, and one end. */
+/** Sends a request once, over any transport. Never rejects. */
+export function exchange(request: WireRequest, send: Wire): Promise<ExchangeEnd> {
+  return new Promise((resolve) => {
+    const open = new Exchange(request, resolve);
+    if (open.hasEnded) return;
+    send(request, open).catch((cause: unknown) => open.failWith(cause));
+  });
+}
+
+/** A request and its response as the transport sees them: the timeout, the size limit, the abort, and one end. */
 export class Exchange {
   /** Whether a byte of the request may have left this process. The transport sets it. */
   sent = false;
-  /** The head of the response, as soon as it was received. */
-  head: ResponseHead | undefined;
   hasEnded = false;
   /** Stops the request on the wire. */
   cancel: (() => void) | undefined;
-  readonly result: Promise<WireResponse>;
+  /** Called when the exchange has ended, in whatever way. */
+  onEnd: (() => void) | undefined;
+  #head: ResponseHead | undefined;
   readonly #maxBytes: number;
   #chunks: Uint8Array[] = [];
   #bytes = 0;
   #coding = "";
   #endsByClose = false;
-  #resolve!: (response: WireResponse | Promise<WireResponse>) => void;
-  #reject!: (failure: ExchangeFailure) => void;
+  readonly #resolve: (end: ExchangeEnd | Promise<ExchangeEnd>) => void;
   readonly #stop: () => void;
 
-  constructor(request: WireRequest, send: Wire) {
+  constructor(request: WireRequest, resolve: (end: ExchangeEnd | Promise<ExchangeEnd>) => void) {
     const { signal, timeoutMs } = request;
     this.#maxBytes = request.maxResponseBytes;
-    this.result = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-    });
+    this.#resolve = resolve;
     const abort = () => this.fail("aborted", signal.reason);
     const stops = [startTimer(timeoutMs, () => this.fail("timeout")), onAbort(signal, abort)];
     this.#stop = () => {
       for (const stop of stops) stop();
     };
     if (signal.aborted) abort();
-    else send(request, this).catch((cause: unknown) => this.failWith(cause));
   }
 
   /** `coding` is the content coding of the chunks to come; `endsByClose` as in {@link WireResponse}. */
@@ -99,7 +110,7 @@ export class Exchange {
     headers: Record<string, string>,
     { coding = "", endsByClose = false }: { coding?: string | undefined; endsByClose?: boolean },
   ): void {
-    this.head = { status, headers };
+    this.#head = { status, headers };
     this.#coding = coding;
     this.#endsByClose = endsByClose;
     if (Number(headers["content-length"]) > this.#maxBytes) this.fail("too large");
@@ -118,15 +129,22 @@ export class Exchange {
   }
 
   complete(): void {
-    if (this.hasEnded || !this.head) return;
-    const { status, headers } = this.head;
+    const head = this.#head;
+    if (this.hasEnded || !head) return;
     this.#end();
+    const { sent } = this;
     const received = concat(this.#chunks, this.#bytes);
     this.#chunks = [];
-    const responseOf = (body: Uint8Array): WireResponse =>
-      this.#endsByClose ? { status, headers, body, endsByClose: true } : { status, headers, body };
+    const endOf = (body: Uint8Array): ExchangeEnd => ({
+      sent,
+      response: this.#endsByClose ? { ...head, body, endsByClose: true } : { ...head, body },
+    });
+    const undecoded = (cause: unknown): ExchangeEnd => {
+      const kind = fieldOf(cause, "code") === "ERR_BUFFER_TOO_LARGE" ? "too large" : "undecodable";
+      return { sent, failure: { kind, cause }, head };
+    };
     this.#resolve(
-      this.#coding === "" ? responseOf(received) : decompress(received, this.#coding, this.#maxBytes).then(responseOf),
+      this.#coding === "" ? endOf(received) : decompress(received, this.#coding, this.#maxBytes).then(endOf, undecoded),
     );
   }
 
@@ -135,7 +153,7 @@ export class Exchange {
     const { cancel } = this;
     this.#end();
     cancel?.();
-    this.#reject(new ExchangeFailure(kind, cause));
+    this.#resolve({ sent: this.sent, failure: { kind, cause }, head: this.#head });
   }
 
   /** Fails with anything that was thrown: a failure of the network, or an exception of code. */
@@ -146,8 +164,9 @@ export class Exchange {
   #end(): void {
     this.hasEnded = true;
     this.#stop();
+    this.onEnd?.();
     // Exchange and transport hold each other no longer, or collecting them takes half the time of a call (Node.js 20).
-    this.cancel = undefined;
+    this.cancel = this.onEnd = undefined;
   }
 }
 
@@ -198,14 +217,9 @@ async function decompress(encoded: Uint8Array, codings: string, maxBytes: number
 function decode(encoded: Uint8Array, coding: string, maxBytes: number): Promise<Uint8Array> {
   const decoder = Object.hasOwn(DECODERS, coding) && nodeZlib ? DECODERS[coding]?.(nodeZlib) : undefined;
   return new Promise((resolve, reject) => {
-    const done = (error: Error | null, decoded: Uint8Array) => {
-      if (!error) return resolve(decoded);
-      const isTooLarge = fieldOf(error, "code") === "ERR_BUFFER_TOO_LARGE";
-      reject(new ExchangeFailure(isTooLarge ? "too large" : "undecodable", error));
-    };
     const options = maxBytes < MAX_ZLIB_LENGTH ? { maxOutputLength: maxBytes } : {};
-    if (decoder) decoder(encoded, options, done);
-    else reject(new ExchangeFailure("undecodable", new Error(`unknown content coding ${coding}`)));
+    if (decoder) decoder(encoded, options, (error, decoded) => (error ? reject(error) : resolve(decoded)));
+    else reject(new Error(`unknown content coding ${coding}`));
   });
 }
 

@@ -10,6 +10,7 @@ export interface ApiErrorInit extends Pick<ApiError, "status" | "code" | "method
   /** What to do, as a sentence; ends the message of the error. */
   hint?: string | undefined;
   details?: ApiError["details"] | undefined;
+  applied?: ApiError["applied"];
   /** Whether the body is the error object that the service documents. */
   isFromService?: boolean;
   /** Whether the response may have a message that is not shown. */
@@ -44,7 +45,7 @@ export class ApiError extends StocklotError {
   readonly attempts: number;
 
   constructor(init: ApiErrorInit) {
-    super(formatApiErrorMessage(init));
+    super(formatApiErrorMessage(init), { applied: init.applied });
     this.status = init.status;
     this.serviceMessage = redact(init.message);
     this.code = redact(init.code);

@@ -23,6 +23,7 @@ export class TimeoutError extends ConnectionError {
       clock: "timeoutMs" | "totalTimeoutMs";
       retryAfterMs?: number | undefined;
       cause?: unknown;
+      applied?: StocklotError["applied"] | undefined;
     },
   ) {
     super(message, init);

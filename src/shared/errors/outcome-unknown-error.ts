@@ -35,10 +35,14 @@ export class OutcomeUnknownError extends StocklotError {
   /** The status of the response that proves nothing; left out if there was none. */
   readonly status?: number;
 
-  constructor(message: string, init: { request: SentRequest; cause: unknown; status?: number | undefined }) {
+  /** `isReason`: the cause is the reason of the caller's signal, which stays as it is. */
+  constructor(
+    message: string,
+    init: { request: SentRequest; cause: unknown; isReason?: boolean; status?: number | undefined },
+  ) {
     super(message, { ...init, applied: "unknown" });
     // `cause` always exists, even if a signal was aborted without a reason.
-    this.cause ??= undefined;
+    this.cause = init.isReason ? init.cause : this.cause;
     // Not by the values of client headers: an ordinary word among them would change the data to look for.
     this.request = redactData(init.request, redactCredentials);
     if (init.status !== undefined) this.status = init.status;

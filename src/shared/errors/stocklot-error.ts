@@ -27,7 +27,7 @@ export abstract class StocklotError extends BrandedError {
 
   constructor(
     message: string,
-    { cause, applied = "no" }: { cause?: unknown; applied?: StocklotError["applied"] } = {},
+    { cause, applied = "no" }: { cause?: unknown; applied?: StocklotError["applied"] | undefined } = {},
   ) {
     super(redactStart(message, MAX_MESSAGE_LENGTH), cause === undefined ? {} : { cause: copyOfCause(cause) });
     this.applied = applied;

@@ -132,7 +132,7 @@ export class Simulation {
     this.counted.push({ time, isPage: call.priority === "low" });
     const comesBack = call.outcome === "refused" && !signal.aborted;
     if (comesBack) {
-      this.limiter.pause(call.pauseMs, { status: 429, headers: {}, body: new Uint8Array() });
+      this.limiter.pause(call.pauseMs);
       if (now >= this.#pausedUntil) {
         this.#pausedUntil = now + call.pauseMs;
         this.#probe = "due";

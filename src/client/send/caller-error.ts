@@ -1,0 +1,203 @@
+/*
+ * From what happened to the error that the caller receives, complete when it is created:
+ *
+ *   errorOf       the error of one attempt, or of the wait for it
+ *   callerError   that of the call: the error of its last attempt, or an `OutcomeUnknownError` with that as its cause
+ */
+import {
+  ClientClosedError,
+  ConnectionError,
+  OutcomeUnknownError,
+  ResponseValidationError,
+  StocklotError,
+  TimeoutError,
+} from "../../shared/errors/index.js";
+import { copyOfCause } from "../../shared/errors/redact.js";
+import { messageOf, toOneLine } from "../../shared/unknown.js";
+import { createApiError } from "./api-error.js";
+import type { Call } from "./call.js";
+import { type Failure, type Problem, SLOT_EXPIRED } from "./failure.js";
+import { Closed, OutOfTime } from "./lifetime.js";
+import { JSON_CONTENT_TYPE } from "./payload.js";
+import type { Progress } from "./progress.js";
+
+/** The error for a problem of a call that has come as far as `progress`, this attempt included. */
+export function errorOf(call: Call, progress: Progress, problem: Problem): unknown {
+  const { label } = call;
+  const { applied, lastError } = progress;
+  switch (problem.kind) {
+    case "status":
+      return createApiError(call, progress, problem.response, problem.pauseMs);
+    case "false success": {
+      const { status, text } = problem;
+      const message = `${label}: ${status}, but ${text}. It may or may not have been applied. ${call.request.recoveryHint ?? ""}`;
+      return new ResponseValidationError(message.trim(), { status, issues: [{ path: [], message: text }], applied });
+    }
+    case "connection": {
+      const { problem: what, detail, advice } = problem.network;
+      const unsent = problem.sent ? "" : ", nothing was sent";
+      const message = `${label}: ${what}${unsent}${attemptCount(progress)} (${detail}). ${advice}`.trim();
+      return new ConnectionError(message, { cause: problem.cause, applied });
+    }
+    case "timeout": {
+      const what = `no complete response within timeoutMs (${call.settings.timeoutMs} ms)${attemptCount(progress)}`;
+      const message = `${label}: ${what}${lastFailure(label, lastError)}`;
+      return new TimeoutError(message, { clock: "timeoutMs", cause: lastError, applied });
+    }
+    case "too large":
+    case "undecodable": {
+      const { status, cause } = problem;
+      const text = UNREADABLE[problem.kind];
+      return new ResponseValidationError(`${label}: ${text}`, {
+        status,
+        issues: [{ path: [], message: text }],
+        cause,
+        applied,
+      });
+    }
+    case "end":
+      return errorOfEnd(label, problem.reason, progress);
+    case "slot too late":
+      return slotTooLateError(label, call.lifetime.totalTimeoutMs, problem, progress);
+    case "no slots":
+      return new ConnectionError(`${label}: ${problem.message}${unsentOrCount(progress)}`, {
+        cause: problem.cause,
+        applied,
+      });
+    case "slot expired":
+      return new ConnectionError(`${label}: ${SLOT_EXPIRED}. Nothing was sent.`, { applied });
+    case "no token":
+      return applied === "no" ? problem.error : withApplied(problem.error, applied);
+    case "veto":
+      return problem.thrown;
+    case "exception":
+      // Unchanged, unless it shows a secret: a fetch function may put the request into its errors.
+      return problem.sent ? copyOfCause(problem.thrown) : problem.thrown;
+  }
+}
+
+const UNREADABLE = {
+  "too large": "the response is larger than maxResponseBytes",
+  undecodable: "the response cannot be decoded",
+};
+
+/** The error of a call whose attempts have ended so. */
+export function callerError(call: Call, progress: Progress, { problem, error }: Pick<Failure, "problem" | "error">) {
+  const { applied } = progress;
+  if (!call.isWrite || applied === "no") return error;
+  // An idempotent write fails as a read does, unless the caller has aborted it.
+  const isAborted = problem.kind === "end" && !isOwnReason(problem.reason);
+  return isAborted || (applied === "unknown" && !call.mayRepeat)
+    ? outcomeUnknownError(call, progress, { cause: error, isReason: isAborted })
+    : error;
+}
+
+/** The error of a call whose response could not be read, or not in time. */
+export function errorOfReading(call: Call, progress: Progress, thrown: unknown): unknown {
+  const { aborted, reason } = call.lifetime;
+  if (!aborted || thrown !== reason) return thrown;
+  const problem: Problem = { kind: "end", reason, sent: true };
+  return callerError(call, progress, { problem, error: errorOf(call, progress, problem) });
+}
+
+const isOwnReason = (reason: unknown) => reason instanceof OutOfTime || reason instanceof Closed;
+
+/** The error of a call, or of a search, that was ended. `progress`: how far a call had come. */
+export function errorOfEnd(label: string, reason: unknown, progress?: Progress): unknown {
+  const applied = progress?.applied ?? "no";
+  if (reason instanceof Closed) return new ClientClosedError(`${label}: the client is closed`, { applied });
+  if (!(reason instanceof OutOfTime)) return reason;
+  const state = progress ? unsentOrCount(progress) + lastFailure(label, progress.lastError) : "";
+  const message = `${label}: not finished within totalTimeoutMs (${reason.totalTimeoutMs} ms)${state}`;
+  return new TimeoutError(message, { clock: "totalTimeoutMs", cause: progress?.lastError, applied });
+}
+
+/** The error of a call that would get no slot within `totalTimeoutMs`. */
+export function slotTooLateError(
+  label: string,
+  totalTimeoutMs: number,
+  { waitMs, pausedUntil }: { waitMs: number; pausedUntil: number | null },
+  progress?: Progress,
+): TimeoutError {
+  const retryAfterMs = Number.isFinite(waitMs) ? Math.ceil(waitMs) : undefined;
+  const why =
+    pausedUntil === null
+      ? `the rate limit is used up${retryAfterMs === undefined ? "" : `. Try again in ${retryAfterMs} ms`}`
+      : `all requests pause until ${new Date(pausedUntil).toISOString()} after a 429. Try again then`;
+  const state = progress ? unsentOrCount(progress) : ", not sent";
+  const before = lastFailure(label, progress?.lastError).replace(/^\./, "");
+  const message = `${label}: no slot within totalTimeoutMs (${totalTimeoutMs} ms)${state}: ${why}.${before}`;
+  const cause = progress?.lastError;
+  return new TimeoutError(message, { clock: "totalTimeoutMs", retryAfterMs, cause, applied: progress?.applied });
+}
+
+/** When the requests of `OutcomeUnknownError`s were sent, by the monotonic clock: that of this machine may be set meanwhile. */
+export const monotonicSentAt = new WeakMap<object, number>();
+
+const DEFAULT_RECOVERY_HINT = "Check whether it was applied before you resend it.";
+
+function outcomeUnknownError(
+  { label, request, payload }: Call,
+  { sending, head }: Progress,
+  { cause, isReason }: { cause: unknown; isReason: boolean },
+) {
+  const { method, path, recoveryHint = DEFAULT_RECOVERY_HINT } = request;
+  const { query, contentType, body } = payload;
+  const { sentAt, clockAheadMs, lastRecNo, begunAtMs } = sending;
+  // The message of an error of this package begins with method and path, too.
+  const reason = reasonIn(cause, label);
+  const error = new OutcomeUnknownError(`${label}: sent, but the outcome is unknown (${reason}). ${recoveryHint}`, {
+    cause,
+    isReason,
+    status: head?.status,
+    request: {
+      method,
+      path,
+      ...(Object.keys(query).length > 0 && { query }),
+      // As it was sent: the caller may have changed its own object since.
+      ...(body !== undefined && { body: contentType === JSON_CONTENT_TYPE ? JSON.parse(body) : body }),
+      sentAt,
+      ...(clockAheadMs !== undefined && { clockAheadMs }),
+      ...(lastRecNo !== undefined && { lastRecNo }),
+    },
+  });
+  monotonicSentAt.set(error.request, begunAtMs);
+  return error;
+}
+
+/** A copy for one of the calls that share the error, of whose write more is known. */
+function withApplied(error: unknown, applied: Progress["applied"]): unknown {
+  if (!(error instanceof StocklotError)) return error;
+  const copy = new Error(error.message);
+  Object.setPrototypeOf(copy, Object.getPrototypeOf(error));
+  const fields = Object.getOwnPropertyDescriptors(error);
+  return Object.defineProperties(copy, { ...fields, applied: { ...fields.applied, value: applied } });
+}
+
+const LAST_FAILURE = ". The last failure: ";
+
+/** The message of an error within another one of the same call: without method and path, which begin both. */
+const reasonIn = (error: unknown, label: string): string =>
+  toOneLine(messageOf(error)).replace(`${label}: `, "").split(LAST_FAILURE, 1).join("").replace(/\.$/, "");
+
+/** The last failure, as a sentence that follows another one; empty if there was none. */
+const lastFailure = (label: string, error: unknown): string =>
+  error === undefined ? "" : `${LAST_FAILURE}${reasonIn(error, label)}.`;
+
+const attemptCount = ({ attempts }: Progress): string =>
+  attempts === 0 ? "" : attempts === 1 ? ", 1 attempt" : `, ${attempts} attempts`;
+
+const unsentOrCount = (progress: Progress): string => attemptCount(progress) || ", nothing was sent";
+
+/** Errors whose stack trace contains the line of a caller. */
+const shown = new WeakSet<object>();
+
+/**
+ * Puts the caller's line into the stack trace of an error: in an async function that the caller awaits, V8 knows it. The trace of
+ * a failure that several calls share has the first caller's.
+ */
+export function showCaller(error: unknown): void {
+  if (!(error instanceof StocklotError) || shown.has(error)) return;
+  shown.add(error);
+  Error.captureStackTrace?.(error, showCaller);
+}
