@@ -19,7 +19,8 @@ import {
  *                     may be ignored)
  *   its own order     a page without `sort` shows other records. A service that ignores an unknown column has its own order,
  *                     and that may look sorted (part numbers only)
- *   the last page     ends, ascending, as the first one begins, descending: a column that is sorted by first may not be reversed
+ *   the last page     shows, ascending, the numbers with which the first one, descending, begins: a column that is sorted by
+ *                     first may not be reversed
  *   quarter points    pages at a quarter, a half and three quarters ascend with the ends and with every known place. A service
  *                     that sorts by another column first begins anew with each of its values
  *   other columns     no column explains the order as well. If the values of a column that usually form a few groups ascend
@@ -107,13 +108,16 @@ export async function proveEnds<T>(list: SortedList<T>): Promise<"one page" | "s
   return "several pages";
 }
 
-/** The last page, ascending, ends as the first one, descending, begins. */
+/** The last page, ascending, shows the numbers with which the first one, descending, begins. */
 async function compareEnds<T>(list: SortedList<T>): Promise<void> {
   const { label, memory, column } = list;
   const descending = list.pages.find(({ isLast }) => isLast);
   const end = memory.total - 1;
   const last = await readSorted(list, pageAround(end, end, memory.maxPageSize), "ASC");
-  if (descending && last.total === descending.total && last.numbers.at(-1) !== descending.numbers.at(-1))
+  if (!descending || last.total !== descending.total) return;
+  const shared = Math.min(last.numbers.length, descending.numbers.length);
+  const [ascends, descends] = [last.numbers.slice(-shared), descending.numbers.slice(-shared)];
+  if (ascends.some((number, index) => number !== descends[index]))
     throw new ContradictionError(`${label}: ${column} does not ascend as it descends`);
 }
 
