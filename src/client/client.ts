@@ -3,7 +3,6 @@ import { ClientSecrets } from "../shared/errors/secrets.js";
 import { fieldOf } from "../shared/unknown.js";
 import { VERSION } from "../shared/version.js";
 import { TokenManager } from "./auth/token-manager.js";
-import { createTokenRequest } from "./auth/token-request.js";
 import { createMemoryTokenStore } from "./auth/token-store.js";
 import { createRateLimiter } from "./limiter/create-rate-limiter.js";
 import { UNLIMITED } from "./limiter/options.js";
@@ -22,12 +21,13 @@ import {
 } from "./resources/custom-endpoint.js";
 import { Inventory } from "./resources/inventory.js";
 import { Items } from "./resources/items.js";
-import { lowerCaseHeaderNames } from "./send/headers.js";
+import { createTokenRequest } from "./resources/token.js";
 import type { RequestOptions } from "./send/request-options.js";
 import { ClientRequester } from "./send/requester.js";
 import { DEFAULT_RETRY_SETTINGS, mergeRetryOptions } from "./send/retry-options.js";
 import { ServiceClock } from "./send/service-clock.js";
 import { createTransport } from "./transport/choose-transport.js";
+import { lowerCaseHeaderNames } from "./transport/headers.js";
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_MAX_RESPONSE_BYTES = 16 * 1024 * 1024;

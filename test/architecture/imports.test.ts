@@ -41,6 +41,8 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
 /** What is built on the client enters it here. */
 const DOOR = ["client/index.ts", "client/for-add-ons.ts"];
 
+const contributing = readFileSync(join(root, ".github/CONTRIBUTING.md"), "utf8");
+
 const roomOf = (file: string) => file.split("/")[0] ?? file;
 
 /** Everything that is reachable from there. */
@@ -87,8 +89,33 @@ it("the client does not use its own door", () => {
   expect(own.map(([file]) => file)).toEqual([]);
 });
 
+it("the picture of the client's folders in CONTRIBUTING.md is the picture of their imports", () => {
+  const folderOf = (file: string) => (/^client\/(\w+)\//.exec(file) ?? [])[1];
+  const imported = inRooms.flatMap(([file, targets]) =>
+    targets
+      .map((target) => [folderOf(file), folderOf(target)])
+      .filter(([from, to]) => from && to && from !== to)
+      .map((edge) => edge.join(" → ")),
+  );
+  const [, picture = ""] = /```mermaid\nflowchart TD\n([\s\S]*?)```/.exec(contributing) ?? [];
+  const drawn = picture
+    .trim()
+    .split("\n")
+    .flatMap((line) => {
+      const [from, to = ""] = line.trim().split(" --> ");
+      return to.split(" & ").map((one) => `${from} → ${one}`);
+    });
+  expect(drawn.sort()).toEqual([...new Set(imported)].sort());
+  // In layers: no two folders know each other, directly or through others.
+  const layers = new Map<string, string[]>();
+  for (const edge of drawn) {
+    const [from = "", to = ""] = edge.split(" → ");
+    layers.set(from, [...(layers.get(from) ?? []), to]);
+  }
+  expect([...layers.keys()].filter((folder) => below(folder, layers).has(folder))).toEqual([]);
+});
+
 it("each room is in the table of CONTRIBUTING.md", () => {
-  const contributing = readFileSync(join(root, ".github/CONTRIBUTING.md"), "utf8");
   expect(Object.keys(ROOMS).filter((room) => !contributing.includes(`\`src/${room}\``))).toEqual([]);
 });
 

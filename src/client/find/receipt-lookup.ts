@@ -2,7 +2,7 @@ import { MAX_PAGE_SIZE } from "../../service/lists.js";
 import type { Lot } from "../../service/lot.js";
 import { NotFoundError, PermissionError, ResponseValidationError } from "../../shared/errors/index.js";
 import { isServiceError } from "../../shared/errors/service-error.js";
-import { type InventoryList, type RecordNumbers, recNoOnlyLotList } from "../resources/inventory-lists.js";
+import { type InventoryList, type RecordNumbers, recNoOnlyLotList } from "../lists/inventory-lists.js";
 import type { ItemLookup } from "../search/item-lookup.js";
 import { SortedLists } from "../search/open-list.js";
 import type { RequestOptions } from "../send/request-options.js";

@@ -1,7 +1,7 @@
 import { MAX_PAGE_SIZE } from "../../service/lists.js";
 import type { Lot } from "../../service/lot.js";
+import type { InventoryList } from "../lists/inventory-lists.js";
 import { openReader } from "../lists/list.js";
-import type { InventoryList } from "../resources/inventory-lists.js";
 import type { Requester } from "../send/requester.js";
 
 /** A longer list is not read to look up one receipt. */

@@ -2,8 +2,8 @@ import { documentedPaths } from "../../service/operations.js";
 import { redact, redactFields } from "../../shared/errors/redact.js";
 import { callSafely, isTrue, settle } from "../../shared/time/callback.js";
 import { fieldOf, messageOf } from "../../shared/unknown.js";
-import { describeHeaderProblem } from "../send/headers.js";
 import type { ExchangeEnd, ExchangeFailure } from "../transport/exchange.js";
+import { describeHeaderProblem } from "../transport/headers.js";
 import type {
   AttemptEnd,
   CallInfo,

@@ -11,6 +11,7 @@ import { type FoundReceipt, findReceipt } from "../find/find-receipt.js";
 import { type FindOptions, readFindOptions } from "../find/look-until-certain.js";
 import { ReceiptLookup } from "../find/receipt-lookup.js";
 import { readSentReceipt } from "../find/sent-write.js";
+import { lotList, RecordNumbers, stockLevelList } from "../lists/inventory-lists.js";
 import { createPaginator, type ListOptions } from "../lists/list.js";
 import type { Paginator } from "../lists/paginator.js";
 import { type FoundItems, ItemLookup, missingItemsError } from "../search/item-lookup.js";
@@ -22,7 +23,6 @@ import { requestOf } from "../send/path.js";
 import type { RequestOptions } from "../send/request-options.js";
 import type { ClientRequester } from "../send/requester.js";
 import { bindMethods } from "./bind-methods.js";
-import { lotList, RecordNumbers, stockLevelList } from "./inventory-lists.js";
 import { findRecordNumber } from "./record-number.js";
 
 /** The result of `receive`, `move` and `issue`. */

@@ -19,7 +19,7 @@ import { readSentCreation } from "../find/sent-write.js";
 import { createPageReader } from "../lists/decode-page.js";
 import { createPaginator, type ListDefinition, type ListOptions, readingOf } from "../lists/list.js";
 import type { Paginator } from "../lists/paginator.js";
-import type { ApiRequest } from "../send/call.js";
+import { itemReader, itemRequest } from "../search/item-request.js";
 import { describeFalseSuccess } from "../send/false-success.js";
 import { requestOf } from "../send/path.js";
 import type { RequestOptions } from "../send/request-options.js";
@@ -37,7 +37,6 @@ import {
 const RESEND_HINT = "Resending it has the same result.";
 
 const itemArraySchema = /* @__PURE__ */ lazy(() => z.array(itemSchema()));
-const itemReader = /* @__PURE__ */ createJsonReader(itemSchema);
 const itemArrayReader = /* @__PURE__ */ createJsonReader(itemArraySchema);
 const itemPageReader = /* @__PURE__ */ createPageReader(itemSchema);
 
@@ -246,10 +245,3 @@ export class Items {
     );
   }
 }
-
-export const itemRequest = (key: string, type: "id" | "alias"): ApiRequest<Item> => ({
-  method: "GET",
-  path: READS.readItems.path,
-  query: { key, type },
-  read: itemReader,
-});

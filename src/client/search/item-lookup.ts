@@ -5,8 +5,8 @@ import { NotFoundError, PaginationError, TimeoutError } from "../../shared/error
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { race, whenAborted } from "../../shared/time/wait.js";
 import { durationOf, requestsForList, slotAllowanceOf } from "../lists/effort.js";
+import type { InventoryList } from "../lists/inventory-lists.js";
 import type { ListDefinition, ListOptions } from "../lists/list.js";
-import type { InventoryList } from "../resources/inventory-lists.js";
 import type { RequestOptions } from "../send/request-options.js";
 import type { ClientRequester, Requester, RequestGroup } from "../send/requester.js";
 import { SharedRequests } from "../send/shared-requests.js";

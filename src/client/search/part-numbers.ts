@@ -6,10 +6,10 @@ import { READS } from "../../service/operations.js";
 import { lazy } from "../../shared/field.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { createPageReader } from "../lists/decode-page.js";
-import { itemRequest } from "../resources/items.js";
 import type { ApiRequest } from "../send/call.js";
 import type { Requester } from "../send/requester.js";
 import { invalidResponseError } from "../send/response.js";
+import { itemRequest } from "./item-request.js";
 import type { SortedList } from "./sorted-list.js";
 
 export const pagesOf = (total: number) => Math.max(1, Math.ceil(total / MAX_PAGE_SIZE));

@@ -3,7 +3,7 @@ import { checkInput } from "../../shared/check.js";
 import { lazy, optionalFields, string } from "../../shared/field.js";
 import { abortSignalSchema, durationMsSchema, functionSchema } from "../../shared/option.js";
 import type { Priority } from "../limiter/rate-limiter.js";
-import { describeHeaderProblem } from "./headers.js";
+import { describeHeaderProblem } from "../transport/headers.js";
 import { type RetryOptions, retryOptionsSchema } from "./retry-options.js";
 
 /** The raw data of a final response. */

@@ -6,11 +6,11 @@ import { READS } from "../../service/operations.js";
 import { type StockLevel, stockLevelSchema } from "../../service/stock-level.js";
 import { type LazySchema, lazy } from "../../shared/field.js";
 import { fieldOf } from "../../shared/unknown.js";
-import { createPageReader } from "../lists/decode-page.js";
-import { type ListDefinition, type ListOptions, readingOf } from "../lists/list.js";
-import type { Page, PageRequest } from "../lists/page.js";
 import type { ResponseReader } from "../send/call.js";
 import { pathOf } from "../send/path.js";
+import { createPageReader } from "./decode-page.js";
+import { type ListDefinition, type ListOptions, readingOf } from "./list.js";
+import type { Page, PageRequest } from "./page.js";
 
 /** Creates the definition of a list of the inventory with these parameters. */
 export type InventoryList<T> = (

@@ -4,9 +4,9 @@ import { ConfigurationError, TimeoutError } from "../../shared/errors/index.js";
 import type { ClientSecrets } from "../../shared/errors/secrets.js";
 import { afterMs, race, whenAborted } from "../../shared/time/wait.js";
 import { messageOf } from "../../shared/unknown.js";
+import type { StoredToken } from "../auth/token-store.js";
 import type { ApiRequest } from "../send/call.js";
 import { assertMatchesSchema, readJsonBody } from "../send/response.js";
-import type { StoredToken } from "./token-store.js";
 
 /** The client secret, or a function that returns the current one. */
 export type ClientSecret = string | (() => string | Promise<string>);
