@@ -30,7 +30,7 @@ export function mirrorBar(): { update(progress: MirrorProgress): void; end(): vo
   };
 }
 
-export function printReport({ kind, resources, requests, durationMs, quotaUsed }: MirrorReport): void {
+export function printReport({ resources, requests, durationMs }: MirrorReport): void {
   printTable(
     ["resource", "in copy", "read", "added", "changed", "removed", "requests"],
     Object.entries(resources).map(([resource, { inCopy, records, added, changed, removed, requests }]) => [
@@ -44,5 +44,5 @@ export function printReport({ kind, resources, requests, durationMs, quotaUsed }
     ]),
   );
   const seconds = number(durationMs / 1000);
-  console.log(`  ${kind}: ${requests} requests in ${seconds} s, ${number(quotaUsed * 100)} % of the rate limit\n`);
+  console.log(`  ${requests} requests in ${seconds} s\n`);
 }

@@ -28,9 +28,8 @@ export type {
   ClientState,
   MethodInfo,
   MethodObservation,
-  ProgressEvent,
 } from "./observe/events.js";
-export { instrument, reportProgress } from "./observe/observer.js";
+export { instrument } from "./observe/observer.js";
 export { onRetry } from "./send/on-retry.js";
 export { encodeJson } from "./send/payload.js";
 export { GZIP_PROBLEM, uncheckedAs } from "./send/response.js";

@@ -1,4 +1,4 @@
-import { accountOf, reportProgress } from "../client/for-add-ons.js";
+import { accountOf } from "../client/for-add-ons.js";
 import { checkConfiguration } from "../shared/check.js";
 import { ConfigurationError, StorageError } from "../shared/errors/index.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
@@ -14,7 +14,7 @@ import {
   readWatchOptions,
   type WatchOptions,
 } from "./options.js";
-import { createMirrorReport, droppedReport, type ListReport, type MirrorReport, runKindOf } from "./report.js";
+import { createMirrorReport, droppedReport, type ListReport, type MirrorReport } from "./report.js";
 import { type RunEnd, runLists } from "./sync/run.js";
 import { ListSync } from "./sync/sync-list.js";
 import { findAbandonedLists, type MirrorList, type MirrorResource, mirrorListsOf, RESOURCES } from "./tables.js";
@@ -136,31 +136,17 @@ export class Mirror {
     const { client, sink, history } = this.#options;
     const startedAtMs = monotonicNowMs();
     let database: CopyDatabase | undefined;
-    let lists: readonly ListSync[] = [];
-    let reports: ListReport[] = [];
-    const publishEnd = (error?: unknown) =>
-      reportProgress({
-        source: "mirror",
-        kind: runKindOf(reports.flatMap(({ modes }) => modes)),
-        durationMs: monotonicNowMs() - startedAtMs,
-        ...(error !== undefined && { error: error instanceof Error ? error.name : typeof error }),
-        lists: progressOf(reports),
-      });
     try {
       database = await sink.open(options.signal);
       const copy = await Copy.begin(database, accountOf(client), { lists: this.#lists, history });
-      lists = this.#syncsOf(copy, options);
+      const lists = this.#syncsOf(copy, options);
       const abandoned = findAbandonedLists(copy.lists, this.#options.warehouses);
       const { dropped, failure }: RunEnd = await runLists(copy, lists, abandoned, options.signal);
-      reports = await reportsOf(lists);
       if (failure) throw failure.error;
-      publishEnd();
-      const all = [...dropped.map(droppedReport), ...reports];
-      return createMirrorReport(all, monotonicNowMs() - startedAtMs, client.rateLimit);
+      const reports: ListReport[] = dropped.map(droppedReport);
+      for (const list of lists) reports.push(await list.report());
+      return createMirrorReport(reports, monotonicNowMs() - startedAtMs);
     } catch (error) {
-      // Why the run failed matters more than what can be said of it.
-      if (reports.length === 0 && !StorageError.is(error)) reports = await reportsOf(lists).catch(() => []);
-      publishEnd(error);
       // A commit that had begun when the signal aborted may have been stored.
       throw options.signal?.aborted && StorageError.is(error) ? options.signal.reason : error;
     } finally {
@@ -182,21 +168,4 @@ export class Mirror {
       .filter(({ resource }) => resources.includes(resource))
       .map((list) => new ListSync(list, client, copy, settings));
   }
-}
-
-async function reportsOf(lists: readonly ListSync[]): Promise<ListReport[]> {
-  const reports: ListReport[] = [];
-  for (const list of lists) reports.push(await list.report());
-  return reports;
-}
-
-/** For metrics: the records of each resource, and the lag of its list that is furthest behind. */
-function progressOf(reports: readonly ListReport[]) {
-  const lists: Record<string, { records: number; lagMs: number | null }> = {};
-  for (const { list, inCopy, lagMs } of reports) {
-    const known = lists[list.resource] ?? { records: 0, lagMs: 0 };
-    const lag = lagMs === null || known.lagMs === null ? null : Math.max(known.lagMs, lagMs);
-    lists[list.resource] = { records: known.records + inCopy, lagMs: lag };
-  }
-  return lists;
 }

@@ -13,7 +13,7 @@ import { fieldOf } from "../shared/unknown.js";
 import { VERSION } from "../shared/version.js";
 import { CallSpan, mayPropagate } from "./call-span.js";
 import { MethodSpan } from "./method-span.js";
-import { createMetrics } from "./metrics.js";
+import { createMetrics, type Metrics } from "./metrics.js";
 
 /** The providers for spans and metrics. */
 export interface InstrumentOptions {
@@ -50,29 +50,25 @@ const INSTRUMENTATION_SCOPE = "stocklot";
  * @returns a function that stops the reports. A call in flight is still reported when it ends.
  */
 export function instrumentStocklot(options: InstrumentOptions = {}): () => void {
-  if (globals[INSTRUMENTATION]) {
-    diag.warn("stocklot: instrumentStocklot was called before, and is not stopped. This call changes nothing.");
-    return () => {};
-  }
   const provider = options.tracerProvider ?? trace.getTracerProvider();
   const tracer = provider.getTracer(INSTRUMENTATION_SCOPE, VERSION);
   const meter = (options.meterProvider ?? metrics).getMeter(INSTRUMENTATION_SCOPE, VERSION);
-  const recorded = meter.constructor === createNoopMeter().constructor ? undefined : createMetrics(meter);
   const isOff = samplesNothing(tracer);
-  const stopCalls = instrument({
+  let recorded: Metrics | undefined;
+  const stop = instrument({
     isIdle: () => recorded === undefined && (hasNoDelegate(provider) || isOff) && !mayPropagate(),
     startMethod: (info) => MethodSpan.start(tracer, info),
     startCall: (info) => CallSpan.start(tracer, recorded, info),
-    progress: (event) => recorded?.progress(event),
   });
-  const stop = () => {
-    if (globals[INSTRUMENTATION] !== stop) return;
-    stopCalls();
+  if (!stop) {
+    diag.warn("stocklot: instrumentStocklot was called before, and is not stopped. This call changes nothing.");
+    return () => {};
+  }
+  if (meter.constructor !== createNoopMeter().constructor) recorded = createMetrics(meter);
+  return () => {
+    stop();
     recorded?.stop();
-    delete globals[INSTRUMENTATION];
   };
-  globals[INSTRUMENTATION] = stop;
-  return stop;
 }
 
 /** What the API uses as long as no SDK was set up. */
@@ -94,8 +90,3 @@ function samplesNothing(tracer: Tracer): boolean {
     return false;
   }
 }
-
-/** A property of the global object, since the ES module and the CommonJS copy share no module. */
-const INSTRUMENTATION: unique symbol = Symbol.for("stocklot.opentelemetry");
-
-const globals: typeof globalThis & { [INSTRUMENTATION]?: () => void } = globalThis;

@@ -1,13 +1,11 @@
-import type { Attributes, BatchObservableCallback, Meter } from "@opentelemetry/api";
-import type { ClientState, ProgressEvent } from "../client/for-add-ons.js";
-import { outcomeAttributes, serverAttributes } from "./attributes.js";
+import type { BatchObservableCallback, Meter } from "@opentelemetry/api";
+import type { ClientState } from "../client/for-add-ons.js";
+import { serverAttributes } from "./attributes.js";
 
 /** The bounds that the conventions recommend for HTTP requests, in s. */
 const REQUEST_BOUNDARIES_S = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 /** A call may wait for several windows of the rate limit. */
 const WAIT_BOUNDARIES_S = [...REQUEST_BOUNDARIES_S, 30, 60, 120, 300, 600];
-/** A run of a mirror may take minutes. */
-const RUN_BOUNDARIES_S = [0.1, 0.5, 1, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600];
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -17,12 +15,6 @@ export function createMetrics(meter: Meter) {
     meter.createHistogram(name, { description, unit: "s", advice: { explicitBucketBoundaries } });
   const counter = (name: string, description: string, unit: string) => meter.createCounter(name, { description, unit });
   const limits = observeRateLimits(meter);
-  const copies = observeCopies(meter);
-  const entries = meter.createGauge("stocklot.outbox.entries", {
-    description: "Entries of the last run of the outbox, by state.",
-    unit: "{entry}",
-  });
-  const runDuration = duration("stocklot.mirror.run.duration", "Runs of the mirror.", RUN_BOUNDARIES_S);
   return {
     callDuration: duration("stocklot.call.duration", "Calls: waits, attempts and back-offs.", WAIT_BOUNDARIES_S),
     attemptDuration: duration("http.client.request.duration", "HTTP client requests.", REQUEST_BOUNDARIES_S),
@@ -32,23 +24,7 @@ export function createMetrics(meter: Meter) {
     rejections: counter("stocklot.rate_limit.rejections", "Responses with status 429.", "{response}"),
     tokenRequests: counter("stocklot.token.requests", "Calls that requested an access token.", "{call}"),
     addClient: limits.add,
-    progress(event: ProgressEvent) {
-      if (event.source === "outbox") {
-        const { source, ...counts } = event;
-        for (const [state, count] of Object.entries(counts)) entries.record(count, { "stocklot.outbox.state": state });
-        return;
-      }
-      const { durationMs, kind, error, lists } = event;
-      runDuration.record(durationMs / 1_000, {
-        "stocklot.mirror.run.kind": kind,
-        ...outcomeAttributes(undefined, error),
-      });
-      copies.report(lists);
-    },
-    stop() {
-      limits.stop();
-      copies.stop();
-    },
+    stop: limits.stop,
   };
 }
 
@@ -87,31 +63,5 @@ function observeRateLimits(meter: Meter) {
       clients.set(origin, (clients.get(origin) ?? new Set()).add(new WeakRef(client)));
     },
     stop: () => meter.removeBatchObservableCallback(observe, [queued, available]),
-  };
-}
-
-/** The copies of mirrors, by list. */
-function observeCopies(meter: Meter) {
-  const records = meter.createGauge("stocklot.mirror.records", {
-    description: "Records in the copy.",
-    unit: "{record}",
-  });
-  const description = "Age of the copy. It grows until the next run.";
-  const lag = meter.createObservableGauge("stocklot.mirror.lag", { description, unit: "s" });
-  /** The time that the copy of each list shows, in ms since the epoch. */
-  const upToDateAt = new Map<string, number>();
-  const listAttribute = (list: string): Attributes => ({ "stocklot.mirror.resource": list });
-  const observe: BatchObservableCallback = (result) => {
-    for (const [list, time] of upToDateAt) result.observe(lag, (Date.now() - time) / 1_000, listAttribute(list));
-  };
-  meter.addBatchObservableCallback(observe, [lag]);
-  return {
-    report(lists: Readonly<Record<string, { records: number; lagMs: number | null }>>) {
-      for (const [list, copy] of Object.entries(lists)) {
-        records.record(copy.records, listAttribute(list));
-        if (copy.lagMs !== null) upToDateAt.set(list, Date.now() - copy.lagMs);
-      }
-    },
-    stop: () => meter.removeBatchObservableCallback(observe, [lag]),
   };
 }

@@ -1,4 +1,4 @@
-import { durationOf, isServiceError, reportProgress } from "../client/for-add-ons.js";
+import { durationOf, isServiceError } from "../client/for-add-ons.js";
 import {
   ApiError,
   InputValidationError,
@@ -507,8 +507,6 @@ class OutboxRun implements Sender {
     this.#toSend = Math.max(0, this.#toSend - 1);
     const { onResult } = options;
     if (onResult) callSafely(() => onResult(entryOf(entry)));
-    const { applied, rejected, unknown } = results;
-    reportProgress({ source: "outbox", applied, rejected, unknown, pending: this.#toSend });
     this.#reportProgress();
   }
 

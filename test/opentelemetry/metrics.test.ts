@@ -1,17 +1,11 @@
 import { createRateLimiter, InventoryClient } from "stocklot";
-import { createMirror, sqliteSink } from "stocklot/mirror";
 import { instrumentStocklot } from "stocklot/opentelemetry";
-import { createOutbox, sqliteOutboxStore } from "stocklot/outbox";
 import type { SandboxOptions } from "stocklot/sandbox";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { reportProgress } from "../../src/client/for-add-ons.js";
 import type { ClientOptions } from "../../src/index.js";
 import { collectGarbage } from "../support/garbage.js";
-import { ownFolder } from "../support/own-folder.js";
 import { RUN_ALL } from "../support/runs.js";
 import { connect, type Point, SECRET, startMetrics } from "./support.js";
-
-const fileNamed = ownFolder();
 
 /** A client whose calls are measured. */
 async function measured(options: ClientOptions = {}, service: SandboxOptions = {}) {
@@ -133,65 +127,5 @@ describe("the gauges of the rate limit", () => {
       { timeout: 30_000 },
     );
     await collect();
-  });
-});
-
-describe("the metrics of outbox and mirror", () => {
-  it("show runs, records and a lag that grows between the runs of a mirror", async () => {
-    vi.useFakeTimers({ toFake: ["Date"] });
-    onTestFinished(() => void vi.useRealTimers());
-    const { collect } = await measured();
-    const items = { records: 120, lagMs: 2_000 };
-    reportProgress({
-      source: "mirror",
-      kind: "full",
-      durationMs: 1_500,
-      lists: { items, lots: { records: 0, lagMs: null } },
-    });
-    reportProgress({
-      source: "mirror",
-      kind: "changes",
-      durationMs: 500,
-      error: "TimeoutError",
-      lists: { items },
-    });
-    vi.setSystemTime(Date.now() + 30_000);
-    const metrics = await collect();
-    expect(metrics.get("stocklot.mirror.run.duration")?.points).toMatchObject([
-      { attributes: { "stocklot.mirror.run.kind": "full" }, value: { count: 1, sum: 1.5 } },
-      {
-        attributes: { "stocklot.mirror.run.kind": "changes", "error.type": "TimeoutError" },
-        value: { count: 1, sum: 0.5 },
-      },
-    ]);
-    expect(metrics.get("stocklot.mirror.records")?.points).toEqual([
-      { attributes: { "stocklot.mirror.resource": "items" }, value: 120 },
-      { attributes: { "stocklot.mirror.resource": "lots" }, value: 0 },
-    ]);
-    expect(metrics.get("stocklot.mirror.lag")?.points).toEqual([
-      { attributes: { "stocklot.mirror.resource": "items" }, value: 32 },
-    ]);
-  });
-
-  it("show what a real outbox and a real mirror report", async () => {
-    const { collect, client } = await measured();
-    const outbox = createOutbox({ client, store: sqliteOutboxStore({ path: fileNamed("outbox.db") }) });
-    await outbox.add({ key: "1", operation: "receive", input: { itemID: "BOLT-M8", units: 1, wid: 1, reasonCode: 1 } });
-    await outbox.run();
-    await outbox.close();
-    await createMirror({ client, sink: sqliteSink({ path: fileNamed("copy.db") }) }).run();
-    const metrics = await collect();
-    expect(metrics.get("stocklot.outbox.entries")?.points).toContainEqual({
-      attributes: { "stocklot.outbox.state": "applied" },
-      value: 1,
-    });
-    expect(metrics.get("stocklot.mirror.run.duration")?.points).toMatchObject([
-      { attributes: { "stocklot.mirror.run.kind": "full" }, value: { count: 1 } },
-    ]);
-    expect(metrics.get("stocklot.mirror.records")?.points).toContainEqual({
-      attributes: { "stocklot.mirror.resource": "items" },
-      value: 3,
-    });
-    expect(metrics.get("stocklot.mirror.lag")?.points).toHaveLength(3);
   });
 });

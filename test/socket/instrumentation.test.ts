@@ -17,7 +17,9 @@ const observation = (given: Partial<CallObservation>): CallObservation => ({
 });
 
 function install(given: Partial<CallObservation>, startCall?: Instrumentation["startCall"]) {
-  onTestFinished(instrument({ startCall: startCall ?? (() => observation(given)), progress() {} }));
+  onTestFinished(
+    instrument({ startCall: startCall ?? (() => observation(given)) }) ?? expect.fail("instrumented already"),
+  );
 }
 
 describe.each(TRANSPORTS)("an instrumentation over %s", (_, transport) => {

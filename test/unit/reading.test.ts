@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { renewalTime } from "../../src/client/auth/token-manager.js";
-import { parseTokenLifetimeMs } from "../../src/client/resources/token.js";
 import { findRecordNumber } from "../../src/client/resources/record-number.js";
+import { parseTokenLifetimeMs } from "../../src/client/resources/token.js";
 import { parseRetryAfterMs, readErrorBody } from "../../src/client/send/api-error.js";
 import { describePathProblem, pathOf } from "../../src/client/send/path.js";
 import { InputValidationError, parseServiceDate } from "../../src/index.js";

@@ -143,16 +143,4 @@ export interface Instrumentation {
   startCall(info: CallInfo): CallObservation | undefined;
   /** A method of several requests begins. `undefined`: it is not observed. */
   startMethod?(info: MethodInfo): MethodObservation | undefined;
-  progress(event: ProgressEvent): void;
 }
-
-/** What a run of an outbox or a mirror reports. */
-export type ProgressEvent =
-  | { source: "outbox"; applied: number; rejected: number; unknown: number; pending: number }
-  | {
-      source: "mirror";
-      kind: string;
-      durationMs: number;
-      error?: string | undefined;
-      lists: Readonly<Record<string, { records: number; lagMs: number | null }>>;
-    };

@@ -13,7 +13,6 @@ import type {
   Hooks,
   Instrumentation,
   Logger,
-  ProgressEvent,
 } from "./events.js";
 
 type LogLevel = keyof Logger;
@@ -39,24 +38,21 @@ const LOG_LINES: { [Name in keyof HookEvents]: (event: HookEvents[Name]) => [Log
   token: ({ expiresAt }) => ["debug", `received a new token, valid until ${new Date(expiresAt).toISOString()}`],
 };
 
-/** Shared by the ES module and the CommonJS copy of the package. It exists once something was instrumented. */
-const REGISTRY = Symbol.for("stocklot.instrumentations");
+/** Shared by the ES module and the CommonJS copy of the package. */
+const INSTRUMENTATION: unique symbol = Symbol.for("stocklot.instrumentation");
 
-function instrumentations(): ReadonlySet<Instrumentation> | undefined {
-  return (globalThis as { [REGISTRY]?: Set<Instrumentation> })[REGISTRY];
-}
+const shared: typeof globalThis & { [INSTRUMENTATION]?: Instrumentation } = globalThis;
 
-/** Observes all clients of the process. Returns a function that stops it. */
-export function instrument(instrumentation: Instrumentation): () => void {
-  const shared = globalThis as { [REGISTRY]?: Set<Instrumentation> };
-  shared[REGISTRY] ??= new Set();
-  const registry = shared[REGISTRY].add(instrumentation);
-  return () => void registry.delete(instrumentation);
-}
-
-/** Reports the progress of a run of an outbox or a mirror to the instrumentations. */
-export function reportProgress(event: ProgressEvent): void {
-  for (const one of instrumentations() ?? []) callSafely(() => one.progress(event));
+/**
+ * Observes all clients of the process. Returns a function that stops it; `undefined`, and changes nothing, if they are observed
+ * already.
+ */
+export function instrument(instrumentation: Instrumentation): (() => void) | undefined {
+  if (shared[INSTRUMENTATION]) return undefined;
+  shared[INSTRUMENTATION] = instrumentation;
+  return () => {
+    if (shared[INSTRUMENTATION] === instrumentation) delete shared[INSTRUMENTATION];
+  };
 }
 
 /** Reports events to the caller's logger and hooks and to instrumentations. Their failures never affect a call. */
@@ -103,36 +99,24 @@ export class Observer {
     callSafely(run, (error) => this.log("error", `${what} threw: ${messageOf(error)}`));
   }
 
-  /** Begins the observation of a call by the instrumentations of the process. It costs next to nothing if none records. */
+  /** Begins the observation of a call. It costs next to nothing if nobody records. */
   startCall(client: ClientState, method: string, path: string): CallObserver {
-    const all = instrumentations();
-    if (!all || all.size === 0) return UNOBSERVED;
-    let info: CallInfo | undefined;
-    const observations: CallObservation[] = [];
-    for (const one of all) {
-      const observation = observationBy(one, () => {
-        info ??= createCallInfo(client, method, path);
-        return one.startCall(info);
-      });
-      if (observation) observations.push(observation);
-    }
-    return observations.length > 0 ? new CallObserver(observations) : UNOBSERVED;
+    const observation = observe((one) => one.startCall(createCallInfo(client, method, path)));
+    return observation ? new CallObserver(observation) : UNOBSERVED;
   }
 
-  /** Runs a method that sends several requests as one that the instrumentations of the process may observe. */
+  /** Runs a method that sends several requests as one that may be observed. */
   async runMethod<T>(client: ClientState, name: string, run: () => Promise<T>): Promise<T> {
-    const observations = [...(instrumentations() ?? [])].flatMap(
-      (one) => observationBy(one, () => one.startMethod?.({ name, client })) ?? [],
-    );
-    if (observations.length === 0) return await run();
+    const observation = observe((one) => one.startMethod?.({ name, client }));
+    if (!observation) return await run();
     let error: string | undefined;
     try {
-      return await around(observations, run, (observation, inner) => observation.within(inner));
+      return await within(run, (inner) => observation.within(inner));
     } catch (thrown) {
       error = nameOfThrown(thrown);
       throw thrown;
     } finally {
-      for (const one of observations) callSafely(() => one.ended({ status: undefined, error }));
+      callSafely(() => observation.ended({ status: undefined, error }));
     }
   }
 }
@@ -147,11 +131,13 @@ export function nameOfThrown(thrown: unknown): string {
   }
 }
 
-/** What an instrumentation returns for a call, which may be anything. */
-function observationBy<O>(one: Instrumentation, start: () => O | undefined): O | undefined {
+/** What the instrumentation of the process, if there is one, returns for a call. It may return anything. */
+function observe<O>(start: (one: Instrumentation) => O | undefined): O | undefined {
+  const one = shared[INSTRUMENTATION];
+  if (!one) return undefined;
   try {
     if (isTrue(one.isIdle?.())) return undefined;
-    const observation = start();
+    const observation = start(one);
     if (typeof fieldOf(observation, "then") !== "function") return observation;
     settle(observation);
   } catch {
@@ -166,38 +152,40 @@ function createCallInfo(client: ClientState, method: string, given: string): Cal
   return { client, method, path, url: client.url + path };
 }
 
-/** One call, as the instrumentations observe it. */
+/** One call, as it is observed. */
 export class CallObserver {
-  readonly #observations: readonly CallObservation[];
+  readonly #observation: CallObservation | undefined;
 
-  constructor(observations: readonly CallObservation[]) {
-    this.#observations = observations;
+  constructor(observation: CallObservation | undefined) {
+    this.#observation = observation;
   }
 
   notify(report: (observation: CallObservation) => void): void {
-    for (const observation of this.#observations) callSafely(() => report(observation));
+    const observation = this.#observation;
+    if (observation) callSafely(() => report(observation));
   }
 
-  /** Runs the call within them. */
+  /** Runs the call within its observation. */
   run<T>(run: () => Promise<T>): Promise<T> {
-    if (this.#observations.length === 0) return run();
-    return around(this.#observations, run, (observation, inner) => observation.within(inner));
+    const observation = this.#observation;
+    return observation ? within(run, (inner) => observation.within(inner)) : run();
   }
 
-  /** Runs an attempt within them; they may add headers. */
+  /** Runs an attempt within its observation, which may add headers. */
   attempt(
     event: HookEvents["request"],
     headers: Record<string, string>,
     run: () => Promise<ExchangeEnd>,
   ): Promise<ExchangeEnd> {
-    if (this.#observations.length === 0) return run();
+    const observation = this.#observation;
+    if (!observation) return run();
     const setHeader = (name: string, value: string) => {
       const key = name.toLowerCase();
       const isValid = typeof value === "string" && describeHeaderProblem(key, value) === undefined;
       if (isValid && !Object.hasOwn(headers, key)) headers[key] = value;
     };
     const seen = redactFields(event);
-    return around(this.#observations, run, (observation, inner) =>
+    return within(run, (inner) =>
       observation.attempt(seen, setHeader, () =>
         inner().then(
           ({ response, failure }): AttemptEnd => ({
@@ -212,28 +200,17 @@ export class CallObserver {
 
 const LITERAL_PATHS: ReadonlySet<string> = new Set(documentedPaths().filter((path) => !path.includes("{")));
 
-const UNOBSERVED = new CallObserver([]);
+const UNOBSERVED = new CallObserver(undefined);
 
-/** Runs something once, within all of them. The promise is ours, whatever they return or throw, and whenever they call `run`. */
-function around<T, O>(
-  all: readonly O[],
-  run: () => Promise<T>,
-  invoke: (one: O, inner: () => Promise<T>) => void,
-): Promise<T> {
+/** Runs something once, within an observation. The promise is ours, whatever that returns or throws, and whenever it runs it. */
+function within<T>(run: () => Promise<T>, invoke: (inner: () => Promise<T>) => void): Promise<T> {
   let result: Promise<T> | undefined;
   const once = () => {
     result ??= run();
     return result;
   };
-  let outer = once;
-  for (const one of all) {
-    const inner = outer;
-    outer = () => {
-      callSafely(() => invoke(one, inner));
-      return once();
-    };
-  }
-  return outer();
+  callSafely(() => invoke(once));
+  return once();
 }
 
 /** The failure of an attempt in one word, for metrics: few different values. */

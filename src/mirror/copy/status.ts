@@ -133,5 +133,4 @@ export function statusOf({ list, state }: ListRow, records: number, now: number)
 }
 
 /** The time since `asOf`, in ms. */
-export const lagOf = (asOf: number | null, now: number): number | null =>
-  asOf === null ? null : Math.max(0, now - asOf);
+const lagOf = (asOf: number | null, now: number): number | null => (asOf === null ? null : Math.max(0, now - asOf));

@@ -3,7 +3,7 @@ import { UnexpectedRemovalsError } from "../../shared/errors/index.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { untilAborted } from "../../shared/time/wait.js";
 import type { Copy } from "../copy/copy.js";
-import { type ListState, lagOf } from "../copy/status.js";
+import type { ListState } from "../copy/status.js";
 import type { ListReport, MirrorProgress } from "../report.js";
 import type { MirrorList } from "../tables.js";
 import { isRefusalOfIncrements, ListReader, Reading } from "./list-reader.js";
@@ -61,7 +61,6 @@ const MAX_UNGUARDED_REMOVALS = 50;
 /** One list in one run. */
 export class ListSync {
   readonly #counts = { added: 0, changed: 0, removed: 0 };
-  readonly #modes: MirrorProgress["mode"][] = [];
   readonly #reader: ListReader;
   #durationMs = 0;
   #beganAgain = false;
@@ -115,13 +114,11 @@ export class ListSync {
   async report(): Promise<ListReport> {
     return {
       list: this.list,
-      modes: this.#modes,
       ...this.#reader.stats,
       ...this.#counts,
       inCopy: await this.copy.count(this.list),
       beganAgain: this.#beganAgain,
       durationMs: this.#durationMs,
-      lagMs: lagOf(this.#state.asOf, Date.now()),
     };
   }
 
@@ -226,7 +223,6 @@ export class ListSync {
 
   /** Reads the list, or what was modified since then, and writes it to the copy. */
   async #read(mode: MirrorProgress["mode"], modifiedSince?: Date): Promise<{ reading: Reading; modified: number[] }> {
-    this.#modes.push(mode);
     const { resource, wID } = this.list;
     const reading = new Reading();
     const modified: number[] = [];
