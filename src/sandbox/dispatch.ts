@@ -1,4 +1,4 @@
-import { PERMISSIONS } from "../service/operations.js";
+import { READS, WRITES } from "../service/operations.js";
 import { messageOf } from "../shared/unknown.js";
 import type { Endpoint, ServiceContext } from "./endpoints/endpoint.js";
 import {
@@ -21,45 +21,43 @@ import {
   ServiceError,
 } from "./http/messages.js";
 
-const { itemMasterList, createModifyItem, positiveAdjustment, locateMoveUnits, negativeAdjustment } = PERMISSIONS;
+/** What each operation of the document does; `readItems` lists items, or returns one. A forgotten one does not compile. */
+const HANDLERS = {
+  readItems: handleGetItems,
+  listAllItems: handleListAllItems,
+  getItemByPartNo: handleGetItemByPartNo,
+  listLots: handleListLots,
+  listLotsOfWarehouse: handleListLots,
+  listStockLevels: handleListStockLevels,
+  listStockLevelsOfWarehouse: handleListStockLevels,
+  create: handleCreateItem,
+  update: handleUpdateItem,
+  discontinue: handleDiscontinueItem,
+  receive: handleReceive,
+  move: handleMove,
+  issue: handleIssue,
+} satisfies Readonly<Record<OperationName, Endpoint["handle"]>>;
+
+type OperationName = keyof typeof READS | keyof typeof WRITES;
+
+/** By method and path, with `{}` for a parameter. */
+const ENDPOINTS = new Map<string, Omit<Endpoint, "param">>();
+const handlers = new Map(Object.entries(HANDLERS));
+for (const [name, { method, path, permission }] of Object.entries({ ...READS, ...WRITES })) {
+  const handle = handlers.get(name);
+  if (handle) ENDPOINTS.set(`${method} ${path.replace(/{\w+}/, "{}")}`, { permission, handle });
+}
 
 /**
- * The document's table of endpoints, except POST /Token. Paths without a parameter take precedence. The parameter is
- * decoded later: `/Item/A%2FB` names the SKU `A/B`, not a path of three segments.
+ * The endpoint of a request. Paths without a parameter take precedence: `/Item/All` is not an item. The parameter is decoded
+ * later: `/Item/A%2FB` names the SKU `A/B`, not a path of three segments.
  */
 function endpointOf(method: string, path: string): Endpoint | undefined {
-  switch (`${method} ${path}`) {
-    case "GET /Item":
-      return { permission: itemMasterList, handle: handleGetItems };
-    case "GET /Item/All":
-      return { permission: itemMasterList, handle: handleListAllItems };
-    case "POST /Item":
-      return { permission: createModifyItem, handle: handleCreateItem };
-    case "PUT /Item":
-      return { permission: createModifyItem, handle: handleUpdateItem };
-    case "GET /Inventory":
-      return { permission: itemMasterList, handle: handleListLots };
-    case "GET /Inventory/StockLevels":
-      return { permission: itemMasterList, handle: handleListStockLevels };
-    case "POST /Inventory/Receive":
-      return { permission: positiveAdjustment, handle: handleReceive };
-    case "POST /Inventory/Move":
-      return { permission: locateMoveUnits, handle: handleMove };
-    case "POST /Inventory/Issue":
-      return { permission: negativeAdjustment, handle: handleIssue };
-  }
+  const exact = ENDPOINTS.get(`${method} ${path}`);
+  if (exact) return exact;
   const [, parent, param] = /^(\/.+)\/([^/]+)$/.exec(path) ?? [];
-  switch (`${method} ${parent}`) {
-    case "GET /Item":
-      return { permission: itemMasterList, handle: handleGetItemByPartNo, param };
-    case "DELETE /Item":
-      return { permission: createModifyItem, handle: handleDiscontinueItem, param };
-    case "GET /Inventory":
-      return { permission: itemMasterList, handle: handleListLots, param };
-    case "GET /Inventory/StockLevels":
-      return { permission: itemMasterList, handle: handleListStockLevels, param };
-  }
-  return undefined;
+  const endpoint = ENDPOINTS.get(`${method} ${parent}/{}`);
+  return endpoint && { ...endpoint, param };
 }
 
 /**

@@ -75,10 +75,24 @@ export interface FaultRule {
   /** Share of matching requests to which the fault applies, from 0 to 1; the same requests for the same `seed`. @default 1 */
   probability?: number | undefined;
   /** The fault that applies to these requests: with its details, by its name, or a status code. */
-  fault: Fault | Exclude<Fault["type"], "status"> | "drop-after" | "hang-after" | number;
+  fault: Fault | FaultName | number;
 }
 
-const FAULT_NAMES = ["drop", "drop-after", "hang", "hang-after", "truncated", "slow"];
+/** The faults that a name stands for. */
+const FAULTS_BY_NAME = {
+  drop: { type: "drop" },
+  "drop-after": { type: "drop", when: "after" },
+  hang: { type: "hang" },
+  "hang-after": { type: "hang", when: "after" },
+  truncated: { type: "truncated" },
+  slow: { type: "slow" },
+} as const satisfies Readonly<Record<string, Fault>>;
+
+type FaultName = keyof typeof FAULTS_BY_NAME;
+
+export const FAULT_NAMES: readonly string[] = Object.keys(FAULTS_BY_NAME);
+
+const isFaultName = (name: unknown): name is FaultName => typeof name === "string" && FAULT_NAMES.includes(name);
 
 /** Also of another realm: Jest runs each test file in one of its own. */
 const isRegExp = (value: unknown) => Object.prototype.toString.call(value) === "[object RegExp]";
@@ -109,8 +123,7 @@ export const faultRuleSchema = lazy(() =>
 /** A name that is no fault's becomes a type that is none's, which the schema refuses. */
 function expandShorthand(fault: unknown): unknown {
   if (typeof fault === "number") return { type: "status", status: fault };
-  const [, type, when] = /^(drop|hang)-(after)$/.exec(String(fault)) ?? [];
-  if (type !== undefined) return { type, when };
+  if (isFaultName(fault)) return FAULTS_BY_NAME[fault];
   return typeof fault === "object" ? fault : { type: fault };
 }
 
@@ -133,7 +146,7 @@ function faultSchema() {
 
 function describeUnknownFault(fault: unknown): string | undefined {
   const name = String(fieldOf(fault, "type"));
-  if (["status", ...FAULT_NAMES].includes(name)) return undefined;
+  if (["status", ...Object.values(FAULTS_BY_NAME).map(({ type }) => type)].includes(name)) return undefined;
   return `must be a status or one of ${FAULT_NAMES.join(", ")}${nearestNameHint(name, FAULT_NAMES)}`;
 }
 
@@ -197,6 +210,10 @@ function wildcardToRegExp(path: string): RegExp {
   const literal = path.split("*").map((part) => part.replace(/[\\^$.|?+()[\]{}]/g, "\\$&"));
   return new RegExp(`^${literal.join(".*")}$`);
 }
+
+/** Whether the response to a request with this fault, or without one, is the service's own. */
+export const servesResponse = (type: string | undefined): boolean =>
+  type === undefined || type === "truncated" || type === "slow";
 
 /** The faulty response; undefined if there is never one. `serve` lets the request take effect, and returns the service's own. */
 export function applyFault(fault: CompleteFault, serve: () => SandboxResponse): SandboxResponse | undefined {

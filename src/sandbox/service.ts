@@ -3,7 +3,7 @@ import { AccessControl } from "./access.js";
 import { addToLog, type LoggedRequest, RequestListeners, redactBody, redactQuery } from "./activity.js";
 import { createRandomGenerator } from "./data/random.js";
 import { dispatchRequest } from "./dispatch.js";
-import { applyFault, FaultRules } from "./faults.js";
+import { applyFault, FaultRules, servesResponse } from "./faults.js";
 import {
   DROPPED_RESPONSE,
   pathRelativeToBase,
@@ -56,8 +56,8 @@ export class SandboxService {
     }
     const served = this.#respond(request, path, query, logged);
     const { rewrite } = this.settings;
-    const isOfService = logged.fault === undefined || ["truncated", "slow"].includes(logged.fault);
-    const response = served && rewrite && isOfService ? await rewriteResponse(rewrite, served, request) : served;
+    const response =
+      served && rewrite && servesResponse(logged.fault) ? await rewriteResponse(rewrite, served, request) : served;
     logged.status = response && response.delivery.kind !== "drop" ? response.status : null;
     this.listeners.notify(logged);
     if (!response) return new Promise(() => {});

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { Command, Option } from "commander";
 import { type MirrorCopy, openCopy, postgresSink, sqliteSink } from "../../mirror/index.js";
+import { FAULT_NAMES } from "../../sandbox/faults.js";
 import {
   createSandbox,
   type FaultRule,
@@ -35,7 +36,7 @@ A fault rule is [METHOD] [path] fault [detail=number ...], for example
   --fault "POST /Inventory/Receive drop-after times=1"
   --fault "/Item* 503 probability=0.1"
   --fault "* slow delay=100 chunk=64"
-Faults: a status, drop, drop-after, hang, hang-after, truncated, slow.
+Faults: a status, ${FAULT_NAMES.join(", ")}.
 Details: times, skip, probability; bytes of truncated; delay, chunk of slow.`;
 
 export function sandboxCommand(): Command {
