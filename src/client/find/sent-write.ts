@@ -3,7 +3,7 @@ import { comparableSku } from "../../service/key.js";
 import { WRITES } from "../../service/operations.js";
 import { readInput } from "../../shared/check.js";
 import { InputValidationError, OutcomeUnknownError, type SentRequest } from "../../shared/errors/index.js";
-import { redactCredentials } from "../../shared/errors/redact.js";
+import { REDACTED, redactCredentials } from "../../shared/errors/redact.js";
 import { decimal, integer, type LazySchema, lazy, optionalFields, string } from "../../shared/field.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { fieldOf, isObject } from "../../shared/unknown.js";
@@ -67,9 +67,7 @@ function readSent<Body>(
   return { ...read, ageMs: Math.max(0, ageMs), isSentHere: sentHere !== undefined };
 }
 
-/** Replaces a secret in the `request` of an error. */
-const REDACTED = "[redacted]";
-
+/** Whether a secret was replaced in a value. */
 export const isRedacted = (value: string) => value.includes(REDACTED);
 
 /** Whether a record has the value that was sent. If that was redacted, the value of the record is redacted before comparing. */

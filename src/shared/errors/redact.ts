@@ -14,7 +14,7 @@ import { isBrandedError } from "./brand.js";
 import { replaceSecrets } from "./secret-index.js";
 import { credentials, headerValues } from "./secrets.js";
 
-const REDACTED = "[redacted]";
+export const REDACTED = "[redacted]";
 const ALL = [credentials, headerValues] as const;
 
 /** Replaces client secrets and tokens, but not values of headers: for the caller's own data. */
