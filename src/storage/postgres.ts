@@ -7,24 +7,14 @@ import type { Query, SqlDatabase, SqlRow, SqlValue, TransactionOptions } from ".
 import { type Attempted, isReadOnlyServer, isRefused, isUndone, storageErrorOf } from "./postgres-failure.js";
 import {
   addressOf,
+  assertReadsText,
   isPostgresPool,
   type PostgresQuery,
   type PostgresQueryable,
   type PostgresSource,
 } from "./postgres-place.js";
 
-/** The caller's pool may ask for binary values, which no query can prevent. */
-const BINARY_READERS: Readonly<Record<number, (value: Buffer) => string>> = {
-  16: (value) => (value[0] === 1 ? "t" : "f"),
-  20: (value) => String(value.readBigInt64BE()),
-  21: (value) => String(value.readInt16BE()),
-  23: (value) => String(value.readInt32BE()),
-  701: (value) => String(value.readDoubleBE()),
-};
-
-const TEXT_TYPES: PostgresQuery["types"] = {
-  getTypeParser: (type, format) => (format === "binary" && BINARY_READERS[type]) || String,
-};
+const TEXT_TYPES: PostgresQuery["types"] = { getTypeParser: () => String };
 
 /** How often a transaction is tried of which nothing was stored, for a reason that lies in others or in the connection. */
 const MAX_ATTEMPTS = 3;
@@ -80,6 +70,7 @@ export class PostgresDatabase implements SqlDatabase {
       const connection = new Connection(client, this.location, { reads, timeoutMs, signal });
       let hasBegun = false;
       try {
+        assertReadsText(client);
         await connection.send(this.#beginCommand(timeoutMs));
         hasBegun = true;
         const result = await work(connection.query);

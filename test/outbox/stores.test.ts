@@ -229,8 +229,7 @@ describe("an outbox in PostgreSQL", () => {
     const settings = ["array_nulls=off", "quote_all_identifiers=on", "TimeZone=Asia/Kathmandu"];
     const isolation = "default_transaction_isolation=serializable";
     const options = [...settings, isolation].map((setting) => `-c ${setting}`).join(" ");
-    // The types of pg do not know that setting.
-    const pool = openPool(Object({ connectionString, max: 2, options, binary: true }));
+    const pool = openPool({ connectionString, max: 2, options });
     onTestFinished(() => pool.end());
     const world = createWorld();
     const outbox = world.createOutbox({ store: postgresOutboxStore({ pool, schema: newSchema() }), mark: "remark" });
@@ -246,6 +245,18 @@ describe("an outbox in PostgreSQL", () => {
     expect(await outbox.run()).toMatchObject({ applied: 1, rejected: 1 });
     expect(await outbox.get("a")).toMatchObject({ attempts: 1, addedAt: expect.any(Number), state: "applied" });
     expect(await outbox.summary()).toMatchObject({ applied: 1, rejected: 1, pending: 0 });
+  });
+
+  it("refuses connections with binary values, of which pg alters numbers", async () => {
+    // The types of pg do not know that setting.
+    const config = Object({ connectionString, max: 1, binary: true });
+    const pool = openPool(config);
+    onTestFinished(() => pool.end());
+    const store = postgresOutboxStore({ pool, schema: newSchema() });
+    await expect(createOutbox({ store }).add(receipt("a"))).rejects.toThrow(ConfigurationError);
+    const outbox = createOutbox({ store: postgresOutboxStore({ connectionString, schema: newSchema() }) });
+    onTestFinished(() => outbox.close());
+    await expect(outbox.add(receipt("a"), { client: new Client(config) })).rejects.toThrow("binary: true");
   });
 });
 
