@@ -11,7 +11,7 @@ import {
 } from "../storage/database.js";
 import type { ServiceAccount } from "../storage/service.js";
 import { ineffectiveCommand } from "../storage/storage-failure.js";
-import { type RowsUpdate, updateRows } from "../storage/update-rows.js";
+import { type RowsUpdate, type SqlFields, updateRows } from "../storage/update-rows.js";
 import { type NewEntry, type OutboxState, otherInput, type StoredEntry } from "./entry.js";
 
 /*
@@ -41,6 +41,19 @@ const OTHERS = [
   "error",
 ] as const;
 
+/** An entry that waits for its first attempt. */
+const UNSENT: Omit<StoredEntry, (typeof ADDED)[number] | "sequence" | "attempts"> = {
+  state: "pending",
+  sentAt: null,
+  clockAheadMs: null,
+  lastRecNo: null,
+  settledAt: null,
+  resolvedAt: null,
+  resolvedFrom: null,
+  result: null,
+  error: null,
+};
+
 /** PostgreSQL returns them as strings. */
 const NUMBERS: readonly string[] = [
   "sequence",
@@ -54,6 +67,8 @@ const NUMBERS: readonly string[] = [
 ];
 
 const columnOf = (field: string) => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const columnsOf = (fields: SqlFields): SqlFields =>
+  Object.fromEntries(Object.entries(fields).map(([field, value]) => [columnOf(field), value]));
 const SELECTED = [...ADDED, ...OTHERS].map((field) => `${columnOf(field)} AS "${field}"`).join(", ");
 
 /** Rows or keys of one command: both databases take a thousand values. */
@@ -164,15 +179,17 @@ export class OpenStore {
       for (const part of partsOf(entries)) {
         const values = part.flatMap((entry) => ADDED.map((field) => entry[field]));
         const rows = part.map((_, index) => `(${placeholders(ADDED.length, index * ADDED.length + 1)})`).join(", ");
-        await run(
-          `INSERT INTO ${this.names.entries} (${ADDED.map(columnOf)}) VALUES ${rows} ON CONFLICT (key) DO NOTHING`,
+        const inserted = await run(
+          `INSERT INTO ${this.names.entries} (${ADDED.map(columnOf)}) VALUES ${rows} ON CONFLICT (key) DO NOTHING RETURNING key`,
           values,
         );
+        const isNew = new Set(inserted.map(({ key }) => key));
         const found = await this.#find(run, part);
         for (const entry of part) {
           const at = pathOf(stored.length);
           const same = found.get(entry.key);
-          if (!same) throw ineffectiveCommand(this.database, "INSERT", this.names.entries);
+          const isAsSent = same && (!isNew.has(entry.key) || isSame(same, { ...UNSENT, attempts: 0, ...entry }));
+          if (!isAsSent) throw ineffectiveCommand(this.database, "INSERT", this.names.entries);
           const isReplaced = same.inputHash !== entry.inputHash && replaceRejected;
           const kept = isReplaced ? await this.#replaceRejected(run, entry) : same;
           if (kept?.inputHash !== entry.inputHash) throw otherInput(method, entry.key, at);
@@ -283,14 +300,13 @@ export class OpenStore {
     const fields = CHANGED.filter((field) => change[field] !== undefined);
     const [row] = await this.#update({
       table: this.names.entries,
-      set: (bind) => fields.map((field) => `${columnOf(field)} = ${bind(change[field] ?? null)}`).join(", "),
-      where: (bind) => `key = ${bind(key)} AND state = ${bind(state)} AND attempts = ${bind(attempts)}
+      set: columnsOf(Object.fromEntries(fields.map((field) => [field, change[field] ?? null]))),
+      row: { key },
+      where: (bind) => `state = ${bind(state)} AND attempts = ${bind(attempts)}
         ${change.state === "pending" ? "AND input IS NOT NULL" : ""}`,
       returning: SELECTED,
     });
-    const changed = row && entryOfRow(row);
-    if (changed && changed.state !== (change.state ?? state)) throw this.#ineffectiveUpdate();
-    return changed;
+    return row && entryOfRow(row);
   }
 
   /**
@@ -299,18 +315,18 @@ export class OpenStore {
    * response of the database was lost.
    */
   async begin(
-    { key, attempts }: StoredEntry,
+    { key, attempts, sentAt, clockAheadMs, lastRecNo }: StoredEntry,
     attempt: { sender: string; beat: number; sentAt: number; clockAheadMs: number | null; lastRecNo: number | null },
   ): Promise<StoredEntry | undefined> {
     const { store, entries } = this.names;
-    const { sender, beat, sentAt, clockAheadMs, lastRecNo } = attempt;
+    const { sender, beat, ...first } = attempt;
+    // What is looked up later concerns the first attempt.
+    const sent = sentAt === null ? first : { sentAt, clockAheadMs, lastRecNo };
     const [row] = await this.#update({
       table: entries,
-      set: (bind) => `state = 'sending', attempts = ${bind(attempts + 1)}, error = NULL,
-        sent_at = coalesce(sent_at, ${bind(sentAt)}),
-        clock_ahead_ms = CASE WHEN sent_at IS NULL THEN ${bind(clockAheadMs)} ELSE clock_ahead_ms END,
-        last_rec_no = CASE WHEN sent_at IS NULL THEN ${bind(lastRecNo)} ELSE last_rec_no END`,
-      where: (bind) => `key = ${bind(key)} AND (attempts = ${bind(attempts)} AND state IN ('pending', 'sending')
+      set: columnsOf({ state: "sending", attempts: attempts + 1, error: null, ...sent }),
+      row: { key },
+      where: (bind) => `(attempts = ${bind(attempts)} AND state IN ('pending', 'sending')
           OR attempts = ${bind(attempts + 1)} AND state = 'sending')
         AND (bound_to IS NULL OR bound_to = ${bind(sender)})
         AND ${bind(sender)} = (SELECT sender FROM ${store} WHERE beat >= ${bind(beat)})
@@ -318,9 +334,7 @@ export class OpenStore {
           AND earlier.sequence < ${entries}.sequence AND earlier.state IN ${UNSETTLED})`,
       returning: SELECTED,
     });
-    const begun = row && entryOfRow(row);
-    if (begun && (begun.state !== "sending" || begun.attempts !== attempts + 1)) throw this.#ineffectiveUpdate();
-    return begun;
+    return row && entryOfRow(row);
   }
 
   /** Cancels the pending entries that only another sender might send: it does not hold the lock any more. */
@@ -328,7 +342,7 @@ export class OpenStore {
     const { store, entries } = this.names;
     await this.#update({
       table: entries,
-      set: (bind) => `state = 'canceled', settled_at = ${bind(settledAt)}, error = ${bind(error)}`,
+      set: { state: "canceled", settled_at: settledAt, error },
       where: (bind) => `state IN ${UNSETTLED} AND state = 'pending' AND bound_to <> ${bind(sender)}
         AND ${bind(sender)} = (SELECT sender FROM ${store})`,
       all: true,
@@ -342,7 +356,7 @@ export class OpenStore {
     for (let from = 0; from < last; from += PRUNED_AT_ONCE) {
       const rows = await this.#update({
         table: this.names.entries,
-        set: () => "input = NULL, result = NULL, error = NULL",
+        set: { input: null, result: null, error: null },
         where: (bind) => `sequence > ${bind(from)} AND sequence <= ${bind(from + PRUNED_AT_ONCE)}
           AND state NOT IN ${UNSETTLED} AND settled_at < ${bind(settledBefore)} AND input IS NOT NULL`,
         all: true,
@@ -369,8 +383,7 @@ export class OpenStore {
     const next = { ...own, beat: seen.beat + 1, settleMs: Math.max(seen.settleMs, own.settleMs) };
     const rows = await this.#update({
       table: this.names.store,
-      set: (bind) => `sender = ${bind(next.sender)}, beat = ${bind(next.beat)}, lease_ms = ${bind(next.leaseMs)},
-        settle_ms = ${bind(next.settleMs)}`,
+      set: columnsOf({ ...next }),
       where: (bind) => `sender = ${bind(seen.sender)} AND beat = ${bind(seen.beat)}`,
     });
     return rows.length > 0 ? next : undefined;
@@ -380,7 +393,7 @@ export class OpenStore {
   async beat(sender: string, beat: number): Promise<boolean> {
     const rows = await this.#update({
       table: this.names.store,
-      set: (bind) => `beat = ${bind(beat)}`,
+      set: { beat },
       where: (bind) => `sender = ${bind(sender)} AND beat >= ${bind(beat - 1)} AND beat <= ${bind(beat)}`,
     });
     return rows.length > 0;
@@ -390,7 +403,8 @@ export class OpenStore {
   async releaseLock(sender: string): Promise<void> {
     await this.#update({
       table: this.names.store,
-      set: () => "sender = '', beat = beat + 1",
+      set: { sender: "" },
+      increments: "beat",
       where: (bind) => `sender = ${bind(sender)}`,
     });
   }
@@ -405,10 +419,6 @@ export class OpenStore {
     return this.database.transaction((run) => updateRows(this.database, run, update));
   }
 
-  #ineffectiveUpdate(): StorageError {
-    return ineffectiveCommand(this.database, "UPDATE", this.names.entries);
-  }
-
   async #find(run: Query, keys: readonly Keyed[]): Promise<Map<string, StoredEntry>> {
     const sql = `SELECT ${SELECTED} FROM ${this.names.entries} WHERE key IN (${placeholders(keys.length)})`;
     const rows = await run(
@@ -420,20 +430,21 @@ export class OpenStore {
 
   /** It keeps its place and its attempts: what an older process still knows about them must not fit the new input. */
   async #replaceRejected(run: Query, entry: NewEntry): Promise<StoredEntry | undefined> {
-    const fields = ADDED.filter((field) => field !== "key");
+    const { key, ...fields } = entry;
     const rows = await updateRows(this.database, run, {
       table: this.names.entries,
-      set: (
-        bind,
-      ) => `${fields.map((field) => `${columnOf(field)} = ${bind(entry[field])}`).join(", ")}, state = 'pending',
-        sent_at = NULL, clock_ahead_ms = NULL, last_rec_no = NULL, settled_at = NULL, resolved_at = NULL, resolved_from = NULL,
-        result = NULL, error = NULL`,
-      where: (bind) => `key = ${bind(entry.key)} AND state = 'rejected'`,
+      set: columnsOf({ ...UNSENT, ...fields }),
+      row: { key },
+      where: () => "state = 'rejected'",
       returning: SELECTED,
     });
     return rows.map(entryOfRow)[0];
   }
 }
+
+/** Whether a row that was read has these values. */
+const isSame = (stored: StoredEntry, fields: Partial<StoredEntry>): boolean =>
+  Object.entries(fields).every(([field, value]) => Reflect.get(stored, field) === value);
 
 const partsOf = <T>(all: readonly T[]): T[][] =>
   Array.from({ length: Math.ceil(all.length / PER_COMMAND) }, (_, part) =>
@@ -531,7 +542,7 @@ export async function claimStore(
     const { id, address, clientId } = service;
     await updateRows(database, run, {
       table: store,
-      set: (bind) => `service = ${bind(id)}, address = ${bind(address)}, client_id = ${bind(clientId)}`,
+      set: { service: id, address, client_id: clientId },
       where: (bind) => `(service IS NULL
         OR (address = ${bind(address)} AND client_id = ${bind(clientId)} AND service <> ${bind(id)}))`,
     });
@@ -539,7 +550,7 @@ export async function claimStore(
   if (knownSettleMs < settleMs)
     await updateRows(database, run, {
       table: store,
-      set: (bind) => `settle_ms = ${bind(settleMs)}`,
+      set: { settle_ms: settleMs },
       where: (bind) => `settle_ms < ${bind(settleMs)}`,
     });
   return (await read()).known;

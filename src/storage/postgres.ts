@@ -118,6 +118,8 @@ export class PostgresDatabase implements SqlDatabase {
       `SET LOCAL idle_in_transaction_session_timeout = ${waitMs}`,
       "SET LOCAL row_security = off",
       "SET LOCAL synchronous_commit = on",
+      // A deferred trigger could undo at the end of the transaction what was read back before.
+      ...(readOnly ? [] : ["SET CONSTRAINTS ALL IMMEDIATE"]),
     ].join("; ");
   }
 

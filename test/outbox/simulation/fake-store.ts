@@ -62,7 +62,7 @@ export function storeMethods(rows: Rows, planted: Planted = {}) {
       Object.assign(entry, change);
       return { ...entry };
     },
-    begin({ key, attempts }: Pick<StoredEntry, "key" | "attempts">, attempt: Parameters<OpenStore["begin"]>[1]) {
+    begin({ key, attempts, sentAt }: StoredEntry, attempt: Parameters<OpenStore["begin"]>[1]) {
       const entry = find(key);
       const { sender, beat } = rows.sender;
       const isSender = planted.ignoresSender || (sender === attempt.sender && beat >= attempt.beat);
@@ -73,8 +73,8 @@ export function storeMethods(rows: Rows, planted: Planted = {}) {
       if (entry.boundTo !== null && entry.boundTo !== attempt.sender) return undefined;
       if (unsettled().some(({ lane, sequence }) => lane === entry.lane && sequence < entry.sequence)) return undefined;
       Object.assign(entry, { state: "sending", attempts: attempts + 1, error: null });
-      const { sentAt, clockAheadMs, lastRecNo } = attempt;
-      if (entry.sentAt === null) Object.assign(entry, { sentAt, clockAheadMs, lastRecNo });
+      const { sender: _, beat: __, ...first } = attempt;
+      if (sentAt === null) Object.assign(entry, first);
       return { ...entry };
     },
     sender: () => ({
