@@ -292,18 +292,14 @@ export class OpenStore {
     return rows.map(entryOfRow);
   }
 
-  /**
-   * Changes an entry if it is still as it was read, and becomes pending only with its contents, which may have been pruned
-   * since. Returns it as it is then; `undefined` if it has changed.
-   */
+  /** Changes an entry if it is still as it was read. Returns it as it is then; `undefined` if it has changed. */
   async change({ key, state, attempts }: AsRead, change: EntryChange): Promise<StoredEntry | undefined> {
     const fields = CHANGED.filter((field) => change[field] !== undefined);
     const [row] = await this.#update({
       table: this.names.entries,
       set: columnsOf(Object.fromEntries(fields.map((field) => [field, change[field] ?? null]))),
       row: { key },
-      where: (bind) => `state = ${bind(state)} AND attempts = ${bind(attempts)}
-        ${change.state === "pending" ? "AND input IS NOT NULL" : ""}`,
+      where: (bind) => `state = ${bind(state)} AND attempts = ${bind(attempts)}`,
       returning: SELECTED,
     });
     return row && entryOfRow(row);
@@ -349,7 +345,7 @@ export class OpenStore {
     });
   }
 
-  /** Removes the contents of entries that were settled before a time; returns how many. */
+  /** Removes the contents of entries that were applied or canceled before a time; returns how many. */
   async prune(settledBefore: number): Promise<number> {
     const last = await this.lastPlace();
     let pruned = 0;
@@ -358,7 +354,7 @@ export class OpenStore {
         table: this.names.entries,
         set: { input: null, result: null, error: null },
         where: (bind) => `sequence > ${bind(from)} AND sequence <= ${bind(from + PRUNED_AT_ONCE)}
-          AND state NOT IN ${UNSETTLED} AND settled_at < ${bind(settledBefore)} AND input IS NOT NULL`,
+          AND state IN ('applied', 'canceled') AND settled_at < ${bind(settledBefore)} AND input IS NOT NULL`,
         all: true,
       });
       pruned += rows.length;

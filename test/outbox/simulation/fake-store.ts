@@ -58,7 +58,6 @@ export function storeMethods(rows: Rows, planted: Planted = {}) {
     change({ key, state, attempts }: AsRead, change: EntryChange) {
       const entry = find(key);
       if (entry?.state !== state || entry.attempts !== attempts) return undefined;
-      if (change.state === "pending" && entry.input === null) return undefined;
       Object.assign(entry, change);
       return { ...entry };
     },
