@@ -99,7 +99,7 @@ export async function runOutbox(settings: RunSettings, options: OutboxRunOptions
       return !lock.isHeld;
     });
   }
-  const { toSend: pending, unknown } = await store.count();
+  const { toSend: pending, unknown } = await store.countUnsettled();
   const { applied, rejected, requests } = results;
   return { applied, rejected, unknown, pending, requests, durationMs: monotonicNowMs() - startedAt };
 }
@@ -261,7 +261,7 @@ class OutboxRun implements Sender {
 
   async send(): Promise<void> {
     try {
-      this.#toSend = (await this.#store.count()).toSend;
+      this.#toSend = (await this.#store.countUnsettled()).toSend;
       while (this.mayBegin()) {
         const wasBusy = this.#busy.size > 0;
         const begun = await this.#begin();

@@ -73,10 +73,13 @@ const SELECTED = [...ADDED, ...OTHERS].map((field) => `${columnOf(field)} AS "${
 
 /** Rows or keys of one command: both databases take a thousand values. */
 const PER_COMMAND = 100;
-/** Places of one command that prunes: SQLite blocks the event loop meanwhile. */
-const PRUNED_AT_ONCE = 1_000;
+/** Entries that one command of SQLite looks at: it blocks the event loop meanwhile. */
+const PER_PART = 1_000;
+/** More than any place. */
+const END = Number.MAX_SAFE_INTEGER;
 
 const UNSETTLED = "('pending', 'sending', 'unknown')";
+type Unsettled = "pending" | "sending" | "unknown";
 
 const CHANGED = ["state", "settledAt", "resolvedAt", "resolvedFrom", "result", "error"] as const;
 
@@ -97,12 +100,23 @@ export interface EntryFilter {
   pruned?: boolean;
 }
 
-/** Number of entries by state. */
-export interface OutboxCounts extends Record<OutboxState, number> {
-  /** When the oldest unsettled entry was added. */
+/** Number of unsettled entries by state. */
+export interface UnsettledCounts extends Record<Unsettled, number> {
+  /** When the oldest one was added. */
   oldestUnsettledAt: number | null;
   /** Of those pending and sending: not behind an `unknown` one of the same item. */
   toSend: number;
+}
+
+/** Number of entries by state. */
+export type OutboxCounts = UnsettledCounts & Record<OutboxState, number>;
+
+/** Entries in the order of their places, a part of all. */
+interface Part {
+  /** The place before its first one. */
+  from: number;
+  /** The place of its last one. */
+  to: number;
 }
 
 /** Who sends, how often it has said so, and with which times. */
@@ -217,26 +231,25 @@ export class OpenStore {
 
   /** The entries in the order added, read in batches. */
   async *list({ pruned = false, state, lane }: EntryFilter = {}): AsyncGenerator<StoredEntry> {
-    const given: [condition: string, value: SqlValue | undefined][] = [
-      ["state =", state],
-      ["lane =", lane],
-    ];
-    const used = given.filter(([, value]) => value !== undefined);
+    const given = Object.entries({ state, lane }).filter(([, value]) => value !== undefined);
     const conditions = [
-      "sequence > $1",
-      ...used.map(([condition], index) => `${condition} $${index + 2}`),
+      "sequence > $1 AND sequence <= $2",
+      ...given.map(([column], index) => `${column} = $${index + 3}`),
       ...(pruned ? [] : ["input IS NOT NULL"]),
     ];
     const sql = `SELECT ${SELECTED} FROM ${this.names.entries} WHERE ${conditions.join(" AND ")}
       ORDER BY sequence LIMIT ${5 * PER_COMMAND}`;
-    for (let after = 0; ; ) {
-      const values = [after, ...used.map(([, value]) => value ?? null)];
-      const rows = await this.#read(sql, values);
-      for (const entry of rows.map(entryOfRow)) {
-        after = entry.sequence;
-        yield entry;
+    const values = given.map(([, value]) => value ?? null);
+    const read: Query = (command, values) => this.#read(command, values);
+    for await (const { from, to } of this.#parts(read, "true", lane)) {
+      for (let after = from, isOver = false; !isOver; ) {
+        const rows = await this.#read(sql, [after, to, ...values]);
+        for (const entry of rows.map(entryOfRow)) {
+          after = entry.sequence;
+          yield entry;
+        }
+        isOver = rows.length < 5 * PER_COMMAND;
       }
-      if (rows.length < 5 * PER_COMMAND) return;
     }
   }
 
@@ -256,21 +269,19 @@ export class OpenStore {
   }
 
   count(): Promise<OutboxCounts> {
-    const { entries } = this.names;
-    return this.database.transaction(async (run) => {
-      const counts = { pending: 0, sending: 0, applied: 0, rejected: 0, unknown: 0, canceled: 0 };
-      for (const row of await run(`SELECT state, count(*) AS entries FROM ${entries} GROUP BY state`))
-        Object.assign(counts, { [String(row.state)]: Number(row.entries) });
-      const [row] = await run(`
-        SELECT min(entry.added_at) AS oldest,
-          count(CASE WHEN entry.state <> 'unknown' AND (entry.sequence < held.first OR held.first IS NULL) THEN 1 END) AS to_send
-        FROM ${entries} AS entry LEFT JOIN
-          (SELECT lane, min(sequence) AS first FROM ${entries} WHERE state IN ${UNSETTLED} AND state = 'unknown' GROUP BY lane)
-          AS held ON held.lane = entry.lane
-        WHERE entry.state IN ${UNSETTLED}`);
-      const oldest = row?.oldest ?? null;
-      return { ...counts, oldestUnsettledAt: oldest === null ? null : Number(oldest), toSend: Number(row?.to_send) };
-    });
+    const count = async (run: Query) => {
+      const counts = { ...(await this.#countUnsettled(run)), applied: 0, rejected: 0, canceled: 0 };
+      const sql = `SELECT state, count(*) AS entries FROM ${this.names.entries}
+        WHERE sequence > $1 AND sequence <= $2 AND state IN ('applied', 'rejected', 'canceled') GROUP BY state`;
+      for await (const { from, to } of this.#parts(run)) addTo(counts, await run(sql, [from, to]));
+      return counts;
+    };
+    return this.database.transaction(count, { reads: true });
+  }
+
+  /** How long it takes does not depend on the number of settled ones. */
+  countUnsettled(): Promise<UnsettledCounts> {
+    return this.database.transaction((run) => this.#countUnsettled(run), { reads: true });
   }
 
   /** The place of the entry that was added last; 0 if there is none. */
@@ -280,16 +291,23 @@ export class OpenStore {
   }
 
   /** Of each item, its first unsettled entry, unless it is `unknown`: those added first, first. */
-  async next(limit: number, { upTo, lane }: SendFilter): Promise<StoredEntry[]> {
+  next(limit: number, { upTo, lane }: SendFilter): Promise<StoredEntry[]> {
     const { entries } = this.names;
-    const ofLane = lane === undefined ? "" : "AND lane = $2";
-    const rows = await this.#read(
-      `SELECT ${SELECTED} FROM ${entries} WHERE state <> 'unknown' AND sequence IN
-        (SELECT min(sequence) FROM ${entries} WHERE state IN ${UNSETTLED} ${ofLane} GROUP BY lane)
-      AND sequence <= $1 ORDER BY sequence LIMIT ${limit}`,
-      lane === undefined ? [upTo] : [upTo, lane],
-    );
-    return rows.map(entryOfRow);
+    const sql = `SELECT ${SELECTED} FROM ${entries} AS entry WHERE state IN ${UNSETTLED} AND state <> 'unknown'
+      AND sequence > $1 AND sequence <= $2 ${lane === undefined ? "" : "AND lane = $3"}
+      AND NOT EXISTS (SELECT 1 FROM ${entries} AS earlier WHERE earlier.lane = entry.lane
+        AND earlier.sequence < entry.sequence AND earlier.state IN ${UNSETTLED})
+      ORDER BY sequence LIMIT ${limit}`;
+    const read = async (run: Query) => {
+      const found: StoredEntry[] = [];
+      for await (const { from, to } of this.#parts(run, `state IN ${UNSETTLED}`, lane)) {
+        if (from >= upTo || found.length >= limit) break;
+        const rows = await run(sql, [from, Math.min(to, upTo), ...(lane === undefined ? [] : [lane])]);
+        found.push(...rows.map(entryOfRow));
+      }
+      return found.slice(0, limit);
+    };
+    return this.database.transaction(read, { reads: true });
   }
 
   /** Changes an entry if it is still as it was read. Returns it as it is then; `undefined` if it has changed. */
@@ -339,7 +357,7 @@ export class OpenStore {
     await this.#update({
       table: entries,
       set: { state: "canceled", settled_at: settledAt, error },
-      where: (bind) => `state IN ${UNSETTLED} AND state = 'pending' AND bound_to <> ${bind(sender)}
+      where: (bind) => `state = 'pending' AND bound_to <> ${bind(sender)}
         AND ${bind(sender)} = (SELECT sender FROM ${store})`,
       all: true,
     });
@@ -347,13 +365,13 @@ export class OpenStore {
 
   /** Removes the contents of entries that were applied or canceled before a time; returns how many. */
   async prune(settledBefore: number): Promise<number> {
-    const last = await this.lastPlace();
+    const read: Query = (command, values) => this.#read(command, values);
     let pruned = 0;
-    for (let from = 0; from < last; from += PRUNED_AT_ONCE) {
+    for await (const { from, to } of this.#parts(read)) {
       const rows = await this.#update({
         table: this.names.entries,
         set: { input: null, result: null, error: null },
-        where: (bind) => `sequence > ${bind(from)} AND sequence <= ${bind(from + PRUNED_AT_ONCE)}
+        where: (bind) => `sequence > ${bind(from)} AND sequence <= ${bind(to)}
           AND state IN ('applied', 'canceled') AND settled_at < ${bind(settledBefore)} AND input IS NOT NULL`,
         all: true,
       });
@@ -405,6 +423,42 @@ export class OpenStore {
     });
   }
 
+  /**
+   * The entries that a condition selects, in parts of which one command of SQLite makes no long work. The server of PostgreSQL
+   * works beside this process, which gets them all at once.
+   */
+  async *#parts(run: Query, condition = "true", lane?: string): AsyncGenerator<Part> {
+    if (this.database.kind === "postgres") return yield { from: 0, to: END };
+    const ofLane = lane === undefined ? "" : "AND lane = $2";
+    const sql = `SELECT max(sequence) AS last FROM (SELECT sequence FROM ${this.names.entries}
+      WHERE ${condition} AND sequence > $1 ${ofLane} ORDER BY sequence LIMIT ${PER_PART}) AS part`;
+    for (let from = 0; ; ) {
+      const [row] = await run(sql, lane === undefined ? [from] : [from, lane]);
+      if (row?.last == null) return;
+      const to = Number(row.last);
+      yield { from, to };
+      from = to;
+    }
+  }
+
+  async #countUnsettled(run: Query): Promise<UnsettledCounts> {
+    const { entries } = this.names;
+    const counts: UnsettledCounts = { pending: 0, sending: 0, unknown: 0, oldestUnsettledAt: null, toSend: 0 };
+    const sql = `SELECT state, count(*) AS entries, min(added_at) AS oldest,
+        count(CASE WHEN state <> 'unknown' AND NOT EXISTS (SELECT 1 FROM ${entries} AS held
+          WHERE held.lane = entry.lane AND held.sequence < entry.sequence AND held.state = 'unknown') THEN 1 END) AS to_send
+      FROM ${entries} AS entry WHERE state IN ${UNSETTLED} AND sequence > $1 AND sequence <= $2 GROUP BY state`;
+    for await (const { from, to } of this.#parts(run, `state IN ${UNSETTLED}`)) {
+      const rows = await run(sql, [from, to]);
+      addTo(counts, rows);
+      for (const { oldest, to_send: toSend } of rows) {
+        counts.oldestUnsettledAt = Math.min(counts.oldestUnsettledAt ?? Infinity, Number(oldest));
+        counts.toSend += Number(toSend);
+      }
+    }
+    return counts;
+  }
+
   /** Runs one query in a transaction of its own. */
   #read(sql: string, values?: readonly SqlValue[]): Promise<SqlRow[]> {
     return this.database.transaction((run) => run(sql, values), { reads: true });
@@ -435,6 +489,14 @@ export class OpenStore {
       returning: SELECTED,
     });
     return rows.map(entryOfRow)[0];
+  }
+}
+
+/** Adds numbers of entries by state. */
+function addTo(counts: Partial<Record<OutboxState, number>>, rows: readonly SqlRow[]): void {
+  for (const { state, entries } of rows) {
+    const known = uncheckedAs<OutboxState>(state);
+    counts[known] = (counts[known] ?? 0) + Number(entries);
   }
 }
 
@@ -512,6 +574,11 @@ export async function createTables(
     resolved_at double precision, resolved_from text, result text, error text)`);
   await run(`CREATE INDEX stocklot_outbox_by_lane ON ${entries} (lane, sequence)`);
   await run(`CREATE INDEX stocklot_outbox_unsettled ON ${entries} (lane, sequence) WHERE state IN ${UNSETTLED}`);
+  await run(`CREATE INDEX stocklot_outbox_open ON ${entries} (sequence) WHERE state IN ${UNSETTLED}`);
+  await run(`CREATE INDEX stocklot_outbox_unknown ON ${entries} (lane, sequence) WHERE state = 'unknown'`);
+  await run(
+    `CREATE INDEX stocklot_outbox_bound ON ${entries} (bound_to) WHERE state = 'pending' AND bound_to IS NOT NULL`,
+  );
   const id = randomBytes(16).toString("hex");
   await run(`INSERT INTO ${store} (only_row, id, version) VALUES (1, $1, $2)`, [id, VERSION]);
   return id;

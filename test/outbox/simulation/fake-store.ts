@@ -1,5 +1,13 @@
 import type { StoredEntry } from "../../../src/outbox/entry.js";
-import type { AsRead, EntryChange, OpenStore, OutboxCounts, SenderRow, SendFilter } from "../../../src/outbox/store.js";
+import type {
+  AsRead,
+  EntryChange,
+  OpenStore,
+  OutboxCounts,
+  SenderRow,
+  SendFilter,
+  UnsettledCounts,
+} from "../../../src/outbox/store.js";
 
 /** What a fake database holds. */
 export interface Rows {
@@ -26,18 +34,22 @@ export function storeMethods(rows: Rows, planted: Planted = {}) {
   const isBehindUnknown = ({ lane, sequence }: StoredEntry) =>
     rows.entries.some((other) => other.lane === lane && other.state === "unknown" && other.sequence < sequence);
   const countOf = (state: StoredEntry["state"]) => rows.entries.filter((entry) => entry.state === state).length;
+  const countUnsettled = (): UnsettledCounts => ({
+    pending: countOf("pending"),
+    sending: countOf("sending"),
+    unknown: countOf("unknown"),
+    oldestUnsettledAt: unsettled().length === 0 ? null : Math.min(...unsettled().map(({ addedAt }) => addedAt)),
+    toSend: unsettled().filter((entry) => entry.state !== "unknown" && !isBehindUnknown(entry)).length,
+  });
   return {
     lastPlace: () => Math.max(0, ...rows.entries.map(({ sequence }) => sequence)),
     count: (): OutboxCounts => ({
-      pending: countOf("pending"),
-      sending: countOf("sending"),
+      ...countUnsettled(),
       applied: countOf("applied"),
       rejected: countOf("rejected"),
-      unknown: countOf("unknown"),
       canceled: countOf("canceled"),
-      oldestUnsettledAt: unsettled().length === 0 ? null : Math.min(...unsettled().map(({ addedAt }) => addedAt)),
-      toSend: unsettled().filter((entry) => entry.state !== "unknown" && !isBehindUnknown(entry)).length,
     }),
+    countUnsettled,
     next: (limit: number, { upTo, lane: of }: SendFilter) =>
       unsettled()
         .filter(({ lane }) => of === undefined || lane === of)
