@@ -123,7 +123,7 @@ async function measureInserts(path: string, lots: number): Promise<number> {
   const codec = new RowCodec(tableOf("lots"));
   database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
   for (const sql of createCopySql(SQLITE_DIALECT)) database.exec(sql);
-  const insert = database.prepare(upsertSql(SQLITE_DIALECT, tableOf("lots")).replaceAll("$", "?"));
+  const insert = database.prepare(upsertSql(SQLITE_DIALECT, tableOf("lots")).sql.replaceAll("$", "?"));
   const seconds = await cpuSecondsOf(() => {
     for (let first = 1; first <= lots; first += PAGE_SIZE) {
       database.exec("BEGIN");

@@ -222,8 +222,7 @@ export class Outbox {
    * say when it was decided, and from which state.
    *
    * @returns the entry as it is now.
-   * @throws InputValidationError if there is no such entry, if it is in another state, or if its contents, which `"not-applied"`
-   * needs, were pruned.
+   * @throws InputValidationError if there is no such entry, or if it is in another state.
    */
   async resolve(key: string, decision: "applied" | "not-applied"): Promise<OutboxEntry> {
     checkInput("outbox.resolve", resolutionSchema, decision, ["decision"]);
@@ -248,8 +247,8 @@ export class Outbox {
   }
 
   /**
-   * Removes the contents of entries that were settled at least `olderThanMs` ago. Their keys and a hash of their inputs
-   * stay, so that a key is always recognised.
+   * Removes the contents of entries that were applied or canceled at least `olderThanMs` ago. Their keys and a hash of their
+   * inputs stay, so that a key is always recognised. A rejected entry keeps its contents: somebody may correct or repeat it.
    *
    * @returns the number of these entries.
    */
@@ -405,8 +404,6 @@ export class Outbox {
       if (!entry) throw keyProblem(method, `there is no entry "${key}"`);
       if (!from.includes(entry.state)) throw keyProblem(method, `"${key}" is ${entry.state}, not ${from.join(" or ")}`);
       const change = changeOf(entry);
-      if (entry.input === null && change.state === "pending")
-        throw keyProblem(method, `the contents of "${key}" were pruned`);
       if (entry.state === change.state) return entryOf(entry);
       const changed = await store.change(entry, change);
       if (!changed) throw keyProblem(method, `"${key}" was changed at the same time`);

@@ -14,7 +14,7 @@ import { monotonicNowMs, startTimer } from "../shared/time/clock.js";
 import { sleep } from "../shared/time/wait.js";
 import { fieldOf } from "../shared/unknown.js";
 import { type InFlight, LateEnd } from "../storage/database.js";
-import { isLastingFailure } from "../storage/storage-failure.js";
+import { refusalOf } from "../storage/storage-failure.js";
 import { BACKGROUND, callForEntry, concernsAllWrites, Interrupted, type Sender } from "./call.js";
 import { entryOf, errorJson, isIdempotent, parsed, type StoredEntry } from "./entry.js";
 import { FailuresInARow } from "./failures-in-a-row.js";
@@ -62,8 +62,8 @@ const LOOK_AGAIN_MS = 1_000;
 const MAX_UNCERTAIN = 2;
 /** Fewer than a page has lots, so that a look-up need not read many pages. */
 const RECEIPTS_PER_READING = 100;
-/** How often the database may refuse a change before the run ends with its reason. */
-const MAX_REFUSALS = 5;
+/** How often the database may refuse a change before the run ends with its reason: an outcome that is not stored may be unknown. */
+const MAX_REFUSALS = { lasting: 5, passing: 60 } as const;
 
 export interface RunSettings extends LockTimes {
   client: InventoryClient;
@@ -99,7 +99,7 @@ export async function runOutbox(settings: RunSettings, options: OutboxRunOptions
       return !lock.isHeld;
     });
   }
-  const { toSend: pending, unknown } = await store.count();
+  const { toSend: pending, unknown } = await store.countUnsettled();
   const { applied, rejected, requests } = results;
   return { applied, rejected, unknown, pending, requests, durationMs: monotonicNowMs() - startedAt };
 }
@@ -261,7 +261,7 @@ class OutboxRun implements Sender {
 
   async send(): Promise<void> {
     try {
-      this.#toSend = (await this.#store.count()).toSend;
+      this.#toSend = (await this.#store.countUnsettled()).toSend;
       while (this.mayBegin()) {
         const wasBusy = this.#busy.size > 0;
         const begun = await this.#begin();
@@ -477,17 +477,19 @@ class OutboxRun implements Sender {
   }
 
   /**
-   * Retries if the store fails, as long as this process may send and waits for the store; a few times if the database refuses.
+   * Retries if the store fails, as long as this process may send and waits for the store; some times if the database refuses.
    * Each change may be repeated.
    */
   async #persistently<T>(action: () => Promise<T>): Promise<T> {
-    let refusals = 0;
+    const refusals = { lasting: 0, passing: 0 };
     for (let waitMs = 50; ; waitMs *= 2) {
       try {
         return await action();
       } catch (error) {
-        if (isLastingFailure(error)) refusals += 1;
-        if (!this.#lock.isHeld || this.#store.isEnded() || refusals >= MAX_REFUSALS) throw error;
+        const refusal = refusalOf(error);
+        if (refusal) refusals[refusal] += 1;
+        const isRefused = refusal !== undefined && refusals[refusal] >= MAX_REFUSALS[refusal];
+        if (!this.#lock.isHeld || this.#store.isEnded() || isRefused) throw error;
       }
       await sleep(Math.min(waitMs, 1_000), this.lost);
     }

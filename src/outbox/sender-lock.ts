@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { StorageError } from "../shared/errors/index.js";
 import { monotonicNowMs, startTimer } from "../shared/time/clock.js";
 import { sleep } from "../shared/time/wait.js";
-import { isLastingFailure } from "../storage/storage-failure.js";
+import { refusalOf } from "../storage/storage-failure.js";
 import type { OpenStore, SenderRow } from "./store.js";
 
 /*
@@ -195,7 +195,7 @@ export class SenderLock {
   /** The next heartbeat may succeed; otherwise the lock ends by itself, or when the database goes on refusing. */
   #noteFailure(error: unknown): void {
     if (this.lost.aborted) return;
-    this.#refusals = isLastingFailure(error) ? this.#refusals + 1 : 0;
+    this.#refusals = refusalOf(error) === "lasting" ? this.#refusals + 1 : 0;
     if (this.#refusals < MAX_REFUSALS) {
       this.#arm();
       return;

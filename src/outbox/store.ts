@@ -11,7 +11,7 @@ import {
 } from "../storage/database.js";
 import type { ServiceAccount } from "../storage/service.js";
 import { ineffectiveCommand } from "../storage/storage-failure.js";
-import { type RowsUpdate, updateRows } from "../storage/update-rows.js";
+import { type RowsUpdate, type SqlFields, updateRows } from "../storage/update-rows.js";
 import { type NewEntry, type OutboxState, otherInput, type StoredEntry } from "./entry.js";
 
 /*
@@ -41,6 +41,19 @@ const OTHERS = [
   "error",
 ] as const;
 
+/** An entry that waits for its first attempt. */
+const UNSENT: Omit<StoredEntry, (typeof ADDED)[number] | "sequence" | "attempts"> = {
+  state: "pending",
+  sentAt: null,
+  clockAheadMs: null,
+  lastRecNo: null,
+  settledAt: null,
+  resolvedAt: null,
+  resolvedFrom: null,
+  result: null,
+  error: null,
+};
+
 /** PostgreSQL returns them as strings. */
 const NUMBERS: readonly string[] = [
   "sequence",
@@ -54,14 +67,19 @@ const NUMBERS: readonly string[] = [
 ];
 
 const columnOf = (field: string) => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const columnsOf = (fields: SqlFields): SqlFields =>
+  Object.fromEntries(Object.entries(fields).map(([field, value]) => [columnOf(field), value]));
 const SELECTED = [...ADDED, ...OTHERS].map((field) => `${columnOf(field)} AS "${field}"`).join(", ");
 
 /** Rows or keys of one command: both databases take a thousand values. */
 const PER_COMMAND = 100;
-/** Places of one command that prunes: SQLite blocks the event loop meanwhile. */
-const PRUNED_AT_ONCE = 1_000;
+/** Entries that one command of SQLite looks at: it blocks the event loop meanwhile. */
+const PER_PART = 1_000;
+/** More than any place. */
+const END = Number.MAX_SAFE_INTEGER;
 
 const UNSETTLED = "('pending', 'sending', 'unknown')";
+type Unsettled = "pending" | "sending" | "unknown";
 
 const CHANGED = ["state", "settledAt", "resolvedAt", "resolvedFrom", "result", "error"] as const;
 
@@ -82,12 +100,23 @@ export interface EntryFilter {
   pruned?: boolean;
 }
 
-/** Number of entries by state. */
-export interface OutboxCounts extends Record<OutboxState, number> {
-  /** When the oldest unsettled entry was added. */
+/** Number of unsettled entries by state. */
+export interface UnsettledCounts extends Record<Unsettled, number> {
+  /** When the oldest one was added. */
   oldestUnsettledAt: number | null;
   /** Of those pending and sending: not behind an `unknown` one of the same item. */
   toSend: number;
+}
+
+/** Number of entries by state. */
+export type OutboxCounts = UnsettledCounts & Record<OutboxState, number>;
+
+/** Entries in the order of their places, a part of all. */
+interface Part {
+  /** The place before its first one. */
+  from: number;
+  /** The place of its last one. */
+  to: number;
 }
 
 /** Who sends, how often it has said so, and with which times. */
@@ -164,15 +193,17 @@ export class OpenStore {
       for (const part of partsOf(entries)) {
         const values = part.flatMap((entry) => ADDED.map((field) => entry[field]));
         const rows = part.map((_, index) => `(${placeholders(ADDED.length, index * ADDED.length + 1)})`).join(", ");
-        await run(
-          `INSERT INTO ${this.names.entries} (${ADDED.map(columnOf)}) VALUES ${rows} ON CONFLICT (key) DO NOTHING`,
+        const inserted = await run(
+          `INSERT INTO ${this.names.entries} (${ADDED.map(columnOf)}) VALUES ${rows} ON CONFLICT (key) DO NOTHING RETURNING key`,
           values,
         );
+        const isNew = new Set(inserted.map(({ key }) => key));
         const found = await this.#find(run, part);
         for (const entry of part) {
           const at = pathOf(stored.length);
           const same = found.get(entry.key);
-          if (!same) throw ineffectiveCommand(this.database, "INSERT", this.names.entries);
+          const isAsSent = same && (!isNew.has(entry.key) || isSame(same, { ...UNSENT, attempts: 0, ...entry }));
+          if (!isAsSent) throw ineffectiveCommand(this.database, "INSERT", this.names.entries);
           const isReplaced = same.inputHash !== entry.inputHash && replaceRejected;
           const kept = isReplaced ? await this.#replaceRejected(run, entry) : same;
           if (kept?.inputHash !== entry.inputHash) throw otherInput(method, entry.key, at);
@@ -200,26 +231,25 @@ export class OpenStore {
 
   /** The entries in the order added, read in batches. */
   async *list({ pruned = false, state, lane }: EntryFilter = {}): AsyncGenerator<StoredEntry> {
-    const given: [condition: string, value: SqlValue | undefined][] = [
-      ["state =", state],
-      ["lane =", lane],
-    ];
-    const used = given.filter(([, value]) => value !== undefined);
+    const given = Object.entries({ state, lane }).filter(([, value]) => value !== undefined);
     const conditions = [
-      "sequence > $1",
-      ...used.map(([condition], index) => `${condition} $${index + 2}`),
+      "sequence > $1 AND sequence <= $2",
+      ...given.map(([column], index) => `${column} = $${index + 3}`),
       ...(pruned ? [] : ["input IS NOT NULL"]),
     ];
     const sql = `SELECT ${SELECTED} FROM ${this.names.entries} WHERE ${conditions.join(" AND ")}
       ORDER BY sequence LIMIT ${5 * PER_COMMAND}`;
-    for (let after = 0; ; ) {
-      const values = [after, ...used.map(([, value]) => value ?? null)];
-      const rows = await this.#read(sql, values);
-      for (const entry of rows.map(entryOfRow)) {
-        after = entry.sequence;
-        yield entry;
+    const values = given.map(([, value]) => value ?? null);
+    const read: Query = (command, values) => this.#read(command, values);
+    for await (const { from, to } of this.#parts(read, "true", lane)) {
+      for (let after = from, isOver = false; !isOver; ) {
+        const rows = await this.#read(sql, [after, to, ...values]);
+        for (const entry of rows.map(entryOfRow)) {
+          after = entry.sequence;
+          yield entry;
+        }
+        isOver = rows.length < 5 * PER_COMMAND;
       }
-      if (rows.length < 5 * PER_COMMAND) return;
     }
   }
 
@@ -239,21 +269,19 @@ export class OpenStore {
   }
 
   count(): Promise<OutboxCounts> {
-    const { entries } = this.names;
-    return this.database.transaction(async (run) => {
-      const counts = { pending: 0, sending: 0, applied: 0, rejected: 0, unknown: 0, canceled: 0 };
-      for (const row of await run(`SELECT state, count(*) AS entries FROM ${entries} GROUP BY state`))
-        Object.assign(counts, { [String(row.state)]: Number(row.entries) });
-      const [row] = await run(`
-        SELECT min(entry.added_at) AS oldest,
-          count(CASE WHEN entry.state <> 'unknown' AND (entry.sequence < held.first OR held.first IS NULL) THEN 1 END) AS to_send
-        FROM ${entries} AS entry LEFT JOIN
-          (SELECT lane, min(sequence) AS first FROM ${entries} WHERE state IN ${UNSETTLED} AND state = 'unknown' GROUP BY lane)
-          AS held ON held.lane = entry.lane
-        WHERE entry.state IN ${UNSETTLED}`);
-      const oldest = row?.oldest ?? null;
-      return { ...counts, oldestUnsettledAt: oldest === null ? null : Number(oldest), toSend: Number(row?.to_send) };
-    });
+    const count = async (run: Query) => {
+      const counts = { ...(await this.#countUnsettled(run)), applied: 0, rejected: 0, canceled: 0 };
+      const sql = `SELECT state, count(*) AS entries FROM ${this.names.entries}
+        WHERE sequence > $1 AND sequence <= $2 AND state IN ('applied', 'rejected', 'canceled') GROUP BY state`;
+      for await (const { from, to } of this.#parts(run)) addTo(counts, await run(sql, [from, to]));
+      return counts;
+    };
+    return this.database.transaction(count, { reads: true });
+  }
+
+  /** How long it takes does not depend on the number of settled ones. */
+  countUnsettled(): Promise<UnsettledCounts> {
+    return this.database.transaction((run) => this.#countUnsettled(run), { reads: true });
   }
 
   /** The place of the entry that was added last; 0 if there is none. */
@@ -263,34 +291,36 @@ export class OpenStore {
   }
 
   /** Of each item, its first unsettled entry, unless it is `unknown`: those added first, first. */
-  async next(limit: number, { upTo, lane }: SendFilter): Promise<StoredEntry[]> {
+  next(limit: number, { upTo, lane }: SendFilter): Promise<StoredEntry[]> {
     const { entries } = this.names;
-    const ofLane = lane === undefined ? "" : "AND lane = $2";
-    const rows = await this.#read(
-      `SELECT ${SELECTED} FROM ${entries} WHERE state <> 'unknown' AND sequence IN
-        (SELECT min(sequence) FROM ${entries} WHERE state IN ${UNSETTLED} ${ofLane} GROUP BY lane)
-      AND sequence <= $1 ORDER BY sequence LIMIT ${limit}`,
-      lane === undefined ? [upTo] : [upTo, lane],
-    );
-    return rows.map(entryOfRow);
+    const sql = `SELECT ${SELECTED} FROM ${entries} AS entry WHERE state IN ${UNSETTLED} AND state <> 'unknown'
+      AND sequence > $1 AND sequence <= $2 ${lane === undefined ? "" : "AND lane = $3"}
+      AND NOT EXISTS (SELECT 1 FROM ${entries} AS earlier WHERE earlier.lane = entry.lane
+        AND earlier.sequence < entry.sequence AND earlier.state IN ${UNSETTLED})
+      ORDER BY sequence LIMIT ${limit}`;
+    const read = async (run: Query) => {
+      const found: StoredEntry[] = [];
+      for await (const { from, to } of this.#parts(run, `state IN ${UNSETTLED}`, lane)) {
+        if (from >= upTo || found.length >= limit) break;
+        const rows = await run(sql, [from, Math.min(to, upTo), ...(lane === undefined ? [] : [lane])]);
+        found.push(...rows.map(entryOfRow));
+      }
+      return found.slice(0, limit);
+    };
+    return this.database.transaction(read, { reads: true });
   }
 
-  /**
-   * Changes an entry if it is still as it was read, and becomes pending only with its contents, which may have been pruned
-   * since. Returns it as it is then; `undefined` if it has changed.
-   */
+  /** Changes an entry if it is still as it was read. Returns it as it is then; `undefined` if it has changed. */
   async change({ key, state, attempts }: AsRead, change: EntryChange): Promise<StoredEntry | undefined> {
     const fields = CHANGED.filter((field) => change[field] !== undefined);
     const [row] = await this.#update({
       table: this.names.entries,
-      set: (bind) => fields.map((field) => `${columnOf(field)} = ${bind(change[field] ?? null)}`).join(", "),
-      where: (bind) => `key = ${bind(key)} AND state = ${bind(state)} AND attempts = ${bind(attempts)}
-        ${change.state === "pending" ? "AND input IS NOT NULL" : ""}`,
+      set: columnsOf(Object.fromEntries(fields.map((field) => [field, change[field] ?? null]))),
+      row: { key },
+      where: (bind) => `state = ${bind(state)} AND attempts = ${bind(attempts)}`,
       returning: SELECTED,
     });
-    const changed = row && entryOfRow(row);
-    if (changed && changed.state !== (change.state ?? state)) throw this.#ineffectiveUpdate();
-    return changed;
+    return row && entryOfRow(row);
   }
 
   /**
@@ -299,18 +329,18 @@ export class OpenStore {
    * response of the database was lost.
    */
   async begin(
-    { key, attempts }: StoredEntry,
+    { key, attempts, sentAt, clockAheadMs, lastRecNo }: StoredEntry,
     attempt: { sender: string; beat: number; sentAt: number; clockAheadMs: number | null; lastRecNo: number | null },
   ): Promise<StoredEntry | undefined> {
     const { store, entries } = this.names;
-    const { sender, beat, sentAt, clockAheadMs, lastRecNo } = attempt;
+    const { sender, beat, ...first } = attempt;
+    // What is looked up later concerns the first attempt.
+    const sent = sentAt === null ? first : { sentAt, clockAheadMs, lastRecNo };
     const [row] = await this.#update({
       table: entries,
-      set: (bind) => `state = 'sending', attempts = ${bind(attempts + 1)}, error = NULL,
-        sent_at = coalesce(sent_at, ${bind(sentAt)}),
-        clock_ahead_ms = CASE WHEN sent_at IS NULL THEN ${bind(clockAheadMs)} ELSE clock_ahead_ms END,
-        last_rec_no = CASE WHEN sent_at IS NULL THEN ${bind(lastRecNo)} ELSE last_rec_no END`,
-      where: (bind) => `key = ${bind(key)} AND (attempts = ${bind(attempts)} AND state IN ('pending', 'sending')
+      set: columnsOf({ state: "sending", attempts: attempts + 1, error: null, ...sent }),
+      row: { key },
+      where: (bind) => `(attempts = ${bind(attempts)} AND state IN ('pending', 'sending')
           OR attempts = ${bind(attempts + 1)} AND state = 'sending')
         AND (bound_to IS NULL OR bound_to = ${bind(sender)})
         AND ${bind(sender)} = (SELECT sender FROM ${store} WHERE beat >= ${bind(beat)})
@@ -318,9 +348,7 @@ export class OpenStore {
           AND earlier.sequence < ${entries}.sequence AND earlier.state IN ${UNSETTLED})`,
       returning: SELECTED,
     });
-    const begun = row && entryOfRow(row);
-    if (begun && (begun.state !== "sending" || begun.attempts !== attempts + 1)) throw this.#ineffectiveUpdate();
-    return begun;
+    return row && entryOfRow(row);
   }
 
   /** Cancels the pending entries that only another sender might send: it does not hold the lock any more. */
@@ -328,23 +356,23 @@ export class OpenStore {
     const { store, entries } = this.names;
     await this.#update({
       table: entries,
-      set: (bind) => `state = 'canceled', settled_at = ${bind(settledAt)}, error = ${bind(error)}`,
-      where: (bind) => `state IN ${UNSETTLED} AND state = 'pending' AND bound_to <> ${bind(sender)}
+      set: { state: "canceled", settled_at: settledAt, error },
+      where: (bind) => `state = 'pending' AND bound_to <> ${bind(sender)}
         AND ${bind(sender)} = (SELECT sender FROM ${store})`,
       all: true,
     });
   }
 
-  /** Removes the contents of entries that were settled before a time; returns how many. */
+  /** Removes the contents of entries that were applied or canceled before a time; returns how many. */
   async prune(settledBefore: number): Promise<number> {
-    const last = await this.lastPlace();
+    const read: Query = (command, values) => this.#read(command, values);
     let pruned = 0;
-    for (let from = 0; from < last; from += PRUNED_AT_ONCE) {
+    for await (const { from, to } of this.#parts(read)) {
       const rows = await this.#update({
         table: this.names.entries,
-        set: () => "input = NULL, result = NULL, error = NULL",
-        where: (bind) => `sequence > ${bind(from)} AND sequence <= ${bind(from + PRUNED_AT_ONCE)}
-          AND state NOT IN ${UNSETTLED} AND settled_at < ${bind(settledBefore)} AND input IS NOT NULL`,
+        set: { input: null, result: null, error: null },
+        where: (bind) => `sequence > ${bind(from)} AND sequence <= ${bind(to)}
+          AND state IN ('applied', 'canceled') AND settled_at < ${bind(settledBefore)} AND input IS NOT NULL`,
         all: true,
       });
       pruned += rows.length;
@@ -369,8 +397,7 @@ export class OpenStore {
     const next = { ...own, beat: seen.beat + 1, settleMs: Math.max(seen.settleMs, own.settleMs) };
     const rows = await this.#update({
       table: this.names.store,
-      set: (bind) => `sender = ${bind(next.sender)}, beat = ${bind(next.beat)}, lease_ms = ${bind(next.leaseMs)},
-        settle_ms = ${bind(next.settleMs)}`,
+      set: columnsOf({ ...next }),
       where: (bind) => `sender = ${bind(seen.sender)} AND beat = ${bind(seen.beat)}`,
     });
     return rows.length > 0 ? next : undefined;
@@ -380,7 +407,7 @@ export class OpenStore {
   async beat(sender: string, beat: number): Promise<boolean> {
     const rows = await this.#update({
       table: this.names.store,
-      set: (bind) => `beat = ${bind(beat)}`,
+      set: { beat },
       where: (bind) => `sender = ${bind(sender)} AND beat >= ${bind(beat - 1)} AND beat <= ${bind(beat)}`,
     });
     return rows.length > 0;
@@ -390,9 +417,46 @@ export class OpenStore {
   async releaseLock(sender: string): Promise<void> {
     await this.#update({
       table: this.names.store,
-      set: () => "sender = '', beat = beat + 1",
+      set: { sender: "" },
+      increments: "beat",
       where: (bind) => `sender = ${bind(sender)}`,
     });
+  }
+
+  /**
+   * The entries that a condition selects, in parts of which one command of SQLite makes no long work. The server of PostgreSQL
+   * works beside this process, which gets them all at once.
+   */
+  async *#parts(run: Query, condition = "true", lane?: string): AsyncGenerator<Part> {
+    if (this.database.kind === "postgres") return yield { from: 0, to: END };
+    const ofLane = lane === undefined ? "" : "AND lane = $2";
+    const sql = `SELECT max(sequence) AS last FROM (SELECT sequence FROM ${this.names.entries}
+      WHERE ${condition} AND sequence > $1 ${ofLane} ORDER BY sequence LIMIT ${PER_PART}) AS part`;
+    for (let from = 0; ; ) {
+      const [row] = await run(sql, lane === undefined ? [from] : [from, lane]);
+      if (row?.last == null) return;
+      const to = Number(row.last);
+      yield { from, to };
+      from = to;
+    }
+  }
+
+  async #countUnsettled(run: Query): Promise<UnsettledCounts> {
+    const { entries } = this.names;
+    const counts: UnsettledCounts = { pending: 0, sending: 0, unknown: 0, oldestUnsettledAt: null, toSend: 0 };
+    const sql = `SELECT state, count(*) AS entries, min(added_at) AS oldest,
+        count(CASE WHEN state <> 'unknown' AND NOT EXISTS (SELECT 1 FROM ${entries} AS held
+          WHERE held.lane = entry.lane AND held.sequence < entry.sequence AND held.state = 'unknown') THEN 1 END) AS to_send
+      FROM ${entries} AS entry WHERE state IN ${UNSETTLED} AND sequence > $1 AND sequence <= $2 GROUP BY state`;
+    for await (const { from, to } of this.#parts(run, `state IN ${UNSETTLED}`)) {
+      const rows = await run(sql, [from, to]);
+      addTo(counts, rows);
+      for (const { oldest, to_send: toSend } of rows) {
+        counts.oldestUnsettledAt = Math.min(counts.oldestUnsettledAt ?? Infinity, Number(oldest));
+        counts.toSend += Number(toSend);
+      }
+    }
+    return counts;
   }
 
   /** Runs one query in a transaction of its own. */
@@ -403,10 +467,6 @@ export class OpenStore {
   /** Compares and sets in a transaction of its own. */
   #update(update: RowsUpdate): Promise<SqlRow[]> {
     return this.database.transaction((run) => updateRows(this.database, run, update));
-  }
-
-  #ineffectiveUpdate(): StorageError {
-    return ineffectiveCommand(this.database, "UPDATE", this.names.entries);
   }
 
   async #find(run: Query, keys: readonly Keyed[]): Promise<Map<string, StoredEntry>> {
@@ -420,20 +480,29 @@ export class OpenStore {
 
   /** It keeps its place and its attempts: what an older process still knows about them must not fit the new input. */
   async #replaceRejected(run: Query, entry: NewEntry): Promise<StoredEntry | undefined> {
-    const fields = ADDED.filter((field) => field !== "key");
+    const { key, ...fields } = entry;
     const rows = await updateRows(this.database, run, {
       table: this.names.entries,
-      set: (
-        bind,
-      ) => `${fields.map((field) => `${columnOf(field)} = ${bind(entry[field])}`).join(", ")}, state = 'pending',
-        sent_at = NULL, clock_ahead_ms = NULL, last_rec_no = NULL, settled_at = NULL, resolved_at = NULL, resolved_from = NULL,
-        result = NULL, error = NULL`,
-      where: (bind) => `key = ${bind(entry.key)} AND state = 'rejected'`,
+      set: columnsOf({ ...UNSENT, ...fields }),
+      row: { key },
+      where: () => "state = 'rejected'",
       returning: SELECTED,
     });
     return rows.map(entryOfRow)[0];
   }
 }
+
+/** Adds numbers of entries by state. */
+function addTo(counts: Partial<Record<OutboxState, number>>, rows: readonly SqlRow[]): void {
+  for (const { state, entries } of rows) {
+    const known = uncheckedAs<OutboxState>(state);
+    counts[known] = (counts[known] ?? 0) + Number(entries);
+  }
+}
+
+/** Whether a row that was read has these values. */
+const isSame = (stored: StoredEntry, fields: Partial<StoredEntry>): boolean =>
+  Object.entries(fields).every(([field, value]) => Reflect.get(stored, field) === value);
 
 const partsOf = <T>(all: readonly T[]): T[][] =>
   Array.from({ length: Math.ceil(all.length / PER_COMMAND) }, (_, part) =>
@@ -505,6 +574,11 @@ export async function createTables(
     resolved_at double precision, resolved_from text, result text, error text)`);
   await run(`CREATE INDEX stocklot_outbox_by_lane ON ${entries} (lane, sequence)`);
   await run(`CREATE INDEX stocklot_outbox_unsettled ON ${entries} (lane, sequence) WHERE state IN ${UNSETTLED}`);
+  await run(`CREATE INDEX stocklot_outbox_open ON ${entries} (sequence) WHERE state IN ${UNSETTLED}`);
+  await run(`CREATE INDEX stocklot_outbox_unknown ON ${entries} (lane, sequence) WHERE state = 'unknown'`);
+  await run(
+    `CREATE INDEX stocklot_outbox_bound ON ${entries} (bound_to) WHERE state = 'pending' AND bound_to IS NOT NULL`,
+  );
   const id = randomBytes(16).toString("hex");
   await run(`INSERT INTO ${store} (only_row, id, version) VALUES (1, $1, $2)`, [id, VERSION]);
   return id;
@@ -531,7 +605,7 @@ export async function claimStore(
     const { id, address, clientId } = service;
     await updateRows(database, run, {
       table: store,
-      set: (bind) => `service = ${bind(id)}, address = ${bind(address)}, client_id = ${bind(clientId)}`,
+      set: { service: id, address, client_id: clientId },
       where: (bind) => `(service IS NULL
         OR (address = ${bind(address)} AND client_id = ${bind(clientId)} AND service <> ${bind(id)}))`,
     });
@@ -539,7 +613,7 @@ export async function claimStore(
   if (knownSettleMs < settleMs)
     await updateRows(database, run, {
       table: store,
-      set: (bind) => `settle_ms = ${bind(settleMs)}`,
+      set: { settle_ms: settleMs },
       where: (bind) => `settle_ms < ${bind(settleMs)}`,
     });
   return (await read()).known;

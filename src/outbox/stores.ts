@@ -6,6 +6,7 @@ import { type Query, quoteName, type SqlDatabase } from "../storage/database.js"
 import { PostgresDatabase } from "../storage/postgres.js";
 import {
   assertOrdinaryPath,
+  assertReadsText,
   createSchema,
   isPostgresPool,
   isQueryable,
@@ -248,6 +249,7 @@ export class PostgresOutboxStore {
 function assertIsClient(client: unknown): asserts client is PostgresQueryable {
   if (!isQueryable(client) || isPostgresPool(client))
     throw new ConfigurationError("outbox.add: client must be a Client of pg on which a transaction is open");
+  assertReadsText(client);
 }
 
 /** Where the tables of a store are. */

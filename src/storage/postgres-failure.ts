@@ -15,14 +15,30 @@ export function isReadOnlyServer(error: unknown): boolean {
   return code === "25006" || (code === "0A000" && /recovery|read-only/.test(messageOf(error)));
 }
 
-/** A deadlock, a conflict of versions, and a server that ends. */
-const UNDONE = ["40P01", "40001", "57P01", "57P02"];
+/** The other side has ended the connection: the server ends, or something between. */
+const ENDED: readonly string[] = ["57P01", "57P02", "ECONNRESET", "EPIPE"];
+
+const isEnded = (error: unknown): boolean =>
+  ENDED.includes(String(fieldOf(error, "code"))) || /^Connection terminated/.test(messageOf(error));
+
+/** Nobody listens there: at an address of the network, or at the file of a socket. */
+const ABSENT: readonly string[] = ["ECONNREFUSED", "ENOENT"];
+
+/** Why there is no connection, if there may be one soon: the server says that it is starting or ending, or is not there. */
+export function absenceOf(error: unknown): "starting" | "absent" | undefined {
+  const code = String(fieldOf(error, "code"));
+  if (code === "57P03") return "starting";
+  return ABSENT.includes(code) || isEnded(error) ? "absent" : undefined;
+}
+
+/** A deadlock, and a conflict of versions. */
+const CONFLICTS: readonly string[] = ["40P01", "40001"];
 
 /** Whether a transaction has changed nothing, and may succeed if it is tried again, perhaps on another server. */
 export const isUndone = (error: unknown): boolean =>
   StorageError.is(error) &&
   !error.mayBeStored &&
-  (isReadOnlyServer(error.cause) || UNDONE.includes(String(fieldOf(error.cause, "code"))));
+  (isReadOnlyServer(error.cause) || isEnded(error.cause) || CONFLICTS.includes(String(fieldOf(error.cause, "code"))));
 
 const ADVICE =
   "Check that the database runs and can be reached, the rights of the user, and that nobody keeps the tables locked, then try again.";

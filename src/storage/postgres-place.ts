@@ -20,7 +20,7 @@ export interface PostgresQuery {
   /** Values are read as strings, so that type parsers of the program have no effect here. */
   types: {
     /** Returns the parser of a column: here one whose result is the string that the server writes for the value. */
-    getTypeParser(type: number, format?: "text" | "binary"): (value: never) => string;
+    getTypeParser(type: number): (value: never) => string;
   };
 }
 
@@ -40,6 +40,17 @@ export const isQueryable = (value: unknown): value is PostgresQueryable =>
 /** True for a `Pool` of `pg`. A `Client` has a `connect()` too, which returns nothing, but no size. */
 export const isPostgresPool = (value: unknown): value is Pool =>
   isQueryable(value) && "connect" in value && "totalCount" in value;
+
+/**
+ * @throws ConfigurationError for a connection with `binary: true`, which no query can change: `pg` decodes the bytes of binary
+ * values as UTF-8, so that numbers become others.
+ */
+export function assertReadsText(client: PostgresQueryable): void {
+  if (fieldOf(client, "binary") !== true) return;
+  throw new ConfigurationError(
+    "PostgreSQL: a connection with the option binary: true of pg alters numbers. Remove it.",
+  );
+}
 
 /**
  * Whether a password can stand only where it is removed from what is shown. The driver accepts any string, and names parts of it

@@ -1,30 +1,28 @@
 import type { Socket } from "node:net";
 import type { Pool, PoolClient } from "pg";
 import { ConfigurationError, StorageError } from "../shared/errors/index.js";
+import { monotonicNowMs } from "../shared/time/clock.js";
 import { afterMs, race, sleep, type WaitEnd, whenAborted } from "../shared/time/wait.js";
 import { fieldOf, isObject } from "../shared/unknown.js";
 import type { Query, SqlDatabase, SqlRow, SqlValue, TransactionOptions } from "./database.js";
-import { type Attempted, isReadOnlyServer, isRefused, isUndone, storageErrorOf } from "./postgres-failure.js";
+import {
+  type Attempted,
+  absenceOf,
+  isReadOnlyServer,
+  isRefused,
+  isUndone,
+  storageErrorOf,
+} from "./postgres-failure.js";
 import {
   addressOf,
+  assertReadsText,
   isPostgresPool,
   type PostgresQuery,
   type PostgresQueryable,
   type PostgresSource,
 } from "./postgres-place.js";
 
-/** The caller's pool may ask for binary values, which no query can prevent. */
-const BINARY_READERS: Readonly<Record<number, (value: Buffer) => string>> = {
-  16: (value) => (value[0] === 1 ? "t" : "f"),
-  20: (value) => String(value.readBigInt64BE()),
-  21: (value) => String(value.readInt16BE()),
-  23: (value) => String(value.readInt32BE()),
-  701: (value) => String(value.readDoubleBE()),
-};
-
-const TEXT_TYPES: PostgresQuery["types"] = {
-  getTypeParser: (type, format) => (format === "binary" && BINARY_READERS[type]) || String,
-};
+const TEXT_TYPES: PostgresQuery["types"] = { getTypeParser: () => String };
 
 /** How often a transaction is tried of which nothing was stored, for a reason that lies in others or in the connection. */
 const MAX_ATTEMPTS = 3;
@@ -35,6 +33,10 @@ const TCP_KEEP_ALIVE_MS = 10_000;
 const COMMAND_TIMEOUT_MS = 60_000;
 /** How much longer than the server this side waits for the end of a command, in ms: the server's reason is the better one. */
 const REPLY_TIMEOUT_MARGIN_MS = 5_000;
+/** How long a server may be absent that restarts, in ms. At a wrong address there is none for ever. */
+const ABSENT_WAIT_MS = 5_000;
+/** When a connection to a server that is absent or starting is tried again, in ms. */
+const START_RETRY_MS = 250;
 /** How long connections may take to say goodbye, in ms. */
 const CLOSE_TIMEOUT_MS = 500;
 
@@ -42,7 +44,7 @@ export interface PostgresOptions extends PostgresSource {
   /** Whether commands must not write. They also work on a standby server then. */
   readOnly?: boolean;
   /**
-   * Time limit of the wait for a connection and for a lock, in ms.
+   * Time limit of the wait for a connection, for a server that starts, and for a lock, in ms.
    * @default 30_000
    */
   waitMs?: number;
@@ -80,6 +82,7 @@ export class PostgresDatabase implements SqlDatabase {
       const connection = new Connection(client, this.location, { reads, timeoutMs, signal });
       let hasBegun = false;
       try {
+        assertReadsText(client);
         await connection.send(this.#beginCommand(timeoutMs));
         hasBegun = true;
         const result = await work(connection.query);
@@ -127,10 +130,29 @@ export class PostgresDatabase implements SqlDatabase {
       `SET LOCAL idle_in_transaction_session_timeout = ${waitMs}`,
       "SET LOCAL row_security = off",
       "SET LOCAL synchronous_commit = on",
+      // A deferred trigger could undo at the end of the transaction what was read back before.
+      ...(readOnly ? [] : ["SET CONSTRAINTS ALL IMMEDIATE"]),
     ].join("; ");
   }
 
+  /** Waits for a server that starts. */
   async #connect(reads: boolean, signal: AbortSignal | undefined): Promise<PoolClient> {
+    const { waitMs } = this.#options;
+    const startedAt = monotonicNowMs();
+    for (;;) {
+      try {
+        return await this.#connectOnce(reads, signal);
+      } catch (error) {
+        const absence = StorageError.is(error) ? absenceOf(error.cause) : undefined;
+        const limitMs = absence === undefined ? 0 : absence === "starting" ? waitMs : Math.min(waitMs, ABSENT_WAIT_MS);
+        if (monotonicNowMs() - startedAt + START_RETRY_MS > limitMs) throw error;
+      }
+      await sleep(START_RETRY_MS, signal);
+      signal?.throwIfAborted();
+    }
+  }
+
+  async #connectOnce(reads: boolean, signal: AbortSignal | undefined): Promise<PoolClient> {
     const pool = await this.#pool();
     const connecting = new Promise<PoolClient>((resolve, reject) =>
       pool.connect((error, client) => {

@@ -13,12 +13,16 @@ export function createStorageError(
   const effect = mayBeStored ? " The change may or may not have been stored." : " The change was not stored.";
   const message = `${storage} ${location}: ${happened}.${advice.reads ? "" : effect} ${advice.text}`;
   const error = new StorageError(message, init);
-  if (isLasting(cause)) lasting.add(error);
+  const kind = refusalIn(cause);
+  if (kind) refusals.set(error, kind);
   return error;
 }
 
-/** Errors of this kind, see `isLastingFailure`. Their causes are shown without what identifies them. */
-const lasting = new WeakSet<object>();
+/** Whether a refusal will most likely be repeated, or may end by itself, as that of a full disk. */
+export type Refusal = "lasting" | "passing";
+
+/** Those of errors. Their causes are shown without what identifies them. */
+const refusals = new WeakMap<object, Refusal>();
 
 /** A command that the database has accepted, and that has not done what it must do. */
 class IneffectiveCommand extends Error {}
@@ -43,19 +47,29 @@ export function ineffectiveCommand(
 
 /** Conditions that end by themselves: locks, conflicts, resources, a server that starts, ends or is not the primary one. */
 const PASSING_STATES = /^(?:08|25006|40|53|55|57|58|XX)/;
+/** Those in which the server works: it refuses this command. */
+const WORKING_STATES = /^(?:40|53|55|57014|58|XX)/;
 
 /** Results of SQLite that last: no right (3, 8, 23), a damaged file (11, 26), a constraint or a trigger (19), a wrong command (1). */
 const LASTING_RESULTS: readonly number[] = [1, 3, 8, 11, 19, 23, 26];
+/** Those that may end: an error of the disk, and a full one. */
+const PASSING_RESULTS: readonly number[] = [10, 13];
 
-/** Whether the database works and refuses the command: it will most likely refuse it again. */
-export const isLastingFailure = (error: unknown): boolean => StorageError.is(error) && lasting.has(error);
+/** Whether the database works and refuses the command; `undefined` if it cannot be reached, or is locked. */
+export const refusalOf = (error: unknown): Refusal | undefined =>
+  StorageError.is(error) ? refusals.get(error) : undefined;
 
-function isLasting(cause: unknown): boolean {
-  if (cause instanceof IneffectiveCommand) return true;
+function refusalIn(cause: unknown): Refusal | undefined {
+  if (cause instanceof IneffectiveCommand) return "lasting";
   const result = fieldOf(cause, "errcode");
-  if (typeof result === "number") return LASTING_RESULTS.includes(result & 0xff);
+  if (typeof result === "number") {
+    if (LASTING_RESULTS.includes(result & 0xff)) return "lasting";
+    return PASSING_RESULTS.includes(result & 0xff) ? "passing" : undefined;
+  }
   const state = fieldOf(cause, "severity") === undefined ? "" : String(fieldOf(cause, "code"));
   // Only "the server is in recovery" passes of what is not supported.
-  if (state === "0A000" && /recovery|read-only/.test(messageOf(cause))) return false;
-  return /^[\dA-Z]{5}$/.test(state) && !PASSING_STATES.test(state);
+  if (state === "0A000" && /recovery|read-only/.test(messageOf(cause))) return undefined;
+  if (!/^[\dA-Z]{5}$/.test(state)) return undefined;
+  if (!PASSING_STATES.test(state)) return "lasting";
+  return WORKING_STATES.test(state) ? "passing" : undefined;
 }

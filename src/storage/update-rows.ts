@@ -4,11 +4,18 @@ import { ineffectiveCommand } from "./storage-failure.js";
 /** Part of a command: `bind` returns the placeholder of a value. */
 export type SqlPart = (bind: (value: SqlValue) => string) => string;
 
+/** Values by column. */
+export type SqlFields = Readonly<Record<string, SqlValue>>;
+
 /** An update of the rows that a condition selects. */
 export interface RowsUpdate {
   table: string;
-  set: SqlPart;
+  set: SqlFields;
+  /** A column that is counted up by one, besides. */
+  increments?: string;
   where: SqlPart;
+  /** What identifies the only row that the condition may select; `{}` if the table has a single row. */
+  row?: SqlFields;
   /** The columns that are returned of each changed row. */
   returning?: string;
   /** Whether it changes all rows that the condition selects, so that it then selects none. Otherwise there is at most one. */
@@ -21,25 +28,37 @@ const MAX_ATTEMPTS = 2;
 /**
  * Compares and sets. Returns the changed rows; none if the condition selects none.
  *
- * @throws StorageError when rows were not changed although the condition selects them: to take that for "somebody was faster"
- * would never end.
+ * @throws StorageError when the rows that are read afterwards do not show the change, although the condition selected them: to
+ * take that for "somebody was faster" would never end.
  */
 export async function updateRows(
   database: SqlDatabase,
   query: Query,
-  { table, set, where, returning = "1 AS one", all = false }: RowsUpdate,
+  { table, set, increments, where, row = {}, returning = "1 AS one", all = false }: RowsUpdate,
 ): Promise<SqlRow[]> {
+  const run = (sqlOf: SqlPart) => {
+    const values: SqlValue[] = [];
+    const sql = sqlOf((value) => `$${values.push(value)}`);
+    return query(sql, values);
+  };
+  const pairs = (fields: SqlFields, operator: string, bind: Parameters<SqlPart>[0]) =>
+    Object.entries(fields).map(([column, value]) => `${column} ${operator} ${bind(value)}`);
+  const selected = (condition: SqlPart, bind: Parameters<SqlPart>[0]) =>
+    [...pairs(row, "=", bind), `(${condition(bind)})`].join(" AND ");
+  const isThere = async (condition: SqlPart) =>
+    (await run((bind) => `SELECT 1 AS one FROM ${table} WHERE ${selected(condition, bind)} LIMIT 1`)).length > 0;
+  const isSet: SqlPart = (bind) => pairs(set, "IS NOT DISTINCT FROM", bind).join(" AND ");
   const changed: SqlRow[] = [];
   for (let attempt = 1; ; attempt += 1) {
-    const values: SqlValue[] = [];
-    const bind = (value: SqlValue) => `$${values.push(value)}`;
-    const sql = `UPDATE ${table} SET ${set(bind)} WHERE ${where(bind)} RETURNING ${returning}`;
-    changed.push(...(await query(sql, values)));
-    if (changed.length > 0 && !all) return changed;
-    const compared: SqlValue[] = [];
-    const condition = where((value) => `$${compared.push(value)}`);
-    const [left] = await query(`SELECT 1 AS one FROM ${table} WHERE ${condition} LIMIT 1`, compared);
-    if (!left) return changed;
-    if (attempt === MAX_ATTEMPTS) throw ineffectiveCommand(database, "UPDATE", table);
+    const rows = await run((bind) => {
+      const assignments = pairs(set, "=", bind);
+      if (increments) assignments.push(`${increments} = ${increments} + 1`);
+      return `UPDATE ${table} SET ${assignments.join(", ")} WHERE ${selected(where, bind)} RETURNING ${returning}`;
+    });
+    changed.push(...rows);
+    const isOnlyRow = changed.length > 0 && !all;
+    // A trigger may have changed the row again: `RETURNING` does not show that.
+    if (isOnlyRow ? await isThere(isSet) : !(await isThere(where))) return changed;
+    if (isOnlyRow || attempt === MAX_ATTEMPTS) throw ineffectiveCommand(database, "UPDATE", table);
   }
 }

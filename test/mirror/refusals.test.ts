@@ -179,17 +179,22 @@ describe("a copy in PostgreSQL", () => {
   });
 
   it.each([
-    ["lots", "INSERT", "RETURN NULL"],
-    ["lots", "INSERT", 'IF NEW."wID" = 1 THEN RETURN NULL; END IF; RETURN NEW'],
-    ["stocklot_mirror", "UPDATE", "RETURN NULL"],
-    ["mirror_status", "INSERT", "RETURN NULL"],
-    ["mirror_status", "DELETE", "RETURN NULL"],
-  ])("is not written short by a trigger on %s, before %s: %s", async (table, event, body) => {
+    ["lots", "BEFORE", "INSERT", "RETURN NULL"],
+    ["lots", "BEFORE", "INSERT", 'IF NEW."wID" = 1 THEN RETURN NULL; END IF; RETURN NEW'],
+    ["lots", "BEFORE", "INSERT", "NEW.units := 0; RETURN NEW"],
+    ["lots", "AFTER", "INSERT", 'DELETE FROM $.lots WHERE "recNo" = NEW."recNo"; RETURN NULL'],
+    ["stocklot_mirror", "BEFORE", "UPDATE", "RETURN NULL"],
+    ["stocklot_mirror", "AFTER", "UPDATE", "UPDATE $.stocklot_mirror SET version = 0 WHERE version > 0; RETURN NULL"],
+    ["mirror_status", "BEFORE", "INSERT", "RETURN NULL"],
+    ["mirror_status", "BEFORE", "DELETE", "RETURN NULL"],
+    ["mirror_status", "AFTER", "INSERT", `UPDATE $.mirror_status SET "asOf" = '2030-01-01'; RETURN NULL`],
+  ])("is not written short by a trigger on %s, %s %s: %s", async (table, time, event, body) => {
     const schema = newName();
     const sink = postgresSink({ connectionString, schema });
     await createMirror({ client: clientOf(), sink, resources: ["items"] }).run();
-    await admin.query(`CREATE FUNCTION ${schema}.f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${body}; END $$;
-      CREATE TRIGGER t BEFORE ${event} ON ${schema}.${table} FOR EACH ROW EXECUTE FUNCTION ${schema}.f()`);
+    const code = body.replaceAll("$", schema);
+    await admin.query(`CREATE FUNCTION ${schema}.f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${code}; END $$;
+      CREATE TRIGGER t ${time} ${event} ON ${schema}.${table} FOR EACH ROW EXECUTE FUNCTION ${schema}.f()`);
     const error: unknown = await mirrorOf(sink)
       .run({ full: true })
       .catch((failure: unknown) => failure);

@@ -332,26 +332,43 @@ describe("an outbox in PostgreSQL", () => {
       await endOf(outbox.close());
     });
 
+    const undo = (table: string, changes: string) =>
+      `IF pg_trigger_depth() = 1 THEN UPDATE $.stocklot_outbox_${table} SET ${changes}; END IF; RETURN NULL`;
     const TRIGGERS = [
-      ["store", "UPDATE", "RETURN NULL"],
-      ["store", "UPDATE", "IF NEW.sender = OLD.sender THEN RETURN NULL; END IF; RETURN NEW"],
-      ["store", "UPDATE", "RAISE EXCEPTION 'refused by a trigger'"],
-      ["entries", "INSERT", "RETURN NULL"],
-      ["entries", "INSERT", "RAISE EXCEPTION 'refused by a trigger'"],
-      ["entries", "UPDATE", "RETURN NULL"],
-      ["entries", "UPDATE", "RETURN OLD"],
-      ["entries", "UPDATE", "RAISE EXCEPTION 'refused by a trigger'"],
-      ["entries", "UPDATE", "IF NEW.state = 'applied' THEN RETURN NULL; END IF; RETURN NEW"],
-      ["entries", "UPDATE", "IF NEW.state = 'applied' THEN RAISE EXCEPTION 'refused by a trigger'; END IF; RETURN NEW"],
+      ["store", "BEFORE", "UPDATE", "RETURN NULL"],
+      ["store", "BEFORE", "UPDATE", "IF NEW.sender = OLD.sender THEN RETURN NULL; END IF; RETURN NEW"],
+      ["store", "BEFORE", "UPDATE", "RAISE EXCEPTION 'refused by a trigger'"],
+      ["entries", "BEFORE", "INSERT", "RETURN NULL"],
+      ["entries", "BEFORE", "INSERT", "RAISE EXCEPTION 'refused by a trigger'"],
+      ["entries", "BEFORE", "UPDATE", "RETURN NULL"],
+      ["entries", "BEFORE", "UPDATE", "RETURN OLD"],
+      ["entries", "BEFORE", "UPDATE", "RAISE EXCEPTION 'refused by a trigger'"],
+      ["entries", "BEFORE", "UPDATE", "IF NEW.state = 'applied' THEN RETURN NULL; END IF; RETURN NEW"],
+      [
+        "entries",
+        "BEFORE",
+        "UPDATE",
+        "IF NEW.state = 'applied' THEN RAISE EXCEPTION 'refused by a trigger'; END IF; RETURN NEW",
+      ],
+      ["entries", "BEFORE", "INSERT", "NEW.input := '{}'; RETURN NEW"],
+      ["entries", "BEFORE", "UPDATE", "NEW.error := 'none'; NEW.last_rec_no := 99; RETURN NEW"],
+      ["store", "AFTER", "UPDATE", undo("store", "sender = OLD.sender, beat = OLD.beat")],
+      ["store", "AFTER", "UPDATE", undo("store", "beat = 0")],
+      ["entries", "AFTER", "INSERT", "DELETE FROM $.stocklot_outbox_entries WHERE key = NEW.key; RETURN NULL"],
+      ["entries", "AFTER", "UPDATE", undo("entries", "state = OLD.state, attempts = OLD.attempts WHERE key = OLD.key")],
+      ["entries", "DEFERRED", "UPDATE", undo("entries", "state = OLD.state WHERE key = OLD.key")],
     ] as const;
 
-    it.each(TRIGGERS)("by a trigger on the table %s, before %s: %s", async (table, event, body) => {
+    it.each(TRIGGERS)("by a trigger on the table %s, %s %s: %s", async (table, time, event, body) => {
       const { schema, outbox: owner } = await prepared();
       if (event === "UPDATE") await owner.add(receipt("second"));
       await owner.close();
       const name = `${schema}.stocklot_outbox_${table}`;
-      await admin.query(`CREATE FUNCTION ${schema}.f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${body}; END $$;
-        CREATE TRIGGER t BEFORE ${event} ON ${name} FOR EACH ROW EXECUTE FUNCTION ${schema}.f()`);
+      const [kind, when] = time === "DEFERRED" ? ["CONSTRAINT TRIGGER", "AFTER"] : ["TRIGGER", time];
+      const deferred = time === "DEFERRED" ? "DEFERRABLE INITIALLY DEFERRED" : "";
+      const code = body.replaceAll("$", schema);
+      await admin.query(`CREATE FUNCTION ${schema}.f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${code}; END $$;
+        CREATE ${kind} t ${when} ${event} ON ${name} ${deferred} FOR EACH ROW EXECUTE FUNCTION ${schema}.f()`);
       const pool = poolOf({ connectionString });
       let statements = 0;
       pool.on("connect", (client) => {

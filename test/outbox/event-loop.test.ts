@@ -1,10 +1,11 @@
 import { expect, it, onTestFinished } from "vitest";
+import { AuthenticationError } from "../../src/index.js";
 import { createOutbox, type OutboxEntryInput, sqliteOutboxStore } from "../../src/outbox/index.js";
 import { openSqlite } from "../../src/storage/sqlite.js";
 import { ownFolder } from "../support/own-folder.js";
 import { RUN_ALL } from "../support/runs.js";
 import { openStore } from "./support/store-spec.js";
-import { receipt } from "./support/world.js";
+import { createWorld, receipt } from "./support/world.js";
 
 const fileNamed = ownFolder();
 const ENTRIES = 10_000;
@@ -59,26 +60,49 @@ it("the event loop turns while entries are added, read and pruned", async () => 
     await longestBlock(() => outbox.addMany(many)),
   ];
   blocks.addMany = Math.min(first, again);
-  // As many as a year has.
+  // As many as a year has, and as many that wait, in part behind unknown ones.
+  const count = RUN_ALL ? MANY : ENTRIES;
   const database = await openSqlite({ path });
-  await database.transaction((query) =>
-    query(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${RUN_ALL ? MANY : ENTRIES})
+  for (const [state, some] of [
+    ["applied", count],
+    ["unknown", 100],
+    ["pending", count],
+  ] as const)
+    await database.transaction((query) =>
+      query(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${some})
       INSERT INTO stocklot_outbox_entries (key, operation, lane, input, input_hash, added_at, state, settled_at)
-      SELECT 'old' || i, 'receive', 'sku-' || (i % 500), '{"itemID":"SKU","units":50,"wid":3,"reasonCode":1,"remark":"[sl:ABCDEFGHABCDEFGH]"}',
-        '0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef', 1, 'applied', 2 FROM n`),
-  );
+      SELECT '${state}' || i, 'receive', 'old-' || (i % 500), '{"itemID":"SKU","units":50,"wid":3,"reasonCode":1,"remark":"[sl:ABCDEFGHABCDEFGH]"}',
+        '0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef', 1, '${state}', 2 FROM n`),
+    );
   await database.close();
   blocks.entries = await longestBlock(async () => {
-    let count = 0;
-    for await (const _ of outbox.entries()) count += 1;
-    expect(count).toBe(one + ENTRIES + (RUN_ALL ? MANY : ENTRIES));
+    let listed = 0;
+    for await (const _ of outbox.entries()) listed += 1;
+    expect(listed).toBe(one + ENTRIES + 2 * count + 100);
   });
-  blocks.summary = await longestBlock(() => outbox.summary());
+  blocks.unknown = await longestBlock(async () => {
+    let listed = 0;
+    for await (const _ of outbox.entries({ state: "unknown" })) listed += 1;
+    expect(listed).toBe(100);
+  });
+  blocks.summary = await longestBlock(async () => {
+    expect(await outbox.summary()).toMatchObject({ applied: count, unknown: 100, pending: one + ENTRIES + count });
+  });
   const { store } = await openStore(sqliteOutboxStore({ path }));
-  blocks.next = await longestBlock(() => store.next(100, { upTo: Number.MAX_SAFE_INTEGER }));
+  blocks.next = await longestBlock(async () => {
+    // More than there are, so that all are looked at.
+    const next = await store.next(10_000, { upTo: Number.MAX_SAFE_INTEGER });
+    expect(next).toHaveLength(500 + 400);
+  });
   await store.database.close();
+  const client = createWorld().createClient({ clientSecret: "wrong" });
+  const sender = createOutbox({ client, store: sqliteOutboxStore({ path }), mark: false });
+  onTestFinished(() => sender.close());
+  const begin = () => longestBlock(() => expect(sender.run()).rejects.toThrow(AuthenticationError));
+  // The first one loads code.
+  blocks.run = Math.min(await begin(), await begin());
   blocks.prune = await longestBlock(async () => {
-    expect(await outbox.prune({ olderThanMs: 0 })).toBe(RUN_ALL ? MANY : ENTRIES);
+    expect(await outbox.prune({ olderThanMs: 0 })).toBe(count);
   });
   for (const [method, longest] of Object.entries(blocks))
     expect([method, longest <= 50 || longest]).toEqual([method, true]);

@@ -11,6 +11,8 @@ import { ONLY_IN_TEST_ALL, RUN_ALL } from "./runs.js";
 export interface TestPostgres {
   /** Address of a database in which tests may create schemas. */
   readonly url: string;
+  /** Stops a private server, and starts it again some time later; `undefined` for one that was already running. */
+  restart?: (downMs: number) => Promise<void>;
   /** Stops a private server. */
   close(): Promise<void>;
 }
@@ -69,20 +71,30 @@ async function startServer(programs: string): Promise<TestPostgres> {
   execFileSync(`${programs}initdb`, init, { stdio: "ignore", cwd: directory, ...user });
   const port = await freePort();
   const settings = { listen_addresses: "127.0.0.1", port, unix_socket_directories: "", fsync: "off" };
-  const server = spawn(
-    `${programs}postgres`,
-    ["-D", data, ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])],
-    { stdio: "ignore", cwd: directory, ...user },
-  );
+  const start = () =>
+    spawn(
+      `${programs}postgres`,
+      ["-D", data, ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])],
+      { stdio: "ignore", cwd: directory, ...user },
+    );
+  let server = start();
+  const stop = async () => {
+    const exited = new Promise((resolve) => server.once("exit", resolve));
+    // Fast shutdown: open connections are closed.
+    server.kill("SIGINT");
+    await exited;
+  };
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
   await whenReady(url, server);
   return {
     url,
-    close: async () => {
-      const exited = new Promise((resolve) => server.once("exit", resolve));
-      // Fast shutdown: open connections are closed.
-      server.kill("SIGINT");
-      await exited;
+    async restart(downMs) {
+      await stop();
+      await new Promise((resolve) => setTimeout(resolve, downMs));
+      server = start();
+    },
+    async close() {
+      await stop();
       rmSync(directory, { recursive: true, force: true });
     },
   };

@@ -83,13 +83,12 @@ export async function reportComplete(
 /** Each line that needs a person, with the command to paste. */
 async function printNeeds(outboxFile: string, open: Outcome["open"]): Promise<void> {
   if (open.length > 0) await print("\nNeeds you:");
-  for (const { key, line, state, error, input } of open) {
-    const reason = input === undefined ? "its contents were pruned" : reasonOf(error);
-    await print(`  ${wrapped(`line ${line} is ${state}: ${reason}`, 4)}`);
+  for (const { key, line, state, error } of open) {
+    await print(`  ${wrapped(`line ${line} is ${state}: ${reasonOf(error)}`, 4)}`);
     if (state === "unknown") await print(`    ${outboxCommandLine("show", outboxFile, key)}`);
     else await print(`    to drop it: ${outboxCommandLine("cancel", outboxFile, key)}`);
   }
-  if (open.some(({ state, input }) => state === "rejected" && input !== undefined))
+  if (open.some(({ state }) => state === "rejected"))
     await print(`  Correct rejected lines in the file, then:\n    ${thisCommand("--corrects")}`);
 }
 

@@ -124,7 +124,8 @@ export function recordChanges(
     ...[seq + 1 + index, at, resource, String(key), type],
     ...[json(before), json(after)],
   ]);
-  return { sql: insertSql(dialect, "changes", CHANGES_COLUMNS), rows, columns: Object.keys(CHANGES_COLUMNS) };
+  const columns = Object.keys(CHANGES_COLUMNS);
+  return { ...insertSql(dialect, "changes", CHANGES_COLUMNS, ["seq"]), rows, columns };
 }
 
 /** Changes that one query of a reader returns. */

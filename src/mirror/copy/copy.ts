@@ -1,5 +1,6 @@
 import { ConfigurationError } from "../../shared/errors/index.js";
 import type { ServiceAccount } from "../../storage/service.js";
+import type { SqlFields } from "../../storage/update-rows.js";
 import {
   keyOf,
   listName,
@@ -66,7 +67,7 @@ export class Copy {
     if (row.account) assertSameAccount(row.account, account);
     if (row.account?.id !== account.id || row.account.address !== account.address) {
       const { id, address, clientId } = account;
-      await copy.#commit([copy.#update("service = $1, address = $2, client_id = $3", [id, address, clientId])]);
+      await copy.#commit([copy.#update({ service: id, address, client_id: clientId })]);
     }
     await copy.#switchHistory(history);
     await copy.#addRows(lists.filter((list) => !copy.#states.has(listName(list))));
@@ -124,7 +125,7 @@ export class Copy {
     const codec = codecOf(resource);
     const rows = upsert.map((record) => codec.encode(record));
     const columns = Object.keys(columnsOf(table));
-    await this.#commit([{ sql: upsertSql(dialect, table), rows, columns }], list, changes);
+    await this.#commit([{ ...upsertSql(dialect, table), rows, columns }], list, changes);
     return written;
   }
 
@@ -196,9 +197,9 @@ WHERE ${field} > $1${scopeOf(list)} ORDER BY ${field} LIMIT ${NUMBERS_BATCH_SIZE
     const { historyDays, seq } = this.#row;
     const days = history === undefined ? historyDays : history === false ? null : history.days;
     if (days === historyDays) return;
-    const statements = [this.#update("history_days = $1", [days])];
+    const statements = [this.#update({ history_days: days })];
     const skipped = days === null ? seq + 1 : seq;
-    if (days === null) statements.push(...this.#deleteChanges(skipped), this.#update("seq = $1", [skipped]));
+    if (days === null) statements.push(...this.#deleteChanges(skipped), this.#update({ seq: skipped }));
     const isSwitched = days === null || historyDays === null;
     for (const row of isSwitched ? this.#states.values() : []) {
       const changesFrom = days === null || row.state.asOf === null ? null : Date.now();
@@ -211,13 +212,19 @@ WHERE ${field} > $1${scopeOf(list)} ORDER BY ${field} LIMIT ${NUMBERS_BATCH_SIZE
 
   #deleteChanges(upTo: number): Statement[] {
     const changes = this.#database.dialect.nameOf("changes");
-    return [deleteAll(changes, '"seq" <= $1', [upTo]), this.#update("expired = $1", [upTo])];
+    return [deleteAll(changes, '"seq" <= $1', [upTo]), this.#update({ expired: upTo })];
   }
 
-  #update(assignments: string, values: Statement["rows"][number]): Statement {
+  /** Sets columns of the row of the copy. */
+  #update(fields: SqlFields): Statement {
+    const table = this.#database.dialect.nameOf("stocklot_mirror");
+    const pairs = (operator: string) =>
+      Object.keys(fields).map((column, index) => `${column} ${operator} $${index + 1}`);
+    const stored = `SELECT 1 FROM ${table} WHERE ${pairs("IS NOT DISTINCT FROM").join(" AND ")}`;
     return {
-      sql: `UPDATE ${this.#database.dialect.nameOf("stocklot_mirror")} SET ${assignments} RETURNING 1 AS one`,
-      rows: [values],
+      sql: `UPDATE ${table} SET ${pairs("=").join(", ")}`,
+      left: `SELECT 1 AS one WHERE NOT EXISTS (${stored})`,
+      rows: [Object.values(fields)],
     };
   }
 
@@ -235,8 +242,8 @@ WHERE ${field} > $1${scopeOf(list)} ORDER BY ${field} LIMIT ${NUMBERS_BATCH_SIZE
       for (const [number, record] of records)
         changes.push({ type: "removed", key: keyOf(list, number), before: { ...record }, after: null });
     }
-    const sql = deleteSql(this.#database.dialect, table, scopeOf(list));
-    return { statements: [{ sql, rows, columns: ["number"] }], changes };
+    const commands = deleteSql(this.#database.dialect, table, scopeOf(list));
+    return { statements: [{ ...commands, rows, columns: ["number"] }], changes };
   }
 
   /** A list is recorded once its first full pass has ended. */
@@ -267,7 +274,7 @@ WHERE "${field}" IN ${dialect.numbersOf("$1")}${scopeOf(list)}`;
     const history =
       list === undefined || recorded.length === 0
         ? []
-        : [recordChanges(this.#database, list.resource, recorded, this.#row.seq), this.#update("seq = $1", [seq])];
+        : [recordChanges(this.#database, list.resource, recorded, this.#row.seq), this.#update({ seq })];
     await this.#database.commit(this.#row.version, [...statements, ...history]);
     this.#row = { ...this.#row, version: this.#row.version + 1, seq };
   }

@@ -35,7 +35,7 @@ function copyDatabase(database: SqlDatabase, dialect: Dialect, location: string)
         // The lock of this row also serialises commits, so that readers see changes in the order of their numbers.
         const updated = await updateRows(database, query, {
           table: copy,
-          set: () => "version = version + 1",
+          set: { version: version + 1 },
           where: (bind) => `version = ${bind(version)}`,
         });
         if (updated.length === 0) throw otherMirrorError(location);
@@ -55,24 +55,17 @@ function copyDatabase(database: SqlDatabase, dialect: Dialect, location: string)
   };
 }
 
-/** @throws StorageError when it has changed fewer rows than it must. */
-async function execute(database: SqlDatabase, query: Query, statement: Statement): Promise<void> {
-  const { sql, rows, columns } = statement;
-  if (rows.length === 0) return;
-  const assertEffective = (isEffective: boolean) => {
-    const [, right = "", table = ""] = /^(INSERT|UPDATE|DELETE)(?: INTO| FROM)? (\S+)/.exec(sql) ?? [];
-    if (!isEffective) throw ineffectiveCommand(database, right, table);
-  };
-  if (database.kind === "sqlite" || columns === undefined) {
-    for (const row of rows) {
-      const changed = await query(sql, row);
-      if (statement.left) assertEffective((await query(statement.left, row)).length === 0);
-      else assertEffective(changed.length === 1);
-    }
-    return;
+/** @throws StorageError when it has not changed what it must. */
+async function execute(database: SqlDatabase, query: Query, { sql, left, rows, columns }: Statement): Promise<void> {
+  const asJson = () =>
+    JSON.stringify(rows.map((row) => Object.fromEntries(columns?.map((name, index) => [name, row[index]]) ?? [])));
+  const isAtOnce = database.kind === "postgres" && columns !== undefined && rows.length > 0;
+  for (const values of isAtOnce ? [[asJson()]] : rows) {
+    await query(sql, values);
+    if ((await query(left, values)).length === 0) continue;
+    const [, command = "", table = ""] = /^(INSERT|UPDATE|DELETE)(?: INTO| FROM)? (\S+)/.exec(sql) ?? [];
+    throw ineffectiveCommand(database, command, table);
   }
-  const objects = rows.map((row) => Object.fromEntries(columns.map((name, index) => [name, row[index]])));
-  assertEffective((await query(sql, [JSON.stringify(objects)])).length === rows.length);
 }
 
 async function namesOfIndexes(query: Query, { nameOf }: Dialect): Promise<string[]> {

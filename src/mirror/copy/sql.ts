@@ -18,11 +18,14 @@ export type SqlType = ColumnType | "json" | "time";
 
 export type Columns = Readonly<Record<string, SqlType>>;
 
-/** A command, with what it binds for each row, of which it changes one. It returns the rows that it has changed. */
-export interface Statement {
+/** A command, and a query with the same values that returns nothing once it is done: a trigger may prevent or undo it. */
+export interface Commands {
   sql: string;
-  /** A query that must return nothing afterwards, if the command may change any number of rows. */
-  left?: string;
+  left: string;
+}
+
+/** Commands with what they bind for each row. */
+export interface Statement extends Commands {
   rows: readonly (readonly (string | number | null)[])[];
   /** The names of the values of a row. PostgreSQL then takes all rows at once, as JSON. */
   columns?: readonly string[];
@@ -135,39 +138,58 @@ export function indexesOf(resource: MirrorResource, { nameOf, skuOf }: Dialect):
   });
 }
 
-/** What is bound for a row: placeholders, or columns of a JSON parameter with all rows. */
-function rowsSql({ kind, types }: Dialect, columns: Columns): string {
+/** The rows that are bound, as the table `bound`: one of placeholders, or all of them from a JSON parameter. */
+function boundRows({ kind, types }: Dialect, columns: Columns): string {
   const entries = Object.entries(columns);
-  if (kind === "sqlite") return `VALUES (${entries.map((_, index) => `$${index + 1}`).join(", ")})`;
+  if (kind === "sqlite")
+    return `(SELECT ${entries.map(([name], index) => `$${index + 1} AS ${quoteName(name)}`).join(", ")}) AS bound`;
   const typed = entries.map(([name, type]) => `${quoteName(name)} ${types[type === "json" ? "text" : type]}`);
-  const selected = entries.map(([name, type]) => (type === "json" ? `${quoteName(name)}::json` : quoteName(name)));
-  return `SELECT ${selected.join(", ")} FROM json_to_recordset($1::json) AS bound(${typed.join(", ")})`;
+  return `json_to_recordset($1::json) AS bound(${typed.join(", ")})`;
+}
+
+/** Inserts rows into a table without regard to what is there. `key`: columns of an index, which are never NULL. */
+export function insertSql(dialect: Dialect, table: string, columns: Columns, key: readonly string[] = []): Commands {
+  const isJson = (name: string) => dialect.kind === "postgres" && columns[name] === "json";
+  const names = Object.keys(columns);
+  const bound = boundRows(dialect, columns);
+  const values = names.map((name) => quoteName(name) + (isJson(name) ? "::json" : ""));
+  // PostgreSQL cannot compare JSON.
+  const isStored = names.map((name) => {
+    const operator = key.includes(name) ? "=" : "IS NOT DISTINCT FROM";
+    return `stored.${quoteName(name)}${isJson(name) ? "::text" : ""} ${operator} bound.${quoteName(name)}`;
+  });
+  return {
+    // SQLite would take `ON` for that of a join.
+    sql: `INSERT INTO ${dialect.nameOf(table)} (${namesOf(names)}) SELECT ${values.join(", ")} FROM ${bound} WHERE true`,
+    left: `SELECT 1 AS one FROM ${bound}
+WHERE NOT EXISTS (SELECT 1 FROM ${dialect.nameOf(table)} AS stored WHERE ${isStored.join(" AND ")}) LIMIT 1`,
+  };
 }
 
 /** Inserts rows, or replaces those with the same key. Not REPLACE: it would clear columns that others have added. */
-export function upsertSql(dialect: Dialect, table: Table): string {
+export function upsertSql(dialect: Dialect, table: Table): Commands {
   const columns = columnsOf(table);
-  const names = Object.keys(columns);
-  const updates = names
+  const { sql, left } = insertSql(dialect, table.name, columns, table.key);
+  const updates = Object.keys(columns)
     .filter((name) => !table.key.includes(name))
     .map((name) => `${quoteName(name)} = excluded.${quoteName(name)}`);
-  return `INSERT INTO ${dialect.nameOf(table.name)} (${namesOf(names)}) ${rowsSql(dialect, columns)}
-ON CONFLICT (${namesOf(table.key)}) DO UPDATE SET ${updates.join(", ")} RETURNING 1 AS one`;
+  return { sql: `${sql}\nON CONFLICT (${namesOf(table.key)}) DO UPDATE SET ${updates.join(", ")}`, left };
 }
 
-/** Inserts rows into a table without regard to what is there. */
-export const insertSql = (dialect: Dialect, table: string, columns: Columns): string =>
-  `INSERT INTO ${dialect.nameOf(table)} (${namesOf(Object.keys(columns))}) ${rowsSql(dialect, columns)} RETURNING 1 AS one`;
-
 /** Deletes the rows whose `number` is bound, within a scope such as `AND "wID" = 3`. */
-export const deleteSql = (dialect: Dialect, table: Table, scope: string): string =>
-  `DELETE FROM ${dialect.nameOf(table.name)}
-WHERE ${quoteName(table.key.at(-1) ?? "")} IN (${dialect.kind === "sqlite" ? "$1" : rowsSql(dialect, { number: "integer" })})${scope} RETURNING 1 AS one`;
+export function deleteSql(dialect: Dialect, table: Table, scope: string): Commands {
+  const numbers = `SELECT "number" FROM ${boundRows(dialect, { number: "integer" })}`;
+  return deleting(dialect.nameOf(table.name), `${quoteName(table.key.at(-1) ?? "")} IN (${numbers})${scope}`);
+}
+
+const deleting = (table: string, condition: string): Commands => ({
+  sql: `DELETE FROM ${table} WHERE ${condition}`,
+  left: `SELECT 1 AS one FROM ${table} WHERE ${condition} LIMIT 1`,
+});
 
 /** Deletes all rows that a condition selects. */
 export const deleteAll = (table: string, condition: string, values: Statement["rows"][number]): Statement => ({
-  sql: `DELETE FROM ${table} WHERE ${condition}`,
-  left: `SELECT 1 AS one FROM ${table} WHERE ${condition} LIMIT 1`,
+  ...deleting(table, condition),
   rows: [values],
 });
 

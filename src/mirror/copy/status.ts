@@ -99,7 +99,7 @@ export function saveListRow(
   const columns = Object.keys(row) as (keyof typeof row)[];
   const values = columns.map((name) => toColumn(STATUS_COLUMNS[name], row[name]));
   const types = Object.fromEntries(columns.map((name) => [name, STATUS_COLUMNS[name]]));
-  return [removal, { sql: insertSql(dialect, "mirror_status", types), rows: [values], columns }];
+  return [removal, { ...insertSql(dialect, "mirror_status", types), rows: [values], columns }];
 }
 
 /** How many records the copy has of a list. */

@@ -1,5 +1,13 @@
 import type { StoredEntry } from "../../../src/outbox/entry.js";
-import type { AsRead, EntryChange, OpenStore, OutboxCounts, SenderRow, SendFilter } from "../../../src/outbox/store.js";
+import type {
+  AsRead,
+  EntryChange,
+  OpenStore,
+  OutboxCounts,
+  SenderRow,
+  SendFilter,
+  UnsettledCounts,
+} from "../../../src/outbox/store.js";
 
 /** What a fake database holds. */
 export interface Rows {
@@ -26,18 +34,22 @@ export function storeMethods(rows: Rows, planted: Planted = {}) {
   const isBehindUnknown = ({ lane, sequence }: StoredEntry) =>
     rows.entries.some((other) => other.lane === lane && other.state === "unknown" && other.sequence < sequence);
   const countOf = (state: StoredEntry["state"]) => rows.entries.filter((entry) => entry.state === state).length;
+  const countUnsettled = (): UnsettledCounts => ({
+    pending: countOf("pending"),
+    sending: countOf("sending"),
+    unknown: countOf("unknown"),
+    oldestUnsettledAt: unsettled().length === 0 ? null : Math.min(...unsettled().map(({ addedAt }) => addedAt)),
+    toSend: unsettled().filter((entry) => entry.state !== "unknown" && !isBehindUnknown(entry)).length,
+  });
   return {
     lastPlace: () => Math.max(0, ...rows.entries.map(({ sequence }) => sequence)),
     count: (): OutboxCounts => ({
-      pending: countOf("pending"),
-      sending: countOf("sending"),
+      ...countUnsettled(),
       applied: countOf("applied"),
       rejected: countOf("rejected"),
-      unknown: countOf("unknown"),
       canceled: countOf("canceled"),
-      oldestUnsettledAt: unsettled().length === 0 ? null : Math.min(...unsettled().map(({ addedAt }) => addedAt)),
-      toSend: unsettled().filter((entry) => entry.state !== "unknown" && !isBehindUnknown(entry)).length,
     }),
+    countUnsettled,
     next: (limit: number, { upTo, lane: of }: SendFilter) =>
       unsettled()
         .filter(({ lane }) => of === undefined || lane === of)
@@ -58,11 +70,10 @@ export function storeMethods(rows: Rows, planted: Planted = {}) {
     change({ key, state, attempts }: AsRead, change: EntryChange) {
       const entry = find(key);
       if (entry?.state !== state || entry.attempts !== attempts) return undefined;
-      if (change.state === "pending" && entry.input === null) return undefined;
       Object.assign(entry, change);
       return { ...entry };
     },
-    begin({ key, attempts }: Pick<StoredEntry, "key" | "attempts">, attempt: Parameters<OpenStore["begin"]>[1]) {
+    begin({ key, attempts, sentAt }: StoredEntry, attempt: Parameters<OpenStore["begin"]>[1]) {
       const entry = find(key);
       const { sender, beat } = rows.sender;
       const isSender = planted.ignoresSender || (sender === attempt.sender && beat >= attempt.beat);
@@ -73,8 +84,8 @@ export function storeMethods(rows: Rows, planted: Planted = {}) {
       if (entry.boundTo !== null && entry.boundTo !== attempt.sender) return undefined;
       if (unsettled().some(({ lane, sequence }) => lane === entry.lane && sequence < entry.sequence)) return undefined;
       Object.assign(entry, { state: "sending", attempts: attempts + 1, error: null });
-      const { sentAt, clockAheadMs, lastRecNo } = attempt;
-      if (entry.sentAt === null) Object.assign(entry, { sentAt, clockAheadMs, lastRecNo });
+      const { sender: _, beat: __, ...first } = attempt;
+      if (sentAt === null) Object.assign(entry, first);
       return { ...entry };
     },
     sender: () => ({

@@ -164,6 +164,7 @@ const CASES: [string, Step[]][] = [
       (methods) => methods.change({ key: "a", state: "pending", attempts: 0 }, { state: "unknown" }),
       (methods) => methods.next(10, { upTo: 9 }),
       (methods) => methods.count(),
+      (methods) => methods.countUnsettled(),
       (methods) => methods.lastPlace(),
       (methods) => methods.change({ key: "a", state: "pending", attempts: 0 }, { state: "applied" }),
       (methods) => methods.change({ key: "none", state: "pending", attempts: 0 }, { state: "applied" }),

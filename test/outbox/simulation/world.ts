@@ -586,7 +586,7 @@ function isInvisibleCommand(name: string, argument: unknown, { sender, entries }
   if (name === "sender") return sender.sender !== "";
   if (name === "releaseLock") return sender.sender !== argument;
   if (name === "cancelBound") return !entries.some(({ state, boundTo }) => state === "pending" && boundTo !== null);
-  return ["lastPlace", "count", "get", "beat"].includes(name);
+  return ["lastPlace", "countUnsettled", "get", "beat"].includes(name);
 }
 
 /** What matters of an entry; anything else as it is. */

@@ -8,15 +8,36 @@ export interface BrokenNetwork {
   silence(): void;
   /** Cuts all connections as soon as the database has received this text; its reply does not arrive. */
   cutAfter(text: string): void;
+  /** From now on connections are refused, as by a server that is down or is starting. Those that are there are cut. */
+  refuse(how: "down" | "starting"): Promise<void>;
+  /** From now on everything arrives again, on new connections. */
+  repair(): Promise<void>;
   close(): Promise<void>;
+}
+
+/** What a server replies that is starting. */
+const STARTING = errorResponse("FATAL", "57P03", "the database system is starting up");
+
+/** A message of the protocol. */
+function errorResponse(severity: string, code: string, message: string): Buffer {
+  const fields = Buffer.from(`S${severity}\0V${severity}\0C${code}\0M${message}\0\0`);
+  const head = Buffer.from("E\0\0\0\0");
+  head.writeInt32BE(fields.length + 4, 1);
+  return Buffer.concat([head, fields]);
 }
 
 export async function brokenNetwork(databaseUrl: string): Promise<BrokenNetwork> {
   const { hostname, port } = new URL(databaseUrl);
   const sockets = new Set<Socket>();
   let isSilent = false;
+  let isStarting = false;
   let cutAfter: string | undefined;
   const server = createServer((client) => {
+    if (isStarting) {
+      client.on("error", () => {});
+      client.once("data", () => client.end(STARTING));
+      return;
+    }
     const database = connect(Number(port), hostname);
     let isCut = false;
     for (const socket of [client, database]) {
@@ -38,7 +59,12 @@ export async function brokenNetwork(databaseUrl: string): Promise<BrokenNetwork>
     });
     database.on("data", (data) => void (isSilent || isCut || client.write(data)));
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const listen = (at: number) => new Promise<void>((resolve) => server.listen(at, "127.0.0.1", resolve));
+  const cut = () => {
+    for (const socket of sockets) socket.destroy();
+    return new Promise((resolve) => server.close(resolve));
+  };
+  await listen(0);
   const address = server.address();
   const url = new URL(databaseUrl);
   url.port = String(typeof address === "object" ? address?.port : "");
@@ -50,9 +76,17 @@ export async function brokenNetwork(databaseUrl: string): Promise<BrokenNetwork>
     cutAfter: (text) => {
       cutAfter = text;
     },
-    close: async () => {
-      for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => server.close(resolve));
+    async refuse(how) {
+      await cut();
+      isStarting = how === "starting";
+      if (isStarting) await listen(Number(url.port));
     },
+    async repair() {
+      await cut();
+      isStarting = false;
+      isSilent = false;
+      await listen(Number(url.port));
+    },
+    close: async () => void (await cut()),
   };
 }
