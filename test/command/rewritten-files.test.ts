@@ -115,6 +115,23 @@ describe("keys that a spreadsheet has rewritten", () => {
     expect(await send("d.csv", lines(["0017", "18"]), "--key", "id")).toMatchObject({ code: 0 });
   });
 
+  it("are refused whatever they were, with what to do if both are meant", async () => {
+    const { send, receipts } = await importing();
+    const [stored, saved] = [
+      ["5%", "TRUE", "+49-170", "DN\u20101", "5\u2032", "1.1"],
+      ["0.05", "true", "-121", "DN-1", "5'", "1.10"],
+    ];
+    expect(await send("a.csv", lines(stored), "--key", "id")).toMatchObject({ code: 0 });
+    const refused = await send("b.csv", lines(saved), "--key", "id");
+    expect(refused.code).toBe(2);
+    for (const [index, key] of saved.entries())
+      expect(refused.err).toContain(`line ${index + 2}: the key "${key}" is "${stored[index]}" in another notation`);
+    expect(refused.err).toContain('If both are meant, put letters before the new one, such as "key 17".');
+    expect(receipts()).toHaveLength(6);
+    expect(await send("c.csv", lines(saved.map((key) => `key ${key}`)), "--key", "id")).toMatchObject({ code: 0 });
+    expect(receipts()).toHaveLength(12);
+  });
+
   it("with --delivery follow the rules of lines: none new, none missing", async () => {
     const { send, receipts } = await importing();
     const day = (ids: string[], ...more: string[]) =>

@@ -1,10 +1,10 @@
 import type { OutboxState } from "../../outbox/index.js";
 import type { Outbox } from "../../outbox/outbox.js";
+import { areCut, Notations } from "../../plan/notation.js";
 import { CommandError } from "../exit.js";
 import { dateTime, plural, printable, tell } from "../terminal.js";
-import { deliveryPrefixes, KeyNotations, storedNotations, valuePrefix } from "./keys.js";
+import { deliveryPrefixes, storedNotations, valuePrefix } from "./keys.js";
 import { type ImportedLine, type ImportSettings, MAX_LISTED } from "./lines.js";
-import { areCut } from "./notation.js";
 
 /*
  * What the outbox has with the keys of the lines decides. A line is new, equal, or changed (the same key with another input).
@@ -107,18 +107,15 @@ async function assertNotRewritten(
   added: readonly ImportedLine[],
 ): Promise<void> {
   if (keyColumn === undefined) return;
-  const keys = new KeyNotations(areCut(lines.map(({ value = "" }) => value)));
+  const keys = new Notations<number>(areCut(lines.map(({ value = "" }) => value)));
   for (const { value, line } of added) if (value !== undefined) keys.add(value, line);
   const problems = new Map<number, string>();
   const describe = (line: number, value: string, other: string, whose: string) =>
-    problems.set(
-      line,
-      `line ${line}: the key "${value}" is "${other}" in another notation, ${whose}. Has a spreadsheet changed it? Write it as it was`,
-    );
+    problems.set(line, `line ${line}: the key "${value}" is "${other}" in another notation, ${whose}`);
   for (const { value, line } of keys.isEmpty ? [] : lines)
     for (const other of value === undefined ? [] : keys.alike(value))
-      if (!problems.has(other.line) && !problems.has(line))
-        describe(other.line, other.value, value ?? "", `the key of line ${line}`);
+      if (!problems.has(other.of) && !problems.has(line))
+        describe(other.of, other.text, value ?? "", `the key of line ${line}`);
   const store = await outbox.read(async (opened) => opened);
   for (const { line, value, stored } of await storedNotations(store, valuePrefix(deliveryName, keyColumn), keys))
     describe(line, value, stored, "the key of an earlier import");
@@ -126,7 +123,7 @@ async function assertNotRewritten(
     refuse(
       `${name}: `,
       [...problems].sort(([one], [other]) => one - other).map(([, text]) => text),
-      NOTHING,
+      `${NOTHING} Has a spreadsheet changed the keys? Write them as they were. If both are meant, put letters before the new one, such as "key 17".`,
     );
 }
 
