@@ -18,7 +18,9 @@ import { type CountedGroup, type CountedRow, readCountedRows } from "./counted.j
 import type { BlockedGroup, CountChange } from "./document.js";
 import {
   type BookLot,
+  type CountGroup,
   describeBins,
+  describeGroup,
   describeMovement,
   isInGroup,
   isSameQuantity,
@@ -129,7 +131,8 @@ export async function planCountOfSheets(
   const snapshot = readSnapshot(given.snapshot);
   assertSameAccount({ method: "planCount", noun: "snapshot" }, snapshot.service, accountOf(client));
   signal?.throwIfAborted();
-  const read = await readCountedRows(counted, { signal, known: snapshot.lots, sheetOf: sheets.sheetOf });
+  const source = { signal, known: snapshot.lots, sheetOf: sheets.sheetOf };
+  const { rows: read, mistakable } = await readCountedRows(counted, source);
   const { rows, contradictions } = compareSheets(read, sheets);
   const { wid } = snapshot;
   const reader = new PlanReader(client, signal);
@@ -141,7 +144,7 @@ export async function planCountOfSheets(
   const modified = lotsByItem(modifiedLots);
   const missingRecNos = await countMissingRecNos(snapshot, reader, [...bookLots, ...modifiedLots]);
   const rowsByItem = groupBy(rows, ({ itemID }) => comparableSku(itemID));
-  const books = { before: lotsByItem(snapshot.lots), lots, modified, newGroups };
+  const books = { before: lotsByItem(snapshot.lots), lots, modified, mistakable, newGroups };
   const judged = judgeRows(rowsByItem, contradictions, books);
   const { items, levels } = await readFacts(reader, snapshot, [...judged.differing, ...judged.unknownGroups]);
   const reasons = judged.reasons;
@@ -186,6 +189,7 @@ interface Books {
   lots: ReadonlyMap<string, readonly BookLot[]>;
   /** Those of all warehouses that were modified since. */
   modified: ReadonlyMap<string, readonly Lot[]>;
+  mistakable: ReadonlyMap<CountedGroup, CountGroup>;
   newGroups: boolean;
 }
 
@@ -201,7 +205,7 @@ interface JudgedRows {
 function judgeRows(
   rowsByItem: ReadonlyMap<string, readonly CountedGroup[]>,
   contradictions: ReadonlyMap<CountedGroup, string>,
-  { before, lots, modified, newGroups }: Books,
+  { before, lots, modified, mistakable, newGroups }: Books,
 ): JudgedRows {
   const judged: JudgedRows = { reasons: new Map(contradictions), differing: [], unknownGroups: [] };
   for (const [sku, rows] of rowsByItem) {
@@ -210,7 +214,7 @@ function judgeRows(
     for (const row of rows) {
       const present = lotsOfGroup(row, itemLots);
       const reason = contradictions.get(row) ?? moved;
-      const unknown = newGroups ? undefined : unknownGroupReason(row, known, rows);
+      const unknown = newGroups ? undefined : unknownGroupReason(row, known, rows, mistakable.get(row));
       const group = { row, lots: present, itemLots };
       if (reason !== undefined) judged.reasons.set(row, reason);
       else if (unknown !== undefined) judged.unknownGroups.push({ ...group, reason: unknown });
@@ -255,13 +259,14 @@ function describeModified(lot: Lot): string {
 }
 
 /**
- * A group that nobody knows is most likely one that a spreadsheet has changed: if known ones of the item were not counted, or
- * if nothing of the item is known, so that the item itself may be another one.
+ * A group that nobody knows is most likely one that a spreadsheet has changed: if known ones of the item were not counted, if
+ * nothing of the item is known, so that the item itself may be another one, or if it is one of another item but for its notation.
  */
 function unknownGroupReason(
   row: CountedGroup,
   known: readonly BookLot[],
   rows: readonly CountedGroup[],
+  mistakable: CountGroup | undefined,
 ): string | undefined {
   // Another spelling of a known bin or serial has a reason of its own.
   if (known.some((lot) => isInGroup(row, lot)) || misspellings(row, known).length > 0) return undefined;
@@ -270,7 +275,8 @@ function unknownGroupReason(
   if (known.length === 0 && row.counted === 0) return undefined;
   if (known.length === 0) return `the snapshot has nothing of this item: ${advice}`;
   const missing = known.filter((lot) => !rows.some((counted) => isInGroup(counted, lot)));
-  if (missing.length === 0) return undefined;
+  if (missing.length === 0)
+    return mistakable && `the snapshot does not have this group, but ${describeGroup(mistakable)}: ${advice}`;
   const names = [...new Set(missing.map(({ spot, serial }) => describeBins({ spot, serial })))];
   const shown = names.slice(0, MAX_NAMED_GROUPS).join("; ");
   const more = names.length > MAX_NAMED_GROUPS ? ` and ${names.length - MAX_NAMED_GROUPS} more` : "";
