@@ -40,7 +40,7 @@ import {
 } from "./options.js";
 import type { OutboxReport, OutboxSummary } from "./report.js";
 import { holdLock, type RunSettings, runItem, runOutbox } from "./run.js";
-import type { EntryChange, OpenStore } from "./store.js";
+import type { EntryChange, OpenStore, SeenKeys } from "./store.js";
 import type { Opened } from "./stores.js";
 
 /** How long an `add` in a caller's transaction waits for a connection of the store's own, in ms. */
@@ -331,6 +331,15 @@ export class Outbox {
     });
   }
 
+  /** Adds entries unless keys were added since they were `seen`, with a `KeysHaveGrown` then. @internal */
+  async addIfSeen(
+    method: string,
+    entries: readonly OutboxEntryInput[],
+    options: OutboxAddManyOptions & { seen: SeenKeys },
+  ): Promise<void> {
+    await this.#add(method, entries, options, (index) => [index]);
+  }
+
   /** Reads the store, which must belong to the service of its client. @internal */
   readOwn<T>(method: string, action: (store: OpenStore) => Promise<T>): Promise<T> {
     return this.#change(method, action);
@@ -417,7 +426,7 @@ export class Outbox {
   async #add(
     method: string,
     given: readonly unknown[],
-    { client, replaceRejected }: OutboxAddManyOptions,
+    { client, replaceRejected, seen }: OutboxAddManyOptions & { seen?: SeenKeys },
     pathOf: (index: number) => number[],
   ): Promise<OutboxEntry[]> {
     const { mark = "remark", store: created } = this.#options;
@@ -437,7 +446,7 @@ export class Outbox {
       const added = isLarge ? await mapInTurns(ready, marked) : ready.map(marked);
       // What was added first comes first.
       if (before && client === undefined) await before;
-      const stored = store.add(method, added, { replaceRejected, pathOf });
+      const stored = store.add(method, added, { replaceRejected, pathOf, seen });
       passOn();
       return isLarge ? mapInTurns(await stored, entryOf) : (await stored).map(entryOf);
     };

@@ -1,5 +1,6 @@
 import type { OutboxState } from "../../outbox/index.js";
 import type { Outbox } from "../../outbox/outbox.js";
+import { KeysHaveGrown, type SeenKeys } from "../../outbox/store.js";
 import { areCut, Notations } from "../../plan/notation.js";
 import { CommandError } from "../exit.js";
 import { dateTime, plural, printable, tell } from "../terminal.js";
@@ -23,7 +24,7 @@ import { type ImportedLine, type ImportSettings, MAX_LISTED } from "./lines.js";
  *   some are changed            refused                               replace rejected entries; refused in any other state
  *
  * A new key that is another one in another notation, `17` for `0017`, is always refused. All of the file or nothing is stored,
- * in one transaction.
+ * in one transaction, in which nobody has stored keys of the same delivery or column since they were compared.
  */
 
 /** How many lines of a file are in each state. */
@@ -50,8 +51,34 @@ interface Compared {
   isFirst: boolean;
 }
 
+/** How often a file is compared again because another import stored keys like its own meanwhile. */
+const MAX_COMPARISONS = 10;
+
 /** @throws CommandError if nothing may be stored. */
 export async function begin(outbox: Outbox, settings: ImportSettings, lines: readonly ImportedLine[]): Promise<Begun> {
+  const { deliveryName, keyColumn } = settings;
+  const prefixes =
+    deliveryName === undefined ? [valuePrefix(undefined, keyColumn ?? "")] : deliveryPrefixes(deliveryName);
+  for (let comparisons = 1; ; comparisons += 1) {
+    const seen = await outbox.read((store) => store.countKeys(prefixes));
+    try {
+      return await compareAndStore(outbox, settings, lines, seen);
+    } catch (error) {
+      if (!(error instanceof KeysHaveGrown)) throw error;
+      if (comparisons < MAX_COMPARISONS) continue;
+      throw new CommandError(
+        `${settings.name}: other imports store lines like these all the time. ${NOTHING} Run it again.`,
+      );
+    }
+  }
+}
+
+async function compareAndStore(
+  outbox: Outbox,
+  settings: ImportSettings,
+  lines: readonly ImportedLine[],
+  seen: SeenKeys,
+): Promise<Begun> {
   const { corrects, name } = settings;
   const compared = await compare(outbox, settings, lines);
   const { added, changed, equal: earlier, begunAt } = compared;
@@ -60,7 +87,7 @@ export async function begin(outbox: Outbox, settings: ImportSettings, lines: rea
   else assertSame(compared, settings, lines.length);
   const toStore = [...added, ...changed.map(({ imported }) => imported)].map(({ entry }) => entry);
   // Also if there is nothing to store: it refuses the outbox of another service.
-  await outbox.addMany(toStore, { replaceRejected: corrects });
+  await outbox.addIfSeen("import", toStore, { replaceRejected: corrects, seen });
   if (toStore.length === 0) {
     const { pending = 0, sending = 0, unknown = 0 } = earlier;
     if (pending + sending + unknown === 0) return { earlier, completeSince: begunAt };
