@@ -40,6 +40,7 @@ import {
 } from "./options.js";
 import type { OutboxReport, OutboxSummary } from "./report.js";
 import { holdLock, type RunSettings, runItem, runOutbox } from "./run.js";
+import type { OnWait } from "./sender-lock.js";
 import type { EntryChange, OpenStore, SeenKeys } from "./store.js";
 import type { Opened } from "./stores.js";
 
@@ -112,6 +113,8 @@ export class Outbox {
   readonly #inFlight = new InFlight();
   /** Resolves when the last large `addMany` has reached the store. */
   #addingMany: Promise<void> | undefined;
+  /** Called when a run, or whoever holds the lock, waits. @internal */
+  onWait: OnWait | undefined;
 
   /** @internal */
   constructor(options: OutboxOptions) {
@@ -397,7 +400,8 @@ export class Outbox {
   #runSettings(method: string): Omit<RunSettings, "store"> {
     const { client, settleMs = DEFAULT_SETTLE_MS, leaseMs = DEFAULT_LEASE_MS } = this.#options;
     const inFlight = new InFlight(this.#inFlight);
-    if (client !== undefined) return { client, settleMs, leaseMs, closed: this.#closed.signal, inFlight };
+    const closed = this.#closed.signal;
+    if (client !== undefined) return { client, settleMs, leaseMs, closed, inFlight, onWait: this.onWait };
     const what = `${method}: a client is required. Create the outbox with createOutbox({ client, store }).`;
     throw new ConfigurationError(what);
   }
