@@ -138,14 +138,27 @@ const COMMAND_PATTERN = /^\s+(npx )?stocklot /;
 function fitting(text: string, stream: TerminalStream): string {
   const width = terminalWidth(stream);
   if (width === Number.POSITIVE_INFINITY) return text;
-  const styles = new RegExp(STYLE_PATTERN, "g");
   const fit = (line: string) => {
-    const isStyled = line.search(styles) >= 0;
-    if (line.replace(styles, "").length <= width || isStyled || COMMAND_PATTERN.test(line)) return line;
-    const [indent = ""] = /^ */.exec(line) ?? [];
-    return indent + wrapped(line.slice(indent.length), indent.length, width);
+    const plain = line.replace(new RegExp(STYLE_PATTERN, "g"), "");
+    if (plain.length <= width || COMMAND_PATTERN.test(plain)) return line;
+    const [indent = ""] = /^ */.exec(plain) ?? [];
+    return styledAs(line, indent + wrapped(plain.slice(indent.length), indent.length, width));
   };
   return text.split("\n").map(fit).join("\n");
+}
+
+/** A text with the styles of a line that differs from it in white space alone. */
+function styledAs(line: string, text: string): string {
+  let rest = text;
+  const parts = line.split(new RegExp(`(${STYLE_PATTERN})`)).map((part, index) => {
+    // What the pattern captures has odd indexes.
+    if (index % 2 === 1) return part;
+    const letters = part.replace(/\s/g, "").length;
+    const [taken = ""] = new RegExp(`^(?:\\s*\\S){${letters}}`).exec(rest) ?? [];
+    rest = rest.slice(taken.length);
+    return taken;
+  });
+  return parts.join("") + rest;
 }
 
 const REDRAW_MS = 100;
