@@ -204,6 +204,17 @@ describe.skipIf(!existsSync(SCRIPT))("on a pseudo-terminal", () => {
     expect(shown).not.toContain(secret);
   });
 
+  it("asks for nothing if CI is set, though there is a terminal", async () => {
+    const { env } = await serve();
+    const { STOCKLOT_CLIENT_SECRET: _, ...others } = env;
+    for (const args of [["doctor"], ["get", "BOLT-M8"], [...receipts(1), fileNamed("ci.db")]]) {
+      const { code, shown } = await startOnTerminal(args, { ...others, CI: "true" }).ended;
+      expect([args[0], code]).toEqual([args[0], 2]);
+      expect(shown).not.toContain("Client secret: ");
+      expect(shown).toContain("STOCKLOT_CLIENT_SECRET");
+    }
+  });
+
   it("ends at Ctrl-C while it asks for the secret", async () => {
     const { env } = await serve();
     const { STOCKLOT_CLIENT_SECRET: _, ...others } = env;
