@@ -7,7 +7,7 @@ import { WRITES } from "../../service/operations.js";
 import { InputValidationError, type Issue } from "../../shared/errors/index.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { CommandError, failureOrInterruption } from "../exit.js";
-import { NUMBER_PATTERN, type RowSource, type TypedRow, typedRows, withoutOptional } from "../rows/columns.js";
+import { describeNumber, type RowSource, type TypedRow, typedRows, withoutOptional } from "../rows/columns.js";
 import { tell } from "../terminal.js";
 import { keyOfLine, keyOfValue } from "./keys.js";
 
@@ -92,20 +92,7 @@ function describeIssue({ path, message }: Issue, input: object, settings: Import
   const cell = fieldOf(input, field);
   const isNumber = withoutOptional(shapeOf(operation)[field]) instanceof z.ZodNumber;
   if (typeof cell !== "string" || !isNumber) return [...path.filter((step) => step !== "input"), message].join(": ");
-  return `${field} must be a number, not "${cell}"${numberAdvice(cell, settings)}`;
-}
-
-/** How to write a number, without guessing what it is. */
-function numberAdvice(text: string, { format, decimal }: RowSource): string {
-  if (decimal === "," && format === "csv") return text.includes(".") ? ": with --decimal , it must have no point" : "";
-  if (format === "ndjson" && NUMBER_PATTERN.test(text)) return `: write ${Number(text)}, without quotes`;
-  // A cell that is a number is only left a string if its digits would be lost.
-  if (NUMBER_PATTERN.test(text)) return ": it has more digits than a number keeps";
-  const [, whole = "", part = ""] = /^([+-]?\d{1,3}),(\d{3})$/.exec(text) ?? [];
-  if (part !== "")
-    return `: write ${whole}${part} if the comma separates thousands, ${whole}.${part} if it is a decimal one`;
-  if (/^[+-]?\d{1,3}([, ']\d{3})+(\.\d+)?$/.test(text)) return `: write ${text.replace(/[, ']/g, "")}`;
-  return /^[+-]?\d+,\d+$/.test(text) ? `: write ${text.replace(",", ".")}, or add --decimal ,` : "";
+  return `${field} ${describeNumber(cell, settings)}`;
 }
 
 /** Wrong lines that are listed; the rest is only counted. */

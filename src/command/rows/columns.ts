@@ -191,3 +191,20 @@ function cellValue(cell: string, schema: z.ZodType | undefined, decimal: Decimal
 
 /** A number with a decimal comma; `undefined` if it has a point, which may separate thousands, or decimals all the same. */
 const withDecimalPoint = (cell: string) => (cell.includes(".") ? undefined : cell.replace(",", "."));
+
+/** What is wrong with a cell that must be a number, and how to write it. */
+export const describeNumber = (cell: string, source: RowSource): string =>
+  `must be a number, not "${cell}"${numberAdvice(cell, source)}`;
+
+/** How to write a number, without guessing what it is. */
+function numberAdvice(text: string, { format, decimal }: RowSource): string {
+  if (decimal === "," && format === "csv") return text.includes(".") ? ": with --decimal , it must have no point" : "";
+  if (format === "ndjson" && NUMBER_PATTERN.test(text)) return `: write ${Number(text)}, without quotes`;
+  // A cell that is a number is only left a string if its digits would be lost.
+  if (NUMBER_PATTERN.test(text)) return ": it has more digits than a number keeps";
+  const [, whole = "", part = ""] = /^([+-]?\d{1,3}),(\d{3})$/.exec(text) ?? [];
+  if (part !== "")
+    return `: write ${whole}${part} if the comma separates thousands, ${whole}.${part} if it is a decimal one`;
+  if (/^[+-]?\d{1,3}([, ']\d{3})+(\.\d+)?$/.test(text)) return `: write ${text.replace(/[, ']/g, "")}`;
+  return /^[+-]?\d+,\d+$/.test(text) ? `: write ${text.replace(",", ".")}, or add --decimal ,` : "";
+}

@@ -5,7 +5,6 @@ import { comparableSku } from "../../service/key.js";
 import { checkMethodOptions } from "../../shared/check.js";
 import { integer, lazy } from "../../shared/field.js";
 import { valueThat } from "../../shared/option.js";
-import { fieldOf } from "../../shared/unknown.js";
 import { assertSameAccount } from "../../storage/service.js";
 import { newPlanHead } from "../document.js";
 import { groupBy } from "../group-by.js";
@@ -144,7 +143,8 @@ export async function planCountOfSheets(
   const modified = lotsByItem(modifiedLots);
   const missingRecNos = await countMissingRecNos(snapshot, reader, [...bookLots, ...modifiedLots]);
   const rowsByItem = groupBy(rows, ({ itemID }) => comparableSku(itemID));
-  const books = { before: lotsByItem(snapshot.lots), lots, modified, mistakable, newGroups };
+  const before = lotsByItem(snapshot.lots);
+  const books = { wid, since: snapshot.takenAt, before, lots, modified, mistakable, newGroups };
   const judged = judgeRows(rowsByItem, contradictions, books);
   const { items, levels } = await readFacts(reader, snapshot, [...judged.differing, ...judged.unknownGroups]);
   const reasons = judged.reasons;
@@ -183,6 +183,9 @@ function countGroups(rows: readonly CountedGroup[], changes: readonly CountChang
 
 /** The lots that rows are compared with, by comparable SKU. */
 interface Books {
+  wid: number;
+  /** When the snapshot was taken. */
+  since: string;
   /** Those of the snapshot. */
   before: ReadonlyMap<string, readonly BookLot[]>;
   /** Those of the warehouse now. */
@@ -205,12 +208,13 @@ interface JudgedRows {
 function judgeRows(
   rowsByItem: ReadonlyMap<string, readonly CountedGroup[]>,
   contradictions: ReadonlyMap<CountedGroup, string>,
-  { before, lots, modified, mistakable, newGroups }: Books,
+  { wid, since, before, lots, modified, mistakable, newGroups }: Books,
 ): JudgedRows {
   const judged: JudgedRows = { reasons: new Map(contradictions), differing: [], unknownGroups: [] };
   for (const [sku, rows] of rowsByItem) {
     const [itemLots, known] = [lots.get(sku) ?? [], before.get(sku) ?? []];
-    const moved = movedReason(known, itemLots, modified.get(sku));
+    const movement = describeMovement(known, itemLots, { wid, since, modified: modified.get(sku) ?? [] });
+    const moved = movement && `moved since the snapshot (${movement}): count again`;
     for (const row of rows) {
       const present = lotsOfGroup(row, itemLots);
       const reason = contradictions.get(row) ?? moved;
@@ -237,25 +241,6 @@ function blockItems(
     reasons.set(row, `another group of the item is blocked (${describeBins(other)}): count the item again as a whole`);
     corrections.delete(row);
   }
-}
-
-/** Why the count of an item cannot be compared with its lots; `undefined` if nothing has moved. */
-function movedReason(
-  before: readonly BookLot[],
-  present: readonly BookLot[],
-  modified: readonly Lot[] = [],
-): string | undefined {
-  const [lot] = modified;
-  const movement = describeMovement(before, present) ?? (lot && describeModified(lot));
-  return movement === undefined ? undefined : `moved since the snapshot (${movement}): count again`;
-}
-
-function describeModified(lot: Lot): string {
-  const { recNo, wID, spot } = lot;
-  // The document does not show the field, though lists can be filtered by it.
-  const modified = fieldOf(lot, "modified");
-  const at = typeof modified === "string" && modified !== "" ? ` at ${modified}` : "";
-  return `lot ${recNo}, now in warehouse ${wID}${spot ? `, bin ${spot}` : ""}, was modified${at}`;
 }
 
 /**
