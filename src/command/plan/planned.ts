@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { type CountPlan, type ItemPlan, type PlanItemsOptions, readPlan } from "../../plan/index.js";
 import { InputValidationError } from "../../shared/errors/index.js";
 import { fieldOf } from "../../shared/unknown.js";
-import { type ConnectionFlags, withClient, withConnection } from "../connection.js";
+import { type ConnectionFlags, connectionWords, withClient, withConnection } from "../connection.js";
 import { CommandError, EXIT } from "../exit.js";
 import { assertNotReplaced, fileOption, outputTarget, type Replacing, readInput, writeFile } from "../files.js";
 import { withHelp } from "../help.js";
@@ -124,13 +124,14 @@ function describeCell(cell: unknown, field: unknown, source: RowSource): string 
   return typeof cell === "number" ? `must be at least 0, not ${cell}` : "must be a number";
 }
 
-async function writePlan(plan: ItemPlan | CountPlan, out: string, replacing: Replacing): Promise<void> {
-  await writeFile("--out", out, (write) => write(`${JSON.stringify(plan, null, 1)}\n`), replacing);
+async function writePlan(plan: ItemPlan | CountPlan, out: string, flags: PlanningFlags): Promise<void> {
+  await writeFile("--out", out, (write) => write(`${JSON.stringify(plan, null, 1)}\n`), flags);
   const { requests, durationMs } = plan.estimate();
   tell(plan.toText().split("\n", 1).join());
   if (plan.isEmpty) return tell(`${out}: nothing to write.`);
   tell(`${out}: about ${plural(requests, "request")}, ${seconds(durationMs)}. To apply it:`);
-  tell(`  ${commandLine("apply", out, ...(plan.kind === "count" ? ["--outbox", { blank: "file" }] : []))}`);
+  const outbox = plan.kind === "count" ? ["--outbox", { blank: "file" }] : [];
+  tell(`  ${commandLine("apply", out, ...outbox, ...connectionWords(flags))}`);
 }
 
 const LINE_STYLES: Readonly<Record<string, Style>> = { "+": "green", "~": "yellow", "-": "red", "!": "magenta" };
