@@ -79,6 +79,11 @@ describe("stocklot count", () => {
     expect(refused.code).toBe(2);
     expect(refused.err).toContain("line 3: counts the same stock as line 2");
     expect(refused.err).toContain('line 4: counted: must be a number, not "many"\n');
+    const comma = file("comma.csv", 'itemID;counted\nA;"1,5"\nB;"2,25"\nC;"7,0"\n');
+    const column = await run(["count", "plan", before, comma, ...REASONS, "--delimiter", ";"], env);
+    expect(column.err).toMatch(
+      /comma\.csv: line 2, as in all 3 lines: counted: must be a number, not "1,5": write 1\.5, or add --decimal ,\nNothing/,
+    );
     const cells = {
       "-3": "must be at least 0, not -3",
       "1,5": 'must be a number, not "1,5": write 1.5, or add --decimal ,',

@@ -3,9 +3,10 @@ import type { Outbox } from "../../outbox/outbox.js";
 import { KeysHaveGrown, type SeenKeys } from "../../outbox/store.js";
 import { areCut, Notations } from "../../plan/notation.js";
 import { CommandError } from "../exit.js";
+import { MAX_LISTED } from "../rows/columns.js";
 import { dateTime, plural, printable, tell } from "../terminal.js";
 import { deliveryPrefixes, storedNotations, valuePrefix } from "./keys.js";
-import { type ImportedLine, type ImportSettings, MAX_LISTED } from "./lines.js";
+import type { ImportedLine, ImportSettings } from "./lines.js";
 
 /*
  * What the outbox has with the keys of the lines decides. A line is new, equal, or changed (the same key with another input).

@@ -7,7 +7,15 @@ import { WRITES } from "../../service/operations.js";
 import { InputValidationError, type Issue } from "../../shared/errors/index.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { CommandError, failureOrInterruption } from "../exit.js";
-import { describeNumber, type RowSource, type TypedRow, typedRows, withoutOptional } from "../rows/columns.js";
+import {
+  describeNumber,
+  LineProblems,
+  MAX_LISTED,
+  type RowSource,
+  type TypedRow,
+  typedRows,
+  withoutOptional,
+} from "../rows/columns.js";
 import { tell } from "../terminal.js";
 import { keyOfLine, keyOfValue } from "./keys.js";
 
@@ -95,9 +103,6 @@ function describeIssue({ path, message }: Issue, input: object, settings: Import
   return `${field} ${describeNumber(cell, settings)}`;
 }
 
-/** Wrong lines that are listed; the rest is only counted. */
-export const MAX_LISTED = 50;
-
 interface Validation {
   /** The valid lines. */
   lines: ImportedLine[];
@@ -114,10 +119,12 @@ export async function readLines(settings: ImportSettings, signal: AbortSignal): 
   const required = Object.keys(shape).filter((field) => !(shape[field] instanceof z.ZodOptional));
   const result: Validation = { lines: [], count: 0, invalid: 0, problems: [] };
   const lineOfKey = new Map<string, number>();
+  const problems = new LineProblems();
   for await (const row of typedRows(settings, { shape, required, operation })) {
     if (signal.aborted) throw failureOrInterruption(signal.reason, signal, "nothing was sent");
     result.count += 1;
     const imported = importedLine(row, settings, lineOfKey);
+    problems.addLine(`line ${row.line}`, Array.isArray(imported) ? imported : []);
     if (!Array.isArray(imported)) {
       result.lines.push(imported);
       continue;
@@ -125,8 +132,8 @@ export async function readLines(settings: ImportSettings, signal: AbortSignal): 
     result.invalid += 1;
     if (result.invalid > MAX_LISTED) continue;
     result.problems.push({ line: row.line, problems: imported });
-    tell(`line ${row.line}: ${imported.join("; ")}`);
   }
+  for (const text of problems.describe().slice(0, MAX_LISTED)) tell(text);
   if (result.count === 0) throw new CommandError(`${settings.path} has no lines.`);
   return result;
 }

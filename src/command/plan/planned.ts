@@ -8,6 +8,7 @@ import { assertNotReplaced, fileOption, outputTarget, type Replacing, readInput,
 import { withHelp } from "../help.js";
 import {
   describeNumber,
+  LineProblems,
   type RowFields,
   type RowFlags,
   type RowSource,
@@ -106,15 +107,26 @@ export async function showPlan(
 
 function describeWrongRows(error: unknown, paths: readonly string[], places: readonly PlacedRow[]): unknown {
   if (!(error instanceof InputValidationError)) return error;
-  const problems = error.issues.map(({ path: [index, ...names], message }) => {
+  const others: string[] = [];
+  const byRow = new Map<number, string[]>();
+  for (const {
+    path: [index, ...names],
+    message,
+  } of error.issues) {
     const ofLines = message.replace(/\brow (\d+)\b/g, (_, row) => `line ${places[Number(row)]?.line}`);
-    if (index === "desired" || index === "counted") return `${paths.join(", ")}: ${ofLines}`;
-    if (typeof index !== "number") return `--${String(index)}: ${message}`;
+    if (typeof index !== "number") {
+      const isOfAll = index === "desired" || index === "counted";
+      others.push(isOfAll ? `${paths.join(", ")}: ${ofLines}` : `--${String(index)}: ${message}`);
+      continue;
+    }
     const place = places[index];
     const inWords = place && describeCell(fieldOf(place.row, String(names[0])), names[0], place.source);
-    return `${place?.path}: line ${place?.line}: ${[...names, inWords ?? ofLines].join(": ")}`;
-  });
-  return new CommandError(`${problems.join("\n")}\nNothing was planned.`);
+    byRow.set(index, [...(byRow.get(index) ?? []), [...names, inWords ?? ofLines].join(": ")]);
+  }
+  const problems = new LineProblems();
+  for (const [index, { path, line }] of places.entries())
+    problems.addLine(`${path}: line ${line}`, byRow.get(index) ?? []);
+  return new CommandError(`${[...others, ...problems.describe()].join("\n")}\nNothing was planned.`);
 }
 
 /** What is wrong with a quantity, in the words of a person who counts. */

@@ -208,3 +208,43 @@ function numberAdvice(text: string, { format, decimal }: RowSource): string {
   if (/^[+-]?\d{1,3}([, ']\d{3})+(\.\d+)?$/.test(text)) return `: write ${text.replace(/[, ']/g, "")}`;
   return /^[+-]?\d+,\d+$/.test(text) ? `: write ${text.replace(",", ".")}, or add --decimal ,` : "";
 }
+
+/** Wrong lines that are listed; the rest is only counted. */
+export const MAX_LISTED = 50;
+
+/** Collects what is wrong with lines, and says once what is wrong with every line in the same way: with a whole column. */
+export class LineProblems {
+  /** By what is wrong, without the values: how often, and where first. */
+  readonly #byKind = new Map<string, { count: number; first: { place: string; problem: string }[] }>();
+  #lines = 0;
+
+  /** Adds a line, whose place is such as `line 7`, with its problems; none if it is right. */
+  addLine(place: string, problems: readonly string[]): void {
+    this.#lines += 1;
+    for (const problem of problems) {
+      const kind = problem.replace(/"(?:[^"\\]|\\.)*"|[\d.,]+/g, "…");
+      const same = this.#byKind.get(kind) ?? { count: 0, first: [] };
+      this.#byKind.set(kind, same);
+      same.count += 1;
+      if (same.first.length < MAX_LISTED) same.first.push({ place, problem });
+    }
+  }
+
+  /** A text for each line that is wrong, in their order, and one for each column. */
+  describe(): string[] {
+    const byPlace = new Map<string, string[]>();
+    const isColumn = ({ count }: { count: number }) => count > 1 && count === this.#lines;
+    const kinds = [...this.#byKind.values()];
+    for (const { place, problem } of kinds.filter(isColumn).flatMap(({ first }) => first.slice(0, 1)))
+      add(byPlace, `${place}, as in all ${this.#lines} lines`, problem);
+    for (const { place, problem } of kinds.filter((kind) => !isColumn(kind)).flatMap(({ first }) => first))
+      add(byPlace, place, problem);
+    return [...byPlace].map(([place, problems]) => `${place}: ${problems.join("; ")}`);
+  }
+}
+
+function add(byPlace: Map<string, string[]>, place: string, problem: string): void {
+  const problems = byPlace.get(place) ?? [];
+  byPlace.set(place, problems);
+  problems.push(problem);
+}
