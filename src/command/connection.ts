@@ -2,6 +2,7 @@ import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
 import { Command, Option } from "commander";
 import { type ClientOptions, InventoryClient, type Logger } from "../client/index.js";
+import { fieldOf } from "../shared/unknown.js";
 import { CommandError, durationOption, EXIT, failureOrInterruption, integerOption, interruptSignal } from "./exit.js";
 import { readInput } from "./files.js";
 import { noteWaiting, tell } from "./terminal.js";
@@ -47,6 +48,15 @@ export function withConnection(command: Command): Command {
   for (const option of CONNECTION_OPTIONS()) command.addOption(option.hideHelp());
   return command.addHelpText("after", "\nConnection: see stocklot help connection");
 }
+
+/** The options of the connection that were given, for a command to paste. */
+export const connectionWords = (flags: ConnectionFlags): string[] =>
+  CONNECTION_OPTIONS().flatMap((option) => {
+    const value: unknown = fieldOf(flags, option.attributeName());
+    if (value === undefined || value === null) return [];
+    if (value === true) return [`${option.long}`];
+    return [`${option.long}`, option.long === "--timeout" ? `${value}ms` : String(value)];
+  });
 
 /** Where the service is, and the credentials for it. */
 export async function connectionOptions(flags: ConnectionFlags): Promise<ClientOptions> {

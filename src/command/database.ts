@@ -4,6 +4,7 @@ import type { OutboxOptions } from "../outbox/options.js";
 import type { Outbox } from "../outbox/outbox.js";
 import { type OutboxStore, PostgresOutboxStore, SqliteOutboxStore } from "../outbox/stores.js";
 import { CommandError } from "./exit.js";
+import { noteWaiting } from "./terminal.js";
 
 const ADDRESS_PATTERN = /^(postgres(ql)?:\/\/|socket:|\/)/;
 
@@ -52,6 +53,10 @@ export function outboxStoreOf(what: string, file: string, use: OutboxUse): Outbo
 /** Does work with an outbox, and closes it. */
 export async function withOutbox<T>(options: OutboxOptions, work: (outbox: Outbox) => Promise<T>): Promise<T> {
   const outbox = createOutbox(options);
+  outbox.onWait = (what, waitMs) =>
+    what === "sender"
+      ? noteWaiting(waitMs, "another process that sends", "if it is silent, ")
+      : noteWaiting(waitMs, "a lost response");
   try {
     return await work(outbox);
   } finally {

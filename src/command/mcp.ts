@@ -8,7 +8,7 @@ import type { Booking, Room } from "../mcp/room.js";
 import { openCopy, postgresSink, sqliteSink } from "../mirror/index.js";
 import type { MirrorCopy } from "../mirror/open-copy.js";
 import { createOutbox } from "../outbox/index.js";
-import { type ConnectionFlags, connectionOptions, withConnection } from "./connection.js";
+import { type ConnectionFlags, connectionOptions, connectionWords, withConnection } from "./connection.js";
 import { isPostgresAddress, outboxStoreOf, postgresAddress } from "./database.js";
 import { CommandError, durationOption, failureMessage, interruptSignal } from "./exit.js";
 import { withHelp } from "./help.js";
@@ -71,7 +71,10 @@ async function serveTools(flags: McpFlags): Promise<void> {
     operations,
     confirms: confirm === "always",
     savePlan: flags.plans === undefined ? undefined : planWriter(flags.plans),
-    advice: adviceFor(outboxFile === undefined || isPostgresAddress(outboxFile) ? outboxFile : resolve(outboxFile)),
+    advice: adviceFor(
+      outboxFile === undefined || isPostgresAddress(outboxFile) ? outboxFile : resolve(outboxFile),
+      flags,
+    ),
     onError: (error) => tell(`stocklot: ${failureMessage(error)}`),
   };
   const { serve } = await import("../mcp/index.js");
@@ -127,8 +130,8 @@ const planWriter = (folder: string) => async (json: string) => {
 };
 
 /** Commands for a person. */
-const adviceFor = (outbox = ""): Room["advice"] => ({
-  show: (key) => outboxCommandLine("show", outbox, key),
-  resolve: (key, decision) => outboxCommandLine("resolve", outbox, key, decision),
-  apply: (file) => commandLine("apply", file),
+export const adviceFor = (outbox: string | undefined, flags: ConnectionFlags): Room["advice"] => ({
+  show: (key) => outboxCommandLine("show", outbox ?? "", key),
+  resolve: (key, decision) => outboxCommandLine("resolve", outbox ?? "", key, decision),
+  apply: (file) => commandLine("apply", file, ...connectionWords(flags)),
 });

@@ -8,7 +8,9 @@ export type Shell = keyof typeof SHELLS;
 
 /** The shell that most likely started this process. */
 export function currentShell({ env, platform }: Pick<NodeJS.Process, "env" | "platform"> = process): Shell {
-  if (platform !== "win32" || env.SHELL) return "posix";
+  // PowerShell sets this variable elsewhere, too.
+  if (platform !== "win32") return env.PSModulePath ? "powershell" : "posix";
+  if (env.SHELL) return "posix";
   // PowerShell adds folders of the user to this variable; cmd.exe passes on the one of the system.
   return (env.PSModulePath ?? "").split(";").length > 2 ? "powershell" : "cmd";
 }

@@ -138,33 +138,53 @@ const COMMAND_PATTERN = /^\s+(npx )?stocklot /;
 function fitting(text: string, stream: TerminalStream): string {
   const width = terminalWidth(stream);
   if (width === Number.POSITIVE_INFINITY) return text;
-  const styles = new RegExp(STYLE_PATTERN, "g");
   const fit = (line: string) => {
-    const isStyled = line.search(styles) >= 0;
-    if (line.replace(styles, "").length <= width || isStyled || COMMAND_PATTERN.test(line)) return line;
-    const [indent = ""] = /^ */.exec(line) ?? [];
-    return indent + wrapped(line.slice(indent.length), indent.length, width);
+    const plain = line.replace(new RegExp(STYLE_PATTERN, "g"), "");
+    if (plain.length <= width || COMMAND_PATTERN.test(plain)) return line;
+    const [indent = ""] = /^ */.exec(plain) ?? [];
+    return styledAs(line, indent + wrapped(plain.slice(indent.length), indent.length, width));
   };
   return text.split("\n").map(fit).join("\n");
+}
+
+/** A text with the styles of a line that differs from it in white space alone. */
+function styledAs(line: string, text: string): string {
+  let rest = text;
+  const parts = line.split(new RegExp(`(${STYLE_PATTERN})`)).map((part, index) => {
+    // What the pattern captures has odd indexes.
+    if (index % 2 === 1) return part;
+    const letters = part.replace(/\s/g, "").length;
+    const [taken = ""] = new RegExp(`^(?:\\s*\\S){${letters}}`).exec(rest) ?? [];
+    rest = rest.slice(taken.length);
+    return taken;
+  });
+  return parts.join("") + rest;
 }
 
 const REDRAW_MS = 100;
 const PLAIN_EVERY_MS = 10_000;
 
-/** For what the next request waits, and until when by the monotonic clock, for the progress lines. */
-let waiting = { what: "", until: 0 };
+/** What the work waits for, and until when by the monotonic clock, for the progress lines. */
+let waiting = { what: "", until: 0, condition: "", isLong: false };
+/** Shows the progress line again. */
+let showWaiting = () => {};
 
-/** Called when a request has to wait: what it waits for. */
-export function noteWaiting(waitMs: number, what: string): void {
-  waiting = { what, until: monotonicNowMs() + waitMs };
+/** Called when a request, or a sender, has to wait. `condition`: on which the wait ends at that time, if it has not ended before. */
+export function noteWaiting(waitMs: number, what: string, condition = ""): void {
+  const now = monotonicNowMs();
+  const isSame = waiting.what === what && waiting.until > now;
+  const isLong = waitMs >= MIN_SHOWN_WAIT_MS || (isSame && waiting.isLong);
+  waiting = { what, until: now + waitMs, condition, isLong };
+  showWaiting();
 }
 
 /** A wait of more than two seconds, for what and until when; an empty string if there is none. */
 function describeWaiting(now: number): string {
+  const { what, condition, isLong } = waiting;
   const left = waiting.until - now;
-  if (left < MIN_SHOWN_WAIT_MS) return "";
+  if (!isLong || left <= 0) return "";
   const until = new Date(Date.now() + left).toTimeString().slice(0, 8);
-  return `waiting for ${waiting.what}, continues in ${Math.ceil(left / 1_000)} s, at ${until}`;
+  return `waiting for ${what}, ${condition}continues in ${Math.ceil(left / 1_000)} s, at ${until}`;
 }
 
 const MIN_SHOWN_WAIT_MS = 2_000;
@@ -182,18 +202,22 @@ function clearProgress(): void {
 
 /**
  * Does work that reports its progress in one line on standard error. On a terminal it is redrawn, and disappears at the end;
- * elsewhere it is a line every ten seconds.
+ * elsewhere it is a line every ten seconds, and one when a long wait begins.
  */
 export async function withProgress<T>(work: (progress: Progress) => Promise<T>): Promise<T> {
   const { stderr } = process;
   let shownAt = stderr.isTTY ? 0 : monotonicNowMs();
   let text = "";
+  let shownWait = "";
   const update = (next: string) => {
     text = next;
     const now = monotonicNowMs();
-    if (now - shownAt < (stderr.isTTY ? REDRAW_MS : PLAIN_EVERY_MS)) return;
-    shownAt = now;
     const wait = describeWaiting(now);
+    const isNewWait = wait !== "" && waiting.what !== shownWait;
+    if (wait === "") shownWait = "";
+    if (!isNewWait && now - shownAt < (stderr.isTTY ? REDRAW_MS : PLAIN_EVERY_MS)) return;
+    shownAt = now;
+    if (wait !== "") shownWait = waiting.what;
     const line = printable([text, wait].filter(Boolean).join("; "));
     if (!stderr.isTTY) return tell(line);
     // What is important comes last, and a terminal that does not know its width reports 0.
@@ -203,12 +227,14 @@ export async function withProgress<T>(work: (progress: Progress) => Promise<T>):
     );
     isProgressShown = true;
   };
+  showWaiting = () => update(text);
   // Meanwhile nothing else happens.
   const timer = setInterval(() => waiting.until > monotonicNowMs() && update(text), 1_000).unref();
   try {
     return await work(update);
   } finally {
     clearInterval(timer);
+    showWaiting = () => {};
     clearProgress();
   }
 }

@@ -40,7 +40,8 @@ import {
 } from "./options.js";
 import type { OutboxReport, OutboxSummary } from "./report.js";
 import { holdLock, type RunSettings, runItem, runOutbox } from "./run.js";
-import type { EntryChange, OpenStore } from "./store.js";
+import type { OnWait } from "./sender-lock.js";
+import type { EntryChange, OpenStore, SeenKeys } from "./store.js";
 import type { Opened } from "./stores.js";
 
 /** How long an `add` in a caller's transaction waits for a connection of the store's own, in ms. */
@@ -112,6 +113,8 @@ export class Outbox {
   readonly #inFlight = new InFlight();
   /** Resolves when the last large `addMany` has reached the store. */
   #addingMany: Promise<void> | undefined;
+  /** Called when a run, or whoever holds the lock, waits. @internal */
+  onWait: OnWait | undefined;
 
   /** @internal */
   constructor(options: OutboxOptions) {
@@ -330,6 +333,15 @@ export class Outbox {
     });
   }
 
+  /** Adds entries unless keys were added since they were `seen`, with a `KeysHaveGrown` then. @internal */
+  async addIfSeen(
+    method: string,
+    entries: readonly OutboxEntryInput[],
+    options: OutboxAddManyOptions & { seen: SeenKeys },
+  ): Promise<void> {
+    await this.#add(method, entries, options, (index) => [index]);
+  }
+
   /** Reads the store, which must belong to the service of its client. @internal */
   readOwn<T>(method: string, action: (store: OpenStore) => Promise<T>): Promise<T> {
     return this.#change(method, action);
@@ -387,7 +399,8 @@ export class Outbox {
   #runSettings(method: string): Omit<RunSettings, "store"> {
     const { client, settleMs = DEFAULT_SETTLE_MS, leaseMs = DEFAULT_LEASE_MS } = this.#options;
     const inFlight = new InFlight(this.#inFlight);
-    if (client !== undefined) return { client, settleMs, leaseMs, closed: this.#closed.signal, inFlight };
+    const closed = this.#closed.signal;
+    if (client !== undefined) return { client, settleMs, leaseMs, closed, inFlight, onWait: this.onWait };
     const what = `${method}: a client is required. Create the outbox with createOutbox({ client, store }).`;
     throw new ConfigurationError(what);
   }
@@ -414,7 +427,7 @@ export class Outbox {
   async #add(
     method: string,
     given: readonly unknown[],
-    { client, replaceRejected }: OutboxAddManyOptions,
+    { client, replaceRejected, seen }: OutboxAddManyOptions & { seen?: SeenKeys },
     pathOf: (index: number) => number[],
   ): Promise<OutboxEntry[]> {
     const { mark = "remark", store: created } = this.#options;
@@ -434,7 +447,7 @@ export class Outbox {
       const added = isLarge ? await mapInTurns(ready, marked) : ready.map(marked);
       // What was added first comes first.
       if (before && client === undefined) await before;
-      const stored = store.add(method, added, { replaceRejected, pathOf });
+      const stored = store.add(method, added, { replaceRejected, pathOf, seen });
       passOn();
       return isLarge ? mapInTurns(await stored, entryOf) : (await stored).map(entryOf);
     };

@@ -21,7 +21,7 @@ import { FailuresInARow } from "./failures-in-a-row.js";
 import { type Found, lookAfterRefusal, lookAtItem, lookForLot, type Search } from "./find-outcome.js";
 import type { OutboxRunOptions } from "./options.js";
 import type { OutboxReport } from "./report.js";
-import { type LockTimes, SenderLock } from "./sender-lock.js";
+import { type LockTimes, type OnWait, SenderLock } from "./sender-lock.js";
 import type { EntryChange, OpenStore, SendFilter } from "./store.js";
 
 /*
@@ -72,6 +72,7 @@ export interface RunSettings extends LockTimes {
   closed: AbortSignal;
   /** The requests that are under way. */
   inFlight: InFlight;
+  onWait?: OnWait | undefined;
 }
 
 /** What a run has counted so far. */
@@ -172,7 +173,7 @@ export async function holdLock(
   },
   work: (lock: SenderLock, stop: AbortController, store: OpenStore) => Promise<boolean>,
 ): Promise<boolean> {
-  const { closed, leaseMs, inFlight } = settings;
+  const { closed, leaseMs, inFlight, onWait } = settings;
   const signals = signal ? [closed, signal] : [closed];
   const throwIfAborted = () => {
     for (const one of signals) one.throwIfAborted();
@@ -184,7 +185,7 @@ export async function holdLock(
   for (const one of signals) end.follow(one, inFlight);
   const store = settings.store.endingWith(end.signal);
   try {
-    const lock = await SenderLock.acquire(store, settings, { signal: stop.signal, isDone, previous });
+    const lock = await SenderLock.acquire(store, settings, { signal: stop.signal, isDone, previous, onWait });
     if (!lock) throwIfAborted();
     if (!lock) return false;
     stops.push(onAbort(lock.lost, () => stop.abort(lock.lost.reason)));
@@ -427,9 +428,11 @@ class OutboxRun implements Sender {
     if (waitMs > 0) {
       this.#settlesAt.push(time);
       this.#reportProgress();
+      this.#reportWait();
       this.#wake.abort();
       await sleep(waitMs, this.stopped);
       this.#settlesAt.splice(this.#settlesAt.indexOf(time), 1);
+      this.#reportWait();
     }
     return this.mayBegin();
   }
@@ -520,8 +523,16 @@ class OutboxRun implements Sender {
     const now = monotonicNowMs();
     const paceMs = (now - this.#startedAt) / Math.max(1, done);
     const etaMs = durationOf(this.#toSend, this.client.bulkAllowance, paceMs);
-    const settlingMs = this.#settlesAt.length === 0 ? 0 : Math.max(0, Math.min(...this.#settlesAt) - now);
-    callSafely(() => onProgress({ ...results, pending: this.#toSend, etaMs, settlingMs }));
+    callSafely(() => onProgress({ ...results, pending: this.#toSend, etaMs, settlingMs: this.#settlingMs }));
+  }
+
+  /** Until when the first of the items that wait does, in ms; 0 if none does. */
+  get #settlingMs(): number {
+    return this.#settlesAt.length === 0 ? 0 : Math.max(0, Math.min(...this.#settlesAt) - monotonicNowMs());
+  }
+
+  #reportWait(): void {
+    if (this.#settlesAt.length > 0) this.#parts.settings.onWait?.("outcome", this.#settlingMs);
   }
 }
 

@@ -41,6 +41,12 @@ export interface LockTimes {
   settleMs: number;
 }
 
+/**
+ * Called when the outbox waits: for another process that sends, which is the sender's if it is silent for that long, or until a
+ * request whose response was lost has taken effect or never will.
+ */
+export type OnWait = (what: "sender" | "outcome", waitMs: number) => void;
+
 /** The right to send. */
 export class SenderLock {
   readonly name = randomUUID();
@@ -81,7 +87,13 @@ export class SenderLock {
       signal,
       isDone,
       previous,
-    }: { signal: AbortSignal; isDone: () => Promise<boolean>; previous?: SenderLock | undefined },
+      onWait,
+    }: {
+      signal: AbortSignal;
+      isDone: () => Promise<boolean>;
+      previous?: SenderLock | undefined;
+      onWait?: OnWait | undefined;
+    },
   ): Promise<SenderLock | undefined> {
     const lock = new SenderLock(store, times);
     let seen: SenderRow | undefined;
@@ -97,6 +109,7 @@ export class SenderLock {
       if (isFree && (await lock.#take(row))) return lock;
       if (isFree) continue;
       if (await isDone()) return undefined;
+      onWait?.("sender", row.leaseMs - (monotonicNowMs() - seenAt));
       await sleep(Math.min(MAX_POLL_MS, Math.max(MIN_POLL_MS, row.leaseMs / 20)), signal);
     }
     return undefined;

@@ -142,7 +142,18 @@ interface AddOptions {
   replaceRejected?: boolean | undefined;
   /** Where an entry is in the arguments, for messages. */
   pathOf?: (index: number) => number[];
+  seen?: SeenKeys | undefined;
 }
+
+/** Keys of a kind, as somebody has seen them who then adds others of that kind. */
+export interface SeenKeys {
+  prefixes: readonly string[];
+  /** How many keys begin with these prefixes. No key is ever removed. */
+  count: number;
+}
+
+/** Keys of the kind were added since they were seen; nothing was added. */
+export class KeysHaveGrown extends Error {}
 
 /** Which entries a run sends. */
 export interface SendFilter {
@@ -182,13 +193,15 @@ export class OpenStore {
    *
    * @returns what is stored with the key of each
    * @throws InputValidationError if a key exists with another input
+   * @throws KeysHaveGrown if other keys of a kind exist than were `seen`
    */
   add(
     method: string,
     entries: readonly NewEntry[],
-    { replaceRejected = false, pathOf = () => [] }: AddOptions = {},
+    { replaceRejected = false, pathOf = () => [], seen }: AddOptions = {},
   ): Promise<StoredEntry[]> {
     return this.database.transaction(async (run) => {
+      if (seen) await this.#assertSeen(run, seen);
       const stored: StoredEntry[] = [];
       for (const part of partsOf(entries)) {
         const values = part.flatMap((entry) => ADDED.map((field) => entry[field]));
@@ -213,6 +226,31 @@ export class OpenStore {
       }
       return stored;
     });
+  }
+
+  /** How many keys begin with these prefixes, pruned ones included. */
+  countKeys(prefixes: readonly string[]): Promise<SeenKeys> {
+    return this.database.transaction((run) => this.#countKeys(run, prefixes), { reads: true });
+  }
+
+  async #countKeys(run: Query, prefixes: readonly string[]): Promise<SeenKeys> {
+    let count = 0;
+    for (const prefix of prefixes) {
+      const [row] = await run(
+        `SELECT count(*) AS keys FROM ${this.names.entries} WHERE key > $1 AND key < $2`,
+        rangeOf(prefix),
+      );
+      count += Number(row?.keys);
+    }
+    return { prefixes, count };
+  }
+
+  /** Until the end of the transaction, nobody else adds entries after such a look. */
+  async #assertSeen(run: Query, { prefixes, count }: SeenKeys): Promise<void> {
+    // A transaction of SQLite that writes excludes all others.
+    if (this.database.kind === "postgres")
+      await run("SELECT pg_advisory_xact_lock(hashtext($1))", [`stocklot keys ${this.id}`]);
+    if ((await this.#countKeys(run, prefixes)).count !== count) throw new KeysHaveGrown();
   }
 
   async get(key: string): Promise<StoredEntry | undefined> {
@@ -256,9 +294,9 @@ export class OpenStore {
   /** The keys that begin with a prefix and their states, pruned ones included, read in batches. */
   async *keys(prefix: string): AsyncGenerator<Pick<StoredEntry, "key" | "state">> {
     const sql = `SELECT key, state FROM ${this.names.entries} WHERE key > $1 AND key < $2 ORDER BY key LIMIT ${50 * PER_COMMAND}`;
-    for (let after = prefix; ; ) {
-      // No key has this character.
-      const rows = await this.#read(sql, [after, `${prefix}\u{10FFFF}`]);
+    const [first, end] = rangeOf(prefix);
+    for (let after = first; ; ) {
+      const rows = await this.#read(sql, [after, end]);
       for (const row of rows) {
         const entry = uncheckedAs<Pick<StoredEntry, "key" | "state">>(row);
         after = entry.key;
@@ -503,6 +541,9 @@ function addTo(counts: Partial<Record<OutboxState, number>>, rows: readonly SqlR
 /** Whether a row that was read has these values. */
 const isSame = (stored: StoredEntry, fields: Partial<StoredEntry>): boolean =>
   Object.entries(fields).every(([field, value]) => Reflect.get(stored, field) === value);
+
+/** What keys with a prefix are between. No key has this character. */
+const rangeOf = (prefix: string): [string, string] => [prefix, `${prefix}\u{10FFFF}`];
 
 const partsOf = <T>(all: readonly T[]): T[][] =>
   Array.from({ length: Math.ceil(all.length / PER_COMMAND) }, (_, part) =>

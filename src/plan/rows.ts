@@ -14,12 +14,14 @@ interface RowSource {
 
 /**
  * Reads all rows of a source. `read` processes one: a copy without the fields that are `null` or `undefined`. It adds what
- * is wrong with the row, or throws that. Throws one `InputValidationError` with the issues of all, also if there is no row.
+ * is wrong with the row, or throws that. `finish` adds what is wrong with all rows together. Throws one `InputValidationError`
+ * with all issues, also if there is no row.
  */
 export async function readRows(
   { method, option, signal }: RowSource,
   source: Iterable<unknown> | AsyncIterable<unknown>,
   read: (row: unknown, index: number, issues: Issue[]) => void,
+  finish: (issues: Issue[]) => void = () => {},
 ): Promise<void> {
   const refuse = (message: string) => new InputValidationError(method, [{ path: [option], message }]);
   if (!isIterable(source)) {
@@ -44,6 +46,7 @@ export async function readRows(
   // A source may never return its next row.
   await (signal ? untilAborted(signal, readAll()) : readAll());
   if (count === 0) throw refuse("must contain a row: an empty source is probably a mistake");
+  finish(issues);
   if (issues.length > 0) throw new InputValidationError(method, issues);
 }
 

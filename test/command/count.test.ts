@@ -78,7 +78,21 @@ describe("stocklot count", () => {
     const refused = await run(["count", "plan", before, wrong, ...REASONS, "--delimiter", ";"], env);
     expect(refused.code).toBe(2);
     expect(refused.err).toContain("line 3: counts the same stock as line 2");
-    expect(refused.err).toContain("line 4: counted: Invalid input: expected number");
+    expect(refused.err).toContain('line 4: counted: must be a number, not "many"\n');
+    const comma = file("comma.csv", 'itemID;counted\nA;"1,5"\nB;"2,25"\nC;"7,0"\n');
+    const column = await run(["count", "plan", before, comma, ...REASONS, "--delimiter", ";"], env);
+    expect(column.err).toMatch(
+      /comma\.csv: line 2, as in all 3 lines: counted: must be a number, not "1,5": write 1\.5, or add --decimal ,\nNothing/,
+    );
+    const cells = {
+      "-3": "must be at least 0, not -3",
+      "1,5": 'must be a number, not "1,5": write 1.5, or add --decimal ,',
+    };
+    for (const [cell, message] of Object.entries(cells)) {
+      const file1 = file("cell.csv", `itemID;counted\nA;"${cell}"\n`);
+      const { err } = await run(["count", "plan", before, file1, ...REASONS, "--delimiter", ";"], env);
+      expect(err).toContain(`cell.csv: line 2: counted: ${message}\n`);
+    }
     const unknown = file("unknown.csv", "SKU,counted,quantity\nA,7,1\n");
     expect((await run(["count", "plan", before, unknown, ...REASONS], env)).err).toContain("no column for itemID");
 
@@ -89,7 +103,9 @@ describe("stocklot count", () => {
     await client.inventory.issue({ itemID: "B", units: 1, wid: 3, reasonCode: 1 });
     const applied = await run(["apply", plan, "--outbox", file("moved.db")], env);
     expect(applied.code).toBe(1);
-    expect(applied.out).toMatch(/^stale: B {2}all bins: moved since the plan \(lot \d+ had 3, now 2\): count again$/m);
+    expect(applied.out).toMatch(
+      /^stale: B {2}all bins: moved since the plan \(of 20\S+Z, warehouse 3: lot \d+ in bin R-2 had 3, now 2\): count again$/m,
+    );
   });
 
   it("replaces no file without --force: a filled sheet would be gone", async () => {

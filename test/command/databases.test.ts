@@ -1,8 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { Client } from "pg";
-import { afterAll, expect, it, onTestFinished } from "vitest";
+import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { findPostgres } from "../support/postgres-server.js";
-import { commandFiles, run, serve } from "./support/run-command.js";
+import { commandFiles, type Ended, run, runProcess, serve } from "./support/run-command.js";
 
 const postgres = await findPostgres();
 afterAll(() => postgres?.close());
@@ -13,6 +13,22 @@ const delivery = () => {
   writeFileSync(file, "itemID,units,wid,reasonCode\nA,50,1,1\nA,70,1,1\n");
   return file;
 };
+
+let databases = 0;
+
+/** The address of a database of its own. */
+async function newDatabase(): Promise<string> {
+  const admin = new Client({ connectionString: postgres?.url });
+  await admin.connect();
+  onTestFinished(() => admin.end());
+  databases += 1;
+  const database = `command_${process.pid}_${databases}`;
+  await admin.query(`CREATE DATABASE ${database}`);
+  onTestFinished(async () => void (await admin.query(`DROP DATABASE ${database} WITH (FORCE)`)));
+  const url = new URL(postgres?.url ?? "");
+  url.pathname = `/${database}`;
+  return url.href;
+}
 
 it.each([
   ":memory:",
@@ -30,23 +46,47 @@ it.each([
   expect(sandbox.requests.filter(({ path: of }) => of !== "/Token")).toEqual([]);
 });
 
+describe.each([["SQLite"], ["PostgreSQL"]])("two imports at the same time, with %s", (kind) => {
+  const HEADER = "id,itemID,units,wid,reasonCode\n";
+  const OPTIONS = ["--operation", "receive", "--settle", "30s"];
+
+  it.skipIf(kind === "PostgreSQL" && !postgres).each([
+    ["of two versions of one delivery", ["--delivery", "day", "--ignore", "id"], "\n\n\n", ["1", "2"], ["1", "2"]],
+    ["of keys that differ in notation", ["--key", "id"], "", ["0017", "12E3"], ["17", "12000"]],
+    ["of one delivery by its lines and by its keys", ["--delivery", "day"], "", ["1", "2"], ["1", "2"]],
+  ])("store the lines of one of them: %s", async (name, options, before, first, second) => {
+    const { sandbox, env } = await serve({ items: [{ shortID: "A" }], lots: [] });
+    for (let times = 0; times < 3; times += 1) {
+      const place = `${name.replaceAll(" ", "_")}_${times}`;
+      const outbox = kind === "SQLite" ? fileNamed(`${place}.db`) : await newDatabase();
+      const send = (ids: string[], start: string, ...more: string[]): Promise<Ended> => {
+        const lines = ids.map((id) => `${id},A,5,1,1\n`).join("");
+        const file = fileNamed(`${kind}-${place}-${ids[0]}-${start.length}-${more.length}.csv`, HEADER + start + lines);
+        return runProcess(["import", file, "--outbox", outbox, ...OPTIONS, ...options, ...more], env);
+      };
+      const booked = sandbox.requests.length;
+      const more = name.endsWith("keys")
+        ? [
+            ["--ignore", "id"],
+            ["--key", "id"],
+          ]
+        : [[], []];
+      const ended = await Promise.all([send(first, "", ...(more[0] ?? [])), send(second, before, ...(more[1] ?? []))]);
+      expect(ended.map(({ code }) => code).sort()).toEqual([0, 2]);
+      const receipts = sandbox.requests.slice(booked).filter(({ path }) => path === "/Inventory/Receive");
+      expect(receipts).toHaveLength(2);
+    }
+  });
+});
+
 it.skipIf(!postgres)("two people import one delivery into one PostgreSQL outbox: it is sent once", async () => {
-  const admin = new Client({ connectionString: postgres?.url });
-  await admin.connect();
-  onTestFinished(() => admin.end());
   const name = `command_${process.pid}`;
-  await admin.query(`CREATE DATABASE ${name}`);
-  onTestFinished(async () => void (await admin.query(`DROP DATABASE ${name} WITH (FORCE)`)));
-  const urlOf = (user: string) => {
-    const url = new URL(postgres?.url ?? "");
-    url.username = user;
-    url.pathname = `/${name}`;
-    return url.href;
-  };
+  const address = await newDatabase();
+  const urlOf = (user: string) => Object.assign(new URL(address), { username: user }).href;
   const owner = new Client({ connectionString: urlOf("postgres") });
   await owner.connect();
   onTestFinished(() => owner.end());
-  await admin.query(`CREATE ROLE ${name}_alice LOGIN; CREATE ROLE ${name}_bob LOGIN`);
+  await owner.query(`CREATE ROLE ${name}_alice LOGIN; CREATE ROLE ${name}_bob LOGIN`);
   // Bob has a schema of his name, which the search_path finds first.
   await owner.query(
     `CREATE SCHEMA stocklot AUTHORIZATION ${name}_alice; CREATE SCHEMA ${name}_bob AUTHORIZATION ${name}_bob`,

@@ -45,6 +45,21 @@ describe("stocklot export", () => {
     expect(err).toMatch(/records have no colour\. They have recNo, /);
   });
 
+  it("prints JSON with --json: the records, or what was written", async () => {
+    const { env } = await serve({ items: 3, lots: 0 });
+    const records = await run(["export", "items", "--json"], env);
+    expect(
+      records.out
+        .trimEnd()
+        .split("\n")
+        .map((line) => Object.keys(JSON.parse(line))),
+    ).toEqual(Array.from({ length: 3 }, () => expect.arrayContaining(["partNo", "shortID"])));
+    const output = fileNamed("report.csv");
+    const written = await run(["export", "items", "--json", "--output", output], env);
+    expect(JSON.parse(written.out)).toEqual({ resource: "items", records: 3, format: "csv", output });
+    expect(await run(["export", "items", "--json", "--format", "csv"], env)).toMatchObject({ code: 2, out: "" });
+  });
+
   it("warns if the service ignores --since", async () => {
     const { sandbox, env } = await serve({ items: 20, lots: 60, modifiedSinceOn: ["items"] });
     const since = ["--since", new Date(Date.now() + 3_600_000).toISOString(), "--columns", "shortID"];

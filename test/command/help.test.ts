@@ -53,6 +53,14 @@ const optionsIn = (text: string) => [...new Set(text.match(/--[a-z][a-z-]+/g))];
 /** The text below a heading of the guide. */
 const section = (heading: string) => new RegExp(`^## ${heading}\n(.*?)(?=^## |$(?![^]))`, "ms").exec(guide)?.[1] ?? "";
 
+it("every command but the sandbox and the one for assistants prints JSON with --json", () => {
+  const leaves = createProgram().commands.flatMap((command) =>
+    command.commands.length > 0 ? command.commands : [command],
+  );
+  const without = leaves.filter(({ options }) => !options.some(({ long }) => long === "--json"));
+  expect(without.map((command) => command.name())).toEqual(["sandbox", "mcp", "connection"]);
+});
+
 it("docs/command.md describes every option of each command, and names none that does not exist", () => {
   for (const command of program.commands) {
     const described = optionsIn(section(command.name()) + section("Connecting"));

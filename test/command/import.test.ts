@@ -62,6 +62,18 @@ describe("stocklot import", () => {
     expect(sandbox.requests).toEqual([]);
   });
 
+  it("says once what is wrong with a whole column", async () => {
+    const { send } = await importing();
+    const lines = Array.from({ length: 80 }, (_, index) => `BOLT-M8,"${index},5",1,1,x\n`).join("");
+    const { err } = await send("day.csv", HEADER + lines);
+    expect(err).toBe(
+      'line 2, as in all 80 lines: units must be a number, not "0,5": write 0.5, or add --decimal ,\n' +
+        "stocklot: 80 of 80 lines are invalid; nothing was sent.\n",
+    );
+    const one = await send("day.csv", `${HEADER}${lines}BOLT-M8,5,1,1,x\n`);
+    expect(one.err.split("\n")).toHaveLength(52);
+  });
+
   it("reads a BOM, Windows line ends, another delimiter and other names", async () => {
     const { send, receipts } = await importing();
     const lines = "\uFEFFArticle;Quantity;wid;reasonCode\r\nBOLT-M8;5;1;1\r\n";

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { stripVTControlCharacters } from "node:util";
 import { ConnectionError } from "stocklot";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { failureMessage } from "../../src/command/exit.js";
@@ -37,14 +38,23 @@ describe("lines on a terminal", () => {
     expect((await written(40, `  ${"x ".repeat(30)}`))[0]).toMatch(/^ {2}x .*\n {2}x/);
   });
 
-  it("are whole in a pipe, as are commands to paste and coloured lines", async () => {
+  it("are wrapped if they are coloured, too: each letter keeps its colour", async () => {
+    vi.stubEnv("NO_COLOR", "");
+    const line = `  \u001b[32m✓\u001b[0m ${"plain ".repeat(8)}\u001b[31m${"red ".repeat(12).trim()}\u001b[0m end`;
+    for (const shown of await written(30, line)) {
+      const lines = shown.trimEnd().split("\n");
+      expect(lines.length).toBeGreaterThan(3);
+      for (const one of lines) expect(stripVTControlCharacters(one).length).toBeLessThanOrEqual(30);
+      expect(shown.replace(/\s+/g, "")).toBe(line.replace(/\s+/g, ""));
+      expect(lines.slice(1).every((one) => stripVTControlCharacters(one).startsWith("  "))).toBe(true);
+    }
+    vi.unstubAllEnvs();
+  });
+
+  it("are whole in a pipe, as are commands to paste", async () => {
     const long = "word ".repeat(40).trim();
     for (const shown of await written(0, long)) expect(shown).toBe(`${long}\n`);
-    for (const command of [
-      `  stocklot outbox list ${long}`,
-      `  npx stocklot apply ${long}`,
-      `\u001b[32m+ ${long}\u001b[0m`,
-    ])
+    for (const command of [`  stocklot outbox list ${long}`, `  npx stocklot apply ${long}`])
       for (const shown of await written(40, command)) expect(shown).toBe(`${command}\n`);
   });
 });

@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { parse } from "csv-parse/sync";
 import { describe, expect, it } from "vitest";
 import { seededRandom } from "../support/random.js";
 import { runs } from "../support/runs.js";
@@ -115,6 +117,23 @@ describe("keys that a spreadsheet has rewritten", () => {
     expect(await send("d.csv", lines(["0017", "18"]), "--key", "id")).toMatchObject({ code: 0 });
   });
 
+  it("are refused whatever they were, with what to do if both are meant", async () => {
+    const { send, receipts } = await importing();
+    const [stored, saved] = [
+      ["5%", "TRUE", "+49-170", "DN\u20101", "5\u2032", "1.1"],
+      ["0.05", "true", "-121", "DN-1", "5'", "1.10"],
+    ];
+    expect(await send("a.csv", lines(stored), "--key", "id")).toMatchObject({ code: 0 });
+    const refused = await send("b.csv", lines(saved), "--key", "id");
+    expect(refused.code).toBe(2);
+    for (const [index, key] of saved.entries())
+      expect(refused.err).toContain(`line ${index + 2}: the key "${key}" is "${stored[index]}" in another notation`);
+    expect(refused.err).toContain('If both are meant, put letters before the new one, such as "key 17".');
+    expect(receipts()).toHaveLength(6);
+    expect(await send("c.csv", lines(saved.map((key) => `key ${key}`)), "--key", "id")).toMatchObject({ code: 0 });
+    expect(receipts()).toHaveLength(12);
+  });
+
   it("with --delivery follow the rules of lines: none new, none missing", async () => {
     const { send, receipts } = await importing();
     const day = (ids: string[], ...more: string[]) =>
@@ -148,6 +167,67 @@ it("a key may be typed as it is in commands about the outbox", async () => {
     out: expect.stringContaining("M%C3%A4rz%2027/Beleg%20Nr=27%2F1"),
   });
   expect(await run(["outbox", "cancel", outbox, typed])).toMatchObject({ code: 0 });
+});
+
+it.each(
+  Array.from({ length: runs(30) }, (_, seed) => [seed]),
+)("a count sheet that a spreadsheet has saved books nothing that was not counted: %i", async (seed) => {
+  const random = seededRandom(seed + 6_900);
+  const pick = () => REWRITABLE[random(REWRITABLE.length)] ?? "";
+  const few = Array.from({ length: 3 }, pick);
+  const books = new Map<string, number>();
+  const lots = Array.from({ length: 10 }, (_, index) => {
+    const [shortID = "", spot = "", serial = ""] = few.map((text) => (random(2) === 0 ? text : pick()));
+    const lot = {
+      shortID,
+      spot,
+      serial: random(2) === 0 ? serial : "",
+      units: index + 1,
+      wID: 1,
+      received: "2026-01-01",
+    };
+    const key = JSON.stringify([shortID, lot.spot, lot.serial]);
+    books.set(key, (books.get(key) ?? 0) + lot.units);
+    return lot;
+  });
+  const { client, env } = await serve({ items: REWRITABLE.map((shortID) => ({ shortID })), lots });
+  const [before, sheet, plan] = ["before.json", "sheet.csv", "plan.json"].map((name) => file(`sheet-${seed}/${name}`));
+  await run(["count", "snapshot", "--wid", "1", "--out", before ?? "", "--sheet", sheet ?? ""], env);
+  const table: string[][] = parse(readFileSync(sheet ?? ""));
+  const [header = [], ...rows] = table;
+  const counted = new Map<string, number>();
+  const filled = rows.map((cells) => {
+    const [spot = "", itemID = "", , serial = "", , book = "", , check = ""] = cells;
+    if (random(3) === 0) return cells;
+    const quantity = Math.max(0, Number(book) - 2 + random(5));
+    counted.set(JSON.stringify([itemID, spot, serial]), quantity);
+    return [...cells.slice(0, 6), String(quantity), check];
+  });
+  const withoutCheck = [
+    (row: string[]) => row,
+    (row: string[]) => [...row.slice(0, 7), ""],
+    (row: string[]) => row.slice(0, 7),
+  ];
+  const kept = withoutCheck[random(3)] ?? ((row: string[]) => row);
+  const columns = [0, 1, 3].filter(() => random(2) === 0);
+  const edits = { columns, rewrites: true, moves: random(2) === 0 };
+  const [, ...lines] = throughSpreadsheet([header, ...filled], edits, random).map((row) => kept(row));
+  const delimiter = [",", ";", "\t"][random(3)] ?? ",";
+  const names = header.slice(0, lines[0]?.length ?? header.length);
+  const padded = [...names, ...Array.from({ length: (lines[0]?.length ?? 0) - names.length }, () => "")];
+  const text = asCsv([padded, ...lines], delimiter);
+  const bytes = random(2) === 0 ? Buffer.from(`\uFEFF${text}`, random(2) === 0 ? "utf16le" : "utf8") : text;
+  const saved = file(`sheet-${seed}/saved.csv`, bytes);
+  const codes = ["--surplus", "1", "--shortage", "2", "--delimiter", delimiter === "\t" ? "tab" : delimiter];
+  const planned = await run(["count", "plan", before ?? "", saved, ...codes, "--out", plan ?? ""], env);
+  if (planned.code === 0) await run(["apply", plan ?? "", "--outbox", file(`sheet-${seed}/o.db`)], env);
+  else expect(planned.err).toMatch(/line \d+|must contain a row/);
+  const stock = new Map<string, number>();
+  for (const { shortID, spot, serial, units } of await client.inventory.listLots({ wid: 1 }).toArray()) {
+    const key = JSON.stringify([shortID, spot, serial]);
+    stock.set(key, (stock.get(key) ?? 0) + units);
+  }
+  for (const [key, units] of stock) expect([books.get(key) ?? 0, counted.get(key)]).toContain(units);
 });
 
 it.each(

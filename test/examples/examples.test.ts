@@ -213,7 +213,7 @@ it.concurrent.each<[string, RegExp[]]>([
     "count-stock",
     [
       /^\+ BOLT-M8 {2}bin A-01 {2}book 470, counted 480 EA: receive 10 into bin A-01$/m,
-      /^! WASHER-M8 .*: moved since the snapshot \(lot \d+ had 50, now 40\): count again$/m,
+      /^! WASHER-M8 .*: moved since the snapshot \(of 20\S+Z, warehouse \d+: lot \d+ in bin \S+ had 50, now 40\): count again$/m,
       /^2 groups corrected in \d+ requests\.$/m,
       /\+ 0 receive {2}- 0 issue {2}= 3 unchanged {2}! 0 blocked/,
     ],

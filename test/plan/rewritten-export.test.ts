@@ -78,6 +78,32 @@ describe("the part number of a row", () => {
   });
 });
 
+describe("a SKU without a part number", () => {
+  it("is blocked if it is that of an item without a row in another notation, which is not discontinued either", async () => {
+    const one = world(["007", "5%", "BOLT", "NUT"].map((sku) => item(sku)));
+    const desired = ["7", "0.05", "BOLT", "NEW"].map((sku) => item(sku));
+    const owns = () => true;
+    const plan = await planItems({ client: one.client, desired, absent: "discontinue", owns, maxDiscontinuedShare: 1 });
+    const changes = plan.changes.map(({ operation, shortID }) => [operation, shortID]);
+    expect(changes).toEqual([
+      ["create", "NEW"],
+      ["discontinue", "NUT"],
+    ]);
+    expect(plan.blocked).toEqual([
+      { shortID: "7", reason: expect.stringContaining('the item "007" exists: has a spreadsheet changed the SKU?') },
+      { shortID: "0.05", reason: expect.stringContaining('the item "5%" exists') },
+      { shortID: "007", reason: expect.stringContaining('the row "7" may be this item') },
+      { shortID: "5%", reason: expect.stringContaining('the row "0.05" may be this item') },
+    ]);
+  });
+
+  it("is created if the source has both", async () => {
+    const one = world([item("1.1")]);
+    const desired = [{ shortID: "1.1" }, item("1.10")];
+    expect((await planItems({ client: one.client, desired })).counts).toMatchObject({ create: 1, blocked: 0 });
+  });
+});
+
 it.each(
   Array.from({ length: runs(40) }, (_, seed) => [seed]),
 )("no item is created that a spreadsheet has made up: %i", async (seed) => {
@@ -86,8 +112,10 @@ it.each(
   const one = world(skus.map((sku) => item(sku)));
   const rows = (await exported(one)).filter(() => random(5) !== 0);
   if (random(2) === 0) rows.reverse();
-  const saved = rows.map((row) => ({
+  const hasPartNo = random(2) === 0;
+  const saved = rows.map(({ partNo, ...row }) => ({
     ...row,
+    ...(hasPartNo && { partNo }),
     shortID: random(3) === 0 ? rewritten(row.shortID, random) : row.shortID,
     description: "new",
   }));
@@ -97,5 +125,5 @@ it.each(
   });
   expect(plan?.counts.create ?? 0).toBe(0);
   if (isSame && saved.length > 0) expect(plan?.counts.update).toBe(saved.length);
-  else if (saved.length > 0) expect(plan).toBeUndefined();
+  else if (hasPartNo) expect(plan).toBeUndefined();
 });

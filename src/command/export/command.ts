@@ -12,7 +12,7 @@ import { withHelp } from "../help.js";
 import { modifiedSinceProbe, openList, type RecordList } from "../list-probes.js";
 import { DECIMALS, delimiterOption } from "../rows/columns.js";
 import { ROW_FORMATS, type RowFormat, rowFormatOf } from "../rows/file-rows.js";
-import { tell, withProgress, writeOutput } from "../terminal.js";
+import { printJson, tell, withProgress, writeOutput } from "../terminal.js";
 import { type CsvOptions, type RecordFormat, recordFormat } from "./record-format.js";
 
 interface ExportFlags extends ConnectionFlags, CsvOptions {
@@ -21,6 +21,7 @@ interface ExportFlags extends ConnectionFlags, CsvOptions {
   format?: RowFormat;
   output?: string;
   columns?: string[];
+  json?: true;
 }
 
 const RESOURCES = { items: LISTS.items, lots: LISTS.lots, "stock-levels": LISTS.stockLevels };
@@ -48,16 +49,19 @@ export function exportCommand(): Command {
     .option("--excel", "CSV for a spreadsheet: with a byte order mark, SKUs as text, and nothing that it computes")
     .option("--delimiter <text>", 'between two cells, for instance ";" or tab (default: ",")', delimiterOption)
     .addOption(new Option("--decimal <sign>", "before the decimals of a number (default: .)").choices(DECIMALS))
+    .option("--json", "print records as NDJSON; with --output, print what was written as JSON")
     .action(exportRecords);
   const example = "stocklot export lots --wid 3 --output lots.csv";
   return withHelp(withConnection(command), { 1: "the export failed" }, example);
 }
 
 async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> {
-  const { wid, since, columns } = flags;
+  const { wid, since, columns, json } = flags;
   const output = flags.output === "-" ? undefined : flags.output;
   if (wid !== undefined && name === "items") throw new CommandError("--wid does not apply to items.");
-  const format = flags.format ?? formatOf(output);
+  const format = flags.format ?? (json && output === undefined ? "ndjson" : formatOf(output));
+  if (json && output === undefined && format === "csv")
+    throw new CommandError("--json: CSV on standard output is no JSON. Leave out --format, or add --output.");
   // The service sends no SKU of a stock level, and NDJSON contains what it sends.
   const addsSku = name === "stock-levels" && (columns?.includes("shortID") ?? format === "csv");
   const documented = [...(addsSku ? ["shortID"] : []), ...Object.keys(RESOURCES[name].record().shape)];
@@ -77,6 +81,7 @@ async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> 
     };
     const records = output === undefined ? await write(writeOutput) : await writeFile("--output", output, write);
     tell(`${records} ${name} exported${output === undefined ? "" : ` to ${output}`}.`);
+    if (json && output !== undefined) await printJson({ resource: name, records, format, output });
   });
 }
 

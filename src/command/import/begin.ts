@@ -1,10 +1,12 @@
 import type { OutboxState } from "../../outbox/index.js";
 import type { Outbox } from "../../outbox/outbox.js";
+import { KeysHaveGrown, type SeenKeys } from "../../outbox/store.js";
+import { areCut, Notations } from "../../plan/notation.js";
 import { CommandError } from "../exit.js";
+import { MAX_LISTED } from "../rows/columns.js";
 import { dateTime, plural, printable, tell } from "../terminal.js";
-import { deliveryPrefixes, KeyNotations, storedNotations, valuePrefix } from "./keys.js";
-import { type ImportedLine, type ImportSettings, MAX_LISTED } from "./lines.js";
-import { areCut } from "./notation.js";
+import { deliveryPrefixes, storedNotations, valuePrefix } from "./keys.js";
+import type { ImportedLine, ImportSettings } from "./lines.js";
 
 /*
  * What the outbox has with the keys of the lines decides. A line is new, equal, or changed (the same key with another input).
@@ -23,7 +25,7 @@ import { areCut } from "./notation.js";
  *   some are changed            refused                               replace rejected entries; refused in any other state
  *
  * A new key that is another one in another notation, `17` for `0017`, is always refused. All of the file or nothing is stored,
- * in one transaction.
+ * in one transaction, in which nobody has stored keys of the same delivery or column since they were compared.
  */
 
 /** How many lines of a file are in each state. */
@@ -50,8 +52,34 @@ interface Compared {
   isFirst: boolean;
 }
 
+/** How often a file is compared again because another import stored keys like its own meanwhile. */
+const MAX_COMPARISONS = 10;
+
 /** @throws CommandError if nothing may be stored. */
 export async function begin(outbox: Outbox, settings: ImportSettings, lines: readonly ImportedLine[]): Promise<Begun> {
+  const { deliveryName, keyColumn } = settings;
+  const prefixes =
+    deliveryName === undefined ? [valuePrefix(undefined, keyColumn ?? "")] : deliveryPrefixes(deliveryName);
+  for (let comparisons = 1; ; comparisons += 1) {
+    const seen = await outbox.read((store) => store.countKeys(prefixes));
+    try {
+      return await compareAndStore(outbox, settings, lines, seen);
+    } catch (error) {
+      if (!(error instanceof KeysHaveGrown)) throw error;
+      if (comparisons < MAX_COMPARISONS) continue;
+      throw new CommandError(
+        `${settings.name}: other imports store lines like these all the time. ${NOTHING} Run it again.`,
+      );
+    }
+  }
+}
+
+async function compareAndStore(
+  outbox: Outbox,
+  settings: ImportSettings,
+  lines: readonly ImportedLine[],
+  seen: SeenKeys,
+): Promise<Begun> {
   const { corrects, name } = settings;
   const compared = await compare(outbox, settings, lines);
   const { added, changed, equal: earlier, begunAt } = compared;
@@ -60,7 +88,7 @@ export async function begin(outbox: Outbox, settings: ImportSettings, lines: rea
   else assertSame(compared, settings, lines.length);
   const toStore = [...added, ...changed.map(({ imported }) => imported)].map(({ entry }) => entry);
   // Also if there is nothing to store: it refuses the outbox of another service.
-  await outbox.addMany(toStore, { replaceRejected: corrects });
+  await outbox.addIfSeen("import", toStore, { replaceRejected: corrects, seen });
   if (toStore.length === 0) {
     const { pending = 0, sending = 0, unknown = 0 } = earlier;
     if (pending + sending + unknown === 0) return { earlier, completeSince: begunAt };
@@ -107,18 +135,15 @@ async function assertNotRewritten(
   added: readonly ImportedLine[],
 ): Promise<void> {
   if (keyColumn === undefined) return;
-  const keys = new KeyNotations(areCut(lines.map(({ value = "" }) => value)));
+  const keys = new Notations<number>(areCut(lines.map(({ value = "" }) => value)));
   for (const { value, line } of added) if (value !== undefined) keys.add(value, line);
   const problems = new Map<number, string>();
   const describe = (line: number, value: string, other: string, whose: string) =>
-    problems.set(
-      line,
-      `line ${line}: the key "${value}" is "${other}" in another notation, ${whose}. Has a spreadsheet changed it? Write it as it was`,
-    );
+    problems.set(line, `line ${line}: the key "${value}" is "${other}" in another notation, ${whose}`);
   for (const { value, line } of keys.isEmpty ? [] : lines)
     for (const other of value === undefined ? [] : keys.alike(value))
-      if (!problems.has(other.line) && !problems.has(line))
-        describe(other.line, other.value, value ?? "", `the key of line ${line}`);
+      if (!problems.has(other.of) && !problems.has(line))
+        describe(other.of, other.text, value ?? "", `the key of line ${line}`);
   const store = await outbox.read(async (opened) => opened);
   for (const { line, value, stored } of await storedNotations(store, valuePrefix(deliveryName, keyColumn), keys))
     describe(line, value, stored, "the key of an earlier import");
@@ -126,7 +151,7 @@ async function assertNotRewritten(
     refuse(
       `${name}: `,
       [...problems].sort(([one], [other]) => one - other).map(([, text]) => text),
-      NOTHING,
+      `${NOTHING} Has a spreadsheet changed the keys? Write them as they were. If both are meant, put letters before the new one, such as "key 17".`,
     );
 }
 

@@ -7,8 +7,9 @@ import type { Item } from "../../service/item.js";
 import { comparableSku } from "../../service/key.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { EXIT } from "../exit.js";
+import { MAX_LISTED } from "../rows/columns.js";
 import { plural, print, printable, printJson, table, wrapped } from "../terminal.js";
-import { type ImportedLine, type ImportSettings, MAX_LISTED } from "./lines.js";
+import type { ImportedLine, ImportSettings } from "./lines.js";
 
 /** Lines that are shown as they would be booked. */
 const SHOWN_LINES = 10;

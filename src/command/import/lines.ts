@@ -7,7 +7,15 @@ import { WRITES } from "../../service/operations.js";
 import { InputValidationError, type Issue } from "../../shared/errors/index.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { CommandError, failureOrInterruption } from "../exit.js";
-import { NUMBER_PATTERN, type RowSource, type TypedRow, typedRows, withoutOptional } from "../rows/columns.js";
+import {
+  describeNumber,
+  LineProblems,
+  MAX_LISTED,
+  type RowSource,
+  type TypedRow,
+  typedRows,
+  withoutOptional,
+} from "../rows/columns.js";
 import { tell } from "../terminal.js";
 import { keyOfLine, keyOfValue } from "./keys.js";
 
@@ -92,24 +100,8 @@ function describeIssue({ path, message }: Issue, input: object, settings: Import
   const cell = fieldOf(input, field);
   const isNumber = withoutOptional(shapeOf(operation)[field]) instanceof z.ZodNumber;
   if (typeof cell !== "string" || !isNumber) return [...path.filter((step) => step !== "input"), message].join(": ");
-  return `${field} must be a number, not "${cell}"${numberAdvice(cell, settings)}`;
+  return `${field} ${describeNumber(cell, settings)}`;
 }
-
-/** How to write a number, without guessing what it is. */
-function numberAdvice(text: string, { format, decimal }: RowSource): string {
-  if (decimal === "," && format === "csv") return text.includes(".") ? ": with --decimal , it must have no point" : "";
-  if (format === "ndjson" && NUMBER_PATTERN.test(text)) return `: write ${Number(text)}, without quotes`;
-  // A cell that is a number is only left a string if its digits would be lost.
-  if (NUMBER_PATTERN.test(text)) return ": it has more digits than a number keeps";
-  const [, whole = "", part = ""] = /^([+-]?\d{1,3}),(\d{3})$/.exec(text) ?? [];
-  if (part !== "")
-    return `: write ${whole}${part} if the comma separates thousands, ${whole}.${part} if it is a decimal one`;
-  if (/^[+-]?\d{1,3}([, ']\d{3})+(\.\d+)?$/.test(text)) return `: write ${text.replace(/[, ']/g, "")}`;
-  return /^[+-]?\d+,\d+$/.test(text) ? `: write ${text.replace(",", ".")}, or add --decimal ,` : "";
-}
-
-/** Wrong lines that are listed; the rest is only counted. */
-export const MAX_LISTED = 50;
 
 interface Validation {
   /** The valid lines. */
@@ -127,10 +119,12 @@ export async function readLines(settings: ImportSettings, signal: AbortSignal): 
   const required = Object.keys(shape).filter((field) => !(shape[field] instanceof z.ZodOptional));
   const result: Validation = { lines: [], count: 0, invalid: 0, problems: [] };
   const lineOfKey = new Map<string, number>();
+  const problems = new LineProblems();
   for await (const row of typedRows(settings, { shape, required, operation })) {
     if (signal.aborted) throw failureOrInterruption(signal.reason, signal, "nothing was sent");
     result.count += 1;
     const imported = importedLine(row, settings, lineOfKey);
+    problems.addLine(`line ${row.line}`, Array.isArray(imported) ? imported : []);
     if (!Array.isArray(imported)) {
       result.lines.push(imported);
       continue;
@@ -138,8 +132,8 @@ export async function readLines(settings: ImportSettings, signal: AbortSignal): 
     result.invalid += 1;
     if (result.invalid > MAX_LISTED) continue;
     result.problems.push({ line: row.line, problems: imported });
-    tell(`line ${row.line}: ${imported.join("; ")}`);
   }
+  for (const text of problems.describe().slice(0, MAX_LISTED)) tell(text);
   if (result.count === 0) throw new CommandError(`${settings.path} has no lines.`);
   return result;
 }

@@ -5,7 +5,7 @@ import type { ConnectionFlags } from "../connection.js";
 import { CommandError, EXIT } from "../exit.js";
 import { keysAsTyped } from "../import/keys.js";
 import { commandLine, outboxCommandLine, outboxWord } from "../shell.js";
-import { noteWaiting, plural, print, printable, printJson, seconds, table, tell, withProgress } from "../terminal.js";
+import { plural, print, printable, printJson, seconds, table, tell, withProgress } from "../terminal.js";
 import { reasonOf } from "./reason.js";
 
 export interface OutboxFlags extends ConnectionFlags {
@@ -98,10 +98,8 @@ export function runOutbox(
     return outbox.run({
       signal,
       onResult,
-      onProgress: ({ applied, rejected, unknown, pending, settlingMs }) => {
-        if (settlingMs > 0) noteWaiting(settlingMs, "a lost response");
-        progress(`${applied} applied, ${rejected} rejected, ${unknown} unknown, ${pending} pending`);
-      },
+      onProgress: ({ applied, rejected, unknown, pending }) =>
+        progress(`${applied} applied, ${rejected} rejected, ${unknown} unknown, ${pending} pending`),
     });
   });
 }

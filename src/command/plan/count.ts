@@ -4,7 +4,7 @@ import * as z from "zod";
 import { uncheckedAs } from "../../client/for-add-ons.js";
 import { planCountOfSheets } from "../../plan/count/plan-count.js";
 import { type CountSnapshot, type PlanCountOptions, takeSnapshot } from "../../plan/index.js";
-import { type ConnectionFlags, withClient, withConnection } from "../connection.js";
+import { type ConnectionFlags, connectionWords, withClient, withConnection } from "../connection.js";
 import { CommandError, integerOption } from "../exit.js";
 import { assertNotReplaced, fileOption, outputTarget, type Replacing, writeFile } from "../files.js";
 import { withHelp } from "../help.js";
@@ -127,8 +127,9 @@ async function plan(snapshotPath: string, paths: string[], flags: CountPlanFlags
   if (recount === undefined || blocked === 0) return;
   tell(`${recount}: the items to count again, as a sheet. Before people count, take a snapshot of its own:`);
   const file = { blank: "file" };
-  tell(`  ${commandLine("count", "snapshot", "--wid", String(taken.wid), "--out", file)}`);
-  const codes = ["--surplus", String(surplus), "--shortage", String(shortage)];
+  const connection = connectionWords(flags);
+  tell(`  ${commandLine("count", "snapshot", "--wid", String(taken.wid), "--out", file, ...connection)}`);
+  const codes = ["--surplus", String(surplus), "--shortage", String(shortage), ...connection];
   tell(`  ${commandLine("count", "plan", file, recount, ...codes)}`);
 }
 

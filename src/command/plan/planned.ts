@@ -1,11 +1,21 @@
 import type { Command } from "commander";
 import { type CountPlan, type ItemPlan, type PlanItemsOptions, readPlan } from "../../plan/index.js";
 import { InputValidationError } from "../../shared/errors/index.js";
-import { type ConnectionFlags, withClient, withConnection } from "../connection.js";
+import { fieldOf } from "../../shared/unknown.js";
+import { type ConnectionFlags, connectionWords, withClient, withConnection } from "../connection.js";
 import { CommandError, EXIT } from "../exit.js";
 import { assertNotReplaced, fileOption, outputTarget, type Replacing, readInput, writeFile } from "../files.js";
 import { withHelp } from "../help.js";
-import { type RowFields, type RowFlags, rowSource, typedRows, withColumns } from "../rows/columns.js";
+import {
+  describeNumber,
+  LineProblems,
+  type RowFields,
+  type RowFlags,
+  type RowSource,
+  rowSource,
+  typedRows,
+  withColumns,
+} from "../rows/columns.js";
 import type { RowFormat } from "../rows/file-rows.js";
 import { commandLine } from "../shell.js";
 import { painter, plural, print, printJson, type Style, seconds, tell, withProgress, wrapped } from "../terminal.js";
@@ -45,6 +55,12 @@ export interface RowPlace {
   line: number;
 }
 
+/** A row that was read. */
+interface PlacedRow extends RowPlace {
+  source: RowSource;
+  row: object;
+}
+
 /**
  * Plans from the rows of files, one after the other, and writes or prints the plan. Messages name rows by their lines.
  *
@@ -57,7 +73,7 @@ export async function showPlan(
   plan: (rows: AsyncIterable<object>, planning: Planning, places: readonly RowPlace[]) => Promise<ItemPlan | CountPlan>,
 ): Promise<void> {
   const { out, exitCode, json } = flags;
-  const places: RowPlace[] = [];
+  const places: PlacedRow[] = [];
   async function* rowsOfFiles() {
     for (const path of paths) {
       const source = rowSource(path, readInput(path), flags);
@@ -65,7 +81,7 @@ export async function showPlan(
         if (problem !== undefined) throw new CommandError(`${path}: line ${line}: ${problem}.`);
         const row = planned.rowOf(fields, source.format);
         if (!row) continue;
-        places.push({ path, line });
+        places.push({ path, line, source, row });
         yield row;
       }
     }
@@ -89,25 +105,45 @@ export async function showPlan(
   });
 }
 
-function describeWrongRows(error: unknown, paths: readonly string[], places: readonly RowPlace[]): unknown {
+function describeWrongRows(error: unknown, paths: readonly string[], places: readonly PlacedRow[]): unknown {
   if (!(error instanceof InputValidationError)) return error;
-  const problems = error.issues.map(({ path: [index, ...names], message }) => {
+  const others: string[] = [];
+  const byRow = new Map<number, string[]>();
+  for (const {
+    path: [index, ...names],
+    message,
+  } of error.issues) {
     const ofLines = message.replace(/\brow (\d+)\b/g, (_, row) => `line ${places[Number(row)]?.line}`);
-    if (index === "desired" || index === "counted") return `${paths.join(", ")}: ${ofLines}`;
-    if (typeof index !== "number") return `--${String(index)}: ${message}`;
+    if (typeof index !== "number") {
+      const isOfAll = index === "desired" || index === "counted";
+      others.push(isOfAll ? `${paths.join(", ")}: ${ofLines}` : `--${String(index)}: ${message}`);
+      continue;
+    }
     const place = places[index];
-    return `${place?.path}: line ${place?.line}: ${[...names, ofLines].join(": ")}`;
-  });
-  return new CommandError(`${problems.join("\n")}\nNothing was planned.`);
+    const inWords = place && describeCell(fieldOf(place.row, String(names[0])), names[0], place.source);
+    byRow.set(index, [...(byRow.get(index) ?? []), [...names, inWords ?? ofLines].join(": ")]);
+  }
+  const problems = new LineProblems();
+  for (const [index, { path, line }] of places.entries())
+    problems.addLine(`${path}: line ${line}`, byRow.get(index) ?? []);
+  return new CommandError(`${[...others, ...problems.describe()].join("\n")}\nNothing was planned.`);
 }
 
-async function writePlan(plan: ItemPlan | CountPlan, out: string, replacing: Replacing): Promise<void> {
-  await writeFile("--out", out, (write) => write(`${JSON.stringify(plan, null, 1)}\n`), replacing);
+/** What is wrong with a quantity, in the words of a person who counts. */
+function describeCell(cell: unknown, field: unknown, source: RowSource): string | undefined {
+  if (field !== "counted") return undefined;
+  if (typeof cell === "string") return describeNumber(cell, source);
+  return typeof cell === "number" ? `must be at least 0, not ${cell}` : "must be a number";
+}
+
+async function writePlan(plan: ItemPlan | CountPlan, out: string, flags: PlanningFlags): Promise<void> {
+  await writeFile("--out", out, (write) => write(`${JSON.stringify(plan, null, 1)}\n`), flags);
   const { requests, durationMs } = plan.estimate();
   tell(plan.toText().split("\n", 1).join());
   if (plan.isEmpty) return tell(`${out}: nothing to write.`);
   tell(`${out}: about ${plural(requests, "request")}, ${seconds(durationMs)}. To apply it:`);
-  tell(`  ${commandLine("apply", out, ...(plan.kind === "count" ? ["--outbox", { blank: "file" }] : []))}`);
+  const outbox = plan.kind === "count" ? ["--outbox", { blank: "file" }] : [];
+  tell(`  ${commandLine("apply", out, ...outbox, ...connectionWords(flags))}`);
 }
 
 const LINE_STYLES: Readonly<Record<string, Style>> = { "+": "green", "~": "yellow", "-": "red", "!": "magenta" };

@@ -191,3 +191,60 @@ function cellValue(cell: string, schema: z.ZodType | undefined, decimal: Decimal
 
 /** A number with a decimal comma; `undefined` if it has a point, which may separate thousands, or decimals all the same. */
 const withDecimalPoint = (cell: string) => (cell.includes(".") ? undefined : cell.replace(",", "."));
+
+/** What is wrong with a cell that must be a number, and how to write it. */
+export const describeNumber = (cell: string, source: RowSource): string =>
+  `must be a number, not "${cell}"${numberAdvice(cell, source)}`;
+
+/** How to write a number, without guessing what it is. */
+function numberAdvice(text: string, { format, decimal }: RowSource): string {
+  if (decimal === "," && format === "csv") return text.includes(".") ? ": with --decimal , it must have no point" : "";
+  if (format === "ndjson" && NUMBER_PATTERN.test(text)) return `: write ${Number(text)}, without quotes`;
+  // A cell that is a number is only left a string if its digits would be lost.
+  if (NUMBER_PATTERN.test(text)) return ": it has more digits than a number keeps";
+  const [, whole = "", part = ""] = /^([+-]?\d{1,3}),(\d{3})$/.exec(text) ?? [];
+  if (part !== "")
+    return `: write ${whole}${part} if the comma separates thousands, ${whole}.${part} if it is a decimal one`;
+  if (/^[+-]?\d{1,3}([, ']\d{3})+(\.\d+)?$/.test(text)) return `: write ${text.replace(/[, ']/g, "")}`;
+  return /^[+-]?\d+,\d+$/.test(text) ? `: write ${text.replace(",", ".")}, or add --decimal ,` : "";
+}
+
+/** Wrong lines that are listed; the rest is only counted. */
+export const MAX_LISTED = 50;
+
+/** Collects what is wrong with lines, and says once what is wrong with every line in the same way: with a whole column. */
+export class LineProblems {
+  /** By what is wrong, without the values: how often, and where first. */
+  readonly #byKind = new Map<string, { count: number; first: { place: string; problem: string }[] }>();
+  #lines = 0;
+
+  /** Adds a line, whose place is such as `line 7`, with its problems; none if it is right. */
+  addLine(place: string, problems: readonly string[]): void {
+    this.#lines += 1;
+    for (const problem of problems) {
+      const kind = problem.replace(/"(?:[^"\\]|\\.)*"|[\d.,]+/g, "…");
+      const same = this.#byKind.get(kind) ?? { count: 0, first: [] };
+      this.#byKind.set(kind, same);
+      same.count += 1;
+      if (same.first.length < MAX_LISTED) same.first.push({ place, problem });
+    }
+  }
+
+  /** A text for each line that is wrong, in their order, and one for each column. */
+  describe(): string[] {
+    const byPlace = new Map<string, string[]>();
+    const isColumn = ({ count }: { count: number }) => count > 1 && count === this.#lines;
+    const kinds = [...this.#byKind.values()];
+    for (const { place, problem } of kinds.filter(isColumn).flatMap(({ first }) => first.slice(0, 1)))
+      add(byPlace, `${place}, as in all ${this.#lines} lines`, problem);
+    for (const { place, problem } of kinds.filter((kind) => !isColumn(kind)).flatMap(({ first }) => first))
+      add(byPlace, place, problem);
+    return [...byPlace].map(([place, problems]) => `${place}: ${problems.join("; ")}`);
+  }
+}
+
+function add(byPlace: Map<string, string[]>, place: string, problem: string): void {
+  const problems = byPlace.get(place) ?? [];
+  byPlace.set(place, problems);
+  problems.push(problem);
+}

@@ -170,6 +170,9 @@ function assertIsHeader(path: string, columns: readonly string[], delimiter: str
   throw new CommandError(`${path}: ${problem}${advice}`);
 }
 
+/** What a spreadsheet shows instead of a value that it cannot compute, in any language, or that does not fit its column. */
+const SPREADSHEET_ERROR = /^(?:#[\p{Lu}/0¿¡]{2,}[?!]|#N\/A|#NV|Err:\d{3}|#{3,})$/u;
+
 function csvRow(columns: readonly string[], values: readonly string[], line: number): Row {
   // Spreadsheets add columns that are empty, their names included.
   const named = columns.flatMap((name, index) => (name === "" ? [] : [[name, values[index] ?? ""]]));
@@ -177,6 +180,13 @@ function csvRow(columns: readonly string[], values: readonly string[], line: num
   const unnamed = columns.findIndex((name, index) => name === "" && (values[index] ?? "").trim() !== "");
   if (unnamed >= 0)
     return { line, cells, problem: `column ${unnamed + 1} has no name, but contains "${values[unnamed]}"` };
+  const failed = columns.findIndex((_, index) => SPREADSHEET_ERROR.test(values[index] ?? ""));
+  if (failed >= 0)
+    return {
+      line,
+      cells,
+      problem: `column "${columns[failed]}" contains the error ${values[failed]} of a spreadsheet`,
+    };
   if (values.length !== columns.length)
     return { line, cells, problem: `${values.length} cells, but the header has ${columns.length}` };
   const isUtf8 = !values.some((value) => value.includes(REPLACEMENT_CHARACTER));

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { existsSync } from "node:fs";
+import { hostname } from "node:os";
 import { Command, Option } from "commander";
 import { type MirrorCopy, openCopy, postgresSink, sqliteSink } from "../../mirror/index.js";
 import { FAULT_NAMES } from "../../sandbox/faults.js";
@@ -78,7 +79,7 @@ async function serve(flags: SandboxFlags): Promise<void> {
   });
   sandbox.onRequest((request) => print(requestLine(request, painter(process.stdout))));
   if (copied) await print(`${comment} ${copied.remark}`);
-  await print(greeting(shell, server.url, sandbox));
+  await print(greeting(shell, server.url, sandbox, isLoopback(host) ? undefined : hostname()));
   await once(interruptSignal(), "abort");
   await server.close();
   await print(`${comment} stopped`);
@@ -93,15 +94,34 @@ function listenError(error: unknown, { port, host }: { port: number; host: strin
   return new CommandError(`Port ${port} ${problem}. Choose another one with --port, or --port 0.`, EXIT.failure);
 }
 
-/** The first lines: comments and lines that set variables, so that the whole can be pasted into a shell. */
-export function greeting(shell: Shell, url: string, { credentials }: Pick<Sandbox, "credentials">): string {
-  const { comment, set } = SHELLS[shell];
-  return [
-    `${comment} stocklot sandbox (Ctrl-C stops it). Paste into another terminal:`,
-    set("STOCKLOT_BASE_URL", url),
+const isLoopback = (host: string) => /^(127\.|::1$|localhost$)/.test(host);
+
+/**
+ * The first lines: comments and lines that set variables, so that the whole can be pasted into a shell. `openName`: the name of
+ * this machine, if others can reach it; they may have another shell.
+ */
+export function greeting(
+  shell: Shell,
+  url: string,
+  { credentials }: Pick<Sandbox, "credentials">,
+  openName?: string,
+): string {
+  const { comment } = SHELLS[shell];
+  const linesOf = ({ set }: (typeof SHELLS)[Shell], address: string) => [
+    set("STOCKLOT_BASE_URL", address),
     set("STOCKLOT_CLIENT_ID", credentials.clientId),
     set("STOCKLOT_CLIENT_SECRET", credentials.clientSecret),
-  ].join("\n");
+  ];
+  const lines = [
+    `${comment} stocklot sandbox (Ctrl-C stops it). Paste into another terminal:`,
+    ...linesOf(SHELLS[shell], url),
+  ];
+  if (openName === undefined) return lines.join("\n");
+  const address = url.replace(/\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, `//${openName}`);
+  lines.push(`${comment} Other machines need --allow-insecure-http, and one of these:`);
+  for (const other of [SHELLS.posix, SHELLS.powershell])
+    lines.push(...linesOf(other, address).map((line) => `${comment}   ${line}`));
+  return lines.join("\n");
 }
 
 /** The log line of a request: time, method, status, path, and the requests that the client has left. */

@@ -152,8 +152,9 @@ class CountApplication {
     this.#slowItems.add(itemID, reading === undefined);
     if (!reading) return new Map([...isNew].map((group) => [group, TOO_SLOW]));
     const added: OutboxEntryInput[] = [];
+    const { wid, plannedAt: since } = this.#content;
     for (const group of isNew) {
-      const reason = open ?? describeMovement(group.lots, lotsOfGroup(group, reading.lots));
+      const reason = open ?? describeMovement(group.lots, lotsOfGroup(group, reading.lots), { wid, since });
       if (reason === undefined) added.push(...(this.#writes.get(group) ?? []));
       else stale.set(group, `moved since the plan (${reason}): count again`);
     }

@@ -5,7 +5,8 @@ import type { Issue } from "../../shared/errors/index.js";
 import { lazy, string, withCheck } from "../../shared/field.js";
 import { readRows } from "../rows.js";
 import { checkOf, isSameCheck } from "./check.js";
-import { type BookLot, type CountGroup, describeGroup } from "./group.js";
+import { type BookLot, type CountGroup, describeGroup, isInGroup } from "./group.js";
+import { MistakableGroups } from "./mistakable.js";
 
 /** What people counted. `null` and `undefined` are a missing field. */
 export interface CountedRow {
@@ -25,7 +26,8 @@ export interface CountedRow {
   counted: number;
   /**
    * The letters that the sheet of `stocklot count snapshot` shows for item, bin and serial. A row whose letters are those of
-   * another group is wrong: a spreadsheet has rewritten it.
+   * another group is wrong: a spreadsheet has rewritten it. They are required if the snapshot has another group that a
+   * spreadsheet may have turned into this one, such as item `007` beside item `7`, and no row of the same sheet counts it.
    * @default not checked
    */
   check?: string | null | undefined;
@@ -57,31 +59,57 @@ interface CountedSource {
   sheetOf: (index: number) => number;
 }
 
+/** The rows of all sheets. */
+interface CountedRows {
+  rows: CountedGroup[];
+  /** Rows of groups that the snapshot does not have, each with one that it has and that the row may have been. */
+  mistakable: ReadonlyMap<CountedGroup, CountGroup>;
+}
+
 /** Reads and checks all rows. Throws one `InputValidationError` that lists every wrong one. */
 export async function readCountedRows(
   counted: Iterable<unknown> | AsyncIterable<unknown>,
   { signal, known, sheetOf }: CountedSource,
-): Promise<CountedGroup[]> {
-  const groups: CountedGroup[] = [];
+): Promise<CountedRows> {
+  const rows: CountedGroup[] = [];
+  const mistakable = new Map<CountedGroup, CountGroup>();
+  const unchecked: { row: CountedGroup; index: number }[] = [];
   const byItem = new Map<string, { row: CountedGroup; index: number }[]>();
   const groupOfCheck = new Map(
     known.map(({ shortID, spot, serial }) => withCheckOf({ itemID: shortID, spot, serial })),
   );
-  await readRows({ method: "planCount", option: "counted", signal }, counted, (given, index, issues) => {
-    const { check = "", ...read } = readInput("planCount", rowSchema, given, [index]);
-    const row = { ...read, sheet: sheetOf(index) };
+  const read = (given: unknown, index: number, issues: Issue[]) => {
+    const { check = "", ...group } = readInput("planCount", rowSchema, given, [index]);
+    const row = { ...group, sheet: sheetOf(index) };
     const rewritten = describeRewritten(row, check, index, groupOfCheck);
     const sku = comparableSku(row.itemID);
     const earlier = byItem.get(sku) ?? [];
     const other = earlier.find((one) => one.row.sheet === row.sheet && overlap(one.row, row));
     byItem.set(sku, earlier);
     earlier.push({ row, index });
+    if (check.trim() === "") unchecked.push({ row, index });
     if (rewritten) issues.push(rewritten);
     else if (other) issues.push({ path: [index], message: `counts the same stock as row ${other.index}` });
-    else groups.push(row);
-  });
-  return groups;
+    else rows.push(row);
+  };
+  const finish = (issues: Issue[]) => {
+    if (unchecked.length === 0) return;
+    const groups = new MistakableGroups(known);
+    for (const { row, index } of unchecked) {
+      const isCounted = (lot: BookLot) =>
+        byItem.get(comparableSku(lot.shortID))?.some((one) => one.row.sheet === row.sheet && isInGroup(one.row, lot));
+      const other = groups.originalOf(row, isCounted);
+      if (!other) continue;
+      if (!groups.has(row)) mistakable.set(row, other);
+      else issues.push({ path: [index, "check"], message: describeMissingCheck(other) });
+    }
+  };
+  await readRows({ method: "planCount", option: "counted", signal }, counted, read, finish);
+  return { rows, mistakable };
 }
+
+const describeMissingCheck = (other: CountGroup) =>
+  `is missing, so that nobody knows whether a spreadsheet has changed the row: it may have been ${describeGroup(other)}, which is not counted. Write the letters of the sheet that was printed, or count that one in the same sheet, too`;
 
 const withCheckOf = (group: Required<CountGroup>) => [checkOf(group), group] as const;
 

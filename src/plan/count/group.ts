@@ -76,28 +76,68 @@ export function lotsOfGroup(group: CountGroup, lots: readonly BookLot[] = []): B
 
 const receivedAt = ({ received }: BookLot): number => serviceTimeMs(received) ?? 0;
 
-/** How the lots of a group have changed, in words; `undefined` if they are the same. */
-export function describeMovement(before: readonly BookLot[], after: readonly BookLot[]): string | undefined {
+/** What is known of a movement besides the lots before and after it. */
+interface MovementFacts {
+  wid: number;
+  /** When the lots were read before: ISO 8601. */
+  since: string;
+  /** Lots that were modified since then, in all warehouses. */
+  modified?: readonly Lot[];
+}
+
+/** How the lots of a group have changed, in words: which lot, where and when; `undefined` if they are the same. */
+export function describeMovement(
+  before: readonly BookLot[],
+  after: readonly BookLot[],
+  { wid, since, modified = [] }: MovementFacts,
+): string | undefined {
   const present = new Map(after.map((lot): [number, BookLot] => [lot.recNo, lot]));
   const known = new Set(before.map(({ recNo }) => recNo));
+  const modifiedLot = new Map(modified.map((lot) => [lot.recNo, lot]));
   const changes = [
-    ...before.flatMap((lot) => describeLotChange(lot, present.get(lot.recNo))),
-    ...after.filter(({ recNo }) => !known.has(recNo)).map(({ recNo, units }) => `lot ${recNo} is new, with ${units}`),
+    ...before.flatMap((lot) => describeLotChange(lot, present.get(lot.recNo), modifiedLot.get(lot.recNo))),
+    ...after
+      .filter(({ recNo }) => !known.has(recNo))
+      .map(
+        ({ recNo, units, spot, received }) =>
+          `lot ${recNo} is new in ${binName(spot)}, with ${units}, received ${received}`,
+      ),
   ];
-  const more = changes.length - MAX_NAMED_CHANGES;
+  const [first] = modified;
+  // It looks as before.
+  if (changes.length === 0 && first) changes.push(describeModified(first));
   if (changes.length === 0) return undefined;
-  return changes.slice(0, MAX_NAMED_CHANGES).join(", ") + (more > 0 ? ` and ${more} more` : "");
+  const more = changes.length - MAX_NAMED_CHANGES;
+  const named = changes.slice(0, MAX_NAMED_CHANGES).join("; ") + (more > 0 ? `; and ${more} more` : "");
+  return `of ${since}, warehouse ${wid}: ${named}`;
 }
 
 const MAX_NAMED_CHANGES = 3;
 
-function describeLotChange(before: BookLot, after: BookLot | undefined): string[] {
-  const { recNo } = before;
-  if (!after) return [`lot ${recNo} with ${before.units} is gone`];
+const binName = (spot: string | undefined) => (spot ? `bin ${spot}` : "the bin without a name");
+
+function describeLotChange(before: BookLot, after: BookLot | undefined, modified: Lot | undefined): string[] {
+  const { recNo, spot, units } = before;
+  const at = modified ? modifiedAt(modified) : "";
+  const lot = `lot ${recNo} in ${binName(spot)}`;
+  if (!after) {
+    const place = modified ? `, now in warehouse ${modified.wID}, ${binName(modified.spot)}` : "";
+    return [`${lot} with ${units} is gone${place}${at}`];
+  }
   const changed = BOOK_FIELDS.filter((name) => !isSameField(name, before, after));
-  return changed.map((name) =>
-    name === "units" ? `lot ${recNo} had ${before.units}, now ${after.units}` : `lot ${recNo} has another ${name}`,
-  );
+  return changed.map((name) => {
+    if (name === "units") return `${lot} had ${units}, now ${after.units}${at}`;
+    return name === "spot" ? `${lot} is now in ${binName(after.spot)}${at}` : `${lot} has another ${name}${at}`;
+  });
+}
+
+const describeModified = (lot: Lot) =>
+  `lot ${lot.recNo}, now in warehouse ${lot.wID}, ${binName(lot.spot)}, was modified${modifiedAt(lot)}`;
+
+/** The document does not show the field, though lists can be filtered by it. */
+function modifiedAt(lot: Lot): string {
+  const modified = fieldOf(lot, "modified");
+  return typeof modified === "string" && modified !== "" ? ` at ${modified}` : "";
 }
 
 /** A service may add in floating point: a smaller share of a quantity is no difference. */

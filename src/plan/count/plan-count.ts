@@ -5,7 +5,6 @@ import { comparableSku } from "../../service/key.js";
 import { checkMethodOptions } from "../../shared/check.js";
 import { integer, lazy } from "../../shared/field.js";
 import { valueThat } from "../../shared/option.js";
-import { fieldOf } from "../../shared/unknown.js";
 import { assertSameAccount } from "../../storage/service.js";
 import { newPlanHead } from "../document.js";
 import { groupBy } from "../group-by.js";
@@ -18,7 +17,9 @@ import { type CountedGroup, type CountedRow, readCountedRows } from "./counted.j
 import type { BlockedGroup, CountChange } from "./document.js";
 import {
   type BookLot,
+  type CountGroup,
   describeBins,
+  describeGroup,
   describeMovement,
   isInGroup,
   isSameQuantity,
@@ -129,7 +130,8 @@ export async function planCountOfSheets(
   const snapshot = readSnapshot(given.snapshot);
   assertSameAccount({ method: "planCount", noun: "snapshot" }, snapshot.service, accountOf(client));
   signal?.throwIfAborted();
-  const read = await readCountedRows(counted, { signal, known: snapshot.lots, sheetOf: sheets.sheetOf });
+  const source = { signal, known: snapshot.lots, sheetOf: sheets.sheetOf };
+  const { rows: read, mistakable } = await readCountedRows(counted, source);
   const { rows, contradictions } = compareSheets(read, sheets);
   const { wid } = snapshot;
   const reader = new PlanReader(client, signal);
@@ -141,7 +143,8 @@ export async function planCountOfSheets(
   const modified = lotsByItem(modifiedLots);
   const missingRecNos = await countMissingRecNos(snapshot, reader, [...bookLots, ...modifiedLots]);
   const rowsByItem = groupBy(rows, ({ itemID }) => comparableSku(itemID));
-  const books = { before: lotsByItem(snapshot.lots), lots, modified, newGroups };
+  const before = lotsByItem(snapshot.lots);
+  const books = { wid, since: snapshot.takenAt, before, lots, modified, mistakable, newGroups };
   const judged = judgeRows(rowsByItem, contradictions, books);
   const { items, levels } = await readFacts(reader, snapshot, [...judged.differing, ...judged.unknownGroups]);
   const reasons = judged.reasons;
@@ -180,12 +183,16 @@ function countGroups(rows: readonly CountedGroup[], changes: readonly CountChang
 
 /** The lots that rows are compared with, by comparable SKU. */
 interface Books {
+  wid: number;
+  /** When the snapshot was taken. */
+  since: string;
   /** Those of the snapshot. */
   before: ReadonlyMap<string, readonly BookLot[]>;
   /** Those of the warehouse now. */
   lots: ReadonlyMap<string, readonly BookLot[]>;
   /** Those of all warehouses that were modified since. */
   modified: ReadonlyMap<string, readonly Lot[]>;
+  mistakable: ReadonlyMap<CountedGroup, CountGroup>;
   newGroups: boolean;
 }
 
@@ -201,16 +208,17 @@ interface JudgedRows {
 function judgeRows(
   rowsByItem: ReadonlyMap<string, readonly CountedGroup[]>,
   contradictions: ReadonlyMap<CountedGroup, string>,
-  { before, lots, modified, newGroups }: Books,
+  { wid, since, before, lots, modified, mistakable, newGroups }: Books,
 ): JudgedRows {
   const judged: JudgedRows = { reasons: new Map(contradictions), differing: [], unknownGroups: [] };
   for (const [sku, rows] of rowsByItem) {
     const [itemLots, known] = [lots.get(sku) ?? [], before.get(sku) ?? []];
-    const moved = movedReason(known, itemLots, modified.get(sku));
+    const movement = describeMovement(known, itemLots, { wid, since, modified: modified.get(sku) ?? [] });
+    const moved = movement && `moved since the snapshot (${movement}): count again`;
     for (const row of rows) {
       const present = lotsOfGroup(row, itemLots);
       const reason = contradictions.get(row) ?? moved;
-      const unknown = newGroups ? undefined : unknownGroupReason(row, known, rows);
+      const unknown = newGroups ? undefined : unknownGroupReason(row, known, rows, mistakable.get(row));
       const group = { row, lots: present, itemLots };
       if (reason !== undefined) judged.reasons.set(row, reason);
       else if (unknown !== undefined) judged.unknownGroups.push({ ...group, reason: unknown });
@@ -235,33 +243,15 @@ function blockItems(
   }
 }
 
-/** Why the count of an item cannot be compared with its lots; `undefined` if nothing has moved. */
-function movedReason(
-  before: readonly BookLot[],
-  present: readonly BookLot[],
-  modified: readonly Lot[] = [],
-): string | undefined {
-  const [lot] = modified;
-  const movement = describeMovement(before, present) ?? (lot && describeModified(lot));
-  return movement === undefined ? undefined : `moved since the snapshot (${movement}): count again`;
-}
-
-function describeModified(lot: Lot): string {
-  const { recNo, wID, spot } = lot;
-  // The document does not show the field, though lists can be filtered by it.
-  const modified = fieldOf(lot, "modified");
-  const at = typeof modified === "string" && modified !== "" ? ` at ${modified}` : "";
-  return `lot ${recNo}, now in warehouse ${wID}${spot ? `, bin ${spot}` : ""}, was modified${at}`;
-}
-
 /**
- * A group that nobody knows is most likely one that a spreadsheet has changed: if known ones of the item were not counted, or
- * if nothing of the item is known, so that the item itself may be another one.
+ * A group that nobody knows is most likely one that a spreadsheet has changed: if known ones of the item were not counted, if
+ * nothing of the item is known, so that the item itself may be another one, or if it is one of another item but for its notation.
  */
 function unknownGroupReason(
   row: CountedGroup,
   known: readonly BookLot[],
   rows: readonly CountedGroup[],
+  mistakable: CountGroup | undefined,
 ): string | undefined {
   // Another spelling of a known bin or serial has a reason of its own.
   if (known.some((lot) => isInGroup(row, lot)) || misspellings(row, known).length > 0) return undefined;
@@ -270,7 +260,8 @@ function unknownGroupReason(
   if (known.length === 0 && row.counted === 0) return undefined;
   if (known.length === 0) return `the snapshot has nothing of this item: ${advice}`;
   const missing = known.filter((lot) => !rows.some((counted) => isInGroup(counted, lot)));
-  if (missing.length === 0) return undefined;
+  if (missing.length === 0)
+    return mistakable && `the snapshot does not have this group, but ${describeGroup(mistakable)}: ${advice}`;
   const names = [...new Set(missing.map(({ spot, serial }) => describeBins({ spot, serial })))];
   const shown = names.slice(0, MAX_NAMED_GROUPS).join("; ");
   const more = names.length > MAX_NAMED_GROUPS ? ` and ${names.length - MAX_NAMED_GROUPS} more` : "";

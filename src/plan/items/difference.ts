@@ -1,5 +1,6 @@
 import type { Item } from "../../service/item.js";
 import { comparableSku } from "../../service/key.js";
+import { areCut, Notations } from "../notation.js";
 import { type Comparison, fieldValue } from "./compare.js";
 import type { DesiredRow } from "./desired.js";
 import type { ItemChange, ReportedItem } from "./document.js";
@@ -19,7 +20,7 @@ export class ItemDifference {
   readonly changes: ItemChange[] = [];
   readonly blocked: ReportedItem[] = [];
   /** Active items that are to be discontinued. */
-  readonly discontinued: Item[] = [];
+  discontinued: Item[] = [];
   /** Those of them that have no row. */
   readonly absent = new Set<Item>();
   readonly fieldNames = new Set<string>();
@@ -33,6 +34,8 @@ export class ItemDifference {
   readonly #options: DifferenceOptions;
   /** Rows whose item was found. */
   readonly #found = new Set<DesiredRow>();
+  /** Rows whose SKU a spreadsheet may have changed. */
+  readonly #rewritten = new Set<DesiredRow>();
   /** Items that are spelled otherwise than their rows. */
   readonly #otherSpellings = new Map<DesiredRow, string>();
 
@@ -58,14 +61,40 @@ export class ItemDifference {
 
   /** The rows without an item. */
   finish(): void {
+    this.#blockRewritten();
     for (const row of this.#options.rows.values()) {
-      if (this.#found.has(row)) continue;
+      if (this.#found.has(row) || this.#rewritten.has(row)) continue;
       const { shortID, fields } = row;
       const spelling = this.#otherSpellings.get(row);
       if (spelling !== undefined) this.blocked.push({ shortID, reason: `the service spells it "${spelling}"` });
       else if (this.#isDiscontinued(row)) this.unchanged += 1;
       else this.changes.push({ operation: "create", shortID, fields: changesOf(fields, {}) });
     }
+  }
+
+  /** Blocks rows whose SKU is that of an item without a row in another notation, and keeps that item. */
+  #blockRewritten(): void {
+    const { rows } = this.#options;
+    const created = new Notations<DesiredRow>(areCut([...rows.values()].map((row) => row.shortID)));
+    for (const row of rows.values())
+      if (!this.#found.has(row) && !this.#otherSpellings.has(row)) created.add(row.shortID, row);
+    const kept = new Map<string, string>();
+    for (const sku of created.isEmpty ? [] : this.skuOfPartNo.values()) {
+      if (rows.has(comparableSku(sku))) continue;
+      for (const { text: shortID, of: row } of created.alike(sku)) {
+        kept.set(sku, shortID);
+        if (this.#rewritten.has(row)) continue;
+        this.#rewritten.add(row);
+        const reason = `the item "${sku}" exists: has a spreadsheet changed the SKU? If both are meant, add a row of "${sku}"`;
+        this.blocked.push({ shortID, reason });
+      }
+    }
+    this.discontinued = this.discontinued.filter(({ shortID }) => {
+      const row = kept.get(shortID);
+      const reason = `the row "${row}" may be this item: has a spreadsheet changed the SKU?`;
+      if (row !== undefined) this.blocked.push({ shortID, reason });
+      return row === undefined;
+    });
   }
 
   #isDiscontinued({ fields }: DesiredRow): boolean {

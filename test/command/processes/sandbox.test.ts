@@ -1,8 +1,11 @@
 import { readFileSync } from "node:fs";
+import { hostname } from "node:os";
 import { InventoryClient, type Lot } from "stocklot";
 import { createMirror, sqliteSink } from "stocklot/mirror";
 import { describe, expect, it } from "vitest";
+import { greeting } from "../../../src/command/sandbox/command.js";
 import { faultOption } from "../../../src/command/sandbox/fault-option.js";
+import { currentShell } from "../../../src/command/shell.js";
 import { createSandbox, type SandboxOptions } from "../../../src/sandbox/index.js";
 import { Caller } from "../../sandbox/support/caller.js";
 import { waitUntil } from "../../support/with-server.js";
@@ -63,6 +66,29 @@ describe("stocklot sandbox", () => {
       err: expect.stringContaining("--host: this machine has no address 203.0.113.1"),
     });
     expect(await runProcess(["sandbox", "--rate-limit", "none"])).toMatchObject({ code: 2 });
+  });
+
+  it("prints lines for the shell that has started it, and for others if other machines can reach it", async () => {
+    const paths = { PSModulePath: "C:\\Users\\a;C:\\Program Files;C:\\Windows" };
+    expect([
+      currentShell({ platform: "linux", env: {} }),
+      currentShell({ platform: "darwin", env: { PSModulePath: "/usr/local/share/powershell/Modules" } }),
+      currentShell({ platform: "win32", env: paths }),
+      currentShell({ platform: "win32", env: { PSModulePath: "C:\\Windows" } }),
+      currentShell({ platform: "win32", env: { ...paths, SHELL: "/usr/bin/bash" } }),
+    ]).toEqual(["posix", "powershell", "powershell", "cmd", "posix"]);
+    const sandbox = { credentials: { clientId: "id", clientSecret: "secret" } };
+    expect(greeting("powershell", "http://127.0.0.1:1/v1", sandbox).split("\n").slice(1)).toEqual([
+      '$env:STOCKLOT_BASE_URL = "http://127.0.0.1:1/v1"',
+      '$env:STOCKLOT_CLIENT_ID = "id"',
+      '$env:STOCKLOT_CLIENT_SECRET = "secret"',
+    ]);
+    expect(greeting("cmd", "http://127.0.0.1:1/v1", sandbox)).toMatch(/^REM .*\nset STOCKLOT_BASE_URL=http:/);
+    const { output } = await started("--host", "0.0.0.0");
+    const port = /0\.0\.0\.0:(\d+)/.exec(output.out)?.[1];
+    const url = `http://${hostname()}:${port}/api/v1`;
+    expect(output.out).toContain(`\n#   export STOCKLOT_BASE_URL=${url}\n`);
+    expect(output.out).toContain(`\n#   $env:STOCKLOT_BASE_URL = "${url}"\n`);
   });
 
   it("starts with the items and lots of a copy, which stays as it is", async () => {

@@ -2,12 +2,13 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { PassThrough } from "node:stream";
-import { NotFoundError } from "stocklot";
+import { InventoryClient, NotFoundError } from "stocklot";
+import { createOutbox, sqliteOutboxStore } from "stocklot/outbox";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { failureMessage } from "../../../src/command/exit.js";
 import { harmless, painter, table } from "../../../src/command/terminal.js";
 import { waitUntil } from "../../support/with-server.js";
-import { COMMAND_FILE, commandFiles, runProcess, serve } from "../support/run-command.js";
+import { COMMAND_FILE, commandFiles, type RunningCommand, runProcess, serve, start } from "../support/run-command.js";
 
 /** Runs a command on a pseudo-terminal; part of util-linux. */
 const SCRIPT = "/usr/bin/script";
@@ -50,6 +51,34 @@ it("an error of the service's is one line, whatever its text contains", () => {
 });
 
 const NOT_FOUND = { status: 404, code: "not_found", method: "GET", path: "/Item", headers: {}, attempts: 1 };
+
+describe("in a pipe", () => {
+  const fileNamed = commandFiles();
+
+  it("apply says for what it waits and until when: for another sender, and for a lost response", async () => {
+    const lots = [{ shortID: "A", wID: 1, spot: "X", units: 5, received: "2026-01-01T00:00:00Z" }];
+    const { env, sandbox } = await serve({ items: [{ shortID: "A" }], lots });
+    const [before, plan, path] = [fileNamed("wait.json"), fileNamed("wait-plan.json"), fileNamed("wait.db")];
+    await runProcess(["count", "snapshot", "--wid", "1", "--out", before], env);
+    const planning = ["count", "plan", before, fileNamed("wait.csv", "itemID,counted\nA,7\n")];
+    await runProcess([...planning, "--surplus", "1", "--shortage", "2", "--out", plan], env);
+    sandbox.addFault({ path: "/Inventory/Receive", times: 1, fault: "drop-after" });
+    const { baseUrl, credentials, fetch } = sandbox;
+    const client = new InventoryClient({ baseUrl, ...credentials, fetch, serviceId: "wait", timeoutMs: 5_000 });
+    const other = createOutbox({ client, store: sqliteOutboxStore({ path }), settleMs: 5_000 });
+    onTestFinished(() => other.close());
+    let apply: RunningCommand | undefined;
+    const times = ["--settle", "5s", "--timeout", "5s", "--service-id", "wait"];
+    await other.hold("a test", undefined, async () => {
+      apply = start(["apply", plan, "--outbox", path, ...times], env);
+      const wait = /^waiting for another process that sends, if it is silent, continues in \d\d s, at \d\d:\d\d:\d\d$/m;
+      await waitUntil(() => wait.test(apply?.output.err ?? ""));
+    });
+    const { code, err } = (await apply?.ended) ?? {};
+    expect(err).toMatch(/^waiting for a lost response, continues in \d s, at \d\d:\d\d:\d\d$/m);
+    expect(code).toBe(0);
+  });
+});
 
 describe.skipIf(!existsSync(SCRIPT))("on a pseudo-terminal", () => {
   const fileNamed = commandFiles();
@@ -173,6 +202,17 @@ describe.skipIf(!existsSync(SCRIPT))("on a pseudo-terminal", () => {
     expect(code).toBe(0);
     expect(shown).toContain("BOLT-M8");
     expect(shown).not.toContain(secret);
+  });
+
+  it("asks for nothing if CI is set, though there is a terminal", async () => {
+    const { env } = await serve();
+    const { STOCKLOT_CLIENT_SECRET: _, ...others } = env;
+    for (const args of [["doctor"], ["get", "BOLT-M8"], [...receipts(1), fileNamed("ci.db")]]) {
+      const { code, shown } = await startOnTerminal(args, { ...others, CI: "true" }).ended;
+      expect([args[0], code]).toEqual([args[0], 2]);
+      expect(shown).not.toContain("Client secret: ");
+      expect(shown).toContain("STOCKLOT_CLIENT_SECRET");
+    }
   });
 
   it("ends at Ctrl-C while it asks for the secret", async () => {

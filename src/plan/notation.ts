@@ -1,9 +1,11 @@
 import { Big } from "big.js";
 
 /*
- * A spreadsheet rewrites keys that look like numbers, dates or times: `0017` becomes `17`, `12E3` 12000, `3-4` the third of
- * April, in the notation of its language. Two keys that are the same thing in different notations are most likely one key.
- * Keys of one notation are told apart as they are written: `1-2` and `2-1` are two keys, as are `2026-04-03` and `2026-03-04`.
+ * May a spreadsheet have made one text of another? It rewrites what looks like a number, a date, a time, a truth value or a
+ * formula: `0017` becomes `17`, `12E3` 12000, `5%` 0.05, `3-4` the third of April, in the notation of its language; and it, or
+ * the program that a text was copied through, replaces hyphens, quotes and spaces by others. Two texts that are the same thing
+ * in different notations are most likely one text. Texts of one notation are told apart as they are written: `1-2` and `2-1`
+ * are two, as are `2026-04-03` and `2026-03-04`. `1.1` and `1.10` are one number.
  */
 
 /** A day; the year in two digits, if there is one. */
@@ -13,9 +15,11 @@ interface Day {
   day: number;
 }
 
-/** What a key may be read as. */
-export interface Reading {
+/** What a text may be read as. */
+interface Reading {
+  /** With plain hyphens, quotes and spaces, and without what makes a cell a text or a formula. */
   text: string;
+  isTrue?: boolean;
   numbers: Big[];
   /** Significant digits of a number with an exponent: it may have been rounded to them. */
   roundedTo?: number;
@@ -30,12 +34,28 @@ export interface Reading {
 }
 
 const MAX_LENGTH = 40;
-const PLAIN_NUMBER = /^[+-]?\d+(?:[.,]\d*)?(?:E[+-]?\d{1,3})?$/i;
+const PLAIN_NUMBER = /^[+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:E[+-]?\d{1,3})?$/i;
 const GROUPED_NUMBER = /^[+-]?\d{1,3}([.,' \u00a0\u202f])\d{3}(?:\1\d{3})*(?:[.,]\d+)?$/;
 /** A spreadsheet keeps this many digits of a number. */
 const KEPT_DIGITS = 15;
 /** Fewer digits are not rounded. */
 const MIN_ROUNDED_DIGITS = 10;
+/** A formula of whole numbers. */
+const SUM = /^[=+-]\d+(?:[+-]\d+)+$/;
+
+/** Truth values in some languages. */
+const TRUE = /^(?:true|wahr|vrai|verdadero|verdadeiro|vero|waar|prawda|sand|sant|sann)$/i;
+const FALSE = /^(?:false|falsch|faux|falso|onwaar|fałsz|falsk|falskt|usann)$/i;
+
+const plainText = (text: string): string =>
+  text
+    .normalize("NFKC")
+    .replace(/\p{Cf}/gu, "")
+    .replace(/[\p{Pd}\u2212\u2043]/gu, "-")
+    .replace(/[\u2018-\u201b\u2032\u00b4`]/g, "'")
+    .replace(/[\u201c-\u201f\u2033\u00ab\u00bb]/g, '"')
+    .replace(/\s+/g, " ")
+    .trim();
 
 /** The first three letters of the months in some languages, without accents. */
 const MONTHS: readonly string[] = [
@@ -48,6 +68,15 @@ const [FIRST_SERIAL, LAST_SERIAL] = [36_526, 54_788];
 /** `isCut`: the digits from the sixteenth on are zeros, at least three. A spreadsheet keeps no others. */
 function readNumbers(text: string): Pick<Reading, "numbers" | "roundedTo"> & { isCut?: true } {
   const numbers: Big[] = [];
+  const [, wrapped = "", percent = ""] = /^[$€£¥]? ?(.+?) ?([%$€£¥]?)$/.exec(text) ?? [];
+  if (percent === "%") return { numbers: readNumbers(wrapped).numbers.map((number) => number.div(100)) };
+  if (wrapped !== text && wrapped !== "") return { numbers: readNumbers(wrapped).numbers };
+  // Bookkeepers write a negative number in parentheses, or with the sign behind it.
+  const [, inside, before] = /^(?:\((.+)\)|(\d.*)-)$/.exec(text) ?? [];
+  const negative = inside ?? before;
+  if (negative !== undefined) return { numbers: readNumbers(negative).numbers.map((number) => number.neg()) };
+  if (SUM.test(text))
+    numbers.push((text.match(/[+-]?\d+/g) ?? []).reduce((sum, one) => sum.plus(one.replace("+", "")), new Big(0)));
   if (PLAIN_NUMBER.test(text))
     numbers.push(
       new Big(
@@ -140,8 +169,11 @@ function readTime(text: string): number | undefined {
 }
 
 /** `isCutFile`: a number whose last digits are zeros was rounded, see {@link areCut}. */
-export function readNotation(key: string, isCutFile = false): Reading {
-  const text = key.trim();
+function readNotation(given: string, isCutFile = false): Reading {
+  const plain = plainText(given);
+  // `="0017"`, `=1` and `'17` are cells with the contents 0017, 1 and 17.
+  const text = SUM.test(plain) ? plain : plain.replace(/^="(.*)"$|^[=']/, "$1");
+  if (TRUE.test(text) || FALSE.test(text)) return { text, numbers: [], days: [], isTrue: TRUE.test(text) };
   if (text.length > MAX_LENGTH || !/\d/.test(text)) return { text, numbers: [], days: [] };
   const serial = readSerial(text);
   const time = readTime(text);
@@ -152,7 +184,9 @@ export function readNotation(key: string, isCutFile = false): Reading {
 }
 
 /** Two texts that are the same in different notations share one of these, unless one of them was rounded. */
-export const formsOf = ({ numbers, days, time }: Reading): string[] => [
+const formsOf = ({ text, numbers, days, time, isTrue }: Reading): string[] => [
+  `"${text}"`,
+  ...(isTrue === undefined ? [] : [String(isTrue)]),
   ...numbers.map((number) => number.toExponential()),
   ...days.map(({ month, day }) => `${month}-${day}`),
   ...(time === undefined ? [] : [`${time} s`]),
@@ -161,17 +195,17 @@ export const formsOf = ({ numbers, days, time }: Reading): string[] => [
 const digitsOf = (number: Big) => number.toExponential().replace(/e.*/, "").replace(/\D/g, "").length;
 
 /** Digits that may be left of a number. */
-export const ROUNDED_DIGITS = Array.from({ length: KEPT_DIGITS }, (_, index) => index + 1);
+const ROUNDED_DIGITS = Array.from({ length: KEPT_DIGITS }, (_, index) => index + 1);
 
 /** A number as it is once it was rounded to some digits, up or down; none if it is too short to be rounded. */
-export const roundedForms = ({ numbers }: Reading, digits: number): string[] =>
+const roundedForms = ({ numbers }: Reading, digits: number): string[] =>
   numbers
     .filter((number) => digitsOf(number) >= MIN_ROUNDED_DIGITS)
     .flatMap((number) => ([0, 1] as const).map((mode) => number.prec(digits, mode).toExponential()));
 
-/** Whether two keys that are not equal are the same number, date or time in different notations. */
-export function isOtherNotation(one: Reading, other: Reading): boolean {
-  if (one.text === other.text) return true;
+/** Whether two texts that are not equal are the same thing in different notations. */
+function isOtherNotation(one: Reading, other: Reading): boolean {
+  if (one.text === other.text || (one.isTrue !== undefined && one.isTrue === other.isTrue)) return true;
   const isNumber = one.numbers.some((number) => other.numbers.some((same) => number.eq(same)));
   return (
     isNumber ||
@@ -225,3 +259,76 @@ const MAX_AGE_YEARS = 10;
 
 /** A short date as spreadsheets write it, `03.04.26`; a key such as `1-2-3` is something else. */
 const isPadded = ({ text, form }: Reading) => form !== "three" || /^\d{2}\D\d{2}\D\d{2}$/.test(text);
+
+interface Indexed<T> {
+  text: string;
+  of: T;
+  reading: Reading;
+}
+
+/** Further texts that are the same are not looked for. */
+const MAX_ALIKE = 50;
+
+/** Texts, to find those that a spreadsheet may have made of another one, or another one of them. */
+export class Notations<T> {
+  readonly #all: Indexed<T>[] = [];
+  readonly #byForm = new Map<string, Indexed<T>[]>();
+  /** Those that were most likely rounded. */
+  readonly #rounded = new Map<string, Indexed<T>[]>();
+  /** By number of digits: all texts, as they would be rounded. Made when a rounded text is looked for. */
+  readonly #byRoundedForm = new Map<number, Map<string, Indexed<T>[]>>();
+
+  /** `isCutFile`: the file has lost the last digits of its long numbers, see {@link areCut}. */
+  constructor(readonly isCutFile = false) {}
+
+  /** Adds a text, and what it is the text of. */
+  add(text: string, of: T): void {
+    const reading = readNotation(text, this.isCutFile);
+    const indexed = { text, of, reading };
+    const forms = formsOf(reading);
+    this.#all.push(indexed);
+    index(this.#byForm, forms, indexed);
+    if (reading.roundedTo !== undefined) index(this.#rounded, forms, indexed);
+  }
+
+  get isEmpty(): boolean {
+    return this.#all.length === 0;
+  }
+
+  /** The first texts that are not this one, but the same in another notation. */
+  alike(text: string): { text: string; of: T }[] {
+    const reading = readNotation(text);
+    const found = new Set<Indexed<T>>();
+    for (const one of this.#candidates(reading)) {
+      if (one.text !== text && isOtherNotation(one.reading, reading)) found.add(one);
+      if (found.size >= MAX_ALIKE) break;
+    }
+    return [...found];
+  }
+
+  *#candidates(reading: Reading): Generator<Indexed<T>> {
+    for (const form of formsOf(reading)) yield* this.#byForm.get(form) ?? [];
+    if (this.#rounded.size > 0)
+      for (const digits of ROUNDED_DIGITS)
+        for (const form of roundedForms(reading, digits)) yield* this.#rounded.get(form) ?? [];
+    const { roundedTo: digits } = reading;
+    if (digits !== undefined)
+      for (const number of reading.numbers)
+        yield* this.#asRounded(Math.min(digits, ROUNDED_DIGITS.length)).get(number.toExponential()) ?? [];
+  }
+
+  #asRounded(digits: number): Map<string, Indexed<T>[]> {
+    const made = this.#byRoundedForm.get(digits) ?? new Map<string, Indexed<T>[]>();
+    if (made.size === 0) for (const one of this.#all) index(made, roundedForms(one.reading, digits), one);
+    this.#byRoundedForm.set(digits, made);
+    return made;
+  }
+}
+
+function index<One>(by: Map<string, One[]>, forms: readonly string[], one: One): void {
+  for (const form of new Set(forms)) {
+    const same = by.get(form);
+    if (same) same.push(one);
+    else by.set(form, [one]);
+  }
+}
