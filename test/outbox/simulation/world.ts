@@ -23,7 +23,7 @@ import { type Planted, type Rows, storeMethods } from "./fake-store.js";
  * the exploration; between two steps everything happens that needs no step.
  *
  *   db        a command of a process
- *   reply     its result arrives, of a command that begins, changes or takes something. In between, the process may crash, stall,
+ *   reply     its result arrives, of a command that changes something or reads entries. In between, the process may crash, stall,
  *             or lose the connection (`unheard`): then the command has had its effect, and the process does not know
  *   send      the first byte of a request: the last moment in which the process can decide otherwise
  *   arrive    a request takes effect
@@ -362,9 +362,7 @@ export class World {
         act: () => {
           try {
             const result = act();
-            own.history.push(
-              `${name} ${JSON.stringify(Array.isArray(result) ? result.map(digestOf) : digestOf(result))}`,
-            );
+            own.history.push(`${name} ${JSON.stringify(digestOf(result))}`);
             resolve(result);
           } catch (error) {
             own.history.push(`${name} ${String(error)}`);
@@ -556,8 +554,8 @@ export class World {
 
 const SENDER_NAME = /[0-9a-f]{8}-[0-9a-f-]{27}/g;
 
-/** Commands whose replies are steps of their own: those that decide who may do what, and whether it was done. */
-const HEARD_LATER = ["begin", "change", "takeLock"];
+/** Commands whose replies are steps of their own. The others are counts, and what a process reads before it compares and sets. */
+const HEARD_LATER = ["begin", "change", "takeLock", "beat", "next", "get", "cancelBound", "releaseLock"];
 
 const entriesOf = (specs: readonly EntrySpec[], before: number): StoredEntry[] =>
   specs.map(({ operation, item, boundTo = null }, index): StoredEntry => {
@@ -591,6 +589,7 @@ function isInvisibleCommand(name: string, argument: unknown, { sender, entries }
 
 /** What matters of an entry; anything else as it is. */
 function digestOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(digestOf);
   const { key, state, attempts, boundTo, toSend, unknown } = Object(value);
   // Of the counts, a run uses two.
   if (toSend !== undefined) return `${toSend} ${unknown}`;

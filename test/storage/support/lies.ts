@@ -67,8 +67,8 @@ export function randomLie(seed: number, { random, url, schema, tables, role, net
   };
   const undo =
     event === "INSERT"
-      ? `DELETE FROM ${name} AS row WHERE row = NEW; RETURN NULL`
-      : `IF pg_trigger_depth() = 1 THEN UPDATE ${name} AS row SET "${column}" = OLD."${column}" WHERE row = NEW; END IF; RETURN NULL`;
+      ? `DELETE FROM ${name} AS row WHERE row::text = NEW::text; RETURN NULL`
+      : `IF pg_trigger_depth() = 1 THEN UPDATE ${name} AS row SET "${column}" = OLD."${column}" WHERE row::text = NEW::text; END IF; RETURN NULL`;
   let lock: Client | undefined;
   const kinds: (() => Lie)[] = [
     // It hides.
