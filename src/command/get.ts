@@ -1,10 +1,9 @@
 import { Command } from "commander";
-import { isServiceError } from "../client/for-add-ons.js";
-import { NotFoundError } from "../client/index.js";
 import { bookLotOf } from "../plan/count/group.js";
 import type { Item } from "../service/item.js";
 import type { Lot } from "../service/lot.js";
 import type { StockLevel } from "../service/stock-level.js";
+import { isNoSuchItem } from "../writes/refusal.js";
 import { type ConnectionFlags, withClient, withConnection } from "./connection.js";
 import { CommandError, EXIT, integerOption } from "./exit.js";
 import { withHelp } from "./help.js";
@@ -46,7 +45,7 @@ function showItems(shortIDs: string[], flags: GetFlags): Promise<void> {
     const missing: string[] = [];
     for (const shortID of new Set(shortIDs)) {
       const item = await client.items.get(shortID, { signal }).catch((error: unknown) => {
-        if (error instanceof NotFoundError && isServiceError(error)) return undefined;
+        if (isNoSuchItem(error)) return undefined;
         throw error;
       });
       if (item) items.set(shortID, item);

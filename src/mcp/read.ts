@@ -1,8 +1,8 @@
 import type { McpServer } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import { isServiceError } from "../client/for-add-ons.js";
-import { ConfigurationError, type InventoryClient, type Item, type Lot, NotFoundError } from "../client/index.js";
+import { ConfigurationError, type InventoryClient, type Item, type Lot } from "../client/index.js";
 import { type CopiedStock, changesInCopy, itemsInCopy, stockInCopy } from "../mirror/for-rooms.js";
+import { isNoSuchItem } from "../writes/refusal.js";
 import { addTool, CallError } from "./call.js";
 import { type Room, record } from "./room.js";
 
@@ -121,8 +121,7 @@ async function itemsByKey(client: InventoryClient, by: ItemKeys, signal: AbortSi
     if (by.partNo !== undefined) return [await client.items.getByPartNo(by.partNo, { signal })];
     return [await client.items.getByAlias(by.alias ?? "", { signal })];
   } catch (error) {
-    // A 404 of a proxy says nothing.
-    if (error instanceof NotFoundError && isServiceError(error)) return [];
+    if (isNoSuchItem(error)) return [];
     throw error;
   }
 }

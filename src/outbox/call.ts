@@ -1,18 +1,11 @@
-import { isServiceError, onRetry, uncheckedAs } from "../client/for-add-ons.js";
-import {
-  ApiError,
-  AuthenticationError,
-  InputValidationError,
-  type InventoryClient,
-  PermissionError,
-  RateLimitError,
-  type RequestOptions,
-  StocklotError,
-} from "../client/index.js";
+import { onRetry, uncheckedAs } from "../client/for-add-ons.js";
+import { InputValidationError, type InventoryClient, type RequestOptions, StocklotError } from "../client/index.js";
 import { onAbort } from "../shared/time/abort.js";
 import { startTimer } from "../shared/time/clock.js";
 import type { InFlight } from "../storage/database.js";
-import { inputOf, isIdempotent, type OutboxInputs, type OutboxOperation, type StoredEntry } from "./entry.js";
+import { isIdempotent, methodOf, type OutboxOperation } from "../writes/operation.js";
+import { concernsAllWrites, isRefusal } from "../writes/refusal.js";
+import { inputOf, type StoredEntry } from "./entry.js";
 
 /** Options of all requests of a run: other calls take precedence, and waiting for them is no failure. */
 export const BACKGROUND = { priority: "low", totalTimeoutMs: Infinity } as const;
@@ -122,19 +115,6 @@ export async function callForEntry(sender: Sender, before: StoredEntry): Promise
   }
 }
 
-/** The method of an operation; its argument is the input of an entry. */
-export function methodOf({ inventory, items }: InventoryClient, operation: OutboxOperation, options: RequestOptions) {
-  const methods: { [Operation in OutboxOperation]: (input: OutboxInputs[Operation]) => Promise<unknown> } = {
-    receive: (input) => inventory.receive(input, options),
-    move: (input) => inventory.move(input, options),
-    issue: (input) => inventory.issue(input, options),
-    create: (input) => items.create(input, options),
-    update: ({ shortID, ...changes }) => items.update(shortID, changes, options),
-    discontinue: ({ shortID }) => items.discontinue(shortID, options),
-  };
-  return methods[operation];
-}
-
 /** What the failure of a call says about its entry. `wasSent`: a byte of the last attempt may have been sent. */
 function outcomeOf(operation: OutboxOperation, wasSent: boolean, error: unknown): CallEnd["outcome"] {
   const applied = appliedOf(operation, wasSent, error);
@@ -150,21 +130,4 @@ function appliedOf(operation: OutboxOperation, wasSent: boolean, error: unknown)
   // An aborted call rejects with the reason if it was not applied; of an idempotent one, that says nothing.
   const isKnown = error instanceof Interrupted && !isIdempotent(operation);
   return wasSent && !isKnown ? "unknown" : "no";
-}
-
-/** Whether the reason of a failure lies in the client, the account or the connection, not in the write. */
-export function concernsAllWrites(error: unknown): boolean {
-  if (!(error instanceof ApiError) || error instanceof AuthenticationError || error instanceof RateLimitError)
-    return true;
-  return error instanceof PermissionError && error.reason === "read-only";
-}
-
-const REFUSALS: readonly number[] = [400, 404, 409, 422];
-const PERMISSION_REASONS: readonly string[] = ["insufficient-permissions", "warehouse-out-of-scope"];
-
-/** Whether the service itself refuses this one write. A proxy's error page, or a read-only account, concerns all writes. */
-export function isRefusal(error: unknown): boolean {
-  if (!(error instanceof ApiError) || !isServiceError(error)) return false;
-  if (error instanceof PermissionError) return PERMISSION_REASONS.includes(error.reason);
-  return REFUSALS.includes(error.status);
 }

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
 import { encodeJson } from "../client/for-add-ons.js";
-import type { CreateItemInput, IssueInput, ItemChanges, MoveInput, ReceiveInput } from "../client/index.js";
 import { comparableSku } from "../service/key.js";
 import { WRITES } from "../service/operations.js";
 import { canonicalJson } from "../shared/canonical-json.js";
@@ -11,15 +10,10 @@ import { lazy, string, withCheck } from "../shared/field.js";
 import { snapshotOf } from "../shared/snapshot.js";
 import { mapInTurns } from "../shared/time/turn.js";
 import { fieldOf, isObject, messageOf } from "../shared/unknown.js";
+import { OPERATIONS, type OutboxInputs, type OutboxOperation } from "../writes/operation.js";
 import { type MarkField, markOf, withMark } from "./marks.js";
 
-const OPERATIONS: readonly OutboxOperation[] = ["receive", "move", "issue", "create", "update", "discontinue"];
-
-/** The writes that an outbox accepts: methods of `client.inventory` and `client.items`. */
-export type OutboxOperation = "receive" | "move" | "issue" | "create" | "update" | "discontinue";
-
-/** Whether a second, identical write changes nothing, unless somebody else has written in between. */
-export const isIdempotent = (operation: OutboxOperation) => operation === "update" || operation === "discontinue";
+export type { ItemReference, OutboxInputs, OutboxOperation } from "../writes/operation.js";
 
 export const OUTBOX_STATES: readonly OutboxState[] = [
   "pending",
@@ -39,28 +33,6 @@ export const OUTBOX_STATES: readonly OutboxState[] = [
  *   `outbox.resolve`
  */
 export type OutboxState = "pending" | "sending" | "applied" | "rejected" | "unknown" | "canceled";
-
-/** The item to discontinue or to update. */
-export interface ItemReference {
-  /** Its SKU. */
-  shortID: string;
-}
-
-/** The input of each operation. */
-export interface OutboxInputs {
-  /** As for `client.inventory.receive`. */
-  receive: ReceiveInput;
-  /** As for `client.inventory.move`. */
-  move: MoveInput;
-  /** As for `client.inventory.issue`. */
-  issue: IssueInput;
-  /** As for `client.items.create`. */
-  create: CreateItemInput;
-  /** The SKU, and the changes as for `client.items.update`. */
-  update: ItemChanges & ItemReference;
-  /** The SKU, as for `client.items.discontinue`. */
-  discontinue: ItemReference;
-}
 
 /** A write to add to an outbox. */
 export type OutboxEntryInput = {

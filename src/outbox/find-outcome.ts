@@ -1,8 +1,9 @@
-import { isServiceError, type LookedUpReceipt, receiptTexts, wasWrittenAfter } from "../client/for-add-ons.js";
-import { type InventoryClient, type Item, NotFoundError, type RequestOptions } from "../client/index.js";
+import { type LookedUpReceipt, receiptTexts, wasWrittenAfter } from "../client/for-add-ons.js";
+import type { InventoryClient, Item, RequestOptions } from "../client/index.js";
 import { comparableSku } from "../service/key.js";
 import { isSameValue } from "../service/same-value.js";
 import { fieldOf } from "../shared/unknown.js";
+import { isNoSuchItem } from "../writes/refusal.js";
 import { inputOf, type StoredEntry } from "./entry.js";
 import { hasMark, markOf, showsMark } from "./marks.js";
 import type { OpenStore } from "./store.js";
@@ -65,9 +66,6 @@ async function lookedUpReceipt(store: OpenStore, entry: StoredEntry): Promise<Lo
     mayBeOwnOfOtherItem: (lot) => !isMarked && texts.equal(lot),
   };
 }
-
-/** A 404 of a proxy says nothing. */
-export const isNoSuchItem = (error: unknown) => error instanceof NotFoundError && isServiceError(error);
 
 /** The marks of the other receipts of the item, pruned ones included: a mark depends on the key alone. */
 async function marksOfOthers(store: OpenStore, { key, lane }: StoredEntry): Promise<string[]> {

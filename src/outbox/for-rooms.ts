@@ -7,8 +7,8 @@ import { canonicalJson } from "../shared/canonical-json.js";
 import { InputValidationError } from "../shared/errors/index.js";
 import { monotonicNowMs, startTimer } from "../shared/time/clock.js";
 import { fieldOf, messageOf } from "../shared/unknown.js";
+import { FailuresInARow } from "../writes/failures-in-a-row.js";
 import { entryOf, inputOf, newEntry, type OutboxEntry, type OutboxEntryInput, type StoredEntry } from "./entry.js";
-import { FailuresInARow } from "./failures-in-a-row.js";
 import { withoutMark } from "./marks.js";
 import type { HeldOutbox, Outbox } from "./outbox.js";
 

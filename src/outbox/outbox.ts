@@ -7,6 +7,7 @@ import { mapInTurns } from "../shared/time/turn.js";
 import { afterMs, race } from "../shared/time/wait.js";
 import { InFlight, LateEnd } from "../storage/database.js";
 import { assertSameAccount, type ServiceAccount } from "../storage/service.js";
+import { FailuresInARow } from "../writes/failures-in-a-row.js";
 import {
   entryOf,
   errorJson,
@@ -21,7 +22,6 @@ import {
   type OutboxEntryInput,
   type StoredEntry,
 } from "./entry.js";
-import { FailuresInARow } from "./failures-in-a-row.js";
 import {
   addManyOptionsSchema,
   addOptionsSchema,

@@ -1,13 +1,5 @@
-import { durationOf, isServiceError } from "../client/for-add-ons.js";
-import {
-  ApiError,
-  InputValidationError,
-  type InventoryClient,
-  PaginationError,
-  type RequestOptions,
-  ResponseValidationError,
-  TimeoutError,
-} from "../client/index.js";
+import { durationOf } from "../client/for-add-ons.js";
+import { type InventoryClient, PaginationError, type RequestOptions, TimeoutError } from "../client/index.js";
 import { onAbort } from "../shared/time/abort.js";
 import { callSafely } from "../shared/time/callback.js";
 import { monotonicNowMs, startTimer } from "../shared/time/clock.js";
@@ -15,9 +7,11 @@ import { sleep } from "../shared/time/wait.js";
 import { fieldOf } from "../shared/unknown.js";
 import { type InFlight, LateEnd } from "../storage/database.js";
 import { refusalOf } from "../storage/storage-failure.js";
-import { BACKGROUND, callForEntry, concernsAllWrites, Interrupted, type Sender } from "./call.js";
-import { entryOf, errorJson, isIdempotent, parsed, type StoredEntry } from "./entry.js";
-import { FailuresInARow } from "./failures-in-a-row.js";
+import { FailuresInARow } from "../writes/failures-in-a-row.js";
+import { isIdempotent } from "../writes/operation.js";
+import { concernsAllWrites, isLastingRefusal } from "../writes/refusal.js";
+import { BACKGROUND, callForEntry, Interrupted, type Sender } from "./call.js";
+import { entryOf, errorJson, parsed, type StoredEntry } from "./entry.js";
 import { type Found, lookAfterRefusal, lookAtItem, lookForLot, type Search } from "./find-outcome.js";
 import type { OutboxRunOptions } from "./options.js";
 import type { OutboxReport } from "./report.js";
@@ -393,7 +387,7 @@ class OutboxRun implements Sender {
       return found?.outcome === "unclear" && this.stopped.aborted ? undefined : found;
     } catch (error) {
       if (this.stopped.aborted) return undefined;
-      if (isUnreadable(error))
+      if (isLastingRefusal(error))
         return { outcome: "unreadable", reason: `it could not be looked up (${fieldOf(error, "message")})` };
       // Other items may go on.
       const isOfTheMoment = error instanceof TimeoutError || error instanceof PaginationError;
@@ -538,13 +532,6 @@ class OutboxRun implements Sender {
 
 /** An attempt was applied whose entry another sender has decided about meanwhile. */
 class LateOutcome extends Error {}
-
-/** The service refuses to be read, or cannot be understood, or the client refuses the look-up: then a person must decide. */
-function isUnreadable(error: unknown): boolean {
-  if (error instanceof ResponseValidationError || error instanceof InputValidationError) return true;
-  if (!(error instanceof ApiError) || !isServiceError(error) || concernsAllWrites(error)) return false;
-  return error.status === 501 || (error.status < 500 && error.status !== 408);
-}
 
 const NOT_SENT_IN_TIME = {
   name: "StaleEntry",

@@ -1,7 +1,7 @@
 import { requestsForList } from "../client/for-add-ons.js";
-import { isNoSuchItem } from "../outbox/find-outcome.js";
 import type { Item } from "../service/item.js";
 import type { ItemListParams } from "../service/list-params.js";
+import { isNoSuchItem } from "../writes/refusal.js";
 import type { ReadWith } from "./reader.js";
 
 /**

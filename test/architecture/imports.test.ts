@@ -29,13 +29,14 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   bottleneck: ["client"],
   opentelemetry: ["client"],
   storage: ["client"],
-  outbox: ["client", "storage"],
-  plan: ["client", "storage", "outbox"],
+  writes: ["client"],
+  outbox: ["client", "storage", "writes"],
+  plan: ["client", "storage", "writes", "outbox"],
   mirror: ["client", "storage"],
   sandbox: [],
   msw: ["sandbox"],
-  mcp: ["client", "outbox", "plan", "mirror"],
-  command: ["client", "storage", "outbox", "plan", "mirror", "sandbox", "mcp"],
+  mcp: ["client", "writes", "outbox", "plan", "mirror"],
+  command: ["client", "storage", "writes", "outbox", "plan", "mirror", "sandbox", "mcp"],
 };
 
 /** What is built on the client enters it here. */

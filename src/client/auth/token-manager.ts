@@ -14,6 +14,7 @@
  * finds no fresh token when it gets a slot, returns that, and waits for the renewal (send/attempt.ts).
  */
 
+import { refusesCredentials } from "../../service/status.js";
 import { isAccessToken } from "../../service/token.js";
 import { AuthenticationError } from "../../shared/errors/index.js";
 import type { Abortable } from "../../shared/time/abort.js";
@@ -118,7 +119,7 @@ export class TokenManager {
   /** Puts the renewal off: the service may be available again before the token expires. Throws if there is none to use. */
   #keepAfter(error: unknown): void {
     const now = Date.now();
-    const areRefused = error instanceof AuthenticationError && [400, 401, 403].includes(error.status);
+    const areRefused = error instanceof AuthenticationError && refusesCredentials(error.status);
     if (!this.#token || this.#token.expiresAt <= now || areRefused) throw error;
     this.#token.renewAt = renewalTime(this.#token.expiresAt, now);
     this.#options.warn(

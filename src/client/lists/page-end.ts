@@ -1,3 +1,4 @@
+import { isPassingStatus } from "../../service/status.js";
 import { ApiError, PaginationError } from "../../shared/errors/index.js";
 import { endOfPage, type Page, type PageRequest } from "./page.js";
 
@@ -41,4 +42,5 @@ export const isRefusalOfPage = (error: unknown): boolean =>
   (error instanceof ApiError &&
     error.status >= 400 &&
     error.status < 500 &&
-    ![401, 408, 425, 429].includes(error.status));
+    error.status !== 401 &&
+    !isPassingStatus(error.status));

@@ -16,6 +16,7 @@
  *
  * "Sent" is what the transport knows (`ExchangeEnd.sent`), never what an error code suggests.
  */
+import { isTransientStatus } from "../../service/status.js";
 import { messageOf } from "../../shared/unknown.js";
 import type { WireResponse } from "../transport/exchange.js";
 import type { NetworkFailure } from "../transport/network-failure.js";
@@ -125,8 +126,6 @@ function afterStatus(call: Call, { status, headers }: WireResponse): Consequence
 
 /** Whether the status leaves open if a write was applied. After a write, 302 and 303 lead to its result. */
 const leavesOpen = (status: number) => isTransientStatus(status) || status === 302 || status === 303;
-
-const isTransientStatus = (status: number) => status === 408 || (status >= 500 && status !== 501);
 
 const ifSent = (sent: boolean) => (sent ? "unknown" : "no");
 

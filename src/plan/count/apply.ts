@@ -1,13 +1,13 @@
 import { ConnectionError, InputValidationError, PaginationError } from "../../client/index.js";
 import { parsed, type StoredEntry } from "../../outbox/entry.js";
-import { FailuresInARow } from "../../outbox/failures-in-a-row.js";
-import { isNoSuchItem } from "../../outbox/find-outcome.js";
 import type { OutboxEntryInput } from "../../outbox/index.js";
 import type { HeldOutbox, Outbox } from "../../outbox/outbox.js";
 import { comparableSku } from "../../service/key.js";
 import { callSafely } from "../../shared/time/callback.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { fieldOf } from "../../shared/unknown.js";
+import { FailuresInARow } from "../../writes/failures-in-a-row.js";
+import { isNoSuchItem } from "../../writes/refusal.js";
 import { groupBy } from "../group-by.js";
 import { PlanReader } from "../reader.js";
 import { MAX_AGE_MS, type PlanApplyOptions, SlowItems, TOO_SLOW } from "../report.js";

@@ -1,13 +1,14 @@
 import { requestsForList, uncheckedAs } from "../../client/for-add-ons.js";
 import { ConnectionError, type Item } from "../../client/index.js";
-import { concernsAllWrites, methodOf } from "../../outbox/call.js";
-import { FailuresInARow } from "../../outbox/failures-in-a-row.js";
 import { serviceTimeMs } from "../../service/date.js";
 import { isSameValue } from "../../service/same-value.js";
 import type { StockLevel } from "../../service/stock-level.js";
 import { StocklotError } from "../../shared/errors/index.js";
 import { callSafely } from "../../shared/time/callback.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
+import { FailuresInARow } from "../../writes/failures-in-a-row.js";
+import { methodOf } from "../../writes/operation.js";
+import { concernsAllWrites } from "../../writes/refusal.js";
 import { readItem, readItems, readModifiedItems } from "../read-items.js";
 import { PlanReader, type ReadWith } from "../reader.js";
 import { MAX_AGE_MS, type PlanApplyOptions, SlowItems, TOO_SLOW } from "../report.js";

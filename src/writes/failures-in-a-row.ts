@@ -1,5 +1,5 @@
 import { ApiError, OutcomeUnknownError, PermissionError } from "../client/index.js";
-import { isRefusal } from "./call.js";
+import { isRefusal } from "./refusal.js";
 
 /** If this many different items fail in a row with the same status, the reason is most likely not in the items. */
 const MAX_FAILURES = 5;
