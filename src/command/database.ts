@@ -1,8 +1,7 @@
 import { existsSync } from "node:fs";
+import type { Outbox, OutboxOptions } from "../outbox/for-rooms.js";
+import { type OutboxStore, PostgresOutboxStore, SqliteOutboxStore } from "../outbox/for-rooms.js";
 import { createOutbox } from "../outbox/index.js";
-import type { OutboxOptions } from "../outbox/options.js";
-import type { Outbox } from "../outbox/outbox.js";
-import { type OutboxStore, PostgresOutboxStore, SqliteOutboxStore } from "../outbox/stores.js";
 import { CommandError } from "./exit.js";
 import { noteWaiting } from "./terminal.js";
 

@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { bookLotOf } from "../plan/count/group.js";
+import { bookLotOf } from "../plan/for-rooms.js";
 import type { Item } from "../service/item.js";
 import type { Lot } from "../service/lot.js";
 import type { StockLevel } from "../service/stock-level.js";

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from "node:fs";
 import { Command, Option } from "commander";
 import type { InventoryClient } from "../client/index.js";
-import { readStatus } from "../mirror/copy/status.js";
+import { listName, mirrorListsOf, RESOURCES, readStatus } from "../mirror/for-rooms.js";
 import {
   createMirror,
   type MirrorListStatus,
@@ -11,7 +11,6 @@ import {
   postgresSink,
   sqliteSink,
 } from "../mirror/index.js";
-import { listName, mirrorListsOf, RESOURCES } from "../mirror/tables.js";
 import { messageOf } from "../shared/unknown.js";
 import { type ConnectionFlags, withClient, withConnection } from "./connection.js";
 import { postgresAddress } from "./database.js";

@@ -1,9 +1,9 @@
 import type { InputRequiredResult, McpServer } from "@modelcontextprotocol/server";
 import * as z from "zod";
 import { uncheckedAs } from "../client/for-add-ons.js";
+import type { Outbox } from "../outbox/for-rooms.js";
 import { afterOtherCalls, bookOnce, findKnown, type Known, LostFromView, refuse } from "../outbox/for-rooms.js";
 import type { OutboxEntry } from "../outbox/index.js";
-import type { Outbox } from "../outbox/outbox.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
 import { addTool, type Call, CallError } from "./call.js";
 import { type Answer, canAsk, Questions, type Wanted } from "./question.js";

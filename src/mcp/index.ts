@@ -2,8 +2,8 @@
 import type { Readable, Writable } from "node:stream";
 import { McpServer } from "@modelcontextprotocol/server";
 import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
+import type { Outbox } from "../outbox/for-rooms.js";
 import { Settling } from "../outbox/for-rooms.js";
-import type { Outbox } from "../outbox/outbox.js";
 import { sleep } from "../shared/time/wait.js";
 import { VERSION } from "../shared/version.js";
 import { addBook } from "./book.js";

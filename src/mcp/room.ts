@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { InventoryClient } from "../client/index.js";
-import type { MirrorCopy } from "../mirror/open-copy.js";
-import type { Outbox } from "../outbox/outbox.js";
+import type { MirrorCopy } from "../mirror/for-rooms.js";
+import type { Outbox } from "../outbox/for-rooms.js";
 
 /** The writes that an assistant may book. */
 export const BOOKINGS = ["receive", "move", "issue"] as const;

@@ -1,8 +1,8 @@
 import type { McpServer } from "@modelcontextprotocol/server";
 import * as z from "zod";
+import type { Outbox } from "../outbox/for-rooms.js";
 import { givenOf } from "../outbox/for-rooms.js";
 import type { OutboxEntry } from "../outbox/index.js";
-import type { Outbox } from "../outbox/outbox.js";
 import { fieldOf } from "../shared/unknown.js";
 import { addTool, CallError } from "./call.js";
 import { entrySchema, keySchema, type Room, STATES } from "./room.js";

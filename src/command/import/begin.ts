@@ -1,7 +1,7 @@
+import type { Outbox } from "../../outbox/for-rooms.js";
+import { KeysHaveGrown, type SeenKeys } from "../../outbox/for-rooms.js";
 import type { OutboxState } from "../../outbox/index.js";
-import type { Outbox } from "../../outbox/outbox.js";
-import { KeysHaveGrown, type SeenKeys } from "../../outbox/store.js";
-import { areCut, Notations } from "../../plan/notation.js";
+import { areCut, Notations } from "../../plan/for-rooms.js";
 import { CommandError } from "../exit.js";
 import { MAX_LISTED } from "../rows/columns.js";
 import { dateTime, plural, printable, tell } from "../terminal.js";

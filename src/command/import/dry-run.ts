@@ -1,8 +1,7 @@
 import { Big } from "big.js";
 import { requestsForList } from "../../client/for-add-ons.js";
 import type { InventoryClient } from "../../client/index.js";
-import { countListedItems, readItem } from "../../plan/read-items.js";
-import { PlanReader } from "../../plan/reader.js";
+import { countListedItems, PlanReader, readItem } from "../../plan/for-rooms.js";
 import type { Item } from "../../service/item.js";
 import { comparableSku } from "../../service/key.js";
 import { fieldOf } from "../../shared/unknown.js";

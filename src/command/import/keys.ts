@@ -1,5 +1,5 @@
-import type { OpenStore } from "../../outbox/store.js";
-import type { Notations } from "../../plan/notation.js";
+import type { OpenStore } from "../../outbox/for-rooms.js";
+import type { Notations } from "../../plan/for-rooms.js";
 
 /*
  * The key of a line, which identifies it for ever:

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { uncheckedAs } from "../../client/for-add-ons.js";
-import { newEntry } from "../../outbox/entry.js";
+import { newEntry } from "../../outbox/for-rooms.js";
 import type { OutboxEntryInput, OutboxOptions } from "../../outbox/index.js";
 import { describeSkuSpaces } from "../../service/key.js";
 import { WRITES } from "../../service/operations.js";

@@ -1,6 +1,6 @@
-import { entryOf, type OutboxEntry } from "../../outbox/entry.js";
+import type { Outbox } from "../../outbox/for-rooms.js";
+import { entryOf, type OutboxEntry } from "../../outbox/for-rooms.js";
 import type { OutboxReport, OutboxState } from "../../outbox/index.js";
-import type { Outbox } from "../../outbox/outbox.js";
 import { EXIT } from "../exit.js";
 import { reasonOf } from "../outbox/reason.js";
 import { commandLine, outboxCommandLine, outboxWord } from "../shell.js";

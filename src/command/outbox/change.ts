@@ -1,6 +1,6 @@
-import { parsed, type StoredEntry } from "../../outbox/entry.js";
+import type { Outbox } from "../../outbox/for-rooms.js";
+import { parsed, type StoredEntry } from "../../outbox/for-rooms.js";
 import type { OutboxEntry, OutboxReport, OutboxState } from "../../outbox/index.js";
-import type { Outbox } from "../../outbox/outbox.js";
 import type { ConnectionFlags } from "../connection.js";
 import { CommandError, EXIT } from "../exit.js";
 import { keysAsTyped } from "../import/keys.js";

@@ -1,6 +1,6 @@
 import { Command, Option } from "commander";
 import type { InventoryClient } from "../../client/index.js";
-import { OUTBOX_STATES } from "../../outbox/entry.js";
+import { OUTBOX_STATES } from "../../outbox/for-rooms.js";
 import { withClient, withConnection } from "../connection.js";
 import { type OutboxUse, outboxStoreOf, withOutbox } from "../database.js";
 import { durationOption, failureOrInterruption, interruptSignal } from "../exit.js";

@@ -1,5 +1,4 @@
-import { entryOf, type OutboxEntry, type StoredEntry } from "../../outbox/entry.js";
-import { hasMark, markOf } from "../../outbox/marks.js";
+import { entryOf, hasMark, markOf, type OutboxEntry, type StoredEntry } from "../../outbox/for-rooms.js";
 import { fieldOf, isObject } from "../../shared/unknown.js";
 import { EXIT } from "../exit.js";
 import { commandLine, outboxCommandLine, outboxWord } from "../shell.js";

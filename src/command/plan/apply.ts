@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import type { InventoryClient } from "../../client/index.js";
-import { describeGroup } from "../../plan/count/group.js";
+import { describeGroup } from "../../plan/for-rooms.js";
 import type { CountPlanReport, ItemPlanReport, ReportedGroup, ReportedItem } from "../../plan/index.js";
 import { type ConnectionFlags, countWrites, withClient, withConnection } from "../connection.js";
 import { outboxStoreOf, withOutbox } from "../database.js";

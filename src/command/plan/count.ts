@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { Command } from "commander";
 import * as z from "zod";
 import { uncheckedAs } from "../../client/for-add-ons.js";
-import { planCountOfSheets } from "../../plan/count/plan-count.js";
+import { planCountOfSheets } from "../../plan/for-rooms.js";
 import { type CountSnapshot, type PlanCountOptions, takeSnapshot } from "../../plan/index.js";
 import { type ConnectionFlags, connectionWords, withClient, withConnection } from "../connection.js";
 import { CommandError, integerOption } from "../exit.js";

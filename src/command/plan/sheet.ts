@@ -1,6 +1,4 @@
-import { checkOf } from "../../plan/count/check.js";
-import { type CountGroup, sumOf } from "../../plan/count/group.js";
-import { groupBy } from "../../plan/group-by.js";
+import { type CountGroup, checkOf, groupBy, sumOf } from "../../plan/for-rooms.js";
 import type { BookLot, CountSnapshot } from "../../plan/index.js";
 import { comparableSku } from "../../service/key.js";
 import { csvFormat } from "../export/record-format.js";

@@ -1,7 +1,7 @@
 import { ConnectionError, InputValidationError, PaginationError } from "../../client/index.js";
-import { parsed, type StoredEntry } from "../../outbox/entry.js";
+import type { HeldOutbox, Outbox } from "../../outbox/for-rooms.js";
+import { parsed, type StoredEntry } from "../../outbox/for-rooms.js";
 import type { OutboxEntryInput } from "../../outbox/index.js";
-import type { HeldOutbox, Outbox } from "../../outbox/outbox.js";
 import { comparableSku } from "../../service/key.js";
 import { callSafely } from "../../shared/time/callback.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";

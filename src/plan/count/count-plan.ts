@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { accountOf } from "../../client/for-add-ons.js";
 import type { InventoryClient } from "../../client/index.js";
-import type { Outbox } from "../../outbox/outbox.js";
+import type { Outbox } from "../../outbox/for-rooms.js";
 import { checkMethodOptions } from "../../shared/check.js";
 import { lazy } from "../../shared/field.js";
 import { objectWithMethodsSchema } from "../../shared/option.js";

@@ -1,0 +1,215 @@
+/**
+ * A door for what books single writes for somebody who waits for them: `mcp`. A write is sent by the call that adds it, within a
+ * time, or never.
+ */
+import { ConnectionError } from "../client/index.js";
+import { canonicalJson } from "../shared/canonical-json.js";
+import { InputValidationError } from "../shared/errors/index.js";
+import { monotonicNowMs, startTimer } from "../shared/time/clock.js";
+import { fieldOf, messageOf } from "../shared/unknown.js";
+import { FailuresInARow } from "../writes/failures-in-a-row.js";
+import { entryOf, inputOf, newEntry, type OutboxEntry, type OutboxEntryInput, type StoredEntry } from "./entry.js";
+import { withoutMark } from "./marks.js";
+import type { HeldOutbox, Outbox } from "./outbox.js";
+
+/** What an outbox has of a write that is to be added. */
+export type Known =
+  /**
+   * Its key is stored, with the same operation and input or with others. Or it is blocked by this earlier write of the item,
+   * whose outcome is not known. `isOfCall`: a call is sending it, or was killed before.
+   */
+  | { is: "stored" | "other-input" | "blocked"; entry: OutboxEntry; isOfCall?: boolean }
+  /** Nothing. `equals`: recent entries under other keys with the same operation and input that were, or may be, applied. */
+  | { is: "new"; equals: OutboxEntry[] };
+
+/** What became of a write. `equal`: nothing was added, since this entry is equal and was not allowed for. */
+export interface Booked {
+  is: "booked" | "equal" | Exclude<Known["is"], "new">;
+  entry: OutboxEntry;
+}
+
+/** In which an equal write under another key is most likely the same, in ms. */
+const EQUAL_WITHIN_MS = 24 * 3_600_000;
+/** An attempt to settle that failed is repeated after at least this time, in ms. */
+const SETTLE_AGAIN_MS = 30_000;
+/** How often it is begun again because another process took over before anything was added. */
+const MAX_INTERRUPTIONS = 5;
+
+const METHOD = "book";
+
+/** An entry as its caller gave it: without the mark. */
+export function givenOf(entry: OutboxEntry): OutboxEntry {
+  const remark = fieldOf(entry.input, "remark");
+  if (typeof remark !== "string") return entry;
+  const { remark: _, ...input }: Record<string, unknown> = { ...Object(entry.input) };
+  const given = withoutMark(remark);
+  return { ...entry, input: given === "" ? input : { ...input, remark: given } };
+}
+
+/** @throws InputValidationError if the write is wrong. */
+export async function findKnown(outbox: Outbox, given: OutboxEntryInput): Promise<Known> {
+  const wanted = newEntry(METHOD, given, false, []);
+  return outbox.readOwn(METHOD, async (store) => {
+    const stored = await store.get(wanted.key);
+    if (stored) {
+      const isSame = stored.inputHash === wanted.inputHash;
+      const isOfCall = stored.state === "pending" && stored.boundTo !== null;
+      return { is: isSame ? "stored" : "other-input", entry: givenOf(entryOf(stored)), isOfCall };
+    }
+    const equals: OutboxEntry[] = [];
+    const comparable = comparableOf(wanted);
+    for await (const other of store.list({ lane: wanted.lane, pruned: true })) {
+      if (other.state === "unknown") return { is: "blocked", entry: givenOf(entryOf(other)) };
+      const isRecent = Date.now() - other.addedAt < EQUAL_WITHIN_MS;
+      if (!isRecent || other.state === "rejected" || other.state === "canceled") continue;
+      const isEqual = other.input === null ? other.inputHash === wanted.inputHash : comparableOf(other) === comparable;
+      if (isEqual) equals.push(givenOf(entryOf(other)));
+    }
+    return { is: "new", equals };
+  });
+}
+
+/** The same for all spellings of a SKU, with a mark or without. */
+function comparableOf({
+  key,
+  operation,
+  lane,
+  input,
+}: Pick<StoredEntry, "key" | "operation" | "lane" | "input">): string {
+  const { remark, ...fields }: Record<string, unknown> = { ...inputOf({ key, input }), itemID: lane };
+  const text = typeof remark === "string" ? withoutMark(remark) : "";
+  return canonicalJson({ operation, input: text === "" ? fields : { ...fields, remark: text } });
+}
+
+/** Waits until no call sends any more: what one has left is canceled then. */
+export const afterOtherCalls = (outbox: Outbox, signal: AbortSignal): Promise<void> =>
+  outbox.hold(METHOD, signal, async () => {});
+
+/** The store has failed after the write was added: what became of it is in the store. */
+export class LostFromView extends Error {}
+
+/** How a write is booked. */
+export interface BookOptions {
+  signal: AbortSignal;
+  /** Nothing is sent afterwards, by the monotonic clock. */
+  until: number;
+  /** Keys of equal entries beside which a person wants it. */
+  besides: readonly string[];
+}
+
+/**
+ * Adds a write and sends it, with those before it of the same item: unless its key is known, an equal one was not allowed for,
+ * or the item is blocked. All that is decided while no other process sends. It is sent once; what is not sent by then never is.
+ */
+export async function bookOnce(
+  outbox: Outbox,
+  given: OutboxEntryInput,
+  { signal, until, besides }: BookOptions,
+): Promise<Booked> {
+  const late = new AbortController();
+  const reason = `${METHOD}: it could not be sent within the time of the call. Nothing was added.`;
+  const stopTimer = startTimer(until - monotonicNowMs(), () => late.abort(new DOMException(reason, "TimeoutError")));
+  const ends = AbortSignal.any([signal, late.signal]);
+  let booked: Booked | undefined;
+  let isAdded = false;
+  try {
+    for (let begun = 0; !booked && begun < MAX_INTERRUPTIONS; begun += 1)
+      await outbox.hold(METHOD, ends, async (held) => {
+        booked = await reasonAgainst(outbox, given, { held, until, besides });
+        if (booked || held.signal.aborted) return;
+        isAdded = true;
+        try {
+          const [added] = await held.addBound([given]);
+          const limits = { maxUncertain: 1, upTo: added?.sequence ?? 0 };
+          await held.runItem(itemOf(given), until, new FailuresInARow(), limits);
+        } finally {
+          await cancelUnsent(outbox, given.key);
+          const stored = await outbox.get(given.key);
+          if (stored) booked = { is: "booked", entry: givenOf(stored) };
+        }
+      });
+  } catch (error) {
+    // What was stored says more.
+    if (!booked) throw isAdded ? new LostFromView(messageOf(error), { cause: error }) : error;
+  } finally {
+    stopTimer();
+  }
+  if (booked) return booked;
+  throw new ConnectionError(`${METHOD}: other processes took over the outbox again and again. Nothing was added.`);
+}
+
+/** Sends what is before it, then decides whether it may be added. */
+async function reasonAgainst(
+  outbox: Outbox,
+  given: OutboxEntryInput,
+  { held, until, besides }: Pick<BookOptions, "until" | "besides"> & { held: HeldOutbox },
+): Promise<Booked | undefined> {
+  const upTo = await outbox.read((store) => store.lastPlace());
+  await held.runItem(itemOf(given), until, new FailuresInARow(), { upTo });
+  const known = await findKnown(outbox, given);
+  if (known.is !== "new") return known;
+  const unforeseen = known.equals.find(({ key }) => !besides.includes(key));
+  if (unforeseen) return { is: "equal", entry: unforeseen };
+  // An earlier one that could not be sent comes first.
+  for (const state of ["pending", "sending"] as const)
+    for await (const before of outbox.entries({ item: itemOf(given), state }))
+      return { is: "blocked", entry: givenOf(before) };
+  return undefined;
+}
+
+const itemOf = ({ input }: OutboxEntryInput) => String(fieldOf(input, "itemID"));
+
+/** Nobody else would send it: but it would block the item until the next sender. */
+async function cancelUnsent(outbox: Outbox, key: string): Promise<void> {
+  if ((await outbox.get(key))?.state !== "pending") return;
+  await outbox.cancel(key).catch((error: unknown) => {
+    // Another process has taken over, and was faster.
+    if (!(error instanceof InputValidationError)) throw error;
+  });
+}
+
+/** Stores that a person has refused a write, unless its key is known: its key stays refused. */
+export async function refuse(outbox: Outbox, given: OutboxEntryInput): Promise<OutboxEntry> {
+  const reason = { name: "Refused", message: "A person has refused it." };
+  return givenOf(entryOf(await outbox.addCanceled(METHOD, given, reason)));
+}
+
+/**
+ * Finds out what became of entries that are `sending`, without sending what is pending. The lock is held only for a moment: an
+ * entry that nobody had an attempt of between two moments, `settleMs` apart, can no longer take effect.
+ */
+export class Settling {
+  readonly #seen = new Map<string, { attempts: number; since: number; dueAt: number }>();
+
+  async round(outbox: Outbox, signal: AbortSignal): Promise<void> {
+    const isDue = (entry: StoredEntry) => (this.#seenOf(entry)?.dueAt ?? 0) <= monotonicNowMs();
+    const before = await this.#sending(outbox);
+    if (before.length === 0) this.#seen.clear();
+    if (!before.some(isDue)) return;
+    await outbox.hold("settle", signal, async (held) => {
+      for (const entry of await this.#sending(outbox)) {
+        if (held.signal.aborted) return;
+        const now = monotonicNowMs();
+        const { key, attempts } = entry;
+        const seen = this.#seenOf(entry);
+        if (!seen) this.#seen.set(key, { attempts, since: now, dueAt: now + held.settleMs });
+        if (!seen || now < seen.dueAt) continue;
+        seen.dueAt = now + Math.max(held.settleMs, SETTLE_AGAIN_MS);
+        await held.settle(entry, seen.since);
+      }
+    });
+  }
+
+  #seenOf({ key, attempts }: StoredEntry) {
+    const seen = this.#seen.get(key);
+    return seen?.attempts === attempts ? seen : undefined;
+  }
+
+  #sending(outbox: Outbox): Promise<StoredEntry[]> {
+    return outbox.read(async (store) => {
+      const entries: StoredEntry[] = [];
+      for await (const entry of store.list({ state: "sending" })) entries.push(entry);
+      return entries;
+    });
+  }
+}
