@@ -10,26 +10,34 @@ export interface ServiceAccount {
   readonly clientId: string;
 }
 
+/** What is stored for a service. */
+interface StoredThing {
+  /** Who asks, for messages. */
+  method: string;
+  noun: "store" | "plan" | "snapshot" | "copy";
+}
+
 /**
  * Throws a `ConfigurationError` unless what is stored belongs to the service of the client: the same address and client ID, or
- * the same `serviceId`, if the caller has set one.
+ * the same `serviceId`, if the caller has set one. A copy shows what one client may see, so it needs the same client ID, too.
  */
-export function assertSameAccount(
-  { method, noun }: { method: string; noun: string },
-  recorded: ServiceAccount,
-  own: ServiceAccount,
-): void {
-  const isSameAccount = recorded.address === own.address && recorded.clientId === own.clientId;
-  if (isSameAccount || (recorded.id === own.id && own.id !== own.address)) return;
-  const isSameService = recorded.id === own.id;
+export function assertSameAccount({ method, noun }: StoredThing, recorded: ServiceAccount, own: ServiceAccount): void {
+  const isCopy = noun === "copy";
+  const isSameClient = recorded.clientId === own.clientId;
+  const isSameService = recorded.id === own.id || (isCopy && recorded.address === own.address);
+  const isNamedAlike = recorded.id === own.id && own.id !== own.address;
+  if (isCopy ? isSameService && isSameClient : isNamedAlike || (recorded.address === own.address && isSameClient))
+    return;
   const [theirs, ours] = isSameService
     ? [`the client ID "${recorded.clientId}"`, `"${own.clientId}"`]
     : [`the service "${recorded.id}"`, `"${own.id}"`];
   const advice = isSameService
-    ? `If both see the same stock, create both clients with one serviceId.`
-    : `If it is the same service, create the client with the option serviceId: "${recorded.id}".`;
+    ? isCopy
+      ? ""
+      : " If both see the same stock, create both clients with one serviceId."
+    : ` If it is the same service, create the client with the option serviceId: "${recorded.id}".`;
   throw new ConfigurationError(
     `${method}: the ${noun} belongs to ${theirs}, and the client to ${ours}. Nothing was changed or sent. ` +
-      `Use a ${noun} of its own for each. ${advice}`,
+      `Use ${isCopy ? "a new copy" : `a ${noun} of its own`} for each.${advice}`,
   );
 }

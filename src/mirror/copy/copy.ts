@@ -1,5 +1,4 @@
-import { ConfigurationError } from "../../shared/errors/index.js";
-import type { ServiceAccount } from "../../storage/service.js";
+import { assertSameAccount, type ServiceAccount } from "../../storage/service.js";
 import type { SqlFields } from "../../storage/update-rows.js";
 import {
   keyOf,
@@ -64,7 +63,7 @@ export class Copy {
   ): Promise<Copy> {
     const row = await readCopyRow(database, "FOR SHARE");
     const copy = new Copy(database, row, await readListRows(database));
-    if (row.account) assertSameAccount(row.account, account);
+    if (row.account) assertSameAccount({ method: "mirror", noun: "copy" }, row.account, account);
     if (row.account?.id !== account.id || row.account.address !== account.address) {
       const { id, address, clientId } = account;
       await copy.#commit([copy.#update({ service: id, address, client_id: clientId })]);
@@ -290,17 +289,3 @@ function codecOf(resource: MirrorResource): RowCodec {
 
 /** Restricts a query to the rows of a list. */
 const scopeOf = ({ wID }: MirrorList) => (wID === null ? "" : ` AND "wID" = ${wID}`);
-
-function assertSameAccount(recorded: ServiceAccount, own: ServiceAccount): void {
-  const isSameService = recorded.id === own.id || recorded.address === own.address;
-  if (isSameService && recorded.clientId === own.clientId) return;
-  const [theirs, ours] = isSameService
-    ? [`the client ID "${recorded.clientId}"`, `"${own.clientId}"`]
-    : [`the service "${recorded.id}"`, `"${own.id}"`];
-  throw new ConfigurationError(
-    `mirror: the copy belongs to ${theirs}, and the client to ${ours}. Nothing was changed. Use a new copy for each.` +
-      (isSameService
-        ? ""
-        : ` If it is the same service, create the client with the option serviceId: "${recorded.id}".`),
-  );
-}

@@ -106,7 +106,7 @@ export class CountPlan {
   async apply(options: CountPlanApplyOptions): Promise<CountPlanReport> {
     const given = checkMethodOptions("plan.apply", applyOptionsSchema, options);
     const { client, outbox, signal } = given;
-    const name = { method: "plan.apply", noun: "plan" };
+    const name = { method: "plan.apply", noun: "plan" } as const;
     assertSameAccount(name, this.#content.service, accountOf(client));
     if (outbox.service) assertSameAccount(name, this.#content.service, outbox.service);
     signal?.throwIfAborted();
