@@ -202,7 +202,11 @@ export class Outbox {
     return stored && entryOf(stored);
   }
 
-  /** The entries in the order added. Pruned entries are left out. It rejects with a `DOMException` named `AbortError` if the outbox is closed meanwhile. */
+  /**
+   * The entries in the order added. Pruned entries are left out.
+   *
+   * @throws a `DOMException` named `AbortError` if the outbox is closed meanwhile.
+   */
   async *entries(options: OutboxEntriesOptions = {}): AsyncGenerator<OutboxEntry, void, undefined> {
     const { state, item } = checkMethodOptions("outbox.entries", entriesOptionsSchema, options);
     const store = await this.read(async (opened) => opened);
