@@ -205,7 +205,11 @@ export class Outbox {
     return stored && entryOf(stored);
   }
 
-  /** The entries in the order added. Pruned entries are left out. */
+  /**
+   * The entries in the order added. Pruned entries are left out.
+   *
+   * @throws a `DOMException` named `AbortError` if the outbox is closed meanwhile.
+   */
   async *entries(options: OutboxEntriesOptions = {}): AsyncGenerator<OutboxEntry, void, undefined> {
     const { state, item } = checkMethodOptions("outbox.entries", entriesOptionsSchema, options);
     const store = await this.read(async (opened) => opened);
@@ -266,14 +270,16 @@ export class Outbox {
    * `leaseMs`. A later call opens the store again.
    */
   async close(): Promise<void> {
-    this.#closed.abort(new DOMException("The outbox was closed.", "AbortError"));
+    const reason = new DOMException("The outbox was closed.", "AbortError");
+    this.#closed.abort(reason);
     this.#closed = new AbortController();
     // Calls that come from now on open the store again.
     const opening = this.#opening;
     this.#opening = undefined;
     await Promise.allSettled(this.#active);
     const opened = await opening?.opened.catch(() => undefined);
-    opening?.end.stop();
+    // What is left are iterations of entries.
+    opening?.end.end(reason);
     await opened?.store.database.close();
   }
 

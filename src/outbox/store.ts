@@ -308,9 +308,12 @@ export class OpenStore {
 
   count(): Promise<OutboxCounts> {
     const count = async (run: Query) => {
-      const counts = { ...(await this.#countUnsettled(run)), applied: 0, rejected: 0, canceled: 0 };
+      const { oldestUnsettledAt, toSend } = await this.#countUnsettled(run);
+      const none = { pending: 0, sending: 0, applied: 0, rejected: 0, unknown: 0, canceled: 0 };
+      const counts = { ...none, oldestUnsettledAt, toSend };
+      // All states at once: in PostgreSQL an entry may change its state between two commands.
       const sql = `SELECT state, count(*) AS entries FROM ${this.names.entries}
-        WHERE sequence > $1 AND sequence <= $2 AND state IN ('applied', 'rejected', 'canceled') GROUP BY state`;
+        WHERE sequence > $1 AND sequence <= $2 GROUP BY state`;
       for await (const { from, to } of this.#parts(run)) addTo(counts, await run(sql, [from, to]));
       return counts;
     };

@@ -108,6 +108,12 @@ export class LateEnd {
     this.#isStopped = true;
     for (const stop of this.#stops.splice(0)) stop();
   }
+
+  /** Aborts now. */
+  end(reason: unknown): void {
+    this.stop();
+    this.#controller.abort(reason);
+  }
 }
 
 /** `$1, $2, …`: placeholders of a list, or of a row. */

@@ -5,7 +5,7 @@ import { OpenStore } from "../../src/outbox/store.js";
 import { openSqlite } from "../../src/storage/sqlite.js";
 import { brokenNetwork } from "../storage/support/broken-network.js";
 import { ownFolder } from "../support/own-folder.js";
-import { findPostgres } from "../support/postgres-server.js";
+import { findPostgres, openPool } from "../support/postgres-server.js";
 import { sleep, waitUntil } from "../support/with-server.js";
 import { createWorld, receipt } from "./support/world.js";
 
@@ -60,6 +60,17 @@ async function silentPostgres(): Promise<Obstacle> {
   };
 }
 
+async function silentPool(): Promise<Obstacle> {
+  const network = await brokenNetwork(connectionString);
+  onTestFinished(network.close);
+  const pool = openPool({ connectionString: network.url });
+  onTestFinished(() => pool.end());
+  return {
+    store: postgresOutboxStore({ pool, schema: `aborts_${process.pid}_${names++}` }),
+    begin: async () => network.silence(),
+  };
+}
+
 /** From when an end is asked for to when it has come, in ms. */
 async function timeOf(end: Promise<unknown>): Promise<number> {
   const startedAt = performance.now();
@@ -71,6 +82,7 @@ describe.each([
   ["a locked SQLite file", lockedSqlite],
   ["a locked PostgreSQL table", lockedPostgres],
   ["a silent PostgreSQL connection", silentPostgres],
+  ["a silent connection of the caller's pool", silentPool],
 ])("with %s", (_, createObstacle) => {
   beforeEach(({ skip }) => skip(createObstacle !== lockedSqlite && !postgres, "there is no PostgreSQL"));
 
@@ -117,6 +129,17 @@ describe.each([
     await sleep(200);
     expect(await timeOf(outbox.close())).toBeLessThan(LEASE_MS + 2_500);
     await Promise.allSettled(calls);
+  });
+
+  it("an iteration of entries ends with close(), which does not wait for it", async () => {
+    const { outbox, begin } = await prepare();
+    await begin();
+    const next = outbox.entries().next();
+    next.catch(() => {});
+    await sleep(200);
+    expect(await timeOf(outbox.close())).toBeLessThan(2_500);
+    // Reading does not wait for those that write in SQLite.
+    expect(await timeOf(next)).toBeLessThan(1_000);
   });
 
   it("a run ends soon after its signal also if it is the first call", async () => {
