@@ -34,7 +34,7 @@ const COMMAND_TIMEOUT_MS = 60_000;
 /** How much longer than the server this side waits for the end of a command, in ms: the server's reason is the better one. */
 const REPLY_TIMEOUT_MARGIN_MS = 5_000;
 /** How long a server may be absent that restarts, in ms. At a wrong address there is none for ever. */
-const ABSENT_WAIT_MS = 5_000;
+const ABSENT_WAIT_MS = 2_000;
 /** When a connection to a server that is absent or starting is tried again, in ms. */
 const START_RETRY_MS = 250;
 /** How long connections may take to say goodbye, in ms. */
