@@ -10,11 +10,11 @@ import {
   type RequestOptions,
 } from "../../../src/index.js";
 import { markedEntry, newEntry, type StoredEntry } from "../../../src/outbox/entry.js";
-import { FailuresInARow } from "../../../src/writes/failures-in-a-row.js";
 import { holdLock, type RunSettings, runItem, runOutbox } from "../../../src/outbox/run.js";
 import type { OpenStore } from "../../../src/outbox/store.js";
 import { markAsServiceError } from "../../../src/shared/errors/service-error.js";
 import { InFlight } from "../../../src/storage/database.js";
+import { FailuresInARow } from "../../../src/writes/failures-in-a-row.js";
 import { newLot } from "../../support/records.js";
 import { type Planted, type Rows, storeMethods } from "./fake-store.js";
 
