@@ -147,6 +147,35 @@ it("standard output has nothing but the protocol, and secrets appear nowhere", a
   expect(output.out + output.err).not.toContain(env.STOCKLOT_CLIENT_SECRET);
 });
 
+it("SIGTERM while a write hangs ends the process, and the next one does not book again", async () => {
+  const { client, env } = await serve({
+    faults: [{ path: "/Inventory/Receive", times: 1, fault: "hang-after" }],
+  });
+  const args = [
+    "--outbox",
+    await newPlace(),
+    "--operations",
+    "receive",
+    "--confirm",
+    "never",
+    "--settle",
+    "2s",
+    "--timeout",
+    "2s",
+  ];
+  const { child, send } = raw(args, env);
+  send({ id: 2, method: "tools/call", params: { name: "book", arguments: BOOKING } });
+  const booked = async () =>
+    (await client.inventory.getLots("BOLT-M8")).filter(({ remark }) => remark.includes(INPUT.remark)).length;
+  await expect.poll(booked, { timeout: 20_000 }).toBe(1);
+  child.kill("SIGTERM");
+  await once(child, "close");
+  const next = await start(args, env);
+  const state = async () => (await next.tools("book", BOOKING)).value.entry?.state;
+  await expect.poll(state, { timeout: 60_000 }).toBe("applied");
+  expect(await booked()).toBe(1);
+}, 120_000);
+
 it.each(databases)("two processes on one outbox and one copy in %s book once, and read alike", async (database) => {
   const { env, client } = await serve();
   const [outbox, copy] = [await newPlace(database), await newPlace(database)];

@@ -148,6 +148,39 @@ describe.each(REVISIONS)("revision %s", (revision) => {
 
 const inFlight = ({ client }: Assistant) => client.rateLimit.inFlight;
 
+it("more SKUs or rows than promised, or none, are refused, and nothing is read or planned", async () => {
+  const savePlan = vi.fn(async () => "plan.json");
+  const { tools, sandbox } = await assistant({ room: { savePlan } });
+  const rows = (count: number) => Array.from({ length: count }, (_, row) => ({ shortID: `A${row}` }));
+  const skus = (count: number) => rows(count).map(({ shortID }) => shortID);
+  for (const count of [0, 21]) expect(await refused(tools("get_stock", { skus: skus(count) }))).toBe(true);
+  for (const count of [0, 1_001]) expect(await refused(tools("plan_catalog", { rows: rows(count) }))).toBe(true);
+  expect(savePlan).not.toHaveBeenCalled();
+  expect(sandbox.requests).toEqual([]);
+  expect((await tools("get_stock", { skus: skus(20) })).value.missing).toEqual(skus(20));
+});
+
+/** The revisions differ in how they say it. */
+const refused = (call: ReturnType<Assistant["tools"]>) =>
+  call.then(
+    ({ isError }) => isError,
+    () => true,
+  );
+
+it("list_writes has the newest first, of one state or all, and says whether there are more", async () => {
+  const { tools, outbox } = await assistant({ outbox: await newPlace() });
+  for (const key of ["a", "b", "c"])
+    await outbox?.add({ key, operation: "receive", input: { itemID: "BOLT-M8", units: 1, wid: 1, reasonCode: 1 } });
+  await outbox?.cancel("c");
+  const keys = async (input: Record<string, unknown>) => {
+    const { entries, more } = Object((await tools("list_writes", input)).value);
+    return [entries.map(({ key }: { key: string }) => key), more];
+  };
+  expect(await keys({})).toEqual([["c", "b", "a"], false]);
+  expect(await keys({ limit: 2 })).toEqual([["c", "b"], true]);
+  expect(await keys({ state: "pending" })).toEqual([["b", "a"], false]);
+});
+
 it("without credentials the tools say what is missing", async () => {
   const { ConfigurationError } = await import("../../src/client/index.js");
   const missing = () => {
