@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { OutboxEntry } from "stocklot/outbox";
 import { expect, it } from "vitest";
-import { ownFolder } from "../support/own-folder.js";
 import { type Random, seededRandom } from "../support/random.js";
 import { worlds } from "../support/runs.js";
 import { type Assistant, assistant, type Outcome, type Person, REVISIONS } from "./support/assistant.js";
+import { usePlaces } from "./support/places.js";
 
-const fileNamed = ownFolder();
+const { databases, newPlace } = await usePlaces();
 
 const CONVERSATIONS = worlds(200);
 const CALLS = 14;
@@ -66,7 +66,7 @@ it.each(
   Array.from({ length: CONVERSATIONS }, (_, index) => index + 1),
 )("conversation %i: what was reported agrees with the service's record", async (seed) => {
   const random = seededRandom(seed);
-  const outbox = fileNamed(`world-${seed}.db`);
+  const outbox = await newPlace(databases[(seed >> 1) % databases.length]);
   const setting = { outbox, person: personOf(random), revision: REVISIONS[seed % 2] ?? REVISIONS[0], settleMs: 150 };
   const one = await assistant(setting);
   const two = await assistant({ ...setting, sandbox: one.sandbox });

@@ -6,14 +6,16 @@ import { serializeMessage } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { fieldOf } from "../../src/shared/unknown.js";
-import { COMMAND_FILE, serve } from "../command/support/run-command.js";
+import { COMMAND_FILE, runProcess, serve } from "../command/support/run-command.js";
 import { ownFolder } from "../support/own-folder.js";
 import { seededRandom } from "../support/random.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL, runs } from "../support/runs.js";
 import { accepts, assistant, connect, type Person, REVISIONS, type Revision, toolsOf } from "./support/assistant.js";
+import { usePlaces } from "./support/places.js";
 
 beforeEach(({ skip }) => skip(!RUN_ALL, ONLY_IN_TEST_ALL));
 const fileNamed = ownFolder();
+const { databases, newPlace } = await usePlaces();
 
 const INPUT = { itemID: "BOLT-M8", units: 5, wid: 1, reasonCode: 1, remark: "from the truck" };
 const BOOKING = { key: "asn-1", operation: "receive", input: INPUT };
@@ -145,14 +147,68 @@ it("standard output has nothing but the protocol, and secrets appear nowhere", a
   expect(output.out + output.err).not.toContain(env.STOCKLOT_CLIENT_SECRET);
 });
 
-it("killed at any moment, a write is booked at most once, and the next server knows what is known", async () => {
+it("SIGTERM while a write hangs ends the process, and the next one does not book again", async () => {
+  const { client, env } = await serve({
+    faults: [{ path: "/Inventory/Receive", times: 1, fault: "hang-after" }],
+  });
+  const args = [
+    "--outbox",
+    await newPlace(),
+    "--operations",
+    "receive",
+    "--confirm",
+    "never",
+    "--settle",
+    "2s",
+    "--timeout",
+    "2s",
+  ];
+  const { child, send } = raw(args, env);
+  send({ id: 2, method: "tools/call", params: { name: "book", arguments: BOOKING } });
+  const booked = async () =>
+    (await client.inventory.getLots("BOLT-M8")).filter(({ remark }) => remark.includes(INPUT.remark)).length;
+  await expect.poll(booked, { timeout: 20_000 }).toBe(1);
+  child.kill("SIGTERM");
+  await once(child, "close");
+  const next = await start(args, env);
+  const state = async () => (await next.tools("book", BOOKING)).value.entry?.state;
+  await expect.poll(state, { timeout: 60_000 }).toBe("applied");
+  expect(await booked()).toBe(1);
+}, 120_000);
+
+it.each(databases)("two processes on one outbox and one copy in %s book once, and read alike", async (database) => {
+  const { env, client } = await serve();
+  const [outbox, copy] = [await newPlace(database), await newPlace(database)];
+  const place = database === "SQLite" ? "--sqlite" : "--postgres";
+  expect(await runProcess(["mirror", place, copy, "--history", "9"], env)).toMatchObject({ code: 0 });
+  const args = ["--copy", copy, "--outbox", outbox, "--operations", "receive", ...TIMES];
+  const servers = await Promise.all(REVISIONS.map((revision) => start(args, env, accepts, revision)));
+  const both = (name: string, input: Record<string, unknown>) =>
+    Promise.all(servers.map(({ tools }) => tools(name, input)));
+  const booked = await Promise.all([both("book", BOOKING), both("book", BOOKING)]);
+  const outcomes = booked.flat().map(({ value }) => [value.outcome, value.entry?.state].join());
+  expect(outcomes.sort()).toEqual(["added,applied", "known,applied", "known,applied", "known,applied"]);
+  const lots = await client.inventory.getLots("BOLT-M8");
+  expect(lots.filter(({ remark }) => remark.includes(INPUT.remark))).toHaveLength(1);
+  for (const { value } of await both("get_stock", { skus: ["BOLT-M8"] }))
+    expect(value).toMatchObject({ source: "copy", levels: [{ sku: "BOLT-M8" }] });
+  for (const { value } of await both("find_items", { text: "bolt-m8" }))
+    expect(value).toMatchObject({ items: [{ shortID: "BOLT-M8" }] });
+  expect(await runProcess(["mirror", place, copy, "--history", "9"], env)).toMatchObject({ code: 0 });
+  for (const { value } of await both("get_changes", { sku: "BOLT-M8" })) expect(value.changes).not.toEqual([]);
+});
+
+it.each(
+  databases,
+)("killed at any moment, a write is booked at most once, and the next server knows what is known: %s", async (database) => {
   const random = seededRandom(1);
   const { sandbox, client, ...connection } = await serve({ latencyMs: 3 });
   const env = { ...connection.env, STOCKLOT_SERVICE_ID: "kills" };
-  const kills = Array.from({ length: runs(20) }, (_, kill) => {
+  const kills: { outbox: string; booking: typeof BOOKING }[] = [];
+  for (let kill = 0; kill < runs(20); kill += 1) {
     const input = { ...INPUT, remark: `kill ${kill};` };
-    return { outbox: fileNamed(`kill-${kill}.db`), booking: { key: `k${kill}`, operation: "receive", input } };
-  });
+    kills.push({ outbox: await newPlace(database), booking: { key: `k${kill}`, operation: "receive", input } });
+  }
   for (const { outbox, booking } of kills) {
     const args = ["--outbox", outbox, "--operations", "receive", "--confirm", "never", ...TIMES];
     const { child, output, send } = raw(args, env);

@@ -3,6 +3,7 @@ import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client, Pool, type PoolConfig } from "pg";
+import { onTestFinished } from "vitest";
 import { canRun, installPackage } from "./debian-package.js";
 import { freePort } from "./free-port.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "./runs.js";
@@ -51,6 +52,23 @@ export function openPool(config: PoolConfig): Pool {
   const pool = new Pool(config);
   pool.on("error", () => {});
   return pool;
+}
+
+let databases = 0;
+
+/** The address of a database of its own, which is removed when the test ends. */
+export async function newDatabase(postgres: TestPostgres | undefined): Promise<string> {
+  const url = postgres?.url ?? "";
+  const admin = new Client({ connectionString: url });
+  await admin.connect();
+  onTestFinished(() => admin.end());
+  databases += 1;
+  const database = `test_${process.pid}_${databases}`;
+  await admin.query(`CREATE DATABASE ${database}`);
+  onTestFinished(async () => void (await admin.query(`DROP DATABASE ${database} WITH (FORCE)`)));
+  const address = new URL(url);
+  address.pathname = `/${database}`;
+  return address.href;
 }
 
 /** The folder of the programs, with a trailing slash; empty if they are in the PATH. */

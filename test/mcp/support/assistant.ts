@@ -7,9 +7,10 @@ import {
   type Transport,
 } from "@modelcontextprotocol/client";
 import { InventoryClient } from "stocklot";
-import { createOutbox, sqliteOutboxStore } from "stocklot/outbox";
+import { createOutbox } from "stocklot/outbox";
 import { createSandbox, type Sandbox, type SandboxOptions } from "stocklot/sandbox";
 import { onTestFinished } from "vitest";
+import { outboxStoreOf } from "../../../src/command/database.js";
 import { type Room, serve } from "../../../src/mcp/index.js";
 import { closeAfterTest } from "../../support/with-server.js";
 
@@ -85,7 +86,7 @@ export async function connect(
 export interface Setting {
   sandbox?: Sandbox;
   options?: SandboxOptions;
-  /** The file of the outbox. */
+  /** The file of the outbox, or the address of its database. */
   outbox?: string;
   person?: Person;
   revision?: Revision;
@@ -120,7 +121,7 @@ export async function assistant({
   const outbox =
     path === undefined
       ? undefined
-      : createOutbox({ client, store: sqliteOutboxStore({ path }), settleMs, leaseMs: 2_000 });
+      : createOutbox({ client, store: outboxStoreOf("outbox", path, "create"), settleMs, leaseMs: 2_000 });
   if (outbox) closeAfterTest(outbox);
   const toServer = new PassThrough();
   const toClient = new PassThrough();
