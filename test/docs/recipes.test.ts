@@ -118,7 +118,7 @@ describe.skipIf(!RUN_ALL)(`the recipes work (${ONLY_IN_TEST_ALL})`, () => {
     const port = { PORT: `${await freePort()}` };
     const queries = ["/", "/?sku=", "/?sku=BOLT-M8&sku=NO-SUCH", "/?sku=FAILS"];
     const heading = "Return the stock of a cart from a web endpoint";
-    const { run, client, sandbox } = await prepare("docs/start.md", heading, {}, port, queries);
+    const { run, client, sandbox } = await prepare("docs/recipes.md", heading, {}, port, queries);
     await client.items.create({ shortID: "FAILS" });
     sandbox.onRequest(({ query }) => {
       if (query.key === "FAILS") sandbox.addFault({ path: "/Inventory/*", fault: 501 });
@@ -134,7 +134,7 @@ describe.skipIf(!RUN_ALL)(`the recipes work (${ONLY_IN_TEST_ALL})`, () => {
   });
 
   it("the oldest lots are issued, once, however often the program runs", async () => {
-    const { run, client, sandbox } = await prepare("docs/start.md", "Issue the oldest lots first (FIFO)");
+    const { run, client, sandbox } = await prepare("docs/recipes.md", "Issue the oldest lots first (FIFO)");
     const read = () => client.inventory.getLots("BOLT-M8", { wid: 3 });
     const before = await read();
     const total = (lots: Awaited<ReturnType<typeof read>>) => lots.reduce((sum, { units }) => sum + units, 0);
@@ -191,7 +191,7 @@ describe.skipIf(!RUN_ALL)(`the recipes work (${ONLY_IN_TEST_ALL})`, () => {
     const lines = "reference,itemID,units,wid,reasonCode\nASN-1/1,BOLT-M8,50,3,1\nASN-1/2,BOLT-M8,20,3,1\n";
     const { messages, variables } = await listenForAlarms();
     const files = { "delivery.csv": lines };
-    const { run, sandbox, folder } = await prepare("docs/start.md", "Import a delivery every night", files, variables);
+    const { run, sandbox, folder } = await prepare("docs/recipes.md", "Import a delivery every night", files, variables);
     expect(await run()).toEqual(done);
     expect(await run()).toEqual(done);
     expect(count(sandbox, "POST", "/Inventory/Receive")).toBe(2);

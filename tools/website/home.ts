@@ -22,7 +22,7 @@ const PROMISES: readonly Card[] = [
   {
     title: "The stock of one SKU, at once",
     text: "The service cannot filter by item. stocklot searches the sorted lists, and reads a few pages of them.",
-    link: "docs/one-item.md",
+    link: "docs/lists.md#one-item",
     linkText: "One item",
   },
   {
@@ -74,7 +74,7 @@ function figures(): Figure[] {
     {
       value: of("load"),
       text: `of 60 callers who ask for the stock of one SKU at the same moment are answered, with ${of("load", 2)} times the requests of one caller.`,
-      link: "docs/one-item.md#many-callers",
+      link: "docs/lists.md#many-callers",
       linkText: "How",
     },
     {
