@@ -15,7 +15,7 @@ import { freePort } from "../support/free-port.js";
 import { ownFolder } from "../support/own-folder.js";
 import { findPostgres } from "../support/postgres-server.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
-import { blocksOf, type CodeBlock, guides } from "./support/markdown.js";
+import { blocksOf, type CodeBlock, comparable, guides } from "./support/markdown.js";
 import { buildSnippets, type Ended, type Visit } from "./support/run-snippet.js";
 import { snippets } from "./support/snippets.js";
 
@@ -98,12 +98,12 @@ function shell(code: string, folder: string, environment: Record<string, string>
   mkdirSync(bin, { recursive: true });
   writeFileSync(join(bin, "npx"), `#!/bin/sh\nshift\nexec "${process.execPath}" "${COMMAND_FILE}" "$@"\n`);
   chmodSync(join(bin, "npx"), 0o755);
-  const env = { ...environment, PATH: `${bin}:${process.env.PATH}` };
+  const env = { npm_command: "exec", ...environment, PATH: `${bin}:${process.env.PATH}` };
   const commands = code.split(/(?<!\\)\n/);
   return (lines = /^/) =>
     new Promise((resolve) => {
       const script = commands.filter((line) => lines.test(line)).join("\n");
-      execFile("bash", ["-e", "-c", script], { cwd: folder, env }, (error, out, err) => {
+      execFile("bash", ["--norc", "-e", "-c", `exec 2>&1\n${script}`], { cwd: folder, env }, (error, out, err) => {
         resolve({ exitCode: error ? Number(error.code) : 0, output: `${out}${err}` });
       });
     });
@@ -250,7 +250,9 @@ describe.skipIf(!RUN_ALL)(`the recipes work (${ONLY_IN_TEST_ALL})`, () => {
       });
     expect(isCounted).toBe(true);
     writeFileSync(sheet, rows.join("\r\n"));
-    expect(await run(/plan/)).toEqual(done);
+    const { exitCode, output } = await run(/plan|surplus/);
+    expect(exitCode, output).toBe(0);
+    expect(comparable(output)).toBe(comparable(recipeOf("docs/count.md", "Count a warehouse", "text").code));
     const after = await client.inventory.getStockLevel("BOLT-M8", { wid: 3 });
     expect((after?.inStock ?? 0) - (before?.inStock ?? 0)).toBeCloseTo(-1, 6);
   });
@@ -316,7 +318,6 @@ describe.skipIf(!RUN_ALL)(`the recipes work (${ONLY_IN_TEST_ALL})`, () => {
     const { exitCode, output } = await run();
     await outbox.close();
     expect(exitCode, output).toBe(0);
-    expect(output).toContain("applied: 1");
     expect(count(sandbox, "POST", "/Inventory/Receive")).toBe(1);
   });
 
