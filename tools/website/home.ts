@@ -87,7 +87,7 @@ function figures(): Figure[] {
     {
       value: of("search"),
       text: `requests find the stock of one item among 20,000: the median of 300 random items, its look-up included. At most ${of("search", 3)}. Reading the list takes 80.`,
-      link: "docs/reference.md#one-item",
+      link: "bench/README.md#searches",
       linkText: "Measured",
     },
     {
@@ -105,7 +105,7 @@ function figures(): Figure[] {
     {
       value: of("quota", 1),
       text: `responses with 429 in 1,000 pages, while ${of("quota")} % of the requests that the limit allows are used.`,
-      link: "docs/reference.md#performance",
+      link: "bench/README.md",
       linkText: "Measured",
     },
   ];

@@ -26,6 +26,7 @@ export const PROJECT_GROUPS: readonly PageGroup[] = [
     title: "Project",
     pages: [
       "CHANGELOG.md",
+      "bench/README.md",
       ".github/CONTRIBUTING.md",
       "docs/releasing.md",
       ".github/SECURITY.md",

@@ -34,7 +34,7 @@ export const guides = (): MarkdownPage[] => read(["README.md", ...inFolder("docs
 
 /** All Markdown pages of the repository. */
 export const allPages = (): MarkdownPage[] => {
-  const folders = ["docs", "docs/decisions", "examples", ".github"];
+  const folders = ["docs", "docs/decisions", "examples", "bench", ".github"];
   const pages = [...inFolder(""), ...folders.flatMap(inFolder)];
   return read(pages.filter((path) => !path.endsWith("TEMPLATE.md")));
 };
