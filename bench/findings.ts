@@ -106,7 +106,7 @@ export const FINDINGS: Readonly<Record<string, Findings>> = {
     `Among 1,000,000 lots in SQLite, those of one SKU are found in ${inValue(section, "lots of one SKU, with its index")} ms, those in one bin in ${inValue(section, "lots in one bin, with its index")} ms.`,
   ],
   history: (section) => [
-    `A [history](mirror.md#what-changed) adds ${inValue(section, "a row of the history")} µs and ${inValue(section, "a row of the history, in the file")} bytes per changed record.`,
+    `A [history](../docs/mirror.md#what-changed) adds ${inValue(section, "a row of the history")} µs and ${inValue(section, "a row of the history, in the file")} bytes per changed record.`,
   ],
   outbox: (section) => {
     const rate = (name: string) => cell(section, [name], "entries per second");
@@ -122,7 +122,7 @@ export const FINDINGS: Readonly<Record<string, Findings>> = {
 export function findingOf(name: string, section: Section): string {
   const findings = FINDINGS[name];
   if (!findings) throw new Error(`bench/findings.ts has no section ${name}`);
-  const chart = section.chart ? `![${section.chart.title}](../bench/charts/${name}.svg)\n\n` : "";
+  const chart = section.chart ? `![${section.chart.title}](charts/${name}.svg)\n\n` : "";
   return `${chart}${findings(section)
     .map((line) => `- ${line}\n`)
     .join("")}`;

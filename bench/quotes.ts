@@ -1,4 +1,4 @@
-/** The figures in the README, in docs/reference.md and in bench/README.md. Each is between two comments that name it. */
+/** The figures in the README and in bench/README.md. Each is between two comments that name it. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { findingOf } from "./findings.js";
 import { RESULTS } from "./paths.js";
@@ -6,9 +6,7 @@ import { figureOf, type Results, type Section } from "./results.js";
 import { checkLine, textOf } from "./table.js";
 
 /** The pages that quote the results. */
-export const QUOTING = ["README.md", "docs/reference.md", "bench/README.md"].map(
-  (name) => new URL(`../${name}`, import.meta.url),
-);
+export const QUOTING = ["README.md", "bench/README.md"].map((name) => new URL(`../${name}`, import.meta.url));
 
 const QUOTE = /(<!-- begin: (bench|finding) (\S+) -->\n)[\s\S]*?(<!-- end: \2 \3 -->)/g;
 

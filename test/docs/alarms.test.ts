@@ -62,7 +62,7 @@ async function nights(env: Record<string, string>) {
 const HEADER = "reference,itemID,units,wid,reasonCode\n";
 
 describe("the nightly import", () => {
-  const [night, morning] = jobsOf("docs/start.md");
+  const [night, morning] = jobsOf("docs/recipes.md");
 
   it("raises alarms whose bodies name the reason, as long as it lasts", async () => {
     const { env, sandbox } = await serve();

@@ -3,22 +3,27 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync 
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import type { InventoryClient } from "stocklot";
+import { createOutbox, postgresOutboxStore } from "stocklot/outbox";
 import type { Sandbox } from "stocklot/sandbox";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { fieldOf } from "../../src/shared/unknown.js";
 import { COMMAND_FILE, serve } from "../command/support/run-command.js";
+import { buildPrograms } from "../support/built-program.js";
 import { freePort } from "../support/free-port.js";
 import { ownFolder } from "../support/own-folder.js";
+import { findPostgres } from "../support/postgres-server.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
-import { blocksOf, type CodeBlock, guides } from "./support/markdown.js";
-import { buildSnippets, type Ended } from "./support/run-snippet.js";
+import { blocksOf, type CodeBlock, comparable, guides } from "./support/markdown.js";
+import { buildSnippets, type Ended, type Visit } from "./support/run-snippet.js";
 import { snippets } from "./support/snippets.js";
 
-/** The first program below a heading of a page. */
-function recipeOf(path: string, heading: string): CodeBlock {
+/** The first program below a heading of a page, in one of these languages. */
+function recipeOf(path: string, heading: string, ...languages: string[]): CodeBlock {
   const page = guides().find((each) => each.path === path);
   const section = page?.text.split(/^###? /m).find((each) => each.startsWith(`${heading}\n`)) ?? "";
-  const blocks = page ? blocksOf(page, "ts", "sh", "yaml") : [];
+  const blocks = page ? blocksOf(page, ...(languages.length > 0 ? languages : ["ts", "sh", "yaml"])) : [];
   const [block] = blocks.filter(({ code }) => section.includes(code));
   if (!block) throw new Error(`${path} has no program below "${heading}"`);
   return block;
@@ -42,7 +47,7 @@ async function prepare(
   heading: string,
   files: Record<string, string> = {},
   variables: Record<string, string> = {},
-  queries: readonly string[] = [],
+  visit?: Visit,
 ): Promise<Prepared> {
   const block = recipeOf(page, heading);
   const { sandbox, client, env } = await serve();
@@ -50,21 +55,31 @@ async function prepare(
   const folder = fileNamed(`${recipes}`);
   for (const [name, text] of Object.entries(files)) fileNamed(`${recipes}/${name}`, text);
   const environment = { NODE_NO_WARNINGS: "1", ...env, ...variables };
-  const run =
-    block.info === "ts" ? await program(block, environment, queries) : shell(linesOf(block), folder, environment);
+  const run = block.info.startsWith("ts")
+    ? await program(block, environment, visit)
+    : shell(linesOf(block), folder, environment);
   return { sandbox, client, folder, run };
 }
 
 async function program(
   { page, line }: CodeBlock,
   environment: Record<string, string>,
-  queries: readonly string[],
+  visit?: Visit,
 ): Promise<Prepared["run"]> {
   const snippet = snippets().find((each) => each.page === page && each.line === line);
   if (!snippet) throw new Error(`line ${line} of ${page} has no program`);
   const built = await buildSnippets([snippet], {}, environment);
   onTestFinished(() => built.remove());
-  return () => built.run(snippet, queries);
+  return () => built.run(snippet, visit);
+}
+
+/** What a recipe exports. */
+async function moduleOf(code: string, ending = "ts"): Promise<Record<string, unknown>> {
+  recipes += 1;
+  const source = fileNamed(`${recipes}/module.${ending}`, code);
+  const folder = fileNamed(`${recipes}`);
+  await buildPrograms([{ in: source, out: "module" }], folder);
+  return import(pathToFileURL(join(folder, "module.mjs")).href);
 }
 
 /** The lines of a shell; of a workflow, those of its steps that call the command. */
@@ -83,12 +98,12 @@ function shell(code: string, folder: string, environment: Record<string, string>
   mkdirSync(bin, { recursive: true });
   writeFileSync(join(bin, "npx"), `#!/bin/sh\nshift\nexec "${process.execPath}" "${COMMAND_FILE}" "$@"\n`);
   chmodSync(join(bin, "npx"), 0o755);
-  const env = { ...environment, PATH: `${bin}:${process.env.PATH}` };
+  const env = { npm_command: "exec", ...environment, PATH: `${bin}:${process.env.PATH}` };
   const commands = code.split(/(?<!\\)\n/);
   return (lines = /^/) =>
     new Promise((resolve) => {
       const script = commands.filter((line) => lines.test(line)).join("\n");
-      execFile("bash", ["-e", "-c", script], { cwd: folder, env }, (error, out, err) => {
+      execFile("bash", ["--norc", "-e", "-c", `exec 2>&1\n${script}`], { cwd: folder, env }, (error, out, err) => {
         resolve({ exitCode: error ? Number(error.code) : 0, output: `${out}${err}` });
       });
     });
@@ -116,9 +131,16 @@ const count = (sandbox: Sandbox, method: string, path: string) =>
 describe.skipIf(!RUN_ALL)(`the recipes work (${ONLY_IN_TEST_ALL})`, () => {
   it("a web endpoint returns the stock of a cart", async () => {
     const port = { PORT: `${await freePort()}` };
-    const queries = ["/", "/?sku=", "/?sku=BOLT-M8&sku=NO-SUCH", "/?sku=FAILS"];
+    const visit: Visit = async (address) => {
+      const lines = [];
+      for (const query of ["?sku=BOLT-M8", "/", "/?sku=", "/?sku=BOLT-M8&sku=NO-SUCH", "/?sku=FAILS"]) {
+        const response = await fetch(new URL(query, address));
+        lines.push(`${response.status} ${await response.text()} ${response.headers.get("retry-after") ?? ""}`);
+      }
+      return lines.join("\n");
+    };
     const heading = "Return the stock of a cart from a web endpoint";
-    const { run, client, sandbox } = await prepare("docs/start.md", heading, {}, port, queries);
+    const { run, client, sandbox } = await prepare("docs/recipes.md", heading, {}, port, visit);
     await client.items.create({ shortID: "FAILS" });
     sandbox.onRequest(({ query }) => {
       if (query.key === "FAILS") sandbox.addFault({ path: "/Inventory/*", fault: 501 });
@@ -134,7 +156,7 @@ describe.skipIf(!RUN_ALL)(`the recipes work (${ONLY_IN_TEST_ALL})`, () => {
   });
 
   it("the oldest lots are issued, once, however often the program runs", async () => {
-    const { run, client, sandbox } = await prepare("docs/start.md", "Issue the oldest lots first (FIFO)");
+    const { run, client, sandbox } = await prepare("docs/recipes.md", "Issue the oldest lots first (FIFO)");
     const read = () => client.inventory.getLots("BOLT-M8", { wid: 3 });
     const before = await read();
     const total = (lots: Awaited<ReturnType<typeof read>>) => lots.reduce((sum, { units }) => sum + units, 0);
@@ -191,7 +213,12 @@ describe.skipIf(!RUN_ALL)(`the recipes work (${ONLY_IN_TEST_ALL})`, () => {
     const lines = "reference,itemID,units,wid,reasonCode\nASN-1/1,BOLT-M8,50,3,1\nASN-1/2,BOLT-M8,20,3,1\n";
     const { messages, variables } = await listenForAlarms();
     const files = { "delivery.csv": lines };
-    const { run, sandbox, folder } = await prepare("docs/start.md", "Import a delivery every night", files, variables);
+    const { run, sandbox, folder } = await prepare(
+      "docs/recipes.md",
+      "Import a delivery every night",
+      files,
+      variables,
+    );
     expect(await run()).toEqual(done);
     expect(await run()).toEqual(done);
     expect(count(sandbox, "POST", "/Inventory/Receive")).toBe(2);
@@ -223,7 +250,9 @@ describe.skipIf(!RUN_ALL)(`the recipes work (${ONLY_IN_TEST_ALL})`, () => {
       });
     expect(isCounted).toBe(true);
     writeFileSync(sheet, rows.join("\r\n"));
-    expect(await run(/plan/)).toEqual(done);
+    const { exitCode, output } = await run(/plan|surplus/);
+    expect(exitCode, output).toBe(0);
+    expect(comparable(output)).toBe(comparable(recipeOf("docs/count.md", "Count a warehouse", "text").code));
     const after = await client.inventory.getStockLevel("BOLT-M8", { wid: 3 });
     expect((after?.inStock ?? 0) - (before?.inStock ?? 0)).toBeCloseTo(-1, 6);
   });
@@ -236,5 +265,137 @@ describe.skipIf(!RUN_ALL)(`the recipes work (${ONLY_IN_TEST_ALL})`, () => {
     sandbox.addFault({ path: "/Item*", fault: 401 });
     expect(await run()).toEqual(done);
     expect(messages).toEqual([expect.stringContaining("401"), expect.stringMatching(/failed/)]);
+  });
+
+  it("an Express server stores receipts, which are sent once, and says what is wrong", async () => {
+    const port = { PORT: `${await freePort()}` };
+    const receipt = { itemID: "BOLT-M8", units: 5, wid: 3, reasonCode: 1 };
+    const put = async (address: string, path: string, body: object) => {
+      const headers = { "content-type": "application/json" };
+      const response = await fetch(new URL(path, address), { method: "PUT", headers, body: JSON.stringify(body) });
+      return response.status;
+    };
+    const statuses: number[] = [];
+    const visit: Visit = async (address) => {
+      for (const [key, input] of [
+        ["scan-1", receipt],
+        ["scan-1", receipt],
+        ["scan-1", { ...receipt, units: 6 }],
+        ["scan-2", { ...receipt, units: 0 }],
+      ] as const)
+        statuses.push(await put(address, `/receipts/${key}`, input));
+      statuses.push((await fetch(new URL("/receipts/other", address))).status);
+      await vi.waitFor(
+        async () => {
+          const response = await fetch(new URL("/receipts/scan-1", address));
+          expect(await response.json()).toEqual({ key: "scan-1", state: "applied" });
+        },
+        { timeout: 20_000, interval: 200 },
+      );
+      return "visited";
+    };
+    const heading = "Book what scanners report, with Express";
+    const { run, sandbox } = await prepare("docs/recipes.md", heading, {}, port, visit);
+    const { exitCode, output } = await run();
+    expect(exitCode, output).toBe(0);
+    expect(statuses).toEqual([202, 202, 409, 400, 404]);
+    expect(count(sandbox, "POST", "/Inventory/Receive")).toBe(1);
+  });
+
+  it("a worker sends what others add to PostgreSQL, and ends at SIGTERM by itself", async ({ skip }) => {
+    const postgres = await findPostgres();
+    if (!postgres) return skip("there is no PostgreSQL");
+    onTestFinished(() => postgres.close());
+    const page = ["docs/recipes.md", "Send from a worker of your own", {}, { DATABASE_URL: postgres.url }] as const;
+    const outbox = createOutbox({ store: postgresOutboxStore({ connectionString: postgres.url }) });
+    const visit: Visit = async (printed) => {
+      await vi.waitFor(async () => expect(await outbox.summary()).toMatchObject({ applied: 1 }), { timeout: 20_000 });
+      return printed;
+    };
+    const { run, sandbox } = await prepare(...page, visit);
+    const input = { itemID: "BOLT-M8", units: 5, wid: 3, reasonCode: 1 };
+    await outbox.add({ key: "one", operation: "receive", input });
+    const { exitCode, output } = await run();
+    await outbox.close();
+    expect(exitCode, output).toBe(0);
+    expect(count(sandbox, "POST", "/Inventory/Receive")).toBe(1);
+  });
+
+  it("the commands of PowerShell are those of the shell, and their exit codes are the ones that it compares", async () => {
+    const { code } = recipeOf("docs/recipes.md", "Import a delivery every night", "powershell");
+    const commands = code.replaceAll(/`\n/g, "").match(/^npx stocklot [^*\n]*/gm) ?? [];
+    expect(commands).toHaveLength(2);
+    const { env } = await serve();
+    const lines = "reference,itemID,units,wid,reasonCode\nASN-1/1,BOLT-M8,50,3,1\n";
+    recipes += 1;
+    fileNamed(`${recipes}/delivery.csv`, lines);
+    const run = shell([...commands, commands[0]].join("\n"), fileNamed(`${recipes}`), env);
+    const [first, second] = commands;
+    expect(first).toContain("import");
+    expect(second).toContain("summary");
+    // The third command imports the same lines again.
+    expect(await run()).toMatchObject({ exitCode: 3 });
+    expect(code).toContain("-notin 0, 3");
+  });
+
+  it("a container starts the program itself, as one that it has copied", () => {
+    const { code } = recipeOf("docs/recipes.md", "Run it with Docker", "dockerfile");
+    const instructions = code.trim().split("\n");
+    expect(instructions.map((line) => line.split(" ")[0])).toEqual([
+      "FROM",
+      "WORKDIR",
+      "COPY",
+      "RUN",
+      "COPY",
+      "USER",
+      "CMD",
+    ]);
+    const command: unknown = JSON.parse(/^CMD (.*)$/m.exec(code)?.[1] ?? "");
+    expect(command).toEqual(["node", "worker.js"]);
+    expect(instructions).toContain("COPY worker.js ./");
+  });
+
+  it("a page of Next.js shows stock, and what does not exist", async () => {
+    const { code } = recipeOf("docs/recipes.md", "Show stock with Next.js", "tsx");
+    const { env, client, sandbox } = await serve();
+    // Without credentials, as in a build.
+    const { default: page } = await moduleOf(
+      `/** @jsx h */\n${code}\nconst h = (...all: unknown[]) => all.flat();`,
+      "tsx",
+    );
+    for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    if (typeof page !== "function") throw new Error("the recipe exports no page");
+    const shown = (sku: string) => page({ params: Promise.resolve({ sku }) });
+    const level = await client.inventory.getStockLevel("BOLT-M8");
+    expect(await shown("BOLT%2DM8")).toEqual(["p", null, level?.available, " available"]);
+    expect(await shown("NO-SUCH")).toEqual(["p", null, "There is no ", "NO-SUCH", "."]);
+    sandbox.addFault({ path: "/Item*", fault: 501 });
+    await expect(shown("OTHER")).rejects.toThrow("501");
+  });
+
+  it("clients of a Worker share a token, until it is refused", async () => {
+    const { default: worker } = await moduleOf(
+      recipeOf("docs/recipes.md", "Keep the token of a Cloudflare Worker").code,
+    );
+    const { env, sandbox } = await serve();
+    const stored = new Map<string, string>();
+    const TOKENS = {
+      get: async (key: string) => stored.get(key) ?? null,
+      put: async (key: string, value: string) => void stored.set(key, value),
+      delete: async (key: string) => void stored.delete(key),
+    };
+    const respond = fieldOf(worker, "fetch");
+    if (typeof respond !== "function") throw new Error("the recipe exports no Worker");
+    const ask = async (sku: string) => {
+      const response: Response = await respond(new Request(`https://worker.example/?sku=${sku}`), { ...env, TOKENS });
+      return response.status;
+    };
+    expect([await ask("BOLT-M8"), await ask("NUT-M8"), await ask("NO-SUCH")]).toEqual([200, 200, 404]);
+    expect(count(sandbox, "POST", "/Token")).toBe(1);
+    sandbox.revokeTokens();
+    expect(await ask("BOLT-M8")).toBe(200);
+    expect(await ask("NUT-M8")).toBe(200);
+    expect(count(sandbox, "POST", "/Token")).toBe(2);
   });
 });

@@ -15,6 +15,7 @@ const REDIS = "redis://127.0.0.1:6379";
 const NOT_RUN: Readonly<Record<string, string>> = {
   "docs/mirror.md": "it needs a PostgreSQL database of the reader",
   "docs/outbox.md": "it changes a table of the reader's own PostgreSQL database",
+  "docs/recipes.md": "it needs a PostgreSQL database; the tests of the recipes run it with one",
 };
 
 const all = snippets();

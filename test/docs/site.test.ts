@@ -30,6 +30,18 @@ beforeAll(async () => {
 afterAll(() => rmSync(site, { recursive: true, force: true }));
 
 describe.skipIf(!RUN_ALL)("the site", () => {
+  it("shows what is used first, fields by their path, details folded, and where to report", () => {
+    const text = read("api/stocklot.html");
+    const places = ['id="inventoryclient"', 'id="inventory-1"', 'id="lot"', 'id="notfounderror"'].map((id) =>
+      text.indexOf(id),
+    );
+    expect(places).toEqual([...places].sort((left, right) => left - right));
+    expect(places).not.toContain(-1);
+    expect(text).toContain("service.id");
+    expect(text.match(/<details>/g)?.length).toBeGreaterThan(30);
+    expect(read("docs/start.html")).toContain('<footer class="licence">');
+  });
+
   it("offers the Markdown of its pages, llms.txt and openapi.json", () => {
     for (const path of ["llms.txt", "SKILL.md", "openapi.json", "docs/writes.md"]) {
       expect(read(path)).toBe(readFileSync(join(ROOT, path), "utf8"));

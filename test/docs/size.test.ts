@@ -16,8 +16,11 @@ const MAX_WORDS = 1_700;
 const MAX_WORDS_LOOKED_UP = 3_300;
 const LOOKED_UP = ["docs/reference.md", "docs/operating.md", "docs/command.md"];
 
-it("the guides are thirteen pages, none of them long", () => {
-  expect(pages.length).toBeLessThanOrEqual(13);
+/** What a reader comes to for one row or one program. */
+const NO_GUIDES = ["docs/README.md", "docs/recipes.md", "docs/reference.md"];
+
+it("the guides are twelve pages, and no page is long", () => {
+  expect(pages.filter(({ path }) => !NO_GUIDES.includes(path)).length).toBeLessThanOrEqual(12);
   const words = pages.map(({ path, text }) => ({ path, words: wordsOf(text) }));
   const limitOf = (path: string) => (LOOKED_UP.includes(path) ? MAX_WORDS_LOOKED_UP : MAX_WORDS);
   expect(words.filter((page) => page.words > limitOf(page.path))).toEqual([]);

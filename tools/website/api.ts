@@ -27,8 +27,62 @@ export function writeApiPages(): void {
   const sentences = firstSentences(pages.map(({ text }) => text));
   const anchors = errorAnchors(pages[0]?.text ?? "");
   for (const { path, text } of pages)
-    writeFileSync(path, withErrorLinks(withDescriptions(withOneListOfErrors(text), sentences), anchors));
+    writeFileSync(path, arranged(withErrorLinks(withDescriptions(withOneListOfErrors(text), sentences), anchors)));
   writeFileSync(join(API, "index.md"), index());
+}
+
+/** What the page of the client shows first, by use. */
+const GROUPS: readonly (readonly [title: string, names: RegExp])[] = [
+  ["The client", /^(InventoryClient|ClientOptions|RequestOptions|RateLimitOptions|RetryOptions)$/],
+  ["Items and inventory", /^(Items|Inventory|.*Scope|ItemSearchOptions|Find\w+|Found\w+)$/],
+  ["Lists", /^(Paginator|Page|ListOptions|\w*ListParams|PagingOptions|ListParams)$/],
+  ["Records and inputs", /^(Item|Lot|StockLevel|\w+Input|ItemChanges|\w+edItem|TransactionResult|SentRequest)$/],
+  ["Errors", /Error$|^Issue$/],
+  ["More", /./],
+];
+
+/** A section of a page: its heading of a level, and all below it. */
+const sectionsOf = (text: string, level: number): string[] => text.split(new RegExp(`^(?=#{${level}} )`, "m"));
+
+const nameOf = (section: string) => /^#+ (?:`\w+` )?([\w$]+)/.exec(section)?.[1] ?? "";
+
+/** Names by use, members that all errors have said once, and the details of a member folded. */
+function arranged(page: string): string {
+  const [head = "", ...sections] = sectionsOf(page.replace(/^\*\*\*\n+/gm, "").replace(/^## .*\n+/gm, ""), 3);
+  const named = sections.map((section) => ({ name: nameOf(section), text: withFoldedMembers(section) }));
+  if (!named.some(({ name }) => name === "InventoryClient")) return head + named.map(({ text }) => text).join("");
+  const groups = GROUPS.map(([title, names], index) => {
+    const isFirst = (name: string) => GROUPS.findIndex(([, each]) => each.test(name)) === index;
+    // As listed, then all others.
+    const order = (name: string) => (names.source.includes(name) ? names.source.indexOf(name) : names.source.length);
+    const own = named.filter(({ name }) => isFirst(name));
+    own.sort((left, right) => order(left.name) - order(right.name));
+    return `## ${title}\n\n${own.map(({ text }) => text).join("")}`;
+  });
+  return head + groups.join("");
+}
+
+/** A group of members, all of which another class has. */
+const EMPTY_GROUP = /^#### (Properties|Accessors|Constructors|Methods)\n+(?=#### |$(?![\s\S]))/gm;
+
+function withFoldedMembers(section: string): string {
+  const [head = "", ...members] = section.split(/^(?=#{4,5} )/m);
+  const own = members.filter(
+    (member) => !/^###### Inherited from\n+\[`StocklotError`|^###### Inherited from\n+.*Error/m.test(member),
+  );
+  const isShorter = own.length < members.length;
+  const note = isShorter ? "It also has the members of the classes that it extends.\n\n" : "";
+  return (head + note + own.map(folded).join("")).replace(EMPTY_GROUP, "");
+}
+
+/** Parameters, result, example and errors of a member; fields of an object have the name of the member before theirs. */
+function folded(member: string): string {
+  const [head = "", ...parts] = sectionsOf(member, 6);
+  if (parts.length === 0 || parts[0]?.startsWith("###### Get Signature")) return member;
+  const isObject = /\*\*: `object`/.test(head);
+  if (isObject) return head + parts.map((part) => part.replace(/^###### /, `###### ${nameOf(head)}.`)).join("");
+  const titles = parts.map((part) => /^###### (.*)/.exec(part)?.[1]?.toLowerCase() ?? "").join(", ");
+  return `${head}<details>\n<summary>${titles}</summary>\n\n${parts.join("")}\n</details>\n\n`;
 }
 
 /** The first sentence of each class, interface and type, by its name. */

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { RESULTS } from "../../bench/paths.js";
 import { figureOf, type Results } from "../../bench/results.js";
+import { withTabs } from "./package-managers.js";
 
 /** The first block of a language in the README. */
 function blockOf(readme: string, language: string): string {
@@ -22,7 +23,7 @@ const PROMISES: readonly Card[] = [
   {
     title: "The stock of one SKU, at once",
     text: "The service cannot filter by item. stocklot searches the sorted lists, and reads a few pages of them.",
-    link: "docs/one-item.md",
+    link: "docs/lists.md#one-item",
     linkText: "One item",
   },
   {
@@ -45,13 +46,31 @@ const PROMISES: readonly Card[] = [
   },
 ];
 
+/** For whom the package is, and for whom it is not. */
+const READERS = [
+  "**For you** if you read or book stock in the Inventory and Item Catalog Service, from TypeScript, JavaScript or a shell: a web shop, scanners, an ERP, a nightly job. With an account, or first with the sandbox.",
+  "**Not for you** if your program is in another language (start from [the OpenAPI document](/openapi.json)), if it runs in a browser, where the secret would be everybody's, or if you look for another service's client.",
+];
+
 const PIECES: readonly (readonly [name: string, what: string, link: string])[] = [
+  [
+    "Command",
+    "exports, imports, plans, counts, mirrors and checks the connection, without a program",
+    "docs/command.md",
+  ],
   ["Client", "reads items, lots and stock levels; receives, moves and issues stock", "docs/start.md"],
   ["Outbox", "stores writes before it sends them: none is lost or doubled in a crash", "docs/outbox.md"],
   ["Mirror", "keeps a copy in SQLite or PostgreSQL up to date", "docs/mirror.md"],
-  ["Plan", "sends what differs between your data and the catalog, or between a count and the stock", "docs/plan.md"],
-  ["Sandbox", "is the whole service in memory, with faults on demand, for tests", "docs/testing.md"],
-  ["Command", "exports, imports, mirrors and checks the connection, without a program", "docs/command.md"],
+  ["Plan", "sends what differs between your data and the catalog", "docs/plan.md"],
+  ["Count", "books what people have counted, and nothing that has moved since", "docs/count.md"],
+  ["Sandbox", "is the whole service in memory, with faults on demand, for tests, also for msw", "docs/testing.md"],
+  [
+    "Shared limit",
+    "keeps many processes within one limit, through Redis or a Bottleneck",
+    "docs/operating.md#several-clients-several-processes",
+  ],
+  ["Telemetry", "turns calls into spans and metrics of OpenTelemetry", "docs/operating.md#opentelemetry"],
+  ["Assistants", "ask for stock and book through MCP, and a person confirms", "docs/agents.md"],
 ];
 
 interface Figure {
@@ -68,13 +87,13 @@ function figures(): Figure[] {
     {
       value: of("search"),
       text: `requests find the stock of one item among 20,000: the median of 300 random items, its look-up included. At most ${of("search", 3)}. Reading the list takes 80.`,
-      link: "docs/reference.md#one-item",
+      link: "bench/README.md#searches",
       linkText: "Measured",
     },
     {
       value: of("load"),
       text: `of 60 callers who ask for the stock of one SKU at the same moment are answered, with ${of("load", 2)} times the requests of one caller.`,
-      link: "docs/one-item.md#many-callers",
+      link: "docs/lists.md#many-callers",
       linkText: "How",
     },
     {
@@ -86,7 +105,7 @@ function figures(): Figure[] {
     {
       value: of("quota", 1),
       text: `responses with 429 in 1,000 pages, while ${of("quota")} % of the requests that the limit allows are used.`,
-      link: "docs/reference.md#performance",
+      link: "bench/README.md",
       linkText: "Measured",
     },
   ];
@@ -107,8 +126,8 @@ hero:
   tagline: One item's stock in a few requests. Writes that survive crashes. A catalog in step with your ERP.
   actions:
     - { text: Start, link: /docs/start }
+    - { text: I want to …, link: /docs/index, theme: alt }
     - { text: Reference, link: /docs/reference, theme: alt }
-    - { text: API reference, link: /api/, theme: alt }
 ---
 
 <div class="start">
@@ -116,7 +135,7 @@ hero:
 
 Install it, and start a sandbox with 20,000 items:
 
-${blockOf(readme, "sh")}
+${withTabs(blockOf(readme, "sh"))}
 
 The sandbox prints three variables. Paste them into a second terminal, save this program as \`first.mjs\` and run it with Node.js. For the real service, set the variables to your own address and credentials.
 
@@ -125,8 +144,14 @@ The sandbox prints three variables. Paste them into a second terminal, save this
 
 ${blockOf(readme, "ts")}
 
+It prints:
+
+${blockOf(readme, "text")}
+
 </div>
 </div>
+
+${cards("readers", READERS)}
 
 ## What it promises
 

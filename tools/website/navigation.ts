@@ -11,11 +11,11 @@ export const FRONT_PAGE = "README.md";
 
 /** The guides, in reading order. */
 export const GUIDE_GROUPS: readonly PageGroup[] = [
-  { title: "Start", pages: [FRONT_PAGE, "docs/start.md"] },
-  { title: "Read", pages: ["docs/lists.md", "docs/one-item.md", "docs/mirror.md"] },
+  { title: "Start", pages: [FRONT_PAGE, "docs/start.md", "docs/README.md", "docs/command.md", "docs/recipes.md"] },
+  { title: "Read", pages: ["docs/lists.md", "docs/mirror.md"] },
   { title: "Write", pages: ["docs/writes.md", "docs/outbox.md", "docs/plan.md", "docs/count.md"] },
-  { title: "Test and operate", pages: ["docs/testing.md", "docs/operating.md", "docs/agents.md"] },
-  { title: "Look up", pages: ["docs/command.md", "docs/reference.md", "examples/README.md"] },
+  { title: "Test and operate", pages: ["docs/testing.md", "docs/operating.md", "docs/lost.md", "docs/agents.md"] },
+  { title: "Look up", pages: ["docs/reference.md", "examples/README.md"] },
 ];
 
 export const GUIDES: readonly string[] = GUIDE_GROUPS.flatMap(({ pages }) => pages);
@@ -26,6 +26,7 @@ export const PROJECT_GROUPS: readonly PageGroup[] = [
     title: "Project",
     pages: [
       "CHANGELOG.md",
+      "bench/README.md",
       ".github/CONTRIBUTING.md",
       "docs/releasing.md",
       ".github/SECURITY.md",

@@ -6,7 +6,7 @@ const NOT_SEARCHED = /^(CHANGELOG|CONTRIBUTING|github\/|docs\/(decisions|releasi
 
 /** Guides are found by all their text, the names of the API reference by their first paragraph. */
 export function renderForSearch(source: string, environment: MarkdownEnv, markdown: MarkdownRenderer): string {
-  const html = markdown.render(source, environment);
+  const html = markdown.render(source, environment).replace(/<footer[\s\S]*$/, "");
   // Set while it renders.
   const { frontmatter, relativePath } = environment;
   if (frontmatter?.search === false || NOT_SEARCHED.test(relativePath)) return "";

@@ -34,7 +34,7 @@ export const guides = (): MarkdownPage[] => read(["README.md", ...inFolder("docs
 
 /** All Markdown pages of the repository. */
 export const allPages = (): MarkdownPage[] => {
-  const folders = ["docs", "docs/decisions", "examples", ".github"];
+  const folders = ["docs", "docs/decisions", "examples", "bench", ".github"];
   const pages = [...inFolder(""), ...folders.flatMap(inFolder)];
   return read(pages.filter((path) => !path.endsWith("TEMPLATE.md")));
 };
@@ -47,3 +47,13 @@ export function blocksOf({ path, text }: MarkdownPage, ...languages: string[]): 
 }
 
 export const lineAt = (text: string, index: number) => text.slice(0, index).split("\n").length;
+
+/** What differs from run to run: times, and the width of their columns. */
+export const comparable = (text: string) =>
+  text
+    .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME")
+    .replace(/\b[\d.]+ (ms|s)\b/g, "DURATION")
+    .replace(/(durationMs:|median|slowest) [\d.]+/g, "$1")
+    .replace(/127\.0\.0\.1:\d+/g, "ADDRESS")
+    .replace(/[ \t]+/g, " ")
+    .trim();

@@ -14,11 +14,20 @@ export interface Ended {
   readonly output: string;
 }
 
+/** What is done with a program that runs until a signal, before it gets that: its address, or what it has printed first, is given. */
+export type Visit = (address: string) => Promise<string | undefined>;
+
+/** Requests the address of a server. */
+const visitOnce: Visit = async (address) => {
+  if (!address.startsWith("http:")) return undefined;
+  const response = await fetch(address);
+  return `${response.status} ${await response.text()}`;
+};
+
 /** Snippets, ready to be run one by one, each in a folder of its own. */
 export interface Runnable {
-  start(snippet: Snippet, queries?: readonly string[]): { child: ChildProcess; ended: Promise<Ended> };
-  /** @param queries of a program that prints its address, what to request there besides that address */
-  run(snippet: Snippet, queries?: readonly string[]): Promise<Ended>;
+  start(snippet: Snippet, visit?: Visit): { child: ChildProcess; ended: Promise<Ended> };
+  run(snippet: Snippet, visit?: Visit): Promise<Ended>;
   /** Where the snippet reads and writes its files. */
   folderOf(snippet: Snippet): string;
   /** Removes the built snippets and these files. */
@@ -27,8 +36,8 @@ export interface Runnable {
 
 const isTest = ({ code }: Snippet) => /from "vitest"/.test(code);
 
-/** A program that runs until it receives a signal. If it prints its address, that is requested first. */
-const waitsForSignal = ({ code }: Snippet) => code.includes(`process.once("SIGTERM"`);
+/** A program that runs until it receives a signal. */
+const waitsForSignal = ({ code }: Snippet) => /process\.once\(("SIGTERM"|signal)/.test(code);
 
 const fileOf = ({ name }: Snippet) => name.replace(/\W+/g, "-");
 
@@ -59,7 +68,7 @@ export async function buildSnippets(
   );
   const vitest = join(ROOT, "node_modules/vitest/vitest.mjs");
   const folderOf = (snippet: Snippet) => join(folder, `${fileOf(snippet)}-files`);
-  const start: Runnable["start"] = (snippet, queries = []) => {
+  const start: Runnable["start"] = (snippet, visit = visitOnce) => {
     const cwd = folderOf(snippet);
     mkdirSync(cwd, { recursive: true });
     const argv = isTest(snippet)
@@ -73,10 +82,7 @@ export async function buildSnippets(
     if (waitsForSignal(snippet))
       child.stdout.once("data", async (chunk: Buffer) => {
         const [address] = /http:\S+/.exec(chunk.toString()) ?? [];
-        for (const query of address ? ["", ...queries] : []) {
-          const response = await fetch(query ? new URL(query, address) : String(address));
-          output += `${response.status} ${await response.text()} ${response.headers.get("retry-after") ?? ""}\n`;
-        }
+        output += `${(await visit(address ?? chunk.toString())) ?? ""}\n`;
         child.kill("SIGTERM");
       });
     const ended = once(child, "close").then(([exitCode]) => ({ exitCode, output }));

@@ -3,11 +3,12 @@ import packageJson from "../../../package.json" with { type: "json" };
 import { apiSidebar } from "../api.js";
 import { drawDiagrams } from "../diagrams.js";
 import { inlineDrawings } from "../drawings.js";
+import { addFooter } from "../footer.js";
 import { anchorOf, titleOf } from "../markdown.js";
 import { FRONT_PAGE, GUIDE_GROUPS, type PageGroup, PROJECT_GROUPS } from "../navigation.js";
 import { decisions, pageOf, readDocument } from "../pages.js";
 import { renderForSearch, searchAsDialog } from "../search.js";
-import { makeScrollable } from "../wide-tables.js";
+import { keepNamesWhole, makeScrollable } from "../wide-tables.js";
 
 const item = (path: string): DefaultTheme.SidebarItem => ({
   text: path === FRONT_PAGE ? "Overview" : titleOf(readDocument(path)),
@@ -39,6 +40,8 @@ export default defineConfig({
       drawDiagrams(markdown);
       inlineDrawings(markdown);
       makeScrollable(markdown);
+      keepNamesWhole(markdown);
+      addFooter(markdown);
     },
   },
   // The search index is one file.
@@ -78,7 +81,26 @@ export default defineConfig({
                 word,
               )
                 ? null
-                : word;
+                : // Words that readers search for, and those of the pages.
+                  ((
+                    {
+                      delete: ["discontinue", "delete"],
+                      remove: ["removed", "discontinue"],
+                      partial: ["partial", "corrects", "rejected"],
+                      upsert: ["upsert", "plan"],
+                      webhook: ["webhooks", "changes"],
+                      webhooks: ["webhooks", "changes"],
+                      idempotent: ["outbox", "key"],
+                      excel: ["excel", "csv"],
+                      ansi: ["windows-1252", "encoding"],
+                      latin1: ["windows-1252", "encoding"],
+                      nextjs: ["next", "js"],
+                      kubernetes: ["containers", "docker"],
+                      mssql: ["postgresql", "sqlite"],
+                      barcode: ["scanner", "scanners"],
+                      throttle: ["limit", "429"],
+                    } as Record<string, string[]>
+                  )[word] ?? word);
             },
             fuzzy: (term: string) => (term.length > 5 ? 0.15 : false),
             prefix: (term: string) => term.length > 2,
