@@ -87,7 +87,7 @@ describe.each(STORES)("an outbox in %s", (name, newStore) => {
     await outbox.add(receipt("a"));
     const run = outbox.run();
     const closing = outbox.close();
-    const later = [outbox.add(receipt("b")), outbox.get("a"), outbox.run()];
+    const later = [outbox.add(receipt("b")).then(() => outbox.run()), outbox.get("a"), outbox.run()];
     await expect(run).rejects.toMatchObject({ name: "AbortError" });
     await closing;
     await Promise.all(later);
