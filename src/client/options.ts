@@ -9,6 +9,7 @@ import { isPlainObject } from "../shared/plain-object.js";
 import { isDeno, runtimeName } from "../shared/runtime-name.js";
 import { fieldOf, isObject } from "../shared/unknown.js";
 import { nearestNameHint } from "../shared/unknown-name.js";
+import { parseUrl } from "../shared/url.js";
 import type { TokenStore } from "./auth/token-store.js";
 import { type RateLimitOptions, rateLimitOptionsSchema } from "./limiter/options.js";
 import type { RateLimiter } from "./limiter/rate-limiter.js";
@@ -256,8 +257,9 @@ function readProblem(variable: string): string {
 }
 
 function describeBaseUrlProblem(address: string, allowInsecureHttp: boolean): string | undefined {
-  if (!URL.canParse(address)) return "baseUrl must be a URL, such as https://host/api/v1";
-  const { protocol, username, password, search, hash, hostname } = new URL(address);
+  const url = parseUrl(address);
+  if (!url) return "baseUrl must be a URL, such as https://host/api/v1";
+  const { protocol, username, password, search, hash, hostname } = url;
   if (protocol !== "https:" && protocol !== "http:") return `baseUrl must begin with http: or https:, not ${protocol}`;
   if (username || password) return "baseUrl must not contain credentials";
   if (search || hash) return "baseUrl must not have a query or a fragment";

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import type { Outbox, OutboxOptions } from "../outbox/for-rooms.js";
 import { type OutboxStore, PostgresOutboxStore, SqliteOutboxStore } from "../outbox/for-rooms.js";
 import { createOutbox } from "../outbox/index.js";
+import { parseUrl } from "../shared/url.js";
 import { CommandError } from "./exit.js";
 import { noteWaiting } from "./terminal.js";
 
@@ -26,7 +27,8 @@ export function postgresAddress(what: string, address: string): string {
 /** In doubt it has one: a password may contain characters that do not belong into a URL. */
 function hasPassword(address: string): boolean {
   if (/[?&]\w*password=/i.test(address)) return true;
-  return URL.canParse(address) ? new URL(address).password !== "" : /^\w+:\/\/[^@/]*:.*@/s.test(address);
+  const url = parseUrl(address);
+  return url ? url.password !== "" : /^\w+:\/\/[^@/]*:.*@/s.test(address);
 }
 
 /** What is done with an outbox. Only `create` creates one; `read` changes nothing. */

@@ -3,9 +3,11 @@
  *
  * @module stocklot/msw
  */
+
 import { HttpResponse, http, type RequestHandler } from "msw";
 import type { Sandbox } from "../sandbox/index.js";
 import { configurationError } from "../shared/check.js";
+import { parseUrl } from "../shared/url.js";
 
 /**
  * Handlers that respond to every request under `baseUrl` from the sandbox, for `setupServer` or `setupWorker`.
@@ -28,11 +30,12 @@ export function sandboxHandlers(
   sandbox: Pick<Sandbox, "baseUrl" | "fetch">,
   baseUrl: string = sandbox.baseUrl,
 ): RequestHandler[] {
-  if (!URL.canParse(baseUrl)) {
+  const url = parseUrl(baseUrl);
+  if (!url) {
     throw configurationError("sandboxHandlers", [{ path: ["baseUrl"], message: "must be a URL" }]);
   }
   // As in the URL of a request: without a default port, with the host in its ASCII form.
-  const base = new URL(baseUrl).href.replace(/\/+$/, "");
+  const base = url.href.replace(/\/+$/, "");
   const path = new RegExp(`^${base.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")}(?:/|$)`);
   return [
     http.all(path, async ({ request }) => {

@@ -4,6 +4,7 @@ import { ConfigurationError } from "../shared/errors/index.js";
 import { lazy, withCheck } from "../shared/field.js";
 import { valueThat } from "../shared/option.js";
 import { fieldOf } from "../shared/unknown.js";
+import { parseUrl } from "../shared/url.js";
 import { type Query, quoteName, type SqlDatabase } from "./database.js";
 import { createStorageError } from "./storage-failure.js";
 
@@ -60,8 +61,9 @@ function isAddress(text: string): boolean {
   if (/^\/[^/]/.test(text)) return !text.includes("@");
   // Without a host, for a socket.
   const address = text.replace("@/", "@localhost/");
-  if (!URL.canParse(address)) return false;
-  const { protocol, pathname, search } = new URL(address);
+  const url = parseUrl(address);
+  if (!url) return false;
+  const { protocol, pathname, search } = url;
   const path = protocol === "socket:" ? /^\/[^@;=]*$/ : /^(\/[^/@:;=]*)?$/;
   return /^(postgres(ql)?|socket):$/.test(protocol) && path.test(pathname) && !/[@;]/.test(search);
 }
@@ -93,9 +95,8 @@ export function addressOf({ connectionString, pool }: PostgresSource): string {
     database = "",
   } = Object(fieldOf(pool, "options"));
   if (typeof url !== "string") return `${host}:${port}/${database}`;
-  return URL.canParse(url) && isAddress(url)
-    ? new URL(url).host + new URL(url).pathname
-    : "(an address that is not a URL)";
+  const address = isAddress(url) ? parseUrl(url) : undefined;
+  return address ? address.host + address.pathname : "(an address that is not a URL)";
 }
 
 /** Where a database is, as a caller states it: one of both is given. */

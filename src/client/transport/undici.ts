@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import type { buildConnector, Dispatcher } from "undici";
 import { environmentVariable } from "../../shared/environment.js";
 import { ConfigurationError } from "../../shared/errors/index.js";
+import { parseUrl } from "../../shared/url.js";
 import { ACCEPTED_ENCODINGS, endsOnlyByClose, type Wire } from "./exchange.js";
 import { ProxyFailure } from "./network-failure.js";
 
@@ -193,8 +194,9 @@ function proxyOf(name: string): string | undefined {
   const variable = environmentVariable(name) === undefined ? name.toUpperCase() : name;
   const address = environmentVariable(variable)?.trim();
   if (!address) return undefined;
-  const url = address.includes("://") ? address : `http://${address}`;
-  if (URL.canParse(url) && isProxyUrl(new URL(url))) return url;
+  const text = address.includes("://") ? address : `http://${address}`;
+  const url = parseUrl(text);
+  if (url && isProxyUrl(url)) return text;
   // Not quoted: it may contain a password.
   throw new ConfigurationError(
     `environment variable ${variable}: not the address of a proxy. Use the form http://user:password@host:port, with special characters percent-encoded.`,
