@@ -242,6 +242,8 @@ class OutboxRun implements Sender {
   #toSend = 0;
   #receipts = 0;
   #lastRecNoRead: Promise<void> | undefined;
+  /** Items that may have lots of a move above the highest number that was read: such a lot has no mark. */
+  readonly #moved = new Set<string>();
 
   constructor(parts: RunParts) {
     this.#parts = parts;
@@ -308,6 +310,7 @@ class OutboxRun implements Sender {
     const since = sent ? (sent.endedAt.get(first.lane) ?? sent.heldSince) : this.#startedAt;
     let settlesAt = since + this.#lock.settleMs;
     let current: StoredEntry | undefined = first;
+    if (first.operation === "move") this.#moved.add(first.lane);
     for (let uncertain = 0; current && this.mayBegin(); ) {
       if (current.state === "sending") {
         if (!(await this.#waitUntil(settlesAt))) return;
@@ -322,7 +325,7 @@ class OutboxRun implements Sender {
         await this.#change(before, { state: "canceled", settledAt: Date.now(), error: errorJson(NOT_SENT_IN_TIME) });
         return;
       }
-      if (before.operation === "receive") await this.#readLastRecNo();
+      if (before.operation === "receive") await this.#readLastRecNo(before.lane);
       const { outcome, entry, result, error } = await callForEntry(this, before);
       sent?.endedAt.set(entry.lane, monotonicNowMs());
       if (outcome !== "interrupted" && this.#parts.failures.add(entry.lane, error)) {
@@ -406,13 +409,14 @@ class OutboxRun implements Sender {
   }
 
   /**
-   * Reads the highest record number before the first receipt of the run, and again after many: the lot of a receipt is looked
-   * for above it. If that fails, the whole list is read when a receipt has to be looked up.
+   * Reads the highest record number before the first receipt of the run, and again after many and after a move of the same item:
+   * the lot of a receipt is looked for above it. If that fails, the whole list is read when a receipt has to be looked up.
    */
-  async #readLastRecNo(): Promise<void> {
-    this.#receipts += 1;
-    if (this.#receipts % RECEIPTS_PER_READING === 1)
+  async #readLastRecNo(lane: string): Promise<void> {
+    const wasMoved = this.#moved.delete(lane);
+    if (this.#receipts % RECEIPTS_PER_READING === 0 || wasMoved)
       this.#lastRecNoRead = this.client.inventory.receiptLookup.readLastRecNo(this.#readOptions()).catch(() => {});
+    this.#receipts += 1;
     await this.#lastRecNoRead;
   }
 

@@ -271,6 +271,26 @@ describe("a lost response", () => {
     expect(world.effects()).toBe(2);
   });
 
+  it("leaves the lot of a move alone that the same run has sent before", async () => {
+    const world = createWorld();
+    const outbox = world.createOutbox(MARKED);
+    const input = { itemID: "BOLT", wid: 3, units: 9, fromSpot: "A-1", toSpot: "B-1" };
+    await outbox.addMany([
+      receipt("nuts", { itemID: "NUT" }),
+      { key: "m", operation: "move", input },
+      receipt("bolts"),
+    ]);
+    let losses = 0;
+    world.onWrite = async (request, send) => {
+      const { itemID } = await bodyOf(request);
+      if (itemID !== "BOLT" || !request.url.includes("/Receive") || losses > 0) return send();
+      losses += 1;
+      throw connectionReset();
+    };
+    expect(await outbox.run({ concurrency: 1 })).toMatchObject({ applied: 3, unknown: 0, pending: 0 });
+    expect(world.effects()).toBe(3);
+  });
+
   it.each([
     ["new", { applied: 1, unknown: 0 }],
     ["other", { applied: 0, unknown: 1 }],
