@@ -1,13 +1,11 @@
 import type { Dispatcher } from "undici";
 import * as z from "zod";
-import { checkConfiguration } from "../shared/check.js";
 import { environmentVariable, mayReadEnvironment } from "../shared/environment.js";
 import { ConfigurationError } from "../shared/errors/index.js";
-import { boolean, lazy, string, withCheck } from "../shared/field.js";
 import { durationMsSchema, functionSchema, objectWithMethodsSchema, valueThat } from "../shared/option.js";
-import { isPlainObject } from "../shared/plain-object.js";
 import { isDeno, runtimeName } from "../shared/runtime-name.js";
-import { fieldOf, isObject } from "../shared/unknown.js";
+import { boolean, checkConfiguration, lazy, string, withCheck } from "../shared/schema.js";
+import { fieldOf, isObject, isPlainObject } from "../shared/unknown.js";
 import { nearestNameHint } from "../shared/unknown-name.js";
 import { parseUrl } from "../shared/url.js";
 import type { TokenStore } from "./auth/token-store.js";
@@ -17,8 +15,8 @@ import type { Hooks, Logger } from "./observe/events.js";
 import type { ClientSecret } from "./resources/token.js";
 import { headersSchema } from "./send/request-options.js";
 import { type RetryOptions, retryOptionsSchema } from "./send/retry-options.js";
+import { isLoopbackHost } from "./transport/agent.js";
 import type { FetchLike } from "./transport/fetch.js";
-import { isLoopbackHost } from "./transport/undici.js";
 
 /** The options of an {@link InventoryClient}. */
 export interface ClientOptions {

@@ -1,8 +1,6 @@
 import * as z from "zod";
 import type { InventoryClient } from "../client/index.js";
-import { checkMethodOptions } from "../shared/check.js";
 import { InputValidationError } from "../shared/errors/index.js";
-import { integer, lazy } from "../shared/field.js";
 import {
   abortSignalSchema,
   durationMsSchema,
@@ -10,6 +8,7 @@ import {
   inventoryClientSchema,
   objectWithMethodsSchema,
 } from "../shared/option.js";
+import { checkMethodOptions, integer, lazy } from "../shared/schema.js";
 import { historyOptionSchema, type MirrorHistoryOptions } from "./copy/changes.js";
 import type { PostgresSink } from "./copy/postgres.js";
 import type { SqliteSink } from "./copy/sqlite.js";

@@ -1,6 +1,5 @@
 import * as z from "zod";
 import type { InventoryClient } from "../client/index.js";
-import { integer, lazy } from "../shared/field.js";
 import {
   abortSignalSchema,
   durationMsSchema,
@@ -9,6 +8,7 @@ import {
   objectWithMethodsSchema,
   valueThat,
 } from "../shared/option.js";
+import { integer, lazy } from "../shared/schema.js";
 import { OUTBOX_STATES, type OutboxEntry, type OutboxState } from "./entry.js";
 import type { OutboxProgress, OutboxReport } from "./report.js";
 import type { OutboxStore } from "./stores.js";

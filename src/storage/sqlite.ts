@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { withCheck } from "../shared/field.js";
+import { withCheck } from "../shared/schema.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
 import { giveTurn } from "../shared/time/turn.js";
 import { sleep } from "../shared/time/wait.js";

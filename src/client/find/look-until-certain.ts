@@ -1,8 +1,7 @@
 import * as z from "zod";
-import { checkMethodOptions } from "../../shared/check.js";
 import { TimeoutError } from "../../shared/errors/index.js";
-import { lazy, optionalFields } from "../../shared/field.js";
 import { nonNegativeMsSchema } from "../../shared/option.js";
+import { checkMethodOptions, lazy, optionalFields } from "../../shared/schema.js";
 import type { Abortable } from "../../shared/time/abort.js";
 import { MonotonicClock } from "../../shared/time/clock.js";
 import { sleep } from "../../shared/time/wait.js";

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { lazy, optionalFields } from "../../shared/field.js";
 import { valueThat } from "../../shared/option.js";
+import { lazy, optionalFields } from "../../shared/schema.js";
 
 /** How many requests may be sent, and when. */
 export interface RateLimitOptions {

@@ -1,6 +1,5 @@
 import * as z from "zod";
-import { checkMethodOptions } from "../../shared/check.js";
-import { integer, lazy } from "../../shared/field.js";
+import { checkMethodOptions, integer, lazy } from "../../shared/schema.js";
 import { showCaller } from "../send/caller-error.js";
 import { ListReader } from "./list-reader.js";
 import type { Page, PageSession } from "./page.js";

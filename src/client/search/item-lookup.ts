@@ -1,7 +1,7 @@
 import type { InventoryListParams } from "../../service/list-params.js";
 import { setNewest } from "../../shared/bounded-map.js";
-import { checkInput } from "../../shared/check.js";
 import { NotFoundError, PaginationError, TimeoutError } from "../../shared/errors/index.js";
+import { checkInput } from "../../shared/schema.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { race, whenAborted } from "../../shared/time/wait.js";
 import { durationOf, requestsForList, slotAllowanceOf } from "../lists/effort.js";

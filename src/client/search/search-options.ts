@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { skuSchema } from "../../service/key.js";
-import { integer, lazy, optionalFields } from "../../shared/field.js";
 import { nonNegativeMsSchema } from "../../shared/option.js";
+import { integer, lazy, optionalFields } from "../../shared/schema.js";
 import { type RequestOptions, requestOptionsShape } from "../send/request-options.js";
 
 /** Where the records of an item are searched. */

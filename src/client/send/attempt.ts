@@ -1,4 +1,5 @@
 import { InputValidationError } from "../../shared/errors/index.js";
+import type { Lifetime } from "../../shared/time/abort.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { untilAborted } from "../../shared/time/wait.js";
 import { fieldOf, messageOf, toOneLine } from "../../shared/unknown.js";
@@ -19,7 +20,6 @@ import type { Call } from "./call.js";
 import { failedAttempt } from "./failed-attempt.js";
 import type { Problem } from "./failure.js";
 import { isCutOff } from "./false-success.js";
-import type { Lifetime } from "./lifetime.js";
 import { notifyRetry } from "./on-retry.js";
 import type { AttemptResult, Progress, Sending } from "./progress.js";
 import type { ServiceClock } from "./service-clock.js";

@@ -13,11 +13,11 @@ import {
   TimeoutError,
 } from "../../shared/errors/index.js";
 import { copyOfCause } from "../../shared/errors/redact.js";
+import { Closed, OutOfTime } from "../../shared/time/abort.js";
 import { messageOf, toOneLine } from "../../shared/unknown.js";
 import { createApiError } from "./api-error.js";
 import type { Call } from "./call.js";
 import { type Failure, type Problem, SLOT_EXPIRED } from "./failure.js";
-import { Closed, OutOfTime } from "./lifetime.js";
 import { JSON_CONTENT_TYPE } from "./payload.js";
 import type { Progress } from "./progress.js";
 

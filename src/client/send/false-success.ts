@@ -10,8 +10,8 @@
 import { redact } from "../../shared/errors/redact.js";
 import { fieldOf, isObject } from "../../shared/unknown.js";
 import type { WireResponse } from "../transport/exchange.js";
+import { parseJsonOrUndefined, readText } from "../transport/exchange.js";
 import { readErrorBody } from "./api-error.js";
-import { parseJsonOrUndefined, readText } from "./body.js";
 
 const HTML_TYPE_PATTERN = /^(text|application)\/(x?html|xhtml\+xml)/i;
 /** application/problem+json, application/vnd.error+json. */

@@ -1,7 +1,6 @@
 import * as z from "zod";
-import { checkInput } from "../../shared/check.js";
-import { lazy, optionalFields, string } from "../../shared/field.js";
 import { abortSignalSchema, durationMsSchema, functionSchema } from "../../shared/option.js";
+import { checkInput, lazy, optionalFields, string } from "../../shared/schema.js";
 import type { Priority } from "../limiter/rate-limiter.js";
 import { describeHeaderProblem } from "../transport/headers.js";
 import { type RetryOptions, retryOptionsSchema } from "./retry-options.js";

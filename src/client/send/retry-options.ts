@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { lazy } from "../../shared/field.js";
 import { countOrInfinitySchema, durationMsSchema } from "../../shared/option.js";
+import { lazy } from "../../shared/schema.js";
 
 /** When a call is retried. */
 export interface RetryOptions {

@@ -1,8 +1,8 @@
+import { Lifetime } from "../../shared/time/abort.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { race, whenAborted } from "../../shared/time/wait.js";
 import type { Priority } from "../limiter/rate-limiter.js";
 import type { ApiRequest } from "./call.js";
-import { Lifetime } from "./lifetime.js";
 import { encodeRequest } from "./payload.js";
 import type { RequestOptions, ResponseInfo } from "./request-options.js";
 import type { WriteLog } from "./write-log.js";
