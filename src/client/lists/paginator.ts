@@ -89,11 +89,11 @@ export class Paginator<T> implements AsyncIterable<T> {
       reader = new ListReader({ ...this.#prepare(), limit });
       return reader.pages();
     };
-    return endedBy(pagesFrom(start), () => reader?.close());
+    return endedBy(shownPages(start), () => reader?.close());
   }
 }
 
-async function* pagesFrom<T>(start: () => AsyncGenerator<Page<T>, void>): AsyncGenerator<Page<T>, void> {
+async function* shownPages<T>(start: () => AsyncGenerator<Page<T>, void>): AsyncGenerator<Page<T>, void> {
   try {
     yield* start();
   } catch (error) {

@@ -354,8 +354,8 @@ const readTransactionResult: ResponseReader<TransactionResult> = (context) => {
  * field at the top or one level down. `undefined` if there is none.
  */
 export function findRecordNumber(body: unknown): number | undefined {
-  const top = entriesOf(body);
-  const entries = [...top, ...top.flatMap(([, value]) => entriesOf(value))];
+  const top = fieldsOf(body);
+  const entries = [...top, ...top.flatMap(([, value]) => fieldsOf(value))];
   const named = (name: string) =>
     entries
       .filter(([key]) => key.toLowerCase() === name)
@@ -369,4 +369,4 @@ function toRecordNumber(value: unknown): number | undefined {
   return typeof number === "number" && Number.isSafeInteger(number) && number >= 0 ? number : undefined;
 }
 
-const entriesOf = (value: unknown): [string, unknown][] => (isObject(value) ? Object.entries(value) : []);
+const fieldsOf = (value: unknown): [string, unknown][] => (isObject(value) ? Object.entries(value) : []);

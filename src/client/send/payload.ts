@@ -78,7 +78,7 @@ export function encodeJson(method: string, given: unknown, at: Issue["path"]): s
       const parent = paths.get(this);
       path = parent ? [...parent, Array.isArray(this) ? Number(name) : name] : at;
       const isLeftOut = value === undefined && parent !== undefined && !Array.isArray(this);
-      const problem = isLeftOut ? undefined : describeProblem(value, path.length);
+      const problem = isLeftOut ? undefined : describeNotJson(value, path.length);
       // An invalid date becomes null.
       if (problem !== undefined || (value === null && fieldOf(this, name) instanceof Date))
         throw new NotJson(problem ?? "must be a valid Date");
@@ -93,7 +93,7 @@ export function encodeJson(method: string, given: unknown, at: Issue["path"]): s
 
 class NotJson extends TypeError {}
 
-function describeProblem(value: unknown, depth: number): string | undefined {
+function describeNotJson(value: unknown, depth: number): string | undefined {
   if (value === null || typeof value === "string" || typeof value === "boolean") return undefined;
   if (typeof value === "number") return Number.isFinite(value) ? undefined : `must be a finite number, not ${value}`;
   if (!isObject(value)) return `must be JSON data, not ${value === undefined ? "undefined" : `a ${typeof value}`}`;
