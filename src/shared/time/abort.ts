@@ -90,6 +90,12 @@ export class Lifetime {
     return () => void this.#callbacks.delete(callback);
   }
 
+  /** Whether it has ended; also if its time has passed and its timer, on an event loop that was blocked, has not fired yet. */
+  hasEnded(): boolean {
+    if (this.remainingMs <= 0) this.abort(new OutOfTime(this.totalTimeoutMs));
+    return this.aborted;
+  }
+
   throwIfAborted(): void {
     if (this.aborted) throw this.reason;
   }
