@@ -13,24 +13,24 @@ import {
 } from "./sorted-list.js";
 
 /*
- * What proves that the service sorts a list by the column, once per client and list:
+ * Proves that the service sorts a list by the requested column, once per client and list. Five facts are checked:
  *
- *   both ends         page 1 in both directions: each ascends, and they do not begin with the same number (then `direction`
- *                     may be ignored)
- *   its own order     a page without `sort` shows other records. A service that ignores an unknown column has its own order,
- *                     and that may look sorted (part numbers only)
- *   the last page     shows, ascending, the records with which the first one, descending, begins: a column that is sorted by
- *                     first may not be reversed
- *   quarter points    pages at a quarter, a half and three quarters ascend with the ends and with every known place. A service
- *                     that sorts by another column first begins anew with each of its values
- *   other columns     no column explains the order as well. If the values of a column that usually form a few groups ascend
- *                     on all pages read, the borders between its groups are read, too: there the numbers would begin anew
+ *   both ends         Page 1 is sorted in both directions, and the two pages begin with different numbers. If they began with the
+ *                     same number, the service might ignore `direction`.
+ *   its own order     A page without `sort` shows other records (part numbers only). A service that ignores `sort` returns its
+ *                     own order, which may look sorted.
+ *   the last page     The last page in ascending order shows the records of the first page in descending order. They differ if
+ *                     the service sorts by another column first and does not reverse that column.
+ *   quarter points    Pages at a quarter, a half and three quarters ascend, compared with the ends and with every known place. If
+ *                     the service sorted by another column first, the numbers would begin anew with each value of that column.
+ *   other columns     No other column explains the order. If a column of a few groups ascends on all pages, the borders between
+ *                     its groups are read: there the numbers would begin anew.
  *
- * A list that changes while this is read may contradict itself: then it is read once more.
+ * A list that changes meanwhile may contradict itself, so a contradiction is checked a second time.
  */
 
 const SHARES = [0.25, 0.5, 0.75];
-/** Enough to find the border of a group by bisection in a million records, and another one. */
+/** Enough to find two borders of groups by bisection in a million records. */
 const MAX_BORDER_PAGES = 16;
 /** Columns whose values form a few groups. For a date, the groups are "has a date" and "has none". */
 const GROUP_COLUMNS: { readonly [name: string]: (value: unknown) => unknown } = {
