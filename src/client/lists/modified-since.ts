@@ -3,7 +3,7 @@ import { BadRequestError, NotImplementedError, ServerError } from "../../shared/
 /** More than clocks can differ, but still a date that a database can store. */
 const TEN_YEARS_MS = 10 * 365 * 24 * 60 * 60 * 1000;
 
-/** A date after which no record was modified: a list that has records for it ignores `modifiedSince`. */
+/** Returns a date after which no record was modified. A list that has records for it ignores `modifiedSince`. */
 export const afterEveryChange = (now: number): Date => new Date(now + TEN_YEARS_MS);
 
 /**
