@@ -84,7 +84,7 @@ export class ListReader<T> {
   #isClosed = false;
   /** Size of the pages to request. */
   #size: number;
-  /** The largest page size that the service has served so far without a cap. */
+  /** The largest page size to request. As far as is known, larger pages are capped. */
   #maxSize: number;
   /** The size of all pages if the service ignores `pageSize`. */
   #fixedSize: number | undefined;
