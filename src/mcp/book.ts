@@ -5,9 +5,9 @@ import type { Outbox } from "../outbox/for-rooms.js";
 import { afterOtherCalls, bookOnce, findKnown, type Known, LostFromView, refuse } from "../outbox/for-rooms.js";
 import type { OutboxEntry } from "../outbox/index.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
-import { addTool, type Call, CallError } from "./call.js";
 import { type Answer, canAsk, Questions, type Wanted } from "./question.js";
 import { entrySchema, keySchema, type Room, TIMES } from "./room.js";
+import { addTool, type Call, CallError } from "./tool.js";
 import { isRefused, shownEntry } from "./writes.js";
 
 /*

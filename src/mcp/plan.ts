@@ -2,8 +2,8 @@ import type { McpServer } from "@modelcontextprotocol/server";
 import * as z from "zod";
 import { uncheckedAs } from "../client/for-add-ons.js";
 import { type PlanItemsOptions, planItems } from "../plan/index.js";
-import { addTool } from "./call.js";
 import type { Room } from "./room.js";
+import { addTool } from "./tool.js";
 
 const MAX_SHOWN = 50;
 

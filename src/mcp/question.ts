@@ -10,8 +10,8 @@ import type { OutboxEntry, OutboxEntryInput } from "../outbox/index.js";
 import { canonicalJson } from "../shared/canonical-json.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
 import { fieldOf, isObject, withoutControlCharacters } from "../shared/unknown.js";
-import { type Call, CallError } from "./call.js";
 import type { Booking, Room } from "./room.js";
+import { type Call, CallError } from "./tool.js";
 
 const CAPABILITIES = "io.modelcontextprotocol/clientCapabilities";
 const ANSWER = "answer";

@@ -1,10 +1,10 @@
 import type { McpServer } from "@modelcontextprotocol/server";
 import * as z from "zod";
 import { ConfigurationError, type InventoryClient, type Item, type Lot } from "../client/index.js";
-import { type CopiedStock, changesInCopy, itemsInCopy, stockInCopy } from "../mirror/for-rooms.js";
 import { isNoSuchItem } from "../writes/refusal.js";
-import { addTool, CallError } from "./call.js";
+import { type CopiedStock, changesInCopy, itemsInCopy, stockInCopy } from "./copy.js";
 import { type Room, record } from "./room.js";
+import { addTool, CallError } from "./tool.js";
 
 const annotations = { readOnlyHint: true, idempotentHint: true, openWorldHint: true };
 const MAX_LOTS = 200;

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { InventoryClient } from "../client/index.js";
-import type { MirrorCopy } from "../mirror/for-rooms.js";
+import type { MirrorCopy } from "../mirror/index.js";
 import type { Outbox } from "../outbox/for-rooms.js";
 
 /** The writes that an assistant may book. */

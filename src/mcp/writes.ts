@@ -4,8 +4,8 @@ import type { Outbox } from "../outbox/for-rooms.js";
 import { givenOf } from "../outbox/for-rooms.js";
 import type { OutboxEntry } from "../outbox/index.js";
 import { fieldOf } from "../shared/unknown.js";
-import { addTool, CallError } from "./call.js";
 import { entrySchema, keySchema, type Room, STATES } from "./room.js";
+import { addTool, CallError } from "./tool.js";
 
 /** An entry for an assistant. */
 export function shownEntry(entry: OutboxEntry, { advice }: Room): Record<string, unknown> {

@@ -1,9 +1,5 @@
-/** A door for what reads a copy to answer questions about single items: `mcp`. */
-import { ConfigurationError } from "../client/index.js";
-import type { Item } from "../service/item.js";
-import type { MirrorChange } from "./copy/changes.js";
-import type { MirrorListStatus } from "./copy/status.js";
-import type { MirrorCopy } from "./open-copy.js";
+import { ConfigurationError, type Item } from "../client/index.js";
+import type { MirrorChange, MirrorCopy, MirrorListStatus } from "../mirror/index.js";
 
 /** Stock of items, by the SKUs that were asked for; those without an item are absent. */
 export interface CopiedStock {
