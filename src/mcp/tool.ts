@@ -6,19 +6,19 @@ import {
   type ServerContext,
   type ToolAnnotations,
 } from "@modelcontextprotocol/server";
-import type * as z from "zod";
+import * as z from "zod";
 import { InputValidationError, StocklotError } from "../client/index.js";
+import { readInput } from "../shared/check.js";
 import { redact } from "../shared/errors/redact.js";
-import { monotonicNowMs, startTimer } from "../shared/time/clock.js";
-import { messageOf, withoutControlCharacters } from "../shared/unknown.js";
-import { type Room, TIMES, type Times } from "./room.js";
+import { monotonicNowMs } from "../shared/time/clock.js";
+import { escapeControlCharacters, messageOf, withoutControlCharacters } from "../shared/unknown.js";
+import type { Room } from "./room.js";
 
-/** Why a call could not do what it was asked for, and what to do next. */
+/** Why a call could not do what it was asked for, and what to do next. Nothing was applied. */
 export class CallError extends Error {
   constructor(
     message: string,
     readonly next: string,
-    readonly applied: "no" | "unknown" = "no",
   ) {
     super(message);
   }
@@ -34,119 +34,102 @@ export interface Call {
 /** A result: an object, or a question to a person. */
 type Result = Record<string, unknown> | InputRequiredResult;
 
-interface Tool<Input extends z.ZodObject> {
+interface Tool<Input> {
   description: string;
-  input: Input;
+  input: z.ZodType<Input>;
   output: z.ZodObject;
-  annotations: ToolAnnotations;
+  /** @default those of a tool that reads the service */
+  annotations?: ToolAnnotations;
   /** Whether it may take longer than a minute. */
   isLong?: boolean;
-  work(input: z.infer<Input>, call: Call): Promise<Result>;
+  work(input: Input, call: Call): Promise<Result>;
 }
 
+export const READS: ToolAnnotations = { readOnlyHint: true, idempotentHint: true, openWorldHint: true };
+
+/** Fields that the service may add pass through. */
+export const record = (shape: z.ZodRawShape) => z.looseObject(shape);
+
 /** Adds a tool. Its results are structured; its errors say whether anything was applied and what to do next. */
-export function addTool<Input extends z.ZodObject>(
+export function addTool<Input>(
   server: McpServer,
   room: Room,
   name: string,
-  tool: Tool<Input>,
+  { description, input, output, annotations = READS, isLong = false, work }: Tool<Input>,
 ): void {
-  const { description, input, output, annotations, isLong = false, work } = tool;
-  const config = { description, inputSchema: input, outputSchema: output, annotations };
-  const times = { ...TIMES, ...room.times };
-  server.registerTool<z.ZodObject, z.ZodObject>(name, config, async (given, context) => {
-    const watch = watchCall(room, context, times, isLong);
+  // The arguments are checked below, so that their errors have the form of all errors.
+  const inputSchema = { "~standard": { ...input["~standard"], validate: (value: unknown) => ({ value }) } };
+  const config = { description, inputSchema, outputSchema: output, annotations };
+  server.registerTool(name, config, async (given, context) => {
+    const late = new AbortController();
+    const stop = watch(room, context, isLong ? undefined : (reason) => late.abort(reason));
     try {
-      const { signal } = watch;
-      // The schema was applied before.
-      const result = await work(input.parse(given), { context, signal });
+      const signal = AbortSignal.any([context.mcpReq.signal, late.signal]);
+      const result = await work(
+        readInput(name, () => input, given, []),
+        { context, signal },
+      );
       return isInputRequiredResult(result) ? result : structured(result);
     } catch (error) {
-      return failed(watch.signal.reason instanceof CallError ? watch.signal.reason : error);
+      return failed(late.signal.reason ?? error);
     } finally {
-      watch.stop();
+      stop();
     }
   });
 }
 
+/** Longer texts are cut, in results and in errors. */
+const MAX_TEXT_LENGTH = 2_000;
+
+const cut = (text: string) => (text.length > MAX_TEXT_LENGTH ? `${text.slice(0, MAX_TEXT_LENGTH)}…` : text);
+
 function structured(value: Record<string, unknown>): CallToolResult {
   // What is undefined is left out, as in the message.
   const structuredContent: Record<string, unknown> = JSON.parse(JSON.stringify(value));
-  return { structuredContent, content: [{ type: "text", text: escaped(JSON.stringify(structuredContent)) }] };
+  const text = escapeControlCharacters(JSON.stringify(structuredContent));
+  return { structuredContent, content: [{ type: "text", text }] };
 }
-
-/** Control characters as JSON writes them, which changes no value. */
-const escaped = (json: string) =>
-  json.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
-    Array.from(
-      { length: character.length },
-      (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`,
-    ).join(""),
-  );
 
 function failed(error: unknown): CallToolResult {
-  const { message, applied, next } = describeFailure(error);
-  const text = withoutControlCharacters(redact(message).replace(/\s+/g, " ")).slice(0, MAX_MESSAGE_LENGTH);
-  const lines = [`Failed: ${text}`, `Applied: ${applied}.`, `Next: ${next}`];
-  return { isError: true, content: [{ type: "text", text: lines.join("\n") }] };
-}
-
-const MAX_MESSAGE_LENGTH = 2_000;
-
-function describeFailure(error: unknown): { message: string; applied: string; next: string } {
-  if (error instanceof CallError) return { message: error.message, applied: error.applied, next: error.next };
-  const message = messageOf(error);
-  if (error instanceof InputValidationError)
-    return { message, applied: "no", next: "correct the arguments that the message names." };
   const applied = StocklotError.is(error) ? error.applied : "no";
-  const next = applied === "no" ? "tell a person if it fails again." : "do not repeat it: tell a person.";
-  return { message, applied, next };
+  const lines = [`Failed: ${messageOf(error)}`, `Applied: ${applied}.`, `Next: ${nextOf(error, applied)}`];
+  const toLine = (text: string) => withoutControlCharacters(cut(redact(text).replace(/\s+/g, " ")));
+  return { isError: true, content: [{ type: "text", text: lines.map(toLine).join("\n") }] };
 }
 
-/** Reports waits as progress, and ends a call that would take too long. */
-function watchCall(
-  room: Room,
-  context: ServerContext,
-  times: Times,
-  isLong: boolean,
-): { signal: AbortSignal; stop(): void } {
-  const own = new AbortController();
-  const { signal, notify, _meta } = context.mcpReq;
-  const progressToken = _meta?.progressToken;
-  const beganAt = monotonicNowMs();
-  let reports = 0;
-  const look = () => {
-    const waitedMs = monotonicNowMs() - beganAt;
-    const until = pausedUntil(room);
-    if (!isLong && (waitedMs >= times.limitMs || until - Date.now() > times.limitMs)) own.abort(tooLong(until));
-    else if (progressToken !== undefined && waitedMs >= times.progressMs * (reports + 1)) {
-      reports += 1;
-      const message = until > Date.now() ? `waiting for the rate limit until ${isoTime(until)}` : "still at work";
-      const params = { progressToken, progress: reports, message };
-      notify({ method: "notifications/progress", params }).catch(room.onError);
-    }
-    arm();
-  };
-  let stop = () => {};
-  const arm = () => {
-    stop = startTimer(Math.min(LOOK_EVERY_MS, times.progressMs), look);
-  };
-  arm();
-  return { signal: AbortSignal.any([signal, own.signal]), stop: () => stop() };
+function nextOf(error: unknown, applied: StocklotError["applied"]): string {
+  if (error instanceof CallError) return error.next;
+  if (error instanceof InputValidationError) return "correct the arguments that the message names.";
+  if (applied === "no") return "tell a person if it fails again.";
+  return "do not book it again: call get_write with the same key.";
 }
 
 const LOOK_EVERY_MS = 500;
 
-const isoTime = (ms: number) => new Date(ms).toISOString();
-
-/** When the service lets requests pass again, in ms since the epoch; 0 if it does. */
-function pausedUntil(room: Room): number {
-  try {
-    return room.client().rateLimit.pausedUntil ?? 0;
-  } catch {
-    return 0;
-  }
+/** Reports waits as progress, and ends a call that would take too long. Returns a function that stops it. */
+function watch(
+  { client, times: { progressMs, limitMs }, onError }: Room,
+  { mcpReq: { _meta, notify } }: ServerContext,
+  end: ((reason: CallError) => void) | undefined,
+): () => void {
+  const progressToken = _meta?.progressToken;
+  const beganAt = monotonicNowMs();
+  let progress = 0;
+  const look = () => {
+    const waitedMs = monotonicNowMs() - beganAt;
+    const pausedUntil = (client instanceof Error ? null : client.rateLimit.pausedUntil) ?? 0;
+    if (end && (waitedMs >= limitMs || pausedUntil - Date.now() > limitMs)) return end(tooLong(pausedUntil));
+    if (progressToken === undefined || waitedMs < progressMs * (progress + 1)) return;
+    progress += 1;
+    const isPaused = pausedUntil > Date.now();
+    const message = isPaused ? `waiting for the rate limit until ${isoTime(pausedUntil)}` : "still at work";
+    notify({ method: "notifications/progress", params: { progressToken, progress, message } }).catch(onError);
+  };
+  const timer = setInterval(look, Math.min(LOOK_EVERY_MS, progressMs));
+  return () => clearInterval(timer);
 }
+
+export const isoTime = (ms: number) => new Date(ms).toISOString();
 
 const tooLong = (until: number) =>
   new CallError(

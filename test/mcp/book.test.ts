@@ -55,6 +55,30 @@ describe.each(WAYS)("book, outbox in $database, revision $revision", ({ database
     expect(await lotsOf(one)).toBe(1);
   });
 
+  it("called while another server sends it, waits and returns what became of it", async () => {
+    let respond = () => {};
+    const isDue = new Promise<void>((resolve) => {
+      respond = resolve;
+    });
+    const sandbox = createSandbox({
+      rateLimit: false,
+      rewrite: async (response, { url }) => {
+        if (url.endsWith("/Receive")) await isDue;
+        return response;
+      },
+    });
+    const setting = { sandbox, outbox: await newOutbox(), person: accepts, revision, settleMs: 10_000 };
+    const [one, two] = [await assistant(setting), await assistant(setting)];
+    const first = one.tools("book", BOOKING);
+    await vi.waitFor(async () => expect((await one.outbox?.get("asn-1"))?.state).toBe("sending"), 5_000);
+    const second = two.tools("book", BOOKING);
+    await sleep(200);
+    respond();
+    expect((await first).value).toMatchObject({ outcome: "added", entry: { state: "applied" } });
+    expect((await second).value).toMatchObject({ outcome: "known", entry: { state: "applied" } });
+    expect(await lotsOf(one)).toBe(1);
+  });
+
   it("refuses another input under a key, and shows both", async () => {
     const { tools, sandbox } = await assistant({ outbox: await newOutbox(), person: accepts, revision });
     await tools("book", BOOKING);

@@ -111,6 +111,22 @@ describe.each(REVISIONS)("revision %s", (revision) => {
     expect(failures[0]?.text).toContain("--copy");
   });
 
+  it("wrong arguments are an error of the same form, which does not repeat them", async () => {
+    const { tools, sandbox } = await assistant({ outbox: await newPlace(), person: accepts, revision });
+    const long = "x".repeat(1_000_000);
+    const failures = [
+      await tools("get_stock", { skus: [long], [long]: long }),
+      await tools("get_stock", { skus: "BOLT-M8" }),
+      await tools("book", { key: long, operation: "discontinue", input: {} }),
+    ];
+    for (const { isError, text } of failures) {
+      expect(isError).toBe(true);
+      expect(text).toMatch(/^Failed: \w+: .+\nApplied: no\.\nNext: correct the arguments/);
+      expect(text.length).toBeLessThan(3_000);
+    }
+    expect(sandbox.requests).toEqual([]);
+  });
+
   it("a long wait is reported, and ends with the time when it is longer than a minute", async () => {
     const sandbox = createSandbox({ rateLimit: false, faults: [{ path: "/Inventory*", fault: "hang" }] });
     const times = { progressMs: 40, limitMs: 300 };
@@ -183,9 +199,7 @@ it("list_writes has the newest first, of one state or all, and says whether ther
 
 it("without credentials the tools say what is missing", async () => {
   const { ConfigurationError } = await import("../../src/client/index.js");
-  const missing = () => {
-    throw new ConfigurationError("InventoryClient: clientSecret is missing. Set STOCKLOT_CLIENT_SECRET.");
-  };
+  const missing = new ConfigurationError("InventoryClient: clientSecret is missing. Set STOCKLOT_CLIENT_SECRET.");
   const { peer, tools } = await assistant({ room: { client: missing } });
   expect((await peer.listTools()).tools.length).toBeGreaterThan(0);
   const { isError, text } = await tools("get_stock", { skus: ["BOLT-M8"] });
