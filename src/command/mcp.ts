@@ -87,7 +87,9 @@ function protocolOutput(): Writable {
   const { stdout, stderr } = process;
   const write = stdout.write.bind(stdout);
   stdout.write = stderr.write.bind(stderr);
-  return new Writable({ write: (chunk: Buffer, _encoding, done) => void write(chunk, done) });
+  const output = new Writable({ write: (chunk: Buffer, _encoding, done) => void write(chunk, done) });
+  // Each message that waits for the reader listens: Node.js would warn about more than ten.
+  return output.setMaxListeners(0);
 }
 
 function openClient(options: ConstructorParameters<typeof InventoryClient>[0]): Room["client"] {

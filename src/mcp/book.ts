@@ -28,9 +28,15 @@ const outputSchema = z.object({
   next: z.string(),
 });
 
+/** A person sees all of an input. */
+const MAX_INPUT_LENGTH = 4_000;
+const isShort = (input: object) => JSON.stringify(input).length <= MAX_INPUT_LENGTH;
+
 export function addBook(server: McpServer, room: Room, outbox: Outbox): void {
   const questions = new Questions(server, room);
   const [first = "receive", ...others] = room.operations;
+  /** Calls with one key follow one another, so that a person is asked once: the last one of each key. */
+  const turns = new Map<string, Promise<void>>();
   addTool(server, room, "book", {
     description:
       "Books one transaction, once. Choose a key for each transaction and use the same key whenever you call again: then nothing is booked twice. " +
@@ -38,7 +44,9 @@ export function addBook(server: McpServer, room: Room, outbox: Outbox): void {
     input: z.strictObject({
       key: keySchema.describe("your own name of this transaction, the same in every repetition"),
       operation: z.enum([first, ...others]),
-      input: z.record(z.string(), z.unknown()),
+      input: z
+        .record(z.string(), z.unknown())
+        .refine(isShort, `must not be longer than ${MAX_INPUT_LENGTH} characters as JSON`),
     }),
     output: outputSchema,
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: true },
@@ -47,11 +55,17 @@ export function addBook(server: McpServer, room: Room, outbox: Outbox): void {
       // The outbox checks it.
       const wanted = uncheckedAs<Wanted>(given);
       clientOf(room);
-      return book(wanted, call);
+      const { key } = wanted;
+      const result = Promise.resolve(turns.get(key)).then(() => book(wanted, call));
+      const turn = result.then(noop, noop);
+      turns.set(key, turn);
+      turn.then(() => turns.get(key) === turn && turns.delete(key));
+      return result;
     },
   });
 
   async function book(wanted: Wanted, call: Call) {
+    call.signal.throwIfAborted();
     const known = await findKnown(outbox, wanted, call.signal);
     if (known.is !== "new") return describe(known, wanted, room);
     const answer = await questions.answerTo(wanted, known.equals, call);
@@ -71,6 +85,8 @@ function fieldsOf(operation: Booking): string {
   const names = fields.map(([name, field]) => (field.safeParse(undefined).success ? `[${name}]` : name));
   return `${operation}: ${names.join(", ")}${operation === "move" ? " (with toSpot or shipToWid)" : ""}`;
 }
+
+const noop = () => {};
 
 const NOT_ANSWERED = {
   outcome: "not-booked",

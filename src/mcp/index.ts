@@ -37,7 +37,12 @@ export async function serve(
   const closed = new AbortController();
   const transport = new StdioServerTransport(input, output);
   const handle = serveStdio(() => createServer(room), { transport, onerror: room.onError });
-  input.once("end", () => closed.abort()).once("close", () => closed.abort());
+  const { onclose } = transport;
+  // Also after a message that is too long, and when the output is broken: the input may never end then.
+  transport.onclose = () => {
+    onclose?.();
+    closed.abort();
+  };
   const ends = AbortSignal.any([signal, closed.signal]);
   const settling = room.outbox && settle(room.outbox, room, ends);
   await sleep(Number.POSITIVE_INFINITY, ends);

@@ -10,6 +10,7 @@ import {
 import type { InventoryClient } from "../client/index.js";
 import type { OutboxEntry, OutboxEntryInput } from "../outbox/index.js";
 import { canonicalJson } from "../shared/canonical-json.js";
+import { redactCredentials } from "../shared/errors/redact.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
 import { fieldOf, isObject, withoutControlCharacters } from "../shared/unknown.js";
 import { type Booking, clientOf, type Room } from "./room.js";
@@ -142,6 +143,6 @@ function changesOf({ operation, input }: Wanted): Map<number, number> {
 
 const MAX_QUOTED_LENGTH = 500;
 
-const quoted = (value: unknown) => withoutControlCharacters(JSON.stringify(value) ?? "");
+const quoted = (value: unknown) => redactCredentials(withoutControlCharacters(JSON.stringify(value) ?? ""));
 
 const quotedStart = (value: unknown) => quoted(value).slice(0, MAX_QUOTED_LENGTH);

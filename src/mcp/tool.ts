@@ -9,7 +9,7 @@ import {
 import * as z from "zod";
 import { InputValidationError, StocklotError } from "../client/index.js";
 import { readInput } from "../shared/check.js";
-import { redact } from "../shared/errors/redact.js";
+import { redact, redactCredentials, redactData } from "../shared/errors/redact.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
 import { escapeControlCharacters, messageOf, withoutControlCharacters } from "../shared/unknown.js";
 import type { Room } from "./room.js";
@@ -85,7 +85,8 @@ const cut = (text: string) => (text.length > MAX_TEXT_LENGTH ? `${text.slice(0, 
 
 function structured(value: Record<string, unknown>): CallToolResult {
   // What is undefined is left out, as in the message.
-  const structuredContent: Record<string, unknown> = JSON.parse(JSON.stringify(value));
+  const plain: Record<string, unknown> = JSON.parse(JSON.stringify(value));
+  const structuredContent = redactData(plain, (text) => cut(redactCredentials(text)));
   const text = escapeControlCharacters(JSON.stringify(structuredContent));
   return { structuredContent, content: [{ type: "text", text }] };
 }
