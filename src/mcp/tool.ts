@@ -8,8 +8,8 @@ import {
 } from "@modelcontextprotocol/server";
 import * as z from "zod";
 import { InputValidationError, StocklotError } from "../client/index.js";
-import { readInput } from "../shared/check.js";
 import { redact, redactCredentials, redactData } from "../shared/errors/redact.js";
+import { readInput } from "../shared/schema.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
 import { escapeControlCharacters, messageOf, withoutControlCharacters } from "../shared/unknown.js";
 import type { Room } from "./room.js";

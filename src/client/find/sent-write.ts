@@ -1,10 +1,9 @@
 import * as z from "zod";
 import { comparableSku } from "../../service/key.js";
 import { WRITES } from "../../service/operations.js";
-import { readInput } from "../../shared/check.js";
 import { InputValidationError, OutcomeUnknownError, type SentRequest } from "../../shared/errors/index.js";
 import { REDACTED, redactCredentials } from "../../shared/errors/redact.js";
-import { decimal, integer, type LazySchema, lazy, optionalFields, string } from "../../shared/field.js";
+import { decimal, integer, type LazySchema, lazy, optionalFields, readInput, string } from "../../shared/schema.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { fieldOf, isObject } from "../../shared/unknown.js";
 import { monotonicSentAt } from "../send/caller-error.js";
