@@ -7,7 +7,7 @@ import { WRITES } from "../service/operations.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
 import { Questions, type Wanted } from "./question.js";
 import { type Booking, clientOf, type Room } from "./room.js";
-import { addTool, type Call, CallError } from "./tool.js";
+import { addTool, type Call, CallError, MAX_TEXT_LENGTH } from "./tool.js";
 import { entrySchema, isRefused, keySchema, shownEntry } from "./writes.js";
 
 /*
@@ -28,9 +28,8 @@ const outputSchema = z.object({
   next: z.string(),
 });
 
-/** A person sees all of an input. */
-const MAX_INPUT_LENGTH = 4_000;
-const isShort = (input: object) => JSON.stringify(input).length <= MAX_INPUT_LENGTH;
+/** A person has to read all of an input. */
+const isShort = (input: object) => JSON.stringify(input).length <= MAX_TEXT_LENGTH;
 
 export function addBook(server: McpServer, room: Room, outbox: Outbox): void {
   const questions = new Questions(server, room);
@@ -46,7 +45,7 @@ export function addBook(server: McpServer, room: Room, outbox: Outbox): void {
       operation: z.enum([first, ...others]),
       input: z
         .record(z.string(), z.unknown())
-        .refine(isShort, `must not be longer than ${MAX_INPUT_LENGTH} characters as JSON`),
+        .refine(isShort, `must not be longer than ${MAX_TEXT_LENGTH} characters as JSON`),
     }),
     output: outputSchema,
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: true },

@@ -78,15 +78,17 @@ export function addTool<Input>(
   });
 }
 
-/** Longer texts are cut, in results and in errors. */
-const MAX_TEXT_LENGTH = 2_000;
+/** The longest input of a write. Longer texts are cut in results. */
+export const MAX_TEXT_LENGTH = 4_000;
+/** An error may show two inputs. */
+const MAX_ERROR_LENGTH = 3 * MAX_TEXT_LENGTH;
 
-const cut = (text: string) => (text.length > MAX_TEXT_LENGTH ? `${text.slice(0, MAX_TEXT_LENGTH)}…` : text);
+const cut = (text: string, length: number) => (text.length > length ? `${text.slice(0, length)}…` : text);
 
 function structured(value: Record<string, unknown>): CallToolResult {
   // What is undefined is left out, as in the message.
   const plain: Record<string, unknown> = JSON.parse(JSON.stringify(value));
-  const structuredContent = redactData(plain, (text) => cut(redactCredentials(text)));
+  const structuredContent = redactData(plain, (text) => cut(redactCredentials(text), MAX_TEXT_LENGTH));
   const text = escapeControlCharacters(JSON.stringify(structuredContent));
   return { structuredContent, content: [{ type: "text", text }] };
 }
@@ -94,7 +96,7 @@ function structured(value: Record<string, unknown>): CallToolResult {
 function failed(error: unknown): CallToolResult {
   const applied = StocklotError.is(error) ? error.applied : "no";
   const lines = [`Failed: ${messageOf(error)}`, `Applied: ${applied}.`, `Next: ${nextOf(error, applied)}`];
-  const toLine = (text: string) => withoutControlCharacters(cut(redact(text).replace(/\s+/g, " ")));
+  const toLine = (text: string) => withoutControlCharacters(cut(redact(text).replace(/\s+/g, " "), MAX_ERROR_LENGTH));
   return { isError: true, content: [{ type: "text", text: lines.map(toLine).join("\n") }] };
 }
 

@@ -100,6 +100,15 @@ describe.each(WAYS)("book, outbox in $database, revision $revision", ({ database
     expect(writesIn(sandbox)).toHaveLength(1);
   });
 
+  it("shows both inputs also if they are as long as they may be", async () => {
+    const { tools } = await assistant({ outbox: await newOutbox(), person: accepts, revision });
+    const long = (letter: string) => ({ ...INPUT, remark: letter.repeat(3_900) });
+    const first = await tools("book", { ...BOOKING, input: long("x") });
+    expect(first.value).toMatchObject({ outcome: "added", entry: { input: long("x") } });
+    const { text } = await tools("book", { ...BOOKING, input: long("y") });
+    expect([text.includes(long("x").remark), text.includes(long("y").remark)]).toEqual([true, true]);
+  });
+
   it("what a person refuses stays refused, also for the next server", async () => {
     const outbox = await newOutbox();
     const person = vi.fn(declines);

@@ -73,6 +73,24 @@ it("what is no message is reported, and the next one is answered", async () => {
   expect(one.errors.length).toBeGreaterThan(0);
 });
 
+it("two questions at once are answered in any order, each for its own write", async () => {
+  const answers: ((action: "accept" | "decline") => void)[] = [];
+  const person = () =>
+    new Promise<Awaited<ReturnType<typeof accepts>>>((resolve) => {
+      answers.push((action) => resolve({ action, content: {} }));
+    });
+  const one = await assistant({ outbox: await newPlace(), person });
+  const first = one.tools("book", BOOKING);
+  await vi.waitFor(() => expect(answers).toHaveLength(1));
+  const second = one.tools("book", { ...BOOKING, key: "asn-2", input: { ...INPUT, units: 6 } });
+  await vi.waitFor(() => expect(answers).toHaveLength(2));
+  answers[1]?.("accept");
+  expect((await second).value).toMatchObject({ outcome: "added", entry: { key: "asn-2", input: { units: 6 } } });
+  answers[0]?.("decline");
+  expect((await first).value).toMatchObject({ outcome: "refused", entry: { key: "asn-1" } });
+  expect(one.sandbox.requests.filter(({ path }) => path === "/Inventory/Receive")).toHaveLength(1);
+});
+
 it("an answer to a call that was cancelled, and a second answer, count for nothing", async () => {
   const answers: (() => void)[] = [];
   const person = () =>
