@@ -2,9 +2,9 @@ import type { RateLimiter } from "../limiter/rate-limiter.js";
 
 /** How many requests of the background the rate limit allows, if no other calls use it. */
 export interface SlotAllowance {
-  /** Those that may be sent now. */
+  /** How many may be sent now. */
   available: number;
-  /** Those per interval; `Infinity` without a limit. */
+  /** How many may be sent per interval; `Infinity` without a limit. */
   share: number;
   intervalMs: number;
   /** Remaining time of the pause after a 429, in ms. */
