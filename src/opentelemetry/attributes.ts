@@ -13,7 +13,7 @@ export const serverAttributes = ({ hostname, port, protocol }: URL) => ({
 interface Server {
   address: string;
   port: number;
-  /** Of the base URL, without a slash at the end. */
+  /** The path of the base URL, without a slash at its end. */
   pathname: string;
 }
 
@@ -36,14 +36,14 @@ export function clientAttributes(client: Pick<CallInfo["client"], "url">): Attri
   return { "server.address": address, "server.port": port };
 }
 
-/** What all spans and metrics of the calls of an endpoint share. */
+/** The attributes that all spans and metrics of an endpoint share. */
 export interface Endpoint {
-  /** Of its spans. */
+  /** The attributes of its spans. */
   name: string;
   attributes: Attributes;
 }
 
-/** By base URL, then by method and path. Paths with values in them are not kept. */
+/** Endpoints by base URL, then by method and path. Paths that contain values are not kept. */
 const endpoints = new Map<string, Map<string, Endpoint>>();
 
 /** Kept, since an SDK that samples nothing reads it at every call. */

@@ -46,7 +46,7 @@ export class CallSpan implements CallObservation {
     this.#attributes = observed.endpoint.attributes;
     this.#context = trace.setSpan(observed.parent, observed.span);
     this.#span = observed.isRecording ? observed.span : undefined;
-    // Not before: it takes time, and no sampler needs it beside the template.
+    // Set only now, because it takes time and samplers already have the template.
     callSafely(() => this.#span?.setAttribute("url.full", info.url));
     metrics?.addClient(info.client);
   }
@@ -58,7 +58,7 @@ export class CallSpan implements CallObservation {
   static start(tracer: Tracer, metrics: Metrics | undefined, info: CallInfo): CallSpan | undefined {
     const parent = context.active();
     const endpoint = endpointOf(info);
-    // Not CLIENT: each attempt is a request of its own.
+    // INTERNAL instead of CLIENT, since each attempt is a request of its own.
     const { name, attributes } = endpoint;
     const span = startSpan(tracer, name, { kind: SpanKind.INTERNAL, attributes, parent });
     const isRecording = isTrue(span.isRecording());

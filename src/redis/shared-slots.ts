@@ -135,7 +135,7 @@ export function createSharedSlots({ redis, key, settings, clock }: SharedSlotsOp
       const isKnown = wait.isPause || ahead >= wait.leaveFree;
       return (isKnown ? Math.max(0, wait.until - clock.now()) : 0) + Math.floor(ahead / requests) * holdMs;
     },
-    /** As of the last exchange. Reading it sends nothing. */
+    /** The state at the last exchange. Reading it sends nothing. */
     get available() {
       return clock.now() - last.at > holdMs ? requests : last.free;
     },
@@ -161,7 +161,7 @@ export function createSharedSlots({ redis, key, settings, clock }: SharedSlotsOp
     });
   }
 
-  /** What is not reported is free at the end of its lease. */
+  /** Reports the end of slots. A slot that is not reported becomes free at the end of its lease. */
   async function report(): Promise<void> {
     if (ended.length > 0 || pauseUntil > clock.now()) await exchange(false, 0).catch(() => {});
   }
@@ -172,7 +172,7 @@ export function createSharedSlots({ redis, key, settings, clock }: SharedSlotsOp
     const id = `${processId}.${exchanges}`;
     const reported = ended;
     ended = [];
-    // What a process knew that was idle for this long concerns no slot in use.
+    // After this time without an exchange, what this process knows concerns no slot that is still in use.
     const known = sentAt - last.at < leaseMs ? last.epoch : "";
     const reportedPause = pauseUntil;
     const pauseMs = Math.max(0, Math.ceil(reportedPause - sentAt));

@@ -24,13 +24,13 @@ export interface ItemReference {
 
 /** The input of each operation. */
 export interface OutboxInputs {
-  /** As for `client.inventory.receive`. */
+  /** The input of `client.inventory.receive`. */
   receive: ReceiveInput;
-  /** As for `client.inventory.move`. */
+  /** The input of `client.inventory.move`. */
   move: MoveInput;
-  /** As for `client.inventory.issue`. */
+  /** The input of `client.inventory.issue`. */
   issue: IssueInput;
-  /** As for `client.items.create`. */
+  /** The input of `client.items.create`. */
   create: CreateItemInput;
   /** The SKU, and the changes as for `client.items.update`. */
   update: ItemChanges & ItemReference;

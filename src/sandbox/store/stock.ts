@@ -4,7 +4,7 @@ import { addDecimals, parseIsoTime } from "../values.js";
 import type { StoredItem } from "./item-catalog.js";
 import { SortedRecords } from "./sorted-records.js";
 
-/** What a stock level shows, except `available`, which follows from the others. */
+/** The quantities of a stock level. `available` is left out, since it follows from the others. */
 type QuantityName = Exclude<keyof StockLevel, "partNo" | "available">;
 
 interface StockQuantities extends Record<QuantityName, number> {
@@ -16,7 +16,7 @@ interface StockQuantities extends Record<QuantityName, number> {
 
 export interface ItemStock {
   readonly partNo: number;
-  /** By warehouse ID. */
+  /** Stock levels by warehouse ID. */
   readonly byWarehouse: Map<number, StockQuantities>;
   /** Stock levels since the last change, by the warehouses that they add up: sorting compares each many times. */
   readonly levels: Map<string, StockLevel>;

@@ -10,7 +10,7 @@ const MIN_UNAMBIGUOUS_LENGTH = 8;
 /** The beginning of a long secret is enough; what follows it up to the next space or quote is hidden, too. */
 const MAX_MATCHED_LENGTH = 256;
 
-/** One way in which a secret may be written. */
+/** One form in which a secret may be written. */
 interface Form {
   text: string;
   kind: "word" | "text" | "base64";
@@ -74,7 +74,7 @@ interface SearchedView {
   asBase64: DecodedText;
 }
 
-/** What no view changes. */
+/** Matches texts that decoding does not change. */
 const PLAIN_PATTERN = /^[A-Za-z0-9/:.?=,;()[\]{}"'|]*$/;
 
 function searchedViewsOf(text: string): SearchedView[] {
@@ -124,7 +124,7 @@ function formsOf(secret: string): Form[] {
   ];
 }
 
-/** What base64 has of some bytes that follow `offset` other ones: the characters that depend on nothing else. */
+/** Returns the characters of base64 that depend only on these bytes, if `offset` other bytes precede them. */
 function base64At(bytes: readonly number[], offset: number): Pick<Form, "text" | "before" | "after"> {
   const base64 = btoa(String.fromCharCode(...new Array<number>(offset).fill(0), ...bytes));
   const isWhole = (offset + bytes.length) % 3 === 0;
