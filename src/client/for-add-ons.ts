@@ -18,7 +18,6 @@ export {
   type Wait,
 } from "./limiter/rate-limiter.js";
 export { durationOf, requestsForList } from "./lists/effort.js";
-export { afterEveryChange, probeModifiedSince } from "./lists/modified-since.js";
 export { isSorted } from "./lists/sorted.js";
 export type {
   AttemptEnd,

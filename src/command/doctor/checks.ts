@@ -1,3 +1,4 @@
+import { modifiedSinceProbe, sortProbe } from "../../bulk/lists.js";
 import { isLoopbackHost, isSorted, requestsForList } from "../../client/for-add-ons.js";
 import { MAX_PAGE_SIZE } from "../../service/lists.js";
 import {
@@ -10,7 +11,6 @@ import {
   type StocklotError,
 } from "../../shared/errors/index.js";
 import { fieldOf } from "../../shared/unknown.js";
-import { modifiedSinceProbe, sortProbe } from "../list-probes.js";
 import { plural } from "../terminal.js";
 import type { Probe, Reading } from "./probe.js";
 

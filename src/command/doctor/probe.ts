@@ -1,3 +1,4 @@
+import { modifiedSinceProbe, openList, type RecordList, sortProbe } from "../../bulk/lists.js";
 import { dateHeaderMs } from "../../client/for-add-ons.js";
 import {
   type ClientOptions,
@@ -11,7 +12,6 @@ import { type DocumentedList, LISTS } from "../../service/lists.js";
 import { READS } from "../../service/operations.js";
 import { ApiError, StocklotError } from "../../shared/errors/index.js";
 import { fieldOf } from "../../shared/unknown.js";
-import { modifiedSinceProbe, openList, type RecordList, sortProbe } from "../list-probes.js";
 
 /** One page that was requested, or why there is none. */
 export interface Reading {

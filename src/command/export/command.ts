@@ -1,5 +1,6 @@
 import { extname } from "node:path";
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
+import { modifiedSinceProbe, openList, type RecordList } from "../../bulk/lists.js";
 import type { InventoryClient, ListOptions, ListParams, Page } from "../../client/index.js";
 import { dateInputSchema } from "../../service/date.js";
 import { LISTS } from "../../service/lists.js";
@@ -9,7 +10,6 @@ import { type ConnectionFlags, withClient, withConnection } from "../connection.
 import { CommandError, integerOption, namesOption } from "../exit.js";
 import { fileOption, writeFile } from "../files.js";
 import { withHelp } from "../help.js";
-import { modifiedSinceProbe, openList, type RecordList } from "../list-probes.js";
 import { DECIMALS, delimiterOption } from "../rows/columns.js";
 import { ROW_FORMATS, type RowFormat, rowFormatOf } from "../rows/file-rows.js";
 import { printJson, tell, withProgress, writeOutput } from "../terminal.js";

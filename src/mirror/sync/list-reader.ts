@@ -1,4 +1,5 @@
-import { afterEveryChange, serviceTimeBefore } from "../../client/for-add-ons.js";
+import { afterEveryChange } from "../../bulk/probes.js";
+import { serviceTimeBefore } from "../../client/for-add-ons.js";
 import {
   ApiError,
   type InventoryClient,

@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { accountOf, probeModifiedSince } from "../../client/for-add-ons.js";
+import { probeModifiedSince } from "../../bulk/probes.js";
+import { accountOf } from "../../client/for-add-ons.js";
 import type { InventoryClient, Lot } from "../../client/index.js";
 import type { Item } from "../../service/item.js";
 import { checkMethodOptions } from "../../shared/check.js";

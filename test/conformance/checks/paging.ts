@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { modifiedSinceProbe, sortProbe } from "../../../src/command/list-probes.js";
+import { modifiedSinceProbe, sortProbe } from "../../../src/bulk/lists.js";
 import { LISTS, MAX_PAGE_SIZE } from "../../../src/service/lists.js";
 import { assertPage, ITEM, LOT, STOCK_LEVEL } from "../shape.js";
 import type { Check } from "../target.js";

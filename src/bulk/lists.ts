@@ -1,6 +1,6 @@
 /** The lists of a service, and probes of them, one page each. The doctor, `export` and the conformance suite use them. */
 
-import { afterEveryChange, isSorted } from "../client/for-add-ons.js";
+import { isSorted } from "../client/for-add-ons.js";
 import type {
   InventoryClient,
   InventoryListParams,
@@ -11,6 +11,7 @@ import type {
 } from "../client/index.js";
 import { type DocumentedList, MAX_PAGE_SIZE } from "../service/lists.js";
 import { fieldOf } from "../shared/unknown.js";
+import { afterEveryChange } from "./probes.js";
 
 /** A list of any records. */
 export type RecordList = Pick<Paginator<object>, "page" | "pages">;

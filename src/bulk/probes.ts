@@ -1,4 +1,4 @@
-import { BadRequestError, NotImplementedError, ServerError } from "../../shared/errors/index.js";
+import { BadRequestError, NotImplementedError, ServerError } from "../shared/errors/index.js";
 
 /** More than clocks can differ, but still a date that a database can store. */
 const TEN_YEARS_MS = 10 * 365 * 24 * 60 * 60 * 1000;
