@@ -1,3 +1,4 @@
+import { BACKGROUND } from "../bulk/requests.js";
 import { onRetry, uncheckedAs } from "../client/for-add-ons.js";
 import { InputValidationError, type InventoryClient, type RequestOptions, StocklotError } from "../client/index.js";
 import { onAbort } from "../shared/time/abort.js";
@@ -6,9 +7,6 @@ import type { InFlight } from "../storage/database.js";
 import { isIdempotent, methodOf, type OutboxOperation } from "../writes/operation.js";
 import { concernsAllWrites, isRefusal } from "../writes/refusal.js";
 import { inputOf, type StoredEntry } from "./entry.js";
-
-/** Options of all requests of a run: other calls take precedence, and waiting for them is no failure. */
-export const BACKGROUND = { priority: "low", totalTimeoutMs: Infinity } as const;
 
 /** What a call needs of its run. */
 export interface Sender {

@@ -1,5 +1,6 @@
+import { BulkRequests } from "../bulk/requests.js";
 import { durationOf } from "../client/for-add-ons.js";
-import { type InventoryClient, PaginationError, type RequestOptions, TimeoutError } from "../client/index.js";
+import { type InventoryClient, PaginationError, TimeoutError } from "../client/index.js";
 import { onAbort } from "../shared/time/abort.js";
 import { callSafely } from "../shared/time/callback.js";
 import { monotonicNowMs, startTimer } from "../shared/time/clock.js";
@@ -10,7 +11,7 @@ import { refusalOf } from "../storage/storage-failure.js";
 import { FailuresInARow } from "../writes/failures-in-a-row.js";
 import { isIdempotent } from "../writes/operation.js";
 import { concernsAllWrites, isLastingRefusal } from "../writes/refusal.js";
-import { BACKGROUND, callForEntry, Interrupted, type Sender } from "./call.js";
+import { callForEntry, Interrupted, type Sender } from "./call.js";
 import { entryOf, errorJson, parsed, type StoredEntry } from "./entry.js";
 import { type Found, lookAfterRefusal, lookAtItem, lookForLot, type Search } from "./find-outcome.js";
 import type { OutboxRunOptions } from "./options.js";
@@ -229,6 +230,7 @@ class OutboxRun implements Sender {
   readonly #parts: RunParts;
   readonly #store: OpenStore;
   readonly #lock: SenderLock;
+  readonly #reader: BulkRequests;
   readonly #startedAt = monotonicNowMs();
   /** Items that are worked on. */
   readonly #busy = new Map<string, Promise<void>>();
@@ -253,6 +255,7 @@ class OutboxRun implements Sender {
     this.#store = settings.store;
     this.#lock = lock;
     this.stopped = stop.signal;
+    this.#reader = new BulkRequests({ client: this.client, signal: this.stopped, counter: parts.results });
     this.lost = lock.lost;
   }
 
@@ -385,7 +388,7 @@ class OutboxRun implements Sender {
   async #look(entry: StoredEntry, look: (search: Search) => Promise<Found | undefined>): Promise<Found | undefined> {
     const pause = () => this.#waitUntil(monotonicNowMs() + Math.min(LOOK_AGAIN_MS, this.#lock.settleMs));
     try {
-      const search = { client: this.client, store: this.#store, entry, options: this.#readOptions(), pause };
+      const search = { client: this.client, store: this.#store, entry, options: this.#reader.options, pause };
       const found = await look(search);
       return found?.outcome === "unclear" && this.stopped.aborted ? undefined : found;
     } catch (error) {
@@ -400,14 +403,6 @@ class OutboxRun implements Sender {
     }
   }
 
-  /** Options of requests that read. */
-  #readOptions(): RequestOptions {
-    const onResponse = ({ attempts }: { attempts: number }) => {
-      this.#parts.results.requests += attempts;
-    };
-    return { ...BACKGROUND, signal: this.stopped, onResponse };
-  }
-
   /**
    * Reads the highest record number before the first receipt of the run, and again after many and after a move of the same item:
    * the lot of a receipt is looked for above it. If that fails, the whole list is read when a receipt has to be looked up.
@@ -415,7 +410,7 @@ class OutboxRun implements Sender {
   async #readLastRecNo(lane: string): Promise<void> {
     const wasMoved = this.#moved.delete(lane);
     if (this.#receipts % RECEIPTS_PER_READING === 0 || wasMoved)
-      this.#lastRecNoRead = this.client.inventory.receiptLookup.readLastRecNo(this.#readOptions()).catch(() => {});
+      this.#lastRecNoRead = this.client.inventory.receiptLookup.readLastRecNo(this.#reader.options).catch(() => {});
     this.#receipts += 1;
     await this.#lastRecNoRead;
   }

@@ -5,4 +5,3 @@ export { planCountOfSheets } from "./count/plan-count.js";
 export { groupBy } from "./group-by.js";
 export { areCut, Notations } from "./notation.js";
 export { countListedItems, readItem } from "./read-items.js";
-export { PlanReader } from "./reader.js";

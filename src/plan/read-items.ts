@@ -1,8 +1,8 @@
+import type { ReadWith } from "../bulk/requests.js";
 import { requestsForList } from "../client/for-add-ons.js";
 import type { Item } from "../service/item.js";
 import type { ItemListParams } from "../service/list-params.js";
 import { isNoSuchItem } from "../writes/refusal.js";
-import type { ReadWith } from "./reader.js";
 
 /**
  * The items with these SKUs; one that does not exist is missing. `listed`: how many items the service lists. Either they are

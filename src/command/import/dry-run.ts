@@ -1,7 +1,8 @@
 import { Big } from "big.js";
+import { BulkRequests, type ReadWith } from "../../bulk/requests.js";
 import { requestsForList } from "../../client/for-add-ons.js";
 import type { InventoryClient } from "../../client/index.js";
-import { countListedItems, PlanReader, readItem } from "../../plan/for-rooms.js";
+import { countListedItems, readItem } from "../../plan/for-rooms.js";
 import type { Item } from "../../service/item.js";
 import { comparableSku } from "../../service/key.js";
 import { fieldOf } from "../../shared/unknown.js";
@@ -21,7 +22,7 @@ export async function showDryRun(
   settings: ImportSettings,
   { client, signal, json }: { client: InventoryClient | undefined; signal: AbortSignal; json: true | undefined },
 ): Promise<void> {
-  const items = client && (await readItemsOf(lines, new PlanReader(client, signal)));
+  const items = client && (await readItemsOf(lines, new BulkRequests({ client, signal })));
   const problems = items ? skuProblems(lines, settings, items) : [];
   const sums = sumsOf(lines, items);
   if (problems.length > 0) process.exitCode = EXIT.failure;
@@ -56,7 +57,7 @@ export async function showDryRun(
 }
 
 /** The items of the lines by comparable SKU; each is looked up, or the list is read, whichever takes fewer requests. */
-async function readItemsOf(lines: readonly ImportedLine[], reader: PlanReader): Promise<Map<string, Item>> {
+async function readItemsOf(lines: readonly ImportedLine[], reader: ReadWith): Promise<Map<string, Item>> {
   const skus = new Map(lines.map((line) => [comparableSku(skuOf(line)), skuOf(line)]));
   const items = new Map<string, Item>();
   const { client, options } = reader;

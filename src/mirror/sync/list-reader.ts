@@ -1,14 +1,6 @@
 import { afterEveryChange } from "../../bulk/probes.js";
-import { serviceTimeBefore } from "../../client/for-add-ons.js";
-import {
-  ApiError,
-  type InventoryClient,
-  type ListOptions,
-  type Paginator,
-  type RequestOptions,
-  type ResponseInfo,
-  ServerError,
-} from "../../client/index.js";
+import { BulkRequests } from "../../bulk/requests.js";
+import { ApiError, type InventoryClient, type ListOptions, type Paginator, ServerError } from "../../client/index.js";
 import type { Item } from "../../service/item.js";
 import type { Lot } from "../../service/lot.js";
 import type { StockLevel } from "../../service/stock-level.js";
@@ -24,20 +16,23 @@ const RETRY = { maxRetries: 8, maxDelayMs: 60_000 };
 export class Reading {
   /** Numbers of the records that were listed. */
   readonly numbers = new Set<number>();
-  /** When it began: by the clock of this machine or the service's, whichever is behind. In ms. */
-  beganAt = Date.now();
-  /** The service's clock when it began, in ms; `null` if responses have no `Date` header. */
-  since: number | null = null;
   /** Whether numbers were listed in ascending order. They never change, so none was missed then. */
   #isAscending = true;
   #last = Number.NEGATIVE_INFINITY;
   #totals: number[] = [];
 
-  /** Notes the clock of the first response. */
-  observe(response: ResponseInfo): void {
-    if (this.since !== null) return;
-    this.since = serviceTimeBefore(response) ?? null;
-    this.beganAt = Math.min(this.beganAt, this.since ?? this.beganAt);
+  readonly #createdAt = Date.now();
+
+  constructor(readonly requests: BulkRequests) {}
+
+  /** The service's clock when it began, in ms; `null` if responses have no `Date` header. */
+  get since(): number | null {
+    return this.requests.startedAt ?? null;
+  }
+
+  /** When it began: by the clock of this machine or the service's, whichever is behind. In ms. */
+  get beganAt(): number {
+    return Math.min(this.#createdAt, this.since ?? this.#createdAt);
   }
 
   add(records: readonly NumberedRecord[], totalCount: number): void {
@@ -70,18 +65,18 @@ export class ListReader {
     private readonly signal: AbortSignal | undefined,
   ) {}
 
+  /** A reading of the list, or of a part of it. */
+  begin(): Reading {
+    return new Reading(this.#begin());
+  }
+
   /** Reads the records that were modified since then, or all, page by page into `reading`. */
   async *read(
     reading: Reading,
     modifiedSince?: Date,
   ): AsyncGenerator<{ records: NumberedRecord[]; totalCount: number }, void, undefined> {
-    const options = this.#options((response) => reading.observe(response));
-    const list = openList(
-      this.client,
-      this.list,
-      { modifiedSince },
-      { ...options, gapless: true, readAhead: READ_AHEAD },
-    );
+    const options = { ...reading.requests.options, gapless: true, readAhead: READ_AHEAD };
+    const list = openList(this.client, this.list, { modifiedSince }, options);
     for await (const { value, totalCount } of list.pages()) {
       this.stats.pages += 1;
       this.stats.records += value.length;
@@ -94,7 +89,7 @@ export class ListReader {
   /** How many records the list has, as the service counts them. */
   async count(modifiedSince?: Date): Promise<number> {
     const params = { modifiedSince, pageSize: 1 };
-    return (await openList(this.client, this.list, params, this.#options()).page()).totalCount;
+    return (await openList(this.client, this.list, params, this.#begin().options).page()).totalCount;
   }
 
   /** Whether the list has records for a date in ten years, or rejects it. */
@@ -116,12 +111,8 @@ export class ListReader {
     });
   }
 
-  #options(observe?: (response: ResponseInfo) => void): RequestOptions {
-    const onResponse = (response: ResponseInfo) => {
-      this.stats.requests += response.attempts;
-      observe?.(response);
-    };
-    return { priority: "low", retry: RETRY, onResponse, ...(this.signal && { signal: this.signal }) };
+  #begin(): BulkRequests {
+    return new BulkRequests({ client: this.client, signal: this.signal, retry: RETRY, counter: this.stats });
   }
 }
 

@@ -6,7 +6,7 @@ import type { Copy } from "../copy/copy.js";
 import type { ListState } from "../copy/status.js";
 import type { ListReport, MirrorProgress } from "../report.js";
 import type { MirrorList } from "../tables.js";
-import { isRefusalOfIncrements, ListReader, Reading } from "./list-reader.js";
+import { isRefusalOfIncrements, ListReader, type Reading } from "./list-reader.js";
 
 /*
  * How the copy of one list is kept equal to the list. What is known of it is a row of `mirror_status`:
@@ -224,7 +224,7 @@ export class ListSync {
   /** Reads the list, or what was modified since then, and writes it to the copy. */
   async #read(mode: MirrorProgress["mode"], modifiedSince?: Date): Promise<{ reading: Reading; modified: number[] }> {
     const { resource, wID } = this.list;
-    const reading = new Reading();
+    const reading = this.#reader.begin();
     const modified: number[] = [];
     let received = 0;
     for await (const { records, totalCount } of this.#reader.read(reading, modifiedSince)) {

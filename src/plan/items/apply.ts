@@ -1,3 +1,4 @@
+import { BulkRequests, type ReadWith } from "../../bulk/requests.js";
 import { requestsForList, uncheckedAs } from "../../client/for-add-ons.js";
 import { ConnectionError, type Item } from "../../client/index.js";
 import { serviceTimeMs } from "../../service/date.js";
@@ -10,7 +11,6 @@ import { FailuresInARow } from "../../writes/failures-in-a-row.js";
 import { methodOf } from "../../writes/operation.js";
 import { concernsAllWrites } from "../../writes/refusal.js";
 import { readItem, readItems, readModifiedItems } from "../read-items.js";
-import { PlanReader, type ReadWith } from "../reader.js";
 import { MAX_AGE_MS, type PlanApplyOptions, SlowItems, TOO_SLOW } from "../report.js";
 import { describeQuantities, readStockLevels } from "../stock-levels.js";
 import { fieldValue, type StoredForm } from "./compare.js";
@@ -108,12 +108,12 @@ class ReadingTooOld extends Error {}
 class ItemPlanApplication {
   readonly #content: ItemPlanContent;
   readonly #options: PlanApplyOptions;
-  readonly #reader: PlanReader;
+  readonly #reader: BulkRequests;
   readonly #failures = new FailuresInARow();
   readonly #written = new Map<ItemChange, number>();
   /** SKUs of items that the service takes for planned ones, under another spelling. */
   readonly #lookAlikes = new Map<string, string>();
-  readonly #report: Omit<ItemPlanReport, "requests" | "durationMs">;
+  readonly #report: Omit<ItemPlanReport, "durationMs">;
   #done = 0;
   readonly #slowItems = new SlowItems();
   /** Writes in a row without a response. */
@@ -124,9 +124,9 @@ class ItemPlanApplication {
   constructor(content: ItemPlanContent, options: PlanApplyOptions) {
     this.#content = content;
     this.#options = options;
-    this.#reader = new PlanReader(options.client, options.signal);
     const storedDifferently = [...content.storedForms];
-    this.#report = { applied: 0, stale: [], rejected: [], unknown: [], storedDifferently };
+    this.#report = { applied: 0, requests: 0, stale: [], rejected: [], unknown: [], storedDifferently };
+    this.#reader = new BulkRequests({ ...options, counter: this.#report });
   }
 
   async apply(): Promise<ItemPlanReport> {
@@ -137,7 +137,7 @@ class ItemPlanApplication {
         await this.#applyChunk(changes.slice(start, start + CHUNK));
     }
     await this.#readBack();
-    return { ...this.#report, requests: this.#reader.requests, durationMs: monotonicNowMs() - startedAt };
+    return { ...this.#report, durationMs: monotonicNowMs() - startedAt };
   }
 
   /** The changes are of one operation. */
@@ -342,9 +342,9 @@ class ItemPlanApplication {
 
   /** By SKU; those that are missing must be read singly. */
   async #readWritten(skus: readonly string[]): Promise<Map<string, Item>> {
-    const { firstDate } = this.#reader;
-    if (firstDate === undefined || skus.length < MIN_FOR_LIST) return new Map();
-    return readModifiedItems(this.#reader, skus, firstDate - MAX_CLOCK_LAG_MS);
+    const { startedAt } = this.#reader;
+    if (startedAt === undefined || skus.length < MIN_FOR_LIST) return new Map();
+    return readModifiedItems(this.#reader, skus, startedAt - MAX_CLOCK_LAG_MS);
   }
 }
 
@@ -365,7 +365,7 @@ function compareStored(
 }
 
 /** Whether somebody has changed the item since: then its values are not those that were sent. */
-function isModifiedAfter({ modified }: Item, time: number, { clockAheadMs }: PlanReader): boolean {
+function isModifiedAfter({ modified }: Item, time: number, { clockAheadMs }: BulkRequests): boolean {
   const modifiedAt = serviceTimeMs(modified);
   if (modifiedAt === undefined || clockAheadMs === undefined) return false;
   return modifiedAt - clockAheadMs > time + CLOCK_TOLERANCE_MS;
