@@ -1,10 +1,12 @@
-import { modifiedSinceProbe, openList, type RecordList, sortProbe } from "../../bulk/lists.js";
+import { openList } from "../../bulk/lists.js";
+import { modifiedSinceProbe, sortProbe } from "../../bulk/probes.js";
 import { dateHeaderMs } from "../../client/for-add-ons.js";
 import {
   type ClientOptions,
   type HookEvents,
   InventoryClient,
   type Page,
+  type Paginator,
   type RequestOptions,
   type ResponseInfo,
 } from "../../client/index.js";
@@ -63,7 +65,10 @@ export async function probeService(options: ClientOptions, signal: AbortSignal, 
     const served = dateHeaderMs(headers);
     if (served !== undefined) probe.skewsMs.push(served - Date.now());
   };
-  const read = async (path: string, open: (options: RequestOptions) => Pick<RecordList, "page">): Promise<Reading> => {
+  const read = async (
+    path: string,
+    open: (options: RequestOptions) => Pick<Paginator<object>, "page">,
+  ): Promise<Reading> => {
     try {
       return { path, page: await open({ signal, onResponse }).page() };
     } catch (error) {

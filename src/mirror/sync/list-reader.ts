@@ -1,9 +1,7 @@
-import { afterEveryChange } from "../../bulk/probes.js";
+import { openList } from "../../bulk/lists.js";
+import { answerOf, probeModifiedSince } from "../../bulk/probes.js";
 import { BulkRequests } from "../../bulk/requests.js";
-import { ApiError, type InventoryClient, type ListOptions, type Paginator, ServerError } from "../../client/index.js";
-import type { Item } from "../../service/item.js";
-import type { Lot } from "../../service/lot.js";
-import type { StockLevel } from "../../service/stock-level.js";
+import type { InventoryClient, ListOptions, ListParams, Page } from "../../client/index.js";
 import { type MirrorList, type NumberedRecord, numberedRecord } from "../tables.js";
 
 /** How many pages are requested while one is written. */
@@ -67,7 +65,7 @@ export class ListReader {
 
   /** A reading of the list, or of a part of it. */
   begin(): Reading {
-    return new Reading(this.#begin());
+    return new Reading(this.#newRequests());
   }
 
   /** Reads the records that were modified since then, or all, page by page into `reading`. */
@@ -76,7 +74,7 @@ export class ListReader {
     modifiedSince?: Date,
   ): AsyncGenerator<{ records: NumberedRecord[]; totalCount: number }, void, undefined> {
     const options = { ...reading.requests.options, gapless: true, readAhead: READ_AHEAD };
-    const list = openList(this.client, this.list, { modifiedSince }, options);
+    const list = this.#open({ modifiedSince }, options);
     for await (const { value, totalCount } of list.pages()) {
       this.stats.pages += 1;
       this.stats.records += value.length;
@@ -87,59 +85,32 @@ export class ListReader {
   }
 
   /** How many records the list has, as the service counts them. */
-  async count(modifiedSince?: Date): Promise<number> {
-    const params = { modifiedSince, pageSize: 1 };
-    return (await openList(this.client, this.list, params, this.#begin().options).page()).totalCount;
+  async count(): Promise<number> {
+    return (await this.#readPage({ pageSize: 1 })).totalCount;
   }
 
-  /** Whether the list has records for a date in ten years, or rejects it. */
+  /** Whether the list, which is not empty, ignores `modifiedSince` or rejects it. */
   async ignoresModifiedSince(): Promise<boolean> {
-    const count = await this.#countUnlessRefused(afterEveryChange(Date.now()));
-    return typeof count === "number" ? count > 0 : !ServerError.is(count);
+    return (await probeModifiedSince((params) => this.#readPage(params))) === "ignored";
   }
 
   /** Whether the list cannot be read for this date. */
   async refuses(modifiedSince: Date): Promise<boolean> {
-    return typeof (await this.#countUnlessRefused(modifiedSince)) !== "number";
+    return !(await answerOf(this.#readPage({ modifiedSince, pageSize: 1 }))).page;
   }
 
-  /** The number of records, or the refusal. */
-  #countUnlessRefused(modifiedSince: Date): Promise<unknown> {
-    return this.count(modifiedSince).catch((error: unknown) => {
-      if (isRefusalOfIncrements(error)) return error;
-      throw error;
-    });
+  #readPage(params: ListParams): Promise<Page<object>> {
+    return this.#open(params, this.#newRequests().options).page();
   }
 
-  #begin(): BulkRequests {
+  /** Everything, discontinued items included. */
+  #open(params: ListParams, options: ListOptions) {
+    const { resource, wID } = this.list;
+    const name = resource === "warehouseStockLevels" ? "stockLevels" : resource;
+    return openList(this.client, name, { ...params, includeDiscontinued: true, wid: wID ?? undefined }, options);
+  }
+
+  #newRequests(): BulkRequests {
     return new BulkRequests({ client: this.client, signal: this.signal, retry: RETRY, counter: this.stats });
-  }
-}
-
-/** Whether a service may fail in this way for a list without `modifiedSince`. */
-export const isRefusalOfIncrements = (error: unknown): boolean =>
-  error instanceof ApiError && (error.status === 400 || error.status >= 500);
-
-interface ListParams {
-  modifiedSince?: Date | undefined;
-  pageSize?: number;
-}
-
-/** The endpoints that list everything, discontinued items included. */
-function openList(
-  { items, inventory }: InventoryClient,
-  { resource, wID }: MirrorList,
-  params: ListParams,
-  options: ListOptions,
-): Paginator<Item> | Paginator<Lot> | Paginator<StockLevel> {
-  switch (resource) {
-    case "items":
-      return items.list({ ...params, includeDiscontinued: true }, options);
-    case "lots":
-      return inventory.listLots(params, options);
-    case "stockLevels":
-      return inventory.listStockLevels(params, options);
-    case "warehouseStockLevels":
-      return inventory.listStockLevels({ ...params, wid: wID ?? 0 }, options);
   }
 }

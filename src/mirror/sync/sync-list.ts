@@ -1,3 +1,4 @@
+import { isRefusalOfDate } from "../../bulk/probes.js";
 import type { InventoryClient } from "../../client/index.js";
 import { UnexpectedRemovalsError } from "../../shared/errors/index.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
@@ -6,7 +7,7 @@ import type { Copy } from "../copy/copy.js";
 import type { ListState } from "../copy/status.js";
 import type { ListReport, MirrorProgress } from "../report.js";
 import type { MirrorList } from "../tables.js";
-import { isRefusalOfIncrements, ListReader, type Reading } from "./list-reader.js";
+import { ListReader, type Reading } from "./list-reader.js";
 
 /*
  * How the copy of one list is kept equal to the list. What is known of it is a row of `mirror_status`:
@@ -86,7 +87,7 @@ export class ListSync {
       try {
         await this.#readIncrement(since);
       } catch (error) {
-        if (increments === true || !isRefusalOfIncrements(error)) throw error;
+        if (increments === true || !isRefusalOfDate(error)) throw error;
         this.#refusesIncrements = true;
       }
     });

@@ -1,9 +1,10 @@
 import * as z from "zod";
-import { probeModifiedSince } from "../../bulk/probes.js";
+import { answerOf, probeModifiedSince } from "../../bulk/probes.js";
 import { BulkRequests, type ReadWith } from "../../bulk/requests.js";
 import { accountOf } from "../../client/for-add-ons.js";
 import type { InventoryClient, Lot } from "../../client/index.js";
 import type { Item } from "../../service/item.js";
+import type { ListParams } from "../../service/list-params.js";
 import { checkMethodOptions } from "../../shared/check.js";
 import { integer, lazy } from "../../shared/field.js";
 import type { ServiceAccount } from "../../storage/service.js";
@@ -127,12 +128,13 @@ async function readBookItems(reader: ReadWith, skus: ReadonlySet<string>): Promi
 
 /** From when on modified lots are listed, if the service honours `modifiedSince`: 15 minutes before the first response. */
 async function findModifiedSince({ client, options, startedAt }: BulkRequests, lots: number): Promise<string | null> {
+  if (lots === 0) return null;
   const now = startedAt ?? Date.now();
-  const count = async (modifiedSince: Date) =>
-    (await client.inventory.listLots({ modifiedSince, pageSize: 1 }, options).page()).totalCount;
-  // Meanwhile lots may have been removed, but not all of them.
-  const probed = await probeModifiedSince(count, Math.min(lots, 1), now);
-  return probed === "honoured" ? new Date(now - MAX_LAG_MS).toISOString() : null;
+  const read = (params: ListParams) => client.inventory.listLots(params, options).page();
+  if ((await probeModifiedSince(read, now)) !== "honoured") return null;
+  // No full pass proves it, so the lots must be among those of all time. Meanwhile lots may have been removed, but not all.
+  const { page } = await answerOf(read({ modifiedSince: new Date(0), pageSize: 1 }));
+  return page && page.totalCount > 0 ? new Date(now - MAX_LAG_MS).toISOString() : null;
 }
 
 /**
