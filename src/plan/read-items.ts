@@ -1,5 +1,5 @@
 import type { ReadWith } from "../bulk/requests.js";
-import { requestsForList } from "../client/for-add-ons.js";
+import { isListCheaper } from "../client/for-add-ons.js";
 import type { Item } from "../service/item.js";
 import type { ItemListParams } from "../service/list-params.js";
 import { isNoSuchItem } from "../writes/refusal.js";
@@ -9,7 +9,7 @@ import { isNoSuchItem } from "../writes/refusal.js";
  * read singly or the list is, whichever takes fewer requests.
  */
 export async function readItems(reader: ReadWith, skus: readonly string[], listed: number): Promise<Map<string, Item>> {
-  if (skus.length > requestsForList(listed)) return readList(reader, skus, { includeDiscontinued: true });
+  if (isListCheaper(skus.length, listed)) return readList(reader, skus, { includeDiscontinued: true });
   const items = new Map<string, Item>();
   for (const sku of skus) {
     const item = await readItem(reader, sku);
@@ -37,7 +37,7 @@ export async function readModifiedItems(
 ): Promise<Map<string, Item>> {
   const params = { includeDiscontinued: true, modifiedSince: new Date(since) };
   const count = await countItems(reader, params);
-  return requestsForList(count) < skus.length ? readList(reader, skus, params) : new Map();
+  return isListCheaper(skus.length, count) ? readList(reader, skus, params) : new Map();
 }
 
 async function countItems({ client, options }: ReadWith, params: ItemListParams): Promise<number> {

@@ -6,6 +6,7 @@ import { READS } from "../../service/operations.js";
 import { lazy } from "../../shared/field.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { createPageReader } from "../lists/decode-page.js";
+import { isListCheaper } from "../lists/effort.js";
 import type { ApiRequest } from "../send/call.js";
 import type { Requester } from "../send/requester.js";
 import { invalidResponseError } from "../send/response.js";
@@ -34,7 +35,7 @@ export async function readPartNos(
         partNos.set(shortID, Number(partNo));
     }
     // The rest is looked up one by one, also if the list never ends.
-    const isLonger = shortIDs.size <= pagesOf(page.totalCount);
+    const isLonger = !isListCheaper(shortIDs.size, page.totalCount);
     if (partNos.size === shortIDs.size || isLonger || !page.hasMore || number > 2 * pagesOf(page.totalCount))
       return partNos;
   }

@@ -1,6 +1,6 @@
 import { Big } from "big.js";
 import { BulkRequests, type ReadWith } from "../../bulk/requests.js";
-import { requestsForList } from "../../client/for-add-ons.js";
+import { isListCheaper } from "../../client/for-add-ons.js";
 import type { InventoryClient } from "../../client/index.js";
 import { countListedItems, readItem } from "../../plan/for-rooms.js";
 import type { Item } from "../../service/item.js";
@@ -61,7 +61,7 @@ async function readItemsOf(lines: readonly ImportedLine[], reader: ReadWith): Pr
   const skus = new Map(lines.map((line) => [comparableSku(skuOf(line)), skuOf(line)]));
   const items = new Map<string, Item>();
   const { client, options } = reader;
-  if (skus.size > requestsForList(await countListedItems(reader))) {
+  if (isListCheaper(skus.size, await countListedItems(reader))) {
     for await (const item of client.items.list({ includeDiscontinued: true }, { ...options, gapless: true }))
       items.set(comparableSku(item.shortID), item);
     return items;

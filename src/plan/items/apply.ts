@@ -1,5 +1,5 @@
 import { BulkRequests, type ReadWith } from "../../bulk/requests.js";
-import { requestsForList, uncheckedAs } from "../../client/for-add-ons.js";
+import { isListCheaper, requestsForItems, requestsForList, uncheckedAs } from "../../client/for-add-ons.js";
 import { ConnectionError, type Item } from "../../client/index.js";
 import { serviceTimeMs } from "../../service/date.js";
 import { isSameValue } from "../../service/same-value.js";
@@ -81,12 +81,11 @@ export function applyItemPlan(content: ItemPlanContent, options: PlanApplyOption
 
 /** How many requests it takes to apply a plan, if nobody else changes anything. */
 export function requestsOf({ changes, items, levelRequests, withStock }: ItemPlanContent): number {
-  const list = requestsForList(items);
   const readings = (["create", "update", "discontinue"] as const).map((operation) => {
     const count = changes.filter((change) => change.operation === operation).length;
     const [whole, rest] = [Math.floor(count / CHUNK), count % CHUNK];
     const levels = operation === "discontinue" && !withStock ? Math.ceil(count / CHUNK) * levelRequests : 0;
-    return whole * Math.min(CHUNK, list) + Math.min(rest, list) + levels;
+    return whole * requestsForItems(CHUNK, items) + requestsForItems(rest, items) + levels;
   });
   const count = changes.length;
   const readBack = count < MIN_FOR_LIST ? count : 1 + requestsForList(count);
@@ -163,7 +162,7 @@ class ItemPlanApplication {
   async #readChunk(chunk: readonly ItemChange[]): Promise<Partial<Reading>> {
     const { items: listed, withStock } = this.#content;
     const skus = chunk.map(({ shortID }) => shortID);
-    const isListed = skus.length > requestsForList(listed);
+    const isListed = isListCheaper(skus.length, listed);
     const needsLevels = !withStock && chunk.some((change) => change.operation === "discontinue");
     // One item alone is searched when it is read.
     if (!isListed && !(needsLevels && chunk.length > 1)) return {};

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { BulkRequests } from "../../bulk/requests.js";
-import { requestsForList } from "../../client/for-add-ons.js";
+import { requestsForItems } from "../../client/for-add-ons.js";
 import type { InventoryClient } from "../../client/index.js";
 import type { Item } from "../../service/item.js";
 import { itemChangesSchema } from "../../service/item-input.js";
@@ -135,7 +135,7 @@ export async function planItems(options: PlanItemsOptions): Promise<ItemPlan> {
   const { changes, blocked, discontinued, unchanged, items } = difference;
   const reader = new BulkRequests({ client, signal });
   const levels = await readStockLevels(reader, withStock ? [] : discontinued, {});
-  const lookUps = Math.min(discontinued.length, requestsForList(items));
+  const lookUps = requestsForItems(discontinued.length, items);
   const { requests } = reader.counter;
   const levelRequests = requests > lookUps ? requests - lookUps : requests;
   const allowed = discontinued.filter(({ shortID, partNo }) => {
