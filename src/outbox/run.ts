@@ -11,7 +11,7 @@ import { refusalOf } from "../storage/storage-failure.js";
 import { FailuresInARow } from "../writes/failures-in-a-row.js";
 import { isIdempotent } from "../writes/operation.js";
 import { concernsAllWrites, isLastingRefusal } from "../writes/refusal.js";
-import { callForEntry, Interrupted, type Sender } from "./call.js";
+import { type AttemptGate, callForEntry, Interrupted } from "./call.js";
 import { entryOf, errorJson, parsed, type StoredEntry } from "./entry.js";
 import { type Found, lookAfterRefusal, lookAtItem, lookForLot, type Search } from "./find-outcome.js";
 import type { OutboxRunOptions } from "./options.js";
@@ -222,7 +222,7 @@ interface RunParts {
   settlesOnly?: boolean;
 }
 
-class OutboxRun implements Sender {
+class OutboxRun implements AttemptGate {
   readonly client: InventoryClient;
   readonly stopped: AbortSignal;
   readonly lost: AbortSignal;
