@@ -1,0 +1,121 @@
+import type { InventoryClient } from "../client/index.js";
+import { onAbort } from "../shared/time/abort.js";
+import { monotonicNowMs } from "../shared/time/clock.js";
+import { type InFlight, LateEnd } from "../storage/database.js";
+import { errorJson } from "./entry.js";
+import { type LockTimes, type OnWait, SenderLock } from "./sender-lock.js";
+import type { OpenStore } from "./store.js";
+
+/*
+ * Who aborts whom:
+ *
+ *   signal            is aborted by                                 ends
+ *   closed            `outbox.close()`                              the period
+ *   the caller's      the caller of `run` or `apply`                the period
+ *   lock.lost         a heartbeat that is late or refused, clocks   the period, and the requests in flight
+ *                     that were set; the end of the period
+ *   period.stop       the three above; in a run, a failure that     every wait of the run, and what is not sent yet. Requests
+ *                     concerns all writes                           in flight have the time of one attempt
+ *   of one item       period.stop; the time that its caller has     the same, for this item
+ *                     set; a failure that concerns all writes
+ *   of a call         lock.lost; the stop of its run (call.ts)      the request
+ *   LateEnd           a lease after `closed` or the caller's, and   every wait for the store: what was sent is stored before
+ *                     the end of the requests in flight; a lease
+ *                     after lock.lost
+ */
+
+/** What a process needs to become the sender. */
+export interface SenderSettings extends LockTimes {
+  client: InventoryClient;
+  store: OpenStore;
+  /** Aborted when the outbox is closed. */
+  closed: AbortSignal;
+  /** The requests that are under way. */
+  inFlight: InFlight;
+  onWait?: OnWait | undefined;
+}
+
+interface PeriodOptions {
+  signal: AbortSignal | null | undefined;
+  /** Whether there is nothing to do any more, while another process sends. */
+  isDone: () => Promise<boolean>;
+  /** The last period of the same run. */
+  previous?: SendingPeriod | undefined;
+}
+
+/** The time in which this process sends, from taking the lock to its release. */
+export class SendingPeriod {
+  readonly client: InventoryClient;
+  readonly inFlight: InFlight;
+  readonly onWait: OnWait | undefined;
+  /** Since when nobody else has sent, by the monotonic clock. */
+  readonly heldSince: number;
+  /** When the last call for an item ended, by the monotonic clock. */
+  readonly endedAt: Map<string, number>;
+
+  private constructor(
+    { client, inFlight, onWait }: SenderSettings,
+    /** Its waits end some time after the period. */
+    readonly store: OpenStore,
+    readonly lock: SenderLock,
+    /** Aborted when nothing more may be sent. */
+    readonly stop: AbortController,
+    previous: SendingPeriod | undefined,
+  ) {
+    this.client = client;
+    this.inFlight = inFlight;
+    this.onWait = onWait;
+    const continued = lock.isContinued ? previous : undefined;
+    this.heldSince = continued?.heldSince ?? monotonicNowMs();
+    this.endedAt = continued?.endedAt ?? new Map();
+  }
+
+  /**
+   * Waits until no other process sends, and works. Returns what the work returns, or false if there was nothing to do.
+   *
+   * @throws the reason of the signal, or of the end of the outbox; a `StorageError` if the database has lost commits.
+   */
+  static async during(
+    settings: SenderSettings,
+    { signal, isDone, previous }: PeriodOptions,
+    work: (period: SendingPeriod) => Promise<boolean>,
+  ): Promise<boolean> {
+    const { closed, leaseMs, inFlight, onWait } = settings;
+    const signals = signal ? [closed, signal] : [closed];
+    const throwIfAborted = () => {
+      for (const one of signals) one.throwIfAborted();
+    };
+    throwIfAborted();
+    const stop = new AbortController();
+    const stops = signals.map((one) => onAbort(one, () => stop.abort(one.reason)));
+    const end = new LateEnd(leaseMs);
+    for (const one of signals) end.follow(one, inFlight);
+    const store = settings.store.endingWith(end.signal);
+    try {
+      const waiting = { signal: stop.signal, isDone, previous: previous?.lock, onWait };
+      const lock = await SenderLock.acquire(store, settings, waiting);
+      if (!lock) throwIfAborted();
+      if (!lock) return false;
+      stops.push(onAbort(lock.lost, () => stop.abort(lock.lost.reason)));
+      end.follow(lock.lost);
+      const canceled = store.cancelBound(lock.name, Date.now(), errorJson(NOT_SENT_IN_TIME));
+      const result = await canceled
+        .then(() => work(new SendingPeriod(settings, store, lock, stop, previous)))
+        .finally(async () => {
+          const failure = await lock.release();
+          if (failure) throw failure;
+        });
+      throwIfAborted();
+      return result;
+    } finally {
+      for (const stopListening of stops) stopListening();
+      end.stop();
+    }
+  }
+}
+
+/** Why an entry that was bound to an earlier sender is canceled. */
+export const NOT_SENT_IN_TIME = {
+  name: "StaleEntry",
+  message: "It was not sent while the apply that added it ran, and what it is based on may have changed since.",
+};
