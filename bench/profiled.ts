@@ -48,6 +48,8 @@ function placeOf({ functionName, url, lineNumber }: Runtime.CallFrame): string |
   if (functionName === "(idle)") return undefined;
   if (functionName === "(garbage collector)") return "garbage collection";
   if (functionName === "writeLatin1String" || functionName === "writeUtf8String") return "writing to the socket";
+  // V8 counts its own parser as part of the function that calls it.
+  if (functionName === "parseJsonOrUndefined") return PARSING;
   if (url === "") return "V8 and native code";
   if (url.startsWith("node:")) return "Node's own JavaScript (sockets, timers, promises)";
   if (url.startsWith(BUILT_PACKAGE.href)) return sourceOf(lineNumber, linesOf(url));
@@ -68,8 +70,6 @@ function linesOf(url: string): readonly string[] {
 function sourceOf(line: number, built: readonly string[]): string {
   for (let above = line; above >= 0; above -= 1) {
     const [, source] = /^\/\/ src\/(\S+)/.exec(built[above] ?? "") ?? [];
-    // V8 counts its own parser as part of the function that calls it.
-    if (source === "client/send/body.ts") return PARSING;
     if (source) return `stocklot: ${source}`;
   }
   return "stocklot";

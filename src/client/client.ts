@@ -26,8 +26,8 @@ import type { RequestOptions } from "./send/request-options.js";
 import { ClientRequester } from "./send/requester.js";
 import { DEFAULT_RETRY_SETTINGS, mergeRetryOptions } from "./send/retry-options.js";
 import { ServiceClock } from "./send/service-clock.js";
-import { createTransport } from "./transport/choose-transport.js";
 import { lowerCaseHeaderNames } from "./transport/headers.js";
+import { createTransport } from "./transport/transport.js";
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_MAX_RESPONSE_BYTES = 16 * 1024 * 1024;

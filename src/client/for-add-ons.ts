@@ -33,4 +33,4 @@ export { onRetry } from "./send/on-retry.js";
 export { encodeJson } from "./send/payload.js";
 export { GZIP_PROBLEM, uncheckedAs } from "./send/response.js";
 export { dateHeaderMs, serviceTimeBefore } from "./send/service-clock.js";
-export { isLoopbackHost } from "./transport/undici.js";
+export { isLoopbackHost } from "./transport/agent.js";

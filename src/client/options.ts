@@ -1,13 +1,11 @@
 import type { Dispatcher } from "undici";
 import * as z from "zod";
-import { checkConfiguration } from "../shared/check.js";
 import { environmentVariable, mayReadEnvironment } from "../shared/environment.js";
 import { ConfigurationError } from "../shared/errors/index.js";
-import { boolean, lazy, string, withCheck } from "../shared/field.js";
 import { durationMsSchema, functionSchema, objectWithMethodsSchema, valueThat } from "../shared/option.js";
-import { isPlainObject } from "../shared/plain-object.js";
 import { isDeno, runtimeName } from "../shared/runtime-name.js";
-import { fieldOf, isObject } from "../shared/unknown.js";
+import { boolean, checkConfiguration, lazy, string, withCheck } from "../shared/schema.js";
+import { fieldOf, isObject, isPlainObject } from "../shared/unknown.js";
 import { nearestNameHint } from "../shared/unknown-name.js";
 import { parseUrl } from "../shared/url.js";
 import type { TokenStore } from "./auth/token-store.js";
@@ -17,8 +15,8 @@ import type { Hooks, Logger } from "./observe/events.js";
 import type { ClientSecret } from "./resources/token.js";
 import { headersSchema } from "./send/request-options.js";
 import { type RetryOptions, retryOptionsSchema } from "./send/retry-options.js";
+import { isLoopbackHost } from "./transport/agent.js";
 import type { FetchLike } from "./transport/fetch.js";
-import { isLoopbackHost } from "./transport/undici.js";
 
 /** The options of an {@link InventoryClient}. */
 export interface ClientOptions {
@@ -26,17 +24,24 @@ export interface ClientOptions {
    * URL of the service, with the version segment: `https://host/api/v1`. A trailing slash is allowed. Plain `http:` is
    * rejected unless the host is loopback or `allowInsecureHttp` is set.
    * @default process.env.STOCKLOT_BASE_URL
+   * @example
+   * new InventoryClient({ baseUrl: "https://stock.example.com/api/v1" });
    */
   baseUrl?: string | undefined;
   /**
    * A name for the service. Outbox stores and mirror copies belong to one service: if its address may change, give it a
    * name, so that they are recognised at the next one.
    * @default baseUrl
+   * @example
+   * // The provider moves to another host next month: outbox and copy stay usable.
+   * new InventoryClient({ serviceId: "acme-live" });
    */
   serviceId?: string | undefined;
   /**
    * Client ID of the integration user.
    * @default process.env.STOCKLOT_CLIENT_ID
+   * @example
+   * new InventoryClient({ clientId: "integration-7" });
    */
   clientId?: string | undefined;
   /**
@@ -45,11 +50,18 @@ export interface ClientOptions {
    * reject with a `ConfigurationError`; if it takes longer than `timeoutMs`, with a `TimeoutError`. Secrets are never
    * shown in errors, logs or hooks.
    * @default process.env.STOCKLOT_CLIENT_SECRET
+   * @example
+   * // The secret is rotated every night.
+   * import { readFile } from "node:fs/promises";
+   * new InventoryClient({ clientSecret: async () => (await readFile("/run/secrets/stock", "utf8")).trim() });
    */
   clientSecret?: string | (() => string | Promise<string>) | undefined;
   /**
    * Allows plain `http:` to any host. The secret and the token are then sent unencrypted.
    * @default false
+   * @example
+   * // A test system in your own network, without TLS.
+   * new InventoryClient({ baseUrl: "http://stock-test:8080/api/v1", allowInsecureHttp: true });
    */
   allowInsecureHttp?: boolean | undefined;
   /**
@@ -58,33 +70,53 @@ export interface ClientOptions {
    * once, when the client is created. The values are treated as secrets: errors, logs and hooks do not show them,
    * unless they are shorter than 16 characters, or part of the data of a write in `OutcomeUnknownError.request`.
    * @default none
+   * @example
+   * // The API gateway in front of the service asks for its own key.
+   * new InventoryClient({ headers: { "x-api-key": process.env.GATEWAY_KEY ?? "" } });
    */
   headers?: Readonly<Record<string, string>> | undefined;
   /**
    * Time limit of one attempt in ms, from sending to the last byte of the body. `Infinity` for no limit.
    * @default 30_000
+   * @example
+   * // A web page waits five seconds per attempt; with three retries the call may still take longer.
+   * new InventoryClient({ timeoutMs: 5_000 });
    */
   timeoutMs?: number | undefined;
   /**
    * Time limit of the whole call in ms: waiting for a slot, attempts, back-offs. `Infinity` for no limit.
    * @default Infinity
+   * @example
+   * // A web page answers within eight seconds, whatever happens.
+   * new InventoryClient({ totalTimeoutMs: 8_000 });
    */
   totalTimeoutMs?: number | undefined;
   /**
    * The rate limit; `false` for no limit (a 429 still pauses the client).
    * @default { requests: 100, intervalMs: 60_000, reserved: 10, maxConcurrent: 16 }
+   * @example
+   * // Your contract allows 300 requests a minute, and another program uses a third of them.
+   * new InventoryClient({ rateLimit: { requests: 200 } });
    */
   rateLimit?: RateLimitOptions | false | undefined;
   /**
    * A limiter that several clients share, created by `createRateLimiter`, `createRedisRateLimiter` or
    * `createBottleneckRateLimiter`. Cannot be combined with `rateLimit`.
    * @default the client's own
+   * @example
+   * // Two clients with the same credentials share one limit.
+   * import { createRateLimiter } from "stocklot";
+   * const rateLimiter = createRateLimiter();
+   * const [catalog, warehouse] = [new InventoryClient({ rateLimiter }), new InventoryClient({ rateLimiter })];
    */
   rateLimiter?: RateLimiter | undefined;
   /**
    * When calls are retried; `false` for never, not even after a 429 (the single retry after a 401 remains).
    * With the default, a service of this machine that refuses the first connection is reported within a second.
    * @default { maxRetries: 3, minDelayMs: 500, maxDelayMs: 8_000, maxRateLimitRetries: 5, rateLimitDelayMs: [30_000, 60_000] }
+   * @example
+   * // A health check reports the first failure instead of hiding it.
+   * new InventoryClient({ retry: false });
    */
   retry?: RetryOptions | false | undefined;
   /**
@@ -92,11 +124,19 @@ export interface ClientOptions {
    * `ResponseValidationError`. `"warn"`: the problem is logged, and the data are returned as received. `"off"`:
    * responses are not checked.
    * @default "error"
+   * @example
+   * // The service has sent a field of another type since last night: go on, and log what is wrong.
+   * new InventoryClient({ responseValidation: "warn", logger: console });
    */
   responseValidation?: "error" | "warn" | "off" | undefined;
   /**
    * Where the access token is stored.
    * @default in memory
+   * @example
+   * // Four servers share one token, and the next start needs no token request.
+   * import { Redis } from "ioredis";
+   * import { createRedisTokenStore } from "stocklot/redis";
+   * new InventoryClient({ tokenStore: createRedisTokenStore({ redis: new Redis(), key: "stock" }) });
    */
   tokenStore?: TokenStore | undefined;
   /**
@@ -104,6 +144,10 @@ export interface ClientOptions {
    * closes. Cannot be combined with `fetch`.
    * @default an own agent, where undici works (Node.js, Deno); the proxy that the environment names (`HTTP_PROXY`,
    * `HTTPS_PROXY`, `NO_PROXY`) is used, except for plain `http:` to this machine
+   * @example
+   * // The service trusts only clients with a certificate.
+   * import { Agent } from "undici";
+   * new InventoryClient({ dispatcher: new Agent({ connect: { cert: "…", key: "…" } }) });
    */
   dispatcher?: Dispatcher | undefined;
   /**
@@ -113,22 +157,32 @@ export interface ClientOptions {
    * fails in any way, the write is an `OutcomeUnknownError`. The function must not repeat a request by itself: that can
    * double a write.
    * @default none; the global `fetch` on runtimes where undici does not work (Bun, Workers, Deno without `--allow-env`)
+   * @example
+   * // A test without a network.
+   * new InventoryClient({ fetch: async () => Response.json({ message: "closed" }, { status: 503 }) });
    */
   fetch?: FetchLike | undefined;
   /**
    * Size limit of a response in bytes, after decompression. `Infinity` for no limit.
    * @default 16_777_216
+   * @example
+   * // A small container: no response may take more than 2 MB of memory.
+   * new InventoryClient({ maxResponseBytes: 2_000_000 });
    */
   maxResponseBytes?: number | undefined;
   /**
    * Receives log lines: `console`, a pino logger, or a similar object. Each method is called with one string.
    * @default none
+   * @example
+   * new InventoryClient({ logger: console });
    */
   logger?: Logger | undefined;
   /**
    * Callbacks that observe the client, each called with one plain object. If a callback throws or its promise rejects,
    * the error is logged and has no other effect.
    * @default none
+   * @example
+   * new InventoryClient({ hooks: { response: ({ path, durationMs }) => console.log(path, durationMs) } });
    */
   hooks?: Hooks | undefined;
 }

@@ -1,6 +1,6 @@
 import { accountOf } from "../client/for-add-ons.js";
-import { checkConfiguration } from "../shared/check.js";
 import { ConfigurationError, StorageError } from "../shared/errors/index.js";
+import { checkConfiguration } from "../shared/schema.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
 import { repeat } from "../shared/time/repeat.js";
 import { Copy } from "./copy/copy.js";

@@ -1,8 +1,6 @@
 import * as z from "zod";
 import type { InventoryClient } from "../client/index.js";
-import { checkMethodOptions } from "../shared/check.js";
 import { InputValidationError } from "../shared/errors/index.js";
-import { integer, lazy } from "../shared/field.js";
 import {
   abortSignalSchema,
   durationMsSchema,
@@ -10,6 +8,7 @@ import {
   inventoryClientSchema,
   objectWithMethodsSchema,
 } from "../shared/option.js";
+import { checkMethodOptions, integer, lazy } from "../shared/schema.js";
 import { historyOptionSchema, type MirrorHistoryOptions } from "./copy/changes.js";
 import type { PostgresSink } from "./copy/postgres.js";
 import type { SqliteSink } from "./copy/sqlite.js";
@@ -29,6 +28,9 @@ export interface MirrorOptions {
    * The resources to mirror, always in the order items, lots, stock levels. Lots contain the description of their item; it
    * changes in the copy with the next full pass of the lots, or when the lot is modified. The table `items` has it earlier.
    * @default ["items", "lots", "stockLevels"]
+   * @example
+   * // The shop only needs stock levels.
+   * createMirror({ client, sink: sqliteSink({ path: "copy.db" }), resources: ["stockLevels"] });
    */
   resources?: readonly MirrorResource[] | undefined;
   /**
@@ -36,6 +38,9 @@ export interface MirrorOptions {
    * other resources are not restricted to these warehouses. If you remove a warehouse from this list, its stock levels
    * are removed from the copy, also those of the last one (`[]`).
    * @default none; stock levels per warehouse that the copy has stay as they are
+   * @example
+   * // Stock levels of warehouses 3 and 7 besides those of all together.
+   * createMirror({ client, sink: sqliteSink({ path: "copy.db" }), warehouses: [3, 7] });
    */
   warehouses?: readonly number[] | undefined;
   /**
@@ -43,6 +48,9 @@ export interface MirrorOptions {
    * this share and more than 50, it removes none of them and ends with an `UnexpectedRemovalsError`, unless `allowRemovals`
    * is set.
    * @default 0.2
+   * @example
+   * // Half of the catalog may go at the end of a season.
+   * createMirror({ client, sink: sqliteSink({ path: "copy.db" }), maxRemovedShare: 0.5 });
    */
   maxRemovedShare?: number | undefined;
   /**
@@ -50,12 +58,18 @@ export interface MirrorOptions {
    * a list is not recorded. Once on, every mirror of the copy records changes.
    * @experimental
    * @default as the copy has it; off in a new copy
+   * @example
+   * // Who changed the minimum stock last month?
+   * createMirror({ client, sink: sqliteSink({ path: "copy.db" }), history: { days: 90 } });
    */
   history?: MirrorHistoryOptions | false | undefined;
   /**
    * Time between two full passes of a list, in ms; `Infinity` for none but the first. A list that does not honour
    * `modifiedSince` has a full pass in each run.
    * @default 82_800_000, 23 hours: a daily job makes a full pass every time
+   * @example
+   * // A run every ten minutes, and everything once a week.
+   * createMirror({ client, sink: sqliteSink({ path: "copy.db" }), fullPassEveryMs: 7 * 86_400_000 });
    */
   fullPassEveryMs?: number | undefined;
   /**
@@ -63,6 +77,9 @@ export interface MirrorOptions {
    * later than their date, for clocks within the service that differ, and for dates of whole seconds. Records that have not
    * changed are not written again.
    * @default 600_000
+   * @example
+   * // The service shows some changes an hour late.
+   * createMirror({ client, sink: sqliteSink({ path: "copy.db" }), overlapMs: 7_200_000 });
    */
   overlapMs?: number | undefined;
 }

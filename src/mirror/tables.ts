@@ -4,7 +4,7 @@ import { LISTS } from "../service/lists.js";
 import type { Lot } from "../service/lot.js";
 import type { StockLevel } from "../service/stock-level.js";
 import { ResponseValidationError } from "../shared/errors/index.js";
-import { integer, type LazySchema, lazy } from "../shared/field.js";
+import { integer, type LazySchema, lazy } from "../shared/schema.js";
 
 /** The stock level of one item in one warehouse. */
 export interface WarehouseStockLevel extends StockLevel {

@@ -6,7 +6,7 @@
 
 import { HttpResponse, http, type RequestHandler } from "msw";
 import type { Sandbox } from "../sandbox/index.js";
-import { configurationError } from "../shared/check.js";
+import { configurationError } from "../shared/schema.js";
 import { parseUrl } from "../shared/url.js";
 
 /**

@@ -1,6 +1,5 @@
 import * as z from "zod";
 import type { InventoryClient } from "../client/index.js";
-import { integer, lazy } from "../shared/field.js";
 import {
   abortSignalSchema,
   durationMsSchema,
@@ -9,6 +8,7 @@ import {
   objectWithMethodsSchema,
   valueThat,
 } from "../shared/option.js";
+import { integer, lazy } from "../shared/schema.js";
 import { OUTBOX_STATES, type OutboxEntry, type OutboxState } from "./entry.js";
 import type { OutboxProgress, OutboxReport } from "./report.js";
 import type { OutboxStore } from "./stores.js";
@@ -19,20 +19,33 @@ export interface OutboxOptions {
    * The client that sends the requests. The outbox does not close it. The store then belongs to its service, see
    * `ClientOptions.serviceId`.
    * @default none: `run` and `watch` reject
+   * @example
+   * createOutbox({ client, store: sqliteOutboxStore({ path: "outbox.db" }) });
    */
   client?: InventoryClient | undefined;
-  /** Where the entries are stored: `sqliteOutboxStore` or `postgresOutboxStore`. */
+  /**
+   * Where the entries are stored: `sqliteOutboxStore` or `postgresOutboxStore`.
+   * @example
+   * // One machine needs a file, several need PostgreSQL.
+   * createOutbox({ client, store: sqliteOutboxStore({ path: "outbox.db" }) });
+   */
   store: OutboxStore;
   /**
    * A request takes effect within this time after it was sent, in ms, or never. Until then, a missing effect does not prove
    * that it was not applied. Not less than the client's `timeoutMs`. The store keeps the largest that was used, also one that is set by a process that
    * only adds.
    * @default 60_000
+   * @example
+   * // A batch job of the service applies requests up to five minutes later.
+   * createOutbox({ client, store: sqliteOutboxStore({ path: "outbox.db" }), settleMs: 300_000 });
    */
   settleMs?: number | undefined;
   /**
    * How long a sender that is silent keeps the lock, in ms, at least 10. Then another process takes it over.
    * @default 30_000
+   * @example
+   * // After a crash, the next process may go on within five seconds.
+   * createOutbox({ client, store: sqliteOutboxStore({ path: "outbox.db" }), leaseMs: 5_000 });
    */
   leaseMs?: number | undefined;
   /**
@@ -40,6 +53,9 @@ export interface OutboxOptions {
    * the mark identifies the lot of the receipt.
    * `false` for none: if the response is lost, the receipt is `unknown`, unless no lot of the item can be its own.
    * @default "remark"
+   * @example
+   * // The remark is printed on labels; serials are not used.
+   * createOutbox({ client, store: sqliteOutboxStore({ path: "outbox.db" }), mark: "serial" });
    */
   mark?: "remark" | "serial" | false | undefined;
 }

@@ -1,6 +1,6 @@
 import { accountOf } from "../client/for-add-ons.js";
-import { checkConfiguration, checkInput, checkMethodOptions } from "../shared/check.js";
 import { ConfigurationError, InputValidationError, StorageError } from "../shared/errors/index.js";
+import { checkConfiguration, checkInput, checkMethodOptions } from "../shared/schema.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
 import { repeat } from "../shared/time/repeat.js";
 import { mapInTurns } from "../shared/time/turn.js";

@@ -1,7 +1,6 @@
 import * as z from "zod";
-import { checkConfiguration } from "../shared/check.js";
 import { ConfigurationError, StorageError } from "../shared/errors/index.js";
-import { lazy } from "../shared/field.js";
+import { checkConfiguration, lazy } from "../shared/schema.js";
 import { type Query, quoteName, type SqlDatabase } from "../storage/database.js";
 import { PostgresDatabase } from "../storage/postgres.js";
 import {

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { durationOf } from "../client/for-add-ons.js";
 import { ConnectionError, type InventoryClient } from "../client/index.js";
-import { integer, lazy } from "../shared/field.js";
 import { abortSignalSchema, functionSchemaOf, inventoryClientSchema } from "../shared/option.js";
+import { integer, lazy } from "../shared/schema.js";
 
 /** Options of `plan.apply`. */
 export interface PlanApplyOptions {

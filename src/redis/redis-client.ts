@@ -1,6 +1,6 @@
 import type * as z from "zod";
-import { string } from "../shared/field.js";
 import { objectWithMethodsSchema } from "../shared/option.js";
+import { string } from "../shared/schema.js";
 import { afterMs, race } from "../shared/time/wait.js";
 import { messageOf } from "../shared/unknown.js";
 

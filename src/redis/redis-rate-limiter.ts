@@ -1,7 +1,6 @@
 import { RateLimiter, rateLimitSchema, rateLimitSettings } from "../client/for-add-ons.js";
 import type { RateLimitOptions } from "../client/index.js";
-import { checkConfiguration } from "../shared/check.js";
-import { lazy } from "../shared/field.js";
+import { checkConfiguration, lazy } from "../shared/schema.js";
 import { MonotonicClock } from "../shared/time/clock.js";
 import { type RedisClient, redisOptionsShape } from "./redis-client.js";
 import { createSharedSlots } from "./shared-slots.js";

@@ -1,8 +1,7 @@
 import { randomBytes } from "node:crypto";
 import * as z from "zod";
 import type { TokenStore } from "../client/index.js";
-import { checkConfiguration } from "../shared/check.js";
-import { lazy } from "../shared/field.js";
+import { checkConfiguration, lazy } from "../shared/schema.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
 import { sleep } from "../shared/time/wait.js";
 import {

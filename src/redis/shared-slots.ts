@@ -8,7 +8,7 @@ import {
   type SlotSource,
   type Wait,
 } from "../client/for-add-ons.js";
-import { lazy } from "../shared/field.js";
+import { lazy } from "../shared/schema.js";
 import { type MonotonicClock, startTimer } from "../shared/time/clock.js";
 import { messageOf } from "../shared/unknown.js";
 import {

@@ -1,3 +1,4 @@
+import { REDACTED } from "../shared/errors/redact.js";
 import { callSafely } from "../shared/time/callback.js";
 import { messageOf } from "../shared/unknown.js";
 
@@ -31,8 +32,6 @@ export function addToLog(records: LoggedRequest[], logged: LoggedRequest): void 
   // Not at every request: moving a hundred thousand records down by one costs more than the request itself.
   if (records.length > MAX_LOGGED_REQUESTS * 1.25) records.splice(0, records.length - MAX_LOGGED_REQUESTS);
 }
-
-const REDACTED = "[redacted]";
 
 /** The query as the log shows it. */
 export function redactQuery(query: URLSearchParams): Record<string, string> {

@@ -1,7 +1,6 @@
 import * as z from "zod";
-import { checkConfiguration } from "../shared/check.js";
-import { lazy, withCheck } from "../shared/field.js";
 import { countOrInfinitySchema, valueThat } from "../shared/option.js";
+import { checkConfiguration, lazy, withCheck } from "../shared/schema.js";
 import { fieldOf } from "../shared/unknown.js";
 import { nearestNameHint } from "../shared/unknown-name.js";
 import { createRandomGenerator, type RandomGenerator } from "./data/random.js";

@@ -16,11 +16,11 @@ export function formatIsoTime(milliseconds: number): string {
   return new Date(milliseconds).toISOString();
 }
 
-const ISO_8601_PATTERN = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/i;
+const DATETIME_PATTERN = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/i;
 
 /** Milliseconds since the epoch; a missing offset means UTC. Undefined if the string is not ISO 8601. */
 export function parseIsoTime(text: string): number | undefined {
-  const match = ISO_8601_PATTERN.exec(text.trim());
+  const match = DATETIME_PATTERN.exec(text.trim());
   if (!match) return undefined;
   const dateOnly = !text.includes(":");
   const milliseconds = Date.parse(match[1] || dateOnly ? text.trim() : `${text.trim()}Z`);

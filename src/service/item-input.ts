@@ -7,7 +7,7 @@ import {
   optionalFields,
   type SameShape,
   string,
-} from "../shared/field.js";
+} from "../shared/schema.js";
 import { skuInputSchema } from "./key.js";
 
 /** The fields of an item that can be changed. */

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { boolean, datetime, decimal, integer, lazy, type SameShape, string } from "../shared/field.js";
+import { boolean, datetime, decimal, integer, lazy, type SameShape, string } from "../shared/schema.js";
 
 /**
  * One entry of the item catalog (the item master).

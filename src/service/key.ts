@@ -1,4 +1,4 @@
-import { integer, lazy, string, withCheck } from "../shared/field.js";
+import { integer, lazy, string, withCheck } from "../shared/schema.js";
 
 /** Returns what is wrong with a key for a path or query, or `undefined`. */
 export function describeKeyProblem(key: string): string | undefined {

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { boolean, integer, lazy, type SameShape, string } from "../shared/field.js";
+import { boolean, integer, lazy, type SameShape, string } from "../shared/schema.js";
 import { dateInputSchema } from "./date.js";
 
 /** Which records of a list, and in which order. Source: service interface, "Common paging parameters". */

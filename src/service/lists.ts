@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import type { LazySchema } from "../shared/field.js";
+import type { LazySchema } from "../shared/schema.js";
 import { itemSchema } from "./item.js";
 import { lotSchema } from "./lot.js";
 import { ITEMS_PATH, LOTS_PATH, STOCK_LEVELS_PATH } from "./operations.js";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { type LazySchema, lazy } from "../shared/field.js";
+import { type LazySchema, lazy } from "../shared/schema.js";
 import { createItemInputSchema } from "./item-input.js";
 import { skuInputSchema } from "./key.js";
 import { issueInputSchema, moveInputSchema, receiveInputSchema } from "./transaction.js";

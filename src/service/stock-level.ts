@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { decimal, integer, lazy, type SameShape } from "../shared/field.js";
+import { decimal, integer, lazy, type SameShape } from "../shared/schema.js";
 
 /**
  * The quantities of one item, in all warehouses or in one.

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { lazy, string } from "../shared/field.js";
+import { lazy, string } from "../shared/schema.js";
 
 const ACCESS_TOKEN_PATTERN = /^[\x21-\x7e]+$/;
 

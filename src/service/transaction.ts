@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { decimal, integer, lazy, optionalFields, type SameShape, string } from "../shared/field.js";
+import { decimal, integer, lazy, optionalFields, type SameShape, string } from "../shared/schema.js";
 import { dateFilterSchema, dateInputSchema } from "./date.js";
 
 /** What all transactions say about the stock. */

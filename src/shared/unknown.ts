@@ -1,5 +1,15 @@
 export const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
 
+/** Anything but a Map, an AbortSignal, a typed array and other classes with data of their own kind. */
+export const isRecord = (value: object) =>
+  isPlainObject(value) || Object.prototype.toString.call(value) === "[object Object]";
+
+export function isPlainObject(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  // An object of another realm, such as that of a test runner, has another `Object.prototype`.
+  return prototype === null || (typeof prototype === "object" && Object.getPrototypeOf(prototype) === null);
+}
+
 /** A field of any value; `undefined` if there is none. */
 export const fieldOf = (value: unknown, name: string): unknown => Reflect.get(Object(value), name);
 

@@ -40,7 +40,7 @@ export const isUndone = (error: unknown): boolean =>
   !error.mayBeStored &&
   (isReadOnlyServer(error.cause) || isEnded(error.cause) || CONFLICTS.includes(String(fieldOf(error.cause, "code"))));
 
-const ADVICE =
+const POSTGRES_ADVICE =
   "Check that the database runs and can be reached, the rights of the user, and that nobody keeps the tables locked, then try again.";
 
 /** What a command was to do. */
@@ -53,9 +53,13 @@ export interface Attempted {
 }
 
 /** `mayBeStored`: unless the server has refused the command. */
-export function storageErrorOf(cause: unknown, location: string, { sql, reads, mayBeStored }: Attempted): StorageError {
+export function postgresErrorOf(
+  cause: unknown,
+  location: string,
+  { sql, reads, mayBeStored }: Attempted,
+): StorageError {
   const init = { location, mayBeStored: mayBeStored && !isRefused(cause), cause };
-  return createStorageError("postgres", init, { reads, text: rightsAdvice(cause, sql) ?? ADVICE });
+  return createStorageError("postgres", init, { reads, text: rightsAdvice(cause, sql) ?? POSTGRES_ADVICE });
 }
 
 /** SQLSTATE "insufficient_privilege": no grant, or row-level security. */

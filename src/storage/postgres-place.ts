@@ -1,8 +1,8 @@
 import type { Pool } from "pg";
 import * as z from "zod";
 import { ConfigurationError } from "../shared/errors/index.js";
-import { lazy, withCheck } from "../shared/field.js";
 import { valueThat } from "../shared/option.js";
+import { lazy, withCheck } from "../shared/schema.js";
 import { fieldOf } from "../shared/unknown.js";
 import { parseUrl } from "../shared/url.js";
 import { type Query, quoteName, type SqlDatabase } from "./database.js";

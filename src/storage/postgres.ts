@@ -11,7 +11,7 @@ import {
   isReadOnlyServer,
   isRefused,
   isUndone,
-  storageErrorOf,
+  postgresErrorOf,
 } from "./postgres-failure.js";
 import {
   addressOf,
@@ -173,7 +173,7 @@ export class PostgresDatabase implements SqlDatabase {
         })
         .catch(ignoreError);
       signal?.throwIfAborted();
-      throw storageErrorOf(error, this.location, { sql: "", reads, mayBeStored: false });
+      throw postgresErrorOf(error, this.location, { sql: "", reads, mayBeStored: false });
     }
   }
 
@@ -246,7 +246,7 @@ class Connection {
     } catch (error) {
       this.isLost ||= !isRefused(error) || isReadOnlyServer(error);
       if (signal?.aborted && error === signal.reason && !mayBeStored) throw error;
-      throw StorageError.is(error) ? error : storageErrorOf(error, this.address, attempted);
+      throw StorageError.is(error) ? error : postgresErrorOf(error, this.address, attempted);
     }
   }
 }

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { withCheck } from "../shared/field.js";
+import { withCheck } from "../shared/schema.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
 import { giveTurn } from "../shared/time/turn.js";
 import { sleep } from "../shared/time/wait.js";
@@ -85,7 +85,7 @@ export async function openSqlite(options: SqliteOptions, signal?: AbortSignal): 
       }
       // After an error of the disk, a commit may be found in the log later.
       if (isUnchanged())
-        throw storageErrorOf(error, options, reads, isCommitting && !reads && resultCodeOf(error) === SQLITE_IOERR);
+        throw sqliteErrorOf(error, options, reads, isCommitting && !reads && resultCodeOf(error) === SQLITE_IOERR);
     }
     // What was read may be torn. The next transaction opens the file anew.
     opened = undefined;
@@ -197,7 +197,7 @@ async function whileBusy<T>(
       return action();
     } catch (error) {
       const isOver = monotonicNowMs() - requestedAt > lockWaitMs;
-      if (isOver || resultCodeOf(error) !== SQLITE_BUSY) throw storageErrorOf(error, options, reads);
+      if (isOver || resultCodeOf(error) !== SQLITE_BUSY) throw sqliteErrorOf(error, options, reads);
     }
     await sleep(Math.random() * MAX_RETRY_DELAY_MS, signal);
   }
@@ -215,14 +215,14 @@ function resultCodeOf(error: unknown): number | undefined {
   return typeof code === "number" ? code & 0xff : undefined;
 }
 
-const ADVICE =
+const SQLITE_ADVICE =
   "Check that the path is right, that the file may be written, that the disk has space, and that no other process keeps it locked.";
 const READING_ADVICE =
   "Check that the path is right, that the file and, if there are any, those that end in -wal and -shm may be read, and that no other process keeps it locked.";
 
 /** The `StorageError` for an error of the driver; any other error as it is. */
-function storageErrorOf(error: unknown, { path }: SqliteOptions, reads: boolean, mayBeStored = false): unknown {
+function sqliteErrorOf(error: unknown, { path }: SqliteOptions, reads: boolean, mayBeStored = false): unknown {
   if (resultCodeOf(error) === undefined) return error;
-  const advice = { reads, text: reads ? READING_ADVICE : ADVICE };
+  const advice = { reads, text: reads ? READING_ADVICE : SQLITE_ADVICE };
   return createStorageError("sqlite", { location: path, mayBeStored, cause: error }, advice);
 }

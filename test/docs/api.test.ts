@@ -20,16 +20,26 @@ const DECLARATIONS: Record<Given, string> = {
   sandbox: `declare const sandbox: import("stocklot/sandbox").Sandbox;`,
 };
 
+/** What the example of an option shows without its import. */
+const IMPORTS = `
+  import { InventoryClient } from "stocklot";
+  import { createOutbox, sqliteOutboxStore } from "stocklot/outbox";
+  import { createMirror, sqliteSink } from "stocklot/mirror";
+`;
+
 /** The `@example`s of doc comments. */
 function examplesIn(path: string): Program[] {
   const source = ts.createSourceFile(path, ts.sys.readFile(path) ?? "", ts.ScriptTarget.Latest, true);
   const examples: Program[] = [];
   const visit = (node: ts.Node) => {
+    const isOption = ts.isPropertySignature(node);
     const of =
-      ts.isFunctionLike(node) || ts.isClassLike(node) || ts.isInterfaceDeclaration(node) ? node.name : undefined;
+      isOption || ts.isFunctionLike(node) || ts.isClassLike(node) || ts.isInterfaceDeclaration(node)
+        ? node.name
+        : undefined;
     for (const tag of of ? ts.getJSDocTags(node) : []) {
       if (tag.tagName.text !== "example" || tag.parent.parent !== node) continue;
-      const code = ts.getTextOfJSDocComment(tag.comment) ?? "";
+      const code = (isOption ? IMPORTS : "") + (ts.getTextOfJSDocComment(tag.comment) ?? "");
       examples.push({ name: `${relative(ROOT, path)} ${of?.getText()} ${examples.length}.ts`, code });
     }
     ts.forEachChild(node, visit);
@@ -148,6 +158,16 @@ describe.skipIf(!RUN_ALL)(`what is exported (${ONLY_IN_TEST_ALL})`, () => {
     const options = hovers.filter(({ name }) => /^\w*Options\./.test(name));
     expect(options.length).toBeGreaterThan(60);
     expect(namesOf(options.filter(({ optional, tags }) => optional && !tags.includes("default")))).toEqual([]);
+  });
+
+  it("has an example for every option of a client, a call, a list, a search, an outbox and a mirror", () => {
+    const shown =
+      /^(Client|Request|Retry|RateLimit|Paging|ItemSearch|Outbox|Mirror)Options\.|^(StockLevels?|Item)Scope\./;
+    const examples = hovers.filter(({ name }) => shown.test(name));
+    expect(examples.length).toBeGreaterThan(50);
+    // What every call has to be given.
+    const plain = /^MirrorOptions\.(client|sink)$/;
+    expect(namesOf(examples.filter(({ name, tags }) => !tags.includes("example") && !plain.test(name)))).toEqual([]);
   });
 
   it("has a unit for every time", () => {

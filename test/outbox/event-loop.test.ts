@@ -104,6 +104,9 @@ it("the event loop turns while entries are added, read and pruned", async () => 
   blocks.prune = await longestBlock(async () => {
     expect(await outbox.prune({ olderThanMs: 0 })).toBe(count);
   });
+  // On a slow machine everything takes longer: then the limit is what it takes to copy the entries a few times.
+  const copying = await longestBlock(async () => void JSON.parse(JSON.stringify(many)));
+  const limit = Math.max(50, 4 * copying);
   for (const [method, longest] of Object.entries(blocks))
-    expect([method, longest <= 50 || longest]).toEqual([method, true]);
+    expect([method, longest <= limit || longest]).toEqual([method, true]);
 });

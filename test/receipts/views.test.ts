@@ -24,7 +24,10 @@ interface Given {
 const PAGE_SIZE = 10;
 
 /** What both views of these lots show above a number. */
-async function viewsOf({ lots, own = mostRecentFirst, numbered = byRecNo, change, envelope }: Given, above: number) {
+async function decodedTextsOf(
+  { lots, own = mostRecentFirst, numbered = byRecNo, change, envelope }: Given,
+  above: number,
+) {
   let pages = 0;
   const cut = (order: Order, { page, pageSize }: { page: number; pageSize: number }) => {
     pages += 1;
@@ -58,14 +61,14 @@ const shownAbove = ({ lots }: LotViews, above: number) =>
 
 describe("two views of the lots above a number", () => {
   it("are one request each if there are none, once the order by number is proved", async () => {
-    const views = await viewsOf({ lots: manyLots(200) }, 200);
+    const views = await decodedTextsOf({ lots: manyLots(200) }, 200);
     expect(views).toMatchObject({ isComplete: true });
     // The proof of the order takes five pages more.
     expect(views.pages).toBe(7);
   });
 
   it("show all of them, on as many pages as needed", async () => {
-    const views = await viewsOf({ lots: manyLots(200) }, 165);
+    const views = await decodedTextsOf({ lots: manyLots(200) }, 165);
     expect(views.isComplete).toBe(true);
     expect(shownAbove(views, 165)).toHaveLength(35);
   });
@@ -112,7 +115,7 @@ describe("two views of the lots above a number", () => {
   ])("are not complete without the new lot if %s", async (_, form) => {
     const lots = manyLots(200);
     const given = { lots, ...form(lots) };
-    const views = await viewsOf(given, 199);
+    const views = await decodedTextsOf(given, 199);
     if (views.isComplete) expect(shownAbove(views, 199)).toEqual([200]);
   });
 
@@ -120,7 +123,10 @@ describe("two views of the lots above a number", () => {
     const lots = manyLots(200);
     const lost = lots.find(({ recNo }) => recNo === 151);
     expect(lost).toBeDefined();
-    const views = await viewsOf({ lots, envelope: { hasMore: false, totalCount: PAGE_SIZE, pageCount: 1 } }, 150);
+    const views = await decodedTextsOf(
+      { lots, envelope: { hasMore: false, totalCount: PAGE_SIZE, pageCount: 1 } },
+      150,
+    );
     expect(views.isComplete).toBe(false);
   });
 
@@ -130,7 +136,7 @@ describe("two views of the lots above a number", () => {
       next += 1;
       lots.push(dated(next));
     };
-    const views = await viewsOf({ lots: manyLots(200), change }, 180);
+    const views = await decodedTextsOf({ lots: manyLots(200), change }, 180);
     expect(views.isComplete).toBe(true);
     expect(shownAbove(views, 180).slice(0, 20)).toEqual(Array.from({ length: 20 }, (_, index) => 181 + index));
   });
@@ -140,7 +146,7 @@ describe("two views of the lots above a number", () => {
       const change = (lots: Lot[], page: number) => {
         if (page === at) lots.splice(lots.length - 2, 1);
       };
-      const views = await viewsOf({ lots: manyLots(200), change }, 170);
+      const views = await decodedTextsOf({ lots: manyLots(200), change }, 170);
       if (views.isComplete) expect(shownAbove(views, 170).length, `before page ${at}`).toBeGreaterThanOrEqual(29);
     }
   });

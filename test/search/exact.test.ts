@@ -1,7 +1,7 @@
 import { PaginationError } from "stocklot";
 import { describe, expect, it } from "vitest";
 import { createRandom } from "../support/random.js";
-import { RUN_ALL, runs } from "../support/runs.js";
+import { EXPLORES, runs } from "../support/runs.js";
 import type { ListedLot, ServiceBehaviour } from "../support/small-service.js";
 import { warningLog } from "../support/with-server.js";
 import { ALL_DISTRIBUTIONS } from "./distributions.js";
@@ -22,7 +22,7 @@ function randomLots(random: () => number): number[] {
 }
 
 /** After how many pages a list changes; only some of them in `npm test`. */
-const MOMENTS = RUN_ALL ? [1, 2, 3, 4] : [1, 3];
+const MOMENTS = EXPLORES ? [1, 2, 3, 4] : [1, 3];
 
 describe("A search for one item", () => {
   const services: Record<string, ServiceBehaviour> = {
@@ -37,7 +37,7 @@ describe("A search for one item", () => {
   };
 
   it.each(Object.entries(services))("of a service that %s returns what is listed", async (_, options) => {
-    for (let seed = 1; seed <= runs(12); seed += 1) {
+    for (let seed = 1; seed <= runs(EXPLORES ? 12 : 5); seed += 1) {
       const random = createRandom(seed);
       const service = new SearchedService(randomLots(random), { ...options, random });
       const { warnings, logger } = warningLog();
@@ -113,7 +113,7 @@ describe("A search for one item", () => {
   it("returns every lot that exists during the whole search once, and none that was never listed", async () => {
     let searches = 0;
     let outrun = 0;
-    for (let seed = 1; seed <= runs(30); seed += 1) {
+    for (let seed = 1; seed <= runs(EXPLORES ? 30 : 12); seed += 1) {
       const random = createRandom(seed);
       const changes = Math.floor(random() * 12);
       let permanent = new Set<number>();
@@ -172,7 +172,7 @@ describe("A search for one item", () => {
   });
 
   it("finds each item in a list sorted as text, whatever fills its last page, and whatever was searched before", async () => {
-    for (let seed = 1; seed <= runs(12); seed += 1) {
+    for (let seed = 1; seed <= runs(EXPLORES ? 12 : 5); seed += 1) {
       const random = createRandom(seed);
       const pageSize = 10 + Math.floor(random() * 240);
       // The last ones as text are those of 9.
@@ -208,7 +208,7 @@ describe("A search for one item", () => {
   });
 
   it("misses no lot that changes its place among the lots of its item, even at each request", async () => {
-    for (let seed = 1; seed <= runs(12); seed += 1) {
+    for (let seed = 1; seed <= runs(EXPLORES ? 12 : 5); seed += 1) {
       const random = createRandom(seed);
       const count = 260 + Math.floor(random() * 800);
       const others = Array.from({ length: 2_000 }, (_, index) => index + 1);

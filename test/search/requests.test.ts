@@ -1,7 +1,7 @@
 import { PaginationError } from "stocklot";
 import { describe, expect, it } from "vitest";
 import { createRandom } from "../support/random.js";
-import { RUN_ALL } from "../support/runs.js";
+import { EXPLORES } from "../support/runs.js";
 import { COUNTED, UNEVEN } from "./distributions.js";
 import { SearchedService } from "./searched-service.js";
 
@@ -33,7 +33,7 @@ function lists(distributions: typeof COUNTED, random: () => number) {
 
 describe("A search for one item costs few requests, the look-up of the item included", () => {
   const random = createRandom(1);
-  const choose = (numbers: number[], length = RUN_ALL ? 60 : 15) =>
+  const choose = (numbers: number[], length = EXPLORES ? 60 : 20) =>
     Array.from({ length }, () => numbers[Math.floor(random() * numbers.length)] ?? 0);
 
   it.each(lists(COUNTED, random))("if part numbers are handed out one after another: $name", async ({
@@ -59,7 +59,7 @@ describe("A search for one item costs few requests, the look-up of the item incl
 
   it("wherever the item is", async () => {
     const service = new SearchedService(Array.from({ length: 20_000 }, (_, index) => index + 1));
-    const step = RUN_ALL ? 14 : 49;
+    const step = EXPLORES ? 14 : 49;
     const some = (first: number, last: number) =>
       Array.from({ length: (last - first) / step }, (_, index) => first + step * index);
     const partNos = [...some(1, 600), ...some(9_700, 10_300), ...some(19_300, 20_000)];
@@ -73,7 +73,7 @@ describe("A search for one item costs few requests, the look-up of the item incl
     const client = service.client();
     const again: number[] = [];
     const others: number[] = [];
-    for (const partNo of choose(items, RUN_ALL ? 100 : 30)) {
+    for (const partNo of choose(items, EXPLORES ? 100 : 30)) {
       for (const counts of [others, again]) {
         service.requests.length = 0;
         await client.inventory.getLots(`SKU-${partNo}`);
@@ -106,7 +106,7 @@ describe("A search for one item costs few requests, the look-up of the item incl
   it("few more if the list changes at each request while an item of several pages is read", async () => {
     const lots = Array.from({ length: 5_300 }, (_, index) => (index < 5_000 ? 1 + (index % 400) : 200));
     const counts: number[] = [];
-    for (let seed = 1; seed <= (RUN_ALL ? 8 : 3); seed += 1) {
+    for (let seed = 1; seed <= (EXPLORES ? 8 : 3); seed += 1) {
       const pick = createRandom(seed);
       const service = new SearchedService(lots, {
         beforePage(changing) {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { renewalTime } from "../../src/client/auth/token-manager.js";
-import { findRecordNumber } from "../../src/client/resources/record-number.js";
+import { findRecordNumber } from "../../src/client/resources/inventory.js";
 import { parseTokenLifetimeMs } from "../../src/client/resources/token.js";
 import { parseRetryAfterMs, readErrorBody } from "../../src/client/send/api-error.js";
-import { describePathProblem, pathOf } from "../../src/client/send/path.js";
+import { describePathProblem, pathOf } from "../../src/client/send/payload.js";
 import { InputValidationError, parseServiceDate } from "../../src/index.js";
 import { READS } from "../../src/service/operations.js";
 

@@ -358,6 +358,20 @@ describe("a call that runs out of time names its last failure:", () => {
     expect(error).toMatchObject({ name: "TimeoutError", cause: { name: "ServerError" } });
   });
 
+  it("also if the event loop was blocked when the time was over", async () => {
+    const block = () => {
+      for (const endsAt = performance.now() + 200; performance.now() < endsAt; );
+    };
+    const { client } = await clientOf((_, response) => response.writeHead(503).end(), {
+      retry: { maxRetries: 50, minDelayMs: 50, maxDelayMs: 50 },
+      totalTimeoutMs: 150,
+      hooks: { retry: () => void setTimeout(block, 10) },
+    });
+    expect(messageOf(await errorOf(client.items.get("X")))).toMatch(
+      /^GET \/Item: not finished within totalTimeoutMs \(150 ms\), 1 attempt\. The last failure: 503/,
+    );
+  });
+
   it("that of an attempt before one that took too long, once", async () => {
     let requests = 0;
     const { client } = await clientOf(

@@ -21,13 +21,13 @@ export interface FoundItem {
   item?: Item;
 }
 
-interface ItemSearch extends OutcomeSearch {
+interface CreationSearch extends OutcomeSearch {
   sent: SentCreation;
   get(shortID: string, options: RequestOptions): Promise<Item>;
 }
 
 /** Reads the item until it exists, or the request can no longer take effect. */
-export async function findCreated(search: ItemSearch): Promise<FoundItem> {
+export async function findCreated(search: CreationSearch): Promise<FoundItem> {
   const { sent, get } = search;
   const { shortID } = sent.body;
   // The SKU is no longer known, so the item cannot be requested.
@@ -36,7 +36,7 @@ export async function findCreated(search: ItemSearch): Promise<FoundItem> {
   return lookUntilCertain<FoundItem>(search, time, async (options) => {
     try {
       const item = await get(shortID, options);
-      return { found: { outcome: outcomeOf(item, sent.body, time.ms), item }, isFinal: true };
+      return { found: { outcome: outcomeOfCreation(item, sent.body, time.ms), item }, isFinal: true };
     } catch (error) {
       if (!(error instanceof NotFoundError)) throw error;
       // The page of a proxy says nothing about the item.
@@ -49,7 +49,7 @@ export async function findCreated(search: ItemSearch): Promise<FoundItem> {
 /** Fields that the service sets. Source: service interface, "PUT /Item (update)". */
 const PRESERVED_FIELDS: readonly string[] = ["shortID", "partNo", "created", "createdBy"];
 
-function outcomeOf(item: Item, body: SentCreation["body"], sentAt: number | undefined): FoundItem["outcome"] {
+function outcomeOfCreation(item: Item, body: SentCreation["body"], sentAt: number | undefined): FoundItem["outcome"] {
   if (!isSameSku(item.shortID, body.shortID)) return "ambiguous";
   const created = compareWithSending(item.created, sentAt);
   // A SKU is unique: if an older item has it, the new one was refused.

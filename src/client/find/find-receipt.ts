@@ -33,7 +33,7 @@ export async function findReceipt(search: ReceiptSearch): Promise<FoundReceipt> 
   // The SKU is no longer known, so the item cannot be found.
   if (isRedacted(sent.body.itemID)) return { outcome: "ambiguous", lots: [] };
   const time = new SendingTime(sent);
-  const receipt = lookedUpReceipt(sent, others, time);
+  const receipt = receiptToLookUp(sent, others, time);
   return lookUntilCertain<FoundReceipt>(search, time, async (options, concludes) => {
     const { outcome, lots } = await lookup.look(receipt, { options, concludes }).catch(unlessNotFound);
     const isApplied = outcome === "applied" && lots.length === 1;
@@ -53,7 +53,7 @@ function unlessNotFound(error: unknown): LookUp {
 }
 
 /** How the lots of a receipt are judged that this client has sent: by its fields. */
-function lookedUpReceipt({ body, lastRecNo }: SentReceipt, others: KnownReceipts, time: SendingTime): LookedUpReceipt {
+function receiptToLookUp({ body, lastRecNo }: SentReceipt, others: KnownReceipts, time: SendingTime): LookedUpReceipt {
   const hasText = OWN_TEXTS.some(([name]) => !isBlank(body[name]));
   const texts = receiptTexts(body);
   return {

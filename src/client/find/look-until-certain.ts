@@ -1,8 +1,7 @@
 import * as z from "zod";
-import { checkMethodOptions } from "../../shared/check.js";
 import { TimeoutError } from "../../shared/errors/index.js";
-import { lazy, optionalFields } from "../../shared/field.js";
 import { nonNegativeMsSchema } from "../../shared/option.js";
+import { checkMethodOptions, lazy, optionalFields } from "../../shared/schema.js";
 import type { Abortable } from "../../shared/time/abort.js";
 import { MonotonicClock } from "../../shared/time/clock.js";
 import { sleep } from "../../shared/time/wait.js";
@@ -37,7 +36,7 @@ export interface OutcomeSearch {
 const DEFAULT_SETTLE_MS = 60_000;
 /** Each wait between two looks is twice as long as the one before. */
 const MIN_WAIT_MS = 1_000;
-const MAX_WAIT_MS = 60_000;
+const MAX_PAUSE_MS = 60_000;
 
 const findOptionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({ ...requestOptionsShape(), ...optionalFields({ settleMs: nonNegativeMsSchema() }) }),
@@ -62,7 +61,7 @@ export async function lookUntilCertain<Found>(
   const deadline = startedAt + (totalTimeoutMs ?? Infinity);
   const timeLeft = () => (totalTimeoutMs === undefined ? {} : { totalTimeoutMs: Math.max(1, deadline - clock.now()) });
   options.signal?.throwIfAborted();
-  for (let waitMs = MIN_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {
+  for (let waitMs = MIN_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_PAUSE_MS)) {
     const begunAt = clock.now();
     const endsAt = () => startedAt + Math.max(0, settleMs - time.ageMs);
     const concludes = begunAt >= endsAt();

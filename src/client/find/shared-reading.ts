@@ -1,6 +1,6 @@
 import { onAbort } from "../../shared/time/abort.js";
 import { callSafely } from "../../shared/time/callback.js";
-import { nextTurn } from "../../shared/time/next-turn.js";
+import { nextTurn } from "../../shared/time/turn.js";
 import { untilAborted } from "../../shared/time/wait.js";
 import type { RequestOptions, ResponseInfo } from "../send/request-options.js";
 

@@ -5,7 +5,7 @@ import { openReader } from "../lists/list.js";
 import type { Requester } from "../send/requester.js";
 
 /** A longer list is not read to look up one receipt. */
-const MAX_PAGES = 100;
+const MAX_WHOLE_LIST_PAGES = 100;
 
 /** All lots of a list, as far as it shows them. */
 export interface WholeList {
@@ -38,7 +38,7 @@ export async function readWholeList(
   return { lots: [...first.lots, ...second.lots], extent: isSame ? (isShort ? "short" : "complete") : "unclear" };
 }
 
-interface Reading {
+interface ReadOnce {
   lots: Lot[];
   hasAscended: boolean;
   /** As many as the service counts. */
@@ -49,13 +49,13 @@ async function readOnce(
   group: Requester,
   list: InventoryList<Lot>,
   params: { wid?: number },
-): Promise<Reading | undefined> {
+): Promise<ReadOnce | undefined> {
   const reader = openReader(group, list(params, { gapless: true, readAhead: 0 }), { provesEnd: true });
   const lots: Lot[] = [];
   let last = -Infinity;
   let hasAscended = true;
   for await (const { value, totalCount, pageSize } of reader.pages()) {
-    if (totalCount > MAX_PAGES * Math.min(pageSize, MAX_PAGE_SIZE)) return undefined;
+    if (totalCount > MAX_WHOLE_LIST_PAGES * Math.min(pageSize, MAX_PAGE_SIZE)) return undefined;
     for (const lot of value) {
       hasAscended &&= lot.recNo > last;
       last = lot.recNo;

@@ -1,4 +1,4 @@
-import { checkConfiguration } from "../../shared/check.js";
+import { checkConfiguration } from "../../shared/schema.js";
 import { MonotonicClock } from "../../shared/time/clock.js";
 import { type RateLimitOptions, rateLimitOptionsSchema, rateLimitSettings } from "./options.js";
 import { countedSlots, RateLimiter } from "./rate-limiter.js";

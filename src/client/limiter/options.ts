@@ -1,28 +1,39 @@
 import * as z from "zod";
-import { lazy, optionalFields } from "../../shared/field.js";
 import { valueThat } from "../../shared/option.js";
+import { lazy, optionalFields } from "../../shared/schema.js";
 
 /** How many requests may be sent, and when. */
 export interface RateLimitOptions {
   /**
    * Requests in any interval, token requests included. `Infinity` for no limit.
    * @default 100
+   * @example
+   * new InventoryClient({ rateLimit: { requests: 300 } });
    */
   requests?: number | undefined;
   /**
    * Length of the interval in ms.
    * @default 60_000
+   * @example
+   * // Ten requests per second.
+   * new InventoryClient({ rateLimit: { requests: 10, intervalMs: 1_000 } });
    */
   intervalMs?: number | undefined;
   /**
    * Slots of each interval that are reserved for writes: bulk requests (further pages of an iteration, writes of an outbox)
    * leave all of them free, other reads half of them, rounded up. Must be less than `requests`; `0` reserves none.
    * @default a tenth of `requests`
+   * @example
+   * // Nothing but the nightly copy uses these credentials: keep no slots free for writes.
+   * new InventoryClient({ rateLimit: { reserved: 0 } });
    */
   reserved?: number | undefined;
   /**
    * Requests in flight at the same time. `Infinity` for any number.
    * @default 16
+   * @example
+   * // The service is slow with several requests at a time.
+   * new InventoryClient({ rateLimit: { maxConcurrent: 2 } });
    */
   maxConcurrent?: number | undefined;
 }

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { integer, type LazySchema, lazy } from "../../shared/field.js";
+import { integer, type LazySchema, lazy } from "../../shared/schema.js";
 import type { StandardSchema } from "../../shared/standard-schema.js";
 import { fieldOf } from "../../shared/unknown.js";
 import type { ResponseContext, ResponseReader } from "../send/call.js";

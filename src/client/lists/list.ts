@@ -1,8 +1,7 @@
 import * as z from "zod";
 import { MAX_PAGE_SIZE } from "../../service/lists.js";
-import { checkInput } from "../../shared/check.js";
 import { InputValidationError, StocklotError } from "../../shared/errors/index.js";
-import { integer, type LazySchema, lazy } from "../../shared/field.js";
+import { checkInput, integer, type LazySchema, lazy } from "../../shared/schema.js";
 import { fieldOf } from "../../shared/unknown.js";
 import type { ApiRequest, ResponseContext, ResponseReader } from "../send/call.js";
 import { encodeRequest, type Query } from "../send/payload.js";

@@ -27,6 +27,9 @@ export interface PagingOptions {
    * How many further pages are requested, in parallel, while you hold one; `0` for none. Records are returned in order.
    * Leaving the loop aborts them.
    * @default 1
+   * @example
+   * // A fast reader: three pages are on their way while one is processed.
+   * for await (const lot of client.inventory.listLots({}, { readAhead: 3 })) console.log(lot.recNo);
    */
   readAhead?: number | undefined;
   /**
@@ -35,6 +38,9 @@ export interface PagingOptions {
    * order, records may be missed; a warning is logged once. Pages that the service caps at 8 records or less cannot always
    * overlap: each is compared with the one before instead.
    * @default false
+   * @example
+   * // Receipts are booked meanwhile: no lot may be missed.
+   * for await (const lot of client.inventory.listLots({}, { gapless: true })) console.log(lot.recNo);
    */
   gapless?: boolean | undefined;
 }

@@ -1,6 +1,5 @@
 import * as z from "zod";
-import { checkMethodOptions } from "../../shared/check.js";
-import { integer, lazy } from "../../shared/field.js";
+import { checkMethodOptions, integer, lazy } from "../../shared/schema.js";
 import { showCaller } from "../send/caller-error.js";
 import { ListReader } from "./list-reader.js";
 import type { Page, PageSession } from "./page.js";
@@ -90,11 +89,11 @@ export class Paginator<T> implements AsyncIterable<T> {
       reader = new ListReader({ ...this.#prepare(), limit });
       return reader.pages();
     };
-    return endedBy(pagesFrom(start), () => reader?.close());
+    return endedBy(shownPages(start), () => reader?.close());
   }
 }
 
-async function* pagesFrom<T>(start: () => AsyncGenerator<Page<T>, void>): AsyncGenerator<Page<T>, void> {
+async function* shownPages<T>(start: () => AsyncGenerator<Page<T>, void>): AsyncGenerator<Page<T>, void> {
   try {
     yield* start();
   } catch (error) {

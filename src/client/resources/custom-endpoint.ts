@@ -1,16 +1,24 @@
 import * as z from "zod";
 import { MAX_PAGE_SIZE } from "../../service/lists.js";
-import { checkInput, readInput } from "../../shared/check.js";
 import { InputValidationError } from "../../shared/errors/index.js";
-import { boolean, integer, lazy, optionalFields, string, withCheck } from "../../shared/field.js";
 import { valueThat } from "../../shared/option.js";
+import {
+  boolean,
+  checkInput,
+  integer,
+  lazy,
+  optionalFields,
+  readInput,
+  string,
+  withCheck,
+} from "../../shared/schema.js";
 import { isStandardSchema, type StandardSchema } from "../../shared/standard-schema.js";
 import { createStandardPageReader } from "../lists/decode-page.js";
 import { createFieldKeyReader, createPaginator, type ListOptions } from "../lists/list.js";
 import type { Paginator } from "../lists/paginator.js";
 import type { ResponseReader } from "../send/call.js";
-import { describePathProblem } from "../send/path.js";
 import type { Query } from "../send/payload.js";
+import { describePathProblem } from "../send/payload.js";
 import type { RequestOptions } from "../send/request-options.js";
 import type { Requester } from "../send/requester.js";
 import { createStandardJsonReader, readJsonBody, uncheckedAs } from "../send/response.js";

@@ -5,8 +5,9 @@ import { WRITES } from "../../service/operations.js";
 import type { StockLevel } from "../../service/stock-level.js";
 import type { IssueInput, MoveInput, ReceiveInput } from "../../service/transaction.js";
 import { setNewest } from "../../shared/bounded-map.js";
-import { checkInput } from "../../shared/check.js";
 import { type OutcomeUnknownError, ResponseValidationError, type SentRequest } from "../../shared/errors/index.js";
+import { checkInput } from "../../shared/schema.js";
+import { isObject } from "../../shared/unknown.js";
 import { type FoundReceipt, findReceipt } from "../find/find-receipt.js";
 import { type FindOptions, readFindOptions } from "../find/look-until-certain.js";
 import { ReceiptLookup } from "../find/receipt-lookup.js";
@@ -16,14 +17,13 @@ import { createPaginator, type ListOptions } from "../lists/list.js";
 import type { Paginator } from "../lists/paginator.js";
 import { type FoundItems, ItemLookup, missingItemsError } from "../search/item-lookup.js";
 import type { ItemScope, ItemSearchOptions, StockLevelScope, StockLevelsScope } from "../search/search-options.js";
-import { parseJsonOrUndefined, readText } from "../send/body.js";
 import type { ResponseReader } from "../send/call.js";
 import { describeFalseSuccess } from "../send/false-success.js";
-import { requestOf } from "../send/path.js";
+import { requestOf } from "../send/payload.js";
 import type { RequestOptions } from "../send/request-options.js";
 import type { ClientRequester } from "../send/requester.js";
+import { parseJsonOrUndefined, readText } from "../transport/exchange.js";
 import { bindMethods } from "./bind-methods.js";
-import { findRecordNumber } from "./record-number.js";
 
 /** The result of `receive`, `move` and `issue`. */
 export interface TransactionResult {
@@ -348,3 +348,25 @@ const readTransactionResult: ResponseReader<TransactionResult> = (context) => {
   const recNo = mayBeCut ? undefined : findRecordNumber(body);
   return { ...(recNo === undefined ? {} : { recNo }), body };
 };
+
+/**
+ * The record number in the response to a transaction, whose form is not documented: a bare number, a numeric string, or a
+ * field at the top or one level down. `undefined` if there is none.
+ */
+export function findRecordNumber(body: unknown): number | undefined {
+  const top = fieldsOf(body);
+  const entries = [...top, ...top.flatMap(([, value]) => fieldsOf(value))];
+  const named = (name: string) =>
+    entries
+      .filter(([key]) => key.toLowerCase() === name)
+      .map(([, value]) => toRecordNumber(value))
+      .find((number) => number !== undefined);
+  return toRecordNumber(body) ?? named("recno") ?? named("id");
+}
+
+function toRecordNumber(value: unknown): number | undefined {
+  const number = typeof value === "string" && /^\s*\d+\s*$/.test(value) ? Number(value) : value;
+  return typeof number === "number" && Number.isSafeInteger(number) && number >= 0 ? number : undefined;
+}
+
+const fieldsOf = (value: unknown): [string, unknown][] => (isObject(value) ? Object.entries(value) : []);

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { type Item, itemSchema } from "../../service/item.js";
-import { lazy } from "../../shared/field.js";
+import { lazy } from "../../shared/schema.js";
 import type { ResponseReader } from "../send/call.js";
 import { assertMatchesSchema, createJsonReader, readJsonBody } from "../send/response.js";
 

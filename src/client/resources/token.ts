@@ -2,6 +2,7 @@ import { TOKEN_REQUEST } from "../../service/operations.js";
 import { tokenResponseSchema } from "../../service/token.js";
 import { ConfigurationError, TimeoutError } from "../../shared/errors/index.js";
 import type { ClientSecrets } from "../../shared/errors/secrets.js";
+import { DAY_MS } from "../../shared/time/clock.js";
 import { afterMs, race, whenAborted } from "../../shared/time/wait.js";
 import { messageOf } from "../../shared/unknown.js";
 import type { StoredToken } from "../auth/token-store.js";
@@ -67,8 +68,6 @@ async function readSecret({ clientSecret, timeoutMs }: Credentials, signal: Abor
   const kind = secret === "" ? "an empty string" : (secret ?? undefined) === undefined ? String(secret) : type;
   throw new ConfigurationError(`${label} must return a non-empty string, not ${kind}`);
 }
-
-const DAY_MS = 86_400_000;
 
 /**
  * How long a token may be used, in ms. `expires_in` is documented as "token lifetime" and taken as seconds; if it is

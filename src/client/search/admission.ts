@@ -18,7 +18,7 @@ import type { RequestGroup } from "../send/requester.js";
  */
 
 /** How long a search waits for others that may need fewer requests than was expected. */
-const MAX_WAIT_MS = 1_000;
+const MAX_ADMISSION_WAIT_MS = 1_000;
 /** How often it is asked again, if nothing has ended. */
 const ASK_AGAIN_MS = 250;
 /** The weight of the last search in the usual time of one request. */
@@ -37,7 +37,7 @@ export interface SearchRequest {
 }
 
 /** One search, or several that share their requests. */
-interface Begun {
+interface BegunSearch {
   /** The requests that are still promised to it. */
   left(): number;
   users: number;
@@ -46,7 +46,7 @@ interface Begun {
 /** Admits the searches of one client. */
 export class Admission {
   readonly #limiter: RateLimiter;
-  readonly #begun = new Map<string, Begun>();
+  readonly #begun = new Map<string, BegunSearch>();
   /** Those in turn, in the order in which they came. */
   readonly #inTurn: object[] = [];
   /** Created when somebody waits: Workers allow none when a module is loaded. */
@@ -106,7 +106,7 @@ export class Admission {
   async #waitForOthers(search: SearchRequest): Promise<void> {
     const { lifetime } = search.group;
     const isInTime = () => this.#waitMs(search) + search.requests * this.#requestMs <= lifetime.remainingMs;
-    const until = monotonicNowMs() + Math.min(MAX_WAIT_MS, lifetime.remainingMs);
+    const until = monotonicNowMs() + Math.min(MAX_ADMISSION_WAIT_MS, lifetime.remainingMs);
     while (!this.#begins(search, isInTime)) {
       lifetime.throwIfAborted();
       if (this.#begun.size === 0 || monotonicNowMs() >= until) throw this.#tooLate(search);

@@ -15,7 +15,7 @@ import {
 } from "./sorted-list.js";
 
 /** Twice as many as a calm list of a million records needs. */
-const MAX_PAGES = 40;
+const MAX_SEARCH_PAGES = 40;
 /** How often records that do not fit on one page are read. */
 const MAX_PASSES = 4;
 /** Pages of these overlap by at least this share, so that they still do when the list moves. */
@@ -40,7 +40,7 @@ export async function findByPartNo<T>(list: SortedList<T>, item: SearchedItem): 
   if (memory.refutation !== undefined) throw new UnsearchableListError(memory.refutation);
   if (!list.isUnique) await proveEnds(list);
   const bracket = new Bracket(partNo, list);
-  const limit = list.pages.length + MAX_PAGES;
+  const limit = list.pages.length + MAX_SEARCH_PAGES;
   for (let index = 0; index < limit; index += 1) {
     // Without both ends there is nothing to interpolate.
     const end = (["DESC", "ASC"] as const).find((direction) => !memory.knownEnds.has(direction));
@@ -263,7 +263,7 @@ async function readLongRun<T>(
   for (let pass = 0; pass < MAX_PASSES; pass += 1) {
     const first = overlappingPage(start, Math.floor(maxPageSize * PASS_OVERLAP), maxPageSize);
     const found = new Map<unknown, T>();
-    for await (const page of pagesFrom(list, first)) {
+    for await (const page of pagesOfRun(list, first)) {
       const { from, to } = runOn(page, partNo);
       const records = page.records.slice(from, to);
       const isBehind = from === 0 && !page.isFirst;
@@ -284,7 +284,7 @@ async function readLongRun<T>(
   throw new UnsearchableListError(`${label}: the records of one part number change too often, or change their order`);
 }
 
-async function* pagesFrom<T>(list: SortedList<T>, first: PageRequest): AsyncGenerator<SortedPage<T>, void> {
+async function* pagesOfRun<T>(list: SortedList<T>, first: PageRequest): AsyncGenerator<SortedPage<T>, void> {
   const { memory, label, keyOf } = list;
   const sizes = { first, pageSize: memory.maxPageSize, maxPageSize: memory.maxPageSize };
   // The reader may read the page before once more, before it gives a page out.

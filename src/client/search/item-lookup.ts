@@ -1,7 +1,7 @@
 import type { InventoryListParams } from "../../service/list-params.js";
 import { setNewest } from "../../shared/bounded-map.js";
-import { checkInput } from "../../shared/check.js";
 import { NotFoundError, PaginationError, TimeoutError } from "../../shared/errors/index.js";
+import { checkInput } from "../../shared/schema.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { race, whenAborted } from "../../shared/time/wait.js";
 import { durationOf, isListCheaper, requestsForList, slotAllowanceOf } from "../lists/effort.js";
@@ -145,7 +145,7 @@ export class ItemLookup {
         : this.#results.get(path, shortID, this.#partNos.get(shortID), maxAgeMs);
       if (!kept) searched.push(shortID);
       else if ("missing" in kept) result.missing.set(shortID, kept.missing);
-      else result.found.set(shortID, { partNo: this.#partNos.get(shortID) ?? 0, records: recordsOf<T>(kept.record) });
+      else result.found.set(shortID, { partNo: this.#partNos.get(shortID) ?? 0, records: keptRecords<T>(kept.record) });
     }
     if (searched.length === 0) return inOrder(shortIDs, result);
     const startedAt = monotonicNowMs();
@@ -344,7 +344,7 @@ export class ItemLookup {
   }
 }
 
-const recordsOf = <T>(record: unknown): T[] => (record === null ? [] : [structuredClone(record) as T]);
+const keptRecords = <T>(record: unknown): T[] => (record === null ? [] : [structuredClone(record) as T]);
 
 /** The same, with the SKUs in the order asked. */
 function inOrder<T>(shortIDs: readonly string[], { path, found, missing }: FoundItems<T>): FoundItems<T> {

@@ -3,7 +3,7 @@ import type { Item } from "../../service/item.js";
 import { comparableSku } from "../../service/key.js";
 import { MAX_PAGE_SIZE } from "../../service/lists.js";
 import { READS } from "../../service/operations.js";
-import { lazy } from "../../shared/field.js";
+import { lazy } from "../../shared/schema.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { createPageReader } from "../lists/decode-page.js";
 import { isListCheaper } from "../lists/effort.js";

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { skuSchema } from "../../service/key.js";
-import { integer, lazy, optionalFields } from "../../shared/field.js";
 import { nonNegativeMsSchema } from "../../shared/option.js";
+import { integer, lazy, optionalFields } from "../../shared/schema.js";
 import { type RequestOptions, requestOptionsShape } from "../send/request-options.js";
 
 /** Where the records of an item are searched. */
@@ -9,6 +9,8 @@ export interface ItemScope {
   /**
    * Warehouse ID, which must be in the client's scope.
    * @default all warehouses in scope
+   * @example
+   * await client.inventory.getStockLevel("BOLT-M8", { wid: 3 });
    */
   wid?: number | undefined;
 }
@@ -20,6 +22,9 @@ export interface StockLevelScope extends ItemScope {
    * search was sent at most that long ago. A write of this client for the item ends its use. In a web endpoint: 10_000 to
    * 60_000.
    * @default 0: the stock level is searched
+   * @example
+   * // Many visitors ask for the same SKU: a level of the last 30 seconds is good enough.
+   * await client.inventory.getStockLevel("BOLT-M8", { maxAgeMs: 30_000 });
    */
   maxAgeMs?: number | undefined;
 }
@@ -29,6 +34,9 @@ export interface StockLevelsScope extends StockLevelScope {
   /**
    * `"error"`: one `NotFoundError` names all SKUs that do not exist. `"omit"`: the result lacks them.
    * @default "error"
+   * @example
+   * // Some SKUs of the shopping cart may be gone.
+   * await client.inventory.getStockLevels(["BOLT-M8", "GONE"], { onMissing: "omit" });
    */
   onMissing?: "error" | "omit" | undefined;
 }
@@ -39,6 +47,9 @@ export interface ItemSearchOptions extends RequestOptions {
    * What happens if the list cannot be searched. `"read"`: the whole list is read, and a warning is logged once. `"error"`: the
    * call rejects with a `PaginationError`.
    * @default "read"
+   * @example
+   * // Rather an error than 400 requests for one SKU.
+   * await client.inventory.getStockLevel("BOLT-M8", {}, { ifUnsorted: "error" });
    */
   ifUnsorted?: "read" | "error" | undefined;
 }

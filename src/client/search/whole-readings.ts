@@ -1,6 +1,6 @@
+import type { Lifetime } from "../../shared/time/abort.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { race, whenAborted } from "../../shared/time/wait.js";
-import type { Lifetime } from "../send/lifetime.js";
 import type { RequestOptions, ResponseInfo } from "../send/request-options.js";
 import type { ClientRequester, RequestGroup } from "../send/requester.js";
 

@@ -1,4 +1,5 @@
 import { InputValidationError } from "../../shared/errors/index.js";
+import type { Lifetime } from "../../shared/time/abort.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { untilAborted } from "../../shared/time/wait.js";
 import { fieldOf, messageOf, toOneLine } from "../../shared/unknown.js";
@@ -19,7 +20,6 @@ import type { Call } from "./call.js";
 import { failedAttempt } from "./failed-attempt.js";
 import type { Problem } from "./failure.js";
 import { isCutOff } from "./false-success.js";
-import type { Lifetime } from "./lifetime.js";
 import { notifyRetry } from "./on-retry.js";
 import type { AttemptResult, Progress, Sending } from "./progress.js";
 import type { ServiceClock } from "./service-clock.js";
@@ -134,13 +134,13 @@ async function acquire(parts: ClientParts, call: Call, before: Progress): Promis
     return progress.rateLimitRetries > call.settings.retry.maxRateLimitRetries ? TOO_MANY_RATE_LIMITS : undefined;
   };
   for (let round = 1; ; round += 1) {
-    if (lifetime.aborted) return failedAttempt(call, progress, ended(lifetime));
+    if (lifetime.hasEnded()) return failedAttempt(call, progress, ended(lifetime));
     const priority = round === 1 && !before.hasRenewedToken ? call.priority : "token";
     if (needsToken && tokens.fresh === undefined) {
       // No token request if the slot would come too late.
       const waitMs = limiter.waitMs(priority);
       const { pausedUntil } = limiter.snapshot();
-      if (waitMs > lifetime.remainingMs)
+      if (waitMs > Math.max(0, lifetime.remainingMs))
         return failedAttempt(call, progress, { kind: "slot too late", waitMs, pausedUntil });
       try {
         await tokens.renew(lifetime);
@@ -150,7 +150,7 @@ async function acquire(parts: ClientParts, call: Call, before: Progress): Promis
         return failedAttempt(call, { ...progress, lastError }, ended(lifetime));
       }
     }
-    const maxWaitMs = lifetime.remainingMs;
+    const maxWaitMs = Math.max(0, lifetime.remainingMs);
     const queuedAt = monotonicNowMs();
     let slot: Slot;
     try {

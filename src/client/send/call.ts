@@ -1,7 +1,7 @@
+import type { Lifetime } from "../../shared/time/abort.js";
 import type { Priority } from "../limiter/rate-limiter.js";
 import type { CallObserver } from "../observe/observer.js";
 import type { WireResponse } from "../transport/exchange.js";
-import type { Lifetime } from "./lifetime.js";
 import { type EncodedRequest, encodeRequest, type Query } from "./payload.js";
 import type { RequestOptions } from "./request-options.js";
 import type { RetrySettings } from "./retry-options.js";

@@ -13,11 +13,11 @@ import {
   TimeoutError,
 } from "../../shared/errors/index.js";
 import { copyOfCause } from "../../shared/errors/redact.js";
+import { Closed, OutOfTime } from "../../shared/time/abort.js";
 import { messageOf, toOneLine } from "../../shared/unknown.js";
 import { createApiError } from "./api-error.js";
 import type { Call } from "./call.js";
 import { type Failure, type Problem, SLOT_EXPIRED } from "./failure.js";
-import { Closed, OutOfTime } from "./lifetime.js";
 import { JSON_CONTENT_TYPE } from "./payload.js";
 import type { Progress } from "./progress.js";
 
@@ -190,14 +190,14 @@ const attemptCount = ({ attempts }: Progress): string =>
 const unsentOrCount = (progress: Progress): string => attemptCount(progress) || ", nothing was sent";
 
 /** Errors whose stack trace contains the line of a caller. */
-const shown = new WeakSet<object>();
+const shownErrors = new WeakSet<object>();
 
 /**
  * Puts the caller's line into the stack trace of an error: in an async function that the caller awaits, V8 knows it. The trace of
  * a failure that several calls share has the first caller's.
  */
 export function showCaller(error: unknown): void {
-  if (!(error instanceof StocklotError) || shown.has(error)) return;
-  shown.add(error);
+  if (!(error instanceof StocklotError) || shownErrors.has(error)) return;
+  shownErrors.add(error);
   Error.captureStackTrace?.(error, showCaller);
 }

@@ -10,8 +10,8 @@
 import { redact } from "../../shared/errors/redact.js";
 import { fieldOf, isObject } from "../../shared/unknown.js";
 import type { WireResponse } from "../transport/exchange.js";
+import { parseJsonOrUndefined, readText } from "../transport/exchange.js";
 import { readErrorBody } from "./api-error.js";
-import { parseJsonOrUndefined, readText } from "./body.js";
 
 const HTML_TYPE_PATTERN = /^(text|application)\/(x?html|xhtml\+xml)/i;
 /** application/problem+json, application/vnd.error+json. */
@@ -28,7 +28,7 @@ export function describeFalseSuccess(response: WireResponse, documented?: string
   const isHtmlType = HTML_TYPE_PATTERN.test(type) && text.trim() !== "";
   if (!ERROR_TYPE_PATTERN.test(type) && (/^\s*</.test(text) || (isHtmlType && body === undefined)))
     return `the body is HTML, perhaps of a login page or a proxy (${readErrorBody(response).message})`;
-  const error = findErrorObject(body, MAX_DEPTH);
+  const error = findErrorObject(body, MAX_ERROR_DEPTH);
   if (error) return `the body is an error of the service (${messageIn(error) ?? readErrorBody(response).message})`;
   if (ERROR_TYPE_PATTERN.test(type)) return `the body is an error (${readErrorBody(response).message || type})`;
   const status = fieldOf(body, "status") ?? documented;
@@ -39,7 +39,7 @@ export function describeFalseSuccess(response: WireResponse, documented?: string
 }
 
 /** Of arrays, strings of JSON and fields `error` around an error. */
-const MAX_DEPTH = 4;
+const MAX_ERROR_DEPTH = 4;
 
 /** The error object that a body is or contains. */
 function findErrorObject(body: unknown, depth: number): object | undefined {

@@ -1,6 +1,7 @@
+import { describeKeyProblem } from "../../service/key.js";
+import type { Operation } from "../../service/operations.js";
 import { InputValidationError, type Issue } from "../../shared/errors/index.js";
-import { isPlainObject, isRecord } from "../../shared/plain-object.js";
-import { fieldOf, isObject, messageOf } from "../../shared/unknown.js";
+import { fieldOf, isObject, isPlainObject, isRecord, messageOf } from "../../shared/unknown.js";
 
 export const JSON_CONTENT_TYPE = "application/json";
 const FORM_CONTENT_TYPE = "application/x-www-form-urlencoded";
@@ -77,7 +78,7 @@ export function encodeJson(method: string, given: unknown, at: Issue["path"]): s
       const parent = paths.get(this);
       path = parent ? [...parent, Array.isArray(this) ? Number(name) : name] : at;
       const isLeftOut = value === undefined && parent !== undefined && !Array.isArray(this);
-      const problem = isLeftOut ? undefined : describeProblem(value, path.length);
+      const problem = isLeftOut ? undefined : describeNotJson(value, path.length);
       // An invalid date becomes null.
       if (problem !== undefined || (value === null && fieldOf(this, name) instanceof Date))
         throw new NotJson(problem ?? "must be a valid Date");
@@ -92,7 +93,7 @@ export function encodeJson(method: string, given: unknown, at: Issue["path"]): s
 
 class NotJson extends TypeError {}
 
-function describeProblem(value: unknown, depth: number): string | undefined {
+function describeNotJson(value: unknown, depth: number): string | undefined {
   if (value === null || typeof value === "string" || typeof value === "boolean") return undefined;
   if (typeof value === "number") return Number.isFinite(value) ? undefined : `must be a finite number, not ${value}`;
   if (!isObject(value)) return `must be JSON data, not ${value === undefined ? "undefined" : `a ${typeof value}`}`;
@@ -102,4 +103,27 @@ function describeProblem(value: unknown, depth: number): string | undefined {
   return hasData
     ? undefined
     : `must be JSON data, not a ${fieldOf(fieldOf(value, "constructor"), "name")}. Pass a plain object`;
+}
+
+/** The path of an operation. A parameter is encoded as one segment, and rejected if a URL parser would drop it. */
+export function pathOf({ path }: Operation, parameter: string | number = ""): string {
+  return path.replace(/\{\w+\}/, () => {
+    const message = describeKeyProblem(String(parameter));
+    if (message) throw new InputValidationError("path", [{ path: [], message }]);
+    return encodeURIComponent(parameter);
+  });
+}
+
+export const requestOf = (operation: Operation, parameter?: string | number) => ({
+  method: operation.method,
+  path: pathOf(operation, parameter),
+});
+
+/** The problem of a path that the caller has encoded, or `undefined`. */
+export function describePathProblem(given: unknown): string | undefined {
+  if (typeof given !== "string" || !given.startsWith("/")) return 'must start with "/"';
+  if (!/^([!$&'()*+,\-./\w:;=@~]|%[\da-f]{2})*$/i.test(given)) return "must be encoded, without a query or a fragment";
+  // A proxy may decode an encoded slash before it resolves dot segments.
+  const decoded = given.replace(/%(2f|5c)/gi, "/").replace(/%2e/gi, ".");
+  return /\/\.{1,2}(\/|$)/.test(decoded) ? "must not have dot segments" : undefined;
 }

@@ -1,7 +1,6 @@
 import * as z from "zod";
-import { checkInput } from "../../shared/check.js";
-import { lazy, optionalFields, string } from "../../shared/field.js";
 import { abortSignalSchema, durationMsSchema, functionSchema } from "../../shared/option.js";
+import { checkInput, lazy, optionalFields, string } from "../../shared/schema.js";
 import type { Priority } from "../limiter/rate-limiter.js";
 import { describeHeaderProblem } from "../transport/headers.js";
 import { type RetryOptions, retryOptionsSchema } from "./retry-options.js";
@@ -28,38 +27,59 @@ export interface RequestOptions {
    * Aborts the call. It rejects with the signal's reason; if a write was already sent, with an `OutcomeUnknownError`
    * whose `cause` is that reason. `null` is no signal, as in fetch.
    * @default none
+   * @example
+   * // Not longer than two seconds, and not after the visitor has left.
+   * const { signal } = new AbortController();
+   * await client.items.get("BOLT-M8", { signal: AbortSignal.any([signal, AbortSignal.timeout(2_000)]) });
    */
   signal?: AbortSignal | null | undefined;
   /**
    * Time limit of one attempt in ms, from sending to the last byte of the body. `Infinity` for no limit.
    * @default the client's, 30_000
+   * @example
+   * // This list is slow on Mondays.
+   * await client.inventory.listLots({}, { timeoutMs: 120_000 }).toArray();
    */
   timeoutMs?: number | undefined;
   /**
    * Time limit of the whole call in ms: waiting for a slot, attempts, back-offs. In an iteration it applies to each
    * page. `Infinity` for no limit.
    * @default the client's, none
+   * @example
+   * // Answer within three seconds, or not at all.
+   * await client.inventory.getStockLevel("BOLT-M8", {}, { totalTimeoutMs: 3_000 });
    */
   totalTimeoutMs?: number | undefined;
   /**
    * When the call is retried. Options that are left out have the client's values. `false` for never.
    * @default the client's
+   * @example
+   * // Try it once more at most, but wait for a 429 as usual.
+   * await client.items.get("BOLT-M8", { retry: { maxRetries: 1 } });
    */
   retry?: RetryOptions | false | undefined;
   /**
    * How urgent the call is among those that wait for a slot.
    * @default "high" for writes, "normal" for reads, "low" for further pages of an iteration
+   * @example
+   * // A report that must not slow down the scanners.
+   * await client.items.get("BOLT-M8", { priority: "low" });
    */
   priority?: Priority | undefined;
   /**
    * Additional headers. `authorization`, `host` and framing headers such as `content-length` cannot be set.
    * @default none
+   * @example
+   * await client.items.get("BOLT-M8", { headers: { "x-request-id": crypto.randomUUID() } });
    */
   headers?: Readonly<Record<string, string>> | undefined;
   /**
    * Called with the raw data of the final response, whether it is a success or an error. Not called if there was no
    * response.
    * @default none
+   * @example
+   * // What the service says about your limit.
+   * await client.items.get("BOLT-M8", { onResponse: ({ headers }) => console.log(headers["x-ratelimit-remaining"]) });
    */
   onResponse?: ((response: ResponseInfo) => void) | undefined;
   /**
@@ -67,6 +87,9 @@ export interface RequestOptions {
    * called right before the first byte is sent (with `fetch`: before it is called). If either throws, nothing is sent, and
    * the call rejects with what was thrown.
    * @default none
+   * @example
+   * // Note each attempt before its first byte can leave.
+   * await client.items.get("BOLT-M8", { beforeSend: ({ attempt }) => console.log(`attempt ${attempt}`) });
    */
   beforeSend?:
     | ((attempt: {

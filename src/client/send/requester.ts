@@ -1,5 +1,6 @@
 import { redactData } from "../../shared/errors/redact.js";
 import { rememberCallHeaders } from "../../shared/errors/secrets.js";
+import { Closed, Lifetime } from "../../shared/time/abort.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
 import type { ClientState } from "../observe/events.js";
@@ -8,10 +9,9 @@ import { lowerCaseHeaderNames } from "../transport/headers.js";
 import { attempt, type ClientParts, reportRetry } from "./attempt.js";
 import { type ApiRequest, Call, type CallSettings, type ResponseValidation } from "./call.js";
 import { callerError, errorOfEnd, errorOfReading, showCaller, slotTooLateError } from "./caller-error.js";
-import { Closed, Lifetime } from "./lifetime.js";
-import { type AttemptResult, NOT_BEGUN } from "./progress.js";
+import { type AttemptResult, NOT_BEGUN, type Progress } from "./progress.js";
 import { checkRequestOptions, type RequestOptions, type ResponseInfo } from "./request-options.js";
-import { withRetries } from "./retry.js";
+import { retried } from "./retry.js";
 import { mergeRetryOptions } from "./retry-options.js";
 import { SharedRequests } from "./shared-requests.js";
 import { WriteLog } from "./write-log.js";
@@ -52,8 +52,8 @@ export interface RequesterConfig extends Omit<ClientParts, "closed" | "onTheWire
  * Sends the requests of a client:
  *
  *   send            checks the options, encodes the request, begins and ends the call; errors for the caller
- *     withRetries   attempts, and the back-off between them (retry.ts)
- *       attempt     token, slot, `beforeSend`, one exchange, and what follows from its status (attempt.ts)
+ *     attempt       token, slot, `beforeSend`, one exchange, and what follows from its status (attempt.ts)
+ *     retried       if it failed: further attempts, and the back-off between them (retry.ts)
  *     read          the response becomes a typed value (response.ts)
  */
 export class ClientRequester implements Requester, ClientState {
@@ -209,7 +209,11 @@ export class ClientRequester implements Requester, ClientState {
     if (this.isClosed) call.lifetime.abort(new Closed());
     this.#active.add(call);
     try {
-      return await withRetries(call, (progress) => attempt(parts, call, progress), {
+      const runAttempt = (progress: Progress) => attempt(parts, call, progress);
+      const first = await runAttempt(NOT_BEGUN);
+      if (!first.failure) return first;
+      return await retried(call, first, {
+        runAttempt,
         isLast: () => this.isClosed,
         onRetry: (progress, reason) => reportRetry(parts, call, progress, reason),
       });

@@ -2,12 +2,11 @@ import * as z from "zod";
 import { type Issue, ResponseValidationError } from "../../shared/errors/index.js";
 import { describeIssue } from "../../shared/errors/input-errors.js";
 import { redactStart } from "../../shared/errors/redact.js";
-import { type LazySchema, lazy } from "../../shared/field.js";
-import { boundedIssues, describeProblem, MAX_ISSUES } from "../../shared/input-issues.js";
+import { boundedIssues, describeProblem, type LazySchema, lazy, MAX_ISSUES } from "../../shared/schema.js";
 import type { StandardSchema } from "../../shared/standard-schema.js";
 import { untilAborted } from "../../shared/time/wait.js";
 import { fieldOf } from "../../shared/unknown.js";
-import { parseJsonOrUndefined, readValidText } from "./body.js";
+import { parseJsonOrUndefined, readValidText } from "../transport/exchange.js";
 import type { Call, ResponseContext, ResponseReader } from "./call.js";
 
 /** Reads a JSON body and validates it. Returns it as received, with the fields that the schema does not know. */

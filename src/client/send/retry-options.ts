@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { lazy } from "../../shared/field.js";
 import { countOrInfinitySchema, durationMsSchema } from "../../shared/option.js";
+import { lazy } from "../../shared/schema.js";
 
 /** When a call is retried. */
 export interface RetryOptions {
@@ -8,26 +8,40 @@ export interface RetryOptions {
    * Retries after connection failures, attempt timeouts, 408 and 5xx other than 501; `0` for none. A POST or PATCH that
    * may have been applied is never retried.
    * @default 3
+   * @example
+   * // A nightly job has time: ride out an outage of some minutes.
+   * new InventoryClient({ retry: { maxRetries: 10, maxDelayMs: 60_000 } });
    */
   maxRetries?: number | undefined;
   /**
    * Shortest wait before the first retry, in ms. It doubles with each retry, and a random share of up to its length is added.
    * @default 500
+   * @example
+   * new InventoryClient({ retry: { minDelayMs: 2_000 } });
    */
   minDelayMs?: number | undefined;
   /**
    * Upper bound of each of these waits, in ms. A `Retry-After` header of the service takes precedence, up to 60 s.
    * @default 8_000
+   * @example
+   * // Retry quickly: a visitor is waiting.
+   * new InventoryClient({ retry: { minDelayMs: 100, maxDelayMs: 500 } });
    */
   maxDelayMs?: number | undefined;
   /**
    * Retries after a 429; `0` for none.
    * @default 5
+   * @example
+   * // A 429 is reported at once, although all calls still pause.
+   * new InventoryClient({ retry: { maxRateLimitRetries: 0 } });
    */
   maxRateLimitRetries?: number | undefined;
   /**
    * Bounds in ms of the pause after a 429 without `Retry-After`. A pause lasts at least a second, at most an hour.
    * @default [30_000, 60_000]
+   * @example
+   * // Your contract says that ten seconds are enough.
+   * new InventoryClient({ retry: { rateLimitDelayMs: [10_000, 15_000] } });
    */
   rateLimitDelayMs?: readonly [number, number] | undefined;
 }

@@ -8,31 +8,32 @@ import { sleep } from "../../shared/time/wait.js";
 import type { Call } from "./call.js";
 import { failedAttempt } from "./failed-attempt.js";
 import type { Failure } from "./failure.js";
-import { type AttemptResult, NOT_BEGUN, type Progress } from "./progress.js";
+import type { AttemptResult, Progress } from "./progress.js";
 import type { RetrySettings } from "./retry-options.js";
 import { retryWaitMs } from "./retry-wait.js";
 
 const MAX_MOMENTS = 2;
 
 /**
- * Repeats an attempt as long as its failure allows it. Each attempt gets how far the call has come, and returns how far it has
- * come then. The first attempt goes directly: p-retry costs as much as all other steps of a call.
+ * Repeats a failed attempt as long as its failure allows it. Each attempt gets how far the call has come, and returns how far it
+ * has come then. The first one is not made here: p-retry costs as much as all other steps of a call.
  */
-export async function withRetries(
+export async function retried(
   call: Call,
-  runAttempt: (progress: Progress) => Promise<AttemptResult>,
+  failed: AttemptResult,
   {
+    runAttempt,
     isLast,
     onRetry,
   }: {
+    runAttempt: (progress: Progress) => Promise<AttemptResult>;
     /** Whether no attempt may follow. */
     isLast: () => boolean;
     onRetry: (progress: Progress, reason: string) => void;
   },
 ): Promise<AttemptResult> {
   const { lifetime, settings } = call;
-  let end = await runAttempt(NOT_BEGUN);
-  if (!end.failure) return end;
+  let end = failed;
   const again = new Error("again");
   try {
     await pRetry(

@@ -1,8 +1,8 @@
+import { Lifetime } from "../../shared/time/abort.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { race, whenAborted } from "../../shared/time/wait.js";
 import type { Priority } from "../limiter/rate-limiter.js";
 import type { ApiRequest } from "./call.js";
-import { Lifetime } from "./lifetime.js";
 import { encodeRequest } from "./payload.js";
 import type { RequestOptions, ResponseInfo } from "./request-options.js";
 import type { WriteLog } from "./write-log.js";
@@ -37,7 +37,7 @@ interface SharedRequest<T> {
 /** Why a request that waits for a slot ends: a more urgent one replaces it. */
 const REPLACED = new Error("replaced by a more urgent request");
 
-const RANKS: readonly Priority[] = ["high", "normal", "low"];
+const PRIORITIES: readonly Priority[] = ["high", "normal", "low"];
 
 /**
  * Requests in flight that equal reads of one client share: for 60 callers who ask for the same page at the same time, one
@@ -72,7 +72,7 @@ export class SharedRequests {
     const found = this.#requests.get(key) as SharedRequest<T> | undefined;
     let shared = found && this.#isJoinable(found) ? found : begin();
     // What waits for a slot behind others goes on with the priority of the most urgent caller.
-    if (shared.epoch === undefined && RANKS.indexOf(priority) < RANKS.indexOf(shared.priority)) {
+    if (shared.epoch === undefined && PRIORITIES.indexOf(priority) < PRIORITIES.indexOf(shared.priority)) {
       shared.next = begin();
       shared.lifetime.abort(REPLACED);
       shared = shared.next;

@@ -10,6 +10,8 @@ const MAX_ITEMS = 10_000;
 export class WriteLog {
   /** Counts the begin and the end of each write. */
   epoch = 0;
+  /** What was noted and is not sorted in by item yet. Most clients never ask for it. */
+  readonly #noted: { shortID: string; epoch: number }[] = [];
   readonly #epochByItem = new Map<string, number>();
   /** Of writes whose item is not known, and of items that are no longer remembered. */
   #epochOfAny = 0;
@@ -18,15 +20,20 @@ export class WriteLog {
   note(shortID: string | undefined): void {
     this.epoch += 1;
     if (shortID === undefined) this.#epochOfAny = this.epoch;
-    else {
-      const [oldest] = this.#epochByItem.size >= MAX_ITEMS ? this.#epochByItem.values() : [];
-      this.#epochOfAny = Math.max(this.#epochOfAny, oldest ?? 0);
-      setNewest(this.#epochByItem, comparableSku(shortID), this.epoch, MAX_ITEMS);
+    else if (this.#noted.push({ shortID, epoch: this.epoch }) >= MAX_ITEMS) this.#sortIn();
+  }
+
+  #sortIn(): void {
+    for (const { shortID, epoch } of this.#noted.splice(0)) {
+      const [oldest = 0] = this.#epochByItem.size >= MAX_ITEMS ? this.#epochByItem.values() : [];
+      this.#epochOfAny = Math.max(this.#epochOfAny, oldest);
+      setNewest(this.#epochByItem, comparableSku(shortID), epoch, MAX_ITEMS);
     }
   }
 
   /** Whether a write that may concern the item has begun or ended since. */
   hasWritten(shortID: string, since: number): boolean {
+    this.#sortIn();
     return Math.max(this.#epochOfAny, this.#epochByItem.get(comparableSku(shortID)) ?? 0) > since;
   }
 }

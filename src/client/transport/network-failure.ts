@@ -96,12 +96,12 @@ export function describeNetworkFailure(error: unknown): NetworkFailure | undefin
 
 export const isNetworkFailure = (error: unknown): boolean => describeNetworkFailure(error) !== undefined;
 
-const MAX_DEPTH = 8;
+const MAX_CAUSES = 8;
 /** Calls of the system on a socket. Other ones, such as `open`, are those of the caller's own code. */
 const SOCKET_CALLS: ReadonlySet<unknown> = new Set(["connect", "getaddrinfo", "read", "write", "shutdown"]);
 
 function classify(error: unknown, depth: number): NetworkFailure | undefined {
-  if (!isObject(error) || depth > MAX_DEPTH) return undefined;
+  if (!isObject(error) || depth > MAX_CAUSES) return undefined;
   if (error instanceof ProxyFailure) {
     const inner = classify(error.cause, depth + 1);
     const advice = inner?.permanent ? inner.advice : CHECK_PROXY;

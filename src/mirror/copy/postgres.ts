@@ -1,4 +1,4 @@
-import { checkConfiguration } from "../../shared/check.js";
+import { checkConfiguration } from "../../shared/schema.js";
 import type { Query, SqlDatabase } from "../../storage/database.js";
 import { PostgresDatabase } from "../../storage/postgres.js";
 import {

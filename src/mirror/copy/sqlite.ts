@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import * as z from "zod";
-import { checkConfiguration } from "../../shared/check.js";
+import { checkConfiguration } from "../../shared/schema.js";
 import type { Query, SqlDatabase } from "../../storage/database.js";
 import { openSqlite, sqlitePathSchema } from "../../storage/sqlite.js";
 import type { SqliteDriver } from "../../storage/sqlite-driver.js";

@@ -2,9 +2,8 @@ import * as z from "zod";
 import { accountOf } from "../../client/for-add-ons.js";
 import type { InventoryClient } from "../../client/index.js";
 import type { Outbox } from "../../outbox/for-rooms.js";
-import { checkMethodOptions } from "../../shared/check.js";
-import { lazy } from "../../shared/field.js";
 import { objectWithMethodsSchema } from "../../shared/option.js";
+import { checkMethodOptions, lazy } from "../../shared/schema.js";
 import { assertSameAccount } from "../../storage/service.js";
 import { deepFreeze, withDigest } from "../document.js";
 import {

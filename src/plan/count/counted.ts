@@ -1,8 +1,7 @@
 import * as z from "zod";
 import { comparableSku, describeSkuSpaces, skuSchema } from "../../service/key.js";
-import { readInput } from "../../shared/check.js";
 import type { Issue } from "../../shared/errors/index.js";
-import { lazy, string, withCheck } from "../../shared/field.js";
+import { lazy, readInput, string, withCheck } from "../../shared/schema.js";
 import { readRows } from "../rows.js";
 import { checkOf, isSameCheck } from "./check.js";
 import { type BookLot, type CountGroup, describeGroup, isInGroup } from "./group.js";

@@ -2,8 +2,8 @@ import { encodeJson } from "../../client/for-add-ons.js";
 import type { ItemChanges } from "../../service/item-input.js";
 import { comparableSku, describeSkuSpaces } from "../../service/key.js";
 import { WRITES } from "../../service/operations.js";
-import { checkInput } from "../../shared/check.js";
 import { InputValidationError } from "../../shared/errors/index.js";
+import { checkInput } from "../../shared/schema.js";
 import { fieldOf, isObject } from "../../shared/unknown.js";
 import { readRows } from "../rows.js";
 

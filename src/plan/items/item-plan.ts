@@ -1,8 +1,7 @@
 import * as z from "zod";
 import { accountOf } from "../../client/for-add-ons.js";
 import type { InventoryClient } from "../../client/index.js";
-import { checkMethodOptions } from "../../shared/check.js";
-import { lazy } from "../../shared/field.js";
+import { checkMethodOptions, lazy } from "../../shared/schema.js";
 import { assertSameAccount } from "../../storage/service.js";
 import { deepFreeze, withDigest } from "../document.js";
 import {

@@ -11,7 +11,7 @@ export function createFetchAdapter(service: SandboxService): SandboxFetch {
     const signal = abortSignalOf(input, init) ?? new AbortController().signal;
     signal.throwIfAborted();
     const respond = async () => {
-      const request = await toSandboxRequest(input, init, signal);
+      const request = await fromFetchRequest(input, init, signal);
       return toFetchResponse(await service.handle(request), request);
     };
     return untilAborted(signal, respond());
@@ -19,7 +19,7 @@ export function createFetchAdapter(service: SandboxService): SandboxFetch {
 }
 
 /** Reads the arguments of a fetch call into a request. */
-async function toSandboxRequest(
+async function fromFetchRequest(
   input: string | URL | Request,
   init: RequestInit,
   signal: AbortSignal,

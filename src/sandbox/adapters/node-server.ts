@@ -59,11 +59,11 @@ export async function startSandboxServer(
 }
 
 async function serve(service: SandboxService, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-  const request = toSandboxRequest(incoming, outgoing, await readRequestBody(incoming));
+  const request = fromIncoming(incoming, outgoing, await readRequestBody(incoming));
   await sendNodeResponse(await service.handle(request), outgoing, request.signal);
 }
 
-function toSandboxRequest(incoming: IncomingMessage, outgoing: ServerResponse, body: string): SandboxRequest {
+function fromIncoming(incoming: IncomingMessage, outgoing: ServerResponse, body: string): SandboxRequest {
   const caller = new AbortController();
   if (outgoing.destroyed) caller.abort();
   else outgoing.once("close", () => caller.abort());

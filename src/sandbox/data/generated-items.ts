@@ -1,4 +1,5 @@
 import type { Item } from "../../service/item.js";
+import { DAY_MS } from "../../shared/time/clock.js";
 import { formatIsoTime } from "../values.js";
 import {
   createRandomGenerator,
@@ -15,7 +16,6 @@ export const GENERATED_HISTORY_END_MS = Date.UTC(2025, 0, 1);
 
 export const FIRST_PART_NO = 1001;
 const ITEM_SEED_SALT = 0x17e5;
-const DAY_MS = 86_400_000;
 
 /** The items that README and the guides use: the first generated items, whatever the seed. */
 const EXAMPLES: readonly Partial<Item>[] = [

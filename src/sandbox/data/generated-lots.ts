@@ -1,5 +1,6 @@
 import type { Item } from "../../service/item.js";
 import type { Lot } from "../../service/lot.js";
+import { DAY_MS } from "../../shared/time/clock.js";
 import type { SandboxWarehouse } from "../options/options.js";
 import { FIRST_REC_NO, type SetOrderQuantities, type StoredLot } from "../store/stock.js";
 import { addDecimals, formatIsoTime } from "../values.js";
@@ -21,7 +22,6 @@ import {
 
 const LOT_SEED_SALT = 0x107;
 const ORDER_QUANTITY_SEED_SALT = 0xde3a;
-const DAY_MS = 86_400_000;
 
 /** Decimal places of a quantity, by unit of measure; 0 for all others. */
 const DECIMAL_PLACES_BY_UNIT: ReadonlyMap<string, number> = new Map([

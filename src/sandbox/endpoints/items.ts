@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Item } from "../../service/item.js";
-import { integer } from "../../shared/field.js";
+import { integer } from "../../shared/schema.js";
 import { parseBodyFields, requiredString } from "../http/body.js";
 import { badRequestError, conflictError, jsonResponse, notFoundError, type SandboxResponse } from "../http/messages.js";
 import { withoutUndefined } from "../options/settings.js";

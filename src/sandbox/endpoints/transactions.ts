@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Item } from "../../service/item.js";
 import type { Lot } from "../../service/lot.js";
-import { integer } from "../../shared/field.js";
+import { integer } from "../../shared/schema.js";
 import { SAMPLE_JOBS, SAMPLE_OWNERS } from "../data/generated-items.js";
 import { optionalFilter, parseBodyFields, positiveNumber, requiredString } from "../http/body.js";
 import { badRequestError, jsonResponse, type SandboxResponse } from "../http/messages.js";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { describeProblem } from "../../shared/input-issues.js";
+import { describeProblem } from "../../shared/schema.js";
 import { isObject } from "../../shared/unknown.js";
 import { badRequestError, type FieldErrors, validationError } from "./messages.js";
 

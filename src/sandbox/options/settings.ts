@@ -1,9 +1,8 @@
 import * as z from "zod";
 import { itemSchema } from "../../service/item.js";
 import { lotSchema } from "../../service/lot.js";
-import { checkConfiguration, configurationError } from "../../shared/check.js";
-import { integer, lazy } from "../../shared/field.js";
 import { functionSchemaOf } from "../../shared/option.js";
+import { checkConfiguration, configurationError, integer, lazy } from "../../shared/schema.js";
 import { faultRuleSchema } from "../faults.js";
 import { datetimeString, delayMilliseconds, integerAtLeast, nonBlankString, nonNegativeQuantity } from "../values.js";
 import type { SandboxClient, SandboxItem, SandboxLot, SandboxOptions, SandboxWarehouse } from "./options.js";

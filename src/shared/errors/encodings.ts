@@ -4,7 +4,7 @@
  */
 
 /** A string, and for each of its characters where that begins in the original. Without `starts`, it is the original. */
-export interface View {
+export interface DecodedText {
   text: string;
   /** One more than the text has characters: the last is the length of the original. */
   starts?: Int32Array | undefined;
@@ -26,12 +26,12 @@ const NAMED: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", qu
 const CONTROL: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v" };
 
 /** A string as it is, and without the escapes of each kind that it has. */
-export const viewsOf = (text: string): View[] => [
+export const decodedTextsOf = (text: string): DecodedText[] => [
   { text: normalized(text) },
-  ...ESCAPES.flatMap(([start, pattern]) => (text.includes(start) ? decodedViews(text, pattern) : [])),
+  ...ESCAPES.flatMap(([start, pattern]) => (text.includes(start) ? decodedTexts(text, pattern) : [])),
 ];
 
-function decodedViews(text: string, pattern: RegExp): View[] {
+function decodedTexts(text: string, pattern: RegExp): DecodedText[] {
   const starts = new Int32Array(text.length + 1);
   const parts: string[] = [];
   let length = 0;
@@ -91,7 +91,7 @@ function addBytes(escapes: string, add: (char: string, start: number) => void): 
 }
 
 /** The same text without line breaks, which base64 in a mail or a file has. */
-export function withoutLineBreaks({ text, starts }: View): View {
+export function withoutLineBreaks({ text, starts }: DecodedText): DecodedText {
   if (!/[\r\n]/.test(text)) return { text, starts };
   const kept = new Int32Array(text.length + 1);
   let length = 0;

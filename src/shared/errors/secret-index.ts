@@ -2,7 +2,7 @@
  * Finds known strings in a string, as they are and encoded. The time does not depend on how many are known: a table shows
  * whether any of them may begin with the next four characters.
  */
-import { normalized, normalizedBase64, type View, viewsOf, withoutLineBreaks } from "./encodings.js";
+import { type DecodedText, decodedTextsOf, normalized, normalizedBase64, withoutLineBreaks } from "./encodings.js";
 
 /** Shorter strings may be ordinary words. One of less than 8 characters counts only as a whole word that is not encoded. */
 const MIN_LENGTH = 4;
@@ -70,8 +70,8 @@ export class SecretIndex {
 
 /** A string in which secrets are searched as they are, and in base64. */
 interface SearchedView {
-  asText: View;
-  asBase64: View;
+  asText: DecodedText;
+  asBase64: DecodedText;
 }
 
 /** What no view changes. */
@@ -80,7 +80,7 @@ const PLAIN_PATTERN = /^[A-Za-z0-9/:.?=,;()[\]{}"'|]*$/;
 function searchedViewsOf(text: string): SearchedView[] {
   // Most strings, such as paths, are searched once.
   if (PLAIN_PATTERN.test(text)) return [{ asText: { text }, asBase64: { text } }];
-  return viewsOf(text).map((asText) => {
+  return decodedTextsOf(text).map((asText) => {
     const unbroken = withoutLineBreaks(asText);
     return { asText, asBase64: { ...unbroken, text: normalizedBase64(unbroken.text) } };
   });
@@ -157,7 +157,7 @@ class FormTable {
     this.#count(start, -1);
   }
 
-  find({ text, starts }: View, original: string, found: Range[]): void {
+  find({ text, starts }: DecodedText, original: string, found: Range[]): void {
     const counts = this.#counts;
     const originAt = (position: number) => starts?.[position] ?? position;
     if (!counts) return;

@@ -1,3 +1,5 @@
+export const DAY_MS = 86_400_000;
+
 /** Node fires a longer timer immediately. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
@@ -55,6 +57,7 @@ export class MonotonicClock {
     arm();
     return () => stop();
   }
+
   /** Returns a function that sets when to call back next, as a time of this clock; `undefined` for never. */
   createAlarm(callback: () => void): (time: number | undefined) => void {
     let timer: { time: number; stop: () => void } | undefined;

@@ -1,7 +1,20 @@
 import { monotonicNowMs } from "./clock.js";
 
-/** Captured, since fake timers of a test would stop what waits for a turn. */
-const nextTurn = globalThis.setImmediate;
+/** Resolves when everything that is due by now has run: timers, and what they have started. Fake timers do not hold it up. */
+export function nextTurn(): Promise<void> {
+  if (typeof MessageChannel === "undefined") return Promise.resolve();
+  return new Promise((resolve) => {
+    const { port1, port2 } = new MessageChannel();
+    const end = () => {
+      port1.close();
+      resolve();
+    };
+    port2.addEventListener("message", end, { once: true });
+    port2.start();
+    port1.postMessage(undefined);
+  });
+}
+
 /** For how long synchronous work may go on before timers, sockets and signals have their turn, in ms. */
 const MAX_BLOCKED_MS = 8;
 let lastTurnAt = 0;
@@ -9,7 +22,7 @@ let lastTurnAt = 0;
 /** Lets the event loop run, if it has not for a while. */
 export async function giveTurn(): Promise<void> {
   if (Math.abs(monotonicNowMs() - lastTurnAt) < MAX_BLOCKED_MS) return;
-  await new Promise<void>((resolve) => nextTurn(resolve));
+  await nextTurn();
   lastTurnAt = monotonicNowMs();
 }
 

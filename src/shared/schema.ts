@@ -1,11 +1,97 @@
-import type * as z from "zod";
+import * as z from "zod";
 import { en } from "zod/locales";
-import type { Issue } from "./errors/index.js";
+import { ConfigurationError, InputValidationError, type Issue } from "./errors/index.js";
+import { describeIssue } from "./errors/input-errors.js";
 import { redact, redactStart } from "./errors/redact.js";
-import { isRecord } from "./plain-object.js";
 import type { StandardIssue } from "./standard-schema.js";
-import { fieldOf, isObject } from "./unknown.js";
+import { fieldOf, isObject, isRecord } from "./unknown.js";
 import { nearestNameHint } from "./unknown-name.js";
+
+/** A schema that is built at its first use: building all of them would make the import of the package slow. */
+export type LazySchema<S extends z.ZodType> = () => S;
+
+/* @__NO_SIDE_EFFECTS__ */
+export function lazy<S extends z.ZodType>(build: () => S): LazySchema<S> {
+  let schema: S | undefined;
+  return () => {
+    schema ??= build();
+    return schema;
+  };
+}
+
+/**
+ * `true` if an interface and its schema describe the same value, key by key. Interfaces are written out, with their
+ * documentation, so that zod does not appear in the published types; this check keeps the two in agreement.
+ */
+export type SameShape<T, S extends LazySchema<z.ZodType>> = IsSameType<T, z.infer<ReturnType<S>>>;
+type IsSameType<A, B> = [A, keyof A, B, keyof B] extends [B, keyof B, A, keyof A] ? true : never;
+
+/** The same fields, each optional and allowed to be `undefined`. */
+export const optionalFields = <Shape extends z.ZodRawShape>(shape: Shape) => z.object(shape).partial().shape;
+
+/** An object whose other fields are kept. They are not in its type. With `toJSON`, it would be sent as another one. */
+export const objectWithOthers = <Shape extends z.ZodRawShape>(shape: Shape) =>
+  (z.looseObject(shape) as z.ZodObject as z.ZodObject<Shape>).refine(
+    (value) => typeof fieldOf(value, "toJSON") !== "function",
+    "must be plain data, without toJSON",
+  );
+
+/** A schema with one more check, which returns what is wrong, or `undefined`. */
+export const withCheck = <S extends z.ZodType>(schema: S, problem: (value: z.infer<S>) => string | undefined) =>
+  schema.superRefine((value, { addIssue }) => {
+    const message = problem(value);
+    if (message) addIssue(message);
+  });
+
+export const string = () => z.string();
+
+export const boolean = () => z.boolean();
+
+/** An integer that a double holds exactly. */
+export const integer = () => z.int();
+
+/** A quantity, weight or price. */
+export const decimal = () => z.number();
+
+/** A datetime of the service: an ISO 8601 string. Its form is not checked here; `parseServiceDate` checks it. */
+export const datetime = () => string().meta({ format: "date-time" });
+
+/**
+ * Returns an argument as its schema reads it, a copy, so that what is checked is what is sent. Throws an
+ * `InputValidationError` that names what is wrong. `at` is the argument's name, if it has one.
+ */
+export function checkInput<T>(
+  method: string,
+  schema: LazySchema<z.ZodType>,
+  given: T,
+  at: Issue["path"] = [],
+  naming: IssueNaming = { noun: "field" },
+): T {
+  const read = readValue(schema(), given, at, naming);
+  if (read.issues) throw new InputValidationError(method, read.issues);
+  return read.value;
+}
+
+/** The same for a value of which only the schema knows the type. */
+export const readInput = <T>(method: string, schema: LazySchema<z.ZodType<T>>, given: unknown, at: Issue["path"]): T =>
+  checkInput(method, schema, given as T, at);
+
+/** The same for the options of a method. */
+export const checkMethodOptions = <T>(method: string, schema: LazySchema<z.ZodType>, options: T): T =>
+  checkInput(method, schema, options, pathOfOptions(options), { noun: "option" });
+
+/** The same for the options of `functionName`, with a `ConfigurationError`. */
+export function checkConfiguration<T>(functionName: string, schema: z.ZodType, options: T): T {
+  const read = readValue(schema, options, pathOfOptions(options), { noun: "option" });
+  if (read.issues) throw configurationError(functionName, read.issues);
+  return read.value;
+}
+
+export const configurationError = (functionName: string, issues: readonly Issue[]) =>
+  new ConfigurationError(`${functionName}: ${issues.map(describeIssue).join("; ")}`);
+
+/** An option has its own name in messages. If there is no object, the message names the argument. */
+const pathOfOptions = (options: unknown): Issue["path"] => (isObject(options) ? [] : ["options"]);
 
 export interface IssueNaming {
   /** What the names are. */

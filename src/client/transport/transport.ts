@@ -2,9 +2,9 @@ import type { Socket } from "node:net";
 import type { Dispatcher } from "undici";
 import { mayReadEnvironment } from "../../shared/environment.js";
 import { fieldOf, messageOf } from "../../shared/unknown.js";
-import type { Transport, Wire } from "./exchange.js";
+import { createAgent, ResetWatch } from "./agent.js";
+import { ACCEPTED_ENCODINGS, endsOnlyByClose, type Transport, type Wire } from "./exchange.js";
 import { createFetchWire, type FetchLike } from "./fetch.js";
-import { createAgent, createUndiciWire, ResetWatch } from "./undici.js";
 
 interface TransportOptions {
   fetch?: FetchLike | undefined;
@@ -77,4 +77,63 @@ async function loadUndici(warn: (message: string) => void): Promise<typeof impor
     warn(`requests are sent with fetch, because undici could not be loaded (${messageOf(error)})`);
     return undefined;
   }
+}
+
+/**
+ * Sends through an undici dispatcher. It passes a handler to `dispatch` instead of calling `undici.request`: only a handler
+ * learns whether anything was sent, which decides whether a write may be retried, and it needs no stream. `resets` belongs
+ * to the dispatcher, if it is one of `createAgent`.
+ */
+function createUndiciWire(base: URL, dispatcher: Dispatcher, resets?: ResetWatch): Wire {
+  const prefix = base.pathname.replace(/\/+$/, "");
+  return async (request, exchange) => {
+    const options: Dispatcher.DispatchOptions & { maxRedirections: number } = {
+      origin: base.origin,
+      path: prefix + request.target,
+      method: request.method as Dispatcher.HttpMethod,
+      headers: { "accept-encoding": ACCEPTED_ENCODINGS, ...request.headers },
+      body: request.body ?? null,
+      // The exchange enforces the timeout.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      // For a redirect interceptor of the caller's dispatcher: credentials go to no other origin.
+      maxRedirections: 0,
+    };
+    dispatcher.dispatch(options, {
+      onRequestStart(controller) {
+        // Only releases the connection: the exchange has ended by then.
+        const cancel = () => controller.abort(new Error("canceled"));
+        if (exchange.hasEnded) return cancel();
+        exchange.cancel = cancel;
+        try {
+          request.beforeFirstByte();
+          // What was called may have aborted the call: then undici sends nothing.
+          exchange.sent = !exchange.hasEnded;
+        } catch (cause) {
+          exchange.fail("exception", cause);
+        }
+      },
+      onResponseStart(_, status, headers) {
+        if (status < 200) return;
+        const joined = joinHeaderValues(headers);
+        const endsByClose = endsOnlyByClose(joined);
+        exchange.receiveHead(status, joined, { coding: joined["content-encoding"], endsByClose });
+      },
+      onResponseData: (_, chunk) => exchange.receiveChunk(chunk),
+      onResponseEnd() {
+        if (resets?.isReporting) exchange.fail("connection", resets.cause);
+        else exchange.complete();
+      },
+      onResponseError: (_, cause) => exchange.failWith(cause),
+    });
+  };
+}
+
+function joinHeaderValues(raw: Record<string, string | string[] | undefined>): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const name in raw) {
+    const value = raw[name];
+    if (value !== undefined) headers[name] = typeof value === "string" ? value : value.join(", ");
+  }
+  return headers;
 }

@@ -3,67 +3,7 @@ import type { buildConnector, Dispatcher } from "undici";
 import { environmentVariable } from "../../shared/environment.js";
 import { ConfigurationError } from "../../shared/errors/index.js";
 import { parseUrl } from "../../shared/url.js";
-import { ACCEPTED_ENCODINGS, endsOnlyByClose, type Wire } from "./exchange.js";
 import { ProxyFailure } from "./network-failure.js";
-
-/**
- * Sends through an undici dispatcher. It passes a handler to `dispatch` instead of calling `undici.request`: only a handler
- * learns whether anything was sent, which decides whether a write may be retried, and it needs no stream. `resets` belongs
- * to the dispatcher, if it is one of `createAgent`.
- */
-export function createUndiciWire(base: URL, dispatcher: Dispatcher, resets?: ResetWatch): Wire {
-  const prefix = base.pathname.replace(/\/+$/, "");
-  return async (request, exchange) => {
-    const options: Dispatcher.DispatchOptions & { maxRedirections: number } = {
-      origin: base.origin,
-      path: prefix + request.target,
-      method: request.method as Dispatcher.HttpMethod,
-      headers: { "accept-encoding": ACCEPTED_ENCODINGS, ...request.headers },
-      body: request.body ?? null,
-      // The exchange enforces the timeout.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      // For a redirect interceptor of the caller's dispatcher: credentials go to no other origin.
-      maxRedirections: 0,
-    };
-    dispatcher.dispatch(options, {
-      onRequestStart(controller) {
-        // Only releases the connection: the exchange has ended by then.
-        const cancel = () => controller.abort(new Error("canceled"));
-        if (exchange.hasEnded) return cancel();
-        exchange.cancel = cancel;
-        try {
-          request.beforeFirstByte();
-          // What was called may have aborted the call: then undici sends nothing.
-          exchange.sent = !exchange.hasEnded;
-        } catch (cause) {
-          exchange.fail("exception", cause);
-        }
-      },
-      onResponseStart(_, status, headers) {
-        if (status < 200) return;
-        const joined = joinHeaderValues(headers);
-        const endsByClose = endsOnlyByClose(joined);
-        exchange.receiveHead(status, joined, { coding: joined["content-encoding"], endsByClose });
-      },
-      onResponseData: (_, chunk) => exchange.receiveChunk(chunk),
-      onResponseEnd() {
-        if (resets?.isReporting) exchange.fail("connection", resets.cause);
-        else exchange.complete();
-      },
-      onResponseError: (_, cause) => exchange.failWith(cause),
-    });
-  };
-}
-
-function joinHeaderValues(raw: Record<string, string | string[] | undefined>): Record<string, string> {
-  const headers: Record<string, string> = {};
-  for (const name in raw) {
-    const value = raw[name];
-    if (value !== undefined) headers[name] = typeof value === "string" ? value : value.join(", ");
-  }
-  return headers;
-}
 
 /**
  * undici takes a connection reset for the end of a body without a length, and reports that end while the socket reports the
