@@ -165,8 +165,8 @@ class OutboxRun implements AttemptGate {
   constructor(period: SendingPeriod, parts: RunParts) {
     this.#period = period;
     this.#parts = parts;
-    this.client = period.client;
-    this.inFlight = period.inFlight;
+    this.client = period.settings.client;
+    this.inFlight = period.settings.inFlight;
     this.#store = period.store;
     this.#lock = period.lock;
     this.stopped = parts.stop.signal;
@@ -440,7 +440,7 @@ class OutboxRun implements AttemptGate {
   }
 
   #reportWait(): void {
-    if (this.#settlesAt.length > 0) this.#period.onWait?.("outcome", this.#settlingMs);
+    if (this.#settlesAt.length > 0) this.#period.settings.onWait?.("outcome", this.#settlingMs);
   }
 }
 

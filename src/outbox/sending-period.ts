@@ -45,16 +45,13 @@ interface PeriodOptions {
 
 /** The time in which this process sends, from taking the lock to its release. */
 export class SendingPeriod {
-  readonly client: InventoryClient;
-  readonly inFlight: InFlight;
-  readonly onWait: OnWait | undefined;
   /** Since when nobody else has sent, by the monotonic clock. */
   readonly heldSince: number;
   /** When the last call for an item ended, by the monotonic clock. */
   readonly endedAt: Map<string, number>;
 
   private constructor(
-    { client, inFlight, onWait }: SenderSettings,
+    readonly settings: SenderSettings,
     /** Its waits end some time after the period. */
     readonly store: OpenStore,
     readonly lock: SenderLock,
@@ -62,9 +59,6 @@ export class SendingPeriod {
     readonly stop: AbortController,
     previous: SendingPeriod | undefined,
   ) {
-    this.client = client;
-    this.inFlight = inFlight;
-    this.onWait = onWait;
     const continued = lock.isContinued ? previous : undefined;
     this.heldSince = continued?.heldSince ?? monotonicNowMs();
     this.endedAt = continued?.endedAt ?? new Map();

@@ -1,4 +1,5 @@
 import type { ListState } from "../copy/status.js";
+import type { Reading } from "./list-reader.js";
 
 /*
  * What a full pass proves. A list whose numbers ascended has missed none. The decisive reading is the second one, if there are two:
@@ -17,17 +18,7 @@ import type { ListState } from "../copy/status.js";
  */
 
 /** A reading of the whole list. */
-export interface WholeReading {
-  /** Numbers of the records that were listed. */
-  numbers: ReadonlySet<number>;
-  /** Whether numbers were listed in ascending order. */
-  hasAscended: boolean;
-  /** How many records the service has counted all the time and not listed. */
-  unlisted: number;
-  /** When it began, see list-reader.ts. */
-  beganAt: number;
-  since: number | null;
-}
+export type WholeReading = Pick<Reading, "numbers" | "hasAscended" | "unlisted" | "beganAt" | "since">;
 
 /** What was known before a pass. */
 export interface KnownBefore extends Pick<ListState, "asOf" | "unlisted"> {
@@ -51,7 +42,7 @@ export interface Guard {
 
 /** What a pass saves and removes. */
 interface Conclusion {
-  saved: Pick<ListState, "unlisted" | "refused"> & Partial<Pick<ListState, "asOf" | "since" | "fullPassAt">>;
+  saved: Partial<ListState>;
   removed: readonly number[];
 }
 
