@@ -21,8 +21,8 @@ import { NOT_SENT_IN_TIME, type SenderSettings, SendingPeriod } from "./sending-
 import type { EntryChange, OpenStore, SendFilter } from "./store.js";
 
 /*
- * One run at a time sends (sender-lock.ts); sending-period.ts has the table of its signals. It cancels what is pending and bound to another sender. Then it takes the first
- * unsettled entry of each item, several items at once:
+ * One run at a time sends (sender-lock.ts, sending-period.ts). It cancels what is pending and bound to another sender. Then it
+ * takes the first unsettled entry of each item, several items at once:
  *
  *   state                    what the run does
  *   pending                  begins an attempt, which makes it `sending`, and calls the method; one bound to another sender is
@@ -44,6 +44,20 @@ import type { EntryChange, OpenStore, SendFilter } from "./store.js";
  *   failed                   pending, or sending if an attempt before this call may have been applied. The item is left alone
  *                            until the next run; the run ends if every other entry would fail in the same way
  *   interrupted              the same, without an error
+ *
+ *   signal           is aborted by                                   ends
+ *   closed           `outbox.close()`                                the period
+ *   the caller's     the caller of `run`, or of a plan's `apply`     the period
+ *   lock.lost        a heartbeat that is late or refused; a clock    the period, and the requests in flight
+ *                    that was set; the release of the lock
+ *   period.stop      the three above; in `runOutbox`, a failure      every wait of the run, and each call that is not sent yet.
+ *                    that concerns all writes                        A call in flight has the time of one attempt left
+ *   stop of an item  period.stop; in `runItem`, the time that the    the same, for the item
+ *                    caller has set, or such a failure
+ *   of a call        lock.lost; `stop` of its run, see there         the request (call.ts)
+ *   LateEnd          a lease after `closed` or the caller's, and     every wait for the store. Until then, what became of the
+ *                    after the end of the requests in flight; a      requests is stored
+ *                    lease after lock.lost
  *
  * No time is stored: a run that finds an entry `sending` counts from its own begin, since the process that has sent it had
  * lost the lock before.

@@ -6,24 +6,6 @@ import { errorJson } from "./entry.js";
 import { type LockTimes, type OnWait, SenderLock } from "./sender-lock.js";
 import type { OpenStore } from "./store.js";
 
-/*
- * Who aborts whom:
- *
- *   signal            is aborted by                                 ends
- *   closed            `outbox.close()`                              the period
- *   the caller's      the caller of `run` or `apply`                the period
- *   lock.lost         a heartbeat that is late or refused, clocks   the period, and the requests in flight
- *                     that were set; the end of the period
- *   period.stop       the three above; in a run, a failure that     every wait of the run, and what is not sent yet. Requests
- *                     concerns all writes                           in flight have the time of one attempt
- *   of one item       period.stop; the time that its caller has     the same, for this item
- *                     set; a failure that concerns all writes
- *   of a call         lock.lost; the stop of its run (call.ts)      the request
- *   LateEnd           a lease after `closed` or the caller's, and   every wait for the store: what was sent is stored before
- *                     the end of the requests in flight; a lease
- *                     after lock.lost
- */
-
 /** What a process needs to become the sender. */
 export interface SenderSettings extends LockTimes {
   client: InventoryClient;
@@ -43,7 +25,7 @@ interface PeriodOptions {
   previous?: SendingPeriod | undefined;
 }
 
-/** The time in which this process sends, from taking the lock to its release. */
+/** The time in which this process sends, from taking the lock to its release. The signals that end it: see run.ts. */
 export class SendingPeriod {
   /** Since when nobody else has sent, by the monotonic clock. */
   readonly heldSince: number;
