@@ -6,7 +6,7 @@ import { objectWithMethodsSchema } from "../../shared/option.js";
 import { checkMethodOptions, lazy } from "../../shared/schema.js";
 import { assertSameAccount } from "../../storage/service.js";
 import { Plan } from "../plan.js";
-import { applyOptionsShape, type PlanApplyOptions, textOptionsSchema } from "../report.js";
+import { applyOptionsShape, type PlanApplyOptions } from "../report.js";
 import { applyCountPlan, type CountPlanReport } from "./apply.js";
 import type { BlockedGroup, CountChange, CountPlanContent, CountPlanCounts } from "./document.js";
 import { countPlanText } from "./text.js";
@@ -44,17 +44,8 @@ export class CountPlan extends Plan<CountPlanCounts, CountChange, BlockedGroup> 
 
   /** @internal */
   constructor(content: CountPlanContent, client?: InventoryClient) {
-    super(content, requestsOf(content), client);
+    super(content, { requests: requestsOf(content), textOf: (limit) => countPlanText(content, limit), client });
     this.#content = content;
-  }
-
-  /**
-   * The plan for people, like a diff: `+` receive, `-` issue, `!` blocked, each with book quantity, counted quantity and lots.
-   * `limit`: how many groups of each are shown; default all.
-   */
-  toText(options: { limit?: number | undefined } = {}): string {
-    const { limit = Infinity } = checkMethodOptions("plan.toText", textOptionsSchema, options);
-    return countPlanText(this.#content, limit);
   }
 
   /**

@@ -4,7 +4,7 @@ import type { InventoryClient } from "../../client/index.js";
 import { checkMethodOptions, lazy } from "../../shared/schema.js";
 import { assertSameAccount } from "../../storage/service.js";
 import { Plan } from "../plan.js";
-import { applyOptionsShape, type PlanApplyOptions, textOptionsSchema } from "../report.js";
+import { applyOptionsShape, type PlanApplyOptions } from "../report.js";
 import { applyItemPlan, type ItemPlanReport, requestsOf } from "./apply.js";
 import type { ItemChange, ItemPlanContent, ItemPlanCounts, ReportedItem } from "./document.js";
 import { itemPlanText } from "./text.js";
@@ -23,17 +23,8 @@ export class ItemPlan extends Plan<ItemPlanCounts, ItemChange, ReportedItem> {
 
   /** @internal */
   constructor(content: ItemPlanContent, client?: InventoryClient) {
-    super(content, requestsOf(content), client);
+    super(content, { requests: requestsOf(content), textOf: (limit) => itemPlanText(content, limit), client });
     this.#content = content;
-  }
-
-  /**
-   * The plan for people, like a diff: `+` create, `~` update with old and new values, `-` discontinue, `!` blocked. `limit`: how
-   * many items of each are shown; default all.
-   */
-  toText(options: { limit?: number | undefined } = {}): string {
-    const { limit = Infinity } = checkMethodOptions("plan.toText", textOptionsSchema, options);
-    return itemPlanText(this.#content, limit);
   }
 
   /**
