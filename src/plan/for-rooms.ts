@@ -4,4 +4,4 @@ export { type CountGroup, describeGroup, sumOf } from "./count/group.js";
 export { planCountOfSheets } from "./count/plan-count.js";
 export { groupBy } from "./group-by.js";
 export { areCut, Notations } from "./notation.js";
-export { countListedItems, readItem } from "./read-items.js";
+export { countListedItems, readItems } from "./read-items.js";

@@ -250,11 +250,8 @@ class ItemPlanApplication {
     let isApplied = !failure || failure.applied === "yes";
     if (!isApplied)
       await this.#tryTo(async () => {
-        const reading = await this.#timed(async (reader) => ({
-          items: await readItems(reader, [shortID], Infinity),
-          levels: new Map(),
-        }));
-        isApplied = this.#stateOf(change, reading) === "as-desired";
+        const items = await readItems(this.#reader, [shortID], Infinity);
+        isApplied = this.#stateOf(change, { items, levels: new Map() }) === "as-desired";
       });
     if (isApplied) this.#report.applied += 1;
     else if (failure?.applied === "no") this.#report.rejected.push({ shortID, reason: failure.message });
@@ -276,7 +273,10 @@ class ItemPlanApplication {
   }
 
   /** How an item is, compared with a change. */
-  #stateOf({ operation, shortID, fields, isAbsent }: ItemChange, { items, levels }: Reading): ChangeState {
+  #stateOf(
+    { operation, shortID, fields, isAbsent }: ItemChange,
+    { items, levels }: Omit<Reading, "readAt">,
+  ): ChangeState {
     const item = items.get(shortID);
     if (!item) return operation === "create" ? "due" : { stale: "it no longer exists" };
     if (item.shortID !== shortID) {
