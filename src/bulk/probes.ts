@@ -4,8 +4,6 @@ import { type DocumentedList, MAX_PAGE_SIZE } from "../service/lists.js";
 import { ApiError, BadRequestError, NotImplementedError } from "../shared/errors/index.js";
 import { fieldOf } from "../shared/unknown.js";
 
-type PageOfRecords = Pick<Page<object>, "value">;
-
 const unusualDirection = ({ defaultDirection }: DocumentedList) => (defaultDirection === "ASC" ? "DESC" : "ASC");
 
 /** Are `sort`, `direction` and `pageSize` honoured? */
@@ -13,7 +11,7 @@ export const sortProbe = {
   params: (list: DocumentedList) =>
     ({ sort: list.stableSort, direction: unusualDirection(list), pageSize: MAX_PAGE_SIZE }) as const,
   /** Undefined if the page is too short to tell. */
-  isHonoured: ({ value }: PageOfRecords, list: DocumentedList) =>
+  isHonoured: ({ value }: Pick<Page<object>, "value">, list: DocumentedList) =>
     isSorted(
       value.map((record) => fieldOf(record, list.stableSort)),
       unusualDirection(list),
@@ -24,8 +22,8 @@ export const sortProbe = {
 const TEN_YEARS_MS = 10 * 365 * 24 * 60 * 60 * 1000;
 
 /** What a list answered to `modifiedSince`. */
-interface Answer<P extends PageOfRecords = PageOfRecords> {
-  page?: P;
+interface Answer {
+  page?: Page<object>;
   error?: unknown;
 }
 
@@ -46,7 +44,7 @@ export const modifiedSinceProbe = {
 };
 
 /** Determines whether a list that is not empty honours `modifiedSince`, in one request. `now`: the service's time, in ms. */
-export const probeModifiedSince = async (read: (params: ListParams) => Promise<PageOfRecords>, now?: number) =>
+export const probeModifiedSince = async (read: (params: ListParams) => Promise<Page<object>>, now?: number) =>
   modifiedSinceProbe.conclude(await answerOf(read(modifiedSinceProbe.params(now))));
 
 /** Whether a service that can list its records may fail in this way if it is asked for those since a date. */
@@ -54,11 +52,11 @@ export const isRefusalOfDate = (error: unknown): boolean =>
   error instanceof ApiError && (error.status === 400 || error.status >= 500);
 
 /** A page of records since a date, or the refusal. Throws what does not depend on the date. */
-export const answerOf = <P extends PageOfRecords>(read: Promise<P>): Promise<Answer<P>> =>
-  read.then(
-    (page) => ({ page }),
-    (error: unknown) => {
-      if (isRefusalOfDate(error)) return { error };
-      throw error;
-    },
-  );
+export async function answerOf(read: Promise<Page<object>>): Promise<Answer> {
+  try {
+    return { page: await read };
+  } catch (error) {
+    if (isRefusalOfDate(error)) return { error };
+    throw error;
+  }
+}

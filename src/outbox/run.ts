@@ -137,16 +137,14 @@ export async function runItem(
   return results.requests;
 }
 
-interface RunParts {
+interface RunParts extends Pick<ItemLimits, "failures" | "maxUncertain"> {
   options: OutboxRunOptions;
   filter: SendFilter;
   results: Results;
-  failures: FailuresInARow;
   /** Aborted when nothing more may be sent. */
   stop: AbortController;
   /** Since when nobody has sent, by the monotonic clock; missing: what the period knows of the item. */
   heldSince?: number;
-  maxUncertain?: number | undefined;
   settlesOnly?: boolean;
 }
 

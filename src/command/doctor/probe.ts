@@ -6,7 +6,6 @@ import {
   type HookEvents,
   InventoryClient,
   type Page,
-  type Paginator,
   type RequestOptions,
   type ResponseInfo,
 } from "../../client/index.js";
@@ -65,10 +64,7 @@ export async function probeService(options: ClientOptions, signal: AbortSignal, 
     const served = dateHeaderMs(headers);
     if (served !== undefined) probe.skewsMs.push(served - Date.now());
   };
-  const read = async (
-    path: string,
-    open: (options: RequestOptions) => Pick<Paginator<object>, "page">,
-  ): Promise<Reading> => {
+  const read = async (path: string, open: (options: RequestOptions) => { page(): Promise<Page<object>> }) => {
     try {
       return { path, page: await open({ signal, onResponse }).page() };
     } catch (error) {

@@ -20,11 +20,8 @@ import type { Reading } from "./list-reader.js";
 /** A reading of the whole list. */
 export type WholeReading = Pick<Reading, "numbers" | "hasAscended" | "unlisted" | "beganAt" | "since">;
 
-/** What was known before a pass. */
-export interface KnownBefore extends Pick<ListState, "asOf" | "unlisted"> {
-  /** Records in the copy. */
-  records: number;
-}
+/** What was known before a pass. `records`: how many are in the copy. */
+export type KnownBefore = Pick<ListState, "asOf" | "unlisted"> & { records: number };
 
 /** A full pass whose list was read to its end. */
 export interface FullPass {
@@ -40,17 +37,12 @@ export interface Guard {
   maxRemovedShare: number;
 }
 
-/** What a pass saves and removes. */
-interface Conclusion {
-  saved: Partial<ListState>;
-  removed: readonly number[];
-}
-
 /** Whether the list has to be read again. `absent`: numbers of records of the copy that the reading has not listed. */
 export const isSecondReadingDue = ({ hasAscended, unlisted }: WholeReading, absent: readonly number[]): boolean =>
   !hasAscended && (absent.length > 0 || unlisted > 0);
 
-export function concludePass(pass: FullPass, before: KnownBefore, guard: Guard): Conclusion {
+/** What a pass saves and removes. */
+export function concludePass(pass: FullPass, before: KnownBefore, guard: Guard) {
   const { first, second, absent } = pass;
   const { beganAt, since } = first;
   const { numbers, unlisted } = second ?? first;
