@@ -4,9 +4,8 @@ import { join, resolve } from "node:path";
 import { Writable } from "node:stream";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { InventoryClient } from "../client/index.js";
-import type { Booking, Room } from "../mcp/room.js";
-import type { MirrorCopy } from "../mirror/for-rooms.js";
-import { openCopy, postgresSink, sqliteSink } from "../mirror/index.js";
+import { BOOKINGS, type Booking, type Room, TIMES } from "../mcp/room.js";
+import { type MirrorCopy, openCopy, postgresSink, sqliteSink } from "../mirror/index.js";
 import { createOutbox } from "../outbox/index.js";
 import { type ConnectionFlags, connectionOptions, connectionWords, withConnection } from "./connection.js";
 import { isPostgresAddress, outboxStoreOf, postgresAddress } from "./database.js";
@@ -41,8 +40,6 @@ export function mcpCommand(): Command {
   return withHelp(withConnection(command), {}, "stocklot mcp --outbox outbox.db --operations receive");
 }
 
-const BOOKINGS = ["receive", "move", "issue"] as const;
-
 function operationsOption(text: string): Booking[] {
   return text.split(",").map((part) => {
     const found = BOOKINGS.find((name) => name === part.trim());
@@ -56,16 +53,12 @@ async function serveTools(flags: McpFlags): Promise<void> {
   if (operations.length > 0 && outboxFile === undefined) throw new CommandError("--operations needs --outbox.");
   const output = protocolOutput();
   const connection = await connectionOptions(flags);
-  const opened = openClient(connection);
-  const client = opened instanceof InventoryClient ? opened : undefined;
+  const client = openClient(connection);
   const store = outboxFile === undefined ? undefined : outboxStoreOf("--outbox", outboxFile, "create");
-  const outbox = store && createOutbox({ client, store, settleMs });
+  const outbox = store && createOutbox({ client: client instanceof Error ? undefined : client, store, settleMs });
   const copy = flags.copy === undefined ? undefined : copyReader(flags.copy);
   const room: Room = {
-    client() {
-      if (opened instanceof InventoryClient) return opened;
-      throw opened;
-    },
+    client,
     copy: copy?.open,
     outbox,
     operations,
@@ -76,6 +69,7 @@ async function serveTools(flags: McpFlags): Promise<void> {
       flags,
     ),
     onError: (error) => tell(`stocklot: ${failureMessage(error)}`),
+    times: TIMES,
   };
   const { serve } = await import("../mcp/index.js");
   try {
@@ -84,7 +78,7 @@ async function serveTools(flags: McpFlags): Promise<void> {
     process.stdin.destroy();
     await outbox?.close();
     await copy?.close();
-    await client?.close();
+    if (!(client instanceof Error)) await client.close();
   }
 }
 
@@ -93,11 +87,12 @@ function protocolOutput(): Writable {
   const { stdout, stderr } = process;
   const write = stdout.write.bind(stdout);
   stdout.write = stderr.write.bind(stderr);
-  return new Writable({ write: (chunk: Buffer, _encoding, done) => void write(chunk, done) });
+  const output = new Writable({ write: (chunk: Buffer, _encoding, done) => void write(chunk, done) });
+  // Each message that waits for the reader listens: Node.js would warn about more than ten.
+  return output.setMaxListeners(0);
 }
 
-/** A client, or why there is none: the tools say it. */
-function openClient(options: ConstructorParameters<typeof InventoryClient>[0]): InventoryClient | Error {
+function openClient(options: ConstructorParameters<typeof InventoryClient>[0]): Room["client"] {
   try {
     return new InventoryClient(options);
   } catch (error) {

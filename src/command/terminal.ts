@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
 import { monotonicNowMs } from "../shared/time/clock.js";
-import { withoutControlCharacters } from "../shared/unknown.js";
+import { escapeControlCharacters, withoutControlCharacters } from "../shared/unknown.js";
 
 const STYLES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, magenta: 35 };
 export type Style = keyof typeof STYLES;
@@ -42,9 +42,7 @@ export const print = (text: string): Promise<void> =>
 
 /** Writes a value as JSON to standard output. Control characters are escaped, which changes no value. */
 export function printJson(value: unknown, indent?: number): Promise<void> {
-  const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
-  // Line breaks stand between fields only; those of a value are escaped already.
-  const text = JSON.stringify(value, null, indent).replace(/[\u007f-\u009f\u2028\u2029\u202a-\u202e]/g, escaped);
+  const text = escapeControlCharacters(JSON.stringify(value, null, indent));
   return writeOutput(`${text}\n`);
 }
 

@@ -2,8 +2,8 @@ import type { McpServer } from "@modelcontextprotocol/server";
 import * as z from "zod";
 import { uncheckedAs } from "../client/for-add-ons.js";
 import { type PlanItemsOptions, planItems } from "../plan/index.js";
-import { addTool } from "./call.js";
-import type { Room } from "./room.js";
+import { clientOf, type Room } from "./room.js";
+import { addTool } from "./tool.js";
 
 const MAX_SHOWN = 50;
 
@@ -26,12 +26,11 @@ export function addPlan(server: McpServer, room: Room, savePlan: NonNullable<Roo
       file: z.string(),
       next: z.string(),
     }),
-    annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: true },
     isLong: true,
     async work({ rows }, { signal }) {
       // The plan checks them.
       const desired = uncheckedAs<PlanItemsOptions["desired"]>(rows);
-      const plan = await planItems({ client: room.client(), desired, signal });
+      const plan = await planItems({ client: clientOf(room), desired, signal });
       const file = await savePlan(`${JSON.stringify(plan, null, 1)}\n`);
       const { counts, changes, blocked } = plan;
       return {

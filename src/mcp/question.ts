@@ -1,19 +1,21 @@
 import { randomUUID } from "node:crypto";
 import {
+  CLIENT_CAPABILITIES_META_KEY,
   type InputRequiredResult,
   inputRequired,
   inputResponse,
   type McpServer,
   type ServerContext,
 } from "@modelcontextprotocol/server";
+import type { InventoryClient } from "../client/index.js";
 import type { OutboxEntry, OutboxEntryInput } from "../outbox/index.js";
 import { canonicalJson } from "../shared/canonical-json.js";
+import { redactCredentials } from "../shared/errors/redact.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
 import { fieldOf, isObject, withoutControlCharacters } from "../shared/unknown.js";
-import { type Call, CallError } from "./call.js";
-import type { Booking, Room } from "./room.js";
+import { type Booking, clientOf, type Room } from "./room.js";
+import { type Call, CallError, isoTime } from "./tool.js";
 
-const CAPABILITIES = "io.modelcontextprotocol/clientCapabilities";
 const ANSWER = "answer";
 const AGAIN = "bookAgain";
 /** More questions than this are not open at once: the oldest is forgotten. */
@@ -26,54 +28,65 @@ export type Wanted = OutboxEntryInput & { operation: Booking };
 export type Answer = { is: "accepted"; besides: readonly string[] } | { is: "refused" | "dismissed" | "once" };
 
 /** Whether the client can show a form to a person. */
-export function canAsk(server: McpServer, { mcpReq }: ServerContext): boolean {
+function canAsk(server: McpServer, { mcpReq }: ServerContext): boolean {
   // Each request of newer revisions has them; those of older ones come with the connection.
-  const capabilities: unknown = fieldOf(mcpReq.envelope, CAPABILITIES) ?? server.server.getClientCapabilities();
+  const capabilities = fieldOf(mcpReq.envelope, CLIENT_CAPABILITIES_META_KEY) ?? server.server.getClientCapabilities();
   const elicitation = fieldOf(capabilities, "elicitation");
-  if (!isObject(elicitation)) return false;
-  return isObject(fieldOf(elicitation, "form")) || Object.keys(elicitation).length === 0;
+  return isObject(elicitation) && (isObject(fieldOf(elicitation, "form")) || Object.keys(elicitation).length === 0);
 }
 
 /** Questions that were shown, and wait for an answer. Each is answered once. */
 export class Questions {
   readonly #open = new Map<string, { wanted: string; equals: readonly string[]; until: number; untilEpoch: number }>();
 
-  constructor(readonly ageMs: number) {}
+  constructor(
+    readonly server: McpServer,
+    readonly room: Room,
+  ) {}
 
-  /** Asks a person. The question has everything that would be booked. Newer clients answer with another call. */
-  async ask(
-    room: Room,
-    wanted: Wanted,
-    equals: readonly OutboxEntry[],
-    { context, signal }: Call,
-  ): Promise<Answer | InputRequiredResult> {
-    const message = await textOf(room, wanted, equals, signal);
+  /**
+   * What a person says about a write, or has said with this call. Newer clients answer a question with another call.
+   *
+   * @throws CallError if the answer is not to this write, or nobody can be asked.
+   */
+  async answerTo(wanted: Wanted, equals: readonly OutboxEntry[], call: Call): Promise<Answer | InputRequiredResult> {
+    const { mcpReq } = call.context;
+    const state: unknown = mcpReq.requestState();
+    if (state !== undefined || mcpReq.inputResponses) return this.#judge(String(state), mcpReq.inputResponses, wanted);
+    if (!this.room.confirms && equals.length === 0) return { is: "accepted", besides: [] };
+    if (canAsk(this.server, call.context)) return this.#ask(wanted, equals, call);
+    if (equals.length > 0) return { is: "once" };
+    throw new CallError(
+      "this client cannot ask a person (elicitation), and nothing is booked without. Nothing was booked.",
+      "tell the person to use a client that can, or to start the server with --confirm never.",
+    );
+  }
+
+  /** The question has everything that would be booked. */
+  async #ask(wanted: Wanted, equals: readonly OutboxEntry[], { context: { mcpReq }, signal }: Call) {
+    const message = await textOf(clientOf(this.room), wanted, equals, signal);
+    const { bookMs } = this.room.times;
     const requestState = randomUUID();
-    const [oldest] = this.#open.keys();
-    if (oldest !== undefined && this.#open.size >= MAX_OPEN) this.#open.delete(oldest);
+    const [oldest = ""] = this.#open.keys();
+    if (this.#open.size >= MAX_OPEN) this.#open.delete(oldest);
     this.#open.set(requestState, {
       wanted: canonicalJson(wanted),
       equals: equals.map(({ key }) => key),
-      until: monotonicNowMs() + this.ageMs,
-      untilEpoch: Date.now() + this.ageMs,
+      until: monotonicNowMs() + bookMs,
+      untilEpoch: Date.now() + bookMs,
     });
-    const again = {
-      [AGAIN]: { type: "boolean", title: "Book it once more", default: false },
-    } as const;
+    const again = { [AGAIN]: { type: "boolean", title: "Book it once more", default: false } } as const;
     const requestedSchema = { type: "object" as const, properties: equals.length > 0 ? again : {} };
     const form = { mode: "form", message, requestedSchema } as const;
-    if (context.mcpReq.envelope !== undefined)
+    if (mcpReq.envelope !== undefined)
       return inputRequired({ inputRequests: { [ANSWER]: inputRequired.elicit(form) }, requestState });
-    // The call goes on meanwhile, so that its client learns that it waits.
-    const answer = await context.mcpReq.elicitInput(form, { timeout: this.ageMs, signal });
-    return this.#judge(requestState, { [ANSWER]: answer }, wanted);
-  }
-
-  /** The answer that a call carries; `undefined` if it carries none. @throws CallError if it is not that to this write. */
-  take({ mcpReq }: ServerContext, wanted: Wanted): Answer | undefined {
-    const state: unknown = mcpReq.requestState();
-    if (state === undefined && mcpReq.inputResponses === undefined) return undefined;
-    return this.#judge(String(state), mcpReq.inputResponses, wanted);
+    try {
+      // The call goes on meanwhile, so that its client learns that it waits.
+      const answer = await mcpReq.elicitInput(form, { timeout: bookMs, signal });
+      return this.#judge(requestState, { [ANSWER]: answer }, wanted);
+    } finally {
+      this.#open.delete(requestState);
+    }
   }
 
   #judge(state: string, responses: Record<string, unknown> | undefined, wanted: Wanted): Answer {
@@ -96,40 +109,40 @@ export class Questions {
 
 /** Everything that a person has to know. Texts of the service are quoted, in lines of their own. */
 async function textOf(
-  room: Room,
+  { items, inventory }: InventoryClient,
   wanted: Wanted,
   equals: readonly OutboxEntry[],
   signal: AbortSignal,
 ): Promise<string> {
   const { operation, input, key } = wanted;
-  const { wid, itemID, units } = input;
-  const client = room.client();
-  const item = await client.items.get(itemID, { signal });
-  const level = await client.inventory.getStockLevel(itemID, { wid }, { signal });
-  const before = level?.inStock ?? 0;
-  const to = "shipToWid" in input ? input.shipToWid : undefined;
-  const change =
-    operation === "receive" ? units : operation === "move" && (to === undefined || to === wid) ? 0 : -units;
-  const stockOf = (warehouse: number, from: number, by: number) =>
-    `stock in warehouse ${warehouse}: ${from} before, ${Number((from + by).toPrecision(15))} after`;
+  const { description, uOM, discontinued } = await items.get(input.itemID, { signal });
   const lines = [
     `Book this ${operation}?`,
     ...Object.entries(input).map(([name, value]) => `${quoted(name).slice(1, -1)}: ${quoted(value)}`),
-    `item: ${quoted(item.description).slice(0, MAX_DESCRIPTION_LENGTH)}, unit ${quoted(item.uOM)}${item.discontinued ? ", discontinued" : ""}`,
-    stockOf(wid, before, change),
+    `item: ${quotedStart(description)}, unit ${quotedStart(uOM)}${discontinued ? ", discontinued" : ""}`,
   ];
-  if (operation === "move" && to !== undefined && to !== wid) {
-    const other = await client.inventory.getStockLevel(itemID, { wid: to }, { signal });
-    lines.push(stockOf(to, other?.inStock ?? 0, units));
+  for (const [wid, change] of changesOf(wanted)) {
+    const before = (await inventory.getStockLevel(input.itemID, { wid }, { signal }))?.inStock ?? 0;
+    lines.push(`stock in warehouse ${wid}: ${before} before, ${Number((before + change).toPrecision(15))} after`);
   }
   lines.push(`key: ${quoted(key)}`);
   for (const equal of equals)
     lines.push(
-      `ATTENTION: the same was added at ${new Date(equal.addedAt).toISOString()} under the key ${quoted(equal.key)}; it is ${equal.state}. Tick the box only if it is to be booked once more.`,
+      `ATTENTION: the same was added at ${isoTime(equal.addedAt)} under the key ${quoted(equal.key)}; it is ${equal.state}. Tick the box only if it is to be booked once more.`,
     );
   return lines.join("\n");
 }
 
-const MAX_DESCRIPTION_LENGTH = 500;
+/** By how much a write changes the stock of which warehouses. */
+function changesOf({ operation, input }: Wanted): Map<number, number> {
+  const { wid, units } = input;
+  const changes = new Map([[wid, operation === "receive" ? units : -units]]);
+  const to = operation === "move" ? (input.shipToWid ?? wid) : undefined;
+  return to === undefined ? changes : changes.set(to, (changes.get(to) ?? 0) + units);
+}
 
-const quoted = (value: unknown) => withoutControlCharacters(JSON.stringify(value) ?? "");
+const MAX_QUOTED_LENGTH = 500;
+
+const quoted = (value: unknown) => redactCredentials(withoutControlCharacters(JSON.stringify(value) ?? ""));
+
+const quotedStart = (value: unknown) => quoted(value).slice(0, MAX_QUOTED_LENGTH);

@@ -1,16 +1,23 @@
 import type { McpServer } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import type { Outbox } from "../outbox/for-rooms.js";
-import { givenOf } from "../outbox/for-rooms.js";
-import type { OutboxEntry } from "../outbox/index.js";
+import { givenOf, OUTBOX_STATES } from "../outbox/for-rooms.js";
+import type { Outbox, OutboxEntry, OutboxState } from "../outbox/index.js";
 import { fieldOf } from "../shared/unknown.js";
-import { addTool, CallError } from "./call.js";
-import { entrySchema, keySchema, type Room, STATES } from "./room.js";
+import type { Room } from "./room.js";
+import { addTool, CallError, isoTime, READS, record } from "./tool.js";
+
+export const keySchema = z.string().min(1).max(200);
+const stateSchema = z.enum(OUTBOX_STATES);
+
+export const entrySchema = record({
+  ...{ key: z.string(), operation: z.string(), state: stateSchema },
+  ...{ addedAt: z.string(), attempts: z.int(), next: z.string().describe("what to do next") },
+});
 
 /** An entry for an assistant. */
-export function shownEntry(entry: OutboxEntry, { advice }: Room): Record<string, unknown> {
+export function shownEntry(entry: OutboxEntry, { advice }: Room) {
   const { addedAt, sentAt, settledAt, ...rest } = givenOf(entry);
-  const iso = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms).toISOString());
+  const iso = (ms: number | undefined) => (ms === undefined ? undefined : isoTime(ms));
   const times = { addedAt: iso(addedAt), sentAt: iso(sentAt), settledAt: iso(settledAt) };
   return { ...rest, ...times, next: nextStep(entry, advice) };
 }
@@ -18,24 +25,25 @@ export function shownEntry(entry: OutboxEntry, { advice }: Room): Record<string,
 /** Whether a person has refused it. */
 export const isRefused = ({ error }: OutboxEntry) => fieldOf(error, "name") === "Refused";
 
-function nextStep(entry: OutboxEntry, advice: Room["advice"]): string {
+function nextStep(entry: OutboxEntry, { show, resolve }: Room["advice"]): string {
   const { key, state } = entry;
-  const steps: Record<OutboxEntry["state"], string> = {
+  const steps: Record<OutboxState, string> = {
     applied: "nothing: it was booked once.",
     sending: "its outcome is not known yet, and is looked up. Do not book it again; call get_write in a minute.",
-    pending: `nothing was applied yet. Call get_write in a minute; if it is still pending then, a person may look at it: ${advice.show(key)}`,
+    pending: `nothing was applied yet. Call get_write in a minute; if it is still pending then, a person may look at it: ${show(key)}`,
     rejected: "the service refused it, and nothing was booked. Correct the input and use a new key.",
     canceled: isRefused(entry)
       ? "a person refused it; it was not and will not be booked. Do not ask again."
       : "it was not sent, and never will be. Use a new key if it is still wanted.",
-    unknown: `it may have been booked, and nobody can prove it. Do not book it again: a person decides, with ${advice.resolve(key, "applied")} or ${advice.resolve(key, "not-applied")} (then it is not sent: book it under a new key).`,
+    unknown: `it may have been booked, and nobody can prove it. Do not book it again: a person decides, with ${resolve(key, "applied")} or ${resolve(key, "not-applied")} (then it is not sent: book it under a new key).`,
   };
   return steps[state];
 }
 
+const annotations = { ...READS, openWorldHint: false };
+
 /** `get_write` and `list_writes`. */
 export function addWrites(server: McpServer, room: Room, outbox: Outbox): void {
-  const annotations = { readOnlyHint: true, idempotentHint: true, openWorldHint: false };
   addTool(server, room, "get_write", {
     description: "One write by its key: its state, its result or error, and what to do next.",
     input: z.strictObject({ key: keySchema }),
@@ -49,7 +57,7 @@ export function addWrites(server: McpServer, room: Room, outbox: Outbox): void {
   });
   addTool(server, room, "list_writes", {
     description: "The latest writes, newest first, and how many there are in each state.",
-    input: z.strictObject({ state: z.enum(STATES).optional(), limit: z.int().min(1).max(100).default(20) }),
+    input: z.strictObject({ state: stateSchema.optional(), limit: z.int().min(1).max(100).default(20) }),
     output: z.object({ entries: z.array(entrySchema), counts: z.record(z.string(), z.number()), more: z.boolean() }),
     annotations,
     async work({ state, limit }, { signal }) {

@@ -4,12 +4,10 @@ export { hasMark, markOf } from "./marks.js";
 export type { OutboxOptions } from "./options.js";
 export type { HeldOutbox, Outbox } from "./outbox.js";
 export {
-  afterOtherCalls,
+  type Booked,
   bookOnce,
   findKnown,
   givenOf,
-  type Known,
-  LostFromView,
   refuse,
   Settling,
 } from "./single-write.js";

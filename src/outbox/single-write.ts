@@ -4,7 +4,7 @@
  */
 import { ConnectionError } from "../client/index.js";
 import { canonicalJson } from "../shared/canonical-json.js";
-import { InputValidationError } from "../shared/errors/index.js";
+import { InputValidationError, StocklotError } from "../shared/errors/index.js";
 import { monotonicNowMs, startTimer } from "../shared/time/clock.js";
 import { fieldOf, messageOf } from "../shared/unknown.js";
 import { FailuresInARow } from "../writes/failures-in-a-row.js";
@@ -16,9 +16,9 @@ import type { HeldOutbox, Outbox } from "./outbox.js";
 export type Known =
   /**
    * Its key is stored, with the same operation and input or with others. Or it is blocked by this earlier write of the item,
-   * whose outcome is not known. `isOfCall`: a call is sending it, or was killed before.
+   * whose outcome is not known.
    */
-  | { is: "stored" | "other-input" | "blocked"; entry: OutboxEntry; isOfCall?: boolean }
+  | { is: "stored" | "other-input" | "blocked"; entry: OutboxEntry }
   /** Nothing. `equals`: recent entries under other keys with the same operation and input that were, or may be, applied. */
   | { is: "new"; equals: OutboxEntry[] };
 
@@ -46,14 +46,40 @@ export function givenOf(entry: OutboxEntry): OutboxEntry {
   return { ...entry, input: given === "" ? input : { ...input, remark: given } };
 }
 
-/** @throws InputValidationError if the write is wrong. */
-export async function findKnown(outbox: Outbox, given: OutboxEntryInput): Promise<Known> {
+/**
+ * How long the call of a write waits for another one that is sending it, in ms: longer than the lease of a process that was
+ * killed, and shorter than clients wait. A run may hold the lock for hours.
+ */
+const OTHER_CALL_MS = 45_000;
+
+/**
+ * What an outbox has of a write. If another call is sending it, or was killed before, waits until no call sends: what one has
+ * left is canceled then.
+ *
+ * @throws InputValidationError if the write is wrong.
+ */
+export async function findKnown(outbox: Outbox, given: OutboxEntryInput, signal: AbortSignal): Promise<Known> {
+  const { isOfCall, ...known } = await readKnown(outbox, given);
+  if (!isOfCall) return known;
+  const enough = new AbortController();
+  const stopTimer = startTimer(OTHER_CALL_MS, () => enough.abort());
+  try {
+    await outbox.hold(METHOD, AbortSignal.any([signal, enough.signal]), async () => {});
+  } catch (error) {
+    if (!enough.signal.aborted) throw error;
+  } finally {
+    stopTimer();
+  }
+  return readKnown(outbox, given);
+}
+
+async function readKnown(outbox: Outbox, given: OutboxEntryInput): Promise<Known & { isOfCall?: boolean }> {
   const wanted = newEntry(METHOD, given, false, []);
   return outbox.readOwn(METHOD, async (store) => {
     const stored = await store.get(wanted.key);
     if (stored) {
       const isSame = stored.inputHash === wanted.inputHash;
-      const isOfCall = stored.state === "pending" && stored.boundTo !== null;
+      const isOfCall = stored.boundTo !== null && (stored.state === "pending" || stored.state === "sending");
       return { is: isSame ? "stored" : "other-input", entry: givenOf(entryOf(stored)), isOfCall };
     }
     const equals: OutboxEntry[] = [];
@@ -81,12 +107,12 @@ function comparableOf({
   return canonicalJson({ operation, input: text === "" ? fields : { ...fields, remark: text } });
 }
 
-/** Waits until no call sends any more: what one has left is canceled then. */
-export const afterOtherCalls = (outbox: Outbox, signal: AbortSignal): Promise<void> =>
-  outbox.hold(METHOD, signal, async () => {});
-
 /** The store has failed after the write was added: what became of it is in the store. */
-export class LostFromView extends Error {}
+class LostFromView extends StocklotError {
+  constructor(cause: unknown) {
+    super(messageOf(cause), { cause, applied: "unknown" });
+  }
+}
 
 /** How a write is booked. */
 export interface BookOptions {
@@ -130,7 +156,7 @@ export async function bookOnce(
       });
   } catch (error) {
     // What was stored says more.
-    if (!booked) throw isAdded ? new LostFromView(messageOf(error), { cause: error }) : error;
+    if (!booked) throw isAdded ? new LostFromView(error) : error;
   } finally {
     stopTimer();
   }
@@ -146,7 +172,7 @@ async function reasonAgainst(
 ): Promise<Booked | undefined> {
   const upTo = await outbox.read((store) => store.lastPlace());
   await held.runItem(itemOf(given), until, new FailuresInARow(), { upTo });
-  const known = await findKnown(outbox, given);
+  const known = await readKnown(outbox, given);
   if (known.is !== "new") return known;
   const unforeseen = known.equals.find(({ key }) => !besides.includes(key));
   if (unforeseen) return { is: "equal", entry: unforeseen };

@@ -147,6 +147,23 @@ it("standard output has nothing but the protocol, and secrets appear nowhere", a
   expect(output.out + output.err).not.toContain(env.STOCKLOT_CLIENT_SECRET);
 });
 
+it("hundreds of calls at once are answered, and nothing is printed", async () => {
+  const { env } = await serve();
+  const outbox = fileNamed("many.db");
+  const args = ["--outbox", outbox, "--operations", "receive", "--confirm", "never", ...TIMES];
+  const { child, output, send } = raw(args, { ...env, NODE_NO_WARNINGS: "" });
+  const input = { ...INPUT, remark: "x".repeat(3_000) };
+  send({ id: 2, method: "tools/call", params: { name: "book", arguments: { ...BOOKING, input } } });
+  await expect.poll(() => output.out, { timeout: 20_000 }).toContain('"id":2');
+  const ids = Array.from({ length: 500 }, (_, index) => 1_000 + index);
+  for (const id of ids) send({ id, method: "tools/call", params: { name: "get_write", arguments: { key: "asn-1" } } });
+  const answered = () => new Set(output.out.match(/"id":1\d{3}\b/g)).size;
+  await expect.poll(answered, { timeout: 60_000 }).toBe(ids.length);
+  child.stdin.end();
+  const [code] = await once(child, "close");
+  expect([code, output.err]).toEqual([0, ""]);
+});
+
 it("SIGTERM while a write hangs ends the process, and the next one does not book again", async () => {
   const { client, env } = await serve({
     faults: [{ path: "/Inventory/Receive", times: 1, fault: "hang-after" }],

@@ -89,6 +89,58 @@ describe.each(REVISIONS)("the real lengths, revision %s", (revision) => {
   });
 });
 
+describe.each(REVISIONS)("a client that ends a call after 60 s, as official ones do, revision %s", (revision) => {
+  const EXTENDED = { onprogress: () => {}, resetTimeoutOnProgress: true };
+  const PAUSE: FaultRule = {
+    ...{ path: "/*", times: 1, skip: 1 },
+    fault: { type: "status", status: 429, headers: { "retry-after": "100" } },
+  };
+  const isTimeout = expect.objectContaining({ message: expect.stringContaining("timed out") });
+
+  it("learns after a minute that the service is busy only if progress extends its limit", async () => {
+    const { tools } = await inVirtualTime([{ path: "/Inventory*", fault: "hang" }], { revision });
+    for (const options of [{}, EXTENDED]) {
+      const call = tools("get_lots", { sku: "BOLT-M8" }, options).catch((error: unknown) => error);
+      await lengthOf(call);
+      const longer = expect.objectContaining({ isError: true, text: expect.stringContaining("longer than a minute") });
+      expect(await call).toEqual(options === EXTENDED ? longer : isTimeout);
+    }
+  });
+
+  it("has a plan that takes longer only if progress extends its limit", async () => {
+    for (const options of [{}, EXTENDED]) {
+      const savePlan = vi.fn(async () => "plan.json");
+      const { tools } = await inVirtualTime([PAUSE], { revision, room: { savePlan } });
+      const rows = [{ shortID: "BOLT-M8", description: "Bolt" }];
+      const call = tools("plan_catalog", { rows }, options).catch((error: unknown) => error);
+      const length = await lengthOf(call);
+      const planned = expect.objectContaining({ value: expect.objectContaining({ file: "plan.json" }) });
+      expect(await call).toEqual(options === EXTENDED ? planned : isTimeout);
+      expect(length).toBeGreaterThan(59 * SECOND);
+      await vi.advanceTimersByTimeAsync(5 * MINUTE);
+      expect(savePlan).toHaveBeenCalledTimes(options === EXTENDED ? 1 : 0);
+    }
+  });
+
+  it("books what a person accepts later only if the question is no part of the call, or progress extends its limit", async () => {
+    for (const options of [{}, EXTENDED]) {
+      const person = () =>
+        new Promise<Awaited<ReturnType<typeof accepts>>>((resolve) => {
+          setTimeout(() => resolve({ action: "accept", content: {} }), 61 * SECOND);
+        });
+      const one = await inVirtualTime([], { revision, person, outbox: await newPlace() });
+      const call = one.tools("book", BOOKING, options).catch((error: unknown) => error);
+      await lengthOf(call);
+      await lengthOf(new Promise((resolve) => setTimeout(resolve, MINUTE)));
+      const counts = options === EXTENDED || revision === "2026-07-28";
+      const added = expect.objectContaining({ value: expect.objectContaining({ outcome: "added" }) });
+      expect(await call).toEqual(counts ? added : isTimeout);
+      expect(receiptsOf(one)).toHaveLength(counts ? 1 : 0);
+      expect((await one.outbox?.get("asn-1"))?.state).toBe(counts ? "applied" : undefined);
+    }
+  });
+});
+
 it("what is sending is looked at every two seconds", async () => {
   const faults: FaultRule[] = [{ path: "/Inventory/Receive", times: 1, fault: "drop-after" }];
   const one = await inVirtualTime(faults, { outbox: await newPlace(), settleMs: 1_900, room: { confirms: false } });

@@ -111,6 +111,50 @@ describe.each(REVISIONS)("revision %s", (revision) => {
     expect(failures[0]?.text).toContain("--copy");
   });
 
+  it("wrong arguments are an error of the same form, which does not repeat them", async () => {
+    const { tools, sandbox } = await assistant({ outbox: await newPlace(), person: accepts, revision });
+    const long = "x".repeat(1_000_000);
+    const failures = [
+      await tools("get_stock", { skus: [long], [long]: long }),
+      await tools("get_stock", { skus: "BOLT-M8" }),
+      await tools("book", { key: long, operation: "discontinue", input: {} }),
+      await tools("book", { key: "k", operation: "receive", input: { itemID: "BOLT-M8", remark: long } }),
+    ];
+    for (const { isError, text } of failures) {
+      expect(isError).toBe(true);
+      expect(text).toMatch(/^Failed: \w+: .+\nApplied: no\.\nNext: correct the arguments/);
+      expect(text.length).toBeLessThan(3_000);
+    }
+    expect(sandbox.requests).toEqual([]);
+  });
+
+  it("long texts of the service are cut, and secrets that it repeats are not passed on", async () => {
+    const sandbox = createSandbox({
+      rateLimit: false,
+      rewrite: async (response, { url }) => {
+        if (url.includes("/Token") || !response.ok) return response;
+        const { clientSecret } = sandbox.credentials;
+        const body = await response.text();
+        return new Response(body.replaceAll('"description":"', `$&${clientSecret}${"y".repeat(100_000)}`), response);
+      },
+    });
+    const person = vi.fn(accepts);
+    const { tools } = await assistant({ sandbox, outbox: await newPlace(), person, revision });
+    const input = { itemID: "BOLT-M8", units: 1, wid: 1, reasonCode: 1, remark: sandbox.credentials.clientSecret };
+    const results = [
+      await tools("get_stock", { skus: ["BOLT-M8"] }),
+      await tools("get_lots", { sku: "BOLT-M8" }),
+      await tools("book", { key: "k", operation: "receive", input }),
+      await tools("book", { key: "k", operation: "receive", input: { ...input, units: 2 } }),
+    ];
+    expect(results[0]?.value).toMatchObject({ levels: [{ description: expect.stringMatching(/^\[redacted\]y+…$/) }] });
+    expect(results[0]?.text.length).toBeLessThan(5_000);
+    expect(results[2]?.value).toMatchObject({ outcome: "added", entry: { state: "applied" } });
+    const question = String(person.mock.calls[0]?.[0]);
+    expect(question.length).toBeLessThan(3_000);
+    expect(JSON.stringify([results, question])).not.toContain(sandbox.credentials.clientSecret);
+  });
+
   it("a long wait is reported, and ends with the time when it is longer than a minute", async () => {
     const sandbox = createSandbox({ rateLimit: false, faults: [{ path: "/Inventory*", fault: "hang" }] });
     const times = { progressMs: 40, limitMs: 300 };
@@ -183,9 +227,7 @@ it("list_writes has the newest first, of one state or all, and says whether ther
 
 it("without credentials the tools say what is missing", async () => {
   const { ConfigurationError } = await import("../../src/client/index.js");
-  const missing = () => {
-    throw new ConfigurationError("InventoryClient: clientSecret is missing. Set STOCKLOT_CLIENT_SECRET.");
-  };
+  const missing = new ConfigurationError("InventoryClient: clientSecret is missing. Set STOCKLOT_CLIENT_SECRET.");
   const { peer, tools } = await assistant({ room: { client: missing } });
   expect((await peer.listTools()).tools.length).toBeGreaterThan(0);
   const { isError, text } = await tools("get_stock", { skus: ["BOLT-M8"] });

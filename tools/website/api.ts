@@ -1,7 +1,8 @@
 /** The API reference: TypeDoc writes its pages. */
 import { execFileSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import ts from "typescript";
 import type { DefaultTheme } from "vitepress";
 import openApi from "../../openapi.json" with { type: "json" };
 import { anchorOf, summaryOf } from "./markdown.js";
@@ -26,8 +27,11 @@ export function writeApiPages(): void {
   });
   const sentences = firstSentences(pages.map(({ text }) => text));
   const anchors = errorAnchors(pages[0]?.text ?? "");
-  for (const { path, text } of pages)
-    writeFileSync(path, arranged(withErrorLinks(withDescriptions(withOneListOfErrors(text), sentences), anchors)));
+  const examples = optionExamples();
+  for (const { path, text } of pages) {
+    const described = withDescriptions(withOneListOfErrors(withExamplesBelow(text, examples)), sentences);
+    writeFileSync(path, arranged(withErrorLinks(described, anchors)));
+  }
   writeFileSync(join(API, "index.md"), index());
 }
 
@@ -85,6 +89,41 @@ function folded(member: string): string {
   return `${head}<details>\n<summary>${titles}</summary>\n\n${parts.join("")}\n</details>\n\n`;
 }
 
+/** The examples of the options, by interface. In a table TypeDoc would write each into one line. */
+function optionExamples(): Map<string, string[]> {
+  const examples = new Map<string, string[]>();
+  for (const file of readdirSync(join(ROOT, "src"), { recursive: true, encoding: "utf8" })) {
+    if (!file.endsWith(".ts")) continue;
+    const text = readFileSync(join(ROOT, "src", file), "utf8");
+    for (const node of ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true).statements) {
+      if (!ts.isInterfaceDeclaration(node)) continue;
+      const tags = node.members.flatMap((member) => ts.getJSDocTags(member));
+      const found = tags.filter(({ tagName }) => tagName.text === "example").map(({ comment }) => comment);
+      if (found.length > 0)
+        examples.set(
+          node.name.text,
+          found.map((comment) => ts.getTextOfJSDocComment(comment) ?? ""),
+        );
+    }
+  }
+  return examples;
+}
+
+/** The examples of options stand below their table, folded. */
+const withExamplesBelow = (page: string, examples: ReadonlyMap<string, string[]>) =>
+  sectionsOf(page, 3)
+    .map((section) => {
+      const own = examples.get(nameOf(section));
+      const table = section.replace(/ \*\*Example\*\* .*? \|(?= <a |$)/gm, " |");
+      if (!own || table === section) return table;
+      const code = `\`\`\`ts\n${own.join("\n\n")}\n\`\`\``;
+      return table.replace(
+        /(?:^\| .*\n)+(?![\s\S]*^\| )/m,
+        `$&\n<details>\n<summary>examples</summary>\n\n${code}\n\n</details>\n`,
+      );
+    })
+    .join("");
+
 /** The first sentence of each class, interface and type, by its name. */
 function firstSentences(pages: readonly string[]): Map<string, string> {
   const names = pages.flatMap((page) => [
@@ -130,13 +169,13 @@ const errorAnchors = (page: string) =>
     [...page.matchAll(/^### (?:`abstract` )?(\w+Error)$/gm)].map(([heading, name = ""]) => [name, anchorOf(heading)]),
   );
 
-/** Error classes in comments lead to their descriptions. */
+/** Error classes in comments lead to their descriptions. In other code, such as `OutcomeUnknownError.request`, they are left. */
 const withErrorLinks = (page: string, anchors: ReadonlyMap<string, string>) =>
   page.replace(
-    /^```[\s\S]*?^```$|^[#>].*$|\[[^\]]*\]\([^)]*\)|(`?)\b(\w+Error)\b\1/gm,
-    (all, quote?: string, name?: string) => {
+    /^```[\s\S]*?^```$|^[#>].*$|\[[^\]]*\]\([^)]*\)|`([^`\n]*)`|\b(\w+Error)\b/gm,
+    (all, code?: string, name = code) => {
       const anchor = anchors.get(name ?? "");
-      return anchor === undefined || quote === undefined ? all : `[\`${name}\`](/api/stocklot#${anchor})`;
+      return anchor === undefined ? all : `[\`${name}\`](/api/stocklot#${anchor})`;
     },
   );
 

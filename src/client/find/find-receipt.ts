@@ -9,16 +9,16 @@ import { SendingTime, wasWrittenAfter } from "./service-time.js";
 /** The outcome of a `receive` whose response was lost. */
 export interface FoundReceipt {
   /**
-   * - `applied`: exactly one lot is known to be that of the receipt.
-   * - `not-applied`: `settleMs` has passed, and no lot can be that of the receipt. You can resend it.
+   * - `applied`: exactly one lot is certainly the receipt's own.
+   * - `not-applied`: `settleMs` has passed, and no lot can be the receipt's own. You can resend the receipt.
    * - `ambiguous`: anything else. A person must decide.
    */
   outcome: "applied" | "not-applied" | "ambiguous";
-  /** The lot of the receipt, or all that may be, newest first. They may differ from the receipt in some field. */
+  /** The receipt's lot, or every lot that may be it, newest first. A lot may differ from the receipt in some fields. */
   lots: Lot[];
 }
 
-/** Receipts that this client has sent, by the number in the response. */
+/** Receipts that this client has sent, by the record number in their response. */
 type KnownReceipts = ReadonlyMap<number, object>;
 
 interface ReceiptSearch extends OutcomeSearch {
@@ -27,7 +27,7 @@ interface ReceiptSearch extends OutcomeSearch {
   lookup: ReceiptLookup;
 }
 
-/** Looks at the lots until one is that of the receipt, or the request can no longer take effect. */
+/** Looks at the lots until one is the receipt's own, or the request can no longer take effect. */
 export async function findReceipt(search: ReceiptSearch): Promise<FoundReceipt> {
   const { sent, others, lookup } = search;
   // The SKU is no longer known, so the item cannot be found.
@@ -46,13 +46,13 @@ export async function findReceipt(search: ReceiptSearch): Promise<FoundReceipt> 
   });
 }
 
-/** Even the 404 of a proxy: the item cannot be found. */
+/** A 404, even that of a proxy, means that the item cannot be found. */
 function unlessNotFound(error: unknown): LookUp {
   if (error instanceof NotFoundError) return { outcome: "ambiguous", lots: [], reason: "the item cannot be found" };
   throw error;
 }
 
-/** How the lots of a receipt are judged that this client has sent: by its fields. */
+/** Returns how lots are judged for a receipt that this client has sent: by the receipt's fields. */
 function receiptToLookUp({ body, lastRecNo }: SentReceipt, others: KnownReceipts, time: SendingTime): LookedUpReceipt {
   const hasText = OWN_TEXTS.some(([name]) => !isBlank(body[name]));
   const texts = receiptTexts(body);
@@ -68,15 +68,15 @@ function receiptToLookUp({ body, lastRecNo }: SentReceipt, others: KnownReceipts
       (hasOwnTag(body, lot) || hasOwnText(body, lot)),
     showsOwn: (lot, isOfItem) => isOfItem && texts.areShownBy(lot) && !isOtherLot(lot, body, others),
     isOthers: (lot) => isOtherLot(lot, body, others),
-    // Without a number, every lot of the item is a candidate.
+    // Without `lastRecNo`, every lot of the item is a candidate.
     mayBeOwn: (lot) => lastRecNo !== undefined || !hasText || texts.areShownBy(lot),
-    // Without a number, old lots of other items may have the same remark; hardly the same tag.
+    // Without `lastRecNo`, old lots of other items are candidates, too. They may have the same remark, but hardly the same tag.
     mayBeOwnOfOtherItem: (lot) =>
       !isOtherLot(lot, body, others) && (lastRecNo === undefined ? hasOwnTag(body, lot) : texts.equal(lot)),
   };
 }
 
-/** Fields that receipts and lots share, except the item: the service may list a lot under another spelling of the SKU. */
+/** Fields that receipts and lots share. The item is left out: the service may list a lot under another spelling of the SKU. */
 const SHARED_FIELDS = [
   ["units", "units"],
   ["wid", "wID"],
@@ -88,7 +88,7 @@ const SHARED_FIELDS = [
   ["jobid", "jobID"],
 ] as const satisfies readonly [keyof SentReceipt["body"], keyof Lot][];
 
-/** Texts of a receipt that may be its own, and the fields of its lot. */
+/** Texts that can identify a receipt, and the fields of its lot that show them. */
 const OWN_TEXTS = [
   ["rfidTag", "rFIDTag"],
   ["serial", "serial"],
@@ -102,15 +102,15 @@ const isSameText = (sent: unknown, stored: unknown) => !isBlank(sent) && isStore
 
 const hasOwnTag = ({ rfidTag }: SentReceipt["body"], lot: Lot): boolean => isSameText(rfidTag, lot.rFIDTag);
 
-/** The texts of a receipt, compared with those of lots. */
+/** Compares the texts of a receipt with those of lots. */
 export const receiptTexts = (input: object) => ({
-  /** Whether the lot shows one of them, perhaps merged with other texts, or cut off. */
+  /** Whether the lot shows one of the texts, perhaps merged with others or cut off. */
   areShownBy: (lot: Lot) => OWN_TEXTS.some(([name, stored]) => showsText(fieldOf(input, name), lot[stored])),
   /** Whether the lot has the same tag, serial or remark. */
   equal: (lot: Lot) => OWN_TEXTS.some(([name, stored]) => isSameText(fieldOf(input, name), lot[stored])),
 });
 
-/** Equality in all fields, a string among them: equality alone may be chance. */
+/** Whether all fields are equal and one of them is a text. Equal numbers alone may be chance. */
 const hasOwnText = (body: SentReceipt["body"], lot: Lot): boolean =>
   TEXTS.some((name) => !isBlank(body[name])) && isEqual(body, lot);
 
@@ -124,8 +124,9 @@ function isEqual(body: object, lot: Lot): boolean {
 }
 
 /**
- * Whether the lot is that of a receipt that this client has sent. The number in a response may not be that of the lot, so the
- * lot must also have the text of that receipt, and an item or a text that the receipt which is looked for does not have.
+ * Whether the lot belongs to another receipt that this client has sent. The number in a response need not be the lot's, so two
+ * things are required besides: the lot shows the fields of that other receipt, and it has an item or a text that the receipt
+ * being looked up does not have.
  */
 function isOtherLot(lot: Lot, body: SentReceipt["body"], others: KnownReceipts): boolean {
   const other = others.get(lot.recNo);

@@ -1,47 +1,48 @@
 import type { Lot } from "../../service/lot.js";
 import { isSameSku } from "./sent-write.js";
 
-/** What is known of the receipt whose outcome is not. */
+/** A receipt whose outcome is not known, and how lots are compared with it. */
 export interface JudgedReceipt {
   itemID: string;
   /** The item's part number; `undefined` if the item cannot be found by its SKU. */
   partNo: number | undefined;
   /**
-   * The highest record number that was seen when the receipt was sent: its lot has a higher one. `undefined` if none was seen.
+   * The highest record number that was seen when the receipt was sent. The receipt's lot has a higher one. `undefined` if no
+   * number was seen.
    */
   lastRecNo: number | undefined;
-  /** Whether a candidate has what only the lot of this receipt can have. */
+  /** Whether a candidate shows something that only the lot of this receipt can show. */
   isOwn(lot: Lot, isOfItem: boolean): boolean;
   /**
-   * Whether a text of the lot contains what only this receipt has: other lots may have been merged with its lot. `isOfItem`:
-   * whether it is a lot of the receipt's item.
+   * Whether a text of the lot contains what only this receipt has: its lot may have been merged with others. `isOfItem`: whether
+   * the lot is listed under the receipt's item.
    */
   showsOwn(lot: Lot, isOfItem: boolean): boolean;
-  /** Whether the lot is known to be that of another receipt. */
+  /** Whether the lot certainly belongs to another receipt. */
   isOthers(lot: Lot): boolean;
   /** Whether a candidate of another item may be the lot of this receipt. */
   mayBeOwnOfOtherItem(lot: Lot): boolean;
-  /** Whether a candidate of the item that is nobody's may be the lot of this receipt. */
+  /** Whether a candidate of the item that belongs to no other receipt may be the lot of this receipt. */
   mayBeOwn(lot: Lot): boolean;
 }
 
 /**
  * - `applied`: `lots` are the receipt's own
  * - `ambiguous`: `lots` may be its own
- * - `none`: none of the lots can be its own. Whether the receipt was applied depends on whether these are all lots
+ * - `none`: none of the lots can be the receipt's own. If these are all lots, the receipt was not applied
  */
 export interface Judgement {
   outcome: "applied" | "ambiguous" | "none";
   lots: Lot[];
 }
 
-/** Whether the lot came after the receipt was sent, as far as is known. */
+/** Whether the lot may have been created after the receipt was sent. */
 export const isCandidate = ({ recNo }: Lot, lastRecNo: number | undefined) =>
   lastRecNo === undefined || !Number.isSafeInteger(recNo) || recNo > lastRecNo;
 
 /**
- * Judges the lots that any page has shown, whatever item they are listed under. What speaks for a lot (a mark, a tag, an equal
- * text) counts before anything that speaks against it.
+ * Judges all lots that any page has shown, whatever item they are listed under. Evidence for a lot (a mark, a tag, an equal
+ * text) is weighed before any evidence against it.
  */
 export function judgeReceipt(lots: Iterable<Lot>, receipt: JudgedReceipt): Judgement {
   const { itemID, partNo, lastRecNo } = receipt;

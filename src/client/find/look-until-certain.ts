@@ -34,7 +34,7 @@ export interface OutcomeSearch {
 }
 
 const DEFAULT_SETTLE_MS = 60_000;
-/** Each wait between two looks is twice as long as the one before. */
+/** The first pause between two looks. Each further pause is twice as long, up to `MAX_PAUSE_MS`. */
 const MIN_WAIT_MS = 1_000;
 const MAX_PAUSE_MS = 60_000;
 
@@ -47,8 +47,8 @@ export const readFindOptions = (method: string, options: FindOptions): FindOptio
   checkMethodOptions(method, findOptionsSchema, options);
 
 /**
- * Looks until the outcome is final, or until a look has begun when the request can no longer take effect. `time`: when it was
- * sent; a look may correct it.
+ * Looks again and again until the outcome is final, or until a look has begun after the request can no longer take effect.
+ * `time` says when the request was sent; responses may correct it.
  */
 export async function lookUntilCertain<Found>(
   { method, closed, options }: OutcomeSearch,
@@ -66,25 +66,25 @@ export async function lookUntilCertain<Found>(
     const endsAt = () => startedAt + Math.max(0, settleMs - time.ageMs);
     const concludes = begunAt >= endsAt();
     const { found, isFinal } = await look(time.observeClock({ ...requestOptions, ...timeLeft() }), concludes);
-    // A response may have shown that the request was sent later.
+    // A response may have shown that the request was sent later than was known.
     if (isFinal || (concludes && begunAt >= endsAt())) return found;
     const lookedAt = clock.now();
     const nextAt = Math.min(lookedAt + waitMs, Math.max(endsAt(), begunAt));
-    // If the client is closed, the next look rejects.
+    // If the client was closed meanwhile, the next look rejects.
     const isInTime = await waitUntil(clock, Math.min(nextAt, deadline), [closed, options.signal ?? undefined]);
     options.signal?.throwIfAborted();
     if (isInTime && nextAt >= deadline) throw outOfTime(method, totalTimeoutMs, endsAt() - clock.now());
   }
 }
 
-/** Resolves at this time, or when a signal aborts. Returns whether none has. */
+/** Waits until a time, or until a signal aborts. Returns false if a signal has aborted. */
 async function waitUntil(
   clock: MonotonicClock,
   time: number,
   signals: readonly (Abortable | undefined)[],
 ): Promise<boolean> {
   if (clock.now() >= time) return !signals.some((signal) => signal?.aborted);
-  // Its timer moves the clock: timers may be mocked without it.
+  // This timer also moves the clock forward if a test mocks the timers but not the clock.
   const isTime = new AbortController();
   const stop = clock.startTimerAt(time, () => isTime.abort());
   await sleep(Infinity, isTime.signal, ...signals);

@@ -11,18 +11,17 @@ import { isCandidate } from "./judge-receipt.js";
  *   recent    in the documented order, the most recent first, without `sort`: read until a whole page has no such lot
  *   numbered  by descending `recNo`: read until the numbers are not above it any more
  *
- * Each order alone can deceive. In the first one, a lot with a placeholder for a date stands last; in the second one, if the
- * service sorts by another column first, so does a lot of another group. They prove that there is no further lot if both are
- * read without a contradiction and show the same lots. A lot that only the second view shows, above all others, has come
- * between the two.
+ * Each order alone can deceive. In `recent`, a lot with a placeholder for a date stands last. In `numbered`, a lot stands last if
+ * the service sorts by another column first. There is no further lot if both views are read without a contradiction and show
+ * the same lots. A lot that only `numbered` shows, with a number above all others, was created between the two readings.
  */
 
-/** More pages than that are read by the caller as a whole list, or not at all. */
+/** The most pages of one view. If there are more, the caller reads the whole list, or gives up. */
 const MAX_VIEW_PAGES = 20;
-/** A list that changes between two requests is read again this often. */
+/** How many times both views are read if the list changes between two requests. */
 const MAX_TRIES = 3;
 
-/** What both views have shown. */
+/** The result of both views. */
 export interface LotViews {
   /** All lots on the pages that were read. */
   lots: Lot[];
@@ -30,12 +29,12 @@ export interface LotViews {
   isComplete: boolean;
 }
 
-/** One order of the list, read as far as needed. */
+/** The list in one order, read as far as needed. */
 interface View {
   lots: Lot[];
   /** The numbers above the bound. */
   numbers: Set<number>;
-  /** No page contradicts another one, or itself. */
+  /** Whether no page contradicts itself or another page. */
   isConsistent: boolean;
 }
 
@@ -47,7 +46,7 @@ export interface LotList {
   numbered: SortedList<Lot>;
 }
 
-/** Reads both views until they agree; gives up after a few tries. */
+/** Reads both views until they agree. Gives up after `MAX_TRIES`. */
 export async function readLotViews(list: LotList, above: number): Promise<LotViews> {
   const lots: Lot[] = [];
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
@@ -63,7 +62,7 @@ export async function readLotViews(list: LotList, above: number): Promise<LotVie
   return { lots, isComplete: false };
 }
 
-/** Whether both show the same lots, but for those that have come meanwhile. */
+/** Whether both views show the same lots, apart from lots that were created between the two readings. */
 function agree(recent: View, numbered: View, above: number): boolean {
   const highest = Math.max(above, ...recent.numbers);
   return (
@@ -100,7 +99,7 @@ async function readRecent({ label, pageSize, fetch }: LotList, above: number): P
 /** Returns `undefined` if the service does not sort by number. */
 async function readNumbered({ numbered: list }: LotList, above: number): Promise<View | undefined> {
   if (list.memory.refutation !== undefined) return undefined;
-  // Earlier pages show the list as it was.
+  // Pages of earlier look-ups show an older state of the list.
   list.pages = [];
   let last = Infinity;
   const seen = new Set<number>();
@@ -109,7 +108,7 @@ async function readNumbered({ numbered: list }: LotList, above: number): Promise
     const page = number === 1 ? await readEnd(list, "DESC") : await readSorted(list, request, "DESC");
     const lots = page.records.toReversed();
     const numbers = page.numbers.toReversed();
-    // What was added in front has moved lots of the page before to the beginning of this one.
+    // New lots in front have moved lots of the previous page to the beginning of this one.
     const further = numbers.filter((one) => !seen.has(one));
     const isDescending = further.every((one, index) => one < (further[index - 1] ?? last));
     for (const one of numbers) seen.add(one);
@@ -131,9 +130,9 @@ async function readNumbered({ numbered: list }: LotList, above: number): Promise
 interface ViewPage {
   lots: readonly Lot[];
   total: number;
-  /** No page follows. */
+  /** Whether no page follows. */
   isLast: boolean;
-  /** The page does not contradict itself, or those before. */
+  /** Whether the page contradicts neither itself nor the pages before. */
   isSound: boolean;
 }
 
@@ -175,7 +174,7 @@ async function isEnd(read: (page: number) => Promise<ViewPage>, last: number, vi
   }
 }
 
-/** Whether lots were only added in front while the pages were read: one that was removed has moved another one to a page before. */
+/** Whether lots were only added in front while the pages were read. If a lot was removed, another one may have moved to a page that was already read. */
 async function hasOnlyGrown(read: (page: number) => Promise<ViewPage>, first: ViewPage, view: View): Promise<boolean> {
   const again = await read(1);
   view.lots.push(...again.lots);

@@ -3,17 +3,17 @@ import type { RequestOptions, ResponseInfo } from "../send/request-options.js";
 import { dateHeaderMs } from "../send/service-clock.js";
 import type { SentReceipt } from "./sent-write.js";
 
-/** Earlier dates of records are placeholders. */
+/** Dates before this one are placeholders. */
 const FIRST_DATE_MS = Date.UTC(2000, 0, 1);
 /**
- * A record that was written this long before a request was sent is not that request's. Dates of records may be days without a
- * time, in any time zone, and behind the `Date` header.
+ * A record that was written this long before a request was sent does not come from that request. The tolerance is large because
+ * a date may be a day without a time, in any time zone, and may be behind the `Date` header.
  */
 const CERTAINLY_BEFORE_MS = 48 * 3_600_000;
-/** `Date` headers are in whole seconds, and dates of records may be, too. */
+/** `Date` headers have whole seconds, and dates of records may have, too. */
 const TOLERANCE_MS = 2_000;
 
-/** Whether a record was written before a request was sent, by the service's clock (in ms since the epoch, if it is known). */
+/** Compares the date of a record with the time at which a request was sent, in ms since the epoch by the service's clock. */
 export function compareWithSending(datetime: unknown, sentAt: number | undefined): "before" | "unclear" | "after" {
   const time = serviceTimeMs(datetime);
   if (time === undefined || time < FIRST_DATE_MS || sentAt === undefined) return "unclear";
@@ -28,13 +28,16 @@ export const wasWrittenAfter = (datetime: unknown, sentAt: number | undefined): 
 /** When a write was sent, as far as clocks are concerned. */
 type SentTime = Pick<SentReceipt, "sentAt" | "clockAheadMs" | "ageMs" | "isSentHere">;
 
-/** When a write was sent, by the service's clock: as recorded, else as the `Date` headers of the search show it. */
+/**
+ * The time at which a write was sent, by the service's clock: as it was recorded with the write, or else as the `Date` headers of
+ * the search show it.
+ */
 export class SendingTime {
   readonly #sent: SentTime;
   #aheadMs: number | undefined;
-  /** How much later than `sentAt` by this machine's clock it was sent: the clock of the process that sent it was behind. */
+  /** How far the clock of the sending process was behind this machine's clock, in ms. Add it to `sentAt`. */
   #laterMs = 0;
-  /** The local clock was set back since, so how far it is ahead now says nothing. */
+  /** Whether the local clock was set back since the write was sent. Then its present difference from the service says nothing. */
   readonly #isUnknown: boolean;
 
   constructor(sent: SentTime) {
@@ -44,12 +47,12 @@ export class SendingTime {
     this.#isUnknown = clockAheadMs === undefined && sentAt > Date.now();
   }
 
-  /** In ms since the epoch, if it is known. */
+  /** The time by the service's clock, in ms since the epoch; `undefined` if it is not known. */
   get ms(): number | undefined {
     return this.#isUnknown || this.#aheadMs === undefined ? undefined : this.#sent.sentAt + this.#aheadMs;
   }
 
-  /** How long ago it was sent when the search began, in ms. */
+  /** How long before the search the write was sent, in ms. */
   get ageMs(): number {
     const { ageMs, isSentHere } = this.#sent;
     return isSentHere || this.#laterMs <= TOLERANCE_MS ? ageMs : Math.max(0, ageMs - this.#laterMs);

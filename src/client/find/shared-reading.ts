@@ -14,15 +14,15 @@ interface Waiting<T> {
 }
 
 /**
- * One reading for all that are due at the same time. One that comes while a reading is under way waits for the next one: what
- * that shows may be older than what it has to see.
+ * Shares one reading between all look-ups that are due at the same time. A look-up that comes while a reading is under way waits
+ * for the next reading, because the present one may show an older state than the look-up needs.
  */
 export class SharedReading<T> {
-  /** By the options that have an effect on requests. */
+  /** Readings that have not begun, by the options that affect their requests. */
   readonly #waiting = new Map<string, Waiting<T>>();
   readonly #running = new Map<string, Promise<unknown>>();
 
-  /** `read` gets the lowest number of all that share it. Each has its own signal and `onResponse`. */
+  /** Joins a reading. `read` is called with the lowest `above` of all callers. Each caller keeps its signal and `onResponse`. */
   async read(
     above: number,
     options: RequestOptions,
@@ -47,7 +47,7 @@ export class SharedReading<T> {
     const stop = signal ? onAbort(signal, leave) : () => {};
     try {
       const { value, response } = await (signal ? untilAborted(signal, result) : result);
-      // Requests are counted once.
+      // Only the first caller counts the requests.
       const attempts = shared.isTaken ? 0 : (response?.attempts ?? 0);
       if (response && onResponse) callSafely(() => onResponse({ ...response, attempts }));
       shared.isTaken = true;

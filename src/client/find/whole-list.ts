@@ -4,23 +4,23 @@ import type { InventoryList } from "../lists/inventory-lists.js";
 import { openReader } from "../lists/list.js";
 import type { Requester } from "../send/requester.js";
 
-/** A longer list is not read to look up one receipt. */
+/** The longest list, in pages, that is read to look up a receipt. */
 const MAX_WHOLE_LIST_PAGES = 100;
 
-/** All lots of a list, as far as it shows them. */
+/** The lots of a whole list, and whether they are all. */
 export interface WholeList {
   lots: Lot[];
   /**
-   * - `complete`: the numbers have ascended and are as many as the service counts, or two readings show the same ones
-   * - `short`: two readings show the same ones, but fewer than the service counts, as a client with a scope may always see
+   * - `complete`: the numbers ascended and are as many as the service counts, or two readings show the same lots
+   * - `short`: two readings show the same lots, but fewer than the service counts. A client with a scope may always see that
    * - `unclear`: two readings differ
    */
   extent: "complete" | "short" | "unclear";
 }
 
 /**
- * Reads all lots, or those of a warehouse, by ascending number, which later lots do not disturb. Returns `undefined` if the
- * list is too long.
+ * Reads all lots, or those of a warehouse, by ascending number, so that new lots come last. Returns `undefined` if the list is
+ * too long.
  */
 export async function readWholeList(
   group: Requester,
@@ -41,7 +41,7 @@ export async function readWholeList(
 interface ReadOnce {
   lots: Lot[];
   hasAscended: boolean;
-  /** As many as the service counts. */
+  /** Whether there are as many lots as the service counts. */
   isCounted: boolean;
 }
 

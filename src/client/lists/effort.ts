@@ -11,7 +11,7 @@ export interface SlotAllowance {
   pausedMs: number;
 }
 
-/** All slots except the reserved ones. A pause is long enough for most slots to become free again. */
+/** Returns all slots except the reserved ones. During a pause, all of them count as free again when it ends. */
 export function slotAllowanceOf(limiter: Pick<RateLimiter, "snapshot">): SlotAllowance {
   const { limit, intervalMs, reserved, available, pausedUntil } = limiter.snapshot();
   const share = limit - reserved;
@@ -20,7 +20,7 @@ export function slotAllowanceOf(limiter: Pick<RateLimiter, "snapshot">): SlotAll
     : { available: share, share, intervalMs, pausedMs: Math.max(0, pausedUntil - Date.now()) };
 }
 
-/** Share of additional requests for overlapping pages of 250 records, as measured. */
+/** The measured share of additional requests if pages of 250 records overlap. */
 const OVERLAP_SHARE = 0.1;
 
 /** How many requests it takes to read a list of this many records with `gapless`, in pages of 250. At least one. */
@@ -34,8 +34,8 @@ export const isListCheaper = (items: number, records: number): boolean => items 
 export const requestsForItems = (items: number, records: number): number => Math.min(items, requestsForList(records));
 
 /**
- * The probable duration of this many requests, in ms, at one per `paceMs` while the rate limit does not delay them. It is not
- * known when the slots in use become free again; the assumption is: after one interval.
+ * Returns the probable duration of a number of requests, in ms, at one request per `paceMs` as long as the rate limit does not
+ * delay them. Slots in use are assumed to become free after one interval.
  */
 export function durationOf(requests: number, { available, share, intervalMs, pausedMs }: SlotAllowance, paceMs = 0) {
   const intervals = Math.ceil(Math.max(0, requests - available) / share);

@@ -18,7 +18,7 @@ export type InventoryList<T> = (
   options: ListOptions,
 ) => ListDefinition<T, InventoryListParams>;
 
-/** The methods of the lists that an item can be searched in (`find`), and their reads. */
+/** The lists in which an item can be searched: their methods, the method that searches (`find`), and their operations. */
 const METHODS = {
   lots: { list: "listLots", find: "getLots", read: READS.listLots, readOfWarehouse: READS.listLotsOfWarehouse },
   stockLevels: {
@@ -29,7 +29,7 @@ const METHODS = {
   },
 } as const;
 
-/** A list of all warehouses, or of one. */
+/** Creates a list of all warehouses, or of one if `wid` is given. */
 /* @__NO_SIDE_EFFECTS__ */
 function inventoryList<T>(list: keyof typeof METHODS, record: LazySchema<z.ZodType<T>>): InventoryList<T> {
   const method = METHODS[list];
@@ -51,11 +51,14 @@ function inventoryList<T>(list: keyof typeof METHODS, record: LazySchema<z.ZodTy
   });
 }
 
-/** The highest record number of all lots that a client has seen. Only lists name lots: the number in a response may be another one. */
+/**
+ * The highest record number of all lots that a client has seen in lists. The number in the response to a transaction does not count:
+ * it need not be that of a lot.
+ */
 export class RecordNumbers {
   highest: number | undefined;
 
-  /** The same list, whose pages are noted. */
+  /** Returns the same list, and notes the numbers on each of its pages. */
   observe<T>(list: InventoryList<T>): InventoryList<T> {
     const note = (lots: readonly T[]) => {
       for (const lot of lots) {
@@ -84,12 +87,12 @@ export class RecordNumbers {
   }
 }
 
-/** What a caller may filter by who looks for one item. */
+/** Parameters by which callers try to filter a list for one item. */
 const ITEM_NAMES = ["shortID", "itemID", "partNo"];
 
 export const lotList = /* @__PURE__ */ inventoryList<Lot>("lots", lotSchema);
 
-/** Of lots that are only searched through, the other fields need not be valid. */
+/** The list of lots for searches, in which only `recNo` must be valid. */
 export const recNoOnlyLotList = /* @__PURE__ */ inventoryList<Lot>(
   "lots",
   /* @__PURE__ */ lazy(() =>

@@ -1,10 +1,10 @@
 import { endOfPage, type Page, type RecordKey, startOfPage } from "./page.js";
 import { endOf, isCountPossible } from "./page-end.js";
 
-/** Why a list that has ended is not all that the service has counted. */
+/** Why a list that has ended may not be everything that the service has counted. */
 export interface ListProblem {
   message: string;
-  /** The service contradicts itself. Otherwise the client may not see everything. */
+  /** Whether the service contradicts itself. Otherwise the client may not be allowed to see everything. */
   isContradiction: boolean;
 }
 
@@ -14,12 +14,12 @@ export class ListEvidence {
   emitted = 0;
   isComplete = false;
   readonly #isFromStart: boolean;
-  /** The smallest count of all pages: removed records are not missing. */
+  /** The smallest `totalCount` of all pages: records that were removed meanwhile are not missing. */
   #counted = Infinity;
-  /** The largest one: with fewer records, the list was not certainly complete. */
+  /** The largest `totalCount` of all pages. If fewer records were listed, the list is not certainly complete. */
   #mostCounted = 0;
   #first: { keys: RecordKey[]; totalCount: number; end: number } | undefined;
-  /** The number of a page behind the first one that has repeated it. */
+  /** The number of a later page that has repeated page 1. */
   #repeated: number | undefined;
   #last: Page<unknown> | undefined;
 
@@ -40,7 +40,7 @@ export class ListEvidence {
       this.#repeated = page.page;
   }
 
-  /** `hasKeys`: each record was counted once. `wasShort`: the last page was short, and none was found behind it. */
+  /** `hasKeys`: each record was counted once. `wasShort`: the last page was short, and no page follows it. */
   finish(hasKeys: boolean, wasShort: boolean): ListProblem | undefined {
     const last = this.#last;
     const isShort = wasShort || (last !== undefined && endOf(last) === "short");

@@ -18,9 +18,9 @@ import { assertRequestedPage, endOf, isCountPossible, isRefusalOfPage } from "./
 
 /** One iteration over a list. */
 export interface IterationSession<T> extends PageSession<T> {
-  /** How many records are wanted. No page is read ahead for more. */
+  /** How many records the caller wants. No page is read ahead beyond that. */
   limit: number;
-  /** Whether the page behind the last one is read in any case: it must show nothing new. */
+  /** Whether the page after the last one is read in any case, to see that it shows nothing new. */
   provesEnd?: boolean;
 }
 
@@ -31,50 +31,52 @@ interface RequestedPage<T> {
   abort: AbortController;
 }
 
-/** This many pages in a row without progress end an iteration: enough for a search in a list of any length. */
+/** How many pages in a row without a new record end an iteration. Enough to search a list of any length. */
 const MAX_FRUITLESS_PAGES = 24;
-/** With overlap, or while a list grows, at most this many pages more than three times what it had at first are read. */
+/** With overlap, or while a list grows, an iteration reads at most three times the pages that the list had at first, plus this many. */
 const MAX_EXTRA_PAGES = 40;
-/** How fast the overlap shrinks again, per page, after the list has moved. */
+/** The factor by which the overlap shrinks with each page after the list has moved. */
 const OVERLAP_DECAY = 0.8;
-/** Added to the overlap after a gap. */
+/** How many records are added to the overlap after a gap. */
 const OVERLAP_MARGIN = 8;
 
 /**
- * Reads a list, page after page, and emits each record once.
+ * Reads a list page by page, and emits each record once.
  *
- * **Two modes.** *Aligned*: pages of one size, one behind the other. *Overlapping* (`gapless`): each page begins a little
- * before the end of what was read. Aligned reading goes on overlapping when `totalCount` falls, or a gap shows: records have
- * moved to pages that were read.
+ * **Two modes.** *Aligned*: pages of one size follow each other. *Overlapping* (`gapless`): each page begins a little before the
+ * end of the page before. Aligned reading becomes overlapping as soon as `totalCount` falls or a gap shows, because records
+ * have then moved to pages that were already read.
  *
  * **Why nothing is missed while pages overlap.** A page is one contiguous run of the list at one moment, and records keep their
- * order. If it contains a record that was seen, it begins at or before the end of what was read. Nothing precedes position 0;
- * an iteration that began further on rejects if it comes to position 0 without a record that it has seen.
+ * order. If a page contains a record that was seen before, it begins at or before the end of what was read. Nothing precedes
+ * position 0. An iteration that began further on rejects if it comes to position 0 without a record that it has seen.
  *
  * In overlapping mode, a page is one of these:
  *
- *   overlapping   it contains a record that was seen and one that was not, or begins at 0: it is emitted, `#end` moves to its end
- *   adjoining     nothing on it was seen, and no page of the served size contains both sides of `#end` (sizes up to 8). The page
- *                 before it is read again: if that still ends with the last record that was seen, the adjoining page is emitted.
- *                 (Removals and additions that make up for each other between these three pages can hide a record.)
- *   disjoint      nothing on it was seen: it is dropped. The end is further left (`#high`): steps double
- *   contained     all of it was seen. The end is further right (`#low`): first by the growth of `totalCount`, then steps double
+ *   overlapping   The page contains a record that was seen and one that was not, or begins at 0. It is emitted, and `#end` moves
+ *                 to its end.
+ *   adjoining     No record on the page was seen, and no page of the served size contains both sides of `#end` (sizes up to 8).
+ *                 The page before is read again. If that page still ends with the last record that was seen, the adjoining page
+ *                 is emitted. (A removal and an addition between these three requests can hide a record.)
+ *   disjoint      No record on the page was seen. The page is dropped. The end is further left (`#high`); steps double.
+ *   contained     All records on the page were seen. The end is further right (`#low`): the first step is the growth of
+ *                 `totalCount`, then steps double.
  *
- * Between a contained and a disjoint page, the search halves. After either, pages are read one at a time until they overlap
- * again: pages that were cut at the same time tolerate less change.
+ * Between a contained and a disjoint page, the search bisects. After either of them, pages are read one at a time until they
+ * overlap again, because pages that are requested at the same time tolerate less change.
  *
  * `#end` and positions only choose the next page; they prove nothing.
  *
- * **How it ends** (`page-end.ts`). A page without `hasMore` ends the list, unless it is *short*: then the page behind it is
- * read, too, and the list ends if the service refuses that page, or if the page shows nothing new. A list that showed fewer
- * records than every page has counted is returned, with a warning; if pages behind the first one repeated it, that is an
- * error. `MAX_FRUITLESS_PAGES` pages in a row without a new record, or beyond everything that was counted, are an error, too,
- * whatever the reason. So is a list that grows at least as fast as it is read.
+ * **How an iteration ends** (`page-end.ts`). A page without `hasMore` ends the list, unless the page is *short*. After a short
+ * page, the next page is read, too: the list ends if the service refuses that page or the page shows nothing new. If fewer
+ * records were listed than every page has counted, the list is returned with a warning. Three cases are an error: later pages
+ * repeat page 1 in such a list; `MAX_FRUITLESS_PAGES` pages in a row show no new record or lie beyond everything that was
+ * counted; the list grows at least as fast as it is read.
  */
 export class ListReader<T> {
   readonly #session: IterationSession<T>;
   readonly #seen = new Set<RecordKey>();
-  /** Pages that were requested, in the order of the list. The first one may be awaited. */
+  /** Requested pages, in the order of the list. The first one may be awaited at the moment. */
   #requested: RequestedPage<T>[] = [];
   #hasRequested = false;
   #isOverlapping: boolean;
@@ -82,32 +84,32 @@ export class ListReader<T> {
   #isClosed = false;
   /** Size of the pages to request. */
   #size: number;
-  /** Larger ones are capped, as far as is known. */
+  /** The largest page size to request. As far as is known, larger pages are capped. */
   #maxSize: number;
-  /** The size of all pages, if the service ignores the one that is asked for. */
+  /** The size of all pages if the service ignores `pageSize`. */
   #fixedSize: number | undefined;
-  /** Pages that may be outstanding. With overlap one at first, and after a surprise; then more with each page. */
+  /** How many pages may be outstanding. In overlapping mode one at first and after a surprise, then one more with each page. */
   #width: number;
-  /** Halved by each surprise. */
+  /** The upper limit of `#width`. Each surprise halves it. */
   #maxWidth: number;
   /** By how many records the next page should overlap. */
   #overlap = 1;
-  /** Position up to which the list was read, and the record before it. */
+  /** The position up to which the list was read. `#last` is the record before it. */
   #end = 0;
   #last: RecordKey | undefined;
-  /** The last count that was possible. */
+  /** The latest `totalCount` that was possible. */
   #totalCount = 0;
   #isShort = false;
-  /** The last page was short or uncounted, or the end is to be proven: it is not believed that no page follows it. */
+  /** Whether the last page does not prove that no page follows: it was short or uncounted, or the end is to be proved. */
   #isDoubted = false;
-  /** While the end is searched: it is at or after `#low`, and before `#high`. */
+  /** While the end is searched: the end is at or after `#low` and before `#high`. */
   #low: number | undefined;
   #high: number | undefined;
   #step = 0;
   #fruitless = 0;
   #beyondCount = 0;
   #totalAtFirst: number | undefined;
-  /** Pages that were read with overlap, or while the list was longer than at first. */
+  /** How many pages were read in overlapping mode, or while the list was longer than at first. */
   #counted = 0;
   readonly #evidence: ListEvidence;
 
@@ -121,12 +123,12 @@ export class ListReader<T> {
     this.#evidence = new ListEvidence(startOfIteration(session) === 0);
   }
 
-  /** Whether the iteration has ended, and has shown as many records as the service has counted. */
+  /** Whether the iteration has ended and has shown as many records as the service has counted. */
   get isComplete(): boolean {
     return this.#evidence.isComplete;
   }
 
-  /** The pages, each with the records that were not emitted before. */
+  /** Returns the pages, each with the records that were not emitted before. */
   async *pages(): AsyncGenerator<Page<T>, void> {
     this.#request(this.#session.first);
     try {
@@ -138,7 +140,7 @@ export class ListReader<T> {
         if (page.value.length === 0 && page.hasMore) throw this.#contradiction(`page ${page.page} is empty`);
         this.#maxSize = pageSizeWithinCap(this.#maxSize, next.request, page.pageSize);
         this.#size = Math.min(this.#size, this.#maxSize);
-        // The service ignores `pageSize`.
+        // A larger page than requested: the service ignores `pageSize`.
         if (page.pageSize > next.request.pageSize) this.#size = this.#fixedSize = page.pageSize;
         this.#countPage(page);
         if (this.#hasBegun && isListEmpty(page)) return this.#finish();
@@ -168,7 +170,7 @@ export class ListReader<T> {
         if (!goesOn) return this.#finish();
       }
     } catch (error) {
-      // After the end of the iteration, nobody waits for a failure.
+      // Once the iteration is closed, nobody waits for a failure.
       if (!this.#isClosed) throw error;
     } finally {
       this.close();
@@ -181,7 +183,7 @@ export class ListReader<T> {
     this.#drop();
   }
 
-  /** The requested page. Returns `undefined` if the last one was doubted, and the service has no page behind it. */
+  /** Returns the requested page; `undefined` if the page before was doubted and the service says that there is no further page. */
   async #receive({ request, response }: RequestedPage<T>): Promise<Page<T> | undefined> {
     try {
       const page = await response;
@@ -193,13 +195,13 @@ export class ListReader<T> {
     }
   }
 
-  /** Whether the page behind one that was doubted shows nothing new, though no record has moved to pages that were read. */
+  /** Whether the page after a doubted page shows nothing new, and no record has moved to pages that were already read. */
   #confirmsEnd(page: Page<T>, lastSeen: number): boolean {
     const showsNothingNew = page.value.every((record, index) => index <= lastSeen && this.#isSeen(record));
     return this.#isDoubted && !page.hasMore && showsNothingNew && this.#countOf(page) >= this.#totalCount;
   }
 
-  /** Ends the list: complete, short with a warning, or contradicting itself. */
+  /** Ends the list: without a problem, with a warning if it is short, or with an error if it contradicts itself. */
   #finish(): void {
     const { label, keyOf } = this.#session;
     const problem = this.#evidence.finish(keyOf !== undefined, this.#isShort);
@@ -207,7 +209,7 @@ export class ListReader<T> {
     if (problem) this.#session.warn(`${label}: ${problem.message}. The client may not see all that is counted.`);
   }
 
-  /** The page's count if it is possible, otherwise what was counted before. */
+  /** Returns the page's `totalCount` if it is possible, otherwise the count before. */
   #countOf(page: Page<T>): number {
     return isCountPossible(page) ? page.totalCount : Math.max(this.#totalCount, endOfPage(page));
   }
@@ -217,13 +219,13 @@ export class ListReader<T> {
     return key !== undefined && this.#seen.has(key);
   }
 
-  /** Index of the first and of the last record seen before, -1 if there is none. */
+  /** Returns the index of the first and of the last record on the page that was seen before; -1 if there is none. */
   #seenOn({ value }: Page<T>): [number, number] {
     const first = value.findIndex((record) => this.#isSeen(record));
     return [first, first < 0 ? -1 : value.findLastIndex((record) => this.#isSeen(record))];
   }
 
-  /** Whether records may be missing before the page. Without keys that cannot be repaired. */
+  /** Whether records may be missing before the page. Without keys, a gap cannot be repaired and counts as none. */
   #leavesGap(page: Page<T>, lastSeen: number): boolean {
     const start = startOfPage(page);
     const isDisjoint = this.#isOverlapping && lastSeen < 0;
@@ -232,7 +234,7 @@ export class ListReader<T> {
     return this.#session.keyOf !== undefined && (start > this.#end || this.#countOf(page) < this.#totalCount);
   }
 
-  /** Whether a page that shows nothing seen follows directly on what was read, and none could overlap. Reads the page before it. */
+  /** Whether a page without a record that was seen directly follows what was read, and no page could overlap. Reads the page before. */
   async #adjoins(page: Page<T>, { page: number, pageSize }: PageRequest): Promise<boolean> {
     const isBridge = this.#isOverlapping && startOfPage(page) === this.#end && !this.#canOverlap(this.#end);
     if (!isBridge || page.value.length === 0) return false;
@@ -249,7 +251,7 @@ export class ListReader<T> {
     return page * pageSize > end;
   }
 
-  /** The page is disjoint, or the first one after records have moved. */
+  /** Searches the end to the left: the page was disjoint, or was the first one after records have moved. */
   #searchLeft(page: Page<T>): void {
     this.#drop();
     this.#size = sizeWithOverlap(this.#size, this.#maxSize);
@@ -269,12 +271,12 @@ export class ListReader<T> {
     this.#totalCount = total;
   }
 
-  /** At least one record, and less than a page. */
+  /** Sets the overlap: at least one record, at most half a page. */
   #setOverlap(records: number): void {
     this.#overlap = Math.max(1, Math.min(records, Math.floor(this.#size / 2)));
   }
 
-  /** The page is contained in what was read. */
+  /** Searches the end to the right: all records on the page were seen. */
   #searchRight(page: Page<T>): void {
     this.#drop();
     const total = this.#countOf(page);
@@ -290,13 +292,13 @@ export class ListReader<T> {
     this.#totalCount = total;
   }
 
-  /** How far the search goes: twice as far each time. */
+  /** Returns how far the search goes, which is twice as far each time. */
   #nextStep(): number {
     this.#step = this.#step * 2 || this.#size;
     return this.#step;
   }
 
-  /** The list was read up to the end of the page. */
+  /** Notes that the list was read up to the end of the page. */
   #advance(page: Page<T>, lastSeen: number): void {
     const shift = lastSeen < 0 ? 0 : this.#end - (startOfPage(page) + lastSeen + 1);
     this.#setOverlap(Math.max(2 * shift, Math.floor(this.#overlap * OVERLAP_DECAY)));
@@ -310,16 +312,16 @@ export class ListReader<T> {
     this.#hasBegun = true;
   }
 
-  /** The records of a page that were not seen before. From now on they are. */
+  /** Returns the records of a page that were not seen before, and marks them as seen. */
   #takeUnseen(page: Page<T>, firstSeen: number): T[] {
     const { keyOf } = this.#session;
     const start = startOfPage(page);
     if (!keyOf) {
-      // By position: a service that returns the same page for ever, or pages beyond its own total, returns nothing new.
+      // Without keys, the position decides. Pages beyond `totalCount` and repeated pages therefore contain nothing new.
       if (start >= page.totalCount && page.totalCount > 0) return [];
       return page.value.slice(this.#hasBegun ? Math.max(0, this.#end - start) : 0);
     }
-    // What precedes a record seen before, an iteration that began further on does not include.
+    // An iteration that did not begin at page 1 does not include what precedes a record that it has seen.
     const from = startOfIteration(this.#session) === 0 || !this.#hasBegun ? 0 : Math.max(0, firstSeen);
     return page.value.filter((record, index) => {
       const key = keyOf(record);

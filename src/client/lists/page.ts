@@ -51,13 +51,13 @@ export interface PageRequest {
   pageSize: number;
 }
 
-/** One use of a list (an iteration, or one page), with checked arguments and its request resolved. */
+/** One use of a list (an iteration or a single page), with checked arguments. */
 export interface PageSession<T> {
   /** Method and path, the start of every message. */
   label: string;
   /** The first page of the iteration. */
   first: PageRequest;
-  /** Of further pages. */
+  /** The size of further pages. */
   pageSize: number;
   /** The largest page that the service returns. */
   maxPageSize: number;
@@ -66,7 +66,7 @@ export interface PageSession<T> {
   /** The key of a record. Without it, or if it returns `undefined`, a record is not de-duplicated. */
   keyOf: ((record: T) => RecordKey | undefined) | undefined;
   /**
-   * Fetches one page. The first page of an iteration has the priority of any other call, further ones go behind them.
+   * Fetches one page. The first page of an iteration has the priority of any other read; further pages have the priority "low".
    */
   fetch(request: PageRequest, context: { isFurther: boolean; signal: AbortSignal }): Promise<Page<T>>;
   /** Logs that the list is short, once per client and list. */
@@ -77,23 +77,23 @@ export interface PageSession<T> {
 export const startOfIteration = ({ first, maxPageSize }: Pick<PageSession<never>, "first" | "maxPageSize">) =>
   (first.page - 1) * Math.min(first.pageSize, maxPageSize);
 
-/** Position of the first record of a page, from 0. Depends on the applied page size, as the service may cap the requested one. */
+/** Returns the position of the first record of a page, from 0. It depends on the applied page size, which the service may cap. */
 export const startOfPage = (page: Page<unknown>) => (page.page - 1) * page.pageSize;
 
 /** Position after the last record of a page. */
 export const endOfPage = (page: Page<unknown>) => startOfPage(page) + page.value.length;
 
-/** True if the list has no records. A `totalCount` of 0 is wrong if the page has records or more pages follow. */
+/** Whether the list has no records. A `totalCount` of 0 is not believed if the page has records or more pages follow. */
 export const isListEmpty = ({ totalCount, value, hasMore }: Page<unknown>) =>
   totalCount === 0 && value.length === 0 && !hasMore;
 
-/** The largest page size to request after a page: if the service has applied a smaller one than requested, that is its cap. */
+/** Returns the largest page size to request from now on. If the service has applied a smaller size than requested, that is its cap. */
 export const pageSizeWithinCap = (maxPageSize: number, request: PageRequest, applied: number) =>
   applied >= 1 && applied < request.pageSize ? Math.min(maxPageSize, applied) : maxPageSize;
 
-/** Smaller pages can hardly overlap. */
+/** The smallest page size that is requested with overlap. Smaller pages can hardly overlap. */
 const MIN_OVERLAPPING_SIZE = 25;
 
-/** The size of pages that overlap, at least as large as the caller's. */
+/** Returns the size of overlapping pages, which is at least the caller's. */
 export const sizeWithOverlap = (pageSize: number, maxPageSize: number) =>
   Math.min(maxPageSize, Math.max(pageSize, MIN_OVERLAPPING_SIZE));

@@ -12,9 +12,9 @@ const toArraySchema = /* @__PURE__ */ lazy(() => z.strictObject({ limit: integer
  * first use. Reusable: each iteration begins again, at the requested page. Neither a Promise nor an array:
  * `(await client.items.list()).length` is `undefined`. Use `for await`, or `await client.items.list().toArray()`.
  *
- * An iteration returns each record once. If `totalCount` falls between two pages, records have moved to pages that were read:
- * from there on, pages overlap, so that nothing that stayed in the list is missed. With `gapless`, they do so from the first
- * one on. Leaving a loop early aborts outstanding requests.
+ * An iteration returns each record once. If `totalCount` falls between two pages, records have moved to pages that were already
+ * read. From then on pages overlap, so that no record that stayed in the list is missed. With `gapless`, all pages overlap.
+ * Leaving a loop early aborts outstanding requests.
  *
  * Source: service interface, "Common paging parameters" and "Paged envelope".
  */
@@ -31,7 +31,7 @@ export class Paginator<T> implements AsyncIterable<T> {
   }
 
   /**
-   * Every record, following `hasMore`.
+   * Returns every record, page after page, as long as `hasMore` is true.
    *
    * @throws PaginationError if the service contradicts itself, or if the list changes faster than it can be read.
    */
@@ -40,13 +40,13 @@ export class Paginator<T> implements AsyncIterable<T> {
     return endedBy(recordsOf(pages), () => void pages.return());
   }
 
-  /** Page after page. The numbers are as served. `value` contains only records that were not returned before. */
+  /** Returns page after page. The numbers are as served. `value` contains only records that were not returned before. */
   pages(): AsyncGenerator<Page<T>, void> {
     return this.#iterate();
   }
 
   /**
-   * The one page that the parameters select, as served: exactly one request.
+   * Requests the one page that the parameters select, and returns it as served.
    *
    * @throws PaginationError if the service returns another page.
    */
@@ -63,7 +63,7 @@ export class Paginator<T> implements AsyncIterable<T> {
   }
 
   /**
-   * All records in one array, or the first `limit` of them (an integer of at least 0). With a limit, only pages that
+   * Returns all records in one array, or the first `limit` records (an integer of at least 0). With a limit, only the pages that
    * are needed are read. `limit: 0` sends no request.
    */
   async toArray(options: { limit?: number | undefined } = {}): Promise<T[]> {
@@ -106,7 +106,10 @@ async function* recordsOf<T>(pages: AsyncIterable<Page<T>>): AsyncGenerator<T, v
   for await (const { value } of pages) for (const record of value) yield record;
 }
 
-/** `return()` of a generator waits for a pending `next()`, which may wait for the rate limit: this one ends that first. */
+/**
+ * Makes `return()` end the iteration at once. `return()` of a generator waits for a pending `next()`, which may wait for the rate
+ * limit.
+ */
 function endedBy<T>(generator: AsyncGenerator<T, void>, end: () => void): AsyncGenerator<T, void> {
   const finish = generator.return.bind(generator);
   generator.return = (value) => {

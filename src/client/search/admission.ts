@@ -6,29 +6,29 @@ import type { Priority, RateLimiter } from "../limiter/rate-limiter.js";
 import type { RequestGroup } from "../send/requester.js";
 
 /*
- * Which searches may begin. Slots are given to requests, but only a whole search is worth anything: if 60 searches begin with
- * slots for 20 of them, nobody is answered.
+ * Decides which searches may begin. The limiter gives slots to requests, but a search is worth nothing unless all its requests
+ * get one: if 60 searches begin and there are slots for 20, nobody is answered.
  *
- *   begun      the search sends requests. What it will still send is promised to it
- *   in turn    without `totalTimeoutMs`: it waits until its slots are free, behind those that came before
- *   waiting    with `totalTimeoutMs`: its slots would come too late, if those that have begun need what was promised to them.
- *              They may need less, so it waits for a second at most; then it is refused, with nothing sent
+ *   begun      The search sends requests. The requests that it will still send are promised to it.
+ *   in turn    A search without `totalTimeoutMs` waits until its slots are free, behind the searches that came before.
+ *   waiting    A search with `totalTimeoutMs` would get its slots too late if the begun searches used all promised requests. They
+ *              may need fewer, so it waits for up to a second. Then it is refused, and nothing was sent.
  *
- * Searches that send the same requests are one: only the first one needs slots.
+ * Searches that send the same requests count as one search: only the first of them needs slots.
  */
 
-/** How long a search waits for others that may need fewer requests than was expected. */
+/** How long a search waits for begun searches, which may need fewer requests than expected, in ms. */
 const MAX_ADMISSION_WAIT_MS = 1_000;
-/** How often it is asked again, if nothing has ended. */
+/** How often a waiting search asks again although no search has ended, in ms. */
 const ASK_AGAIN_MS = 250;
-/** The weight of the last search in the usual time of one request. */
+/** The weight of the latest search in the average time per request. */
 const LAST_WEIGHT = 0.2;
 
 /** A search that asks to begin. */
 export interface SearchRequest {
   /** Method and path, the start of messages. */
   label: string;
-  /** Equal for searches that share all their requests. */
+  /** The same for all searches that share all their requests. */
   key: string;
   /** How many requests it will probably send. */
   requests: number;
@@ -38,7 +38,7 @@ export interface SearchRequest {
 
 /** One search, or several that share their requests. */
 interface BegunSearch {
-  /** The requests that are still promised to it. */
+  /** Returns how many requests are still promised to the search. */
   left(): number;
   users: number;
 }
@@ -47,11 +47,11 @@ interface BegunSearch {
 export class Admission {
   readonly #limiter: RateLimiter;
   readonly #begun = new Map<string, BegunSearch>();
-  /** Those in turn, in the order in which they came. */
+  /** The searches in turn, in the order in which they came. */
   readonly #inTurn: object[] = [];
-  /** Created when somebody waits: Workers allow none when a module is loaded. */
+  /** Aborted when a search has ended. Created when a search waits, because Workers allow none while a module is loaded. */
   #wake: AbortController | undefined;
-  /** The usual time of one request, in ms. */
+  /** The average time per request, in ms. */
   #requestMs = 0;
 
   constructor(limiter: RateLimiter) {
@@ -61,7 +61,7 @@ export class Admission {
   /**
    * Waits until the search may begin. Returns a function to call when it has ended.
    *
-   * @throws TimeoutError if it would end too late; the reason of the signal.
+   * @throws TimeoutError if the search would end too late; the reason of the signal if that aborts.
    */
   async enter(search: SearchRequest): Promise<() => void> {
     if (search.group.lifetime.totalTimeoutMs === Infinity) await this.#waitInTurn(search);
@@ -69,7 +69,7 @@ export class Admission {
     return this.#leaveLater(search);
   }
 
-  /** Begins the search if it may, in one step: others ask at the same time. */
+  /** Begins the search if it may begin. Asking and beginning are one step, because other searches ask at the same time. */
   #begins(search: SearchRequest, mayBegin: () => boolean): boolean {
     const { key, group, requests } = search;
     const joined = this.#begun.get(key);
@@ -80,7 +80,7 @@ export class Admission {
     return true;
   }
 
-  /** After how many ms the last slot of a search is expected, behind what is promised to those that have begun. */
+  /** Returns the time until the last slot of a search is expected, in ms, after all requests that are promised to begun searches. */
   #waitMs({ priority, requests }: SearchRequest): number {
     const promised = [...this.#begun.values()].reduce((sum, begun) => sum + begun.left(), 0);
     return this.#limiter.waitMs(priority, promised + requests - 1);
@@ -90,7 +90,7 @@ export class Admission {
     const { lifetime } = search.group;
     const place = {};
     this.#inTurn.push(place);
-    // One that needs more than the limit begins when no other search is under way.
+    // A search that needs more requests than the limit allows begins when no other search is under way.
     const mayBegin = () => this.#inTurn[0] === place && (this.#waitMs(search) === 0 || this.#begun.size === 0);
     try {
       while (!this.#begins(search, mayBegin)) {
@@ -114,7 +114,7 @@ export class Admission {
     }
   }
 
-  /** Waits until a search has ended, or for a moment. */
+  /** Waits until a search has ended, at most `ASK_AGAIN_MS`. */
   #change(lifetime: RequestGroup["lifetime"]): Promise<void> {
     this.#wake ??= new AbortController();
     return sleep(ASK_AGAIN_MS, this.#wake.signal, lifetime);

@@ -14,25 +14,29 @@ import {
   UnsearchableListError,
 } from "./sorted-list.js";
 
-/** Twice as many as a calm list of a million records needs. */
+/** Twice the pages that a search needs in a list of a million records that does not change. */
 const MAX_SEARCH_PAGES = 40;
-/** How often records that do not fit on one page are read. */
+/** How many times records that do not fit on one page are read until two readings agree. */
 const MAX_PASSES = 4;
-/** Pages of these overlap by at least this share, so that they still do when the list moves. */
+/** The share by which such pages overlap at least, so that they still overlap when the list has moved. */
 const PASS_OVERLAP = 0.1;
 
 /**
- * Finds the records of one part number in a list sorted by it, by a few of its pages.
+ * Finds the records of one part number in a list that is sorted by part number, and reads only a few pages.
  *
- * **Why the result is exact.** A page is one contiguous run of the list at one moment. If it contains what precedes and what
- * follows the records of the part number (a record of another one, or the start or end of the list), then these are all of
- * them, and if there are none, the part number is not listed. Positions, and places found earlier, only choose the next page.
+ * **Why the result is exact.** A page is one contiguous run of the list at one moment. If a page contains the record before and
+ * the record after the part number (or the start or end of the list), then it contains every record of that part number. If it
+ * contains none, the part number is not listed. Positions and places from earlier searches only choose the next page.
  *
- * **Steps.** Read the ends of the list (`proveEnds`), unless a record that is found is the only one. Read pages until one contains the
- * beginning of the place (`Bracket`); pages of the same call count, too. If it also contains the end, it is the result;
- * otherwise the records are read from their beginning on (`readLongRun`). Then prove the order (`proveOrder`). A record of the part number that any page of the call
- * has shown must be in the result, and the result must be right if the service sorts by SKU, unless the pages exclude that.
- * Whenever this cannot be decided for certain, an `UnsearchableListError` makes the caller read the whole list.
+ * **Steps.**
+ *   1. Read the ends of the list (`proveEnds`), unless a part number has at most one record.
+ *   2. Read pages until one contains the first record of the part number (`Bracket`). Pages of the same call are used first.
+ *   3. If that page also contains the last record, it has the result. Otherwise read on from there (`readLongRun`).
+ *   4. Prove the order of the list (`proveOrder`).
+ *   5. Check the result: it contains every record of the part number that any page of this call has shown, and it would also be
+ *      right if the service sorted by SKU, unless the pages exclude that.
+ *
+ * If one of these steps proves nothing, an `UnsearchableListError` makes the caller read the whole list.
  */
 export async function findByPartNo<T>(list: SortedList<T>, item: SearchedItem): Promise<T[]> {
   const { label, memory } = list;
@@ -42,7 +46,7 @@ export async function findByPartNo<T>(list: SortedList<T>, item: SearchedItem): 
   const bracket = new Bracket(partNo, list);
   const limit = list.pages.length + MAX_SEARCH_PAGES;
   for (let index = 0; index < limit; index += 1) {
-    // Without both ends there is nothing to interpolate.
+    // Interpolation needs both ends.
     const end = (["DESC", "ASC"] as const).find((direction) => !memory.knownEnds.has(direction));
     const page = list.pages[index] ?? (await (end ? readEnd(list, end) : readSorted(list, bracket.next(), "ASC")));
     if (page.isFirst && page.isLast) return page.records.filter((record) => list.numberOf(record) === partNo);
@@ -69,8 +73,8 @@ export async function findByPartNo<T>(list: SortedList<T>, item: SearchedItem): 
 }
 
 /**
- * A record of the part number that a page of this call has shown in another place refutes the order, unless it is in the result.
- * In the same place, it was removed meanwhile; in the service's own order, if it is not there any more.
+ * Throws if a page of this call has shown a record of the part number that is not in the result. There are two exceptions, in
+ * which the record was removed meanwhile: it stood next to the result, or the service's own order does not list it any more.
  */
 async function assertNoneElsewhere<T>(
   { label, pages, unsorted, memory, numberOf, keyOf, fetch }: SortedList<T>,
@@ -94,8 +98,8 @@ async function assertNoneElsewhere<T>(
 }
 
 /**
- * A part number that stands nowhere among numbers may stand elsewhere if the service sorts them as text, often at an end. So a
- * page must show that it is not there either.
+ * Throws unless the part number is also absent where it would stand if the service sorted part numbers as text, which is often
+ * at one end of the list.
  */
 async function ensureAbsent(list: SortedList<unknown>, partNo: number): Promise<void> {
   const { label, memory } = list;
@@ -108,13 +112,13 @@ async function ensureAbsent(list: SortedList<unknown>, partNo: number): Promise<
     throw new UnsearchableListError(`${label}: no page has shown whether partNo is sorted as a number or as text`);
 }
 
-/** Whether a page contains the place that a part number would have among strings. */
+/** Whether a page contains the place where the part number would stand if part numbers were sorted as text. */
 function containsTextPlace({ numbers, isFirst, isLast }: SortedPage<unknown>, partNo: number): boolean {
   const next = numbers.findIndex((other) => isTextBefore(partNo, other));
   return next < 0 ? isLast : next > 0 || isFirst;
 }
 
-/** The records of a part number on a page: from the index `from` up to, not including, `to`. */
+/** The records of a part number on a page: from index `from` to index `to`, which is excluded. */
 interface Run {
   from: number;
   to: number;
@@ -131,21 +135,21 @@ interface Bound {
   number: number;
 }
 
-/** Probes that interpolation may waste. */
+/** How many probes interpolation may waste compared with bisection. */
 const SPARE_PROBES = 2.1;
 
 /**
- * The part of the list in which a part number begins: after `#low`, at or before `#high`, as pages of this search have shown.
- * A page that contradicts one of them shows that the list has changed; then that bound is dropped.
+ * The range of positions in which the first record of a part number stands: after `#low`, at or before `#high`. Pages of this
+ * search narrow it. If a page contradicts a bound, the list has changed, and the bound is dropped.
  *
- * Every probe leaves a range that bisection can finish with the probes that remain, so a distribution that defeats the
- * interpolation costs `SPARE_PROBES` requests more than bisection.
+ * Each probe leaves a range that bisection can finish with the remaining probes. Part numbers that defeat interpolation
+ * therefore cost at most `SPARE_PROBES` requests more than bisection.
  */
 class Bracket {
   #low: Bound | undefined;
   #high: Bound | undefined;
   #probesLeft: number | undefined;
-  /** Pages in a row that began with the part number itself, and the position after its records on the last one. */
+  /** How many pages in a row began with the part number itself. `#runEnd` is the position after its records on the last page. */
   #stepsBack = 0;
   #runEnd = 0;
 
@@ -154,7 +158,7 @@ class Bracket {
     private readonly list: SortedList<unknown>,
   ) {}
 
-  /** The records of the part number on a page, if it contains where they begin. */
+  /** Returns the records of the part number on a page if the page contains the first of them. */
   learn(page: SortedPage<unknown>): Run | undefined {
     const { numbers, start, isFirst, isLast } = page;
     const { from, to } = runOn(page, this.partNo);
@@ -169,7 +173,7 @@ class Bracket {
   #noteBound(side: "low" | "high", bound: Bound, runEnd = 0): void {
     const [low, high] = side === "low" ? [bound, this.#high] : [this.#low, bound];
     const inverted = low && high ? low.position - high.position : -1;
-    // Changes of the list explain a small contradiction. A large one on pages of one search: it is in another order.
+    // If the list changes, bounds may contradict each other by less than a page. A larger contradiction means another order.
     if (inverted >= this.list.memory.maxPageSize) {
       throw new UnsearchableListError(`${this.list.label}: its pages are not in the order of partNo`);
     }
@@ -199,13 +203,13 @@ class Bracket {
     const { position, length, isVague } = this.#expectedPlace(low, high);
     const aim = position + (isFirst && isVague ? this.#shift(position - low, high - position, reach / 2) : 0);
     const from = Math.max(low, high - reach, Math.min(aim, low + reach, high));
-    // Of a place that does not fit on a page, the beginning.
+    // If the place does not fit on a page, aim at its beginning.
     return pageAround(from - 1, from + (length <= maxPageSize - 2 ? length : 1), maxPageSize);
   }
 
   /**
-   * How far the first probe goes beside a place that is only vaguely known: if it misses on the side of the larger range, the next
-   * probe is not free to go where the place is expected then.
+   * Shifts the first probe towards the larger side. A miss on that side would leave a range so large that the next probe has to
+   * bisect instead of interpolate.
    */
   #shift(below: number, above: number, nextReach: number): number {
     const { maxPageSize } = this.list.memory;
@@ -213,7 +217,10 @@ class Bracket {
     return above > nextReach ? maxPageSize : 0;
   }
 
-  /** The last page began with the part number: first the page that ends behind its records, then twice as far back each time. */
+  /**
+   * Returns the page to read after one that began with the part number itself: at first a page that ends with its records, then
+   * pages that begin twice as far back each time.
+   */
   #pageBefore(low: number, high: number): PageRequest {
     const { maxPageSize } = this.list.memory;
     if (this.#stepsBack === 1)
@@ -222,7 +229,10 @@ class Bracket {
     return pageAround(from - 1, from + 1, maxPageSize);
   }
 
-  /** The most probable place between two positions. It is vague if items have several records, and only the ends are known. */
+  /**
+   * Returns the most probable place between two positions. `isVague`: part numbers may have several records, and only the ends
+   * of the list are known.
+   */
   #expectedPlace(low: number, high: number): { position: number; length: number; isVague?: boolean } {
     const partNo = this.partNo;
     const { places } = this.list.memory;
@@ -245,11 +255,12 @@ class Bracket {
 }
 
 /**
- * The records of a part number that do not fit on one page. They are read like a `gapless` list, from the page that contains
- * their beginning to the one that contains what follows.
+ * Reads the records of a part number that do not fit on one page. They are read like a `gapless` list, from the page that
+ * contains the first record to the page that contains the record after the last one.
  *
- * That misses nothing while they keep their order among each other, which is not documented: one that moves from a page still
- * to be read to one that was read is missed. So they are read until two readings in a row find the same ones.
+ * A reading is complete if the records keep their order among each other. The document does not promise that: a record that
+ * moves from a page that is still to be read to a page that was already read is missed. So the records are read until two
+ * readings in a row find the same ones.
  */
 async function readLongRun<T>(
   list: SortedList<T>,
@@ -268,7 +279,7 @@ async function readLongRun<T>(
       const records = page.records.slice(from, to);
       const isBehind = from === 0 && !page.isFirst;
       if (found.size === 0) start = isBehind ? Math.max(0, start - Math.floor(maxPageSize / 2)) : page.start + from;
-      // The records have moved left: they are read from further left next time.
+      // The records have moved left, so the next reading starts further left.
       if (found.size === 0 && isBehind) break;
       const hasEnd = to < page.numbers.length || page.isLast;
       if (found.size === 0 && hasEnd) return { records, start };

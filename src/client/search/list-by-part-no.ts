@@ -5,20 +5,23 @@ import { type ListDefinition, openReader } from "../lists/list.js";
 import type { Requester } from "../send/requester.js";
 import type { SortedList } from "./sorted-list.js";
 
-/** A whole list, by part number. */
+/** The records of a whole list, by part number. */
 export interface ListByPartNo {
   byPartNo: ReadonlyMap<number, unknown[]>;
-  /** When its reading began, by the monotonic clock. */
+  /** When the reading began, by the monotonic clock in ms. */
   startedAt: number;
 }
 
-/** Reads a list; twice if it shows fewer records than the service counts, which a client with a scope may always see. */
+/**
+ * Reads a whole list. If it shows fewer records than the service counts, it is read twice: a client with a scope may always see
+ * fewer.
+ */
 export async function readByPartNo<T>(
   requester: Requester,
   { keyOf, numberOf, label }: SortedList<T>,
   definition: ListDefinition<T, InventoryListParams>,
 ): Promise<ListByPartNo> {
-  // The order of part numbers may have been refuted.
+  // Not sorted by part number: a search may have refuted that order.
   const { stableSort, ...reading } = definition.reading(definition.params);
   const sort = stableSort === "partNo" ? undefined : stableSort;
   const everything = { ...definition, params: { ...definition.params, sort }, reading: () => reading };

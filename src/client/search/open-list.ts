@@ -7,18 +7,18 @@ import { createListMemory, type ListMemory, type SortedList } from "./sorted-lis
 
 const MAX_LISTS = 100;
 
-/** A list and the column by which it is requested. */
+/** A list, and the column by which it is sorted. */
 interface ListSource<T> {
   reading: ListReading<T>;
   path: string;
   column: SortedList<T>["column"];
 }
 
-/** The sorted lists of a client, with what its searches have shown of them. */
+/** The sorted lists of a client. Keeps what searches have shown of each list. */
 export class SortedLists {
   readonly #memories = new Map<string, ListMemory>();
 
-  /** The list for one call, whose requests `group` sends. */
+  /** Opens a list for one call. `group` sends the requests. */
   open<T>(group: Requester, { reading, path, column }: ListSource<T>): SortedList<T> {
     const { pageReader, keyOf, maxPageSize } = reading;
     const name = `${path} ${column}`;
@@ -32,7 +32,7 @@ export class SortedLists {
       pages: [],
       shown,
       unsorted: [],
-      // Of lots, each part number may have several.
+      // A part number may have several lots.
       isUnique: column === "recNo" || reading.stableSort === "partNo",
       keyOf: (record) => keyOf?.(record),
       numberOf: (record) => numberIn(record, column, path),
@@ -47,7 +47,7 @@ export class SortedLists {
   }
 }
 
-/** A record without a part number may belong to any item, however strictly responses are validated. */
+/** Returns the number of a record. A record without a number could belong to any item, so it is an error in every validation mode. */
 function numberIn(record: unknown, column: string, path: string): number {
   const number = fieldOf(record, column);
   if (Number.isSafeInteger(number) || (typeof number === "string" && /^\d{1,15}$/.test(number))) return Number(number);

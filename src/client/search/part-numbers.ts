@@ -17,7 +17,10 @@ export const pagesOf = (total: number) => Math.max(1, Math.ceil(total / MAX_PAGE
 
 const anyItemPageReader = /* @__PURE__ */ createPageReader<unknown>(/* @__PURE__ */ lazy(() => z.unknown()));
 
-/** The part numbers of items by the list of items, unless its first page shows that it is longer than they are many. */
+/**
+ * Reads part numbers from the list of items. Ends after the first page if the list has at least as many pages as there are SKUs:
+ * then looking them up one by one is cheaper.
+ */
 export async function readPartNos(
   { group, list }: { group: Requester; list: Pick<SortedList<unknown>, "memory"> },
   shortIDs: ReadonlySet<string>,
@@ -27,14 +30,14 @@ export async function readPartNos(
     const query = { page: number, pageSize: MAX_PAGE_SIZE };
     const request = { method: "GET", path: READS.listAllItems.path, query, read: anyItemPageReader(query) };
     const page = await group.send({ ...request, priority: number === 1 ? undefined : "low" });
-    // Until a page of the list itself has been read.
+    // A guess of how long the searched list is, until one of its own pages says so.
     list.memory.total ||= page.totalCount;
     for (const item of page.value) {
       const [shortID, partNo] = [fieldOf(item, "shortID"), fieldOf(item, "partNo")];
       if (typeof shortID === "string" && shortIDs.has(shortID) && Number.isSafeInteger(partNo))
         partNos.set(shortID, Number(partNo));
     }
-    // The rest is looked up one by one, also if the list never ends.
+    // The caller looks up the rest one by one, also if this list never ends.
     const isLonger = !isListCheaper(shortIDs.size, page.totalCount);
     if (partNos.size === shortIDs.size || isLonger || !page.hasMore || number > 2 * pagesOf(page.totalCount))
       return partNos;
@@ -42,8 +45,8 @@ export async function readPartNos(
 }
 
 /**
- * Requests the item's part number, which must be an integer however strictly responses are validated: the search is based on
- * it. An item with another SKU says nothing about the one that was asked for.
+ * Returns the request for an item's part number. The search depends on it, so it must be an integer in every validation mode. An
+ * item with another SKU than requested is an error.
  */
 export function partNoRequest(shortID: string): ApiRequest<number> {
   const request = itemRequest(shortID, "id");

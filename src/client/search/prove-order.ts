@@ -13,26 +13,26 @@ import {
 } from "./sorted-list.js";
 
 /*
- * What proves that the service sorts a list by the column, once per client and list:
+ * Proves that the service sorts a list by the requested column, once per client and list. Five facts are checked:
  *
- *   both ends         page 1 in both directions: each ascends, and they do not begin with the same number (then `direction`
- *                     may be ignored)
- *   its own order     a page without `sort` shows other records. A service that ignores an unknown column has its own order,
- *                     and that may look sorted (part numbers only)
- *   the last page     shows, ascending, the records with which the first one, descending, begins: a column that is sorted by
- *                     first may not be reversed
- *   quarter points    pages at a quarter, a half and three quarters ascend with the ends and with every known place. A service
- *                     that sorts by another column first begins anew with each of its values
- *   other columns     no column explains the order as well. If the values of a column that usually form a few groups ascend
- *                     on all pages read, the borders between its groups are read, too: there the numbers would begin anew
+ *   both ends         Page 1 is sorted in both directions, and the two pages begin with different numbers. If they began with the
+ *                     same number, the service might ignore `direction`.
+ *   its own order     A page without `sort` shows other records (part numbers only). A service that ignores `sort` returns its
+ *                     own order, which may look sorted.
+ *   the last page     The last page in ascending order shows the records of the first page in descending order. They differ if
+ *                     the service sorts by another column first and does not reverse that column.
+ *   quarter points    Pages at a quarter, a half and three quarters ascend, compared with the ends and with every known place. If
+ *                     the service sorted by another column first, the numbers would begin anew with each value of that column.
+ *   other columns     No other column explains the order. If a column of a few groups ascends on all pages, the borders between
+ *                     its groups are read: there the numbers would begin anew.
  *
- * A list that changes while this is read may contradict itself: then it is read once more.
+ * A list that changes meanwhile may contradict itself, so a contradiction is checked a second time.
  */
 
 const SHARES = [0.25, 0.5, 0.75];
-/** Enough to find the border of a group by bisection in a million records, and another one. */
+/** Enough to find two borders of groups by bisection in a million records. */
 const MAX_BORDER_PAGES = 16;
-/** Columns that form a few groups. Of dates only counts whether there is one. */
+/** Columns whose values form a few groups. For a date, the groups are "has a date" and "has none". */
 const GROUP_COLUMNS: { readonly [name: string]: (value: unknown) => unknown } = {
   wID: (value) => value,
   associate: (value) => String(value ?? ""),
@@ -62,7 +62,7 @@ export async function proveOrder<T>(list: SortedList<T>): Promise<void> {
   }
 }
 
-/** Pages contradict each other: the list has changed meanwhile, or is not sorted by the column. */
+/** Two pages contradict each other: either the list has changed meanwhile, or it is not sorted by the column. */
 class ContradictionError extends UnsearchableListError {}
 
 async function proveOnce<T>(list: SortedList<T>): Promise<void> {
@@ -82,9 +82,10 @@ async function proveOnce<T>(list: SortedList<T>): Promise<void> {
 }
 
 /**
- * The part of the proof that a search begins with. Throws an `UnsearchableListError` if the ends of the list refute the order.
+ * Makes the part of the proof with which a search begins. Throws an `UnsearchableListError` if the ends of the list refute the
+ * order.
  *
- * @returns whether one page shows the whole list.
+ * @returns Whether one page shows the whole list.
  */
 export async function proveEnds<T>(list: SortedList<T>): Promise<"one page" | "several pages"> {
   const { memory, column, numberOf } = list;
@@ -97,7 +98,7 @@ export async function proveEnds<T>(list: SortedList<T>): Promise<"one page" | "s
   if (column === "partNo" && list.unsorted.length === 0) {
     const { value } = await list.fetch({ page: 1, pageSize: memory.maxPageSize }, undefined);
     list.unsorted.push(...value);
-    // A few records may have come or gone between the two pages.
+    // A few records may have been added or removed between the two requests.
     const sorted = new Set(ascending.records.map(list.keyOf));
     const shared = value.filter((record) => sorted.has(list.keyOf(record))).length;
     if (2 * shared > value.length && isAscending(value.map(numberOf))) {
@@ -108,7 +109,7 @@ export async function proveEnds<T>(list: SortedList<T>): Promise<"one page" | "s
   return "several pages";
 }
 
-/** The last page, ascending, shows the records with which the first one, descending, begins. */
+/** Throws unless the last page in ascending order shows the records of the first page in descending order. */
 async function compareEnds<T>(list: SortedList<T>): Promise<void> {
   const { label, memory, column, keyOf } = list;
   const descending = list.pages.find(({ isLast }) => isLast);
@@ -117,10 +118,10 @@ async function compareEnds<T>(list: SortedList<T>): Promise<void> {
   if (!descending || last.total !== descending.total) return;
   const shown = new Set(descending.records.map(keyOf));
   const [lowest = 0] = descending.numbers;
-  // Records of the lowest number may go on beyond the page.
+  // Records of the lowest number may continue on the next page.
   const shared = last.records.filter((_, index) => (last.numbers[index] ?? 0) > lowest);
   const missing = shared.filter((record) => !shown.has(keyOf(record)));
-  // A few may have come or gone between the two pages.
+  // A few records may have been added or removed between the two requests.
   if (last.numbers.at(-1) !== descending.numbers.at(-1) || 2 * missing.length > shared.length)
     throw new ContradictionError(`${label}: ${column} does not ascend as it descends`);
 }
@@ -128,7 +129,7 @@ async function compareEnds<T>(list: SortedList<T>): Promise<void> {
 const byStart = (one: SortedPage<unknown>, next: SortedPage<unknown>) =>
   one.start - next.start || one.numbers.length - next.numbers.length;
 
-/** Compares the pages of this call with each other, and with the places that were seen before. */
+/** Throws unless the pages of this call ascend, compared with each other and with the places that earlier searches have seen. */
 function assertAscending({ label, column, pages, memory }: SortedList<unknown>): void {
   const sorted = pages.filter(({ numbers }) => numbers.length > 0).sort(byStart);
   for (const [index, { numbers, start }] of sorted.entries()) {
@@ -137,7 +138,7 @@ function assertAscending({ label, column, pages, memory }: SortedList<unknown>):
     const [nextFirst = Infinity, nextLast = Infinity] = [next?.numbers[0], next?.numbers.at(-1)];
     const isBehind = next !== undefined && next.start >= start + numbers.length;
     let isInOrder = first <= nextFirst && last <= (isBehind ? nextFirst : nextLast);
-    // Positions move with the list. What is further away than a page stays on its side.
+    // Positions move when the list changes, but a place that is further away than a page stays on its side.
     for (const place of memory.places.values()) {
       if (place.position < start - memory.maxPageSize) isInOrder &&= place.number <= first;
       if (place.position > start + numbers.length + memory.maxPageSize) isInOrder &&= place.number >= last;
@@ -146,7 +147,7 @@ function assertAscending({ label, column, pages, memory }: SortedList<unknown>):
   }
 }
 
-/** Reads the borders between the groups of each column that ascends on all pages read. */
+/** For each column that ascends on all pages read so far, reads the borders between its groups. */
 async function readBorders<T>(list: SortedList<T>): Promise<void> {
   for (let read = 0; ; read += 1) {
     const border = hiddenBorder(list.pages);
@@ -164,7 +165,7 @@ async function readBorders<T>(list: SortedList<T>): Promise<void> {
   }
 }
 
-/** Positions between which the value of a column changes that ascends or descends on all pages, and that no page shows. */
+/** Returns positions between which a column of groups changes its value and which no page shows; `undefined` if there are none. */
 function hiddenBorder(pages: readonly SortedPage<unknown>[]): { column: string; from: number; to: number } | undefined {
   const sorted = pages.filter(({ numbers }) => numbers.length > 0).sort(byStart);
   for (const [column, groupOf] of Object.entries(GROUP_COLUMNS)) {

@@ -2,7 +2,7 @@ import { fieldOf } from "../../shared/unknown.js";
 import { textOrders } from "../lists/sorted.js";
 import { type SortedList, type SortedPage, UnsearchableListError } from "./sorted-list.js";
 
-/** The item that is searched for. */
+/** An item whose records are searched. */
 export interface SearchedItem {
   partNo: number;
   /** Its SKU, if that is known. */
@@ -10,11 +10,11 @@ export interface SearchedItem {
 }
 
 /**
- * Part numbers are often assigned in the order of SKUs. Then the pages do not show by which of the two the service sorts, and
- * the item must have its place in both orders.
+ * Checks that the item also has its place in the order of SKUs. Part numbers are often assigned in the order of SKUs; then the
+ * pages do not show by which of the two the service sorts.
  *
- * @param neighbours the records before and after the place of the part number, if there are any
- * @throws UnsearchableListError if the item belongs elsewhere in an order of SKUs that all pages of this call have.
+ * @param neighbours The records before and after the place of the part number, if there are any.
+ * @throws UnsearchableListError if all pages of this call are in an order of SKUs in which the item belongs elsewhere.
  */
 export function assertFitsOrderOfSkus<T>(
   { label, pages }: SortedList<T>,
@@ -43,7 +43,7 @@ const skuOf = (record: unknown): string | undefined => {
   return typeof sku === "string" ? sku : undefined;
 };
 
-/** The SKUs of the pages in the order of the list; of what two pages show, those of the first one. */
+/** Returns the SKUs of the pages in the order of the list. Where two pages overlap, the SKUs of the first page count. */
 function skusInOrder(pages: readonly SortedPage<unknown>[]): string[] {
   const skus: string[] = [];
   let end = 0;

@@ -4,53 +4,53 @@ import { assertRequestedPage, endOf, isCountPossible } from "../lists/page-end.j
 
 export type Direction = "ASC" | "DESC";
 
-/** Only reading the whole list finds a record: its pages are not in the order of the column, or do not prove that they are. */
+/** The list cannot be searched: its pages are not in the order of the column, or do not prove that they are. Read it as a whole. */
 export class UnsearchableListError extends Error {}
 
-/** A list that can be requested in the order of a column of numbers, for one call. */
+/** A list that one call requests in the order of a column of numbers. */
 export interface SortedList<T> {
   /** Method and path, the start of every message. */
   label: string;
   /** The column by which the pages are sorted. */
   column: "partNo" | "recNo";
-  /** The record's number in that column. Throws if the record has none. */
+  /** Returns the record's number in that column. Throws if the record has none. */
   numberOf(record: T): number;
   keyOf(record: T): RecordKey | undefined;
-  /** Without a direction: ascending in the service's own order. */
+  /** Fetches a page. Without a direction, the service's own order is used. */
   fetch(request: PageRequest, direction: Direction | undefined, isFurther?: boolean): Promise<Page<T>>;
-  /** The list has at most one record of each number. */
+  /** Whether the list has at most one record per number. */
   isUnique: boolean;
   memory: ListMemory;
-  /** The pages that this call has read so far in the order of the column. Each shows one moment of the call. */
+  /** The pages that this call has read in the order of the column. Each page shows one moment of the call. */
   pages: SortedPage<T>[];
-  /** The records of all pages that this call has read, in whatever order. */
+  /** The records of all pages that this call has read, in any order. */
   shown: (readonly T[])[];
   /** The records of pages that this call has read in the service's own order. */
   unsorted: T[];
 }
 
-/** Where records of a number were seen: the position of the first one, and how many they are. */
+/** Where the records of a number were seen: the position of the first record, and how many records there are. */
 export interface Place {
   number: number;
   position: number;
   length: number;
 }
 
-/** What the searches of a client have shown of a list. Places and total only choose the next page: they prove nothing. */
+/** What earlier searches of a client have shown of a list. Places and the total only choose the next page; they prove nothing. */
 export interface ListMemory {
   maxPageSize: number;
   /** Records in the list; 0 before the first page. */
   total: number;
   places: Map<number, Place>;
-  /** The numbers at the ends of the list that were read, by the direction asked for. */
+  /** The numbers at the ends of the list that were read, by the requested direction. */
   knownEnds: Map<Direction, number | undefined>;
-  /** The order is proved (`proveOrder`). */
+  /** Whether the order is proved (`proveOrder`). */
   isProven: boolean;
-  /** Why the order cannot be proved: `sort` makes no difference. A record that is found needs no proof. */
+  /** Why the order cannot be proved: `sort` changes nothing. Only absence needs the proof, not a record that was found. */
   unproven?: string;
   /** Why the list cannot be searched at all: the service does not sort it as asked. */
   refutation?: string;
-  /** A page has shown that the column is sorted as numbers, not as text. */
+  /** Whether a page has shown that the column is sorted as numbers, not as text. */
   isNumeric: boolean;
 }
 
@@ -88,7 +88,7 @@ export interface SortedPage<T> {
   start: number;
   /** Records in the whole list when the page was cut. */
   total: number;
-  /** Its count is not smaller than the position at which it ends. */
+  /** Whether its `totalCount` is at least the position at which it ends. */
   isCounted: boolean;
   isFirst: boolean;
   isLast: boolean;
@@ -105,7 +105,7 @@ export async function readSorted<T>(
   return page;
 }
 
-/** Only a page with the whole list may have any order. */
+/** Returns a page in ascending order. Throws if its records are not sorted, unless the page shows the whole list. */
 export function sortedPageOf<T>(
   list: SortedList<T>,
   page: Page<T>,
@@ -137,17 +137,17 @@ export function sortedPageOf<T>(
 export const isAscending = (numbers: readonly number[]) =>
   numbers.every((number, index) => index === 0 || number >= (numbers[index - 1] ?? 0));
 
-/** One record of a place that is known as a whole shows nothing new of it. */
+/** Notes where a record was seen, unless it lies within a place that is already known as a whole. */
 function notePosition(memory: ListMemory, number: number, position: number): void {
   const known = memory.places.get(number);
   const isWithin = known && position >= known.position && position < known.position + known.length;
   notePlace(memory, isWithin ? known : { number, position, length: 1 });
 }
 
-/** "10" before "9". */
+/** Whether a number comes before another one when both are sorted as text: 10 before 9. */
 export const isTextBefore = (one: number, other: number | undefined) => String(one) < String(other);
 
-/** The page at one end of the list. */
+/** Reads the page at one end of the list. */
 export async function readEnd<T>(list: SortedList<T>, direction: Direction): Promise<SortedPage<T>> {
   const page = await readSorted(list, { page: 1, pageSize: list.memory.maxPageSize }, direction);
   const { knownEnds } = list.memory;

@@ -31,7 +31,7 @@ const BASE_URL_HINT = 'Check baseUrl: it must end with the version segment, for 
 
 const CREDENTIALS_HINT = "Check clientId and clientSecret.";
 
-/** The error for a response with an error status. `pauseMs`: after a 429, the rest of the pause. */
+/** Returns the error for a response with an error status. `pauseMs`: the remaining time of the pause after a 429, in ms. */
 export function createApiError(
   call: Call,
   { attempts, applied }: Pick<ApiError, "attempts" | "applied">,
@@ -57,10 +57,10 @@ export function createApiError(
 }
 
 const MAX_ERROR_EXCERPT_LENGTH = 200;
-/** How much of a body is searched for an excerpt: HTML begins with tags. */
+/** How many characters of a body are searched for an excerpt. HTML begins with tags. */
 const MAX_SEARCHED_LENGTH = 20 * MAX_ERROR_EXCERPT_LENGTH;
 
-/** The documented codes of the statuses, for responses that have none. */
+/** The documented code of each status, for responses without a code. */
 const ERROR_CODE_BY_STATUS: Record<number, string> = {
   400: "bad_request",
   401: "unauthorized",
@@ -73,10 +73,10 @@ const ERROR_CODE_BY_STATUS: Record<number, string> = {
 };
 
 interface ErrorBody {
-  /** It is the error object that the service documents, not a proxy's page. */
+  /** Whether it is the error object that the service documents, not a proxy's page. */
   isFromService: boolean;
   code: string;
-  /** Empty if the body has none. */
+  /** Empty if the body has no message. */
   message: string;
   details: Record<string, string[]> | undefined;
 }
@@ -103,8 +103,8 @@ export function readErrorBody(response: WireResponse): ErrorBody {
 }
 
 /**
- * What is shown of the body of a failed token request: its code. The rest may repeat the request, with the secret, in any
- * form.
+ * Reads only the code from the body of a failed token request. The rest of the body may repeat the request, and so the secret, in
+ * any form.
  */
 function codeOfTokenError(response: WireResponse): ErrorBody {
   const { isFromService } = readErrorBody(response);
@@ -117,7 +117,7 @@ function codeOfTokenError(response: WireResponse): ErrorBody {
 /** A code is a word, such as `invalid_client`. */
 const CODE_PATTERN = /^[a-z]+([_-][a-z]+){0,5}$/i;
 
-/** The messages by field; anything but a string is ignored. */
+/** Reads the messages by field. Anything but a string is ignored. */
 function readDetails(details: unknown): ErrorBody["details"] {
   if (!isObject(details) || Array.isArray(details)) return undefined;
   const messages = Object.entries(details).map(([field, given]): [string, string[]] => [
@@ -149,7 +149,7 @@ export function parseRetryAfterMs(headers: Record<string, string>): number | und
   return Number.isNaN(date) ? undefined : Math.max(0, date - (dateHeaderMs(headers) ?? Date.now()));
 }
 
-/** The value of a header that a proxy has sent twice: "30, 30" is "30". A date contains a comma itself. */
+/** Returns the value of a header that a proxy has sent twice: "30, 30" is "30". A date contains a comma itself. */
 function withoutRepetition(value: string): string {
   const parts = value.split(",").map((part) => part.trim());
   const size = [1, 2].find(

@@ -1,8 +1,8 @@
 /*
- * From what happened to the error that the caller receives, complete when it is created:
+ * Creates the error that the caller receives. An error is complete when it is created, and never changed.
  *
- *   errorOf       the error of one attempt, or of the wait for it
- *   callerError   that of the call: the error of its last attempt, or an `OutcomeUnknownError` with that as its cause
+ *   errorOf       the error of one attempt, or of the wait for the attempt
+ *   callerError   the error of the call: that of its last attempt, or an `OutcomeUnknownError` whose cause is that
  */
 import {
   ClientClosedError,
@@ -21,7 +21,7 @@ import { type Failure, type Problem, SLOT_EXPIRED } from "./failure.js";
 import { JSON_CONTENT_TYPE } from "./payload.js";
 import type { Progress } from "./progress.js";
 
-/** The error for a problem of a call that has come as far as `progress`, this attempt included. */
+/** Returns the error for a problem. `progress` is how far the call has come, this attempt included. */
 export function errorOf(call: Call, progress: Progress, problem: Problem): unknown {
   const { label } = call;
   const { applied, lastError } = progress;
@@ -71,7 +71,7 @@ export function errorOf(call: Call, progress: Progress, problem: Problem): unkno
     case "veto":
       return problem.thrown;
     case "exception":
-      // Unchanged, unless it shows a secret: a fetch function may put the request into its errors.
+      // A fetch function may put the request, and so a secret, into its errors. Other errors are rethrown unchanged.
       return problem.sent ? copyOfCause(problem.thrown) : problem.thrown;
   }
 }
@@ -81,7 +81,7 @@ const UNREADABLE = {
   undecodable: "the response cannot be decoded",
 };
 
-/** The error of a call whose attempts have ended so. */
+/** Returns the error of a call from that of its last attempt. */
 export function callerError(call: Call, progress: Progress, { problem, error }: Pick<Failure, "problem" | "error">) {
   const { applied } = progress;
   if (!call.isWrite || applied === "no") return error;
@@ -92,7 +92,7 @@ export function callerError(call: Call, progress: Progress, { problem, error }: 
     : error;
 }
 
-/** The error of a call whose response could not be read, or not in time. */
+/** Returns the error of a call whose response could not be read, or could not be read in time. */
 export function errorOfReading(call: Call, progress: Progress, thrown: unknown): unknown {
   const { aborted, reason } = call.lifetime;
   if (!aborted || thrown !== reason) return thrown;
@@ -102,7 +102,7 @@ export function errorOfReading(call: Call, progress: Progress, thrown: unknown):
 
 const isOwnReason = (reason: unknown) => reason instanceof OutOfTime || reason instanceof Closed;
 
-/** The error of a call, or of a search, that was ended. `progress`: how far a call had come. */
+/** Returns the error of a call or a search that was ended by its signal, its time or `close()`. */
 export function errorOfEnd(label: string, reason: unknown, progress?: Progress): unknown {
   const applied = progress?.applied ?? "no";
   if (reason instanceof Closed) return new ClientClosedError(`${label}: the client is closed`, { applied });
@@ -112,7 +112,7 @@ export function errorOfEnd(label: string, reason: unknown, progress?: Progress):
   return new TimeoutError(message, { clock: "totalTimeoutMs", cause: progress?.lastError, applied });
 }
 
-/** The error of a call that would get no slot within `totalTimeoutMs`. */
+/** Returns the error of a call that would get no slot within `totalTimeoutMs`. */
 export function slotTooLateError(
   label: string,
   totalTimeoutMs: number,
@@ -131,7 +131,7 @@ export function slotTooLateError(
   return new TimeoutError(message, { clock: "totalTimeoutMs", retryAfterMs, cause, applied: progress?.applied });
 }
 
-/** When the requests of `OutcomeUnknownError`s were sent, by the monotonic clock: that of this machine may be set meanwhile. */
+/** When the requests of `OutcomeUnknownError`s were sent, by the monotonic clock in ms: the clock of the machine may be set meanwhile. */
 export const monotonicSentAt = new WeakMap<object, number>();
 
 const DEFAULT_RECOVERY_HINT = "Check whether it was applied before you resend it.";
@@ -144,7 +144,7 @@ function outcomeUnknownError(
   const { method, path, recoveryHint = DEFAULT_RECOVERY_HINT } = request;
   const { query, contentType, body } = payload;
   const { sentAt, clockAheadMs, lastRecNo, begunAtMs } = sending;
-  // The message of an error of this package begins with method and path, too.
+  // The message of the cause may begin with method and path, too.
   const reason = reasonIn(cause, label);
   const error = new OutcomeUnknownError(`${label}: sent, but the outcome is unknown (${reason}). ${recoveryHint}`, {
     cause,
@@ -165,7 +165,7 @@ function outcomeUnknownError(
   return error;
 }
 
-/** A copy for one of the calls that share the error, of whose write more is known. */
+/** Returns a copy of an error that several calls share, with what is known of the write of one of them. */
 function withApplied(error: unknown, applied: Progress["applied"]): unknown {
   if (!(error instanceof StocklotError)) return error;
   const copy = new Error(error.message);
@@ -176,7 +176,7 @@ function withApplied(error: unknown, applied: Progress["applied"]): unknown {
 
 const LAST_FAILURE = ". The last failure: ";
 
-/** The message of an error within another one of the same call: without method and path, which begin both. */
+/** Returns the message of a cause without method and path, with which the outer message begins, too. */
 const reasonIn = (error: unknown, label: string): string =>
   toOneLine(messageOf(error)).replace(`${label}: `, "").split(LAST_FAILURE, 1).join("").replace(/\.$/, "");
 

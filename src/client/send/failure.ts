@@ -1,11 +1,11 @@
 /*
- * What follows from a failed attempt. This table is the only place that decides whether a write may be retried.
+ * Decides what follows from a failed attempt. No other place decides whether a write may be retried.
  *
  *   what happened                                              `applied`   again
  *   nothing was sent (no connection, `beforeSend` threw,
  *   aborted or closed in the queue)                            no          back-off, unless it cannot help
- *   the same, refused on this machine, before the client has
- *   received anything, with default retries                    no          twice, within a second: nothing is listening
+ *   the same, refused on this machine before the client has
+ *   received anything, with default retries                    no          twice within a second, since nothing is listening
  *   401 · 429                                                  no          once, with a new token · after the pause
  *   other 4xx, 501, other 3xx                                  no          never
  *   408, other 5xx, 302, 303, timeout, broken connection,
@@ -28,11 +28,11 @@ export type Retry = "never" | "with a new token" | "after the pause" | "after a 
 
 /** What happened in an attempt, or while it waited. */
 export type Problem =
-  /** An error status. `pauseMs`: after a 429, the rest of the pause. */
+  /** An error status. `pauseMs`: the remaining time of the pause after a 429, in ms. */
   | { readonly kind: "status"; readonly response: WireResponse; readonly pauseMs: number }
-  /** The status is a success, but the response reports none. */
+  /** The status is a success, but the response does not report one. */
   | { readonly kind: "false success"; readonly status: number; readonly text: string }
-  /** `isFirst`: the client has received no response yet. */
+  /** `isFirst`: the client has not received any response yet. */
   | {
       readonly kind: "connection";
       readonly network: NetworkFailure;
@@ -53,18 +53,18 @@ export type Problem =
   | { readonly kind: "slot too late"; readonly waitMs: number; readonly pausedUntil: number | null }
   /** The source of slots failed. */
   | { readonly kind: "no slots"; readonly message: string; readonly cause: unknown }
-  /** Others may have the slot by now, because this process stood still. */
+  /** This process stood still for so long that another one may have the slot by now. */
   | { readonly kind: "slot expired" }
-  /** There is no token: the error of its request, which other calls may share. */
+  /** There is no token. `error` is that of the token request, which other calls may share. */
   | { readonly kind: "no token"; readonly error: unknown }
-  /** The caller's `beforeSend` does not allow that the request is sent. */
+  /** The caller's `beforeSend` threw, so the request must not be sent. */
   | { readonly kind: "veto"; readonly thrown: unknown }
-  /** An exception of code. */
+  /** The transport or the caller's code threw something that is no failure of the network. */
   | { readonly kind: "exception"; readonly thrown: unknown; readonly sent: boolean };
 
 /** What follows from a problem. */
 export interface Consequence {
-  /** Of a write. */
+  /** Whether the attempt may have been applied, if it was a write. */
   readonly applied: "no" | "unknown";
   readonly retry: Retry;
   /** In a few words, for log lines and the retry hook. */
@@ -76,7 +76,7 @@ export interface Consequence {
 /** How an attempt failed. */
 export interface Failure extends Consequence {
   readonly problem: Problem;
-  /** What the caller receives if no attempt follows. */
+  /** The error that the caller receives if no attempt follows. */
   readonly error: unknown;
 }
 
@@ -124,7 +124,7 @@ function afterStatus(call: Call, { status, headers }: WireResponse): Consequence
   return { applied: "unknown", retry, reason, retryAfterMs: parseRetryAfterMs(headers) };
 }
 
-/** Whether the status leaves open if a write was applied. After a write, 302 and 303 lead to its result. */
+/** Whether the status leaves open if a write was applied. 302 and 303 do, since they may lead to the result of a write. */
 const leavesOpen = (status: number) => isTransientStatus(status) || status === 302 || status === 303;
 
 const ifSent = (sent: boolean) => (sent ? "unknown" : "no");

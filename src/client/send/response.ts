@@ -9,7 +9,7 @@ import { fieldOf } from "../../shared/unknown.js";
 import { parseJsonOrUndefined, readValidText } from "../transport/exchange.js";
 import type { Call, ResponseContext, ResponseReader } from "./call.js";
 
-/** Reads a JSON body and validates it. Returns it as received, with the fields that the schema does not know. */
+/** Creates a reader that validates a JSON body and returns it as received, with the fields that the schema does not know. */
 /* @__NO_SIDE_EFFECTS__ */
 export function createJsonReader<T>(schema: LazySchema<z.ZodType<T>>): ResponseReader<T> {
   const compiled = compileLazily(schema);
@@ -21,15 +21,14 @@ export function createJsonReader<T>(schema: LazySchema<z.ZodType<T>>): ResponseR
 }
 
 /**
- * A schema that zod compiles at its first use, which takes less time than one check of a page without it. Later checks of a
- * page take 2 µs instead of 45 µs, and allocate nothing (bench: page). Where code generation is forbidden, zod checks as
- * usual.
+ * Returns a schema that zod compiles at its first use. Compiling takes less time than one check of a page. Later checks of a page
+ * take 2 µs instead of 45 µs and allocate nothing (bench: page). Where code generation is forbidden, zod checks as usual.
  */
 /* @__NO_SIDE_EFFECTS__ */
 export const compileLazily = <S extends z.ZodType>(schema: LazySchema<S>): LazySchema<S> =>
   lazy(() => z.compile(schema()));
 
-/** Validates data by a schema, as strictly as the client is configured. Afterwards, the data counts as validated. */
+/** Validates data as strictly as the client is configured, and narrows its type. */
 export function assertMatchesSchema<T>(
   schema: LazySchema<z.ZodType<T>>,
   data: unknown,
@@ -40,10 +39,10 @@ export function assertMatchesSchema<T>(
   if (issues.length > 0) throwOrLogIssues(issues, context);
 }
 
-/** Number of records that are validated together. No page of the service has more. */
+/** How many records are validated together. No page of the service has more. */
 const MAX_VALIDATED_RECORDS = 1_000;
 
-/** The issues of data, all that zod finds; of a long list, those of the first batch of records that has any. */
+/** Returns all issues that zod finds. In a list longer than a page, only those of the first batch of records that has issues. */
 function findValidationIssues(schema: z.ZodType, data: unknown): Issue[] {
   const records = Array.isArray(data) ? data : fieldOf(data, "value");
   if (!Array.isArray(records) || records.length <= MAX_VALIDATED_RECORDS) return validateBatch(schema, data);
@@ -59,16 +58,16 @@ function findValidationIssues(schema: z.ZodType, data: unknown): Issue[] {
 const validateBatch = (schema: z.ZodType, data: unknown) =>
   boundedIssues(schema.safeParse(data, { error: describeProblem }).error?.issues ?? []);
 
-/** A path with the index at `depth` moved from the batch to the whole list. */
+/** Returns a path whose index at `depth` counts in the whole list instead of the batch. */
 const shiftIndex = (start: number, path: Issue["path"], depth: number): Issue["path"] =>
   path.map((step, index) => (index === depth && typeof step === "number" ? step + start : step));
 
-/** Reads a JSON body and returns the output of a schema of the caller. */
+/** Creates a reader that returns the output of the caller's schema for a JSON body. */
 export function createStandardJsonReader<T>(schema: StandardSchema<T>): ResponseReader<T> {
   return async (context) => validateWithStandardSchema(schema, readJsonBody(context), [], context);
 }
 
-/** Returns the output of a schema of the caller for data. */
+/** Returns the output of the caller's schema for data. */
 export async function validateWithStandardSchema<T>(
   schema: StandardSchema<T>,
   data: unknown,
@@ -83,25 +82,25 @@ export async function validateWithStandardSchema<T>(
   return uncheckedAs(data);
 }
 
-/** The caller has requested data that is not validated. */
+/** Casts data that the caller does not want to be validated. */
 export const uncheckedAs = <T>(data: unknown) => data as T;
 
 const MAX_BODY_EXCERPT_LENGTH = 120;
 
-/** The body as JSON; a `ResponseValidationError` if it is not JSON, or not UTF-8. */
+/** Returns the body as JSON. Throws a `ResponseValidationError` if it is not JSON or not UTF-8. */
 export function readJsonBody(context: ResponseContext): unknown {
   const { response, call } = context;
   const text = readValidText(response);
-  // A replacement character in a SKU would pass every schema.
+  // Otherwise a SKU with a replacement character would pass every schema.
   if (text === undefined)
     throw unreadableError(context, isGzip(response.body) ? GZIP_PROBLEM : "the response is not valid UTF-8");
   const data = parseJsonOrUndefined(text);
-  // The parser's error is not shown: it quotes the body, and may cut a secret so that redaction cannot recognise it.
+  // The parser's error is not shown. It quotes the body, and a secret that it cuts could not be recognised for redaction.
   if (data === undefined) throw unreadableError(context, `the response is ${describeUnreadableBody(text, call)}`);
   return data;
 }
 
-/** The problem of a body that a proxy compressed, or passed on, without saying so. */
+/** What is wrong with a body that a proxy has compressed without saying so. */
 export const GZIP_PROBLEM = "the response is compressed with gzip, but has no header content-encoding";
 
 /** The magic number of gzip, which is not valid UTF-8. */
@@ -109,7 +108,7 @@ const isGzip = ([first, second]: Uint8Array) => first === 0x1f && second === 0x8
 
 function describeUnreadableBody(text: string, { request }: Call): string {
   if (text === "") return "empty, not JSON";
-  // Nothing is shown, since redaction could not recognise a part of a token.
+  // Nothing of it is shown, because a part of a token could not be recognised for redaction.
   if (request.isTokenRequest) return "not JSON";
   return `not JSON but ${JSON.stringify(redactStart(text, MAX_BODY_EXCERPT_LENGTH).replace(/\s+/g, " "))}`;
 }
@@ -119,7 +118,7 @@ const unreadableError = (context: ResponseContext, problem: string) =>
 
 const MAX_SHOWN_ISSUES = 3;
 
-/** The error for a success whose body is not what the service documents. */
+/** Returns the error for a success whose body is not what the service documents. */
 export function invalidResponseError(context: ResponseContext, issues: Issue[], advice = ""): ResponseValidationError {
   const shown = issues.slice(0, MAX_SHOWN_ISSUES).map(describeIssue).join("; ");
   const unseen = issues.length < MAX_ISSUES ? issues.length - MAX_SHOWN_ISSUES : "many";
@@ -135,14 +134,14 @@ const createResponseError = ({ response, call }: ResponseContext, problem: strin
     applied: call.isWrite ? "yes" : "no",
   });
 
-/** For a write that succeeded although its response cannot be used. */
+/** Returns a warning for a write that succeeded although its response cannot be used. */
 const alreadyAppliedWarning = ({ response, call }: ResponseContext) =>
   call.isWrite ? `. The service has applied it (HTTP ${response.status}): do not resend it` : "";
 
 /** Throws or logs the issues of a response, as the client is configured. */
 export function throwOrLogIssues(issues: Issue[], context: ResponseContext): void {
   const isError = context.validation.mode === "error";
-  // The response to a token request is validated whatever the setting is.
+  // The response to a token request is validated in every mode.
   const isOptional = isError && !context.call.request.isTokenRequest;
   const advice = 'To accept such responses anyway, set responseValidation to "warn" or "off".';
   const error = invalidResponseError(context, issues, isOptional ? advice : "");

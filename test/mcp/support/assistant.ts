@@ -11,7 +11,8 @@ import { createOutbox } from "stocklot/outbox";
 import { createSandbox, type Sandbox, type SandboxOptions } from "stocklot/sandbox";
 import { onTestFinished } from "vitest";
 import { outboxStoreOf } from "../../../src/command/database.js";
-import { type Room, serve } from "../../../src/mcp/index.js";
+import { serve } from "../../../src/mcp/index.js";
+import { type Room, TIMES, type Times } from "../../../src/mcp/room.js";
 import { closeAfterTest } from "../../support/with-server.js";
 
 /** The revisions of the protocol that the tests speak. */
@@ -90,7 +91,7 @@ export interface Setting {
   outbox?: string;
   person?: Person;
   revision?: Revision;
-  room?: Partial<Room>;
+  room?: Partial<Omit<Room, "times">> & { times?: Partial<Times> };
   settleMs?: number;
   serviceId?: string;
 }
@@ -129,7 +130,7 @@ export async function assistant({
   const errors: unknown[] = [];
   const served = serve(
     {
-      client: () => client,
+      client,
       copy: undefined,
       outbox,
       operations: ["receive", "move", "issue"],
@@ -142,7 +143,7 @@ export async function assistant({
       },
       onError: (error) => void errors.push(error),
       ...room,
-      times: { settleEveryMs: 50, ...room?.times },
+      times: { ...TIMES, settleEveryMs: 50, ...room?.times },
     },
     { input: toServer, output: toClient },
     stop.signal,
@@ -152,7 +153,7 @@ export async function assistant({
     await served;
   });
   const peer = await connect(new Lines(toClient, toServer), person, revision);
-  return { sandbox, client, outbox, peer, errors, stop, served, toServer, tools: toolsOf(peer) };
+  return { sandbox, client, outbox, peer, errors, stop, served, toServer, toClient, tools: toolsOf(peer) };
 }
 
 export type Assistant = Awaited<ReturnType<typeof assistant>>;

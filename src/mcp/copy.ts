@@ -1,42 +1,28 @@
-/** A door for what reads a copy to answer questions about single items: `mcp`. */
-import { ConfigurationError } from "../client/index.js";
-import type { Item } from "../service/item.js";
-import type { MirrorChange } from "./copy/changes.js";
-import type { MirrorListStatus } from "./copy/status.js";
-import type { MirrorCopy } from "./open-copy.js";
+import { ConfigurationError, type Item, type StockLevel } from "../client/index.js";
+import type { MirrorChange, MirrorCopy, MirrorListStatus } from "../mirror/index.js";
+import { isoTime } from "./tool.js";
 
 /** Stock of items, by the SKUs that were asked for; those without an item are absent. */
-export interface CopiedStock {
-  /** The copy has every change that the service dated before this: ISO 8601. */
-  asOf: string;
-  found: Map<string, { item: Item; level: object | null }>;
-}
+export type Stock = Map<string, { item: Item; level: StockLevel | null }>;
 
 /** What the copy has; `undefined` if it has not the lists. */
-export async function stockInCopy(
-  copy: MirrorCopy,
-  skus: readonly string[],
-  wID: number | undefined,
-): Promise<CopiedStock | undefined> {
-  const name = wID === undefined ? "stockLevels" : "warehouseStockLevels";
-  const isAsked = (row: MirrorListStatus) => row.list === "items" || (row.list === name && row.wID === (wID ?? null));
+export async function stockInCopy(copy: MirrorCopy, skus: readonly string[], wID: number | undefined) {
+  const list = wID === undefined ? "stockLevels" : "warehouseStockLevels";
+  const isAsked = (row: MirrorListStatus) => row.list === "items" || (row.list === list && row.wID === (wID ?? null));
   const asOf = await asOfLists(copy, isAsked, 2);
   if (asOf === undefined) return undefined;
-  const found: CopiedStock["found"] = new Map();
+  const stock: Stock = new Map();
   for (const sku of skus) {
     const item = await firstOf(copy.items({ shortID: sku }));
-    if (!item) continue;
-    const { partNo } = item;
-    const levels = wID === undefined ? copy.stockLevels({ partNo }) : copy.stockLevels({ partNo, wID });
-    found.set(sku, { item, level: (await firstOf<object>(levels)) ?? null });
+    if (item) stock.set(sku, { item, level: (await firstOf(copy.stockLevels({ partNo: item.partNo, wID }))) ?? null });
   }
-  return { asOf, found };
+  return { asOf, stock };
 }
 
 /** The age of these lists; `undefined` if not so many were read completely. */
 async function asOfLists(copy: MirrorCopy, isAsked: (list: MirrorListStatus) => boolean, count: number) {
   const times = (await copy.status()).filter(isAsked).flatMap(({ asOf }) => asOf ?? []);
-  return times.length < count ? undefined : new Date(Math.min(...times)).toISOString();
+  return times.length < count ? undefined : isoTime(Math.min(...times));
 }
 
 async function firstOf<T>(records: AsyncIterable<T>): Promise<T | undefined> {
@@ -80,11 +66,7 @@ export async function changesInCopy(
 }
 
 /** Which changes concern an item. The changed fields of a lot do not name it: its record number does. */
-async function concerns(
-  copy: MirrorCopy,
-  sku: string,
-  signal: AbortSignal,
-): Promise<(change: MirrorChange) => boolean> {
+async function concerns(copy: MirrorCopy, sku: string, signal: AbortSignal) {
   const item = await firstOf(copy.items({ shortID: sku }));
   if (!item) throw new ConfigurationError(`The copy has no item ${JSON.stringify(sku)}.`);
   const { partNo } = item;
@@ -94,6 +76,6 @@ async function concerns(
     signal.throwIfAborted();
     if (before?.partNo === partNo || after?.partNo === partNo) lots.add(key);
   }
-  return ({ resource, key }) =>
+  return ({ resource, key }: MirrorChange) =>
     resource === "lots" ? lots.has(key) : key === partNo || String(key).endsWith(`/${partNo}`);
 }
