@@ -1,7 +1,6 @@
 import { Command } from "commander";
-import { bookLotOf } from "../plan/for-rooms.js";
 import type { Item } from "../service/item.js";
-import type { Lot } from "../service/lot.js";
+import { isInStock, type Lot } from "../service/lot.js";
 import type { StockLevel } from "../service/stock-level.js";
 import { isNoSuchItem } from "../writes/refusal.js";
 import { type ConnectionFlags, withClient, withConnection } from "./connection.js";
@@ -55,7 +54,7 @@ function showItems(shortIDs: string[], flags: GetFlags): Promise<void> {
     const found: FoundStock[] = [];
     for (const [shortID, item] of items) {
       const lots = await client.inventory.getLots(shortID, { wid }, { signal });
-      const shown = all ? lots : lots.filter((lot) => bookLotOf(lot) !== undefined);
+      const shown = all ? lots : lots.filter(isInStock);
       found.push({ item, stockLevel: levels.get(shortID) ?? null, lots: shown, hidden: lots.length - shown.length });
     }
     if (json && found.length > 0) {

@@ -1,6 +1,7 @@
 import type { McpServer } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import { ConfigurationError, type InventoryClient, type Item, type Lot } from "../client/index.js";
+import { ConfigurationError, type InventoryClient, type Item } from "../client/index.js";
+import { isInStock } from "../service/lot.js";
 import { isNoSuchItem } from "../writes/refusal.js";
 import { changesInCopy, itemsInCopy, type Stock, stockInCopy } from "./copy.js";
 import { clientOf, type Room } from "./room.js";
@@ -87,8 +88,6 @@ export function addReading(server: McpServer, room: Room): void {
     work: async (input, { signal }) => changesInCopy(await copy(), input, signal),
   });
 }
-
-const isInStock = ({ active, shipped, units }: Lot) => active && !shipped && units !== 0;
 
 const noCopy = () => {
   const next = "tell the person to start the server with --copy and a copy that stocklot mirror keeps.";

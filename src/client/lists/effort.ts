@@ -27,6 +27,12 @@ const OVERLAP_SHARE = 0.1;
 export const requestsForList = (records: number): number =>
   records <= 250 ? 1 : Math.ceil((records / 250) * (1 + OVERLAP_SHARE));
 
+/** Whether a list of this many records takes fewer requests than its items do one by one. */
+export const isListCheaper = (items: number, records: number): boolean => items > requestsForList(records);
+
+/** How many requests it takes to read items one by one, or with their list if that is cheaper. */
+export const requestsForItems = (items: number, records: number): number => Math.min(items, requestsForList(records));
+
 /**
  * Returns the probable duration of a number of requests, in ms, at one request per `paceMs` as long as the rate limit does not
  * delay them. Slots in use are assumed to become free after one interval.

@@ -4,7 +4,7 @@ import { NotFoundError, PaginationError, TimeoutError } from "../../shared/error
 import { checkInput } from "../../shared/schema.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { race, whenAborted } from "../../shared/time/wait.js";
-import { durationOf, requestsForList, slotAllowanceOf } from "../lists/effort.js";
+import { durationOf, isListCheaper, requestsForList, slotAllowanceOf } from "../lists/effort.js";
 import type { InventoryList } from "../lists/inventory-lists.js";
 import type { ListDefinition, ListOptions } from "../lists/list.js";
 import type { RequestOptions } from "../send/request-options.js";
@@ -253,7 +253,7 @@ export class ItemLookup {
     if (count > 1) {
       // The list of items is at least as long as the one of their stock levels.
       if (list.memory.total === 0 && count < MANY_SKUS) await readEnd(list, "DESC").catch(ignoreUnsearchable);
-      if (count > pagesOf(list.memory.total)) listed = await readPartNos(lookup, unknown);
+      if (isListCheaper(count, list.memory.total)) listed = await readPartNos(lookup, unknown);
     }
     const missing = new Map<string, NotFoundError>();
     const partNos = new Map<string, number>();

@@ -1,3 +1,4 @@
+import { modifiedSinceProbe, sortProbe } from "../../bulk/probes.js";
 import { isLoopbackHost, isSorted, requestsForList } from "../../client/for-add-ons.js";
 import { MAX_PAGE_SIZE } from "../../service/lists.js";
 import {
@@ -10,7 +11,6 @@ import {
   type StocklotError,
 } from "../../shared/errors/index.js";
 import { fieldOf } from "../../shared/unknown.js";
-import { modifiedSinceProbe, sortProbe } from "../list-probes.js";
 import { plural } from "../terminal.js";
 import type { Probe, Reading } from "./probe.js";
 
@@ -112,7 +112,7 @@ function readingFinding(name: string, { path, page, error }: Reading, use = ""):
 function checkModifiedSince({ lists }: Probe): Finding[] {
   return lists.flatMap(({ list: { name }, first, since }) => {
     if (!since || first.page?.totalCount === 0) return [];
-    if (since.page && modifiedSinceProbe.isHonoured(since.page)) return [ok("modifiedSince", `${name}: honoured`)];
+    if (modifiedSinceProbe.conclude(since) === "honoured") return [ok("modifiedSince", `${name}: honoured`)];
     const summary = since.error?.message ?? `${name}: ignored`;
     return [note("modifiedSince", summary, "export --since exports everything, and each run of the mirror reads it.")];
   });

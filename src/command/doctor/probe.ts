@@ -1,3 +1,5 @@
+import { openList } from "../../bulk/lists.js";
+import { modifiedSinceProbe, sortProbe } from "../../bulk/probes.js";
 import { dateHeaderMs } from "../../client/for-add-ons.js";
 import {
   type ClientOptions,
@@ -11,7 +13,6 @@ import { type DocumentedList, LISTS } from "../../service/lists.js";
 import { READS } from "../../service/operations.js";
 import { ApiError, StocklotError } from "../../shared/errors/index.js";
 import { fieldOf } from "../../shared/unknown.js";
-import { modifiedSinceProbe, openList, type RecordList, sortProbe } from "../list-probes.js";
 
 /** One page that was requested, or why there is none. */
 export interface Reading {
@@ -63,7 +64,7 @@ export async function probeService(options: ClientOptions, signal: AbortSignal, 
     const served = dateHeaderMs(headers);
     if (served !== undefined) probe.skewsMs.push(served - Date.now());
   };
-  const read = async (path: string, open: (options: RequestOptions) => Pick<RecordList, "page">): Promise<Reading> => {
+  const read = async (path: string, open: (options: RequestOptions) => { page(): Promise<Page<object>> }) => {
     try {
       return { path, page: await open({ signal, onResponse }).page() };
     } catch (error) {

@@ -1,15 +1,15 @@
 import { extname } from "node:path";
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
+import { openList } from "../../bulk/lists.js";
+import { probeModifiedSince } from "../../bulk/probes.js";
 import type { InventoryClient, ListOptions, ListParams, Page } from "../../client/index.js";
 import { dateInputSchema } from "../../service/date.js";
 import { LISTS } from "../../service/lists.js";
-import { BadRequestError } from "../../shared/errors/index.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { type ConnectionFlags, withClient, withConnection } from "../connection.js";
 import { CommandError, integerOption, namesOption } from "../exit.js";
 import { fileOption, writeFile } from "../files.js";
 import { withHelp } from "../help.js";
-import { modifiedSinceProbe, openList, type RecordList } from "../list-probes.js";
 import { DECIMALS, delimiterOption } from "../rows/columns.js";
 import { ROW_FORMATS, type RowFormat, rowFormatOf } from "../rows/file-rows.js";
 import { printJson, tell, withProgress, writeOutput } from "../terminal.js";
@@ -75,7 +75,9 @@ async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> 
     const open = (params: ListParams, options: ListOptions) =>
       openList(client, RESOURCES[name].name, { wid, includeDiscontinued: true, ...params }, options);
     const write = async (append: (text: string) => Promise<void>) => {
-      if (since !== undefined) await warnIfIgnored(open(modifiedSinceProbe.params(), { signal }), name);
+      const probed = since && (await probeModifiedSince((params) => open(params, { signal }).page()));
+      // It contains no less than what was asked for.
+      if (probed === "ignored") tell(`warning: the service ignores --since for ${name}; every record is exported.`);
       const pages = open({ modifiedSince: since }, { gapless: true, signal }).pages();
       return writePages(addsSku ? withSkus(client, pages, signal) : pages, encoding, columns, append);
     };
@@ -97,17 +99,6 @@ async function* withSkus(client: InventoryClient, levels: Pages, signal: AbortSi
     const value = page.value.map((level) => ({ shortID: skus.get(fieldOf(level, "partNo")) ?? "", ...level }));
     yield { ...page, value };
   }
-}
-
-/** If the service ignores modifiedSince, the export contains every record: no more than asked for, but not only changes. */
-async function warnIfIgnored(probed: RecordList, name: Resource): Promise<void> {
-  const page = await probed.page().catch((error: unknown) => {
-    // It may only refuse the date of the probe.
-    if (error instanceof BadRequestError) return undefined;
-    throw error;
-  });
-  if (page && !modifiedSinceProbe.isHonoured(page))
-    tell(`warning: the service ignores --since for ${name}; every record is exported.`);
 }
 
 /** Returns the number of records. */

@@ -1,7 +1,7 @@
 import { Big } from "big.js";
-import { requestsForList } from "../../client/for-add-ons.js";
+import { BulkRequests, type ReadWith } from "../../bulk/requests.js";
 import type { InventoryClient } from "../../client/index.js";
-import { countListedItems, PlanReader, readItem } from "../../plan/for-rooms.js";
+import { countListedItems, readItems } from "../../plan/for-rooms.js";
 import type { Item } from "../../service/item.js";
 import { comparableSku } from "../../service/key.js";
 import { fieldOf } from "../../shared/unknown.js";
@@ -21,7 +21,7 @@ export async function showDryRun(
   settings: ImportSettings,
   { client, signal, json }: { client: InventoryClient | undefined; signal: AbortSignal; json: true | undefined },
 ): Promise<void> {
-  const items = client && (await readItemsOf(lines, new PlanReader(client, signal)));
+  const items = client && (await readItemsOf(lines, new BulkRequests({ client, signal })));
   const problems = items ? skuProblems(lines, settings, items) : [];
   const sums = sumsOf(lines, items);
   if (problems.length > 0) process.exitCode = EXIT.failure;
@@ -55,21 +55,11 @@ export async function showDryRun(
     await print(settings.operation === "create" ? "No SKU exists yet." : "All SKUs exist.");
 }
 
-/** The items of the lines by comparable SKU; each is looked up, or the list is read, whichever takes fewer requests. */
-async function readItemsOf(lines: readonly ImportedLine[], reader: PlanReader): Promise<Map<string, Item>> {
+/** The items of the lines by comparable SKU. */
+async function readItemsOf(lines: readonly ImportedLine[], reader: ReadWith): Promise<Map<string, Item>> {
   const skus = new Map(lines.map((line) => [comparableSku(skuOf(line)), skuOf(line)]));
-  const items = new Map<string, Item>();
-  const { client, options } = reader;
-  if (skus.size > requestsForList(await countListedItems(reader))) {
-    for await (const item of client.items.list({ includeDiscontinued: true }, { ...options, gapless: true }))
-      items.set(comparableSku(item.shortID), item);
-    return items;
-  }
-  for (const [comparable, sku] of skus) {
-    const item = await readItem(reader, sku);
-    if (item) items.set(comparable, item);
-  }
-  return items;
+  const items = await readItems(reader, [...skus.values()], await countListedItems(reader), comparableSku);
+  return new Map([...items].map(([sku, item]) => [comparableSku(sku), item]));
 }
 
 function skuProblems(lines: readonly ImportedLine[], { operation }: ImportSettings, items: ReadonlyMap<string, Item>) {

@@ -1,4 +1,4 @@
-import { type Lot, lotSchema } from "../../service/lot.js";
+import { isInStock, type Lot, lotSchema } from "../../service/lot.js";
 import type { StockLevel } from "../../service/stock-level.js";
 import { addDecimals, parseIsoTime } from "../values.js";
 import type { StoredItem } from "./item-catalog.js";
@@ -61,7 +61,7 @@ export class StockTotals {
   countLot(lot: Lot, sign: 1 | -1): StockQuantities {
     const quantities = this.quantities(lot.partNo, lot.wID);
     quantities.lots += sign;
-    if (isOpenLot(lot)) {
+    if (isInStock(lot)) {
       quantities.inStock = addDecimals(quantities.inStock, sign * lot.units);
       if (lot.hold) quantities.onHold = addDecimals(quantities.onHold, sign * lot.units);
     }
@@ -143,7 +143,7 @@ export class LotStore {
   openLots(partNo: number, wID: number): Lot[] {
     return this.records
       .ascending()
-      .filter(({ lot }) => lot.partNo === partNo && lot.wID === wID && isOpenLot(lot))
+      .filter(({ lot }) => lot.partNo === partNo && lot.wID === wID && isInStock(lot))
       .map(({ lot }) => lot);
   }
 
@@ -181,10 +181,6 @@ export class LotStore {
 export function toStoredLot(lot: Lot): StoredLot {
   const receivedAt = receivedTime(lot);
   return { lot, receivedAt, modifiedAt: parseIsoTime(lot.shipped ?? lot.received) ?? receivedAt };
-}
-
-function isOpenLot({ active, shipped }: Pick<Lot, "active" | "shipped">): boolean {
-  return active && shipped === null;
 }
 
 function receivedTime({ received }: Lot): number {
