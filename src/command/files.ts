@@ -9,7 +9,7 @@ import { CommandError, EXIT, failureMessage } from "./exit.js";
  *
  * @param option in front of the message, if an option names it
  */
-export function readInput(path: string, option = ""): Buffer {
+export function readInputFile(path: string, option = ""): Buffer {
   try {
     return readFileSync(path);
   } catch (error) {

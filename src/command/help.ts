@@ -34,13 +34,13 @@ export function arrangeHelp(command: Command): void {
   const required = command.options.filter(({ mandatory }) => mandatory).map(({ flags }) => flags);
   const hasOptions = command.options.some(({ mandatory, hidden }) => !mandatory && !hidden);
   const words = [...command.registeredArguments.map(argumentTerm), ...required, ...(hasOptions ? ["[options]"] : [])];
-  const start = `Usage: stocklot ${nameOf(command)} `;
+  const start = `Usage: stocklot ${fullNameOf(command)} `;
   command.usage(wrapped(words.join(" "), start.length, HELP_WIDTH));
 }
 
 /** With that of the command above it. */
-const nameOf = (command: Command): string =>
-  command.parent?.parent ? `${nameOf(command.parent)} ${command.name()}` : command.name();
+const fullNameOf = (command: Command): string =>
+  command.parent?.parent ? `${fullNameOf(command.parent)} ${command.name()}` : command.name();
 
 const argumentTerm = (argument: Argument) => {
   const name = argument.name() + (argument.variadic ? "..." : "");

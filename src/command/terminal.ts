@@ -71,7 +71,7 @@ const UNBROKEN_PATTERN = /^\d{4}-\d\d-\d\d[\dT:.Z-]*$/;
  */
 export function table(header: readonly string[], rows: Rows, width = terminalWidth(process.stdout)): string {
   const cellsOf = (column: number) => rows.map((row) => row[column] ?? "");
-  const columns = header.map((name, index) => columnOf(name, cellsOf(index)));
+  const columns = header.map((name, index) => tableColumn(name, cellsOf(index)));
   const total = columns.reduce((sum, column) => sum + column.width + GAP.length, -GAP.length);
   for (let excess = total - width; excess > 0; excess -= 1) {
     const breakable = columns.filter((column) => column.isBreakable && column.width > LEAST_WIDTH);
@@ -93,7 +93,7 @@ export function table(header: readonly string[], rows: Rows, width = terminalWid
 }
 
 /** The cells of a column as they are printed, its name first, and how it is set. */
-function columnOf(name: string, cells: readonly Cell[]) {
+function tableColumn(name: string, cells: readonly Cell[]) {
   const isNumeric =
     cells.some((cell) => typeof cell === "number") && cells.every((c) => c === "" || typeof c === "number");
   const shown = cells.map(printable);
@@ -188,7 +188,7 @@ function describeWaiting(now: number): string {
 const MIN_SHOWN_WAIT_MS = 2_000;
 
 /** Reports a progress. */
-export type Progress = (text: string) => void;
+export type ProgressLine = (text: string) => void;
 
 const CLEAR_LINE = "\u001b[K";
 let isProgressShown = false;
@@ -202,7 +202,7 @@ function clearProgress(): void {
  * Does work that reports its progress in one line on standard error. On a terminal it is redrawn, and disappears at the end;
  * elsewhere it is a line every ten seconds, and one when a long wait begins.
  */
-export async function withProgress<T>(work: (progress: Progress) => Promise<T>): Promise<T> {
+export async function withProgress<T>(work: (progress: ProgressLine) => Promise<T>): Promise<T> {
   const { stderr } = process;
   let shownAt = stderr.isTTY ? 0 : monotonicNowMs();
   let text = "";

@@ -45,7 +45,7 @@ interface Tool<Input> {
   work(input: Input, call: Call): Promise<Result>;
 }
 
-export const READS: ToolAnnotations = { readOnlyHint: true, idempotentHint: true, openWorldHint: true };
+export const READ_ONLY: ToolAnnotations = { readOnlyHint: true, idempotentHint: true, openWorldHint: true };
 
 /** Fields that the service may add pass through. */
 export const record = (shape: z.ZodRawShape) => z.looseObject(shape);
@@ -55,7 +55,7 @@ export function addTool<Input>(
   server: McpServer,
   room: Room,
   name: string,
-  { description, input, output, annotations = READS, isLong = false, work }: Tool<Input>,
+  { description, input, output, annotations = READ_ONLY, isLong = false, work }: Tool<Input>,
 ): void {
   // The arguments are checked below, so that their errors have the form of all errors.
   const inputSchema = { "~standard": { ...input["~standard"], validate: (value: unknown) => ({ value }) } };

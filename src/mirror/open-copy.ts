@@ -22,7 +22,7 @@ import {
 } from "./tables.js";
 
 /*
- * Reading a copy without a client, beside the mirror that writes it.
+ * Reads a copy without a client, beside the mirror that writes it.
  *
  * Each iteration first checks that the lists it needs were read to their end: a copy that lacks records would otherwise look
  * like a service that has none. Then each batch is one query, which continues behind the key of the batch before. So no

@@ -10,9 +10,10 @@ import {
   ResponseValidationError,
   type StocklotError,
 } from "../../shared/errors/index.js";
+import { DAY_MS } from "../../shared/time/clock.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { plural } from "../terminal.js";
-import type { Probe, Reading } from "./probe.js";
+import type { Probe, ReadPage } from "./probe.js";
 
 /** What the doctor found about one aspect of the service or the set-up. */
 export interface Finding {
@@ -78,11 +79,9 @@ function proxyVariableFor({ protocol, hostname, port }: URL): string | undefined
   return names.slice(protocol === "https:" ? 0 : 2).find((name) => process.env[name]);
 }
 
-const DAY_MS = 86_400_000;
-
 function checkToken({ failure, tokenLifetimeMs }: Probe): Finding[] {
   if (failure && !(failure instanceof ConnectionError || failure instanceof ConfigurationError))
-    return [problem(failure instanceof RateLimitError ? "rate limit" : "token", failure.message, hintOf(failure))];
+    return [problem(failure instanceof RateLimitError ? "rate limit" : "token", failure.message, adviceFor(failure))];
   if (tokenLifetimeMs === undefined) return [];
   // Without a usable `expires_in` the client uses a token for a day.
   if (tokenLifetimeMs > 0.99 * DAY_MS) {
@@ -95,18 +94,18 @@ function checkToken({ failure, tokenLifetimeMs }: Probe): Finding[] {
 }
 
 function checkLists({ lists }: Probe): Finding[] {
-  return lists.map(({ list: { name }, first }) => readingFinding(name, first));
+  return lists.map(({ list: { name }, first }) => pageFinding(name, first));
 }
 
 function checkAllItems({ allItems }: Probe): Finding[] {
-  return allItems ? [readingFinding("all items", allItems, "export items and mirror need it. ")] : [];
+  return allItems ? [pageFinding("all items", allItems, "export items and mirror need it. ")] : [];
 }
 
-function readingFinding(name: string, { path, page, error }: Reading, use = ""): Finding {
+function pageFinding(name: string, { path, page, error }: ReadPage, use = ""): Finding {
   if (page && page.value.length === 0 && (page.hasMore || page.totalCount > 0))
-    return problem(name, `GET ${path}: the first page is empty, and there is said to be more`, use + hintOf(error));
+    return problem(name, `GET ${path}: the first page is empty, and there is said to be more`, use + adviceFor(error));
   if (page) return ok(name, `GET ${path}: ${plural(page.totalCount, "record")}`);
-  return problem(name, error ? error.message : `GET ${path}: no response`, use + hintOf(error));
+  return problem(name, error ? error.message : `GET ${path}: no response`, use + adviceFor(error));
 }
 
 function checkModifiedSince({ lists }: Probe): Finding[] {
@@ -201,7 +200,7 @@ function checkWarehouses({ warehouses }: Probe): Finding[] {
 }
 
 /** What to do about a response that cannot be used, besides what its message advises. */
-function hintOf(error: StocklotError | undefined): string {
+function adviceFor(error: StocklotError | undefined): string {
   if (error instanceof RateLimitError)
     return "Other programs use the same limit. Try again in a minute, and give each program a part of the limit.";
   if (error instanceof AuthenticationError) return "Check the base URL, the client ID and the client secret.";

@@ -15,7 +15,7 @@ import { ApiError, StocklotError } from "../../shared/errors/index.js";
 import { fieldOf } from "../../shared/unknown.js";
 
 /** One page that was requested, or why there is none. */
-export interface Reading {
+export interface ReadPage {
   path: string;
   page?: Page<object>;
   error?: StocklotError;
@@ -29,12 +29,12 @@ export interface Probe {
   /** For how long the token is valid, in ms; undefined if there is none. */
   tokenLifetimeMs?: number;
   /** A page of each list, sorted in its unusual direction, and one of changes in the future. */
-  lists: { list: DocumentedList; first: Reading; since?: Reading }[];
-  allItems?: Reading;
+  lists: { list: DocumentedList; first: ReadPage; since?: ReadPage }[];
+  allItems?: ReadPage;
   /** A page of stock levels in the service's own order. */
-  unsortedLevels?: Reading;
+  unsortedLevels?: ReadPage;
   /** The lots of each warehouse that was seen. */
-  warehouses: { wID: number; lots: Reading }[];
+  warehouses: { wID: number; lots: ReadPage }[];
   /** From sending to the last byte, in ms: without waiting for a slot or a token. */
   responses: HookEvents["response"][];
   /** How far the service's clock was ahead, in ms, by the `Date` header of each response that has one. */

@@ -68,7 +68,7 @@ export async function begin(outbox: Outbox, settings: ImportSettings, lines: rea
       if (!(error instanceof KeysHaveGrown)) throw error;
       if (comparisons < MAX_COMPARISONS) continue;
       throw new CommandError(
-        `${settings.name}: other imports store lines like these all the time. ${NOTHING} Run it again.`,
+        `${settings.name}: other imports store lines like these all the time. ${NOTHING_WAS_DONE} Run it again.`,
       );
     }
   }
@@ -148,14 +148,14 @@ async function assertNotRewritten(
   for (const { line, value, stored } of await storedNotations(store, valuePrefix(deliveryName, keyColumn), keys))
     describe(line, value, stored, "the key of an earlier import");
   if (problems.size > 0)
-    refuse(
+    refuseImport(
       `${name}: `,
       [...problems].sort(([one], [other]) => one - other).map(([, text]) => text),
-      `${NOTHING} Has a spreadsheet changed the keys? Write them as they were. If both are meant, put letters before the new one, such as "key 17".`,
+      `${NOTHING_WAS_DONE} Has a spreadsheet changed the keys? Write them as they were. If both are meant, put letters before the new one, such as "key 17".`,
     );
 }
 
-const NOTHING = "Nothing was stored or sent.";
+const NOTHING_WAS_DONE = "Nothing was stored or sent.";
 
 /** Without --corrects, a delivery is new, or exactly the stored one. */
 function assertSame({ added, changed, missing, isFirst }: Compared, settings: ImportSettings, count: number): void {
@@ -185,7 +185,7 @@ function assertSame({ added, changed, missing, isFirst }: Compared, settings: Im
     ? "If it is another delivery, name it with --delivery."
     : `Give changed lines a key of their own in the column "${keyColumn}".`;
   throw new CommandError(
-    `${name} was imported before, and is another file now (${plural(count, "line")}): ${differences.join("; ")}. ${NOTHING} ` +
+    `${name} was imported before, and is another file now (${plural(count, "line")}): ${differences.join("; ")}. ${NOTHING_WAS_DONE} ` +
       `${choice} If the file is a corrected version, with all lines of the first one, add --corrects.`,
   );
 }
@@ -195,7 +195,7 @@ function assertCorrects({ added, changed, missing, isFirst }: Compared, settings
   const { name, deliveryName, keyColumn } = settings;
   if (isFirst)
     throw new CommandError(
-      `--corrects: nothing of ${name} was imported, so there is nothing to correct. ${NOTHING} ` +
+      `--corrects: nothing of ${name} was imported, so there is nothing to correct. ${NOTHING_WAS_DONE} ` +
         "If the file has a new name, give that of the first import with --delivery.",
     );
   const unknownKeys = deliveryName === undefined ? added : [];
@@ -212,10 +212,14 @@ function assertCorrects({ added, changed, missing, isFirst }: Compared, settings
     ...missing.map(({ key, state }) => `"${printable(key)}" is missing in the file; it is ${state}`),
   ];
   if (problems.length > 0)
-    refuse("--corrects: ", problems, `${NOTHING} What was applied can only be reversed by another write.`);
+    refuseImport(
+      "--corrects: ",
+      problems,
+      `${NOTHING_WAS_DONE} What was applied can only be reversed by another write.`,
+    );
 }
 
-function refuse(start: string, problems: readonly string[], advice: string): never {
+function refuseImport(start: string, problems: readonly string[], advice: string): never {
   const shown = problems.slice(0, MAX_LISTED);
   if (problems.length > MAX_LISTED) shown.push(`and ${problems.length - MAX_LISTED} more`);
   throw new CommandError(`${start}${[...shown, advice].join("\n")}`);

@@ -18,7 +18,7 @@ export interface Outcome {
 }
 
 /** `results`: what this run has done, by key. */
-export async function outcomeOf(
+export async function importOutcomeOf(
   outbox: Outbox,
   lines: readonly ImportedLine[],
   results: ReadonlyMap<string, OutboxState> = new Map(),

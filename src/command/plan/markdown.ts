@@ -45,9 +45,9 @@ const escapedJson = (text: string) =>
   );
 
 /** A value that is shown: behind its name in the line, or in blocks of its own below. */
-type Shown = { span: string } | { blocks: string[] };
+type MarkdownValue = { span: string } | { blocks: string[] };
 
-export function shownValue(value: unknown): Shown {
+export function shownValue(value: unknown): MarkdownValue {
   if (value === null || value === undefined || value === "") return { span: "_empty_" };
   const text = typeof value === "string" ? value : JSON.stringify(value);
   if (UNSEEN_PATTERN.test(text)) {

@@ -4,7 +4,7 @@ import { InputValidationError } from "../../shared/errors/index.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { type ConnectionFlags, connectionWords, withClient, withConnection } from "../connection.js";
 import { CommandError, EXIT } from "../exit.js";
-import { assertNotReplaced, fileOption, outputTarget, type Replacing, readInput, writeFile } from "../files.js";
+import { assertNotReplaced, fileOption, outputTarget, type Replacing, readInputFile, writeFile } from "../files.js";
 import { withHelp } from "../help.js";
 import {
   describeNumber,
@@ -76,7 +76,7 @@ export async function showPlan(
   const places: PlacedRow[] = [];
   async function* rowsOfFiles() {
     for (const path of paths) {
-      const source = rowSource(path, readInput(path), flags);
+      const source = rowSource(path, readInputFile(path), flags);
       for await (const { line, fields, problem } of typedRows(source, planned)) {
         if (problem !== undefined) throw new CommandError(`${path}: line ${line}: ${problem}.`);
         const row = planned.rowOf(fields, source.format);
@@ -161,7 +161,7 @@ export async function printPlanText(text: string): Promise<void> {
 export const openPlan = (path: string): ItemPlan | CountPlan => readPlan(parseJsonFile(path));
 
 export function parseJsonFile(path: string): unknown {
-  const text = readInput(path)
+  const text = readInputFile(path)
     .toString()
     .replace(/^\uFEFF/, "");
   try {

@@ -32,7 +32,7 @@ interface SandboxFlags {
   fault?: FaultRule[];
 }
 
-const HELP = `
+const SANDBOX_HELP = `
 A fault rule is [METHOD] [path] fault [detail=number ...], for example
   --fault "POST /Inventory/Receive drop-after times=1"
   --fault "/Item* 503 probability=0.1"
@@ -60,7 +60,7 @@ export function sandboxCommand(): Command {
       ]),
     )
     .option("--fault <rule>", "faulty responses; may be repeated", faultOption)
-    .addHelpText("after", HELP)
+    .addHelpText("after", SANDBOX_HELP)
     .action(serve);
   return withHelp(command, { 1: "the port is taken" }, "stocklot sandbox --items 20000 --lots 100000");
 }

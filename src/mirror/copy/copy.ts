@@ -1,3 +1,4 @@
+import { DAY_MS } from "../../shared/time/clock.js";
 import { assertSameAccount, type ServiceAccount } from "../../storage/service.js";
 import type { SqlFields } from "../../storage/update-rows.js";
 import {
@@ -20,7 +21,7 @@ import {
 } from "./changes.js";
 import { type CopyDatabase, type CopyRow, readCopyRow } from "./database.js";
 import { RowCodec } from "./row-codec.js";
-import { columnsOf, deleteAll, deleteSql, type Statement, upsertSql } from "./sql.js";
+import { deleteAll, deleteSql, type Statement, tableColumnsOf, upsertSql } from "./sql.js";
 import { countRecords, type ListRow, type ListState, NEW_LIST_STATE, readListRows, saveListRow } from "./status.js";
 
 /** What a page of a list has changed in the copy. */
@@ -34,8 +35,6 @@ export interface WrittenPage {
 /** Numbers that one query returns, or records that are looked up. */
 const BATCH_SIZE = 1_000;
 const NUMBERS_BATCH_SIZE = 10_000;
-
-const DAY_MS = 24 * 60 * 60_000;
 
 /** The copy as one run uses it. A commit is one transaction: records, what is known of their list, and their changes. */
 export class Copy {
@@ -123,7 +122,7 @@ export class Copy {
     const { dialect } = this.#database;
     const codec = codecOf(resource);
     const rows = upsert.map((record) => codec.encode(record));
-    const columns = Object.keys(columnsOf(table));
+    const columns = Object.keys(tableColumnsOf(table));
     await this.#commit([{ ...upsertSql(dialect, table), rows, columns }], list, changes);
     return written;
   }
@@ -254,7 +253,7 @@ WHERE ${field} > $1${scopeOf(list)} ORDER BY ${field} LIMIT ${NUMBERS_BATCH_SIZE
     const { dialect, query } = this.#database;
     const table = tableOf(list.resource);
     const field = numberFieldOf(list);
-    const names = Object.keys(columnsOf(table)).map((name) => `"${name}"`);
+    const names = Object.keys(tableColumnsOf(table)).map((name) => `"${name}"`);
     const sql = `SELECT ${names.join(", ")} FROM ${dialect.nameOf(table.name)}
 WHERE "${field}" IN ${dialect.numbersOf("$1")}${scopeOf(list)}`;
     const rows = await query(sql, [JSON.stringify(numbers)]);
