@@ -42,7 +42,7 @@ Details: times, skip, probability; bytes of truncated; delay, chunk of slow.`;
 
 export function sandboxCommand(): Command {
   const command = new Command("sandbox")
-    .description("serve the Inventory and Item Catalog Service from memory")
+    .description("serveSandbox the Inventory and Item Catalog Service from memory")
     .option("-p, --port <port>", "port; 0 takes a free one", integerOption(0, 65_535), 4010)
     .option(
       "--host <address>",
@@ -61,13 +61,13 @@ export function sandboxCommand(): Command {
     )
     .option("--fault <rule>", "faulty responses; may be repeated", faultOption)
     .addHelpText("after", SANDBOX_HELP)
-    .action(serve);
+    .action(serveSandbox);
   return withHelp(command, { 1: "the port is taken" }, "stocklot sandbox --items 20000 --lots 100000");
 }
 
 const rateLimitOption = (text: string) => (text === "off" ? false : integerOption(1)(text));
 
-async function serve(flags: SandboxFlags): Promise<void> {
+async function serveSandbox(flags: SandboxFlags): Promise<void> {
   const { port, host, rateLimit: limit, latency: latencyMs, items, lots, from, fault: faults } = flags;
   const shell = currentShell();
   const { comment } = SHELLS[shell];

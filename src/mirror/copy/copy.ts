@@ -33,7 +33,7 @@ export interface WrittenPage {
 }
 
 /** Numbers that one query returns, or records that are looked up. */
-const BATCH_SIZE = 1_000;
+const RECORDS_PER_READ = 1_000;
 const NUMBERS_BATCH_SIZE = 10_000;
 
 /** The copy as one run uses it. A commit is one transaction: records, what is known of their list, and their changes. */
@@ -235,8 +235,8 @@ WHERE ${field} > $1${scopeOf(list)} ORDER BY ${field} LIMIT ${NUMBERS_BATCH_SIZE
     const rows = numbers.map((number) => [number]);
     const changes: RecordChange[] = [];
     // Without a history nobody asks what they were.
-    for (let start = 0; this.#isRecorded(list) && start < numbers.length; start += BATCH_SIZE) {
-      const records = await this.#read(list, numbers.slice(start, start + BATCH_SIZE));
+    for (let start = 0; this.#isRecorded(list) && start < numbers.length; start += RECORDS_PER_READ) {
+      const records = await this.#read(list, numbers.slice(start, start + RECORDS_PER_READ));
       for (const [number, record] of records)
         changes.push({ type: "removed", key: keyOf(list, number), before: { ...record }, after: null });
     }
